@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Makes the test vectors of the tensilo file format from SPEC.md, with no other code.
+
+    make_vectors.py           write vectors/valid, vectors/invalid and vectors/manifest.json
+    make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes
+
+vector_encoder.py puts files together, vector_faults.py has the invalid vectors, this file the valid ones.
+"""
+import json
+import pathlib
+import sys
+
+from vector_encoder import *
+from vector_faults import invalid_vectors
+
+
+def valid_vectors():
+    yield 'worked', 'the worked file of chapter 11', worked().commit()
+    yield 'no-samples', 'columns, but no sample and no chunk', Tsl([col('x', 'f32', [3]), col('t', 'utf8', [None])]).commit()
+    yield 'no-columns', 'no column at all', Tsl([]).commit()
+
+    f = Tsl([col('x', 'f64')])
+    f.chunk(0, [el('d', 1.5), el('d', -2)])
+    yield 'rank-0', 'rank 0: one element for each sample', f.commit()
+
+    f = Tsl([col('x', 'f32', [0]), col('y', 'i16', [2, 0, 3]), col('z', 'u8', [VARIES - 1] * 3 + [0]),
+             col('r', 'u8', [None, 0])])
+    for c in range(3):
+        f.chunk(c, [b'', b''])
+    f.chunk(3, [((3,), b''), ((0,), b'')])
+    yield 'zero-size', 'samples of no elements; column z has a product of extents that passes 2^64 before the 0', f.commit()
+
+    f, letters = Tsl([col(name, name, [None] if name in ('bytes', 'utf8') else [2]) for name in DTYPES]), 'HefdbhiqBHIQ'
+    numbers = [ONE + b'\x49\xC0'] + [el(t, *((-1.5, 1) if t in 'efd' else (1, 2) if t.isupper() else (-2, 1)))
+                                     for t in letters[1:]] + [b'\0\1']
+    for c, sample in enumerate(numbers + [b'\x00\xFF\x80', 'h\u00e9']):
+        f.chunk(c, [sample])
+    yield 'every-dtype', 'one column of each dtype', f.commit()
+
+    f = Tsl([col('x', 'bf16', [None])])
+    f.chunk(0, [ONE * 3, b'', ONE])
+    f.chunk(0, [b'', ONE * 2])
+    yield 'ragged', 'one varying extent, inner is 1', f.commit()
+
+    f = Tsl([col('x', 'i16', [2, None]), col('y', 'u8', [None, 3])])
+    f.chunk(0, [el('h', 1, 2, 3, -1, -2, -3), el('h', 7, 8)])
+    f.chunk(1, [b'abcdef', b'', b'ghi'])
+    f.chunk(0, [b''])
+    yield 'ragged-inner', 'one varying extent, inner is 2 and 3', f.commit()
+
+    f = Tsl([col('x', 'u8', [None, 2, None], nullable=True)])
+    f.chunk(0, [((2, 3), bytes(range(12))), ((0, 5), b''), None, ((3, 0), b''), ((1, 1), b'\xFE\xFF')])
+    f.chunk(0, [((1, 2), b'wxyz')])
+    yield 'ragged-two', 'two varying extents and a fixed one between; extents of empty samples are kept; a null', f.commit()
+
+    f = Tsl([col('x', 'u16', [2], nullable=True), col('y', 'u16', nullable=True)])
+    f.chunk(0, [el('H', 1, 2), el('H', 3, 4)])
+    f.chunk(0, [None, el('H', 0, 0), None])
+    f.chunk(0, [None] * 6)
+    f.chunk(1, [None if i in (0, 7, 8) else el('H', i) for i in range(11)])
+    yield 'nullable', 'chunks with nulls, without and with nothing else; a validity of two bytes', f.commit()
+
+    f = Tsl([col('t', 'utf8', [None], nullable=True), col('b', 'bytes', [None], nullable=True)])
+    f.chunk(0, [None, '', 'text', None])
+    f.chunk(0, ['', ''])
+    f.chunk(0, ['\u00fc\u20ac\U0001F600\0\uFFFD', None])
+    f.chunk(1, [b'\0', None, b'', b'\xFF\xFE', None, b'', b'\xC3', b'\xA9'])
+    yield 'null-empty-text', 'null, empty and other strings are distinguished', f.commit()
+
+    f = Tsl([col('h', 'bf16', [4]), col('e', 'f16', [4]), col('f', 'f32', [4]), col('d', 'f64', [4])])
+    for c, (size, inf) in enumerate(((2, 0x7F80), (2, 0x7C00), (4, 0x7F800000), (8, 0x7FF0 << 48))):
+        sign = 1 << 8 * size - 1
+        f.chunk(c, [b''.join(le(v, size) for v in (sign, inf | 1, inf | sign | 0x55, inf | sign)), bytes(4 * size)])
+    yield 'nan-payloads', '-0.0, signalling and negative NaNs with payloads, -inf', f.commit()
+
+    f = Tsl([col('x', 'bf16', [3]), col('y', 'f64'), col('z', 'u8', [None])])
+    f.chunk(0, [ONE * 3] * 3, CONSTANT)
+    f.chunk(1, [le(0x7FF0000000000001, 8)] * 3, CONSTANT)
+    f.chunk(2, [b'aa', b'', b'a'], CONSTANT)
+    yield 'constant', 'encoding constant, of 2, 8 and 1 element bytes', f.commit()
+
+    f = Tsl([col('t', 'utf8', [None]), col('x', 'f32', [3])])
+    f.chunk(0, [POEM[:96], POEM[96:]], zstd(POEM_FRAME))
+    f.chunk(0, ['stored'], zstd())
+    f.chunk(1, [el('f', 1, 2, 3)] * 3, zstd())
+    yield 'zstd', 'encoding zstd: a compressed block with a content checksum, raw blocks, a numeric column', f.commit()
+
+    f, sizes = Tsl([col('b', 'bytes', [None])]), el('B', 7)
+    blocks = b'abcdefg'
+    for header in (b'\x20' + sizes, b'\x60', b'\x80\x00' + le(7, 4), b'\xE0' + le(7, 8), b'\xA0' + le(7, 4)):
+        size = 7 if header != b'\x60' else 263
+        text = (blocks * 38)[:size]
+        f.chunk(0, [text], zstd(MAGIC + header + (le(7, 2) if size > 7 else b'') + le(size - 3 << 3, 3) + text[:-3]
+                                + le(2 << 3, 3) + text[-3:-1] + le(1 << 3 | 1 << 1, 3) + text[-1:] + le(1, 3)))
+    yield 'zstd-frames', 'content size of 1, 2, 4 and 8 bytes, with and without window descriptor; raw, RLE and empty blocks', f.commit()
+
+    for w, dtype in ((1, 'u8'), (2, 'u16'), (4, 'u32'), (8, 'u64')):
+        f = Tsl([col('x', dtype)])
+        for tail in range(8):
+            f.chunk(0, [le(0x9E3779B97F4A7C15 * (100 * tail + i + 1) % (1 << 8 * w), w) for i in range(8 + tail)], shuffled())
+        f.chunk(0, [el('B', 3 + i) + bytes(w - 1) for i in range(3)], shuffled())
+        f.chunk(0, [le(i // 3, w) for i in range(67)], shuffled(bytes.fromhex(THIRDS_FRAMES[w])))
+        yield 'bitshuffle-%d' % w, 'encoding bitshuffle-zstd, w = %d, tails of 0 to 7 elements, less than 8 elements' % w, f.commit()
+
+    f = Tsl([col('x', 'u8', [None], nullable=True), col('y', 'i32', [2], nullable=True)])
+    f.chunk(0, [None] * 9 + [b''] * 7, validity=zstd(), shape=CONSTANT)
+    f.chunk(0, [None] * 17, validity=CONSTANT, shape=CONSTANT)
+    f.chunk(0, [b'abc', b'd', b'', b'ef', b'g', b'', b'', b'hijk', None], shuffled(), shuffled(), shuffled())
+    f.chunk(0, [b'xy', b'z'], shape=zstd())
+    f.chunk(1, [None] * 44, CONSTANT, validity=zstd())
+    yield 'encoded-parts', 'encoded validity and shape; an encoding no values use has the number 0', f.commit()
+
+    f = Tsl([col('x', 'u8', [4032]), col('y', 'u8')], A=4096)
+    f.chunk(0, [bytes(i % 253 for i in range(4032))])
+    f.chunk(0, [bytes(4032)], CONSTANT)
+    f.chunk(1, [b'\1', b'\2'])
+    f.table(1, b'at a multiple of 4096')
+    yield 'alignment-4096', 'alignment 4096; the second chunk follows the first without padding', f.commit()
+
+    f = Tsl([col('h\u00e9', 'u8', meta=[('unit', '\u00b5m')]), col('he\u0301', 'u8')], meta=[
+        ('Z', ''), ('a', 'line\nbreak\0\x7f'), ('\u00e9', '\u65e5\u672c'), ('\uff5e', 'before'), ('\U0001F600', 'after')])
+    f.chunk(0, [b'\1'])
+    f.chunk(1, [b'\2'])
+    yield 'metadata', 'metadata and names that are not ASCII; keys in byte order (not in that of UTF-16)', f.commit()
+
+    f = Tsl([col('n' * 1024, 'u8', [1] * 16), col('\u20ac \x80\u0085 ', 'u8', [None] + [1] * 15, meta=[('k' * 1024, '')])])
+    f.chunk(0, [b'\1'])
+    f.chunk(1, [b'\2\3'])
+    yield 'limits', 'a name and a key of 1,024 bytes, rank 16; a name with spaces and C1 controls', f.commit()
+
+    # f64 sources 1.00390625 (a tie), 1e39 (becomes infinite), 1e-39 (becomes subnormal), 0.5, 3.3
+    f = Tsl([col('x', 'bf16', cast=('f64', 0.00390625, 0.010190457737903398, 1, 1))])
+    f.chunk(0, [le(v, 2) for v in (0x3F80, 0x7F80, 0x000B, 0x3F00, 0x4053)])
+    yield 'cast', 'cast facts: 1.00390625, 1e39, 1e-39, 0.5, 3.3 from f64 to bf16', f.commit()
+
+    f = Tsl([col('x', 'u8'), col('y', 'u8')])
+    f.table(1, b'first of y')
+    f.chunk(0, [b'\1'])
+    f.table(0, b'')
+    f.table(1, b'second of y')
+    f.chunk(1, [b'\2'])
+    yield 'tables', 'tables between chunks, one of them empty', f.commit()
+
+    yield 'long-run', '127 chunks in a run: two pages, samples_per_chunk 2', run_of([2] * 126 + [1])
+    yield 'long-run-varying', '127 chunks in a run, of varying size: samples_per_chunk 0', run_of([1, 2] * 63 + [2])
+    yield 'last-chunk-larger', 'samples_per_chunk is 0, for the last chunk is larger', run_of([2, 2, 3])
+
+    f = worked().commit(finished=False)
+    f.chunk(0, [ONE * 2])
+    yield 'two-commits', 'two commits, the first not finished', f.commit()
+
+    f = worked().commit()
+    f.chunk(0, [ONE * 2] * 3, CONSTANT)
+    f.chunk(0, [ONE * 2])
+    yield 'append-after-finish', 'two finished trailers', f.commit()
+
+    f = worked().commit(finished=False)
+    yield 'empty-commit', 'a last commit without chunks, that only finishes', f.commit()
+
+    yield 'unknown-compat', 'a compat flag nobody knows, in header and footer', worked(flags=(0, 0, 1 << 31)).commit()
+    yield 'unknown-ro-compat', 'a ro_compat flag nobody knows, in header and footer', worked(flags=(0, 4, 0)).commit()
+    yield 'compat-added', 'a compat flag that only the second footer has', worked().commit(False).commit(flags=(0, 0, 2))
+    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 16).commit()
+
+
+# ---- output ----------------------------------------------------------------------------------------------------
+
+def pretty(dump):
+    """JSON with indent 1, but shapes and samples on one line each."""
+    compact, lists = dict(separators=(',', ':')), {}
+    for i, c in enumerate(dump['columns']):
+        lists['@shape%d@' % i] = json.dumps(c['shape'])
+        rows = ',\n'.join('    ' + json.dumps(s, **compact) for s in c['samples'])
+        lists['@samples%d@' % i] = '[\n%s\n   ]' % rows if rows else '[]'
+        c['shape'], c['samples'] = '@shape%d@' % i, '@samples%d@' % i
+    text = json.dumps(dump, indent=1)
+    for key, value in lists.items():
+        text = text.replace('"%s"' % key, value)
+    return text + '\n'
+
+
+def everything():
+    """The text of every file, by its name below vectors/."""
+    files, manifest = {}, []
+    for name, what, f in valid_vectors():
+        files['valid/%s.hex' % name], files['valid/%s.json' % name] = f.hex(what), pretty(f.dump())
+        manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'what': what})
+    for rule, name, what, f, *more in invalid_vectors():
+        more, file = dict(*more), 'invalid/%s-%s.hex' % (rule, name)
+        assert file not in files, file
+        also = more.get('also', [])
+        notes = ['this also breaks ' + ', '.join(also)] if also else []
+        files[file] = f.hex('breaks %s: %s' % (rule, what), notes, brief=True, cut=more.get('cut'))
+        entry = {'file': file, 'valid': False, 'rule': rule, 'what': what}
+        manifest.append({**entry, 'also': also} if also else entry)
+    rows = ',\n'.join('  ' + json.dumps(m) for m in manifest)
+    files['manifest.json'] = '{"vectors": [\n%s\n]}\n' % rows
+    return files
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parent / 'vectors'
+    files = everything()
+    on_disk = {p.relative_to(root).as_posix(): p for d in ('valid', 'invalid') for p in (root / d).glob('*')}
+    stale = sorted(set(on_disk) - set(files))
+    if sys.argv[1:] == ['--check']:
+        wrong = [n for n, text in files.items()
+                 if not (root / n).is_file() or (root / n).read_bytes() != text.encode()] + stale
+        for name in wrong:
+            print('not as made:', name)
+        sys.exit(1 if wrong else 0)
+    if sys.argv[1:]:
+        sys.exit(__doc__)
+    for name in stale:
+        on_disk[name].unlink()
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(text.encode())
+    print('%d files, %d bytes' % (len(files), sum(len(t.encode()) for t in files.values())))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,385 @@
+"""A small encoder of the tensilo file format, made from SPEC.md alone, for make_vectors.py.
+
+A file is put together region by region. Any call that makes a region takes a dict (see `put`) which overwrites
+named pieces of it; everything that stands behind it (checksums, index entries, facts) is then made from what
+was put, so that a vector breaks the one rule it is named after and no checksum.
+"""
+import re
+import struct
+import zlib
+
+DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5, 1), 'i16': (6, 2), 'i32': (7, 4),
+          'i64': (8, 8), 'u8': (9, 1), 'u16': (10, 2), 'u32': (11, 4), 'u64': (12, 8), 'bool': (13, 1),
+          'bytes': (14, 1), 'utf8': (15, 1)}
+ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd']
+VARIES = 0xFFFFFFFF
+NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|name|(key|value) \d+|extents|error|body|padding|rounding|'
+                          r'reserved.*)$')
+FILE_ID = bytes(range(0x10, 0x20))
+KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
+    'header': (b'\x89TSL', [('magic_tail', 4)],
+               [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('reserved', 4)]),
+    'chunk': (b'TSLC', [('column', 4)], [('first_sample', 8), ('sample_count', 4)],
+              [('raw_bytes', 4), ('encoding', 2), ('chunk_flags', 2)]),
+    'table': (b'TSLT', [('column', 4)], [('table', 4), ('reserved', 8)], [('reserved 2', 8)]),
+    'index page': (b'TSLI', [('column', 4)], [('first_sample', 8), ('entry_count', 4)], [('first_chunk', 8)]),
+    'footer': (b'TSLF', [('commit', 4)], [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)],
+               [('sample_count', 8)]),
+    'trailer': (b'TSLE', [('trailer_flags', 4)], [('footer_offset', 8), ('reserved', 4)], [('previous_trailer', 8)]),
+}
+
+
+def align(x, a):
+    return (x + a - 1) // a * a
+
+
+def le(n, size):
+    return n.to_bytes(size, 'little')
+
+
+def put(pieces=None, **more):
+    """A tweak: overwrites pieces of a region; '+name' adds a piece at the end of the body, None removes one."""
+    return {**(pieces or {}), **more}
+
+
+class Region:
+    def __init__(self, kind, offset, file_id, body, title, tweak=None, **fields):
+        magic, at4, at32, at48 = KINDS[kind]
+        fields.setdefault('magic_tail', 0x0A1A0A0D)
+        zeros = [(name, le(fields.get(name, 0), size)) for name, size in at32]
+        self.kind, self.title, self.offset, self.tweak = kind, title, offset, dict(tweak or {})
+        self.head = dict([('magic', magic)] + [(name, le(fields.get(name, 0), size)) for name, size in at4]
+                         + [('file_id', file_id), ('offset', le(offset, 8))] + zeros + [('body_bytes', le(0, 4))]
+                         + [(name, le(fields.get(name, 0), size)) for name, size in at48]
+                         + [('body_crc', le(0, 4)), ('head_crc', le(0, 4))])
+        self.body = dict(body)
+        for name, value in self.tweak.items():
+            self.set(name, value)
+        data = b''.join(self.body.values())
+        for name, value in (('body_bytes', len(data)), ('body_crc', zlib.crc32(data)), ('head_crc', None)):
+            if name not in self.tweak:
+                self.set(name, zlib.crc32(b''.join(self.head.values())[:60]) if value is None else value)
+        self.end = offset + 64 + len(data)
+
+    def set(self, name, value):
+        pieces = self.head if name in self.head else self.body
+        if value is None:
+            del pieces[name]
+        elif name[0] == '+':
+            pieces[name] = value
+        else:
+            assert name in pieces, name
+            pieces[name] = le(value, len(pieces[name])) if isinstance(value, int) else value
+
+    def get(self, name):
+        return int.from_bytes(self.head[name], 'little')
+
+
+# ---- values and encodings --------------------------------------------------------------------------------------
+
+def bitshuffle(data, w):
+    m = len(data) // w // 8
+    out = bytearray(8 * w * m)
+    for p in range(8 * w):
+        for i in range(m):
+            for t in range(8):
+                out[p * m + i] |= (data[(8 * i + t) * w + p // 8] >> p % 8 & 1) << t
+    return bytes(out) + data[8 * w * m:]
+
+
+def frame(data):
+    """A Zstandard frame of one raw block, single segment: needs no compressor."""
+    size = b'\x20' + le(len(data), 1) if len(data) < 256 else b'\x60' + le(len(data) - 256, 2)
+    return b'\x28\xB5\x2F\xFD' + size + le(len(data) << 3 | 1, 3) + data
+
+
+def zstd(literal=None):
+    return ('zstd', lambda data: frame(data) if literal is None else literal)
+
+
+def shuffled(literal=None):
+    return ('bitshuffle-zstd', lambda data: frame(data) if literal is None else literal)
+
+
+RAW, CONSTANT = ('raw', None), ('constant', None)
+
+
+def encode(encoding, data, w):
+    name, framer = encoding if data else RAW
+    stored = {'raw': lambda: data, 'constant': lambda: data[:w], 'zstd': lambda: framer(data),
+              'bitshuffle-zstd': lambda: framer(bitshuffle(data, w))}[name]()
+    return ENCODINGS.index(name), stored
+
+
+def el(fmt, *values):
+    return struct.pack('<%d%s' % (len(values), fmt), *values)
+
+
+# ---- a file ----------------------------------------------------------------------------------------------------
+
+def col(name, dtype, shape=(), nullable=False, cast=None, meta=()):
+    """cast: (source dtype, absolute error, relative error, to infinite, to subnormal)"""
+    inner = 1
+    for extent in shape:
+        inner *= 1 if extent is None else extent
+    return {'name': name, 'dtype': dtype, 'shape': list(shape), 'nullable': nullable, 'cast': cast, 'meta': list(meta),
+            'inner': inner, 'w': DTYPES[dtype][1], 'v': list(shape).count(None)}
+
+
+def utf8(text):
+    return text.encode() if isinstance(text, str) else text
+
+
+def metadata(label, entries):
+    yield label + 'metadata: entries', le(len(entries), 4)
+    for i, entry in enumerate(entries):
+        for what, text in zip(('key', 'value'), map(utf8, entry)):
+            yield '%smetadata: %s %d bytes' % (label, what, i), le(len(text), 4)
+            yield '%smetadata: %s %d' % (label, what, i), text
+
+
+def schema_block(columns, meta):
+    yield 'column_count', le(len(columns), 4)
+    yield from metadata('file ', meta)
+    for i, c in enumerate(columns):
+        label, name = 'column %d: ' % i, utf8(c['name'])
+        yield label + 'name_bytes', le(len(name), 4)
+        yield label + 'name', name
+        yield label + 'dtype', le(DTYPES[c['dtype']][0], 1)
+        yield label + 'column_flags', le(c['nullable'] + 2 * bool(c['cast']), 1)
+        yield label + 'rank', le(len(c['shape']), 1)
+        yield label + 'reserved', b'\0'
+        yield label + 'extents', b''.join(le(VARIES if e is None else e, 4) for e in c['shape'])
+        if c['cast']:
+            yield label + 'cast source', le(DTYPES[c['cast'][0]][0], 1)
+            yield label + 'cast rounding', b'\1'
+            yield label + 'cast reserved', b'\0\0'
+        yield from metadata(label, c['meta'])
+
+
+class Tsl:
+    def __init__(self, columns, meta=(), A=64, flags=(0, 0, 0), file_id=FILE_ID, tweak=None, **fields):
+        self.columns, self.meta, self.A, self.file_id, self.flags = columns, meta, A, file_id, flags
+        self.regions, self.pokes, self.tail, self.commits, self.tables = [], [], b'', 0, []
+        self.pending, self.indexed, self.runs, self.samples = ([[] for _ in columns] for _ in range(4))
+        self.next, self.finished, self.last_trailer = [0] * len(columns), False, 0
+        self.add('header', schema_block(columns, meta), '', tweak=tweak,
+                 **{**dict(zip(('incompat_flags', 'ro_compat_flags', 'compat_flags'), flags), alignment=A), **fields})
+        self.schema = b''.join(self.regions[0].body.values())
+
+    def add(self, kind, body, title, shift=0, tweak=None, **fields):
+        end = self.regions[-1].end if self.regions else 0
+        place = align(end + 64, self.A) - 64 if kind in ('chunk', 'table') else align(end, 64)
+        self.regions.append(Region(kind, place + shift, self.file_id, body, title, tweak, **fields))
+        return self.regions[-1]
+
+    def chunk(self, column, samples, enc=RAW, validity=RAW, shape=RAW, tweak=None, shift=0):
+        """samples: element bytes, None for a null, in ragged columns ((extents), bytes) or a text"""
+        c, n = self.columns[column], len(samples)
+        samples = [utf8(s) for s in samples]
+        if c['v']:
+            samples = [((len(s) // (c['inner'] * c['w']),), s) if isinstance(s, bytes) else s for s in samples]
+        else:
+            samples = [s if s is None else ((), s) for s in samples]
+        nulls = sum(s is None for s in samples)
+        valid = le(sum(1 << i for i, s in enumerate(samples) if s is not None), align(n, 8) // 8) if nulls else b''
+        absent = (0,) * c['v'], b'' if c['v'] else bytes(c['inner'] * c['w'])
+        full, ends, total = [s or absent for s in samples], b'', 0
+        for extents, _ in full:
+            count = 1
+            for e in extents:
+                count *= e
+            total += count
+            ends += le(total, 4)
+        ends += b''.join(le(s[0][k], 4) for k in range(c['v']) for s in full) if c['v'] > 1 else b''
+        parts = [('validity', valid, 1, validity, nulls), ('shape', ends if c['v'] else b'', 4, shape, c['v']),
+                 ('values', b''.join(s[1] for s in full), c['w'], enc, True)]
+        table, data = [], []
+        for name, raw, w, encoding, present in parts:
+            code, stored = encode(encoding, raw, w)
+            for field, value in (('stored_bytes', le(len(stored), 4)), ('raw_bytes', le(len(raw), 4)),
+                                 ('encoding', le(code, 2)), ('reserved', bytes(6))):
+                table.append(('%s.%s' % (name, field), value))
+            data.append((name, stored))
+            if name != 'values' and len(stored) % 64:
+                data.append((name + ' padding', bytes(-len(stored) % 64)))
+        split = bool(nulls or c['v'])
+        body = table + [('part table reserved', bytes(16))] + data if split else data[-1:]
+        title = 'of column %d, from sample %d' % (column, self.next[column])
+        r = self.add('chunk', [(k, v) for k, v in body if v or k == 'values'], title, shift, tweak, column=column,
+                     first_sample=self.next[column], sample_count=n, raw_bytes=sum(len(p[1]) for p in parts),
+                     encoding=code, chunk_flags=split)
+        codes = [r.body.get(p[0] + '.encoding') or r.head['encoding'] for p in parts if p[4]]
+        r.nulls, r.used = nulls, [int.from_bytes(code, 'little') for code in codes]
+        self.pending[column].append(r)
+        self.samples[column] += [s and {'extents': list(s[0]), 'hex': s[1].hex()} for s in samples]
+        self.next[column] += r.get('sample_count')
+
+    def table(self, column, data, tweak=None):
+        number = sum(t[0] == column for t in self.tables)
+        r = self.add('table', [('table body', data)], '%d of column %d' % (number, column), 0, tweak, column=column,
+                     table=number)
+        self.tables.append((column, number, r))
+
+    def pages(self, column, tweak=None, per_page=126):
+        chunks, before = self.pending[column], len(self.indexed[column])
+        if not chunks:
+            return
+        for i in range(0, len(chunks), per_page):
+            body = []
+            for k, r in enumerate(chunks[i:i + per_page]):
+                body += [('entry %d: %s' % (k, name), r.head[field]) for name, field in (
+                    ('offset', 'offset'), ('first_sample', 'first_sample'), ('stored_bytes', 'body_bytes'),
+                    ('sample_count', 'sample_count'), ('body_crc', 'body_crc'), ('encoding', 'encoding'),
+                    ('chunk_flags', 'chunk_flags'))]
+            page = self.add('index page', body, 'of column %d' % column, 0, tweak, column=column,
+                            first_sample=chunks[i].get('first_sample'), entry_count=len(body) // 7, first_chunk=before + i)
+            if i == 0:
+                offset = page.offset
+        counts = [r.get('sample_count') for r in chunks]
+        same = set(counts[:-1]) in (set(), {counts[0]}) and counts[-1] <= counts[0]
+        first = sum(r.get('sample_count') for r in self.indexed[column])
+        self.runs[column].append([offset, first, sum(counts), len(chunks), counts[0] if same else 0])
+        self.indexed[column] += chunks
+        self.pending[column] = []
+
+    def footer(self, tweak=None, samples=None, flags=None):
+        body = [('schema_bytes', le(len(self.schema), 4)), ('schema', self.schema), ('table_count', le(len(self.tables), 4))]
+        for i, (column, number, r) in enumerate(sorted(self.tables, key=lambda t: t[:2])):
+            for name, value in (('column', le(column, 4)), ('table', le(number, 4)), ('offset', r.head['offset']),
+                                ('body_bytes', r.head['body_bytes']), ('body_crc', r.head['body_crc'])):
+                body.append(('table %d: %s' % (i, name), value))
+        self.facts = []
+        for i, c in enumerate(self.columns):
+            chunks, label = self.indexed[i], 'column %d: ' % i
+            codes = {code: 0 for r in chunks for code in r.used + [r.get('encoding')]}
+            for r in chunks:
+                codes[r.get('encoding')] += 1
+            facts = {'raw_bytes': sum(r.get('raw_bytes') for r in chunks),
+                     'stored_bytes': sum(r.get('body_bytes') for r in chunks),
+                     'null_count': sum(r.nulls for r in chunks), 'chunk_count': len(chunks)}
+            body += [(label + name, le(value, 8)) for name, value in facts.items()]
+            body += [(label + 'run_count', le(len(self.runs[i]), 4)), (label + 'encoding_count', le(len(codes), 2)),
+                     (label + 'reserved', b'\0\0')]
+            for k, code in enumerate(sorted(codes)):
+                body += [('%sencoding %d: %s' % (label, k, name), value) for name, value in (
+                    ('id', le(code, 2)), ('reserved', bytes(6)), ('chunks', le(codes[code], 8)))]
+            for k, run in enumerate(self.runs[i]):
+                body += [('%srun %d: %s' % (label, k, name), le(value, size)) for name, value, size in zip(
+                    ('offset', 'first_sample', 'sample_count', 'chunk_count', 'samples_per_chunk', 'reserved'),
+                    run + [0], (8, 8, 8, 8, 4, 4))]
+            if c['cast']:
+                body += [(label + name, value) for name, value in zip(
+                    ('cast: max_abs_error', 'cast: max_rel_error', 'cast: to_infinite', 'cast: to_subnormal'),
+                    (el('d', c['cast'][1]), el('d', c['cast'][2]), le(c['cast'][3], 8), le(c['cast'][4], 8)))]
+            self.facts.append((facts, {ENCODINGS[k]: codes[k] for k in sorted(codes) if k < 4}))
+        self.sample_count = samples
+        if samples is None:
+            self.sample_count = max([sum(r.get('sample_count') for r in chunks) for chunks in self.indexed] + [0])
+        self.footer_offset = self.add(
+            'footer', body, 'of commit %d' % self.commits, 0, tweak, commit=self.commits, sample_count=self.sample_count,
+            **dict(zip(('incompat_flags', 'ro_compat_flags', 'compat_flags'), flags or self.flags))).offset
+
+    def trailer(self, finished=True, tweak=None, shift=0):
+        r = self.add('trailer', [], 'of commit %d' % self.commits, shift, tweak, trailer_flags=finished,
+                     footer_offset=self.footer_offset, previous_trailer=self.last_trailer)
+        self.finished, self.last_trailer, self.commits = finished, r.offset, self.commits + 1
+
+    def commit(self, finished=True, page=None, per_page=126, footer=None, trailer=None, samples=None, flags=None, shift=0):
+        for i in range(len(self.columns)):
+            self.pages(i, page, per_page)
+        self.footer(footer, samples, flags)
+        self.trailer(finished, trailer, shift)
+        return self
+
+    # -- what is written to disk
+
+    def bytes(self):
+        out = bytearray()
+        for r in self.regions:
+            out += bytes(r.offset - len(out)) + b''.join(list(r.head.values()) + list(r.body.values()))
+        for offset, value in self.pokes:
+            out[offset:offset + len(value)] = value
+        return bytes(out) + self.tail
+
+    def hex(self, what, notes=(), brief=False, cut=None):
+        data, lines, at = self.bytes()[:cut], ['# ' + what] + ['# note: ' + n for n in notes], 0
+
+        def rows(end, comment=''):
+            nonlocal at
+            end = min(end, len(data))
+            while at < end:
+                row = data[at:min(end, at + 16)]
+                lines.append((row.hex(' ') + ('  # ' + comment if comment else '')).strip())
+                at, comment = at + len(row), ''
+
+        for r in self.regions:
+            if at < r.offset:
+                poked = any(at <= o < r.offset for o, _ in self.pokes)
+                lines.append('# padding' + (', not all zero' if poked else ''))
+                rows(r.offset)
+            if at < len(data):
+                lines.append('# ---- %s, at %d' % ((r.kind + ' ' + r.title).strip(), r.offset))
+            short = len(self.regions) > 40 and r.kind in ('chunk', 'index page') or brief and not (
+                r.tweak or r.kind == 'chunk' and r.get('encoding'))
+            for pieces in (r.head, r.body):
+                if short:
+                    rows(at + sum(map(len, pieces.values())), 'head' if pieces is r.head else 'body')
+                    continue
+                for name, value in pieces.items():
+                    text = name.lstrip('+')
+                    if len(value) in (1, 2, 4, 8) and not NOT_A_NUMBER.search(text):
+                        text += ' = %d' % int.from_bytes(value, 'little')
+                    if name in r.tweak and brief:
+                        text += '   <- here'
+                    rows(at + len(value), text)
+        if self.tail:
+            lines.append('# ---- after the last trailer   <- here')
+        rows(len(data))
+        return '\n'.join(lines) + '\n'
+
+    def dump(self):
+        columns = []
+        for c, (facts, encodings), samples in zip(self.columns, self.facts, self.samples):
+            cast = c['cast'] and {
+                'source': c['cast'][0], 'rounding': 'nearest-even', 'max_abs_error': el('d', c['cast'][1]).hex(),
+                'max_rel_error': el('d', c['cast'][2]).hex(), 'to_infinite': c['cast'][3], 'to_subnormal': c['cast'][4]}
+            columns.append({
+                'name': c['name'], 'dtype': c['dtype'], 'shape': c['shape'], 'nullable': c['nullable'], 'cast': cast,
+                'metadata': dict(c['meta']), 'chunk_count': facts['chunk_count'], 'raw_bytes': facts['raw_bytes'],
+                'stored_bytes': facts['stored_bytes'], 'null_count': facts['null_count'], 'encodings': encodings,
+                'samples': samples})
+        return {'file_id': self.file_id.hex(), 'alignment': self.A, 'finished': bool(self.finished), 'tail_bytes': 0,
+                'commits': self.commits, 'sample_count': self.sample_count, 'metadata': dict(self.meta), 'columns': columns}
+
+
+# ---- used by many vectors ---------------------------------------------------------------------------------------------
+
+ONE = b'\x80\x3F'  # 1.0 as bf16
+PAIR = [ONE + b'\x00\x40', b'\x00\xBF\x00\x00']  # [1, 2] and [-0.5, 0]
+# Frames made by libzstd 1.5.7 (level 19), so that compressed blocks are met and no compressor is needed here.
+POEM = ('Roses are red, violets are blue, ' * 3 + 'tensors are ragged, and some of them too. ' * 4
+        + 'Roses and tensors, violets and rows.').encode()
+POEM_FRAME = bytes.fromhex(  # with a content checksum
+    '28b52ffd642f007d020072840d10b0eb24f44c222109d138cbe0ee982c44619f2e6362065566f5c35cd457bac61c067863c6d2cd3383b7'
+    '44d8932267805ffe1adeaf8a07005063c055824c93057853c919e59613254b1a26139a0c7579')
+THIRDS_FRAMES = {  # the bit-shuffle of 67 elements floor(i / 3) of w bytes
+    1: '28b52ffd20432d0100b0388ee3c00ffc00f0ff000000ffffff00ffff00151516052010f301d4a1336570c3960c01',
+    2: '28b52ffd2086450100c8388ee3c00ffc00f0ff000000ffffff00ffff00150015001600052010f301c41ca6d90632bcc810',
+    4: '28b52ffd600c00450100c0388ee3c00ffc00f0ff000000ffffff00ffff001516000000062050ef3341051da4698332bcc810',
+    8: '28b52ffd6018016d0100e0388ee3c00ffc00f0ff000000ffffff00ffff0015160000000000000006002b9da0066ab8ce0019e086ad1b02'}
+MAGIC = b'\x28\xB5\x2F\xFD'
+
+
+def worked(**more):
+    f = Tsl([col('x', 'bf16', [2])], **more)
+    f.chunk(0, PAIR)
+    return f
+
+
+def run_of(sizes, **commit):
+    f, at = Tsl([col('x', 'u8')]), 0
+    for n in sizes:
+        f.chunk(0, [el('B', k % 251) for k in range(at, at + n)])
+        at += n
+    return f.commit(**commit)

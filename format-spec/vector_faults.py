@@ -1,0 +1,458 @@
+"""The invalid vectors: (rule, name, what is wrong, file, options) for make_vectors.py."""
+from vector_encoder import *
+
+BF16 = col('x', 'bf16', [2])
+RAGGED = col('x', 'u8', [None], nullable=True)
+TWO_D = col('x', 'u8', [None, None], nullable=True)
+WRONG = 0xDEADBEEF
+
+
+def broken(column=BF16, samples=PAIR, header=None, chunk=None, enc=RAW, validity=RAW, shape=RAW, **commit):
+    """A file of one column and one chunk with the regions named here tweaked."""
+    f = Tsl([column], tweak=header)
+    f.chunk(0, samples, enc, validity, shape, tweak=chunk)
+    return f.commit(**commit)
+
+
+def schema(tweak=None, *columns, **more):
+    """A file without samples."""
+    return Tsl(list(columns or [BF16]), tweak=tweak, **more).commit()
+
+
+def chunks(*tweaks, columns=1, commit=True, **more):
+    """A file of chunks of two samples each, as many in each column as there are tweaks."""
+    f = Tsl([col(name, 'u8') for name in 'xyz'[:columns]])
+    for i, tweak in enumerate(tweaks):
+        for c in range(columns):
+            f.chunk(c, [el('B', 2 * i + 1), el('B', 2 * i + 2)], tweak=tweak)
+    return f.commit(**more) if commit else f
+
+
+def text(*samples, dtype='utf8'):
+    return broken(col('t', dtype, [None]), list(samples))
+
+
+def poked(f, offset, value):
+    f.pokes.append((offset, value))
+    return f
+
+
+def with_tail(f, tail):
+    f.tail = tail
+    return f
+
+
+def regions_cases():
+    yield 'R-2.1', 'head-crc-of-chunk', 'head_crc of a chunk', broken(chunk=put(head_crc=WRONG))
+    yield 'R-2.1', 'head-crc-of-header', 'head_crc of the header', broken(header=put(head_crc=WRONG))
+    yield 'R-2.1', 'head-crc-of-page', 'head_crc of an index page', broken(page=put(head_crc=WRONG))
+    yield 'R-2.2', 'unknown-kind', 'a region of an unknown kind', broken(chunk=put(magic=b'TSLX'))
+    yield 'R-2.2', 'no-header', 'the file does not begin with a header', broken(header=put(magic=b'\x88TSL'))
+    yield 'R-2.3', 'file-id-of-chunk', 'a chunk of another file', broken(chunk=put(file_id=bytes(16)))
+    yield 'R-2.3', 'file-id-of-page', 'an index page of another file', broken(page=put(file_id=b'\x11' * 16))
+    yield 'R-2.4', 'offset-of-chunk', 'a chunk says it stands elsewhere', chunks(None, put(offset=128), page=put({
+        'entry 1: offset': 256}))
+    yield 'R-2.4', 'offset-of-page', 'an index page says it stands elsewhere', broken(page=put(offset=192))
+    yield 'R-2.4', 'offset-of-header', 'the header says it stands at 64', broken(header=put(offset=64))
+    yield 'R-2.5', 'body-beyond-file', 'a chunk whose body reaches beyond the file', broken(chunk=put(body_bytes=4096))
+    yield 'R-2.5', 'body-of-chunk-over-limit', 'a chunk with body_bytes over the limit (and beyond the file)', broken(
+        chunk=put(body_bytes=(1 << 32) - (1 << 16) + 1))
+    yield 'R-2.5', 'schema-over-limit', 'a header with body_bytes over the limit (and beyond the file)', broken(
+        header=put(body_bytes=(1 << 24) + 1))
+    f = chunks(None, commit=False)
+    f.table(0, b'table', tweak=put(body_bytes=(1 << 24) + 1))
+    yield 'R-2.5', 'table-over-limit', 'a table with body_bytes over the limit (and beyond the file)', f.commit()
+    yield 'R-2.5', 'short-file', 'a file that ends within the head of the header', worked(), {'cut': 40}
+    yield 'R-2.6', 'body-crc-of-chunk', 'body_crc of a chunk', broken(chunk=put(body_crc=WRONG))
+    yield 'R-2.6', 'body-crc-of-header', 'body_crc of the header', broken(header=put(body_crc=WRONG))
+    yield 'R-2.6', 'body-crc-of-page', 'body_crc of an index page', broken(page=put(body_crc=WRONG))
+    f = chunks(None, commit=False)
+    f.table(0, b'table', tweak=put(body_crc=WRONG))
+    yield 'R-2.6', 'body-crc-of-table', 'body_crc of a table', f.commit()
+    f = chunks(None, commit=False)
+    f.chunk(0, [b'\3', b'\4'], shift=64)
+    yield 'R-2.7', 'chunk-misplaced', 'a chunk 64 bytes behind its place', f.commit()
+    yield 'R-2.7', 'trailer-misplaced', 'a trailer 64 bytes behind its place', broken(shift=64)
+    f = Tsl([BF16], A=4096)
+    f.chunk(0, PAIR, shift=128 - 4032)
+    yield 'R-2.7', 'body-not-aligned', 'alignment is 4096, but a chunk stands at the next multiple of 64', f.commit()
+    f = Tsl([BF16], A=4096)
+    f.footer()
+    f.trailer(shift=4096 - 64 - align(f.regions[-1].end, 64))
+    yield 'R-2.7', 'trailer-at-place-of-chunk', 'alignment is 4096, and a trailer stands where a chunk would', f
+    yield 'R-2.7', 'tail-zero', '64 zero bytes after the last trailer', with_tail(worked().commit(), bytes(64))
+    yield 'R-2.7', 'tail-byte', 'one byte after the last trailer', with_tail(worked().commit(), b'\1')
+    f = worked().commit()
+    f.chunk(0, [ONE * 2] * 20)
+    torn = f.bytes()[f.regions[-2].end:][:96]
+    del f.regions[-1]
+    yield 'R-2.7', 'tail-torn-chunk', 'a chunk that a killed writer did not complete', with_tail(f, torn)
+    f, g = worked().commit(), worked().commit()
+    f.chunk(0, [ONE * 2])
+    g.chunk(0, [ONE * 2])
+    torn = f.commit().bytes()[:-64][g.regions[-2].end:]
+    del g.regions[-1]
+    yield 'R-2.7', 'tail-commit-without-trailer', 'a commit that lacks only its trailer, after the last trailer', with_tail(g, torn)
+    yield 'R-2.8', 'padding-after-header', 'padding after the header', poked(worked().commit(), 100, b'\1')
+    yield 'R-2.8', 'padding-after-chunk', 'the last byte of padding after a chunk', poked(worked().commit(), 255, b'\x80')
+    yield 'R-2.8', 'padding-after-page', 'padding after an index page', poked(worked().commit(), 352, b'\1')
+    yield 'R-2.8', 'padding-after-footer', 'padding after a footer', poked(worked().commit(), 600, b'\1')
+    f = Tsl([BF16], A=4096)
+    f.chunk(0, PAIR)
+    yield 'R-2.8', 'padding-before-aligned-chunk', 'padding before a chunk of alignment 4096, not at a multiple of 64', poked(
+        f.commit(), 2052, b'\1')
+    yield 'R-2.9', 'no-commit', 'a file of nothing but a header', Tsl([BF16])
+    f = Tsl([BF16])
+    f.add('header', f.regions[0].body.items(), 'again', alignment=64)
+    f.chunk(0, PAIR)
+    yield 'R-2.9', 'two-headers', 'a second header', f.commit()
+    f = Tsl([col('x', 'u8'), col('y', 'u8')])
+    f.chunk(0, [b'\1'])
+    f.pages(0)
+    f.chunk(1, [b'\2'])
+    yield 'R-2.9', 'chunk-after-page', 'a chunk after an index page', f.commit()
+    f = chunks(None, commit=False)
+    f.pages(0)
+    f.table(0, b'late')
+    yield 'R-2.9', 'table-after-page', 'a table after an index page', f.commit()
+    f = chunks(None, commit=False)
+    f.pages(0)
+    f.footer()
+    yield 'R-2.9', 'two-footers', 'two footers before a trailer', f.commit()
+
+
+def schema_cases():
+    yield 'R-3.1', 'magic-tail', 'magic_tail after a transfer that changes line ends', schema(put(magic_tail=b'\x0A\x1A\x0A\0'))
+    yield 'R-3.1', 'reserved', 'the reserved field of the header', schema(put(reserved=1))
+    yield 'R-3.2', 'alignment-0', 'alignment 0', schema(put(alignment=0))
+    yield 'R-3.2', 'alignment-128', 'alignment 128', schema(put(alignment=128))
+    yield 'R-3.3', 'byte-left', 'a byte after the last field of the schema block', schema({'+one byte more': b'\0'})
+    yield 'R-3.3', 'name-beyond', 'a name that reaches beyond the schema block', schema({'column 0: name_bytes': 100})
+    yield 'R-3.3', 'column-missing', 'two columns stated, one recorded', schema(put(column_count=2))
+    yield 'R-3.3', 'cut-in-field', 'the schema block ends within a field', schema({'column 0: metadata: entries': b'\0\0\0'})
+    yield 'R-3.4', 'key-length-wraps', 'a length over the limit that wraps 32-bit sums (and is beyond the block)', schema(
+        {'column 0: metadata: key 0 bytes': VARIES}, col('x', 'u8', meta=[('key', 'value')])), {'also': ['R-3.3']}
+    for name, what, tweak in (('empty', 'an empty name', b''), ('long', 'a name of 1,025 bytes', b'n' * 1025),
+                              ('not-utf8', 'a name that is not UTF-8', b'x\xE9'), ('overlong', 'a name with an overlong form', b'\xC1\xA1'),
+                              ('surrogate', 'a name with a surrogate', b'\xED\xA0\x80'), ('nul', 'U+0000 in a name', b'x\0'),
+                              ('newline', 'U+000A in a name', b'x\n'), ('delete', 'U+007F in a name', b'\x7F')):
+        yield 'R-3.4', 'name-' + name, what, schema(None, col(tweak, 'u8'))
+    yield 'R-3.4', 'name-twice', 'two columns of one name', schema(None, col('x', 'u8'), col('y', 'i8'), col('x', 'bf16'))
+    for name, what, meta in (('order', 'keys that do not ascend', [('b', ''), ('a', '')]),
+                             ('order-of-utf16', 'keys in the order of UTF-16, not of bytes', [('\U0001F600', ''), ('\uff5e', '')]),
+                             ('twice', 'a key twice', [('a', '1'), ('a', '2')]), ('empty', 'an empty key', [('', 'v')]),
+                             ('long', 'a key of 1,025 bytes', [('k' * 1025, 'v')]),
+                             ('not-utf8', 'a key that is not UTF-8', [(b'\xFF', 'v')])):
+        yield 'R-3.4', 'key-' + name, what + ' in the metadata of a column', schema(None, col('x', 'u8', meta=meta))
+    yield 'R-3.4', 'file-key-order', 'keys that do not ascend in the metadata of the file', schema(meta=[('b', ''), ('a', '')])
+    yield 'R-3.4', 'value-not-utf8', 'a value that is cut within a character', schema(meta=[('a', b'\xE2\x82')])
+    yield 'R-3.4', 'value-over-limit', 'a value of 1 MiB and a byte (and beyond the block)', schema({
+        'file metadata: value 0 bytes': (1 << 20) + 1}, meta=[('a', 'b')]), {'also': ['R-3.3']}
+    yield 'R-3.4', 'entries-over-limit', '65,537 entries stated (and beyond the block)', schema({
+        'file metadata: entries': 65537}), {'also': ['R-3.3']}
+    yield 'R-3.5', 'dtype-0', 'dtype 0', schema({'column 0: dtype': 0})
+    yield 'R-3.5', 'dtype-16', 'dtype 16', schema({'column 0: dtype': 16})
+    yield 'R-3.5', 'utf8-rank-0', 'a utf8 column of rank 0', schema(None, col('t', 'utf8'))
+    yield 'R-3.5', 'bytes-rank-2', 'a bytes column of rank 2', schema(None, col('b', 'bytes', [None, None]))
+    yield 'R-3.5', 'bytes-fixed', 'a bytes column with a fixed extent', schema(None, col('b', 'bytes', [4]))
+    yield 'R-3.6', 'flag', 'an unknown column flag', schema({'column 0: column_flags': 4})
+    yield 'R-3.6', 'reserved', 'the reserved byte of a column record', schema({'column 0: reserved': 1})
+    yield 'R-3.6', 'cast-reserved', 'the reserved field of a cast', schema({'column 0: cast reserved': 1}, col(
+        'x', 'bf16', cast=('f32', 0, 0, 0, 0)))
+    yield 'R-3.6', 'rank-17', 'rank 17', schema(None, col('x', 'u8', [1] * 17))
+    yield 'R-3.6', 'sample-too-large', 'a sample of 2^32 bytes', schema(None, col('x', 'u8', [65536, 65536]))
+    yield 'R-3.6', 'product-wraps', 'a product of extents that is 0 modulo 2^64', schema(None, col('x', 'u8', [1 << 31, 1 << 31, 4]))
+    yield 'R-3.6', 'ragged-too-large', 'fixed extents of a ragged column over the limit', schema(None, col(
+        'x', 'f64', [None, 1 << 29]))
+    for name, what, dtype, source in (('on-i32', 'a cast on a column of i32', 'i32', 'f64'), ('on-f64', 'a cast on a column of f64', 'f64', 'f32'),
+                                      ('from-itself', 'a cast from f16 to f16', 'f16', 'f16'), ('from-bf16', 'a cast from bf16', 'f32', 'bf16'),
+                                      ('from-i32', 'a cast from i32', 'f32', 'i32')):
+        yield 'R-3.7', 'cast-' + name, what, schema(None, col('x', dtype, cast=(source, 0, 0, 0, 0)))
+    for n in (0, 2):
+        yield 'R-3.7', 'rounding-%d' % n, 'rounding %d' % n, schema({'column 0: cast rounding': n}, col(
+            'x', 'bf16', cast=('f32', 0, 0, 0, 0)))
+
+
+def chunk_cases():
+    big = (1 << 32) - (1 << 16)
+    yield 'R-4.1', 'column', 'a chunk of a column that is not there', broken(chunk=put(column=1)), {'also': ['R-6.2']}
+    yield 'R-4.1', 'no-samples', 'a chunk of 0 samples', chunks(
+        put(sample_count=0, raw_bytes=0, values=b''), put(first_sample=0), page=put({'entry 1: first_sample': 0}))
+    yield 'R-4.1', 'samples-over-limit', 'a chunk of 16,777,217 samples', broken(col('x', 'u8'), [b'\7'], chunk=put(
+        sample_count=(1 << 24) + 1, raw_bytes=(1 << 24) + 1), enc=CONSTANT)
+    yield 'R-4.1', 'raw-bytes-over-limit', 'raw_bytes of 2^32 - 2^16 + 1', broken(RAGGED, [b'\7'], enc=CONSTANT, chunk=put({
+        'raw_bytes': big + 1, 'values.raw_bytes': big - 3, 'shape': le(big - 3, 4)}))
+    yield 'R-4.1', 'flag', 'an unknown chunk flag', broken(chunk=put(chunk_flags=2))
+    yield 'R-4.2', 'gap', 'a gap between two chunks', chunks(None, put(first_sample=3))
+    yield 'R-4.2', 'overlap', 'two chunks that overlap', chunks(None, put(first_sample=1))
+    yield 'R-4.2', 'first-not-0', 'the first chunk begins at 1', broken(chunk=put(first_sample=1))
+    f = chunks(put(first_sample=2), put(first_sample=0), commit=False)
+    f.pending[0].reverse()
+    yield 'R-4.2', 'order', 'the later samples stand first in the file; the index is in order of samples', f.commit()
+    yield 'R-4.3', 'parts-for-nothing', 'parts is set, but the column is fixed and no sample is null', broken(
+        col('x', 'u8', nullable=True), [None, b'\2'], chunk=put({
+            'validity.stored_bytes': 0, 'validity.raw_bytes': 0, 'validity': None, 'validity padding': None, 'raw_bytes': 2}),
+        footer={'column 0: null_count': 0})
+    clear = dict.fromkeys(['%s.%s' % (p, f) for p in ('validity', 'shape', 'values') for f in (
+        'stored_bytes', 'raw_bytes', 'encoding', 'reserved')] + ['part table reserved', 'shape', 'shape padding'])
+    yield 'R-4.3', 'ragged-without-parts', 'parts is clear in a ragged column', broken(
+        RAGGED, [b'ab', b'c'], chunk=put(clear, chunk_flags=0, raw_bytes=3))
+    for name, what, tweak in (
+            ('body-too-long', 'the body is longer than its parts', {'+more': bytes(64)}),
+            ('body-too-short', 'the values reach beyond the body', {'values.stored_bytes': 4, 'values.raw_bytes': 4, 'raw_bytes': 13}),
+            ('no-part-table', 'a body shorter than the part table', {**clear, 'raw_bytes': 3}),
+            ('reserved-of-entry', 'the reserved bytes of an entry', {'shape.reserved': 1}),
+            ('reserved-of-table', 'the reserved bytes of the part table', {'part table reserved': 1 << 120}),
+            ('padding', 'padding between the parts', {'shape padding': b'\1' + bytes(51)}),
+            ('encoding', 'the encoding of the head is not that of the values', {'encoding': 3}),
+            ('raw-bytes', 'raw_bytes of the head is not the sum', {'raw_bytes': 16})):
+        yield 'R-4.4', name, what, broken(RAGGED, [b'ab', b'', b'c'], chunk=put(tweak))
+    yield 'R-4.4', 'absent-encoding', 'an absent part with an encoding', broken(RAGGED, [b'ab', b'', b'c'], chunk=put({
+        'validity.encoding': 1}))
+    yield 'R-4.4', 'shape-in-fixed', 'a shape in a column that is fixed', broken(
+        col('x', 'u8', nullable=True), [None, b'\2'], chunk=put({
+            'shape.stored_bytes': 8, 'shape.raw_bytes': 8, 'values': le(1, 4) + le(2, 4) + bytes(56) + b'\0\2', 'raw_bytes': 11}))
+    yield 'R-4.5', 'values-too-long', 'a sample more in the values than sample_count', broken(chunk=put(
+        raw_bytes=12, values=ONE * 6))
+    yield 'R-4.5', 'values-too-short', 'an element less than there should be', broken(chunk=put(raw_bytes=6, values=ONE * 3))
+    yield 'R-4.5', 'constant-too-long', 'a constant that stands for too many elements', broken(enc=CONSTANT, chunk=put(raw_bytes=10))
+    yield 'R-4.5', 'ragged-values', 'the values of a ragged column are shorter than its ends say', broken(
+        RAGGED, [b'ab', b'', b'c'], chunk=put({'values': b'ab', 'values.stored_bytes': 2, 'values.raw_bytes': 2, 'raw_bytes': 14}))
+    yield 'R-4.5', 'shape', 'a shape of four values for three samples', broken(RAGGED, [b'ab', b'', b'c'], chunk=put({
+        'shape': el('I', 2, 2, 3, 3), 'shape padding': bytes(48), 'shape.stored_bytes': 16, 'shape.raw_bytes': 16, 'raw_bytes': 19}))
+    yield 'R-4.5', 'no-shape', 'no shape in a ragged column', broken(RAGGED, [b'', None], chunk=put({
+        'shape': None, 'shape padding': None, 'shape.stored_bytes': 0, 'shape.raw_bytes': 0, 'raw_bytes': 1}))
+    yield 'R-4.5', 'no-extents', 'a shape without the extents of two varying dimensions', broken(TWO_D, [((1, 2), b'ab')], chunk=put({
+        'shape': el('I', 2), 'shape padding': bytes(60), 'shape.stored_bytes': 4, 'shape.raw_bytes': 4, 'raw_bytes': 6}))
+    yield 'R-4.5', 'validity', 'a validity of two bytes for three samples', broken(RAGGED, [b'ab', None, b'c'], chunk=put({
+        'validity': b'\5\0', 'validity padding': bytes(62), 'validity.stored_bytes': 2, 'validity.raw_bytes': 2, 'raw_bytes': 17}))
+    yield 'R-4.6', 'not-nullable', 'a null in a column that is not nullable', broken(col('x', 'u8'), [None, b'\1'])
+    yield 'R-4.6', 'no-null', 'a validity without a null', broken(RAGGED, [None, b'ab'], chunk=put(validity=b'\3'),
+                                                                 footer={'column 0: null_count': 0})
+    yield 'R-4.6', 'bits-after', 'a bit after those of the samples', broken(RAGGED, [None, b'ab'], chunk=put(validity=b'\6'))
+    yield 'R-4.7', 'descends', 'ends descends', broken(RAGGED, [b'abc', b'd', b'ef'], chunk=put(shape=el('I', 4, 3, 6)))
+    yield 'R-4.7', 'product', 'ends does not agree with the extents', broken(TWO_D, [((2, 1), b'ab'), ((1, 2), b'cd')], chunk=put(
+        shape=el('I', 2, 4, 2, 1, 1, 3)))
+    yield 'R-4.7', 'product-wraps', 'extents whose product is 0 modulo 2^32', broken(TWO_D, [((0, 1), b'')], chunk=put(
+        shape=el('I', 0, 65536, 65536)))
+    yield 'R-4.8', 'fixed', 'a null sample that is not zero', broken(col('x', 'u8', nullable=True), [None, b'\2'], chunk=put(values=b'\1\2'))
+    yield 'R-4.8', 'ragged', 'a null sample that is not empty', broken(RAGGED, [b'a', None, b'cd'], chunk=put(
+        shape=el('I', 1, 2, 3)))
+    yield 'R-4.8', 'extents', 'a null sample with an extent that is not 0', broken(TWO_D, [None, ((1, 1), b'x')], chunk=put(
+        shape=el('I', 0, 1, 0, 1, 3, 1)))
+    yield 'R-4.9', 'bool', 'a bool that is 2', broken(col('x', 'bool', [2]), [b'\0\1', b'\2\0'])
+    yield 'R-4.9', 'bool-constant', 'a bool that is 255, encoded as a constant', broken(col('x', 'bool'), [b'\xFF'] * 3, enc=CONSTANT)
+    yield 'R-4.9', 'utf8', 'a text that is not UTF-8', text('ok', b'caf\xE9')
+    yield 'R-4.9', 'utf8-surrogate', 'a text with a surrogate', text(b'\xED\xB0\x80')
+    yield 'R-4.9', 'utf8-too-high', 'a text with a code point over U+10FFFF', text(b'\xF4\x90\x80\x80')
+    yield 'R-4.9', 'utf8-boundary', 'a boundary of samples within a code point', text(b'\xE2\x82', b'\xAC')
+    f = broken(col('x', 'u8', [(1 << 25) + 1]), [b'\0', b'\0'], enc=CONSTANT, chunk=put(raw_bytes=(1 << 26) + 2))
+    yield 'R-4.10', 'two-large-samples', 'two samples of more than 32 MiB in a chunk', f
+    for name, what, tweaks in (('column', 'a table of a column that is not there', [put(column=1)]),
+                               ('reserved', 'a reserved field of a table', [put(reserved=1)]),
+                               ('reserved-2', 'the last reserved field of a table', [put({'reserved 2': 1 << 63})]),
+                               ('first-not-0', 'the first table is number 1', [put(table=1)]),
+                               ('twice', 'two tables of one number', [None, put(table=0)]),
+                               ('gap', 'a number of a table left out', [None, put(table=2)])):
+        f = chunks(None, commit=False)
+        for tweak in tweaks:
+            f.table(0, b'bytes of a table', tweak)
+        for i, (column, number, r) in enumerate(f.tables):
+            f.tables[i] = r.get('column'), r.get('table'), r
+        yield 'R-4.11', name, what, f.commit()
+
+
+def encoding_cases():
+    # an id that is not known, and hidden from whoever opens the file
+    yield 'R-5.1', 'unknown', 'a chunk of encoding 4, which the footer does not list', broken(
+        chunk=put(encoding=4), footer={'column 0: encoding 0: id': 0}), {'also': ['R-7.4']}
+    yield 'R-5.1', 'unknown-part', 'a shape of encoding 32768, which the footer does not list', broken(
+        RAGGED, [b'ab'], chunk={'shape.encoding': 32768}, footer={'column 0: encoding_count': 1, **{
+            'column 0: encoding 1: ' + k: None for k in ('id', 'reserved', 'chunks')}}), {'also': ['R-7.4']}
+    f = broken(col('x', 'u8', [0]), [b''], enc=RAW, chunk=put(values=frame(b''), encoding=3))
+    yield 'R-5.2', 'empty-frame', 'values of no bytes that are not raw', f
+    yield 'R-5.3', 'too-long', 'raw values longer than decoded', broken(chunk=put(values=ONE * 5))
+    yield 'R-5.3', 'too-short', 'raw values shorter than decoded', broken(chunk=put(values=ONE * 3))
+    yield 'R-5.3', 'empty', 'a raw part of no bytes that has a byte stored', broken(col('x', 'u8', [0]), [b''], chunk=put(values=b'\0'))
+    same = [ONE * 2] * 2
+    yield 'R-5.4', 'two-elements', 'a constant of two elements', broken(BF16, same, enc=CONSTANT, chunk=put(values=ONE * 2))
+    yield 'R-5.4', 'part-of-element', 'a constant of half an element', broken(BF16, same, enc=CONSTANT, chunk=put(values=b'\0'))
+    yield 'R-5.4', 'no-element', 'a constant of no element', broken(BF16, same, enc=CONSTANT, chunk=put(values=b''))
+    skip, block = b'\x50\x2A\x4D\x18' + le(3, 4) + b'abc', le(7 << 3 | 1, 3) + b'abcdefg'
+    for name, what, stored in (
+            ('two-frames', 'two frames', frame(b'abc') + frame(b'defg')),
+            ('frame-twice', 'a complete frame, and one more', frame(b'abcdefg') + frame(b'')),
+            ('skippable-before', 'a skippable frame before the frame', skip + frame(b'abcdefg')),
+            ('skippable-after', 'a skippable frame after the frame', frame(b'abcdefg') + skip),
+            ('skippable', 'a skippable frame only', skip),
+            ('trailing-byte', 'a byte after the frame', frame(b'abcdefg') + b'\0'),
+            ('nothing', 'no frame', b''),
+            ('no-content-size', 'a frame without content size', MAGIC + b'\x00\x00' + block),
+            ('content-size-short', 'the content size is smaller than the content', MAGIC + b'\x20\x06' + block),
+            ('content-size-long', 'the content size is larger than the content', MAGIC + b'\x20\x08' + block),
+            ('other-length', 'a good frame of another length than decoded', frame(b'abcdef')),
+            ('dictionary', 'a frame that names a dictionary', MAGIC + b'\x21\x01\x07' + block),
+            ('magic', 'another magic number', b'\x27' + frame(b'abcdefg')[1:]),
+            ('reserved-bit', 'the reserved bit of the frame header', MAGIC + b'\x28\x07' + block),
+            ('block-type', 'a block of the reserved type', MAGIC + b'\x20\x07' + le(7 << 3 | 7, 3) + b'abcdefg'),
+            ('cut', 'a frame that is cut', frame(b'abcdefg')[:-1]),
+            ('no-last-block', 'a frame without a last block', MAGIC + b'\x20\x07' + le(7 << 3, 3) + b'abcdefg')):
+        f = broken(col('x', 'u8', [7]), [b'abcdefg'], enc=zstd(stored))
+        yield 'R-5.5', name, what, f, {'also': ['R-4.5'] if name == 'other-length' else []}
+    poem = col('t', 'utf8', [None])
+    damaged = POEM_FRAME[:40] + bytes([POEM_FRAME[40] ^ 0x10]) + POEM_FRAME[41:]
+    yield 'R-5.5', 'checksum', 'a wrong content checksum', broken(poem, [POEM], enc=zstd(POEM_FRAME[:-1] + b'\0'))
+    yield 'R-5.5', 'corrupt-block', 'a flipped bit in a compressed block', broken(poem, [POEM], enc=zstd(damaged))
+    yield 'R-5.5', 'shuffled-trailing-byte', 'a byte after the frame of bitshuffle-zstd', broken(
+        enc=shuffled(frame(bitshuffle(b''.join(PAIR), 2)) + b'\0'))
+    yield 'R-5.5', 'shape-two-frames', 'a shape of two frames', broken(
+        RAGGED, [b'a', b'b'], shape=zstd(frame(el('I', 1)) + frame(el('I', 2))))
+    yield 'R-5.6', 'part-of-element', 'bitshuffle-zstd of one element and a half', broken(
+        col('x', 'u16'), [b'\1\0', b'\2\0'], enc=shuffled(frame(b'\1\0\2')), chunk=put(raw_bytes=3)), {'also': ['R-4.5']}
+
+
+def index_cases():
+    yield 'R-6.1', 'column', 'an index page of a column that is not there', broken(page=put(column=1)), {'also': ['R-6.2']}
+    f = Tsl([BF16])
+    f.add('index page', [], 'of column 0', tweak=put(entry_count=0), column=0)
+    yield 'R-6.1', 'no-entries', 'an index page without entries', f.commit()
+    f = Tsl([col('x', 'u8', [0]), col('y', 'u8', [0])])
+    for _ in range(127):
+        f.chunk(0, [b''])
+    f.chunk(1, [b''] * 127)
+    yield 'R-6.1', 'entries-127', 'an index page of 127 entries', f.commit(per_page=127)
+    yield 'R-6.1', 'body-bytes', 'entry_count is less than the entries', chunks(None, None, page=put(entry_count=1))
+    yield 'R-6.1', 'body-bytes-odd', 'body_bytes is no multiple of 32', broken(page={'+half an entry': bytes(16)})
+    yield 'R-6.1', 'first-sample', 'first_sample is not that of the first entry', broken(page=put(first_sample=1))
+    for name, value in (('offset', 128), ('first_sample', 3), ('stored_bytes', 3), ('sample_count', 1), ('body_crc', WRONG),
+                        ('encoding', 1), ('chunk_flags', 1)):
+        yield 'R-6.2', 'entry-' + name.replace('_', '-'), '%s of the second entry' % name, chunks(None, None, page={
+            'entry 1: ' + name: value})
+    yield 'R-6.2', 'entry-to-nowhere', 'the second entry points to padding', chunks(None, None, page={'entry 1: offset': 192})
+    f = chunks(None, None, commit=False)
+    f.pending[0].pop()
+    yield 'R-6.2', 'chunk-left-out', 'a chunk that no entry points to', f.commit(), {'also': ['R-7.4']}
+    f = chunks(None, None, commit=False)
+    f.pending[0].append(f.pending[0][-1])
+    yield 'R-6.2', 'chunk-twice', 'a chunk that two entries point to', f.commit(), {'also': ['R-7.4']}
+    f = chunks(None, None, commit=False)
+    f.pending[0].reverse()
+    yield 'R-6.2', 'order-of-chunks', 'entries that do not ascend', f.commit()
+    f = chunks(None, columns=2, commit=False)
+    f.pages(1)
+    yield 'R-6.2', 'order-of-columns', 'the pages of column 1 before those of column 0', f.commit()
+    yield 'R-6.2', 'first-chunk', 'first_chunk of the first page is 1', broken(page=put(first_chunk=1))
+    f = chunks(None, finished=False)
+    f.chunk(0, [b'\3', b'\4'])
+    yield 'R-6.2', 'first-chunk-of-run', 'first_chunk begins again in a second commit', f.commit(page=put(first_chunk=0))
+    f = chunks(None, finished=False)
+    f.indexed[0], f.pending[0] = [], f.indexed[0]
+    f.runs[0] = []
+    yield 'R-6.2', 'chunk-of-other-commit', 'a second commit lists the chunk of the first again, instead of its run', f.commit()
+    yield 'R-6.3', 'short-page', 'two pages of one entry each in a run', chunks(None, None, per_page=1)
+
+
+def footer_cases():
+    yield 'R-7.1', 'schema', 'the schema of the footer names another column', broken(footer=put(
+        schema=b''.join({**worked().regions[0].body, 'column 0: name': b'y'}.values())))
+    yield 'R-7.1', 'schema-of-first', 'so in the first of two commits', broken(finished=False, footer=put(
+        schema=b''.join({**worked().regions[0].body, 'column 0: column_flags': b'\1'}.values()))).commit()
+    c = 'column 0: '
+    for name, what, tweak in (
+            ('byte-left', 'a byte after the last field', {'+one byte more': b'\0'}),
+            ('schema-beyond', 'the schema reaches beyond the body', {'schema_bytes': 1 << 20}),
+            ('tables-beyond', 'more tables than there is room for', {'table_count': 1000}),
+            ('tables-over-limit', 'more tables than the limit (and than there is room for)', {'table_count': 65537}),
+            ('runs-beyond', 'more runs than there is room for', {c + 'run_count': 60000}),
+            ('runs-over-limit', 'more runs than the limit (and than there is room for)', {c + 'run_count': VARIES}),
+            ('encodings-beyond', 'more encodings than there is room for', {c + 'encoding_count': 65535}),
+            ('cut', 'the body ends within its last field', {c + 'run 0: reserved': b'\0\0'}),
+            ('reserved', 'the reserved field of column facts', {c + 'reserved': 1}),
+            ('reserved-of-encoding', 'the reserved bytes of an encoding', {c + 'encoding 0: reserved': 1}),
+            ('reserved-of-run', 'the reserved field of a run', {c + 'run 0: reserved': 1})):
+        yield 'R-7.2', name, what, broken(footer=tweak)
+    yield 'R-7.3', 'first-run', 'the first run begins at sample 1', broken(footer={c + 'run 0: first_sample': 1})
+    f = worked().commit(finished=False)
+    f.chunk(0, PAIR)
+    yield 'R-7.3', 'gap', 'a gap between two runs', f.commit(footer={c + 'run 1: first_sample': 3})
+    yield 'R-7.3', 'samples', 'runs of 2 samples in a file of 3', broken(samples=PAIR, footer=put(sample_count=3))
+    f = Tsl([col('x', 'u8'), col('y', 'u8')])
+    f.chunk(0, [b'\1', b'\2'])
+    f.chunk(1, [b'\3'])
+    yield 'R-7.3', 'column-too-short', 'a column of 1 sample in a file of 2', f.commit()
+    yield 'R-7.3', 'chunks', 'the chunks of the runs are not chunk_count', broken(footer={c + 'chunk_count': 2}), {'also': ['R-7.4']}
+    empty = b''.join(le(v, n) for v, n in ((256, 8), (2, 8), (0, 8), (0, 8), (0, 4), (0, 4)))
+    yield 'R-7.3', 'empty-run', 'a run without chunks', broken(footer={c + 'run_count': 2, '+run 1': empty})
+    yield 'R-7.3', 'more-chunks-than-samples', 'a run of 3 chunks and 2 samples', broken(footer={
+        c + 'chunk_count': 3, c + 'run 0: chunk_count': 3, c + 'run 0: samples_per_chunk': 0}), {'also': ['R-7.4']}
+    yield 'R-7.3', 'page-after-footer', 'a run that begins at the footer', broken(footer={c + 'run 0: offset': 384})
+    yield 'R-7.3', 'offset-beyond-file', 'a run that begins far beyond the file', broken(footer={c + 'run 0: offset': (1 << 64) - 64})
+    yield 'R-7.3', 'chunks-by-division', 'samples_per_chunk 1 with 2 chunks of 2', chunks(None, None, footer={
+        c + 'run 0: samples_per_chunk': 1}), {'also': ['R-7.4']}
+    yield 'R-7.3', 'sum-wraps', 'runs whose samples add up modulo 2^64 only', broken(footer={
+        c + 'run_count': 2, c + 'chunk_count': 2, '+run 1': b''.join(le(v, n) for v, n in (
+            (256, 8), (2, 8), ((1 << 64) - 2, 8), (1, 8), (0, 4), (0, 4))), 'sample_count': 0}), {'also': ['R-7.4']}
+    for name, tweak in (('raw_bytes', 9), ('stored_bytes', 9), ('null_count', 1)):
+        yield 'R-7.4', name.replace('_', '-'), name + ' of a column', broken(footer={c + name: tweak})
+    yield 'R-7.4', 'chunk-count', 'chunk_count and that of the run are 2, and there is 1', broken(footer={
+        c + 'chunk_count': 2, c + 'run 0: chunk_count': 2, c + 'run 0: samples_per_chunk': 1})
+    yield 'R-7.4', 'encoding-chunks', 'the number of chunks of an encoding', broken(footer={c + 'encoding 0: chunks': 2})
+    for name, what, ids in (('encoding-missing', 'an encoding that is used is not listed', ()),
+                            ('encoding-unused', 'an encoding that is not used is listed', ((0, 1), (3, 0))),
+                            ('encoding-twice', 'an encoding is listed twice', ((0, 1), (0, 0)))):
+        cut = {c + 'encoding 0: ' + k: None for k in ('id', 'reserved', 'chunks')}
+        data = b''.join(le(i, 8) + le(n, 8) for i, n in ids)
+        yield 'R-7.4', name, what, broken(footer={**cut, c + 'encoding_count': len(ids), c + 'reserved': bytes(2) + data})
+    f = chunks(None, commit=False)
+    f.chunk(0, [b'\7', b'\7'], CONSTANT)
+    yield 'R-7.4', 'encoding-order', 'the encodings do not ascend', f.commit(footer={
+        c + 'encoding 0: id': 1, c + 'encoding 1: id': 0})
+    yield 'R-7.4', 'encoding-of-part', 'the encoding of a shape is not listed', broken(RAGGED, [b'a', b'b'], shape=zstd(), footer={
+        c + 'encoding_count': 1, **{c + 'encoding 1: ' + k: None for k in ('id', 'reserved', 'chunks')}})
+    yield 'R-7.4', 'samples-per-chunk-0', 'samples_per_chunk is 0 where it should be 2', broken(footer={
+        c + 'run 0: samples_per_chunk': 0})
+    yield 'R-7.4', 'samples-per-chunk', 'samples_per_chunk 2 for chunks of 3, 2 and 1', run_of([3, 2, 1], footer={
+        c + 'run 0: samples_per_chunk': 2})
+    yield 'R-7.4', 'run-offset', 'the run of column 0 points to the page of column 1', chunks(None, columns=2, footer={
+        c + 'run 0: offset': 512})
+    f = broken(finished=False, footer={c + 'raw_bytes': 9})
+    yield 'R-7.4', 'first-commit', 'a fact of the first of two commits', f.commit()
+    for name, what, tweak in (('table-missing', 'a table that is not listed', None),
+                              ('table-crc', 'body_crc of a table', {'table 0: body_crc': WRONG}),
+                              ('table-bytes', 'body_bytes of a table', {'table 0: body_bytes': 4}),
+                              ('table-offset', 'offset of a table', {'table 0: offset': 128}),
+                              ('table-order', 'the tables do not ascend', {})):
+        f = chunks(None, columns=2, commit=False)
+        f.table(0, b'table')
+        f.table(1, b'other')
+        if tweak is None:
+            f.tables.pop()
+        one = f.tables and [(k, n) for k, n in (('column', 4), ('table', 4), ('offset', 8), ('body_bytes', 4), ('body_crc', 4))]
+        if name == 'table-order':
+            tweak = {'table %d: %s' % (i, k): f.tables[1 - i][2].head[k] for i in (0, 1) for k, _ in one}
+        yield 'R-7.4', name, what, f.commit(footer=tweak)
+    yield 'R-7.5', 'commit-1', 'the first commit has number 1', broken(footer=put(commit=1))
+    yield 'R-7.5', 'commit-twice', 'two commits of number 0', worked().commit(False).commit(footer=put(commit=0))
+    yield 'R-7.5', 'samples-over-limit', 'sample_count 2^63 (a file without columns)', Tsl([]).commit(samples=1 << 63)
+    yield 'R-7.5', 'fewer-samples', 'sample_count 3, then 2 (a file without columns)', Tsl([]).commit(False, samples=3).commit(samples=2)
+    yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 4, truly listed', broken(chunk=put(encoding=4)), {'also': ['R-5.1']}
+    yield 'R-7.6', 'unknown-encoding-of-part', 'a shape of encoding 32768, truly listed', broken(
+        RAGGED, [b'ab'], chunk={'shape.encoding': 32768}), {'also': ['R-5.1']}
+    yield 'R-7.7', 'body', 'a trailer with a body', broken(trailer={'+body': bytes(64)})
+    yield 'R-7.7', 'flag', 'an unknown trailer flag', broken(trailer=put(trailer_flags=3))
+    yield 'R-7.7', 'reserved', 'the reserved field of a trailer', broken(trailer=put(reserved=1))
+    yield 'R-7.7', 'footer-offset', 'the second trailer points to the first footer', worked().commit(False).commit(
+        trailer=put(footer_offset=384))
+    yield 'R-7.7', 'previous-not-0', 'previous_trailer of the first trailer is not 0', broken(trailer=put(previous_trailer=640))
+    yield 'R-7.7', 'previous-0', 'previous_trailer of the second trailer is 0', worked().commit(False).commit(trailer=put(previous_trailer=0))
+    yield 'R-7.8', 'not-finished', 'the last trailer is not finished', worked().commit(finished=False)
+    f = worked().commit()
+    yield 'R-7.8', 'not-finished-again', 'the first of two commits is finished, the last is not', f.commit(finished=False)
+    yield 'R-9.1', 'header', 'an incompat flag in the header', worked(incompat_flags=1).commit()
+    yield 'R-9.1', 'footer', 'an incompat flag in the footer only', worked().commit(flags=(1 << 31, 0, 0))
+    yield 'R-9.1', 'both', 'an incompat flag in header and footer', worked(flags=(2, 0, 0)).commit()
+
+
+def invalid_vectors():
+    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, index_cases, footer_cases):
+        yield from cases()

@@ -1,0 +1,209 @@
+//! Samples of one column side by side, as they are pushed into a writer and gathered by a reader.
+
+use crate::format::content::{bit, validity_bytes};
+use crate::format::{ColumnSchema, DType};
+use crate::pod::{self, Element};
+use crate::{Error, Result, limits};
+
+/// Consecutive samples of one column, to be pushed into a [`Writer`](crate::Writer). Borrows everything.
+///
+/// Elements are in memory order of this machine, row-major, all samples one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnBatch<'a> {
+    pub(crate) dtype: DType,
+    pub(crate) sample_count: usize,
+    pub(crate) extents: &'a [u32],
+    pub(crate) values: &'a [u8],
+    pub(crate) validity: Option<&'a [u8]>,
+}
+
+impl<'a> ColumnBatch<'a> {
+    /// `sample_count` samples of a fixed shape; `values` has as many times the elements of one sample.
+    /// A null sample has its place among the values; what stands there is ignored.
+    pub fn fixed<T: Element>(sample_count: usize, values: &'a [T]) -> Self {
+        Self::from_bytes(T::DTYPE, sample_count, &[], pod::as_bytes(values))
+    }
+
+    /// `sample_count` samples of a ragged shape. `extents` has the varying extents of the first sample,
+    /// outermost first, then those of the second, and so on; for bytes and text (pushed as `u8`) it is the
+    /// lengths. A null sample has extents of 0.
+    pub fn ragged<T: Element>(sample_count: usize, extents: &'a [u32], values: &'a [T]) -> Self {
+        Self::from_bytes(T::DTYPE, sample_count, extents, pod::as_bytes(values))
+    }
+
+    /// Samples whose elements are at hand as bytes, in memory order; `extents` is empty for a fixed shape.
+    pub fn from_bytes(dtype: DType, sample_count: usize, extents: &'a [u32], values: &'a [u8]) -> Self {
+        Self { dtype, sample_count, extents, values, validity: None }
+    }
+
+    /// The same samples, some of them null: bit `i % 8` (0 the least significant) of byte `i / 8` is 0 if
+    /// sample `i` is. This is Arrow's validity bitmap.
+    pub fn with_validity(mut self, bitmap: &'a [u8]) -> Self {
+        self.validity = Some(bitmap);
+        self
+    }
+
+    /// The number of samples.
+    pub fn sample_count(&self) -> usize {
+        self.sample_count
+    }
+
+    pub(crate) fn is_null(&self, i: usize) -> bool {
+        self.validity.is_some_and(|bitmap| !bit(bitmap, i))
+    }
+
+    /// Refuses what cannot be pushed into `column`.
+    pub(crate) fn check(&self, column: &ColumnSchema) -> Result<()> {
+        self.check_type(column)
+            .and_then(|()| self.check_nulls(column))
+            .and_then(|()| self.check_values(column))
+            .map_err(|error| error.with_column(&column.name))
+    }
+
+    fn check_type(&self, column: &ColumnSchema) -> Result<()> {
+        let (due, found) = (column.pushed_dtype(), self.dtype);
+        let as_u8 = found == DType::U8 && (due == DType::Bool || due.is_string());
+        if found == due || as_u8 {
+            return Ok(());
+        }
+        Err(Error::bad_argument(format!("values of type {found} were pushed, {due} is due")))
+    }
+
+    fn check_nulls(&self, column: &ColumnSchema) -> Result<()> {
+        let Some(bitmap) = self.validity else { return Ok(()) };
+        if bitmap.len() < validity_bytes(self.sample_count) {
+            let message = format!("a validity of {} bytes for {} samples", bitmap.len(), self.sample_count);
+            return Err(Error::bad_argument(message));
+        }
+        let null = (0..self.sample_count).find(|&i| self.is_null(i));
+        match null {
+            Some(i) if !column.nullable => {
+                let message = format!("sample {i} of the batch is null, and the column is not nullable");
+                Err(Error::bad_argument(message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_values(&self, column: &ColumnSchema) -> Result<()> {
+        let varying = column.shape.varying_count();
+        if Some(self.extents.len()) != self.sample_count.checked_mul(varying) {
+            let message =
+                format!("{} extents for {} samples of shape {}", self.extents.len(), self.sample_count, column.shape);
+            return Err(Error::bad_argument(message));
+        }
+        let due = self.bytes_due(column)?;
+        if due != self.values.len() {
+            let message = format!(
+                "{} bytes of values were pushed; {} samples of shape {} take {due}",
+                self.values.len(),
+                self.sample_count,
+                column.shape
+            );
+            return Err(Error::bad_argument(message));
+        }
+        match column.dtype {
+            DType::Bool if self.values.iter().any(|&byte| byte > 1) => {
+                Err(Error::bad_argument("a bool is neither 0 nor 1"))
+            }
+            DType::Utf8 => self.check_text(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The bytes that all samples take, null ones included.
+    fn bytes_due(&self, column: &ColumnSchema) -> Result<usize> {
+        let inner_bytes = pushed_inner_bytes(column)?;
+        let varying = column.shape.varying_count();
+        let mut count = Some(0_usize);
+        if varying == 0 {
+            count = Some(self.sample_count);
+        } else {
+            for (i, extents) in self.extents.chunks_exact(varying).enumerate() {
+                self.check_extents(i, extents)?;
+                count = count.and_then(|count| count.checked_add(count_of(extents)?));
+            }
+        }
+        let bytes = count.and_then(|count| count.checked_mul(inner_bytes));
+        bytes.ok_or_else(|| Error::over_limit("the samples of the batch are too large"))
+    }
+
+    fn check_extents(&self, i: usize, extents: &[u32]) -> Result<()> {
+        if extents.iter().any(|&extent| extent > limits::EXTENT) {
+            return Err(Error::over_limit("an extent of 2^32 - 1"));
+        }
+        if self.is_null(i) && extents.iter().any(|&extent| extent != 0) {
+            let message = format!("sample {i} of the batch is null and has the extents {extents:?}, not 0");
+            return Err(Error::bad_argument(message));
+        }
+        Ok(())
+    }
+
+    fn check_text(&self) -> Result<()> {
+        let mut rest = self.values;
+        for (i, &length) in self.extents.iter().enumerate() {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            let (text, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            if std::str::from_utf8(text).is_err() {
+                let message = format!("sample {i} of the batch is not UTF-8; store it as bytes");
+                return Err(Error::bad_argument(message));
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+/// The count of a ragged sample: the product of its varying extents.
+pub(crate) fn count_of(extents: &[u32]) -> Option<usize> {
+    if extents.contains(&0) {
+        return Some(0);
+    }
+    extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
+}
+
+/// `inner` times the bytes of an element as it is pushed, which a cast makes smaller.
+pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
+    let layout = column.layout()?;
+    let elements = layout.inner_bytes / layout.element_bytes; // element_bytes is 1, 2, 4 or 8
+    let bytes = elements.checked_mul(column.pushed_dtype().element_bytes());
+    bytes.ok_or_else(|| Error::over_limit("a sample is too large"))
+}
+
+/// One sample of one column, to be pushed into a [`Writer`](crate::Writer). Borrows everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'a>(pub(crate) Option<OneSample<'a>>);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OneSample<'a> {
+    pub dtype: DType,
+    pub bytes: &'a [u8],
+    /// `None`: at most one extent varies, and follows from the number of elements.
+    pub extents: Option<&'a [u32]>,
+}
+
+impl<'a> Value<'a> {
+    /// A null.
+    pub const NULL: Self = Self(None);
+
+    /// A tensor of which at most one extent varies, in row-major order.
+    pub fn tensor<T: Element>(elements: &'a [T]) -> Self {
+        Self(Some(OneSample { dtype: T::DTYPE, bytes: pod::as_bytes(elements), extents: None }))
+    }
+
+    /// A tensor with these varying extents, outermost first.
+    pub fn ragged<T: Element>(elements: &'a [T], extents: &'a [u32]) -> Self {
+        let bytes = pod::as_bytes(elements);
+        Self(Some(OneSample { dtype: T::DTYPE, bytes, extents: Some(extents) }))
+    }
+
+    /// A text.
+    pub fn text(text: &'a str) -> Self {
+        Self(Some(OneSample { dtype: DType::Utf8, bytes: text.as_bytes(), extents: None }))
+    }
+
+    /// A string of bytes.
+    pub fn bytes(bytes: &'a [u8]) -> Self {
+        Self(Some(OneSample { dtype: DType::Bytes, bytes, extents: None }))
+    }
+}

@@ -1,0 +1,160 @@
+//! Rounding of floating-point columns on their way in, and the record of what it cost.
+
+use crate::format::{CastFacts, DType};
+use half::{bf16, f16};
+
+/// Rounds elements of one type to another, to nearest with ties to even, and keeps the record.
+#[derive(Clone, Debug)]
+pub(crate) struct Caster {
+    source: DType,
+    target: DType,
+    pub(crate) facts: CastFacts,
+}
+
+impl Caster {
+    pub(crate) fn new(source: DType, target: DType) -> Self {
+        Self { source, target, facts: CastFacts::default() }
+    }
+
+    /// Rounds `source`, elements in memory order, and appends the results to `out`.
+    pub(crate) fn cast(&mut self, source: &[u8], out: &mut Vec<u8>) {
+        match self.source {
+            DType::F16 => self.from::<2>(source, |b| f16::from_ne_bytes(b).to_f64(), 2f64.powi(-14), out),
+            DType::F32 => {
+                let smallest = f64::from(f32::MIN_POSITIVE);
+                self.from::<4>(source, |b| f32::from_ne_bytes(b).into(), smallest, out);
+            }
+            _ => self.from::<8>(source, f64::from_ne_bytes, f64::MIN_POSITIVE, out),
+        }
+    }
+
+    fn from<const N: usize>(
+        &mut self,
+        source: &[u8],
+        read: impl Fn([u8; N]) -> f64,
+        smallest_normal: f64,
+        out: &mut Vec<u8>,
+    ) {
+        let values = source.as_chunks::<N>().0.iter().map(|bytes| read(*bytes));
+        match self.target {
+            DType::Bf16 => self.to(values, smallest_normal, out, f64::from(f32::MIN_POSITIVE), |v| {
+                let rounded = bf16::from_f32(to_f32_odd(v));
+                (rounded.to_f64(), rounded.to_ne_bytes())
+            }),
+            DType::F16 => self.to(values, smallest_normal, out, 2f64.powi(-14), |v| {
+                let rounded = f16::from_f32(to_f32_odd(v));
+                (rounded.to_f64(), rounded.to_ne_bytes())
+            }),
+            _ => self.to(values, smallest_normal, out, f64::from(f32::MIN_POSITIVE), |v| {
+                let rounded = to_f32(v);
+                (f64::from(rounded), rounded.to_ne_bytes())
+            }),
+        }
+    }
+
+    fn to<const M: usize>(
+        &mut self,
+        values: impl Iterator<Item = f64>,
+        smallest_source: f64,
+        out: &mut Vec<u8>,
+        smallest_target: f64,
+        round: impl Fn(f64) -> (f64, [u8; M]),
+    ) {
+        let facts = &mut self.facts;
+        for value in values {
+            let (rounded, bytes) = round(value);
+            out.extend_from_slice(&bytes);
+            if !value.is_finite() {
+                continue;
+            }
+            if !rounded.is_finite() {
+                facts.to_infinite += 1;
+                continue;
+            }
+            let error = (rounded - value).abs();
+            facts.max_abs_error = facts.max_abs_error.max(error);
+            if value != 0.0 {
+                facts.max_rel_error = facts.max_rel_error.max(error / value.abs());
+            }
+            if rounded.abs() < smallest_target && value.abs() >= smallest_source {
+                facts.to_subnormal += 1;
+            }
+        }
+    }
+}
+
+/// `value` as an `f32`, to nearest even; a NaN keeps its sign and the upper bits of its payload.
+fn to_f32(value: f64) -> f32 {
+    if !value.is_nan() {
+        return value as f32; // rounds to nearest even, overflows to infinity
+    }
+    let bits = value.to_bits();
+    let payload = (bits >> 29) as u32 & 0x007F_FFFF; // the upper 23 of 52 payload bits
+    let sign = (bits >> 32) as u32 & 0x8000_0000; // the sign bit
+    f32::from_bits(sign | 0x7FC0_0000 | payload)
+}
+
+/// `value` as an `f32`, rounded to odd, so that rounding the result once more to a shorter type is as good as
+/// rounding `value` itself (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+fn to_f32_odd(value: f64) -> f32 {
+    let nearest = to_f32(value);
+    if value.is_nan() || f64::from(nearest) == value {
+        return nearest;
+    }
+    let away = f64::from(nearest).abs() > value.abs();
+    let towards_zero = nearest.to_bits() - u32::from(away); // not 0: it is larger than `value`
+    f32::from_bits(towards_zero | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cast_one(source: DType, target: DType, bytes: &[u8]) -> (Vec<u8>, CastFacts) {
+        let mut caster = Caster::new(source, target);
+        let mut out = Vec::new();
+        caster.cast(bytes, &mut out);
+        (out, caster.facts)
+    }
+
+    #[test]
+    fn a_tie_is_broken_by_bits_that_an_f32_does_not_have() {
+        // halfway between two bf16 values, and a little more that only an f64 holds
+        let value = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
+        let (out, _) = cast_one(DType::F64, DType::Bf16, &value.to_ne_bytes());
+        assert_eq!(out, bf16::from_f32(1.0 + 2f32.powi(-7)).to_ne_bytes());
+    }
+
+    #[test]
+    fn a_tie_goes_to_the_even_neighbour() {
+        for (value, rounded) in [(1.0 + 2f32.powi(-8), 1.0), (1.0 + 3.0 * 2f32.powi(-8), 1.0 + 2f32.powi(-6))] {
+            let (out, _) = cast_one(DType::F32, DType::Bf16, &value.to_ne_bytes());
+            assert_eq!(out, bf16::from_f32(rounded).to_ne_bytes());
+        }
+    }
+
+    #[test]
+    fn nan_stays_nan_even_where_only_low_payload_bits_are_set() {
+        let source = f64::from_bits(0x7FF0_0000_0000_0001);
+        for target in [DType::Bf16, DType::F16, DType::F32] {
+            let (out, facts) = cast_one(DType::F64, target, &source.to_ne_bytes());
+            let is_nan = match target {
+                DType::Bf16 => bf16::from_ne_bytes(out.try_into().unwrap()).is_nan(),
+                DType::F16 => f16::from_ne_bytes(out.try_into().unwrap()).is_nan(),
+                _ => f32::from_ne_bytes(out.try_into().unwrap()).is_nan(),
+            };
+            assert!(is_nan, "{target}");
+            assert_eq!(facts, CastFacts::default());
+        }
+    }
+
+    #[test]
+    fn the_record_counts_what_was_lost() {
+        let values = [f32::MAX, 1e-20, 0.0, f32::INFINITY, 1.0 + 2f32.powi(-12)];
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        let (_, facts) = cast_one(DType::F32, DType::F16, &bytes);
+        assert_eq!((facts.to_infinite, facts.to_subnormal), (1, 1));
+        assert_eq!(facts.max_rel_error, 1.0);
+        assert_eq!(facts.max_abs_error, 2f64.powi(-12));
+    }
+}

@@ -1,0 +1,55 @@
+//! Chapter 5.2: one element, repeated.
+
+use super::{Codec, DecodeScratch, EncodeScratch, PartSpec};
+use crate::{Error, Result};
+
+pub(super) struct Constant;
+
+impl Codec for Constant {
+    fn id(&self) -> u16 {
+        1
+    }
+
+    fn name(&self) -> &'static str {
+        "constant"
+    }
+
+    fn encode(&self, element_bytes: usize, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+        stored.clear();
+        let Some((first, rest)) = raw.split_at_checked(element_bytes) else {
+            return Ok(false);
+        };
+        // all elements are equal exactly if the bytes equal themselves shifted by one element
+        let shifted = raw.len() - element_bytes;
+        if first.is_empty() || raw.len() % element_bytes != 0 || raw.get(..shifted) != Some(rest) {
+            return Ok(false);
+        }
+        stored.extend_from_slice(first);
+        Ok(true)
+    }
+
+    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+        let whole = spec.raw_bytes != 0 && spec.raw_bytes.is_multiple_of(spec.element_bytes);
+        if stored.len() == spec.element_bytes && whole {
+            return Ok(());
+        }
+        let message = format!(
+            "a constant of {} bytes cannot fill {} bytes of elements of {}",
+            stored.len(),
+            spec.raw_bytes,
+            spec.element_bytes
+        );
+        Err(Error::corrupt("R-5.4", message))
+    }
+
+    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+        if let [byte] = stored {
+            out.fill(*byte);
+            return Ok(());
+        }
+        for element in out.chunks_exact_mut(spec.element_bytes.max(1)) {
+            element.copy_from_slice(stored); // equal lengths: `check` has passed
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! Chapter 5: encodings. [`codec`] is the one place that maps ids to codecs; nothing else matches on ids.
+
+mod constant;
+mod part;
+mod planner;
+mod raw;
+#[cfg(feature = "zstd")]
+mod zstandard;
+#[cfg(not(feature = "zstd"))]
+#[path = "zstandard_absent.rs"]
+mod zstandard;
+
+pub(crate) use part::{ChunkDecoder, parts};
+pub use planner::Profile;
+pub(crate) use planner::{ChunkEncoder, EncodedChunk, RawChunk};
+
+use crate::{Error, Result};
+use zstandard::{BitshuffleZstd, Zstd, ZstdDecoder, ZstdEncoder};
+
+/// What a codec is told of a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartSpec {
+    /// Bytes of one element.
+    pub element_bytes: usize,
+    /// Decoded length.
+    pub raw_bytes: usize,
+}
+
+/// Memory and contexts that encoders reuse.
+#[derive(Default)]
+pub(crate) struct EncodeScratch {
+    zstd: ZstdEncoder,
+    #[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "used by codecs that are built in"))]
+    bytes: Vec<u8>,
+}
+
+/// Memory and contexts that decoders reuse.
+#[derive(Default)]
+pub(crate) struct DecodeScratch {
+    zstd: ZstdDecoder,
+    #[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "used by codecs that are built in"))]
+    bytes: Vec<u8>,
+}
+
+/// One encoding of chapter 5.
+pub(crate) trait Codec: Sync {
+    /// Its id in the file.
+    fn id(&self) -> u16;
+
+    /// Its name in the specification.
+    fn name(&self) -> &'static str;
+
+    /// Whether this build can encode and decode it.
+    fn check_built(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Encodes `raw` into `stored`, which it clears first. `false`: this encoding cannot express `raw`.
+    fn encode(
+        &self,
+        element_bytes: usize,
+        raw: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool>;
+
+    /// Whether the decoded bytes are the stored ones, so that nothing need be decoded.
+    fn is_identity(&self) -> bool {
+        false
+    }
+
+    /// Refuses stored bytes that cannot decode to `spec`, before memory is taken for it.
+    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()>;
+
+    /// Decodes `stored`, for which [`Codec::check`] has passed, into `out`, which has `spec.raw_bytes`.
+    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
+}
+
+const RAW: &dyn Codec = &raw::Raw;
+const CONSTANT: &dyn Codec = &constant::Constant;
+const BITSHUFFLE_ZSTD: &dyn Codec = &BitshuffleZstd;
+const ZSTD: &dyn Codec = &Zstd;
+
+static REGISTRY: [&dyn Codec; 4] = [RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD];
+
+/// The codec with this id, if this release knows it.
+pub(crate) fn codec(id: u16) -> Result<&'static dyn Codec> {
+    let found = REGISTRY.into_iter().find(|codec| codec.id() == id);
+    found.ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {id}")))
+}
+
+/// Refuses, when a file is opened, an encoding that this release or build cannot decode.
+pub(crate) fn check_supported(id: u16) -> Result<()> {
+    let codec = codec(id).map_err(|_| {
+        let message =
+            format!("the file uses encoding {id}, which this release does not know; read it with a newer tensilo");
+        Error::too_new("R-7.6", message)
+    })?;
+    codec.check_built()
+}
+
+/// The name of an encoding, for people.
+pub(crate) fn encoding_name(id: u16) -> String {
+    codec(id).map_or_else(|_| format!("encoding-{id}"), |codec| codec.name().to_owned())
+}

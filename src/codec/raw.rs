@@ -1,0 +1,41 @@
+//! Chapter 5.1: stored as they are.
+
+use super::{Codec, DecodeScratch, EncodeScratch, PartSpec};
+use crate::{Error, Result};
+
+pub(super) struct Raw;
+
+impl Codec for Raw {
+    fn id(&self) -> u16 {
+        0
+    }
+
+    fn name(&self) -> &'static str {
+        "raw"
+    }
+
+    fn encode(&self, _: usize, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+        stored.clear();
+        stored.extend_from_slice(raw);
+        Ok(true)
+    }
+
+    fn is_identity(&self) -> bool {
+        true
+    }
+
+    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+        if stored.len() == spec.raw_bytes {
+            return Ok(());
+        }
+        let message = format!("{} raw bytes where {} are due", stored.len(), spec.raw_bytes);
+        Err(Error::corrupt("R-5.3", message))
+    }
+
+    fn decode(&self, _: PartSpec, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+        for (to, from) in out.iter_mut().zip(stored) {
+            *to = *from;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! The place of the Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
+
+use super::{Codec, DecodeScratch, EncodeScratch, PartSpec};
+use crate::{Error, Result};
+
+#[derive(Default)]
+pub(super) struct ZstdEncoder;
+#[derive(Default)]
+pub(super) struct ZstdDecoder;
+
+pub(super) struct Zstd;
+pub(super) struct BitshuffleZstd;
+
+macro_rules! absent {
+    ($codec:ty, $id:literal, $name:literal) => {
+        impl Codec for $codec {
+            fn id(&self) -> u16 {
+                $id
+            }
+
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn check_built(&self) -> Result<()> {
+                Err(Error::not_built("zstd", concat!("the encoding ", $name)))
+            }
+
+            fn encode(&self, _: usize, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+                Ok(false)
+            }
+
+            fn check(&self, _: PartSpec, _: &[u8]) -> Result<()> {
+                self.check_built()
+            }
+
+            fn decode(&self, _: PartSpec, _: &[u8], _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+                self.check_built()
+            }
+        }
+    };
+}
+
+absent!(BitshuffleZstd, 2, "bitshuffle-zstd");
+absent!(Zstd, 3, "zstd");

@@ -1,0 +1,142 @@
+//! Chapter 4.3: what the decoded parts of a chunk mean.
+
+use super::schema::{DType, Layout};
+use crate::le::u32_in;
+use crate::{Error, Result, limits};
+use std::ops::Range;
+
+/// The decoded parts of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Content<'a> {
+    pub sample_count: usize,
+    /// Bit `i` is 1 if sample `i` is present. `None`: all are.
+    pub validity: Option<&'a [u8]>,
+    /// `ends`, then extents if several vary. Empty in a fixed column.
+    pub shape: &'a [u8],
+    pub values: &'a [u8],
+}
+
+/// Bytes of a validity bitmap.
+pub(crate) fn validity_bytes(sample_count: usize) -> usize {
+    sample_count.div_ceil(8)
+}
+
+/// Bit `index` of a bitmap, least significant first; 0 beyond its end.
+pub(crate) fn bit(bitmap: &[u8], index: usize) -> bool {
+    bitmap.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
+}
+
+fn outside() -> Error {
+    Error::corrupt("R-4.7", "the shape of a sample reaches outside its chunk")
+}
+
+impl<'a> Content<'a> {
+    /// Whether sample `i` of the chunk is null.
+    pub(crate) fn is_null(&self, i: usize) -> bool {
+        self.validity.is_some_and(|bitmap| !bit(bitmap, i))
+    }
+
+    /// The counts of the samples before `i`, added up.
+    fn start(&self, i: usize) -> Result<usize> {
+        let Some(previous) = i.checked_sub(1) else { return Ok(0) };
+        let end = u32_in(self.shape, previous).ok_or_else(outside)?;
+        usize::try_from(end).map_err(|_| outside())
+    }
+
+    /// The counts of samples `samples` of the chunk, as a range of counts.
+    fn counts(&self, samples: &Range<usize>) -> Result<Range<usize>> {
+        let counts = self.start(samples.start)?..self.start(samples.end)?;
+        if counts.start <= counts.end { Ok(counts) } else { Err(outside()) }
+    }
+
+    /// Where in `values` the samples `samples` of the chunk lie.
+    pub(crate) fn values_range(&self, layout: &Layout, samples: &Range<usize>) -> Result<Range<usize>> {
+        let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
+        let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
+        let range = at(counts.start)?..at(counts.end)?;
+        if range.end <= self.values.len() { Ok(range) } else { Err(outside()) }
+    }
+
+    /// The values of the samples `samples` of the chunk.
+    pub(crate) fn values_of(&self, layout: &Layout, samples: &Range<usize>) -> Result<&'a [u8]> {
+        let range = self.values_range(layout, samples)?;
+        self.values.get(range).ok_or_else(outside)
+    }
+
+    /// Varying extent number `varying` of sample `i` of a ragged column. Its consistency with the other
+    /// extents is, see [`Content::check_extents`].
+    pub(crate) fn extent(&self, layout: &Layout, i: usize, varying: usize) -> Result<u32> {
+        if layout.varying > 1 {
+            let index = self.sample_count.checked_mul(varying + 1).and_then(|at| at.checked_add(i));
+            return index.and_then(|index| u32_in(self.shape, index)).ok_or_else(outside);
+        }
+        let counts = self.counts(&(i..i + 1))?; // i is below a chunk's sample count
+        u32::try_from(counts.end - counts.start).map_err(|_| outside())
+    }
+
+    /// for sample `i`: no varying extent is over the limit, and their product is the sample's count.
+    pub(crate) fn check_extents(&self, layout: &Layout, i: usize) -> Result<()> {
+        if layout.varying == 0 {
+            return Ok(());
+        }
+        let mut product = Some(1_u64);
+        let mut any_zero = false;
+        for varying in 0..layout.varying {
+            let extent = u64::from(self.extent(layout, i, varying)?);
+            if extent > u64::from(limits::EXTENT) {
+                return Err(Error::corrupt("R-4.7", "an extent of 2^32 - 1"));
+            }
+            any_zero |= extent == 0;
+            product = product.and_then(|product| product.checked_mul(extent));
+        }
+        let product = if any_zero { Some(0) } else { product };
+        let counts = self.counts(&(i..i + 1))?;
+        let count = u64::try_from(counts.end - counts.start).ok();
+        if product.is_some() && product == count {
+            return Ok(());
+        }
+        Err(Error::corrupt("R-4.7", "the extents of a sample do not give the number of its elements"))
+    }
+
+    /// for every sample.
+    pub(crate) fn check(&self, layout: &Layout) -> Result<()> {
+        if let Some(bitmap) = self.validity {
+            self.check_validity(bitmap)?;
+        }
+        for i in 0..self.sample_count {
+            let values = self.values_of(layout, &(i..i + 1))?;
+            self.check_extents(layout, i)?;
+            if self.is_null(i) {
+                self.check_null(layout, i, values)?;
+            } else if layout.dtype == DType::Utf8 && std::str::from_utf8(values).is_err() {
+                return Err(Error::corrupt("R-4.9", format!("sample {i} of the chunk is not UTF-8")));
+            }
+        }
+        if layout.dtype == DType::Bool && self.values.iter().any(|&byte| byte > 1) {
+            return Err(Error::corrupt("R-4.9", "a bool is neither 0 nor 1"));
+        }
+        Ok(())
+    }
+
+    fn check_validity(&self, bitmap: &[u8]) -> Result<()> {
+        let mut beyond = self.sample_count..bitmap.len() * 8; // a bitmap is far below 2^32 bytes
+        if self.null_count() == 0 || beyond.any(|i| bit(bitmap, i)) {
+            let message = "a validity without nulls, or with bits beyond the last sample";
+            return Err(Error::corrupt("R-4.6", message));
+        }
+        Ok(())
+    }
+
+    fn check_null(&self, layout: &Layout, i: usize, values: &[u8]) -> Result<()> {
+        let no_extents = (0..layout.varying).all(|d| self.extent(layout, i, d).is_ok_and(|e| e == 0));
+        if no_extents && values.iter().all(|&byte| byte == 0) {
+            return Ok(());
+        }
+        Err(Error::corrupt("R-4.8", format!("sample {i} of the chunk is null and has values")))
+    }
+
+    /// Null samples of the chunk.
+    pub(crate) fn null_count(&self) -> usize {
+        (0..self.sample_count).filter(|&i| self.is_null(i)).count()
+    }
+}

@@ -1,0 +1,40 @@
+//! The structures of the file, one module for each chapter of `format-spec/SPEC.md`: bytes to structs and
+//! back, without I/O and without codecs.
+
+pub(crate) mod chunk;
+pub(crate) mod content;
+pub(crate) mod footer;
+pub(crate) mod header;
+pub(crate) mod index;
+pub(crate) mod region;
+pub(crate) mod schema;
+pub(crate) mod schema_block;
+
+pub use footer::CastFacts;
+pub use region::{FileId, RegionKind};
+pub use schema::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+
+/// Bits of `incompat_flags` that this release knows (chapter 9).
+pub(crate) const KNOWN_INCOMPAT: u32 = 0;
+
+/// The three flag words of chapter 9.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flags {
+    pub incompat: u32,
+    pub ro_compat: u32,
+    pub compat: u32,
+}
+
+impl Flags {
+    /// refuses what this release could misread.
+    pub(crate) fn check(self) -> crate::Result<()> {
+        let unknown = self.incompat & !KNOWN_INCOMPAT;
+        if unknown == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "the file uses features this release does not know (incompat flags {unknown:#x}); read it with a newer tensilo"
+        );
+        Err(crate::Error::too_new("R-9.1", message))
+    }
+}

@@ -1,0 +1,340 @@
+//! Chapter 3: what the columns of a file are.
+
+use crate::{Error, Result, limits};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// User metadata: text by text, in ascending order of the keys.
+pub type Metadata = BTreeMap<String, String>;
+
+/// The type of a column's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DType {
+    /// The upper half of an `f32`: 1 sign, 8 exponent and 7 mantissa bits.
+    Bf16,
+    /// IEEE 754 binary16.
+    F16,
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+    /// Signed, 1 byte.
+    I8,
+    /// Signed, 2 bytes.
+    I16,
+    /// Signed, 4 bytes.
+    I32,
+    /// Signed, 8 bytes.
+    I64,
+    /// Unsigned, 1 byte.
+    U8,
+    /// Unsigned, 2 bytes.
+    U16,
+    /// Unsigned, 4 bytes.
+    U32,
+    /// Unsigned, 8 bytes.
+    U64,
+    /// One byte, 0 or 1.
+    Bool,
+    /// A string of bytes for each sample.
+    Bytes,
+    /// UTF-8 text for each sample.
+    Utf8,
+}
+
+impl DType {
+    /// All types, in the order of their codes in the file, which start at 1.
+    pub const ALL: [Self; 15] = [
+        Self::Bf16,
+        Self::F16,
+        Self::F32,
+        Self::F64,
+        Self::I8,
+        Self::I16,
+        Self::I32,
+        Self::I64,
+        Self::U8,
+        Self::U16,
+        Self::U32,
+        Self::U64,
+        Self::Bool,
+        Self::Bytes,
+        Self::Utf8,
+    ];
+
+    /// Bytes of one element; 1 for bytes and text.
+    pub fn element_bytes(self) -> usize {
+        match self {
+            Self::Bf16 | Self::F16 | Self::I16 | Self::U16 => 2,
+            Self::F32 | Self::I32 | Self::U32 => 4,
+            Self::F64 | Self::I64 | Self::U64 => 8,
+            Self::I8 | Self::U8 | Self::Bool | Self::Bytes | Self::Utf8 => 1,
+        }
+    }
+
+    /// The name used in the specification, the command line and messages, such as `"bf16"`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bf16 => "bf16",
+            Self::F16 => "f16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::I8 => "i8",
+            Self::I16 => "i16",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::U8 => "u8",
+            Self::U16 => "u16",
+            Self::U32 => "u32",
+            Self::U64 => "u64",
+            Self::Bool => "bool",
+            Self::Bytes => "bytes",
+            Self::Utf8 => "utf8",
+        }
+    }
+
+    /// Whether this is one of the four floating-point types.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::Bf16 | Self::F16 | Self::F32 | Self::F64)
+    }
+
+    /// Whether samples are strings of bytes or text instead of tensors.
+    pub fn is_string(self) -> bool {
+        matches!(self, Self::Bytes | Self::Utf8)
+    }
+
+    pub(crate) fn code(self) -> u8 {
+        // `ALL` lists every variant in the order of the enum, so the discriminant is below 15
+        self as u8 + 1
+    }
+
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        let index = usize::from(code).checked_sub(1)?;
+        Self::ALL.get(index).copied()
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The length of one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// The same in every sample; 0 is allowed.
+    Fixed(u32),
+    /// May differ from sample to sample.
+    Varying,
+}
+
+/// The shape of one sample: its extents, outermost first. Elements are in row-major order.
+///
+/// Rank 0 is a scalar. A shape with at least one varying extent is *ragged*, any other *fixed*.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Shape(Vec<Extent>);
+
+impl Shape {
+    /// A shape of any extents.
+    pub fn new(extents: impl IntoIterator<Item = Extent>) -> Self {
+        Self(extents.into_iter().collect())
+    }
+
+    /// One element for each sample.
+    pub fn scalar() -> Self {
+        Self::default()
+    }
+
+    /// The same extents in every sample.
+    pub fn fixed(extents: &[u32]) -> Self {
+        Self::new(extents.iter().map(|&extent| Extent::Fixed(extent)))
+    }
+
+    /// One dimension whose length varies: lists, and the shape of bytes and text.
+    pub fn ragged() -> Self {
+        Self::new([Extent::Varying])
+    }
+
+    /// The extents, outermost first.
+    pub fn extents(&self) -> &[Extent] {
+        &self.0
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The number of varying extents.
+    pub fn varying_count(&self) -> usize {
+        self.0.iter().filter(|extent| **extent == Extent::Varying).count()
+    }
+
+    /// Whether any extent varies.
+    pub fn is_ragged(&self) -> bool {
+        self.varying_count() > 0
+    }
+
+    /// The product of the fixed extents: the elements of one sample of a fixed shape. `None` if it does
+    /// not fit.
+    pub fn inner_elements(&self) -> Option<u64> {
+        let fixed = || {
+            self.0.iter().filter_map(|extent| match extent {
+                Extent::Fixed(extent) => Some(u64::from(*extent)),
+                Extent::Varying => None,
+            })
+        };
+        if fixed().any(|extent| extent == 0) {
+            return Some(0);
+        }
+        fixed().try_fold(1_u64, u64::checked_mul)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (i, extent) in self.0.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            match extent {
+                Extent::Fixed(extent) => write!(f, "{comma}{extent}")?,
+                Extent::Varying => write!(f, "{comma}*")?,
+            }
+        }
+        f.write_str("]")
+    }
+}
+
+/// That a column's values are rounded from another type when they are written.
+///
+/// Rounding is to the nearest value, ties to even; a NaN stays a NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CastSpec {
+    /// The type that values are pushed in: `f16`, `f32` or `f64`.
+    pub source: DType,
+}
+
+/// One column: a name, what a sample of it is, and metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnSchema {
+    /// Unique in the file; at most 1,024 bytes, no control characters.
+    pub name: String,
+    /// The type of the stored elements.
+    pub dtype: DType,
+    /// The shape of one sample.
+    pub shape: Shape,
+    /// Whether samples may be null.
+    pub nullable: bool,
+    /// Set where values are rounded on their way in.
+    pub cast: Option<CastSpec>,
+    /// The column's own metadata.
+    pub metadata: Metadata,
+}
+
+impl ColumnSchema {
+    /// A column of tensors, not nullable, without metadata.
+    pub fn tensor(name: impl Into<String>, dtype: DType, shape: Shape) -> Self {
+        let name = name.into();
+        Self { name, dtype, shape, nullable: false, cast: None, metadata: Metadata::new() }
+    }
+
+    /// A column of text.
+    pub fn utf8(name: impl Into<String>) -> Self {
+        Self::tensor(name, DType::Utf8, Shape::ragged())
+    }
+
+    /// A column of byte strings.
+    pub fn bytes(name: impl Into<String>) -> Self {
+        Self::tensor(name, DType::Bytes, Shape::ragged())
+    }
+
+    /// The same column, nullable.
+    pub fn nullable(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+
+    /// The same column, its values pushed as `source` and rounded to the column's type.
+    pub fn cast_from(mut self, source: DType) -> Self {
+        self.cast = Some(CastSpec { source });
+        self
+    }
+
+    /// The type that values are pushed in: the column's own, or the source of its cast.
+    pub fn pushed_dtype(&self) -> DType {
+        self.cast.map_or(self.dtype, |cast| cast.source)
+    }
+
+    /// The geometry that reading and writing work with. Valid columns always have one.
+    pub(crate) fn layout(&self) -> Result<Layout> {
+        let element_bytes = self.dtype.element_bytes();
+        let inner_bytes = self
+            .shape
+            .inner_elements()
+            .and_then(|elements| elements.checked_mul(u64::try_from(element_bytes).ok()?))
+            .filter(|&bytes| bytes <= u64::from(limits::CHUNK_BYTES))
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .ok_or_else(|| {
+                let message = format!("a sample of shape {} has more than {} bytes", self.shape, limits::CHUNK_BYTES);
+                Error::over_limit(message).with_column(&self.name)
+            })?;
+        Ok(Layout {
+            dtype: self.dtype,
+            nullable: self.nullable,
+            element_bytes,
+            inner_bytes,
+            varying: self.shape.varying_count(),
+        })
+    }
+}
+
+/// How samples of a column lie in a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub dtype: DType,
+    pub nullable: bool,
+    /// `w` of the specification.
+    pub element_bytes: usize,
+    /// `inner x w`: bytes of a fixed sample, or of one count of a ragged one. At most [`limits::CHUNK_BYTES`].
+    pub inner_bytes: usize,
+    /// `V`: the number of varying extents.
+    pub varying: usize,
+}
+
+impl Layout {
+    pub(crate) fn is_ragged(&self) -> bool {
+        self.varying > 0
+    }
+
+    /// Decoded bytes of the shape part for one sample: an end, and the extents if there are several.
+    pub(crate) fn shape_bytes(&self) -> usize {
+        match self.varying {
+            0 => 0,
+            1 => 4,
+            varying => 4 * (varying + 1), // at most 4 x 17: the rank is bounded
+        }
+    }
+}
+
+/// All columns of a file, and its metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schema {
+    /// The columns, in order.
+    pub columns: Vec<ColumnSchema>,
+    /// The file's own metadata.
+    pub metadata: Metadata,
+}
+
+impl Schema {
+    /// A schema without metadata.
+    pub fn new(columns: impl IntoIterator<Item = ColumnSchema>) -> Self {
+        Self { columns: columns.into_iter().collect(), metadata: Metadata::new() }
+    }
+
+    /// The number of the column called `name`. Cost: linear in the number of columns.
+    pub fn column_index(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}

@@ -1,0 +1,229 @@
+//! Chapter 3.2: the schema as bytes.
+
+use super::schema::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+use crate::le::Fields;
+use crate::{Error, Result, limits};
+use std::collections::HashSet;
+
+const NULLABLE: u8 = 1;
+const CAST: u8 = 2;
+const VARYING: u32 = u32::MAX;
+const TO_NEAREST_EVEN: u8 = 1;
+/// The least a column record takes: an empty name would still have these fields.
+const MIN_COLUMN_BYTES: usize = 12;
+
+/// The schema block of a valid schema. Refuses what chapter 3 or 8 refuses.
+pub(crate) fn to_bytes(schema: &Schema) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    put_length(&mut out, schema.columns.len(), limits::COLUMNS, "columns")?;
+    put_metadata(&mut out, &schema.metadata)?;
+    for column in &schema.columns {
+        put_column(&mut out, column).map_err(|error| error.with_column(&column.name))?;
+    }
+    check(schema).map_err(as_argument)?;
+    let limit = limits::SCHEMA_BYTES;
+    if u32::try_from(out.len()).map_or(true, |bytes| bytes > limit) {
+        let message = format!("the schema takes {} bytes; the format allows {limit}", out.len());
+        return Err(Error::over_limit(message));
+    }
+    Ok(out)
+}
+
+/// A rule broken by a schema that a caller made, not by a file.
+fn as_argument(error: Error) -> Error {
+    let argument = Error::bad_argument(error.message());
+    match error.column() {
+        Some(column) => argument.with_column(column),
+        None => argument,
+    }
+}
+
+fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
+    put_text(out, &column.name, limits::NAME_BYTES, "column name")?;
+    let nullable = if column.nullable { NULLABLE } else { 0 };
+    let cast = if column.cast.is_some() { CAST } else { 0 };
+    let rank = u8::try_from(column.shape.rank())
+        .ok()
+        .filter(|&rank| usize::from(rank) <= limits::RANK)
+        .ok_or_else(|| over("dimensions of a sample", column.shape.rank(), limits::RANK))?;
+    out.extend([column.dtype.code(), nullable | cast, rank, 0]);
+    for extent in column.shape.extents() {
+        let extent = match *extent {
+            Extent::Fixed(VARYING) => return Err(Error::over_limit("an extent of 2^32 - 1")),
+            Extent::Fixed(extent) => extent,
+            Extent::Varying => VARYING,
+        };
+        out.extend(extent.to_le_bytes());
+    }
+    if let Some(cast) = column.cast {
+        out.extend([cast.source.code(), TO_NEAREST_EVEN, 0, 0]);
+    }
+    put_metadata(out, &column.metadata)
+}
+
+fn put_metadata(out: &mut Vec<u8>, metadata: &Metadata) -> Result<()> {
+    put_length(out, metadata.len(), limits::METADATA_ENTRIES, "metadata entries")?;
+    for (key, value) in metadata {
+        put_text(out, key, limits::METADATA_KEY_BYTES, "metadata key")?;
+        put_text(out, value, limits::METADATA_VALUE_BYTES, "metadata value")?;
+    }
+    Ok(())
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str, limit: usize, what: &str) -> Result<()> {
+    put_length(out, text.len(), limit, &format!("bytes of a {what}"))?;
+    out.extend(text.as_bytes());
+    Ok(())
+}
+
+fn put_length(out: &mut Vec<u8>, length: usize, limit: usize, what: &str) -> Result<()> {
+    let field = u32::try_from(length).ok().filter(|_| length <= limit);
+    out.extend(field.ok_or_else(|| over(what, length, limit))?.to_le_bytes());
+    Ok(())
+}
+
+fn over(what: &str, found: usize, limit: usize) -> Error {
+    Error::over_limit(format!("{found} {what}; the format allows {limit}"))
+}
+
+/// Parses and checks a schema block.
+pub(crate) fn parse(block: &[u8]) -> Result<Schema> {
+    let fields = &mut Fields::new(block);
+    let count = usize::try_from(fields.u32().ok_or_else(short)?).map_err(|_| short())?;
+    if count > limits::COLUMNS {
+        let message = format!("{count} columns; the format allows {}", limits::COLUMNS);
+        return Err(Error::corrupt("R-3.6", message));
+    }
+    let metadata = metadata(fields)?;
+    // memory for columns is bounded by the bytes that could describe them
+    let mut columns = Vec::with_capacity(count.min(fields.remaining() / MIN_COLUMN_BYTES));
+    for _ in 0..count {
+        columns.push(column(fields)?);
+    }
+    if fields.remaining() != 0 {
+        let message = format!("{} bytes after the end of the schema", fields.remaining());
+        return Err(Error::corrupt("R-3.3", message));
+    }
+    let schema = Schema { columns, metadata };
+    check(&schema)?;
+    Ok(schema)
+}
+
+fn short() -> Error {
+    Error::corrupt("R-3.3", "the schema ends within a field")
+}
+
+fn length(fields: &mut Fields, limit: usize) -> Result<usize> {
+    let length = usize::try_from(fields.u32().ok_or_else(short)?).map_err(|_| short())?;
+    if length > limit {
+        let message = format!("a length or count of {length} in the schema; the format allows {limit}");
+        return Err(Error::corrupt("R-3.4", message));
+    }
+    Ok(length)
+}
+
+fn text(fields: &mut Fields, limit: usize) -> Result<String> {
+    let length = length(fields, limit)?;
+    let bytes = fields.bytes(length).ok_or_else(short)?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Error::corrupt("R-3.4", "a name or metadata that is not UTF-8"))?;
+    Ok(text.to_owned())
+}
+
+fn metadata(fields: &mut Fields) -> Result<Metadata> {
+    let count = length(fields, limits::METADATA_ENTRIES)?;
+    let mut out = Metadata::new();
+    for _ in 0..count {
+        let key = text(fields, limits::METADATA_KEY_BYTES)?;
+        if out.last_key_value().is_some_and(|(last, _)| *last >= key) {
+            return Err(Error::corrupt("R-3.4", "metadata keys that do not ascend"));
+        }
+        let value = text(fields, limits::METADATA_VALUE_BYTES)?;
+        out.insert(key, value);
+    }
+    Ok(out)
+}
+
+fn column(fields: &mut Fields) -> Result<ColumnSchema> {
+    let name = text(fields, limits::NAME_BYTES)?;
+    column_fields(fields, &name).map_err(|error| error.with_column(&name))
+}
+
+fn column_fields(fields: &mut Fields, name: &str) -> Result<ColumnSchema> {
+    let [dtype, flags, rank, reserved] = fields.array().ok_or_else(short)?;
+    let dtype = DType::from_code(dtype).ok_or_else(|| Error::corrupt("R-3.5", format!("unknown dtype {dtype}")))?;
+    if flags & !(NULLABLE | CAST) != 0 || reserved != 0 {
+        return Err(Error::corrupt("R-3.6", "reserved bits are set"));
+    }
+    if usize::from(rank) > limits::RANK {
+        let message = format!("rank {rank}; the format allows {}", limits::RANK);
+        return Err(Error::corrupt("R-3.6", message));
+    }
+    let mut shape = Vec::with_capacity(usize::from(rank));
+    for _ in 0..rank {
+        let extent = fields.u32().ok_or_else(short)?;
+        shape.push(if extent == VARYING { Extent::Varying } else { Extent::Fixed(extent) });
+    }
+    let cast = (flags & CAST != 0).then(|| cast(fields)).transpose()?;
+    Ok(ColumnSchema {
+        name: name.to_owned(),
+        dtype,
+        shape: Shape::new(shape),
+        nullable: flags & NULLABLE != 0,
+        cast,
+        metadata: metadata(fields)?,
+    })
+}
+
+fn cast(fields: &mut Fields) -> Result<CastSpec> {
+    let [source, rounding, reserved @ ..] = fields.array::<4>().ok_or_else(short)?;
+    if reserved != [0; 2] {
+        return Err(Error::corrupt("R-3.6", "reserved bytes of a cast are set"));
+    }
+    let source = DType::from_code(source).filter(|_| rounding == TO_NEAREST_EVEN);
+    let source = source.ok_or_else(|| Error::corrupt("R-3.7", "unknown source or rounding of a cast"))?;
+    Ok(CastSpec { source })
+}
+
+/// What chapter 3 demands of a schema beyond the form of its bytes.
+fn check(schema: &Schema) -> Result<()> {
+    let mut names = HashSet::with_capacity(schema.columns.len());
+    for column in &schema.columns {
+        let new_name = names.insert(column.name.as_str());
+        check_column(column, new_name).map_err(|error| error.with_column(&column.name))?;
+    }
+    let columns = schema.columns.iter().map(|column| &column.metadata);
+    if columns.chain([&schema.metadata]).any(|metadata| metadata.contains_key("")) {
+        return Err(Error::corrupt("R-3.4", "an empty metadata key"));
+    }
+    Ok(())
+}
+
+fn check_column(column: &ColumnSchema, new_name: bool) -> Result<()> {
+    let is_control = |c: char| c.is_ascii_control();
+    if column.name.is_empty() || column.name.contains(is_control) {
+        let message = "column names are not empty and have no control characters";
+        return Err(Error::corrupt("R-3.4", message));
+    }
+    if !new_name {
+        return Err(Error::corrupt("R-3.4", "two columns have this name"));
+    }
+    if column.dtype.is_string() && column.shape != Shape::ragged() {
+        let message = format!("a {} column has the shape [*], not {}", column.dtype, column.shape);
+        return Err(Error::corrupt("R-3.5", message));
+    }
+    column.layout().map_err(|error| Error::corrupt("R-3.6", error.message()))?;
+    match column.cast {
+        Some(CastSpec { source }) if !cast_is_possible(source, column.dtype) => {
+            let message = format!("a cast from {source} to {} is not possible", column.dtype);
+            Err(Error::corrupt("R-3.7", message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cast_is_possible(source: DType, target: DType) -> bool {
+    let sources = [DType::F16, DType::F32, DType::F64];
+    let targets = [DType::Bf16, DType::F16, DType::F32];
+    sources.contains(&source) && targets.contains(&target) && source != target
+}

@@ -1,0 +1,34 @@
+//! The limits of chapter 8 of the format specification, in one place. Writers and readers enforce the same ones.
+
+/// Columns in a file.
+pub const COLUMNS: usize = 65_536;
+/// Bytes of a column name.
+pub const NAME_BYTES: usize = 1_024;
+/// Dimensions of a sample.
+pub const RANK: usize = 16;
+/// One extent of a shape.
+pub const EXTENT: u32 = u32::MAX - 1;
+/// Bytes of a metadata key.
+pub const METADATA_KEY_BYTES: usize = 1_024;
+/// Bytes of a metadata value.
+pub const METADATA_VALUE_BYTES: usize = 1 << 20;
+/// Entries of one metadata map.
+pub const METADATA_ENTRIES: usize = 65_536;
+/// Bytes of a schema block.
+pub const SCHEMA_BYTES: u32 = 16 << 20;
+/// Samples in a chunk.
+pub const CHUNK_SAMPLES: u32 = 1 << 24;
+/// Bytes of a chunk's body, and of its decoded parts together.
+pub const CHUNK_BYTES: u32 = u32::MAX - 0xFFFF;
+/// Decoded bytes of a chunk that holds more than one sample.
+pub const SHARED_CHUNK_BYTES: u32 = 64 << 20;
+/// Bytes of a table's body.
+pub const TABLE_BYTES: u32 = 16 << 20;
+/// Tables in a file.
+pub const TABLES: usize = 65_536;
+/// Bytes of a footer's body.
+pub const FOOTER_BYTES: u32 = 256 << 20;
+/// Runs of a column, and so commits of a file.
+pub const RUNS: usize = 65_536;
+/// Samples in a file.
+pub const SAMPLES: u64 = i64::MAX as u64; // exact: 2^63 - 1

@@ -1,0 +1,90 @@
+//! Files as memory maps.
+
+use crate::read::{OpenOptions, Reader, Source};
+use crate::{Error, Result};
+use memmap2::{Mmap, MmapOptions};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+/// A file as a read-only memory map.
+#[derive(Debug)]
+pub struct MappedFile(Mmap);
+
+impl MappedFile {
+    /// Maps a file.
+    ///
+    /// # Safety
+    ///
+    /// As long as the map lives, no process may change or truncate the file. Where one does, the bytes seen through the
+    /// map change under references to them, which is undefined behaviour, and a page beyond a new end kills the
+    /// process (`SIGBUS`). Files that are complete and replaced only by renaming, as this crate writes them, are
+    /// safe to map. On network file systems use [`PositionedFile`](crate::PositionedFile).
+    pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let map = || {
+            let file = File::open(path)?;
+            // SAFETY: the caller keeps the file as it is, see above.
+            let map = unsafe { MmapOptions::new().map(&file)? };
+            advise_random(&map);
+            Ok(Self(map))
+        };
+        map().map_err(|error: io::Error| Error::io("mapping the file", error).with_path(path))
+    }
+}
+
+impl Reader<MappedFile> {
+    /// Opens a file as a memory map: samples of raw chunks can be viewed without copying.
+    ///
+    /// # Safety
+    ///
+    /// No process may change or truncate the file as long as the reader lives, see [`MappedFile::open`].
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        // SAFETY: the caller's promise is the one that is asked for.
+        let file = unsafe { MappedFile::open(path) };
+        Self::with_path(file.and_then(|file| OpenOptions::new().open(file)), path)
+    }
+}
+
+/// Random samples are read: the kernel's read-around would fetch many times what is asked for.
+#[cfg(unix)]
+fn advise_random(map: &Mmap) {
+    // only a hint: where it is refused, reading works all the same
+    let _ = map.advise(memmap2::Advice::Random);
+}
+
+#[cfg(not(unix))]
+fn advise_random(_: &Mmap) {}
+
+impl Source for MappedFile {
+    fn byte_count(&self) -> u64 {
+        self.0.len() as u64 // exact: usize has at most 64 bits
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        crate::read::copy_at(&self.0, offset, out)
+    }
+
+    fn as_bytes(&self) -> Option<&[u8]> {
+        Some(&self.0)
+    }
+
+    fn will_need(&self, range: Range<u64>) {
+        will_need(&self.0, range);
+    }
+}
+
+#[cfg(unix)]
+fn will_need(map: &Mmap, range: Range<u64>) {
+    let start = usize::try_from(range.start);
+    let length = usize::try_from(range.end.saturating_sub(range.start));
+    if let (Ok(start), Ok(length)) = (start, length) {
+        // only a hint: where it is refused, reading works all the same
+        let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
+    }
+}
+
+#[cfg(not(unix))]
+fn will_need(_: &Mmap, _: Range<u64>) {}

@@ -1,0 +1,137 @@
+//! Samples gathered from a file.
+
+use super::sample::check_type;
+use crate::batch::ColumnBatch;
+use crate::format::content::{bit, validity_bytes};
+use crate::format::{ColumnSchema, DType, Shape};
+use crate::pod::{self, AlignedBytes, Element};
+use crate::{Error, Result};
+
+/// Samples of one column side by side, in the order they were asked for. Its memory is reused by the next call that
+/// fills it.
+#[derive(Clone, Debug)]
+pub struct ColumnBuffer {
+    dtype: DType,
+    shape: Shape,
+    pub(super) sample_count: usize,
+    pub(super) values: AlignedBytes,
+    pub(super) offsets: Vec<u64>,
+    pub(super) extents: Vec<u32>,
+    pub(super) validity: Vec<u8>,
+    pub(super) null_count: usize,
+}
+
+impl Default for ColumnBuffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ColumnBuffer {
+    /// An empty buffer, for any column.
+    pub fn new() -> Self {
+        Self {
+            dtype: DType::U8,
+            shape: Shape::scalar(),
+            sample_count: 0,
+            values: AlignedBytes::default(),
+            offsets: Vec::new(),
+            extents: Vec::new(),
+            validity: Vec::new(),
+            null_count: 0,
+        }
+    }
+
+    /// Empties the buffer for `sample_count` samples of a column, all of them present.
+    pub(super) fn begin(&mut self, column: &ColumnSchema, sample_count: usize) {
+        self.dtype = column.dtype;
+        if self.shape != column.shape {
+            self.shape.clone_from(&column.shape);
+        }
+        self.sample_count = sample_count;
+        self.values.resize(0);
+        self.offsets.clear();
+        self.extents.clear();
+        self.validity.clear();
+        self.validity.resize(validity_bytes(sample_count), 0xFF);
+        self.null_count = 0;
+    }
+
+    pub(super) fn set_null(&mut self, position: usize) {
+        if let Some(byte) = self.validity.get_mut(position / 8) {
+            *byte &= !(1 << (position % 8));
+            self.null_count += 1;
+        }
+    }
+
+    /// The number of samples.
+    pub fn sample_count(&self) -> usize {
+        self.sample_count
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape of one sample, as in the schema.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The elements of all samples, one after the other, as bytes in memory order.
+    pub fn bytes(&self) -> &[u8] {
+        self.values.as_slice()
+    }
+
+    /// The elements of all samples, one after the other: for a fixed shape a tensor with the sample as its first
+    /// dimension. Fails if `T` is not the column's type (bools, bytes and text are `u8`).
+    pub fn values<T: Element>(&self) -> Result<&[T]> {
+        check_type::<T>(self.dtype)?;
+        pod::as_elements(self.bytes()).ok_or_else(|| Error::bad_argument("the buffer was filled by another column"))
+    }
+
+    /// Of a ragged column, where each sample starts among the values, in elements, and as the last one where the last
+    /// sample ends: one more than there are samples. Empty for a fixed shape.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// Of a ragged column, the varying extents of the first sample, outermost first, then those of the second, and so
+    /// on. Empty for a fixed shape.
+    pub fn extents(&self) -> &[u32] {
+        &self.extents
+    }
+
+    /// Arrow's validity bitmap: bit `i % 8` (0 the least significant) of byte `i / 8` is 0 if sample `i` is null.
+    /// `None` if no sample is.
+    pub fn validity(&self) -> Option<&[u8]> {
+        (self.null_count > 0).then_some(self.validity.as_slice())
+    }
+
+    /// Null samples.
+    pub fn null_count(&self) -> usize {
+        self.null_count
+    }
+
+    /// Whether sample `i` of the buffer is null.
+    pub fn is_null(&self, i: usize) -> bool {
+        i < self.sample_count && !bit(&self.validity, i)
+    }
+
+    /// The bytes of sample `i` of the buffer of a ragged column; `None` if there is no such sample.
+    pub fn ragged_bytes(&self, i: usize) -> Option<&[u8]> {
+        let width = self.dtype.element_bytes();
+        let at = |i: usize| usize::try_from(*self.offsets.get(i)?).ok()?.checked_mul(width);
+        self.bytes().get(at(i)?..at(i.checked_add(1)?)?)
+    }
+
+    /// The same samples, as a batch to be pushed into a writer.
+    pub fn as_batch(&self) -> ColumnBatch<'_> {
+        let batch = ColumnBatch::from_bytes(self.dtype, self.sample_count, &self.extents, self.bytes());
+        match self.validity() {
+            Some(bitmap) => batch.with_validity(bitmap),
+            None => batch,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! One column of an open file.
+
+use super::Reader;
+use super::cursor::Cursor;
+use super::lookup::{ColumnIndex, Located};
+use super::sample::Sample;
+use super::source::{Source, slice};
+use crate::codec::{codec, encoding_name, parts};
+use crate::format::chunk::{ChunkHead, Part};
+use crate::format::content::Content;
+use crate::format::region::HEAD;
+use crate::format::{CastFacts, ColumnSchema};
+use crate::{Error, Result, le};
+use std::ops::Range;
+
+/// A column of an open file: a handle, cheap to copy.
+pub struct Column<'r, S> {
+    pub(super) reader: &'r Reader<S>,
+    pub(super) schema: &'r ColumnSchema,
+    pub(super) index: &'r ColumnIndex,
+}
+
+impl<S> Clone for Column<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Column<'_, S> {}
+
+/// What the file says of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnFacts {
+    /// Decoded bytes of all chunks.
+    pub raw_bytes: u64,
+    /// Stored bytes of all chunks, without their heads.
+    pub stored_bytes: u64,
+    /// Null samples.
+    pub null_count: u64,
+    /// Chunks.
+    pub chunk_count: u64,
+    /// Names of encodings, and of how many chunks they encode the values. 0: they encode only validity or shape.
+    pub encodings: Vec<(String, u64)>,
+    /// What the cast did, if the column has one.
+    pub cast: Option<CastFacts>,
+}
+
+/// Where a chunk is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkInfo {
+    /// The samples in it.
+    pub samples: Range<u64>,
+    /// Where its body is in the file: starts at a multiple of the file's alignment.
+    pub file_range: Range<u64>,
+    /// The encoding of its values.
+    pub encoding: String,
+}
+
+impl<'r, S: Source> Column<'r, S> {
+    pub(super) fn new(reader: &'r Reader<S>, schema: &'r ColumnSchema, index: &'r ColumnIndex) -> Self {
+        Self { reader, schema, index }
+    }
+
+    /// Name, type, shape, metadata.
+    pub fn schema(&self) -> &'r ColumnSchema {
+        self.schema
+    }
+
+    /// Samples in the column, which are as many as in the file.
+    pub fn sample_count(&self) -> u64 {
+        self.reader.sample_count
+    }
+
+    /// What the file says of the column. Cost: a few allocations; no I/O.
+    pub fn facts(&self) -> ColumnFacts {
+        let facts = &self.index.facts;
+        ColumnFacts {
+            raw_bytes: facts.raw_bytes,
+            stored_bytes: facts.stored_bytes,
+            null_count: facts.null_count,
+            chunk_count: facts.chunk_count,
+            encodings: facts.encodings.iter().map(|&(id, chunks)| (encoding_name(id), chunks)).collect(),
+            cast: facts.cast,
+        }
+    }
+
+    /// Chunk number `chunk`, counted from 0; `None` after the last. Together with [`ChunkInfo::file_range`] this is what
+    /// a loader needs to read chunks itself, straight to where it wants them.
+    pub fn chunk(&self, chunk: u64) -> Result<Option<ChunkInfo>> {
+        let located = self.reader.locate_chunk(self.index, chunk).map_err(|error| self.place(error))?;
+        Ok(located.map(|located| chunk_info(&located)))
+    }
+
+    /// The chunk that holds sample `i`.
+    pub fn chunk_of(&self, i: u64) -> Result<ChunkInfo> {
+        self.locate(i).map(|located| chunk_info(&located)).map_err(|error| self.place_at(error, i))
+    }
+
+    /// Sample `i` as a view of the file, without copying: `None` if its chunk is encoded, if the file is not in memory,
+    /// or if this machine is not little-endian.
+    ///
+    /// Cost: a few cache misses, independent of the size of the file; on first touch the checksum of the chunk.
+    /// Allocates nothing.
+    pub fn view(&self, i: u64) -> Result<Option<Sample<'r>>> {
+        self.try_view(i).map_err(|error| self.place_at(error, i))
+    }
+
+    fn try_view(&self, i: u64) -> Result<Option<Sample<'r>>> {
+        let Some(file) = self.reader.source.as_bytes() else { return Ok(None) };
+        if !le::FILE_ORDER_IS_NATIVE && self.index.layout.element_bytes > 1 {
+            return Ok(None);
+        }
+        let located = self.locate(i)?;
+        let body = self.checked_body(file, &located)?;
+        let Some(content) = self.stored_content(&located, body)? else { return Ok(None) };
+        let in_chunk = in_chunk(&located, i);
+        Sample::new(self.schema, &self.index.layout, &content, in_chunk).map(Some)
+    }
+
+    /// The body of a chunk of a file in memory, checked as the reader's policy asks.
+    fn checked_body(&self, file: &'r [u8], located: &Located) -> Result<&'r [u8]> {
+        if self.reader.must_check(self.index, located.chunk) {
+            let mut unused = Vec::new();
+            self.reader.load_chunk(self.index, located, &mut unused)?;
+        }
+        let entry = &located.entry;
+        let length = usize::try_from(entry.stored_bytes).unwrap_or(usize::MAX);
+        slice(file, entry.offset.saturating_add(HEAD), length)
+    }
+
+    /// The parts of a chunk, if all of them are stored as they are.
+    fn stored_content(&self, located: &Located, body: &'r [u8]) -> Result<Option<Content<'r>>> {
+        let entry = &located.entry;
+        let is_stored = |part: &Part| Ok::<bool, Error>(part.is_absent() || codec(part.encoding)?.is_identity());
+        let sample_count = usize::try_from(entry.sample_count).unwrap_or(0); // at most 2^24
+        if !entry.has_parts() && !self.index.layout.is_ragged() {
+            let values = codec(entry.encoding)?.is_identity().then_some(body);
+            return Ok(values.map(|values| Content { sample_count, validity: None, shape: &[], values }));
+        }
+        let head = ChunkHead::from_entry(self.index.number, *entry, body);
+        let parts = parts(&self.index.layout, &head, body)?;
+        if !is_stored(&parts.validity)? || !is_stored(&parts.shape)? || !is_stored(&parts.values)? {
+            return Ok(None);
+        }
+        let Some([validity, shape, values]) = parts.ranges() else { return Ok(None) };
+        let part = |range: Range<usize>| body.get(range).unwrap_or(&[]); // inside: `parts` has checked
+        Ok(Some(Content {
+            sample_count,
+            validity: (!parts.validity.is_absent()).then(|| part(validity)),
+            shape: part(shape),
+            values: part(values),
+        }))
+    }
+
+    /// A cursor, which can read samples of any encoding. Each thread takes its own.
+    pub fn cursor(&self) -> Cursor<'r, S> {
+        Cursor::new(*self)
+    }
+
+    pub(super) fn locate(&self, i: u64) -> Result<Located> {
+        self.check_sample(i)?;
+        self.reader.locate(self.index, i)
+    }
+
+    pub(super) fn check_sample(&self, i: u64) -> Result<()> {
+        let count = self.reader.sample_count;
+        if i < count {
+            return Ok(());
+        }
+        Err(Error::bad_argument(format!("the file has {count} samples, numbered from 0")))
+    }
+
+    /// Adds to an error where it happened.
+    pub(super) fn place(&self, error: Error) -> Error {
+        self.reader.place(error.with_column(&self.schema.name))
+    }
+
+    pub(super) fn place_at(&self, error: Error, i: u64) -> Error {
+        self.place(error.with_samples(i..i.saturating_add(1)))
+    }
+}
+
+/// The place of sample `i` within the chunk that was located for it.
+pub(super) fn in_chunk(located: &Located, i: u64) -> usize {
+    usize::try_from(i.saturating_sub(located.entry.first_sample)).unwrap_or(usize::MAX)
+}
+
+fn chunk_info(located: &Located) -> ChunkInfo {
+    let entry = &located.entry;
+    let start = entry.offset.saturating_add(HEAD);
+    ChunkInfo {
+        samples: entry.samples(),
+        file_range: start..start.saturating_add(entry.stored_bytes.into()),
+        encoding: encoding_name(entry.encoding),
+    }
+}

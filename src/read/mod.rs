@@ -1,0 +1,217 @@
+//! Reading a file: open it, find a sample, check and decode its chunk.
+
+mod bitmap;
+mod buffer;
+mod column;
+mod cursor;
+mod gather;
+mod lookup;
+mod open;
+mod sample;
+mod source;
+mod verify;
+
+pub use buffer::ColumnBuffer;
+pub use column::{ChunkInfo, Column, ColumnFacts};
+pub use cursor::Cursor;
+pub use gather::Rows;
+pub use sample::Sample;
+pub(crate) use source::copy_at;
+pub use source::{InMemory, Source};
+pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
+
+use crate::file::PositionedFile;
+use crate::format::{FileId, Schema};
+use crate::{Error, Result};
+use lookup::ColumnIndex;
+use std::path::{Path, PathBuf};
+
+/// When a reader checks the checksum of a chunk. (Heads, index pages and footers are checked in any case.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verification {
+    /// Each chunk when this reader first touches it.
+    #[default]
+    FirstTouch,
+    /// Each chunk each time it is loaded.
+    Always,
+    /// Never: wrong bytes may give wrong values without an error.
+    Never,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenOptions {
+    verification: Verification,
+}
+
+impl OpenOptions {
+    /// The default: chunks are checked on first touch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// When chunks are checked.
+    pub fn verification(mut self, verification: Verification) -> Self {
+        self.verification = verification;
+        self
+    }
+
+    /// Opens a file from any source.
+    pub fn open<S: Source>(self, source: S) -> Result<Reader<S>> {
+        let header = open::open_header(&source)?;
+        let commit = open::open_last_commit(&source, &header)?;
+        let tail_bytes = source.byte_count().saturating_sub(commit.trailer_offset.saturating_add(64));
+        let mut columns = Vec::with_capacity(header.schema.columns.len());
+        for (index, (column, facts)) in (0..).zip(header.schema.columns.iter().zip(commit.footer.columns)) {
+            columns.push(ColumnIndex::new(index, column, facts)?);
+        }
+        Ok(Reader {
+            source,
+            path: None,
+            file_id: header.header.file_id,
+            alignment: header.header.alignment,
+            schema: header.schema,
+            columns,
+            sample_count: commit.footer.sample_count,
+            commit_count: commit.footer.commit.saturating_add(1),
+            is_finished: commit.trailer.finished,
+            tail_bytes,
+            verification: self.verification,
+        })
+    }
+
+    /// Opens a file that is read by position.
+    pub fn open_file(self, path: impl AsRef<Path>) -> Result<Reader<PositionedFile>> {
+        let path = path.as_ref();
+        let reader = PositionedFile::open(path).and_then(|file| self.open(file));
+        Reader::with_path(reader, path)
+    }
+}
+
+/// An open file.
+///
+/// It holds no threads, locks, file position or global state: share it between threads by reference, use it after `fork`.
+/// Opening costs the same for any number of samples.
+pub struct Reader<S> {
+    source: S,
+    path: Option<PathBuf>,
+    schema: Schema,
+    file_id: FileId,
+    alignment: u32,
+    columns: Vec<ColumnIndex>,
+    sample_count: u64,
+    commit_count: u32,
+    is_finished: bool,
+    tail_bytes: u64,
+    verification: Verification,
+}
+
+impl Reader<PositionedFile> {
+    /// Opens a file that is read by position (`pread`): safe, and right on network file systems. Samples cannot be viewed
+    /// without copying.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        OpenOptions::new().open_file(path)
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Reader<InMemory<B>> {
+    /// Opens a file that is in memory.
+    pub fn from_bytes(bytes: B) -> Result<Self> {
+        OpenOptions::new().open(InMemory(bytes))
+    }
+}
+
+impl<S: Source> Reader<S> {
+    pub(crate) fn with_path(reader: Result<Self>, path: &Path) -> Result<Self> {
+        let mut reader = reader.map_err(|error| error.with_path(path))?;
+        reader.path = Some(path.to_path_buf());
+        Ok(reader)
+    }
+
+    /// The columns and the file's metadata.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Samples in the file.
+    pub fn sample_count(&self) -> u64 {
+        self.sample_count
+    }
+
+    /// The file's id.
+    pub fn file_id(&self) -> FileId {
+        self.file_id
+    }
+
+    /// The length of the file.
+    pub fn file_bytes(&self) -> u64 {
+        self.source.byte_count()
+    }
+
+    /// Every chunk's body starts at a multiple of this: 64 or 4096.
+    pub fn alignment(&self) -> u32 {
+        self.alignment
+    }
+
+    /// Commits up to the state that is read.
+    pub fn commit_count(&self) -> u32 {
+        self.commit_count
+    }
+
+    /// Whether the writer said that the file is complete. If not, it is still at work or was stopped after a commit.
+    pub fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    /// Bytes after the last commit, which are not read: what a writer at work has written since, or a killed one left
+    /// behind, or a later commit whose end is damaged. Normally 0.
+    pub fn tail_bytes(&self) -> u64 {
+        self.tail_bytes
+    }
+
+    /// The source.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// The column called `name`. Cost: linear in the number of columns; keep the handle.
+    pub fn column(&self, name: &str) -> Result<Column<'_, S>> {
+        let index = self.schema.column_index(name);
+        index.and_then(|index| self.column_at(index)).ok_or_else(|| {
+            let names: Vec<&str> = self.schema.columns.iter().take(20).map(|c| c.name.as_str()).collect();
+            let message = format!("there is no column {name:?}; the file has {}", names.join(", "));
+            self.place(Error::bad_argument(message))
+        })
+    }
+
+    /// The column with this number, counted from 0.
+    pub fn column_at(&self, index: usize) -> Option<Column<'_, S>> {
+        let schema = self.schema.columns.get(index)?;
+        Some(Column::new(self, schema, self.columns.get(index)?))
+    }
+
+    /// All columns, in order.
+    pub fn columns(&self) -> impl Iterator<Item = Column<'_, S>> {
+        (0..self.columns.len()).filter_map(|index| self.column_at(index))
+    }
+
+    /// Several columns, to be read for the same samples by one call.
+    pub fn rows(&self, columns: &[&str]) -> Result<Rows<'_, S>> {
+        let cursors = columns.iter().map(|name| Ok(self.column(name)?.cursor()));
+        Ok(Rows::new(cursors.collect::<Result<_>>()?))
+    }
+
+    /// Checks every byte of the file, see [`verify`].
+    pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
+        verify(&self.source, options)
+    }
+
+    /// Adds the path to an error.
+    fn place(&self, error: Error) -> Error {
+        match &self.path {
+            Some(path) => error.with_path(path),
+            None => error,
+        }
+    }
+}

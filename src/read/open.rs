@@ -1,0 +1,135 @@
+//! Opening a file: header, last valid trailer, footer (chapter 10).
+
+use super::source::{Source, fetch, fetch_array};
+use crate::codec::check_supported;
+use crate::format::footer::{Footer, Trailer};
+use crate::format::header::Header;
+use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
+use crate::format::{Schema, schema_block};
+use crate::{Error, Result};
+
+/// The header, checked.
+pub(super) struct OpenedHeader {
+    pub head: RegionHead,
+    pub header: Header,
+    pub schema: Schema,
+    pub schema_block: Vec<u8>,
+}
+
+/// A commit, checked: its trailer and its footer.
+pub(super) struct OpenedCommit {
+    pub trailer: Trailer,
+    pub trailer_offset: u64,
+    pub footer: Footer,
+}
+
+/// Reads the header, chapter 3, R-9.1.
+pub(super) fn open_header(source: &impl Source) -> Result<OpenedHeader> {
+    let first: [u8; HEAD_BYTES] = fetch_array(source, 0)?;
+    if !first.starts_with(b"\x89TSL") {
+        let message = "this is not a tensilo file: it does not begin with \\x89TSL";
+        return Err(Error::corrupt("R-2.2", message).with_offset(0));
+    }
+    let head = RegionHead::parse(&first, 0)?;
+    let header = Header::parse(&head)?;
+    let schema_block = body(source, &head)?;
+    header.flags.check()?;
+    let schema = schema_block::parse(&schema_block)?;
+    Ok(OpenedHeader { head, header, schema, schema_block })
+}
+
+/// The body of a region, checked.
+pub(super) fn body(source: &impl Source, head: &RegionHead) -> Result<Vec<u8>> {
+    head.check_inside(source.byte_count())?;
+    let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
+    let mut buffer = Vec::new();
+    let body = fetch(source, head.body_offset(), length, &mut buffer)?;
+    head.check_body(body)?;
+    Ok(body.to_vec())
+}
+
+/// The last commit that is whole (chapter 7.3).
+pub(super) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
+    let mut first_error = None;
+    let mut candidates = TrailerScan::new(source);
+    while let Some(offset) = candidates.next()? {
+        match open_commit(source, opened, offset) {
+            Ok(commit) => return Ok(commit),
+            // a commit this release cannot read is no reason to show an older one
+            Err(error) if error.kind() != crate::ErrorKind::Corrupt => return Err(error),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    Err(first_error.unwrap_or_else(|| {
+        let message = "the file has no valid trailer: it is truncated, or its end is damaged, or its writer has not committed yet";
+        Error::corrupt("R-2.9", message).with_offset(source.byte_count())
+    }))
+}
+
+/// The commit whose trailer stands at `offset`.
+pub(super) fn open_commit(source: &impl Source, opened: &OpenedHeader, offset: u64) -> Result<OpenedCommit> {
+    let file_id = opened.header.file_id;
+    let trailer_head = expect(source, offset, RegionKind::Trailer, file_id)?;
+    let trailer = Trailer::parse(&trailer_head)?;
+    let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
+    let footer_body = body(source, &footer_head)?;
+    if align(footer_head.end(), HEAD) != offset {
+        let message = "the trailer does not stand directly after its footer";
+        return Err(Error::corrupt("R-7.7", message).with_offset(offset));
+    }
+    let footer = Footer::parse(&footer_head, &footer_body, &opened.schema, &opened.schema_block)?;
+    footer.flags.check()?;
+    for (facts, column) in footer.columns.iter().zip(&opened.schema.columns) {
+        for &(id, _) in &facts.encodings {
+            check_supported(id).map_err(|error| error.with_column(&column.name))?;
+        }
+    }
+    Ok(OpenedCommit { trailer, trailer_offset: offset, footer })
+}
+
+fn expect(source: &impl Source, offset: u64, kind: RegionKind, file_id: FileId) -> Result<RegionHead> {
+    let head = RegionHead::parse(&fetch_array(source, offset)?, offset)?;
+    head.expect(kind, file_id)?;
+    Ok(head)
+}
+
+/// Finds places, from the end of the file to its start, where a trailer seems to stand.
+struct TrailerScan<'a, S> {
+    source: &'a S,
+    /// Places at or after this have been looked at.
+    end: u64,
+    block_start: u64,
+    block: Vec<u8>,
+}
+
+/// The first look takes only the last 64 bytes; if no trailer is there, blocks of this size are scanned.
+const SCAN_BYTES: u64 = 64 << 10;
+
+impl<'a, S: Source> TrailerScan<'a, S> {
+    fn new(source: &'a S) -> Self {
+        let end = source.byte_count() & !(HEAD - 1);
+        Self { source, end, block_start: end, block: Vec::new() }
+    }
+
+    /// The next place, going down.
+    fn next(&mut self) -> Result<Option<u64>> {
+        while self.end >= 2 * HEAD {
+            if self.end <= self.block_start {
+                self.load_block()?;
+            }
+            self.end -= HEAD;
+            let at = usize::try_from(self.end - self.block_start).unwrap_or(usize::MAX);
+            if self.block.get(at..).is_some_and(|bytes| bytes.starts_with(b"TSLE")) {
+                return Ok(Some(self.end));
+            }
+        }
+        Ok(None)
+    }
+
+    fn load_block(&mut self) -> Result<()> {
+        let length = if self.block.is_empty() { HEAD } else { SCAN_BYTES.min(self.block_start) };
+        self.block_start -= length;
+        self.block.resize(usize::try_from(length).unwrap_or(0), 0); // at most SCAN_BYTES
+        super::source::read(self.source, self.block_start, &mut self.block)
+    }
+}

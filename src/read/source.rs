@@ -1,0 +1,99 @@
+//! Where a reader's bytes come from.
+
+use crate::{Error, Result};
+use std::io;
+use std::ops::Range;
+
+/// Bytes that can be read at any place, by many threads at once.
+pub trait Source: Send + Sync {
+    /// The length of the file. It does not change while a reader uses the source.
+    fn byte_count(&self) -> u64;
+
+    /// Fills `out` with the bytes at `offset`.
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// The whole file, where it is in memory or mapped; this is what makes views possible.
+    fn as_bytes(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// A hint that these bytes will be read soon.
+    fn will_need(&self, _range: Range<u64>) {}
+}
+
+/// A file that is in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, a memory map of the caller's.
+#[derive(Clone, Debug)]
+pub struct InMemory<B>(pub B);
+
+impl<B: AsRef<[u8]> + Send + Sync> Source for InMemory<B> {
+    fn byte_count(&self) -> u64 {
+        self.0.as_ref().len() as u64 // exact: usize has at most 64 bits
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        copy_at(self.0.as_ref(), offset, out)
+    }
+
+    fn as_bytes(&self) -> Option<&[u8]> {
+        Some(self.0.as_ref())
+    }
+}
+
+/// [`Source::read_exact_at`] for bytes in memory.
+pub(crate) fn copy_at(bytes: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let found = bytes.get(start..).and_then(|rest| rest.get(..out.len()));
+    out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?); // equal lengths
+    Ok(())
+}
+
+/// `length` bytes at `offset`: borrowed where the file is in memory, else read into `buffer`. Bytes outside the file are
+/// refused before memory is taken for them.
+pub(super) fn fetch<'a>(
+    source: &'a impl Source,
+    offset: u64,
+    length: usize,
+    buffer: &'a mut Vec<u8>,
+) -> Result<&'a [u8]> {
+    check_inside(source, offset, length)?;
+    if let Some(bytes) = source.as_bytes() {
+        return slice(bytes, offset, length);
+    }
+    buffer.resize(length, 0);
+    read(source, offset, buffer)?;
+    Ok(buffer)
+}
+
+/// A structure of `N` bytes at `offset`.
+pub(super) fn fetch_array<const N: usize>(source: &impl Source, offset: u64) -> Result<[u8; N]> {
+    check_inside(source, offset, N)?;
+    let mut out = [0; N];
+    read(source, offset, &mut out)?;
+    Ok(out)
+}
+
+/// `length` bytes at `offset` of a file in memory.
+pub(super) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let found = bytes.get(start..).and_then(|rest| rest.get(..length));
+    found.ok_or_else(|| outside(bytes.len() as u64, offset, length)) // exact: usize has at most 64 bits
+}
+
+pub(super) fn read(source: &impl Source, offset: u64, out: &mut [u8]) -> Result<()> {
+    source.read_exact_at(offset, out).map_err(|error| Error::io("reading", error).with_offset(offset))
+}
+
+fn check_inside(source: &impl Source, offset: u64, length: usize) -> Result<()> {
+    let end = u64::try_from(length).ok().and_then(|length| offset.checked_add(length));
+    match end {
+        Some(end) if end <= source.byte_count() => Ok(()),
+        _ => Err(outside(source.byte_count(), offset, length)),
+    }
+}
+
+fn outside(file_bytes: u64, offset: u64, length: usize) -> Error {
+    let message = format!(
+        "{length} bytes are due here, and the file ends at {file_bytes}: it is truncated, or not a tensilo file"
+    );
+    Error::corrupt("R-2.5", message).with_offset(offset)
+}

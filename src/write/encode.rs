@@ -1,0 +1,67 @@
+//! Encodes chunks on several threads; the order of the results is that of the chunks.
+
+use crate::codec::{ChunkEncoder, EncodedChunk, Profile, RawChunk};
+use crate::format::schema::Layout;
+use crate::{Error, Result};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Encoders for a number of threads, with the memory they reuse.
+pub(super) struct EncodePool {
+    encoders: Vec<ChunkEncoder>,
+}
+
+impl EncodePool {
+    pub(super) fn new(profile: Profile, threads: usize) -> Self {
+        Self { encoders: (0..threads.max(1)).map(|_| ChunkEncoder::new(profile)).collect() }
+    }
+
+    /// How many chunks' worth of work should be handed over at once.
+    pub(super) fn threads(&self) -> usize {
+        self.encoders.len()
+    }
+
+    /// Encodes `chunks` of columns with these layouts.
+    pub(super) fn encode(&mut self, layouts: &[Layout], chunks: &[RawChunk]) -> Result<Vec<EncodedChunk>> {
+        match self.encoders.as_mut_slice() {
+            [encoder] => chunks.iter().map(|chunk| encode_one(encoder, layouts, chunk)).collect(),
+            encoders => encode_parallel(encoders, layouts, chunks),
+        }
+    }
+}
+
+fn encode_one(encoder: &mut ChunkEncoder, layouts: &[Layout], chunk: &RawChunk) -> Result<EncodedChunk> {
+    let unknown = || Error::bad_argument("a chunk of an unknown column");
+    encoder.encode(layouts.get(chunk.column).ok_or_else(unknown)?, chunk)
+}
+
+fn encode_parallel(
+    encoders: &mut [ChunkEncoder],
+    layouts: &[Layout],
+    chunks: &[RawChunk],
+) -> Result<Vec<EncodedChunk>> {
+    let next = AtomicUsize::new(0);
+    let slots: Vec<Mutex<Option<Result<EncodedChunk>>>> = chunks.iter().map(|_| Mutex::new(None)).collect();
+    thread::scope(|scope| {
+        for encoder in encoders.iter_mut().take(chunks.len()) {
+            scope.spawn(|| {
+                let encoder = encoder;
+                while let Some((chunk, slot)) = {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    chunks.get(i).zip(slots.get(i))
+                } {
+                    let result = encode_one(encoder, layouts, chunk);
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                }
+            });
+        }
+    });
+    slots
+        .into_iter()
+        .map(|slot| {
+            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+            result.unwrap_or_else(|| Err(Error::bad_argument("a chunk was not encoded")))
+        })
+        .collect()
+}

@@ -1,0 +1,69 @@
+//! What a writer remembers of the chunks it has written, until a commit writes it down.
+
+use super::output::Output;
+use super::sink::Sink;
+use crate::Result;
+use crate::codec::EncodedChunk;
+use crate::format::chunk::ChunkEntry;
+use crate::format::footer::ColumnFacts;
+use crate::format::index::{self, PAGE_ENTRIES, Run};
+use crate::format::region::RegionKind;
+
+/// One column's chunks since the last commit, and its facts so far.
+#[derive(Default)]
+pub(super) struct ColumnIndex {
+    entries: Vec<ChunkEntry>,
+    pub(super) facts: ColumnFacts,
+}
+
+impl ColumnIndex {
+    /// Remembers a chunk that has been written.
+    pub(super) fn add(&mut self, chunk: &EncodedChunk) {
+        let entry = chunk.head.entry;
+        let facts = &mut self.facts;
+        facts.raw_bytes += u64::from(chunk.head.raw_bytes);
+        facts.stored_bytes += u64::from(entry.stored_bytes);
+        facts.chunk_count += 1;
+        for id in chunk.side_encodings.into_iter().flatten() {
+            count_encoding(&mut facts.encodings, id, 0);
+        }
+        count_encoding(&mut facts.encodings, entry.encoding, 1);
+        self.entries.push(entry);
+    }
+
+    /// Writes the index of the chunks since the last commit, as a run.
+    pub(super) fn write<K: Sink>(&mut self, column: u32, output: &mut Output<K>) -> Result<()> {
+        let (Some(first), Some(last)) = (self.entries.first(), self.entries.last()) else {
+            return Ok(());
+        };
+        let chunk_count = self.entries.len() as u64; // exact: usize has at most 64 bits
+        let mut first_chunk = self.facts.chunk_count - chunk_count; // all entries were counted by `add`
+        let run = Run {
+            offset: output.next(RegionKind::IndexPage),
+            first_sample: first.first_sample,
+            sample_count: last.samples().end - first.first_sample, // chunks are added in order
+            chunk_count,
+            samples_per_chunk: index::samples_per_chunk(self.entries.iter().map(|entry| entry.sample_count)),
+        };
+        for entries in self.entries.chunks(PAGE_ENTRIES as usize) {
+            let offset = output.next(RegionKind::IndexPage);
+            let (head, body) = index::page(output.file_id, offset, column, first_chunk, entries)?;
+            output.region(RegionKind::IndexPage, &head, &body)?;
+            first_chunk += PAGE_ENTRIES;
+        }
+        self.facts.runs.push(run);
+        self.entries.clear();
+        Ok(())
+    }
+}
+
+fn count_encoding(encodings: &mut Vec<(u16, u64)>, id: u16, chunks: u64) {
+    match encodings.binary_search_by_key(&id, |&(id, _)| id) {
+        Ok(at) => {
+            if let Some((_, count)) = encodings.get_mut(at) {
+                *count += chunks;
+            }
+        }
+        Err(at) => encodings.insert(at, (id, chunks)),
+    }
+}
