@@ -1,1 +1,51 @@
-fn main() {}
+//! The command line program `tensilo`: converts, inspects, verifies, reads and exports tensilo files.
+#![deny(missing_docs, unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
+
+mod args;
+mod convert;
+mod exit;
+mod export;
+mod get;
+mod human;
+mod inspect;
+mod open;
+mod output;
+mod parse;
+mod progress;
+mod table;
+mod verify;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::{Exit, Outcome};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print(); // nobody is left to tell
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+        }
+    };
+    let exit = run(&cli).unwrap_or_else(|failure| {
+        if let Some(message) = failure.message() {
+            let _ = writeln!(io::stderr(), "error: {message}"); // nobody is left to tell
+        }
+        failure.exit()
+    });
+    exit.into()
+}
+
+fn run(cli: &Cli) -> Outcome<Exit> {
+    let done = match &cli.command {
+        Command::Convert(args) => convert::run(args, cli.quiet),
+        Command::Inspect(args) => inspect::run(args, cli.quiet),
+        Command::Verify(args) => return verify::run(args, cli.quiet),
+        Command::Get(args) => get::run(args, cli.quiet),
+        Command::Export(args) => export::run(args, cli.quiet),
+    };
+    done.map(|()| Exit::Done)
+}

@@ -1,0 +1,323 @@
+//! What the command line looks like. The help texts here are the manual.
+
+use crate::get::Indices;
+use crate::parse::{self, Names};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use tensilo::import::NullElements;
+use tensilo::{DType, Profile};
+
+const OVERVIEW: &str = "\
+Examples:
+  tensilo convert train-*.parquet -o train.tsl --bf16   convert a dataset
+  tensilo inspect train.tsl                             what is in it
+  tensilo verify train.tsl                              is it intact
+  tensilo get train.tsl -c embedding -i 0,7,100..110    some samples of a column
+  tensilo export train.tsl -o train.parquet             and back
+
+Exit codes:
+  0  done
+  1  the file is damaged or not a tensilo file
+  2  bad usage or unsupported input
+  3  reading or writing failed
+
+Data goes to the standard output, everything else to the standard error, with
+a progress bar where that is a terminal. NO_COLOR is respected.";
+
+/// Columnar tensor files (*.tsl): one file, checked to the last bit, any sample by its number.
+#[derive(Debug, Parser)]
+#[command(name = "tensilo", version, max_term_width = 110, after_help = OVERVIEW)]
+pub(crate) struct Cli {
+    /// Print only data and errors: no progress, no warnings, no summaries
+    #[arg(short, long, global = true, display_order = 900)]
+    pub(crate) quiet: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Convert Parquet and Arrow files to one tensilo file
+    Convert(ConvertArgs),
+    /// Show what is in a file: columns, sizes, encodings, metadata
+    Inspect(InspectArgs),
+    /// Check every byte of a file, and list all that is damaged
+    Verify(VerifyArgs),
+    /// Print samples of one column
+    Get(GetArgs),
+    /// Write a Parquet or Arrow file, losslessly
+    Export(ExportArgs),
+}
+
+const CONVERT: &str = "\
+Examples:
+  tensilo convert train.parquet -o train.tsl
+      everything as it is
+  tensilo convert 'shards/*.parquet' -o train.tsl --bf16
+      float tensors rounded to bf16; the table at the end tells what that cost
+  tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
+      two columns of two files, one column rounded
+  tensilo convert train.parquet -o train.tsl --profile raw --align 4096
+      no compression: samples are read without decoding, also with O_DIRECT
+
+Inputs must have one schema. They are read in the order given; those of a
+directory or glob in the order of their names. The output appears when it is
+complete. The same inputs and options give the same bytes.";
+
+/// `tensilo convert`
+#[derive(Args, Debug)]
+#[command(after_help = CONVERT)]
+pub(crate) struct ConvertArgs {
+    /// Parquet files, Arrow IPC files or streams, directories or quoted globs of Parquet files
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The file to write
+    #[arg(short, long, value_name = "OUT.tsl")]
+    pub(crate) output: PathBuf,
+    /// Round all float tensors to bf16, except those that --cast names
+    #[arg(long)]
+    pub(crate) bf16: bool,
+    /// Round a column to bf16, f16 or f32; may be repeated
+    #[arg(long, value_name = "NAME=TYPE", value_parser = parse::cast)]
+    pub(crate) cast: Vec<(String, DType)>,
+    /// Only these columns, in this order; write "\," for a comma in a name
+    #[arg(long, value_name = "a,b")]
+    pub(crate) columns: Vec<Names>,
+    /// Leave a column out; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) skip: Vec<String>,
+    /// How samples are encoded
+    #[arg(long, value_parser = parse::profiles(), default_value = Profile::default().name())]
+    pub(crate) profile: Profile,
+    /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB: what one random sample costs to read
+    #[arg(long, value_name = "N", value_parser = parse::chunk_bytes, default_value = "64KiB")]
+    pub(crate) chunk_bytes: usize,
+    /// Every chunk starts at a multiple of this; 4096 allows O_DIRECT
+    #[arg(long, value_name = "BYTES", value_parser = parse::alignments(), default_value = "64")]
+    pub(crate) align: u32,
+    /// Threads that encode; the bytes written do not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// What to do with a null inside a tensor, which cannot be stored (a null tensor can)
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
+    pub(crate) null_elements: OnNullElement,
+    /// Replace OUT.tsl if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// `--null-elements`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnNullElement {
+    /// Stop, and name column and row
+    #[default]
+    Refuse,
+    /// Store NaN in float columns, and stop at others
+    Nan,
+    /// Store zero
+    Zero,
+}
+
+impl From<OnNullElement> for NullElements {
+    fn from(choice: OnNullElement) -> Self {
+        match choice {
+            OnNullElement::Refuse => Self::Refuse,
+            OnNullElement::Nan => Self::Nan,
+            OnNullElement::Zero => Self::Zero,
+        }
+    }
+}
+
+const INSPECT: &str = "\
+Examples:
+  tensilo inspect train.tsl
+  tensilo inspect train.tsl --json | jq '.columns[] | {name, dtype, shape}'
+
+The column \"cold read\" is what one random sample costs that is in no cache:
+the bytes of a stored chunk, on average.
+
+JSON, schema tensilo.inspect/1 (members may be added, those named here stay):
+  schema, file_bytes, sample_count
+  columns: [{ name, dtype, nullable, raw_bytes, stored_bytes, chunk_count,
+    shape      a varying extent is null
+    encodings  how many chunks have which encoding
+    cast       null, or what rounding cost: source, rounding, max_abs_error,
+               max_rel_error, to_infinite, to_subnormal }]";
+
+/// `tensilo inspect`
+#[derive(Args, Debug)]
+#[command(after_help = INSPECT)]
+pub(crate) struct InspectArgs {
+    /// A tensilo file
+    pub(crate) file: PathBuf,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const VERIFY: &str = "\
+Examples:
+  tensilo verify train.tsl           every byte: checksums, structure, padding
+  tensilo verify train.tsl --deep    also decode every chunk
+  tensilo verify train.tsl --json | jq '.damages[].samples'
+
+Exits with 1 if anything is damaged. Works also on files that are too damaged
+to be opened.
+
+JSON, schema tensilo.verify/1 (members may be added, those named here stay):
+  schema, ok, file_bytes, chunk_count, sample_count
+  damages: [{ offset, bytes, message,
+    region   header, chunk, index page, ..., or null if it cannot be told
+    column   whose chunk or index it is, or null
+    samples  [first, end] that are lost or in doubt, end not included, or null
+    rule     of the format specification, or null }]";
+
+/// `tensilo verify`
+#[derive(Args, Debug)]
+#[command(after_help = VERIFY)]
+pub(crate) struct VerifyArgs {
+    /// A tensilo file
+    pub(crate) file: PathBuf,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also decode every chunk, and check what it holds
+    #[arg(long)]
+    pub(crate) deep: bool,
+}
+
+const GET: &str = "\
+Examples:
+  tensilo get train.tsl -c caption -i 5
+  tensilo get train.tsl -c embedding -i 1,2,9 --format npy -o some.npy
+  tensilo get train.tsl -c embedding -i 100..200 --format raw | xxd | head
+  tensilo get train.tsl -c label -i ..            every sample
+
+Indices count from 0. A..B ends before B; A.., ..B and .. are open. Order and
+repetitions are kept.
+
+json  One index gives the sample itself, anything else an array with a line
+      for each sample. Tensors are nested arrays. Floats are the shortest
+      decimals that read back the same (bf16 and f16 as the f32 they equal);
+      \"NaN\", \"Infinity\" and \"-Infinity\" are strings. Text is a string, bytes
+      are a string of hexadecimal digits, a null is null.
+npy   NumPy's format, little-endian, C order. One index gives an array of the
+      sample's shape, anything else gets one dimension more, the first. bf16
+      becomes float32, which is exact, or uint16 with --as bits. Ragged
+      samples must have one shape.
+raw   The elements as they are stored, little-endian, sample after sample.
+
+Nulls cannot be told from zeros in npy and raw, and are refused there unless
+--nulls zero is given.";
+
+/// `tensilo get`
+#[derive(Args, Debug)]
+#[command(after_help = GET)]
+pub(crate) struct GetArgs {
+    /// A tensilo file
+    pub(crate) file: PathBuf,
+    /// The column
+    #[arg(short, long, value_name = "COLUMN")]
+    pub(crate) column: String,
+    /// Which samples: numbers and ranges, such as 5 or 1,2,9 or 0..10,20
+    #[arg(short, long, value_name = "I[,J,A..B]")]
+    pub(crate) indices: Indices,
+    /// How they are written
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Elements as f32 (bf16, f16 and f32 columns), or as unsigned integers with the same bits
+    #[arg(long = "as", value_name = "TYPE", value_enum)]
+    pub(crate) elements: Option<As>,
+    /// What to do with nulls in npy and raw
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
+    pub(crate) nulls: OnNull,
+    /// Write to a file, which appears when it is complete
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// `--format`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// JSON
+    #[default]
+    Json,
+    /// NumPy's array file
+    Npy,
+    /// Element bytes
+    Raw,
+}
+
+/// `--as`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum As {
+    /// Single precision floats
+    F32,
+    /// Unsigned integers
+    Bits,
+}
+
+/// `--nulls`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnNull {
+    /// Stop, and name the first null sample
+    #[default]
+    Refuse,
+    /// Write zeros; nothing for text, bytes and ragged samples in raw
+    Zero,
+}
+
+const EXPORT: &str = "\
+Examples:
+  tensilo export train.tsl -o train.parquet
+  tensilo export train.tsl -o part.arrow --columns id,embedding
+
+The ending decides: .parquet, or .arrow for an Arrow IPC file. Nothing is lost:
+values to the last bit (bf16 as float32), shapes, nulls and metadata.";
+
+/// `tensilo export`
+#[derive(Args, Debug)]
+#[command(after_help = EXPORT)]
+pub(crate) struct ExportArgs {
+    /// A tensilo file
+    pub(crate) file: PathBuf,
+    /// The file to write
+    #[arg(short, long, value_name = "OUT.parquet|OUT.arrow")]
+    pub(crate) output: PathBuf,
+    /// Only these columns, in this order; write "\," for a comma in a name
+    #[arg(long, value_name = "a,b")]
+    pub(crate) columns: Vec<Names>,
+    /// Replace the output if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn convert_takes_all_that_the_contract_names() {
+        let line = "tensilo convert a b -o out.tsl --bf16 --cast x=f16 --cast y=z=f32 --columns a,b --skip c --skip d \
+                    --profile raw --chunk-bytes 1MiB --align 4096 --threads 3 --force";
+        let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
+        let Command::Convert(args) = cli.command else { panic!("not convert") };
+        assert_eq!(args.cast, [("x".to_owned(), DType::F16), ("y=z".to_owned(), DType::F32)]);
+        assert_eq!(args.skip, ["c", "d"]);
+        assert_eq!((args.profile, args.chunk_bytes, args.align), (Profile::Raw, 1 << 20, 4096));
+        assert_eq!(args.threads, NonZeroUsize::new(3));
+        assert!(args.bf16 && args.force);
+    }
+}

@@ -1,0 +1,91 @@
+//! `tensilo convert`
+
+use crate::args::ConvertArgs;
+use crate::exit::Outcome;
+use crate::human;
+use crate::open::open;
+use crate::output::{Output, refuse_to_replace};
+use crate::parse::Names;
+use crate::progress::{Progress, Unit};
+use crate::table::{Side, Table};
+use std::io::Write;
+use std::path::Path;
+use std::thread::available_parallelism;
+use tensilo::import::{self, ConvertOptions};
+use tensilo::{PositionedFile, Reader, WriterOptions};
+
+/// Converts, and tells what came of it.
+pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
+    refuse_to_replace(&args.output, args.force)?;
+    convert(args, quiet)?;
+    if quiet {
+        return Ok(());
+    }
+    let reader = open(&args.output, quiet)?;
+    let mut output = Output::stdout();
+    write_summary(&reader, &args.output, &mut output)?;
+    output.finish()
+}
+
+fn convert(args: &ConvertArgs, quiet: bool) -> Outcome {
+    let progress = Progress::new(Unit::Samples, quiet);
+    import::convert(&args.inputs, &args.output, &options(args), &mut |at| match at {
+        import::Progress::Scanning(done, total) => progress.set("scanning", done, total),
+        import::Progress::Converting(done, total) => progress.set("converting", done, total),
+    })?;
+    Ok(())
+}
+
+fn options(args: &ConvertArgs) -> ConvertOptions {
+    let threads = args.threads.or_else(|| available_parallelism().ok()).map_or(1, usize::from);
+    ConvertOptions {
+        bf16: args.bf16,
+        casts: args.cast.clone(),
+        columns: Names::all(&args.columns),
+        skip: args.skip.clone(),
+        null_elements: args.null_elements.into(),
+        writer: WriterOptions::new()
+            .profile(args.profile)
+            .chunk_bytes(args.chunk_bytes)
+            .alignment(args.align)
+            .threads(threads),
+        overwrite: args.force,
+    }
+}
+
+fn write_summary(reader: &Reader<PositionedFile>, path: &Path, output: &mut impl Write) -> Outcome {
+    let mut table = Table::new(&[
+        ("column", Side::Left),
+        ("type", Side::Left),
+        ("shape", Side::Left),
+        ("raw bytes", Side::Right),
+        ("stored bytes", Side::Right),
+        ("ratio", Side::Right),
+        ("cast error", Side::Left),
+    ]);
+    let mut raw_bytes = 0_u64;
+    for column in reader.columns() {
+        let (schema, facts) = (column.schema(), column.facts());
+        raw_bytes = raw_bytes.saturating_add(facts.raw_bytes);
+        table.row(vec![
+            human::excerpt(&schema.name),
+            schema.dtype.to_string(),
+            schema.shape.to_string(),
+            human::bytes(facts.raw_bytes),
+            human::bytes(facts.stored_bytes),
+            human::ratio(facts.raw_bytes, facts.stored_bytes),
+            human::cast(schema, facts.cast.as_ref()),
+        ]);
+    }
+    table.write(output)?;
+    let (samples, file_bytes) = (reader.sample_count(), reader.file_bytes());
+    writeln!(
+        output,
+        "\n{}: {samples} samples, {} raw, {} in the file, ratio {}",
+        path.display(),
+        human::bytes(raw_bytes),
+        human::bytes(file_bytes),
+        human::ratio(raw_bytes, file_bytes)
+    )?;
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! What a run ends with: an exit code, and a message where it failed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tensilo::{Error, ErrorKind};
+
+/// The exit codes, which scripts rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// What was asked for is done.
+    Done = 0,
+    /// The file is damaged or not a tensilo file.
+    Damaged = 1,
+    /// Bad usage, or unsupported input.
+    Usage = 2,
+    /// The operating system failed to read or write.
+    Io = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8) // 0 to 3
+    }
+}
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library refused; and the file concerned, where its error does not name one.
+    Library(Error, Option<PathBuf>),
+    /// The command line asks for what cannot be.
+    Usage(String),
+    /// The output could not be written.
+    Output(io::Error),
+    /// Whoever read the standard output has stopped reading, as `head` does.
+    Closed,
+}
+
+/// The result of a command, or of a step of one.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    /// An error of the library about this file.
+    pub(crate) fn about(path: &Path, error: Error) -> Self {
+        already_exists(&error, Some(path)).unwrap_or_else(|| Self::Library(error, Some(path.to_path_buf())))
+    }
+
+    /// What is refused because a file stands at `path`.
+    pub(crate) fn exists(path: &Path) -> Self {
+        Self::Usage(format!("{}: a file of this name exists; --force overwrites it", path.display()))
+    }
+
+    /// The exit code of this failure.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Library(error, _) => exit_of(error.kind()),
+            Self::Usage(_) => Exit::Usage,
+            Self::Output(_) => Exit::Io,
+            Self::Closed => Exit::Done,
+        }
+    }
+
+    /// What to tell the user; `None` if nobody needs to be told.
+    pub(crate) fn message(&self) -> Option<String> {
+        match self {
+            Self::Closed => None,
+            Self::Library(error, path) => Some(library_message(error, path.as_deref())),
+            Self::Usage(message) => Some(message.clone()),
+            Self::Output(error) => Some(format!("writing the output: {error}")),
+        }
+    }
+}
+
+fn exit_of(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::Corrupt => Exit::Damaged,
+        ErrorKind::Io => Exit::Io,
+        // TooNew, NotBuilt, OverLimit, BadArgument, BadInput: this program cannot do it with this input
+        _ => Exit::Usage,
+    }
+}
+
+fn library_message(error: &Error, path: Option<&Path>) -> String {
+    let mut message = match path {
+        Some(path) if error.path().is_none() => format!("{}: {error}", path.display()),
+        _ => error.to_string(),
+    };
+    let is_another_format = error.rule() == Some("R-2.2") && error.offset() == Some(0);
+    if error.kind() == ErrorKind::Corrupt && !is_another_format {
+        message.push_str("\nhint: \"tensilo verify FILE\" lists everything that is damaged");
+    }
+    message
+}
+
+/// An output file that is in the way is a matter of usage, not of the operating system.
+fn already_exists(error: &Error, path: Option<&Path>) -> Option<Failure> {
+    let source = std::error::Error::source(error)?.downcast_ref::<io::Error>()?;
+    let path = error.path().or(path).unwrap_or(Path::new("the output"));
+    (source.kind() == io::ErrorKind::AlreadyExists).then(|| Failure::exists(path))
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        already_exists(&error, None).unwrap_or(Self::Library(error, None))
+    }
+}
+
+/// All errors of this type in this program are about writing the output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Output(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_error_has_its_exit_code() {
+        assert_eq!(exit_of(ErrorKind::Corrupt), Exit::Damaged);
+        assert_eq!(exit_of(ErrorKind::Io), Exit::Io);
+        for kind in
+            [ErrorKind::TooNew, ErrorKind::NotBuilt, ErrorKind::OverLimit, ErrorKind::BadArgument, ErrorKind::BadInput]
+        {
+            assert_eq!(exit_of(kind), Exit::Usage, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_output_is_no_failure_and_a_full_disk_is() {
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).exit(), Exit::Done);
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::StorageFull)).exit(), Exit::Io);
+    }
+}

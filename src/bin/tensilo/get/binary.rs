@@ -1,0 +1,177 @@
+//! Samples as bytes: NumPy arrays, and elements as they are stored.
+
+use super::json::cannot;
+use super::{FileColumn, FileCursor, create, element, npy, write_little_endian};
+use crate::args::{As, Format, GetArgs, OnNull};
+use crate::exit::{Failure, Outcome};
+use crate::get::indices::Selection;
+use half::f16;
+use std::io::{self, Write};
+use tensilo::{ColumnSchema, DType, Extent, Sample};
+
+/// `--format npy` and `--format raw`.
+pub(super) fn write(args: &GetArgs, column: FileColumn<'_>, selection: &Selection) -> Outcome {
+    let elements = Elements::new(args, column.schema().dtype)?;
+    let mut cursor = column.cursor();
+    let shape = survey(args, &mut cursor, selection)?;
+    let mut output = create(args)?;
+    let mut null_bytes = None;
+    if args.format == Format::Npy {
+        let count = (!selection.is_single()).then(|| selection.count());
+        let shape: Vec<u64> = count.into_iter().chain(shape.iter().copied().map(u64::from)).collect();
+        output.write_all(&npy::header(elements.descr, &shape))?;
+    }
+    if args.format == Format::Npy && column.schema().shape.is_ragged() {
+        null_bytes = Some(bytes_of(&shape, elements.bytes));
+    }
+    for i in selection.iter() {
+        let sample = cursor.read(i)?;
+        match null_bytes {
+            Some(bytes) if sample.is_null() => write_zeros(&mut output, bytes)?,
+            _ => elements.write(&mut output, sample.bytes())?,
+        }
+    }
+    output.finish()
+}
+
+/// The bytes of a tensor of this shape.
+fn bytes_of(shape: &[u32], element_bytes: usize) -> u64 {
+    let element_bytes = u64::try_from(element_bytes).unwrap_or(u64::MAX);
+    if shape.contains(&0) {
+        return 0;
+    }
+    shape.iter().fold(element_bytes, |bytes, &extent| bytes.saturating_mul(extent.into()))
+}
+
+fn write_zeros(output: &mut impl Write, bytes: u64) -> io::Result<()> {
+    io::copy(&mut io::Read::take(io::repeat(0), bytes), output).map(|_| ())
+}
+
+/// How elements leave.
+struct Elements {
+    /// NumPy's name of the type.
+    descr: &'static str,
+    /// Bytes of one element, as it leaves.
+    bytes: usize,
+    change: Change,
+}
+
+#[derive(Clone, Copy)]
+enum Change {
+    Nothing,
+    WidenBf16,
+    WidenF16,
+}
+
+impl Elements {
+    fn new(args: &GetArgs, dtype: DType) -> Outcome<Self> {
+        let stored = |descr| Self { descr, bytes: dtype.element_bytes(), change: Change::Nothing };
+        let widened = |change| Self { descr: "<f4", bytes: 4, change };
+        match (args.elements, dtype) {
+            (None, DType::Bytes | DType::Utf8) if args.format == Format::Npy => Err(Failure::Usage(format!(
+                "NumPy arrays cannot hold samples of type {dtype}; use --format raw or --format json"
+            ))),
+            (None, DType::Bf16) if args.format == Format::Npy => Ok(widened(Change::WidenBf16)),
+            (None, _) => Ok(stored(value_descr(dtype))),
+            (Some(As::Bits), dtype) if !dtype.is_string() => Ok(stored(bits_descr(dtype))),
+            (Some(As::F32), DType::Bf16) => Ok(widened(Change::WidenBf16)),
+            (Some(As::F32), DType::F16) => Ok(widened(Change::WidenF16)),
+            (Some(As::F32), DType::F32) => Ok(stored("<f4")),
+            (Some(_), _) => Err(cannot(dtype)),
+        }
+    }
+
+    /// Writes elements that are in memory order.
+    fn write(&self, output: &mut impl Write, elements: &[u8]) -> io::Result<()> {
+        match self.change {
+            Change::Nothing => write_little_endian(output, self.bytes, elements),
+            Change::WidenBf16 => write_widened(output, elements, bf16_to_f32),
+            Change::WidenF16 => write_widened(output, elements, |bits| f16::from_bits(bits).to_f32()),
+        }
+    }
+}
+
+fn write_widened(output: &mut impl Write, elements: &[u8], widen: impl Fn(u16) -> f32) -> io::Result<()> {
+    let values = elements.chunks_exact(2).map(|bytes| widen(u16::from_ne_bytes(element(bytes))));
+    values.map(f32::to_le_bytes).try_for_each(|bytes| output.write_all(&bytes))
+}
+
+/// Exact, also for NaN, all of whose bits stay.
+fn bf16_to_f32(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
+fn value_descr(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::Bool => "|b1",
+        _ => bits_descr(dtype),
+    }
+}
+
+fn bits_descr(dtype: DType) -> &'static str {
+    match dtype.element_bytes() {
+        1 => "|u1",
+        2 => "<u2",
+        4 => "<u4",
+        _ => "<u8",
+    }
+}
+
+/// Looks at all samples, where it must, before anything is written: refuses nulls that have not been allowed, and for
+/// NumPy samples of different shapes. The shape of the samples.
+fn survey(args: &GetArgs, cursor: &mut FileCursor<'_>, selection: &Selection) -> Outcome<Vec<u32>> {
+    let column = cursor.column();
+    let schema = column.schema();
+    let refuse_nulls = args.nulls == OnNull::Refuse && column.facts().null_count > 0;
+    let same_shape = args.format == Format::Npy && schema.shape.is_ragged();
+    let mut first: Option<(u64, Vec<u32>)> = None;
+    let samples = if refuse_nulls || same_shape { Some(selection.iter()) } else { None };
+    for i in samples.into_iter().flatten() {
+        let sample = cursor.read(i)?;
+        if sample.is_null() {
+            if refuse_nulls {
+                return Err(null_refused(schema, i));
+            }
+        } else if same_shape {
+            check_shape(schema, &mut first, i, &sample)?;
+        }
+    }
+    Ok(first.map_or_else(|| smallest_shape(schema), |(_, shape)| shape))
+}
+
+/// What the schema says of the shape, 0 where it says nothing.
+fn smallest_shape(schema: &ColumnSchema) -> Vec<u32> {
+    let extent = |extent: &Extent| match extent {
+        Extent::Fixed(extent) => *extent,
+        Extent::Varying => 0,
+    };
+    schema.shape.extents().iter().map(extent).collect()
+}
+
+fn check_shape(schema: &ColumnSchema, first: &mut Option<(u64, Vec<u32>)>, i: u64, sample: &Sample<'_>) -> Outcome {
+    let (first_i, shape) = first.get_or_insert_with(|| (i, sample.shape().to_vec()));
+    if shape.as_slice() == sample.shape() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "column {:?}: sample {first_i} has shape {shape:?}, sample {i} has {:?}; a NumPy array has one shape: \
+         ask for one sample at a time, or use --format json",
+        schema.name,
+        sample.shape()
+    )))
+}
+
+fn null_refused(schema: &ColumnSchema, i: u64) -> Failure {
+    Failure::Usage(format!(
+        "column {:?}: sample {i} is null, which this format cannot express; --nulls zero writes zeros for it, \
+         --format json writes null",
+        schema.name
+    ))
+}

@@ -1,0 +1,178 @@
+//! Samples as JSON.
+
+use super::{FileColumn, create, element};
+use crate::args::{As, GetArgs};
+use crate::exit::{Failure, Outcome};
+use crate::get::indices::Selection;
+use half::{bf16, f16};
+use std::io::{self, Write};
+use tensilo::{DType, Sample};
+
+/// One index: the sample. Otherwise an array, with a line for each sample.
+pub(super) fn write(args: &GetArgs, column: FileColumn<'_>, selection: &Selection) -> Outcome {
+    let dtype = column.schema().dtype;
+    let print = printer(dtype, args.elements)?;
+    let mut cursor = column.cursor();
+    let mut output = create(args)?;
+    if !selection.is_single() {
+        write!(output, "[")?;
+    }
+    let mut separator = if selection.is_single() { "" } else { "\n" };
+    for i in selection.iter() {
+        write!(output, "{separator}")?;
+        separator = ",\n";
+        let sample = cursor.read(i)?;
+        write_sample(&mut output, dtype, &sample, print)?;
+    }
+    output.write_all(if selection.is_single() { b"\n" } else { b"\n]\n" })?;
+    output.finish()
+}
+
+fn write_sample(output: &mut impl Write, dtype: DType, sample: &Sample<'_>, print: Print) -> Outcome {
+    if sample.is_null() {
+        return Ok(output.write_all(b"null")?);
+    }
+    match dtype {
+        DType::Utf8 => {
+            let text = sample.as_str()?.unwrap_or("");
+            serde_json::to_writer(output, text).map_err(io::Error::from)?;
+        }
+        DType::Bytes => {
+            output.write_all(b"\"")?;
+            sample.bytes().iter().try_for_each(|byte| write!(output, "{byte:02x}"))?;
+            output.write_all(b"\"")?;
+        }
+        _ => write_nested(output, sample.shape(), sample.bytes(), print)?,
+    }
+    Ok(())
+}
+
+/// A tensor as nested arrays. The depth is bounded: the rank of a column is at most 16.
+fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Print) -> io::Result<()> {
+    let Some((&extent, inner)) = shape.split_first() else { return print(output, bytes) };
+    let extent = usize::try_from(extent).unwrap_or(usize::MAX);
+    let each = bytes.len().checked_div(extent).unwrap_or(0);
+    let mut rest = bytes;
+    output.write_all(b"[")?;
+    for i in 0..extent {
+        let (item, after) = rest.split_at_checked(each).unwrap_or((rest, &[]));
+        rest = after;
+        if i > 0 {
+            output.write_all(b",")?;
+        }
+        write_nested(output, inner, item, print)?;
+    }
+    output.write_all(b"]")
+}
+
+/// Writes one element, given its bytes in memory order.
+type Print = fn(&mut dyn Write, &[u8]) -> io::Result<()>;
+
+fn printer(dtype: DType, elements: Option<As>) -> Outcome<Print> {
+    match elements {
+        None => Ok(value_printer(dtype)),
+        Some(As::Bits) if !dtype.is_string() => Ok(bits_printer(dtype)),
+        Some(As::F32) if matches!(dtype, DType::Bf16 | DType::F16 | DType::F32) => Ok(value_printer(dtype)),
+        Some(_) => Err(cannot(dtype)),
+    }
+}
+
+/// `--as` does not fit the column.
+pub(super) fn cannot(dtype: DType) -> Failure {
+    Failure::Usage(format!(
+        "a column of type {dtype}: --as f32 is for bf16, f16 and f32, --as bits for all but bytes and text"
+    ))
+}
+
+fn value_printer(dtype: DType) -> Print {
+    match dtype {
+        DType::Bf16 => |output, bytes| print_f32(output, bf16::from_ne_bytes(element(bytes)).to_f32()),
+        DType::F16 => |output, bytes| print_f32(output, f16::from_ne_bytes(element(bytes)).to_f32()),
+        DType::F32 => |output, bytes| print_f32(output, f32::from_ne_bytes(element(bytes))),
+        DType::F64 => |output, bytes| print_f64(output, f64::from_ne_bytes(element(bytes))),
+        DType::I8 => |output, bytes| write!(output, "{}", i8::from_ne_bytes(element(bytes))),
+        DType::I16 => |output, bytes| write!(output, "{}", i16::from_ne_bytes(element(bytes))),
+        DType::I32 => |output, bytes| write!(output, "{}", i32::from_ne_bytes(element(bytes))),
+        DType::I64 => |output, bytes| write!(output, "{}", i64::from_ne_bytes(element(bytes))),
+        DType::Bool => |output, bytes| write!(output, "{}", element(bytes) != [0]),
+        _ => bits_printer(dtype),
+    }
+}
+
+fn bits_printer(dtype: DType) -> Print {
+    match dtype.element_bytes() {
+        1 => |output, bytes| write!(output, "{}", u8::from_ne_bytes(element(bytes))),
+        2 => |output, bytes| write!(output, "{}", u16::from_ne_bytes(element(bytes))),
+        4 => |output, bytes| write!(output, "{}", u32::from_ne_bytes(element(bytes))),
+        _ => |output, bytes| write!(output, "{}", u64::from_ne_bytes(element(bytes))),
+    }
+}
+
+// `{:?}` of a finite float is the shortest decimal that reads back the same, and is JSON
+fn print_f32(output: &mut dyn Write, value: f32) -> io::Result<()> {
+    if value.is_finite() { write!(output, "{value:?}") } else { print_special(output, value.into()) }
+}
+
+fn print_f64(output: &mut dyn Write, value: f64) -> io::Result<()> {
+    if value.is_finite() { write!(output, "{value:?}") } else { print_special(output, value) }
+}
+
+fn print_special(output: &mut dyn Write, value: f64) -> io::Result<()> {
+    output.write_all(match value {
+        f64::INFINITY => b"\"Infinity\"",
+        f64::NEG_INFINITY => b"\"-Infinity\"",
+        _ => b"\"NaN\"",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(dtype: DType, elements: Option<As>, bytes: &[u8]) -> String {
+        let mut out = Vec::new();
+        printer(dtype, elements).unwrap()(&mut out, bytes).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn floats_are_the_shortest_decimals_that_read_back_the_same() {
+        for value in [0.1_f32, -0.0, 1.0, 1e30, f32::MIN_POSITIVE, f32::from_bits(1), f32::MAX] {
+            let text = printed(DType::F32, None, &value.to_ne_bytes());
+            assert_eq!(text.parse::<f32>().unwrap().to_bits(), value.to_bits(), "{text}");
+            assert!(serde_json::from_str::<f64>(&text).is_ok(), "{text}");
+        }
+        assert_eq!(printed(DType::F32, None, &0.1_f32.to_ne_bytes()), "0.1");
+        assert_eq!(printed(DType::Bf16, None, &bf16::from_f32(1.1).to_ne_bytes()), "1.1015625");
+        assert_eq!(printed(DType::F64, None, &1e300_f64.to_ne_bytes()), "1e300");
+    }
+
+    #[test]
+    fn what_json_has_no_number_for_is_a_string() {
+        assert_eq!(printed(DType::F16, None, &f16::NAN.to_ne_bytes()), "\"NaN\"");
+        assert_eq!(printed(DType::F32, None, &f32::INFINITY.to_ne_bytes()), "\"Infinity\"");
+        assert_eq!(printed(DType::F64, None, &f64::NEG_INFINITY.to_ne_bytes()), "\"-Infinity\"");
+    }
+
+    #[test]
+    fn bits_are_unsigned() {
+        assert_eq!(printed(DType::F32, Some(As::Bits), &(-0.0_f32).to_ne_bytes()), "2147483648");
+        assert_eq!(printed(DType::I8, Some(As::Bits), &(-1_i8).to_ne_bytes()), "255");
+        assert_eq!(printed(DType::I8, None, &(-1_i8).to_ne_bytes()), "-1");
+        assert!(printer(DType::Utf8, Some(As::Bits)).is_err());
+        assert!(printer(DType::F64, Some(As::F32)).is_err());
+    }
+
+    #[test]
+    fn tensors_nest_and_may_be_empty() {
+        let nested = |shape: &[u32], bytes: &[u8]| {
+            let mut out = Vec::new();
+            write_nested(&mut out, shape, bytes, value_printer(DType::U8)).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(nested(&[], &[7]), "7");
+        assert_eq!(nested(&[2, 3], &[1, 2, 3, 4, 5, 6]), "[[1,2,3],[4,5,6]]");
+        assert_eq!(nested(&[2, 0], &[]), "[[],[]]");
+        assert_eq!(nested(&[0, 2], &[]), "[]");
+    }
+}

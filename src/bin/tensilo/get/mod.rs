@@ -1,0 +1,53 @@
+//! `tensilo get`
+
+mod binary;
+mod indices;
+mod json;
+mod npy;
+
+pub(crate) use indices::Indices;
+
+use crate::args::{Format, GetArgs};
+use crate::exit::Outcome;
+use crate::open::open;
+use crate::output::Output;
+use std::io;
+use tensilo::{Column, Cursor, PositionedFile};
+
+/// Prints samples of one column. What can be refused is refused before the first byte is written; memory is bounded by
+/// the largest chunk.
+pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
+    let reader = open(&args.file, quiet)?;
+    let column = reader.column(&args.column)?;
+    let selection = args.indices.resolve(reader.sample_count())?;
+    match args.format {
+        Format::Json => json::write(args, column, &selection),
+        Format::Npy | Format::Raw => binary::write(args, column, &selection),
+    }
+}
+
+/// A column of the file that is read.
+type FileColumn<'r> = Column<'r, PositionedFile>;
+/// A cursor of it.
+type FileCursor<'r> = Cursor<'r, PositionedFile>;
+
+/// The output that was asked for.
+fn create(args: &GetArgs) -> Outcome<Output> {
+    Output::create(args.output.as_deref(), args.force)
+}
+
+/// The bytes of one element as an array; zeros if there are not as many, which never happens.
+fn element<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.first_chunk().map_or([0; N], |bytes| *bytes)
+}
+
+/// Writes elements, which are in memory order, in little-endian order.
+fn write_little_endian(output: &mut impl io::Write, element_bytes: usize, elements: &[u8]) -> io::Result<()> {
+    if cfg!(target_endian = "little") || element_bytes == 1 {
+        return output.write_all(elements);
+    }
+    for element in elements.chunks_exact(element_bytes) {
+        element.iter().rev().try_for_each(|byte| output.write_all(&[*byte]))?;
+    }
+    Ok(())
+}

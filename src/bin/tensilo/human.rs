@@ -1,0 +1,99 @@
+//! Numbers and facts as people read them.
+
+use tensilo::{CastFacts, ColumnSchema};
+
+/// Bytes in powers of 1000: `512 B`, `41.6 MB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1_000 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64; // rounded anyway
+    let mut unit = "B";
+    for next in UNITS {
+        // 999.95 would be printed as 1000.0
+        if value < 999.95 {
+            break;
+        }
+        value /= 1_000.0;
+        unit = next;
+    }
+    format!("{value:.1} {unit}")
+}
+
+/// Raw bytes for each stored byte, or `-` where there are none.
+pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
+    if raw_bytes == 0 || stored_bytes == 0 {
+        return "-".to_owned();
+    }
+    format!("{:.2}", raw_bytes as f64 / stored_bytes as f64) // rounded anyway
+}
+
+/// What a cast did to a column: `f32->bf16 max rel 3.9e-3, 0 to inf, 0 to subnormal`, or `-` if there was none.
+pub(crate) fn cast(column: &ColumnSchema, facts: Option<&CastFacts>) -> String {
+    let (Some(spec), Some(facts)) = (column.cast, facts) else { return "-".to_owned() };
+    format!(
+        "{}->{} max rel {:.1e}, {} to inf, {} to subnormal",
+        spec.source, column.dtype, facts.max_rel_error, facts.to_infinite, facts.to_subnormal
+    )
+}
+
+/// Text that may be long or hold anything, on one line: control characters escaped, and cut short.
+pub(crate) fn excerpt(text: &str) -> String {
+    const LIMIT: usize = 120;
+    let mut excerpt = String::new();
+    for (i, character) in text.chars().enumerate() {
+        if i == LIMIT {
+            return format!("{excerpt}... ({})", bytes(text.len() as u64)); // exact: usize has at most 64 bits
+        }
+        if character.is_control() {
+            excerpt.extend(character.escape_default());
+        } else {
+            excerpt.push(character);
+        }
+    }
+    excerpt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tensilo::{DType, Shape};
+
+    #[test]
+    fn bytes_have_a_unit_and_one_decimal() {
+        let cases = [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (41_560_000, "41.6 MB"),
+            (999_949, "999.9 kB"),
+            (999_950, "1.0 MB"),
+            (u64::MAX, "18.4 EB"),
+        ];
+        for (count, text) in cases {
+            assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn a_ratio_needs_bytes_on_both_sides() {
+        assert_eq!(ratio(3, 2), "1.50");
+        assert_eq!(ratio(0, 2), "-");
+        assert_eq!(ratio(2, 0), "-");
+    }
+
+    #[test]
+    fn a_cast_tells_what_it_cost() {
+        let column = ColumnSchema::tensor("x", DType::Bf16, Shape::scalar()).cast_from(DType::F32);
+        let facts = CastFacts { max_abs_error: 1.0, max_rel_error: 0.0039, to_infinite: 2, to_subnormal: 0 };
+        assert_eq!(cast(&column, Some(&facts)), "f32->bf16 max rel 3.9e-3, 2 to inf, 0 to subnormal");
+        assert_eq!(cast(&ColumnSchema::utf8("t"), None), "-");
+    }
+
+    #[test]
+    fn an_excerpt_cannot_steer_the_terminal() {
+        assert_eq!(excerpt("a\u{1b}[31m\n"), "a\\u{1b}[31m\\n");
+        assert!(excerpt(&"x".repeat(5_000)).ends_with("... (5.0 kB)"));
+    }
+}

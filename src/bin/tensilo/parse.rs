@@ -1,0 +1,115 @@
+//! Values of options.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::str::FromStr;
+use tensilo::{DType, Profile};
+
+/// Names of columns: `a,b`, where `\,` stands for a comma and `\\` for a backslash in a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names(Vec<String>);
+
+impl Names {
+    /// All names of an option that may be repeated; `None` if it was not given.
+    pub(crate) fn all(options: &[Self]) -> Option<Vec<String>> {
+        let names: Vec<String> = options.iter().flat_map(|names| names.0.iter().cloned()).collect();
+        (!names.is_empty()).then_some(names)
+    }
+}
+
+impl FromStr for Names {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut names = vec![];
+        let mut name = String::new();
+        let mut characters = text.chars();
+        while let Some(character) = characters.next() {
+            match character {
+                ',' => names.push(std::mem::take(&mut name)),
+                '\\' => name.push(characters.next().unwrap_or('\\')),
+                _ => name.push(character),
+            }
+        }
+        names.push(name);
+        if names.iter().any(String::is_empty) {
+            return Err("a name is empty; write a,b without a comma at either end".to_owned());
+        }
+        Ok(Self(names))
+    }
+}
+
+/// `NAME=TYPE`; the name may hold `=`.
+pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
+    let (name, dtype) = text.rsplit_once('=').ok_or("write NAME=TYPE, such as mel=bf16")?;
+    let targets = [DType::Bf16, DType::F16, DType::F32];
+    let dtype = targets.into_iter().find(|target| target.name() == dtype);
+    let dtype = dtype.ok_or("the type is bf16, f16 or f32")?;
+    if name.is_empty() {
+        return Err("the name is empty; write NAME=TYPE, such as mel=bf16".to_owned());
+    }
+    Ok((name.to_owned(), dtype))
+}
+
+/// `65536`, `64KiB` or `1MiB`, 1 byte to 32 MiB.
+pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text.get(digits.len()..).unwrap_or("").trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        _ => return Err("write bytes, KiB or MiB: 65536, 64KiB, 1MiB".to_owned()),
+    };
+    let count: usize = digits.parse().map_err(|_| "write bytes, KiB or MiB: 65536, 64KiB, 1MiB".to_owned())?;
+    let bytes = count.checked_mul(unit).filter(|bytes| (1..=32 << 20).contains(bytes));
+    bytes.ok_or_else(|| "a chunk has 1 byte to 32MiB".to_owned())
+}
+
+/// The name of a profile.
+pub(crate) fn profiles() -> impl TypedValueParser<Value = Profile> {
+    PossibleValuesParser::new(Profile::ALL.map(Profile::name)).try_map(|name| {
+        Profile::ALL.into_iter().find(|profile| profile.name() == name).ok_or("unknown") // never: one of the names
+    })
+}
+
+/// An alignment: 64 or 4096.
+pub(crate) fn alignments() -> impl TypedValueParser<Value = u32> {
+    PossibleValuesParser::new(["64", "4096"]).try_map(|text| text.parse::<u32>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_at_commas_that_are_not_escaped() {
+        let names = |text: &str| text.parse::<Names>().map(|names| names.0);
+        assert_eq!(names("a"), Ok(vec!["a".to_owned()]));
+        assert_eq!(names(r"a,b\,c,d\\"), Ok(vec!["a".to_owned(), "b,c".to_owned(), r"d\".to_owned()]));
+        assert!(names("a,").is_err() && names("").is_err() && names("a,,b").is_err());
+    }
+
+    #[test]
+    fn names_of_repeated_options_add_up() {
+        let options: Vec<Names> = ["a,b", "c"].iter().map(|text| text.parse().unwrap()).collect();
+        assert_eq!(Names::all(&options), Some(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]));
+        assert_eq!(Names::all(&[]), None);
+    }
+
+    #[test]
+    fn chunk_sizes_have_binary_units() {
+        for (text, bytes) in [("65536", 65_536), ("64KiB", 65_536), ("1MiB", 1 << 20), ("1 mib", 1 << 20), ("7B", 7)] {
+            assert_eq!(chunk_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "KiB", "64KB", "64K", "-1", "1.5MiB", "0", "33MiB", "99999999999999999999", "1MiB1"] {
+            assert!(chunk_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cast_names_a_column_and_a_float_type() {
+        assert_eq!(cast("mel=bf16"), Ok(("mel".to_owned(), DType::Bf16)));
+        for text in ["mel", "mel=i8", "mel=f64", "=f16", "mel="] {
+            assert!(cast(text).is_err(), "{text}");
+        }
+    }
+}

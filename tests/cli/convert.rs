@@ -1,0 +1,115 @@
+//! `tensilo convert` and `tensilo export`
+
+use super::{Folder, SAMPLES, on, run};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+fn convert(input: &Path, output: &Path, words: &str) -> super::Run {
+    let fixed = [OsStr::new("convert"), input.as_os_str(), OsStr::new("-o"), output.as_os_str()];
+    run(fixed.into_iter().chain(words.split_whitespace().map(OsStr::new)))
+}
+
+#[test]
+fn an_output_that_exists_needs_force() {
+    let folder = Folder::new();
+    let input = folder.samples("a.tsl");
+    for (command, name) in [("convert", "out.tsl"), ("export", "out.parquet")] {
+        let out = folder.file(name, b"old");
+        on(command, &input, &format!("-o {}", out.display())).failed(2, "--force");
+        assert_eq!(fs::read(&out).unwrap(), b"old");
+    }
+}
+
+#[test]
+fn an_input_that_is_neither_parquet_nor_arrow_is_2() {
+    let folder = Folder::new();
+    let text = folder.file("a.parquet", b"this is no Parquet file, however long it may be");
+    convert(&text, &folder.path("out.tsl"), "").failed(2, "error: ");
+    assert_eq!(folder.names(), ["a.parquet"]);
+}
+
+#[test]
+#[ignore = "until import is implemented"]
+fn a_missing_input_is_3() {
+    let folder = Folder::new();
+    convert(&folder.path("missing.parquet"), &folder.path("out.tsl"), "").failed(3, "missing.parquet");
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+#[ignore = "until export is implemented"]
+fn an_export_has_a_known_ending() {
+    let folder = Folder::new();
+    let words = format!("-o {}", folder.path("out.csv").display());
+    on("export", &folder.samples("a.tsl"), &words).failed(2, ".parquet");
+}
+
+#[test]
+#[ignore = "until export is implemented"]
+fn an_export_of_columns_that_are_not_there_is_2() {
+    let folder = Folder::new();
+    let words = format!("-o {} --columns x,nothing", folder.path("out.parquet").display());
+    on("export", &folder.samples("a.tsl"), &words).failed(2, "nothing");
+    assert_eq!(folder.names(), ["a.tsl"]);
+}
+
+#[test]
+#[ignore = "until import and export are implemented"]
+fn what_is_exported_comes_back() {
+    let folder = Folder::new();
+    let input = folder.samples("a.tsl");
+    for ending in ["parquet", "arrow"] {
+        let exported = folder.path(&format!("out.{ending}"));
+        let run = on("export", &input, &format!("-o {}", exported.display())).done();
+        assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
+        let back = folder.path(&format!("{ending}.tsl"));
+        convert(&exported, &back, "").done();
+        for column in ["x", "e", "t", "b", "r", "flag", "n", "h"] {
+            let samples = |path: &Path| on("get", path, &format!("-c {column} -i ..")).done().text();
+            assert_eq!(samples(&back), samples(&input), "{ending} {column}");
+        }
+        assert_eq!(on("get", &back, "-c e -i 0 --as bits").text(), on("get", &input, "-c e -i 0 --as bits").text());
+    }
+}
+
+#[test]
+#[ignore = "until import and export are implemented"]
+fn a_conversion_ends_with_a_table() {
+    let folder = Folder::new();
+    let parquet = folder.path("a.parquet");
+    on("export", &folder.samples("a.tsl"), &format!("-o {} --columns e,t,r", parquet.display())).done();
+    let out = folder.path("out.tsl");
+    let run = convert(&parquet, &out, "--bf16 --threads 2 --chunk-bytes 1KiB").done();
+    let text = run.text();
+    let mut lines = text.lines();
+    let headings = lines.next().unwrap();
+    for heading in ["column", "type", "shape", "raw bytes", "stored bytes", "ratio", "cast error"] {
+        assert!(headings.contains(heading), "{headings}");
+    }
+    let row: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
+    assert_eq!(row[..4], ["e", "bf16", "[]", "40"]);
+    assert!(text.contains("f32->bf16 max rel "), "{text}");
+    assert!(text.lines().last().unwrap().contains(&format!("{SAMPLES} samples")), "{text}");
+    assert_eq!(run.stderr, "");
+    convert(&parquet, &out, "").failed(2, "--force");
+    let run = convert(&parquet, &out, "--force --quiet").done();
+    assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
+}
+
+#[test]
+#[ignore = "until import and export are implemented"]
+fn options_of_a_conversion_arrive() {
+    let folder = Folder::new();
+    let parquet = folder.path("a.parquet");
+    on("export", &folder.samples("a.tsl"), &format!("-o {} --columns e,h,t,b", parquet.display())).done();
+    let out = folder.path("out.tsl");
+    convert(&parquet, &out, "--columns t,e,b --skip b --cast e=f16 --profile raw --align 4096").done();
+    let document = on("inspect", &out, "--json").done().json();
+    let columns = document["columns"].as_array().unwrap();
+    assert_eq!(columns.iter().map(|column| &column["name"]).collect::<Vec<_>>(), ["t", "e"]);
+    assert_eq!((&columns[1]["dtype"], &columns[1]["cast"]["source"]), (&"f16".into(), &"f32".into()));
+    assert_eq!(document["alignment"], 4096);
+    assert_eq!(columns[1]["encodings"], serde_json::json!({"raw": columns[1]["chunk_count"]}));
+    convert(&parquet, &folder.path("b.tsl"), "--columns nothing").failed(2, "nothing");
+}

@@ -1,0 +1,193 @@
+//! `tensilo get`
+
+use super::{Folder, Run, SAMPLES, SPECIAL, damaged_file, on};
+use half::{bf16, f16};
+use serde_json::{Value, json};
+use std::fs;
+
+fn get(words: &str) -> Run {
+    let folder = Folder::new();
+    on("get", &folder.samples("a.tsl"), words)
+}
+
+fn get_json(words: &str) -> Value {
+    get(words).done().json()
+}
+
+/// An array of NumPy's, taken apart by hand: type, shape as Python writes it, data.
+fn npy(words: &str) -> (String, String, Vec<u8>) {
+    let bytes = get(&format!("{words} --format npy")).done().stdout;
+    assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+    let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    assert_eq!((10 + length) % 64, 0);
+    let header = std::str::from_utf8(&bytes[10..10 + length]).unwrap();
+    assert!(header.ends_with('\n') && header.contains("'fortran_order': False"));
+    let between = |from: &str, to: &str| {
+        let rest = header.split_once(from).unwrap().1;
+        rest.split_once(to).unwrap().0.to_owned()
+    };
+    (between("'descr': '", "'"), between("'shape': ", "), }") + ")", bytes[10 + length..].to_vec())
+}
+
+fn f32s(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+fn u16s(bytes: &[u8]) -> Vec<u16> {
+    bytes.chunks_exact(2).map(|bytes| u16::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+#[test]
+fn one_index_gives_the_sample_and_several_an_array() {
+    assert_eq!(get("-c x -i 5").text(), "[5.0,1.1015625]\n");
+    assert_eq!(get("-c x -i 5..6").text(), "[\n[5.0,1.1015625]\n]\n");
+    assert_eq!(get("-c e -i 19,5").text(), "[\n19.0,\n5.0\n]\n");
+    assert_eq!(get_json("-c x -i 3..3"), json!([]));
+}
+
+#[test]
+fn order_and_repetitions_are_kept() {
+    let text = |i| json!(format!("text {i}"));
+    assert_eq!(
+        get_json("-c t -i 9,1,1,10..13,0"),
+        json!([text(9), text(1), text(1), text(10), text(11), text(12), text(0)])
+    );
+    assert_eq!(get_json("-c t -i ..").as_array().unwrap().len(), SAMPLES as usize);
+}
+
+#[test]
+fn json_has_every_type() {
+    assert_eq!(get_json("-c e -i 0..5"), json!(["NaN", "Infinity", "-Infinity", -0.0, 0.1]));
+    assert_eq!(get_json("-c t -i 2..5"), json!(["text 2", null, "\"\n"]));
+    assert_eq!(get_json("-c b -i 17"), json!("0011"));
+    assert_eq!(get_json("-c r -i 1..6"), json!([[[0, 1]], [[0, 1], [2, 3]], [], [[0, 1]], null]));
+    assert_eq!(get_json("-c flag -i 3"), json!([true, true, false]));
+    assert_eq!(get_json("-c n -i 0..3"), json!([[0, 0], null, [-2, 2]]));
+    assert_eq!(get_json("-c h -i 3"), json!([[3.0, 0.5]]));
+}
+
+#[test]
+fn bits_are_unsigned_integers() {
+    let one = bf16::from_f32(1.1).to_bits();
+    assert_eq!(get_json("-c x -i 1 --as bits"), json!([0x3F80, one]));
+    assert_eq!(get_json("-c e -i 0 --as bits"), json!(SPECIAL[0].to_bits()));
+    assert_eq!(get_json("-c n -i 2 --as bits"), json!([u64::MAX - 1, 2]));
+}
+
+#[test]
+fn npy_of_bf16_is_float32_or_bits() {
+    let (descr, shape, data) = npy("-c x -i 1,2,9");
+    assert_eq!((descr.as_str(), shape.as_str()), ("<f4", "(3,2,)"));
+    assert_eq!(f32s(&data), [1.0, 1.1015625, 2.0, 1.1015625, 9.0, 1.1015625]);
+    let (descr, shape, data) = npy("-c x -i 1 --as bits");
+    assert_eq!((descr.as_str(), shape.as_str()), ("<u2", "(2,)"));
+    assert_eq!(u16s(&data), [0x3F80, bf16::from_f32(1.1).to_bits()]);
+}
+
+#[test]
+fn npy_has_every_type() {
+    let (descr, shape, data) = npy("-c e -i 0..5");
+    assert_eq!((descr.as_str(), shape.as_str()), ("<f4", "(5,)"));
+    let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&f32s(&data)), bits(&SPECIAL));
+    let (descr, shape, _) = npy("-c e -i 7");
+    assert_eq!((descr.as_str(), shape.as_str()), ("<f4", "()"));
+    let (descr, shape, data) = npy("-c h -i 3,4");
+    assert_eq!((descr.as_str(), shape.as_str()), ("<f2", "(2,1,2,)"));
+    assert_eq!(u16s(&data), [3.0, 0.5, 4.0, 0.5].map(|value| f16::from_f32(value).to_bits()));
+    let (descr, _, data) = npy("-c h -i 3 --as f32");
+    assert_eq!((descr.as_str(), f32s(&data)), ("<f4", vec![3.0, 0.5]));
+    let (descr, shape, data) = npy("-c flag -i 3");
+    assert_eq!((descr.as_str(), shape.as_str(), data), ("|b1", "(3,)", vec![1, 1, 0]));
+    let (descr, _, data) = npy("-c n -i 2");
+    assert_eq!((descr.as_str(), data), ("<i8", [(-2_i64).to_le_bytes(), 2_i64.to_le_bytes()].concat()));
+    assert_eq!(npy("-c x -i 4..4").1, "(0,2,)");
+}
+
+#[test]
+fn npy_of_ragged_samples_needs_one_shape() {
+    let (descr, shape, data) = npy("-c r -i 2");
+    assert_eq!((descr.as_str(), shape.as_str(), data.len()), ("<i4", "(2,2,)", 16));
+    let (_, shape, data) = npy("-c r -i 2,8,11");
+    assert_eq!((shape.as_str(), data.len()), ("(3,2,2,)", 48));
+    get("-c r -i 2,1 --format npy").failed(2, "--format json");
+}
+
+#[test]
+fn nulls_are_refused_where_they_cannot_be_told_from_zeros() {
+    for format in ["npy", "raw"] {
+        get(&format!("-c n -i 2,8,5,1 --format {format}")).failed(2, "sample 1 is null");
+        get(&format!("-c r -i 2,8,5,1 --format {format}")).failed(2, "sample 5 is null");
+        get(&format!("-c t -i 3 --format {format}")).failed(2, "--format");
+    }
+    let run = get("-c n -i 0..8 --format npy");
+    run.failed(2, "sample 1 is null");
+    assert!(run.stdout.is_empty() && run.stderr.contains("--nulls zero"));
+    assert_eq!(npy("-c n -i 2").2.len(), 16, "no null is asked for");
+}
+
+#[test]
+fn nulls_become_zeros_on_request() {
+    let (_, shape, data) = npy("-c n -i 0..3 --nulls zero");
+    assert_eq!((shape.as_str(), data.len()), ("(3,2,)", 48));
+    assert_eq!(data[16..32], [0; 16]);
+    let (_, shape, data) = npy("-c r -i 5,1,4 --nulls zero");
+    assert_eq!((shape.as_str(), data.len()), ("(3,1,2,)", 24));
+    assert_eq!(data[..8], [0; 8]);
+    assert_eq!(get("-c t -i 2..5 --format raw --nulls zero").done().stdout, b"text 2\"\n");
+}
+
+#[test]
+fn raw_is_what_is_stored() {
+    let x = [1.0, 1.1].map(|value| bf16::from_f32(value).to_bits().to_le_bytes()).concat();
+    assert_eq!(get("-c x -i 1 --format raw").done().stdout, x);
+    assert_eq!(get("-c x -i 1,1 --format raw --as bits").done().stdout, x.repeat(2));
+    assert_eq!(f32s(&get("-c x -i 1 --format raw --as f32").done().stdout), [1.0, 1.1015625]);
+    assert_eq!(get("-c t -i 0..2 --format raw").done().stdout, b"text 0text 1");
+    assert_eq!(get("-c b -i 9 --format raw").done().stdout, [0, 9]);
+    let r: Vec<u8> = [0_i32, 1, 0, 1, 2, 3].iter().flat_map(|value| value.to_le_bytes()).collect();
+    assert_eq!(get("-c r -i 1,2 --format raw").done().stdout, r);
+}
+
+#[test]
+fn what_cannot_be_is_bad_usage() {
+    get("-c x -i 20").failed(2, "no sample 20");
+    get("-c x -i 0..21").failed(2, "the file has 20");
+    get("-c nothing -i 0").failed(2, "no column \"nothing\"");
+    get("-c x -i 1,").failed(2, "write sample numbers and ranges");
+    get("-c x -i 3..1").failed(2, "ends before it starts");
+    get("-c x").failed(2, "--indices");
+    get("-c t -i 0 --format npy").failed(2, "--format raw or --format json");
+    get("-c t -i 0 --as bits").failed(2, "--as bits for all but bytes and text");
+    get("-c n -i 0 --as f32").failed(2, "--as f32 is for bf16, f16 and f32");
+}
+
+#[test]
+fn a_file_is_written_whole_and_not_over_another() {
+    let folder = Folder::new();
+    let input = folder.samples("a.tsl");
+    let out = folder.path("out.npy");
+    let words = format!("-c x -i 0..3 --format npy -o {}", out.display());
+    assert_eq!(on("get", &input, &words).done().stdout, b"");
+    assert_eq!(fs::read(&out).unwrap().len(), 128 + 24);
+    on("get", &input, &words).failed(2, "--force");
+    fs::write(&out, "old").unwrap();
+    on("get", &input, &format!("{words} --force")).done();
+    assert_eq!(fs::read(&out).unwrap().len(), 128 + 24);
+    assert_eq!(folder.names(), ["a.tsl", "out.npy"]);
+}
+
+#[test]
+fn damage_leaves_no_output_file() {
+    let folder = Folder::new();
+    let input = folder.file("a.tsl", &damaged_file());
+    let columns = ["x", "e", "t", "b", "r", "flag", "n", "h"];
+    let runs = columns.map(|column| {
+        let out = folder.path(&format!("{column}.json"));
+        on("get", &input, &format!("-c {column} -i .. -o {}", out.display()))
+    });
+    let damaged: Vec<&Run> = runs.iter().filter(|run| run.code != 0).collect();
+    assert_eq!((damaged.len(), folder.names().len()), (1, 8), "one output is missing, and nothing else is there");
+    damaged[0].failed(1, "R-2.6");
+    assert!(damaged[0].stderr.contains("tensilo verify"));
+}

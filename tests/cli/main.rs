@@ -1,0 +1,182 @@
+//! The command line program, run as a process.
+
+mod convert;
+mod get;
+mod inspect;
+mod process;
+mod verify;
+
+use half::f16;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Stream, Value, Writer, WriterOptions};
+
+/// A folder that goes away at the end of a test.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A file of this name with the samples of [`sample_file`].
+    fn samples(&self, name: &str) -> PathBuf {
+        self.file(name, &sample_file())
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        fs::write(self.path(name), bytes).unwrap();
+        self.path(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// What a run printed and ended with.
+#[derive(Debug)]
+struct Run {
+    code: i32,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl Run {
+    fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The run ended with this code, and said this on the standard error.
+    #[track_caller]
+    fn failed(&self, code: i32, message: &str) {
+        assert_eq!(self.code, code, "{self:?}");
+        assert!(self.stderr.contains(message), "{message:?} in {}", self.stderr);
+    }
+
+    #[track_caller]
+    fn done(self) -> Self {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("not killed"),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tensilo"));
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
+    program().args(args).output().unwrap().into()
+}
+
+/// `tensilo COMMAND FILE WORDS...`
+fn on(command: &str, file: &Path, words: &str) -> Run {
+    run([OsStr::new(command), file.as_os_str()].into_iter().chain(words.split_whitespace().map(OsStr::new)))
+}
+
+const SAMPLES: u32 = 20;
+const SPECIAL: [f32; 5] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.1];
+
+fn schema() -> Schema {
+    let mut schema = Schema::new([
+        ColumnSchema::tensor("x", DType::Bf16, Shape::fixed(&[2])).cast_from(DType::F32),
+        ColumnSchema::tensor("e", DType::F32, Shape::scalar()),
+        ColumnSchema::utf8("t").nullable(),
+        ColumnSchema::bytes("b"),
+        ColumnSchema::tensor("r", DType::I32, Shape::new([Extent::Varying, Extent::Fixed(2)])).nullable(),
+        ColumnSchema::tensor("flag", DType::Bool, Shape::fixed(&[3])),
+        ColumnSchema::tensor("n", DType::I64, Shape::fixed(&[2])).nullable(),
+        ColumnSchema::tensor("h", DType::F16, Shape::fixed(&[1, 2])),
+    ]);
+    schema.metadata.insert("source".into(), "a\u{1b}test".into());
+    schema.columns[0].metadata.insert("unit".into(), "m".into());
+    schema
+}
+
+/// Sample `i`: x = [i, 1.1], e = SPECIAL or i, t = "text i" (3: null, 4: `"\n`), b = [0, i], r = i % 3 rows (5: null),
+/// flag = [odd, true, false], n = [-i, i] (1 and 7: null), h = [[i, 0.5]]
+fn push_samples(writer: &mut Writer<Stream<Vec<u8>>>) {
+    for i in 0..SAMPLES {
+        let x = [i as f32, 1.1];
+        let e = [SPECIAL.get(i as usize).copied().unwrap_or(i as f32)];
+        let text = if i == 4 { "\"\n".to_owned() } else { format!("text {i}") };
+        let r: Vec<i32> = (0..i as i32 % 3 * 2).collect();
+        let n = [-i64::from(i), i64::from(i)];
+        let (b, flag) = ([0, i as u8], [(i % 2) as u8, 1, 0]);
+        let h = [f16::from_f32(i as f32), f16::from_f32(0.5)];
+        let values = [
+            Value::tensor(&x),
+            Value::tensor(&e),
+            if i == 3 { Value::NULL } else { Value::text(&text) },
+            Value::bytes(&b),
+            if i == 5 { Value::NULL } else { Value::tensor(&r) },
+            Value::tensor(&flag),
+            if i == 1 || i == 7 { Value::NULL } else { Value::tensor(&n) },
+            Value::tensor(&h),
+        ];
+        writer.push(&values).unwrap();
+    }
+}
+
+fn sample_file() -> Vec<u8> {
+    let mut writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new().chunk_bytes(32)).unwrap();
+    push_samples(&mut writer);
+    writer.finish().unwrap().sink.0
+}
+
+/// A file whose writer was stopped after a commit of all samples.
+fn unfinished_file() -> Vec<u8> {
+    // the last 64 bytes are the trailer of the last commit; without them the commit before is the last
+    let mut writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new().chunk_bytes(32)).unwrap();
+    push_samples(&mut writer);
+    writer.commit().unwrap();
+    push_samples(&mut writer);
+    let mut bytes = writer.finish().unwrap().sink.0;
+    bytes.truncate(bytes.len() - 64);
+    bytes
+}
+
+/// The sample file with a bit flipped in the body of the first chunk.
+fn damaged_file() -> Vec<u8> {
+    let mut bytes = sample_file();
+    let chunk = bytes.chunks(64).position(|region| region.starts_with(b"TSLC")).unwrap();
+    bytes[chunk * 64 + 64] ^= 1;
+    bytes
+}
+
+/// The sample file with a flag that no release knows.
+fn too_new_file() -> Vec<u8> {
+    let mut bytes = sample_file();
+    bytes[35] |= 0x80;
+    let head_crc = crc32fast::hash(&bytes[..60]);
+    bytes[60..64].copy_from_slice(&head_crc.to_le_bytes());
+    bytes
+}

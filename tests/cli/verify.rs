@@ -1,0 +1,83 @@
+//! `tensilo verify`
+
+use super::{Folder, SAMPLES, damaged_file, on, sample_file};
+use serde_json::Value;
+
+#[test]
+fn a_file_that_is_missing_is_not_damaged() {
+    let folder = Folder::new();
+    on("verify", &folder.path("missing.tsl"), "").failed(3, "missing.tsl");
+    on("verify", folder.0.path(), "").failed(3, "directory");
+}
+
+#[test]
+fn json_has_a_schema_and_a_verdict() {
+    let folder = Folder::new();
+    let document = on("verify", &folder.samples("a.tsl"), "--json").done().json();
+    assert_eq!(document["schema"], "tensilo.verify/1");
+    assert_eq!(document["ok"], true);
+    assert_eq!(document["damages"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn quiet_leaves_only_the_verdict() {
+    let folder = Folder::new();
+    let run = on("verify", &folder.samples("a.tsl"), "--quiet").done();
+    assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
+}
+
+#[test]
+#[ignore = "until verify is implemented"]
+fn an_intact_file_is_ok() {
+    let folder = Folder::new();
+    let path = folder.samples("a.tsl");
+    for words in ["", "--deep"] {
+        let text = on("verify", &path, words).done().text();
+        assert!(text.starts_with(&format!("ok: {} bytes, ", sample_file().len())), "{text}");
+        assert!(text.ends_with(&format!(" chunks, {SAMPLES} samples\n")), "{text}");
+    }
+    let document = on("verify", &path, "--json").done().json();
+    assert_eq!(document["file_bytes"], sample_file().len());
+    assert_eq!(document["sample_count"], SAMPLES);
+    assert!(document["chunk_count"].as_u64().unwrap() > 8);
+}
+
+#[test]
+#[ignore = "until verify is implemented"]
+fn a_damaged_chunk_is_named() {
+    let folder = Folder::new();
+    let path = folder.file("a.tsl", &damaged_file());
+    let run = on("verify", &path, "");
+    run.failed(1, "");
+    let text = run.text();
+    let line = text.lines().next().unwrap();
+    assert!(
+        line.starts_with("bytes ") && line.contains(": chunk, column \"") && line.ends_with("(rule R-2.6)"),
+        "{text}"
+    );
+    assert!(text.contains("\ndamaged: 1 place in "), "{text}");
+    let run = on("verify", &path, "--json");
+    run.failed(1, "");
+    let document = run.json();
+    assert_eq!(document["ok"], false);
+    let damage = &document["damages"][0];
+    assert_eq!((damage["region"].as_str(), damage["rule"].as_str()), (Some("chunk"), Some("R-2.6")));
+    assert!(damage["bytes"].as_u64().unwrap() > 0 && damage["offset"].as_u64().unwrap().is_multiple_of(64));
+    assert_eq!(damage["samples"].as_array().unwrap().len(), 2);
+    assert!(damage["message"].as_str().unwrap().contains("checksum"));
+}
+
+#[test]
+#[ignore = "until verify is implemented"]
+fn what_cannot_be_opened_is_damaged_not_an_error() {
+    let folder = Folder::new();
+    let text = folder.file("a.txt", b"this is not a tensilo file, however long it may be, at least 64 bytes or so");
+    let whole = sample_file();
+    let truncated = folder.file("b.tsl", &whole[..whole.len() / 2]);
+    let empty = folder.file("c.tsl", b"");
+    for path in [text, truncated, empty] {
+        let run = on("verify", &path, "--json");
+        run.failed(1, "");
+        assert_eq!(run.json()["ok"], false, "{}", path.display());
+    }
+}
