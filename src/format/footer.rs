@@ -248,6 +248,23 @@ fn read_cast_facts(fields: &mut Fields) -> Option<CastFacts> {
 }
 
 impl ColumnFacts {
+    /// Takes note of an encoding, and of `chunks` more chunks whose values have it.
+    pub(crate) fn count_encoding(&mut self, id: u16, chunks: u64) {
+        match self.encodings.binary_search_by_key(&id, |&(id, _)| id) {
+            Ok(at) => {
+                if let Some((_, count)) = self.encodings.get_mut(at) {
+                    *count = count.saturating_add(chunks);
+                }
+            }
+            Err(at) => self.encodings.insert(at, (id, chunks)),
+        }
+    }
+
+    /// The number of chunks noted for an encoding.
+    pub(crate) fn encoding(&self, id: u16) -> Option<u64> {
+        self.encodings.iter().find(|&&(found, _)| found == id).map(|&(_, chunks)| chunks)
+    }
+
     /// the runs cover samples and chunks without gap, and lie before the footer.
     fn check(&self, sample_count: u64, footer_offset: u64) -> Result<()> {
         let (mut samples, mut chunks) = (0_u64, 0_u64);

@@ -26,6 +26,12 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
+    /// Whether all bits of `other` are set.
+    pub(crate) fn contains(self, other: Self) -> bool {
+        let pairs = [(self.incompat, other.incompat), (self.ro_compat, other.ro_compat), (self.compat, other.compat)];
+        pairs.iter().all(|(all, some)| all & some == *some)
+    }
+
     /// refuses what this release could misread.
     pub(crate) fn check(self) -> crate::Result<()> {
         let unknown = self.incompat & !KNOWN_INCOMPAT;
