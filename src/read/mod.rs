@@ -16,7 +16,6 @@ pub use column::{ChunkInfo, Column, ColumnFacts};
 pub use cursor::Cursor;
 pub use gather::Rows;
 pub use sample::Sample;
-pub(crate) use source::copy_at;
 pub use source::{InMemory, Source};
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
