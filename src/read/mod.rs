@@ -207,7 +207,7 @@ impl<S: Source> Reader<S> {
     }
 
     /// Adds the path to an error.
-    fn place(&self, error: Error) -> Error {
+    pub(crate) fn place(&self, error: Error) -> Error {
         match &self.path {
             Some(path) => error.with_path(path),
             None => error,
