@@ -5,7 +5,7 @@ use crate::codec::check_supported;
 use crate::format::footer::{Footer, Trailer};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
-use crate::format::{Schema, schema_block};
+use crate::format::{Flags, Schema, schema_block};
 use crate::{Error, Result};
 
 /// The header, checked.
@@ -33,7 +33,6 @@ pub(super) fn open_header(source: &impl Source) -> Result<OpenedHeader> {
     let head = RegionHead::parse(&first, 0)?;
     let header = Header::parse(&head)?;
     let schema_block = body(source, &head)?;
-    header.flags.check()?;
     let schema = schema_block::parse(&schema_block)?;
     Ok(OpenedHeader { head, header, schema, schema_block })
 }
@@ -87,8 +86,8 @@ fn find_trailer(source: &impl Source, file_id: FileId, offset: u64) -> Result<Fo
 
 ///
 fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedCommit> {
+    Flags::from_slot(&found.footer_head.slot32).check()?;
     let footer = Footer::parse(&found.footer_head, &found.footer_body, &opened.schema, &opened.schema_block)?;
-    footer.flags.check()?;
     for (facts, column) in footer.columns.iter().zip(&opened.schema.columns) {
         for &(id, _) in &facts.encodings {
             check_supported(id).map_err(|error| error.with_column(&column.name))?;

@@ -251,6 +251,7 @@ impl<'a> CommitCheck<'a> {
     /// Chapter 7.1, R-9.1, R-9.2.
     fn footer(&mut self, head: &RegionHead, body: &[u8], is_clean: bool) -> Result<()> {
         let schema = &self.header.schema;
+        Flags::from_slot(&head.slot32).check()?;
         let footer = Footer::parse(head, body, schema, &self.header.schema_block)?;
         let result = if is_clean { self.compare(&footer) } else { Ok(()) };
         self.last_footer = Some((head.offset, head.end()));
@@ -266,7 +267,6 @@ impl<'a> CommitCheck<'a> {
     }
 
     fn compare(&mut self, footer: &Footer) -> Result<()> {
-        footer.flags.check()?;
         if !footer.flags.contains(self.flags) {
             return Err(Error::corrupt("R-9.2", "the footer lacks flags that were set before"));
         }
