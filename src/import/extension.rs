@@ -1,6 +1,7 @@
 //! The canonical tensor extension types of Arrow.
 
 use super::types::{Kind, Level, decoded, element};
+use crate::limits;
 use arrow::datatypes::{DataType, Field};
 use serde_json::Value;
 use std::result::Result;
@@ -65,10 +66,13 @@ pub(super) fn variable_tensor(field: &Field) -> Result<Kind, String> {
     }
     let dtype = element(decoded(data.data_type())).ok_or_else(|| format!("tensors of {}", data.data_type()))?;
     let rank = usize::try_from(*rank).map_err(|_| malformed())?;
+    if rank > limits::RANK {
+        return Err(format!("{rank} dimensions, of which the format allows {}", limits::RANK));
+    }
     let parameters = parameters(field)?;
     check_permutation(&parameters, VARIABLE)?;
     let levels = match parameters.get("uniform_shape").and_then(Value::as_array) {
-        None => vec![Level::Open; rank.min(crate::limits::RANK + 1)], // the writer refuses a rank over the limit
+        None => vec![Level::Open; rank],
         Some(uniform) if uniform.len() == rank => {
             uniform.iter().map(uniform_level).collect::<Option<_>>().ok_or_else(malformed)?
         }

@@ -46,6 +46,7 @@ mod elements;
 mod extension;
 mod input;
 mod ipc;
+mod ipc_check;
 mod memory;
 mod metadata;
 #[cfg(feature = "parquet")]

@@ -4,7 +4,7 @@ use super::source::{Source, located};
 use super::types::{Kind, kind_of};
 use super::{ConvertOptions, extension, metadata, select};
 use crate::format::Metadata;
-use crate::{DType, Error, Result, Shape};
+use crate::{DType, Error, Result, Shape, limits};
 use arrow::datatypes::{DataType, Field, Schema};
 use std::collections::HashSet;
 
@@ -101,6 +101,10 @@ fn storable(chosen: Vec<Candidate>) -> Result<Vec<Column>> {
         );
         return Err(Error::bad_input(message));
     }
+    if let Some(bad) = chosen.iter().find(|candidate| !is_name(&candidate.name)) {
+        let message = "a column's name has 1 to 1,024 bytes and no control characters; leave it out with --skip";
+        return Err(Error::bad_input(message).with_column(&bad.name));
+    }
     let mut names = HashSet::new();
     if let Some(twice) = chosen.iter().find(|candidate| !names.insert(candidate.name.as_str())) {
         return Err(Error::bad_input("two columns have this name").with_column(&twice.name));
@@ -110,6 +114,11 @@ fn storable(chosen: Vec<Candidate>) -> Result<Vec<Column>> {
         Some(Column { name, kind: kind.ok()?, nullable, metadata, cast: None, shape: None })
     };
     Ok(chosen.into_iter().filter_map(column).collect())
+}
+
+/// Whether the format allows this name of a column.
+fn is_name(name: &str) -> bool {
+    (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
 
 /// Refuses columns that differ from those of the first source; what may be null in one of them may be null in the file.

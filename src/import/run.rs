@@ -81,13 +81,17 @@ impl Scan<'_> {
         let fields = fields(self.wanted.iter().filter_map(|&i| self.paths.get(i)));
         for batch in self.source.batches(&fields)? {
             let batch = batch?;
-            for &i in self.wanted {
-                let (Some((column, finder)), Some(path)) = (finders.get_mut(i), self.paths.get(i)) else { continue };
-                guard(|| {
-                    observe(&batch, &fields, path, column, finder).map_err(|problem| error(problem, *rows, column))
-                })?;
+            for slice in slices(&batch, &[]) {
+                for &i in self.wanted {
+                    let (Some((column, finder)), Some(path)) = (finders.get_mut(i), self.paths.get(i)) else {
+                        continue;
+                    };
+                    guard(|| {
+                        observe(&slice, &fields, path, column, finder).map_err(|problem| error(problem, *rows, column))
+                    })?;
+                }
+                *rows += count(&slice);
             }
-            *rows += count(&batch);
             progress(*rows);
             if self.wanted.iter().all(|&i| finders.get(i).is_none_or(|(_, finder)| finder.is_settled())) {
                 return Ok(());
@@ -139,7 +143,11 @@ fn write<K: Sink>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Summary<K>> {
     let schema = schema(plan, shapes);
-    let mut writer = Writer::new(sink, schema, &options.writer)?;
+    let mut writer =
+        Writer::new(sink, schema, &options.writer).map_err(|error| match (error.column(), sources.first()) {
+            (Some(_), Some(source)) => located(error, *source), // a column that the format does not allow
+            _ => error,
+        })?;
     let total = total_rows(sources);
     for (source, paths) in sources.iter().zip(&plan.paths) {
         let fields = fields(paths.iter());
@@ -179,7 +187,7 @@ struct Copy<'a, K: Sink> {
 
 impl<K: Sink> Copy<'_, K> {
     fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
-        for slice in slices(batch, self.writer.schema()) {
+        for slice in slices(batch, &self.writer.schema().columns) {
             self.slice(&slice)?;
         }
         Ok(())

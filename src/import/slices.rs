@@ -1,25 +1,30 @@
 //! Cutting a batch into pieces that can be converted in bounded memory.
 
-use crate::Schema;
+use crate::ColumnSchema;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
 /// About so many bytes are converted at a time; one row is if it has more.
 pub(super) const SLICE_BYTES: usize = 16 << 20;
+/// What is kept for each sample of a column while a slice is converted.
+const SAMPLE_BYTES: usize = 64;
 
-/// The batch in slices of consecutive rows.
-pub(super) fn slices<'a>(batch: &'a RecordBatch, schema: &Schema) -> impl Iterator<Item = RecordBatch> + use<'a> {
+/// The batch in slices of consecutive rows, as the columns that are made of it (if they are known) need it.
+pub(super) fn slices<'a>(
+    batch: &'a RecordBatch,
+    columns: &[ColumnSchema],
+) -> impl Iterator<Item = RecordBatch> + use<'a> {
     let rows = batch.num_rows();
-    let step = rows_per_slice(batch, schema).max(1);
+    let step = rows_per_slice(batch, columns).max(1);
     (0..rows).step_by(step).map(move |start| batch.slice(start, step.min(rows - start))) // inside
 }
 
-fn rows_per_slice(batch: &RecordBatch, schema: &Schema) -> usize {
+fn rows_per_slice(batch: &RecordBatch, columns: &[ColumnSchema]) -> usize {
     let rows = batch.num_rows().max(1);
-    let arrays = batch.columns().iter().map(|array| bytes_of(array).div_ceil(rows));
+    let arrays = batch.columns().iter().map(|array| bytes_of(array).div_ceil(rows).saturating_add(SAMPLE_BYTES));
     // a null takes as much room in a fixed column as any sample
-    let fixed = schema.columns.iter().filter_map(|column| crate::batch::pushed_inner_bytes(column).ok());
+    let fixed = columns.iter().filter_map(|column| crate::batch::pushed_inner_bytes(column).ok());
     let dictionaries = batch.columns().iter().map(|array| largest_text(array));
     let row_bytes = arrays.chain(fixed).chain(dictionaries).fold(1, usize::saturating_add);
     SLICE_BYTES / row_bytes

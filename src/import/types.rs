@@ -1,7 +1,7 @@
 //! Which Arrow types can be stored, and as what.
 
 use super::extension;
-use crate::DType;
+use crate::{DType, limits};
 use arrow::datatypes::{DataType, Field};
 use std::fmt;
 use std::result::Result;
@@ -26,6 +26,15 @@ pub(super) enum Level {
     Fixed(Vec<u32>),
 }
 
+impl Level {
+    fn rank(&self) -> usize {
+        match self {
+            Self::Open => 1,
+            Self::Fixed(extents) => extents.len(),
+        }
+    }
+}
+
 impl Kind {
     /// Number of dimensions that the data tells.
     pub(super) fn open_count(&self) -> usize {
@@ -45,6 +54,10 @@ pub(super) fn kind_of(field: &Field) -> Result<Kind, String> {
     }
     let mut levels = Vec::new();
     let dtype = descend(field, &mut levels)?;
+    let rank: usize = levels.iter().map(Level::rank).sum();
+    if rank > limits::RANK {
+        return Err(format!("{rank} dimensions, of which the format allows {}", limits::RANK));
+    }
     Ok(Kind { dtype, levels, variable_tensor: false })
 }
 
