@@ -1,6 +1,6 @@
 //! Typed views of element bytes. The casts themselves are `bytemuck`'s, which check size and alignment.
 
-use crate::format::DType;
+use crate::dtype::DType;
 use half::{bf16, f16};
 
 /// A Rust type that is the element of a column.

@@ -1,6 +1,7 @@
 //! Chapter 3.2: the schema as bytes.
 
-use super::schema::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+use super::schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
+use crate::dtype::DType;
 use crate::le::Fields;
 use crate::{Error, Result, limits};
 use std::collections::HashSet;
