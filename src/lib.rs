@@ -57,6 +57,7 @@ mod batch;
 mod cast;
 mod checksum;
 mod codec;
+mod dtype;
 mod error;
 #[cfg(feature = "arrow")]
 pub mod export;

@@ -4,21 +4,9 @@ use super::Flags;
 use super::index::Run;
 use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind};
 use super::schema::Schema;
+use crate::cast::CastFacts;
 use crate::le::{Fields, put, u32_at, u64_at};
 use crate::{Error, Result, limits};
-
-/// What a cast did to the values of a column (chapter 7.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CastFacts {
-    /// The largest `|result - source|`, over values where both are finite.
-    pub max_abs_error: f64,
-    /// The largest `|result - source| / |source|`, over values where both are finite and the source is not 0.
-    pub max_rel_error: f64,
-    /// Finite values that became infinite.
-    pub to_infinite: u64,
-    /// Normal values that became subnormal or zero.
-    pub to_subnormal: u64,
-}
 
 /// What the footer says of one column.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -10,9 +10,11 @@ pub(crate) mod region;
 pub(crate) mod schema;
 pub(crate) mod schema_block;
 
-pub use footer::CastFacts;
 pub use region::{FileId, RegionKind};
-pub use schema::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+pub use schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
+
+pub use crate::cast::CastFacts;
+pub use crate::dtype::DType;
 
 /// Bits of `incompat_flags` that this release knows (chapter 9).
 pub(crate) const KNOWN_INCOMPAT: u32 = 0;

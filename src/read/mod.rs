@@ -19,7 +19,6 @@ pub use sample::Sample;
 pub use source::{InMemory, Source};
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
-use crate::file::PositionedFile;
 use crate::format::{FileId, Schema};
 use crate::{Error, Result};
 use lookup::ColumnIndex;
@@ -79,13 +78,6 @@ impl OpenOptions {
             verification: self.verification,
         })
     }
-
-    /// Opens a file that is read by position.
-    pub fn open_file(self, path: impl AsRef<Path>) -> Result<Reader<PositionedFile>> {
-        let path = path.as_ref();
-        let reader = PositionedFile::open(path).and_then(|file| self.open(file));
-        Reader::with_path(reader, path)
-    }
 }
 
 /// An open file.
@@ -104,14 +96,6 @@ pub struct Reader<S> {
     is_finished: bool,
     tail_bytes: u64,
     verification: Verification,
-}
-
-impl Reader<PositionedFile> {
-    /// Opens a file that is read by position (`pread`): safe, and right on network file systems. Samples cannot be viewed
-    /// without copying.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        OpenOptions::new().open_file(path)
-    }
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> Reader<InMemory<B>> {
