@@ -173,3 +173,33 @@ fn an_empty_file_gives_an_empty_file() {
     assert_eq!(run(&[input], &output).unwrap(), 0);
     assert_eq!(column(&read(&output), "embedding").shape, tensilo::Shape::ragged());
 }
+
+#[test]
+fn an_error_in_the_second_input_tells_its_row_and_the_sample() {
+    use tensilo::import::arrow::array::types::Int32Type;
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a", "b"].map(|name| folder.path().join(name));
+    let lists = |last| ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)]), Some([last])]);
+    write(&paths[0], &[one(Arc::new(lists(Some(2))))]);
+    write(&paths[1], &[one(Arc::new(lists(None)))]);
+    let error = run(&paths, &folder.path().join("out.tsl")).unwrap_err();
+    assert_eq!((error.path(), error.samples()), (Some(paths[1].as_path()), Some(3..4)));
+    assert!(error.message().starts_with("row 1 of this input"), "{error}");
+    assert_only(folder.path(), &["a", "b"]);
+}
+
+#[test]
+fn a_dictionary_that_makes_the_file_much_smaller_than_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let text = "x".repeat(100_000);
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..2000).map(|_| &text)));
+    fs::write(&input, parquet_bytes(&[one(texts)], 2000, Compression::SNAPPY)).unwrap();
+    assert!(fs::metadata(&input).unwrap().len() < 10_000);
+    assert_eq!(run(&[input], &output).unwrap(), 2000);
+    let file = read(&output);
+    let mut cursor = file.column("x").unwrap().cursor();
+    for i in [0, 63, 64, 65, 300, 1999] {
+        assert_eq!(cursor.read(i).unwrap().as_str().unwrap(), Some(text.as_str()));
+    }
+}
