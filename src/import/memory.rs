@@ -2,8 +2,7 @@
 
 use super::source::{Batches, Guarded, Source, malformed};
 use super::{ConvertOptions, run};
-use crate::write::{Sink, Summary};
-use crate::{Error, Result};
+use crate::{Error, Result, Sink, Summary};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchReader};
 use std::cell::RefCell;

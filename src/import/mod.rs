@@ -36,9 +36,10 @@
 //! # Memory
 //!
 //! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups; an Arrow file or stream one
-//! record batch at a time. A malformed file gives an error that names it, and nothing at the destination. What no
+//! record batch at a time. A list column is expected to be of about the same size from row to row: a batch of rows is as large as the
+//! ones before it suggest. A malformed file gives an error that names it, and nothing at the destination. What no
 //! caller of a decoder can rule out: a Parquet page may claim up to 2 GiB, and a schema nested some ten thousand levels
-//! deep exhausts the stack.
+//! deep exhausts the stack. Panics of decoders become errors; the process's panic hook has its say before.
 
 mod assemble;
 mod column;
@@ -66,8 +67,7 @@ mod walk;
 pub use ::arrow;
 pub use memory::{write_batches, write_reader};
 
-use crate::write::AtomicFile;
-use crate::{DType, Result, Shape, WriterOptions};
+use crate::{AtomicFile, DType, Result, Shape, WriterOptions};
 use std::path::{Path, PathBuf};
 
 /// What to do with a null element inside a tensor, which a tensilo file cannot store.

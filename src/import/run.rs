@@ -7,8 +7,7 @@ use super::slices::slices;
 use super::source::{Source, guard, located};
 use super::walk::{Problem, walk};
 use super::{ConvertOptions, Progress};
-use crate::write::{Sink, Summary, Writer};
-use crate::{ColumnSchema, Error, Result, Schema, Shape};
+use crate::{ColumnSchema, Error, Result, Schema, Shape, Sink, Summary, Writer};
 use arrow::record_batch::RecordBatch;
 use std::collections::BTreeSet;
 

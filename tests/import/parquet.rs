@@ -203,3 +203,29 @@ fn a_dictionary_that_makes_the_file_much_smaller_than_its_rows() {
         assert_eq!(cursor.read(i).unwrap().as_str().unwrap(), Some(text.as_str()));
     }
 }
+
+#[test]
+fn tensors_keep_their_shapes_through_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    write(&input, &[crate::tensors::variable_tensors(&[Some([2, 3]), None, Some([1, 3])], "{}")]);
+    run(std::slice::from_ref(&input), &output).unwrap();
+    let file = read(&output);
+    assert_eq!(column(&file, "x").shape.to_string(), "[*,3]");
+    let counted = |range: std::ops::Range<i32>| range.map(|i| i as f32).collect::<Vec<_>>();
+    let expected = [Some((vec![2, 3], counted(0..6))), None, Some((vec![1, 3], counted(6..9)))];
+    assert_eq!(tensors::<f32>(&file, "x"), expected);
+
+    let values: ArrayRef = Arc::new(Float32Array::from_iter_values((0..12).map(|i| i as f32)));
+    let array: ArrayRef = Arc::new(FixedSizeListArray::new(item(DataType::Float32), 6, values, None));
+    let field = Field::new("x", array.data_type().clone(), false).with_metadata([
+        ("ARROW:extension:name", "arrow.fixed_shape_tensor"),
+        ("ARROW:extension:metadata", r#"{"shape":[3,2]}"#),
+    ]);
+    write(&input, &[batch(vec![(field, array)])]);
+    run(&[input], &output).unwrap();
+    let file = read(&output);
+    assert_eq!(column(&file, "x").shape.to_string(), "[3,2]");
+    assert!(column(&file, "x").metadata.is_empty());
+    assert_eq!(tensors::<f32>(&file, "x")[1], Some((vec![3, 2], counted(6..12))));
+}
