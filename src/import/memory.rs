@@ -35,7 +35,7 @@ pub fn write_batches<K: Sink>(
 }
 
 /// Writes all batches of a reader to a sink, in one pass: a file, a stream, a query's result, or what another language passes
-/// through the C data interface (`arrow::ffi_stream::ArrowArrayStreamReader`).
+/// through the C data interface (`arrow::ffi_stream::RecordBatchStreamReader`).
 ///
 /// Since nothing can be read twice, dimensions of lists vary, unless their type ([fixed-size list, tensor](super)) or
 /// [`ConvertOptions::shapes`] says otherwise.

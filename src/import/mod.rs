@@ -2,7 +2,7 @@
 //!
 //! [`convert`] takes files; [`write_batches`] and [`write_reader`] take record batches that a program has in memory, or
 //! gets through Arrow's C data interface
-//! (`arrow::ffi_stream::ArrowArrayStreamReader` is a record batch reader). The [`arrow`] crate is re-exported, because
+//! (`arrow::ffi_stream::RecordBatchStreamReader` is a record batch reader). The [`arrow`] crate is re-exported, because
 //! its types are part of these signatures.
 //!
 //! # What becomes what

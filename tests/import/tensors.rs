@@ -314,11 +314,11 @@ fn a_large_batch_is_cut_into_slices() {
 
 #[test]
 fn batches_that_come_through_the_c_data_interface() {
-    use tensilo::import::arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+    use tensilo::import::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
     let first = mixed(30, 0);
     let reader = RecordBatchIterator::new([Ok(first.clone()), Ok(mixed(5, 30))], first.schema());
     let stream = FFI_ArrowArrayStream::new(Box::new(reader));
-    let reader = ArrowArrayStreamReader::try_new(stream).unwrap();
+    let reader = RecordBatchStreamReader::try_new(stream).unwrap();
     let options = ConvertOptions { shapes: vec![("embedding".to_owned(), Shape::fixed(&[8]))], ..Default::default() };
     let file = write_reader(reader, Stream(Vec::new()), &options).unwrap().sink.0;
     check_mixed(&Reader::from_bytes(file).unwrap(), 35);
