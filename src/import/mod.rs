@@ -35,11 +35,14 @@
 //!
 //! # Memory
 //!
-//! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups; an Arrow file or stream one
-//! record batch at a time. A list column is expected to be of about the same size from row to row: a batch of rows is as large as the
-//! ones before it suggest. A malformed file gives an error that names it, and nothing at the destination. What no
-//! caller of a decoder can rule out: a Parquet page may claim up to 2 GiB, and a schema nested some ten thousand levels
-//! deep exhausts the stack. Panics of decoders become errors; the process's panic hook has its say before.
+//! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups: as many rows as the rows
+//! before them suggest. An Arrow file or stream is decoded one record batch at a time.
+//!
+//! # Malformed input
+//!
+//! It gives an error that names the file, and nothing at the destination. Checksums of Parquet pages are checked where the
+//! file has them. A panic of a decoder becomes an error, too; the process's panic hook has its say before. What remains: a
+//! Parquet page can claim up to 2 GiB of memory.
 
 mod assemble;
 mod column;
@@ -55,6 +58,8 @@ mod parquet;
 #[cfg(not(feature = "parquet"))]
 #[path = "parquet_absent.rs"]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_check;
 mod plan;
 mod run;
 mod select;

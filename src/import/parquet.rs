@@ -1,6 +1,7 @@
 //! Parquet files.
 
 use super::input::Place;
+use super::parquet_check;
 use super::slices::SLICE_BYTES;
 use super::source::{Batches, Guarded, Source, guard};
 use crate::{Error, Result};
@@ -46,8 +47,9 @@ pub(super) fn glob(pattern: &Path) -> Result<Vec<PathBuf>> {
 /// Opens a Parquet file; its footer is what the id of a file made from it depends on.
 pub(super) fn open(place: &Place) -> Result<(Box<dyn Source>, Vec<u8>)> {
     let file = place.open()?;
-    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
     let footer = footer(&file).map_err(|error| place.io("reading the footer", error))?;
+    parquet_check::check(footer.get(8..footer.len().saturating_sub(8)).unwrap_or(&[]))?;
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
     let row_counts = metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
     let row_count = row_counts.sum();
     let row_count: Option<u64> = row_count;
@@ -57,7 +59,7 @@ pub(super) fn open(place: &Place) -> Result<(Box<dyn Source>, Vec<u8>)> {
     Ok((Box::new(ParquetFile { place: place.clone(), metadata, row_count }), footer))
 }
 
-/// Length and footer of a file that has been opened, which is to say that the footer's length is right.
+/// The file's length, then its footer: metadata, their length, and the magic number.
 fn footer(mut file: &File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut tail = [0; 8];

@@ -229,3 +229,25 @@ fn tensors_keep_their_shapes_through_parquet() {
     assert!(column(&file, "x").metadata.is_empty());
     assert_eq!(tensors::<f32>(&file, "x")[1], Some((vec![3, 2], counted(6..12))));
 }
+
+#[test]
+fn a_schema_nested_without_end_is_refused_before_it_exhausts_the_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    // file metadata in Thrift's compact protocol: version, then a root and groups of one child each
+    let levels = 100_000_u32;
+    let mut metadata = vec![0x15, 2, 0x19, 0xFC];
+    let length = levels + 2;
+    metadata.extend([length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8]);
+    metadata.extend([0x48, 1, b'r', 0x15, 2, 0]);
+    (0..levels).for_each(|_| metadata.extend([0x35, 0, 0x18, 1, b'g', 0x15, 2, 0]));
+    metadata.extend([0x15, 2, 0x25, 0, 0x18, 1, b'x', 0, 0x16, 0, 0x19, 0x0C, 0]);
+    let mut bytes = b"PAR1".to_vec();
+    bytes.extend(&metadata);
+    bytes.extend((metadata.len() as u32).to_le_bytes());
+    bytes.extend(b"PAR1");
+    fs::write(&input, bytes).unwrap();
+    let error = run(&[input], &output).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BadInput);
+    assert!(error.message().contains("nested"), "{error}");
+}
