@@ -2,8 +2,7 @@
 
 use super::source::{Batches, Guarded, Source, malformed};
 use super::{ConvertOptions, run};
-use crate::write::{Sink, Summary};
-use crate::{Error, Result};
+use crate::{Error, Result, Sink, Summary};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchReader};
 use std::cell::RefCell;
@@ -36,7 +35,7 @@ pub fn write_batches<K: Sink>(
 }
 
 /// Writes all batches of a reader to a sink, in one pass: a file, a stream, a query's result, or what another language passes
-/// through the C data interface (`arrow::ffi_stream::ArrowArrayStreamReader`).
+/// through the C data interface (`arrow::ffi_stream::RecordBatchStreamReader`).
 ///
 /// Since nothing can be read twice, dimensions of lists vary, unless their type ([fixed-size list, tensor](super)) or
 /// [`ConvertOptions::shapes`] says otherwise.

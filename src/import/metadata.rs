@@ -2,8 +2,7 @@
 
 use super::extension;
 use super::types::element_type;
-use crate::format::Metadata;
-use crate::{arrow_type, limits};
+use crate::{Metadata, arrow_type, limits};
 use arrow::datatypes::{Field, Schema};
 
 /// Where the names of a tensor's dimensions are kept: a JSON array of texts.

@@ -2,7 +2,7 @@
 //!
 //! [`convert`] takes files; [`write_batches`] and [`write_reader`] take record batches that a program has in memory, or
 //! gets through Arrow's C data interface
-//! (`arrow::ffi_stream::ArrowArrayStreamReader` is a record batch reader). The [`arrow`] crate is re-exported, because
+//! (`arrow::ffi_stream::RecordBatchStreamReader` is a record batch reader). The [`arrow`] crate is re-exported, because
 //! its types are part of these signatures.
 //!
 //! # What becomes what
@@ -35,10 +35,14 @@
 //!
 //! # Memory
 //!
-//! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups; an Arrow file or stream one
-//! record batch at a time. A malformed file gives an error that names it, and nothing at the destination. What no
-//! caller of a decoder can rule out: a Parquet page may claim up to 2 GiB, and a schema nested some ten thousand levels
-//! deep exhausts the stack.
+//! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups: as many rows as the rows
+//! before them suggest. An Arrow file or stream is decoded one record batch at a time.
+//!
+//! # Malformed input
+//!
+//! It gives an error that names the file, and nothing at the destination. Checksums of Parquet pages are checked where the
+//! file has them. A panic of a decoder becomes an error, too; the process's panic hook has its say before. What remains: a
+//! Parquet page can claim up to 2 GiB of memory.
 
 mod assemble;
 mod column;
@@ -54,6 +58,8 @@ mod parquet;
 #[cfg(not(feature = "parquet"))]
 #[path = "parquet_absent.rs"]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_check;
 mod plan;
 mod run;
 mod select;
@@ -66,8 +72,7 @@ mod walk;
 pub use ::arrow;
 pub use memory::{write_batches, write_reader};
 
-use crate::write::AtomicFile;
-use crate::{DType, Result, Shape, WriterOptions};
+use crate::{AtomicFile, DType, Result, Shape, WriterOptions};
 use std::path::{Path, PathBuf};
 
 /// What to do with a null element inside a tensor, which a tensilo file cannot store.

@@ -1,6 +1,7 @@
 //! Parquet files.
 
 use super::input::Place;
+use super::parquet_check;
 use super::slices::SLICE_BYTES;
 use super::source::{Batches, Guarded, Source, guard};
 use crate::{Error, Result};
@@ -17,6 +18,9 @@ use arrow::record_batch::RecordBatch;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+
+/// Rows of the first batch of a row group, which tells how large rows are.
+const FIRST_ROWS: usize = 64;
 
 /// The files that match a pattern, in the byte order of their names.
 pub(super) fn glob(pattern: &Path) -> Result<Vec<PathBuf>> {
@@ -43,8 +47,9 @@ pub(super) fn glob(pattern: &Path) -> Result<Vec<PathBuf>> {
 /// Opens a Parquet file; its footer is what the id of a file made from it depends on.
 pub(super) fn open(place: &Place) -> Result<(Box<dyn Source>, Vec<u8>)> {
     let file = place.open()?;
-    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
     let footer = footer(&file).map_err(|error| place.io("reading the footer", error))?;
+    parquet_check::check(footer.get(8..footer.len().saturating_sub(8)).unwrap_or(&[]))?;
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
     let row_counts = metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
     let row_count = row_counts.sum();
     let row_count: Option<u64> = row_count;
@@ -54,7 +59,7 @@ pub(super) fn open(place: &Place) -> Result<(Box<dyn Source>, Vec<u8>)> {
     Ok((Box::new(ParquetFile { place: place.clone(), metadata, row_count }), footer))
 }
 
-/// Length and footer of a file that has been opened, which is to say that the footer's length is right.
+/// The file's length, then its footer: metadata, their length, and the magic number.
 fn footer(mut file: &File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut tail = [0; 8];
@@ -93,7 +98,7 @@ impl Source for ParquetFile {
 
     fn batches(&self, fields: &[usize]) -> Result<Batches<'_>> {
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
-        Ok(Box::new(RowGroups { file: self, mask, next: 0, current: None, rows_due: 0 }))
+        Ok(Box::new(RowGroups { file: self, mask, next: 0, current: None }))
     }
 }
 
@@ -102,38 +107,70 @@ struct RowGroups<'a> {
     file: &'a ParquetFile,
     mask: ProjectionMask,
     next: usize,
-    current: Option<Guarded<ParquetRecordBatchReader>>,
-    /// Rows of the current group that are still to come.
-    rows_due: u64,
+    current: Option<Group>,
+}
+
+/// A row group that is being read.
+struct Group {
+    reader: Guarded<ParquetRecordBatchReader>,
+    number: usize,
+    batch_rows: usize,
+    most_rows: usize,
+    rows_read: usize,
+    rows: usize,
 }
 
 impl RowGroups<'_> {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            if let Some(batch) = self.current.as_mut().and_then(Iterator::next) {
+            let Some(mut group) = self.current.take() else {
+                let groups = self.file.metadata.metadata().row_groups();
+                let Some(metadata) = groups.get(self.next) else { return Ok(None) };
+                self.current = Some(self.begin(metadata)?);
+                self.next += 1;
+                continue;
+            };
+            if let Some(batch) = group.reader.next() {
                 let batch = batch?;
-                let rows = u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
-                self.rows_due = self.rows_due.checked_sub(rows).ok_or_else(wrong_row_count)?;
+                group.rows_read = group.rows_read.saturating_add(batch.num_rows());
+                self.current = Some(self.adapt(group, &batch)?);
                 return Ok(Some(batch));
             }
-            if self.rows_due > 0 {
+            if group.rows_read != group.rows {
                 return Err(wrong_row_count());
             }
-            let groups = self.file.metadata.metadata().row_groups();
-            let Some(group) = groups.get(self.next) else { return Ok(None) };
-            self.current = Some(Guarded::new(guard(|| self.reader(group))?));
-            self.rows_due = u64::try_from(group.num_rows()).map_err(|_| wrong_row_count())?;
-            self.next += 1;
         }
     }
 
-    fn reader(&self, group: &RowGroupMetaData) -> Result<ParquetRecordBatchReader> {
+    fn begin(&self, metadata: &RowGroupMetaData) -> Result<Group> {
+        let most_rows = batch_rows(metadata, &self.mask);
+        let batch_rows = most_rows.min(FIRST_ROWS);
+        let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
+        let reader = self.reader(self.next, batch_rows, 0)?;
+        Ok(Group { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })
+    }
+
+    /// Changes the size of batches to what the last one suggests: dictionaries make a file much smaller than its rows.
+    fn adapt(&self, mut group: Group, batch: &RecordBatch) -> Result<Group> {
+        let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
+        let fitting = (SLICE_BYTES / row_bytes.max(1)).clamp(1, group.most_rows);
+        let wanted = fitting.min(group.batch_rows.saturating_mul(16));
+        let is_near = wanted <= group.batch_rows.saturating_mul(2) && wanted >= group.batch_rows / 2;
+        if group.rows_read < group.rows && !is_near {
+            group.reader = self.reader(group.number, wanted, group.rows_read)?;
+            group.batch_rows = wanted;
+        }
+        Ok(group)
+    }
+
+    fn reader(&self, number: usize, batch_rows: usize, skip: usize) -> Result<Guarded<ParquetRecordBatchReader>> {
         let file = self.file.place.open()?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.file.metadata.clone())
             .with_projection(self.mask.clone())
-            .with_row_groups(vec![self.next])
-            .with_batch_size(batch_rows(group, &self.mask));
-        builder.build().map_err(|error| malformed(&error))
+            .with_row_groups(vec![number])
+            .with_batch_size(batch_rows)
+            .with_offset(skip);
+        Ok(Guarded::new(guard(|| builder.build().map_err(|error| malformed(&error)))?))
     }
 }
 
@@ -149,9 +186,9 @@ fn wrong_row_count() -> Error {
     Error::bad_input("the Parquet file is malformed: a row group has not the number of rows that its footer says")
 }
 
-/// So many rows that the decoded batch has about [`SLICE_BYTES`], judging by the row group's own numbers.
+/// So many rows that the decoded batch has at least about [`SLICE_BYTES`], judging by the row group's own numbers.
 fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
-    const MOST: u64 = 16_384;
+    const MOST: u64 = 8192;
     let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));
     let bytes = columns.fold(1_u64, |sum, (_, column)| {
         let positive = |number: i64| u64::try_from(number).unwrap_or(0);

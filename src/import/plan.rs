@@ -3,8 +3,7 @@
 use super::source::{Source, located};
 use super::types::{Kind, kind_of};
 use super::{ConvertOptions, extension, metadata, select};
-use crate::format::Metadata;
-use crate::{DType, Error, Result, Shape, limits};
+use crate::{DType, Error, Metadata, Result, Shape, limits};
 use arrow::datatypes::{DataType, Field, Schema};
 use std::collections::HashSet;
 

@@ -7,8 +7,7 @@ use super::slices::slices;
 use super::source::{Source, guard, located};
 use super::walk::{Problem, walk};
 use super::{ConvertOptions, Progress};
-use crate::write::{Sink, Summary, Writer};
-use crate::{ColumnSchema, Error, Result, Schema, Shape};
+use crate::{ColumnSchema, Error, Result, Schema, Shape, Sink, Summary, Writer};
 use arrow::record_batch::RecordBatch;
 use std::collections::BTreeSet;
 
@@ -79,6 +78,7 @@ struct Scan<'a> {
 impl Scan<'_> {
     fn run(&self, finders: &mut [(&Column, ShapeFinder)], rows: &mut u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
         let fields = fields(self.wanted.iter().filter_map(|&i| self.paths.get(i)));
+        let source = *rows;
         for batch in self.source.batches(&fields)? {
             let batch = batch?;
             for slice in slices(&batch, &[]) {
@@ -86,9 +86,11 @@ impl Scan<'_> {
                     let (Some((column, finder)), Some(path)) = (finders.get_mut(i), self.paths.get(i)) else {
                         continue;
                     };
-                    guard(|| {
-                        observe(&slice, &fields, path, column, finder).map_err(|problem| error(problem, *rows, column))
-                    })?;
+                    let place = Place { slice: *rows, source };
+                    let observed = guard(|| {
+                        observe(&slice, &fields, path, column, finder).map_err(|problem| error(problem, place, column))
+                    });
+                    observed?;
                 }
                 *rows += count(&slice);
             }
@@ -123,12 +125,23 @@ fn count(batch: &RecordBatch) -> u64 {
     u64::try_from(batch.num_rows()).unwrap_or(u64::MAX) // a usize has at most 64 bits
 }
 
-/// An error about a row of a batch that begins at sample `first`.
-fn error(problem: Problem, first: u64, column: &Column) -> Error {
-    let error = Error::bad_input(problem.message).with_column(&column.name);
-    let row = problem.row.and_then(|row| first.checked_add(u64::try_from(row).ok()?));
-    match row {
-        Some(row) => error.with_samples(row..row.saturating_add(1)),
+/// Where a slice stands: the number of its first sample, and that of the source it is from.
+#[derive(Clone, Copy)]
+struct Place {
+    slice: u64,
+    source: u64,
+}
+
+/// An error about a row of a slice.
+fn error(problem: Problem, place: Place, column: &Column) -> Error {
+    let sample = problem.row.and_then(|row| place.slice.checked_add(u64::try_from(row).ok()?));
+    let mut message = problem.message;
+    if let Some(row) = sample.and_then(|sample| sample.checked_sub(place.source)).filter(|_| place.source > 0) {
+        message = format!("row {row} of this input: {message}");
+    }
+    let error = Error::bad_input(message).with_column(&column.name);
+    match sample {
+        Some(sample) => error.with_samples(sample..sample.saturating_add(1)),
         None => error,
     }
 }
@@ -151,7 +164,8 @@ fn write<K: Sink>(
     let total = total_rows(sources);
     for (source, paths) in sources.iter().zip(&plan.paths) {
         let fields = fields(paths.iter());
-        let mut copy = Copy { paths, fields: &fields, plan, options, writer: &mut writer };
+        let first = writer.sample_count();
+        let mut copy = Copy { paths, fields: &fields, plan, options, first, writer: &mut writer };
         let batches = source.batches(&fields).map_err(|error| located(error, *source))?;
         for batch in batches {
             let copied = batch.and_then(|batch| copy.batch(&batch));
@@ -182,6 +196,8 @@ struct Copy<'a, K: Sink> {
     fields: &'a [usize],
     plan: &'a Plan,
     options: &'a ConvertOptions,
+    /// The sample that the source begins with.
+    first: u64,
     writer: &'a mut Writer<K>,
 }
 
@@ -194,14 +210,14 @@ impl<K: Sink> Copy<'_, K> {
     }
 
     fn slice(&mut self, batch: &RecordBatch) -> Result<()> {
-        let first = self.writer.sample_count();
+        let place = Place { slice: self.writer.sample_count(), source: self.first };
         let mut pieces = Vec::with_capacity(self.paths.len());
         let columns = self.plan.columns.iter().zip(&self.writer.schema().columns).zip(self.paths);
         for ((column, written), path) in columns {
             let piece = guard(|| {
                 locate(batch, self.fields, path)
                     .and_then(|located| convert(&located, column, &written.shape, self.options.null_elements))
-                    .map_err(|problem| error(problem, first, column))
+                    .map_err(|problem| error(problem, place, column))
             });
             pieces.push(piece?);
         }

@@ -24,10 +24,16 @@ fn rows_per_slice(batch: &RecordBatch, columns: &[ColumnSchema]) -> usize {
     let rows = batch.num_rows().max(1);
     let arrays = batch.columns().iter().map(|array| bytes_of(array).div_ceil(rows).saturating_add(SAMPLE_BYTES));
     // a null takes as much room in a fixed column as any sample
-    let fixed = columns.iter().filter_map(|column| crate::batch::pushed_inner_bytes(column).ok());
-    let dictionaries = batch.columns().iter().map(|array| largest_text(array));
+    let fixed = columns.iter().filter_map(inner_bytes);
+    let dictionaries = batch.columns().iter().map(largest_text);
     let row_bytes = arrays.chain(fixed).chain(dictionaries).fold(1, usize::saturating_add);
     SLICE_BYTES / row_bytes
+}
+
+/// What a sample of a fixed shape takes.
+fn inner_bytes(column: &ColumnSchema) -> Option<usize> {
+    let elements = usize::try_from(column.shape.inner_elements()?).ok()?;
+    elements.checked_mul(column.pushed_dtype().element_bytes())
 }
 
 fn bytes_of(array: &ArrayRef) -> usize {

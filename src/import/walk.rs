@@ -64,8 +64,8 @@ pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &Kind) ->
     for level in &kind.levels {
         let list = List::of(&array, level)?;
         match level {
-            Level::Fixed(_) => steps.into_fixed(&list)?,
-            Level::Open => open.push(steps.into_lists(&list)?),
+            Level::Fixed(_) => steps.enter_fixed(&list)?,
+            Level::Open => open.push(steps.enter_lists(&list)?),
         }
         steps.outermost = false;
         array = decode(list.values())?;
@@ -88,7 +88,7 @@ impl Steps<'_> {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
 
-    fn into_fixed(&mut self, list: &List) -> Result<(), Problem> {
+    fn enter_fixed(&mut self, list: &List) -> Result<(), Problem> {
         let mut ranges = std::mem::take(&mut self.ranges);
         for (row, range) in ranges.iter_mut().enumerate() {
             if !self.is_null(row) {
@@ -105,7 +105,7 @@ impl Steps<'_> {
     }
 
     /// The extent of this level in each sample.
-    fn into_lists(&mut self, list: &List) -> Result<Vec<u32>, Problem> {
+    fn enter_lists(&mut self, list: &List) -> Result<Vec<u32>, Problem> {
         let mut ranges = std::mem::take(&mut self.ranges);
         let mut extents = Vec::with_capacity(ranges.len());
         for (row, range) in ranges.iter_mut().enumerate() {
@@ -146,6 +146,14 @@ fn common_length(list: &List, row: usize, range: &Range<usize>) -> Result<u32, P
     fits.ok_or_else(|| Problem::at(row, format!("a list of {first} elements is too long")))
 }
 
+/// The number of elements of a tensor.
+fn product(extents: &[u32]) -> Option<usize> {
+    if extents.contains(&0) {
+        return Some(0);
+    }
+    extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
+}
+
 /// An array of lists of any sort.
 enum List<'a> {
     Small(&'a ListArray),
@@ -166,7 +174,7 @@ impl<'a> List<'a> {
             Level::Fixed(extents) => {
                 let list = array.as_fixed_size_list_opt().ok_or_else(mismatch)?;
                 let length = usize::try_from(list.value_length()).map_err(|_| mismatch())?;
-                let due = crate::batch::count_of(extents);
+                let due = product(extents);
                 if due == Some(length) { Ok(Self::Fixed(list, length)) } else { Err(mismatch()) }
             }
         }
@@ -233,7 +241,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &Kind) -
         let extents: Option<Vec<u32>> = stored.iter().map(|extent| u32::try_from(extent?).ok()).collect();
         let extents = extents.ok_or_else(|| Problem::at(row, "a tensor with a null or negative extent"))?;
         let range = data.start(row)..data.start(row + 1);
-        if crate::batch::count_of(&extents) != Some(range.len()) {
+        if product(&extents) != Some(range.len()) {
             return Err(Problem::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
         }
         samples.open_extents.extend(open_extents(row, kind, &extents)?);

@@ -173,3 +173,81 @@ fn an_empty_file_gives_an_empty_file() {
     assert_eq!(run(&[input], &output).unwrap(), 0);
     assert_eq!(column(&read(&output), "embedding").shape, tensilo::Shape::ragged());
 }
+
+#[test]
+fn an_error_in_the_second_input_tells_its_row_and_the_sample() {
+    use tensilo::import::arrow::array::types::Int32Type;
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a", "b"].map(|name| folder.path().join(name));
+    let lists = |last| ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)]), Some([last])]);
+    write(&paths[0], &[one(Arc::new(lists(Some(2))))]);
+    write(&paths[1], &[one(Arc::new(lists(None)))]);
+    let error = run(&paths, &folder.path().join("out.tsl")).unwrap_err();
+    assert_eq!((error.path(), error.samples()), (Some(paths[1].as_path()), Some(3..4)));
+    assert!(error.message().starts_with("row 1 of this input"), "{error}");
+    assert_only(folder.path(), &["a", "b"]);
+}
+
+#[test]
+fn a_dictionary_that_makes_the_file_much_smaller_than_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let text = "x".repeat(100_000);
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..2000).map(|_| &text)));
+    fs::write(&input, parquet_bytes(&[one(texts)], 2000, Compression::SNAPPY)).unwrap();
+    assert!(fs::metadata(&input).unwrap().len() < 10_000);
+    assert_eq!(run(&[input], &output).unwrap(), 2000);
+    let file = read(&output);
+    let mut cursor = file.column("x").unwrap().cursor();
+    for i in [0, 63, 64, 65, 300, 1999] {
+        assert_eq!(cursor.read(i).unwrap().as_str().unwrap(), Some(text.as_str()));
+    }
+}
+
+#[test]
+fn tensors_keep_their_shapes_through_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    write(&input, &[crate::tensors::variable_tensors(&[Some([2, 3]), None, Some([1, 3])], "{}")]);
+    run(std::slice::from_ref(&input), &output).unwrap();
+    let file = read(&output);
+    assert_eq!(column(&file, "x").shape.to_string(), "[*,3]");
+    let counted = |range: std::ops::Range<i32>| range.map(|i| i as f32).collect::<Vec<_>>();
+    let expected = [Some((vec![2, 3], counted(0..6))), None, Some((vec![1, 3], counted(6..9)))];
+    assert_eq!(tensors::<f32>(&file, "x"), expected);
+
+    let values: ArrayRef = Arc::new(Float32Array::from_iter_values((0..12).map(|i| i as f32)));
+    let array: ArrayRef = Arc::new(FixedSizeListArray::new(item(DataType::Float32), 6, values, None));
+    let field = Field::new("x", array.data_type().clone(), false).with_metadata([
+        ("ARROW:extension:name", "arrow.fixed_shape_tensor"),
+        ("ARROW:extension:metadata", r#"{"shape":[3,2]}"#),
+    ]);
+    write(&input, &[batch(vec![(field, array)])]);
+    run(&[input], &output).unwrap();
+    let file = read(&output);
+    assert_eq!(column(&file, "x").shape.to_string(), "[3,2]");
+    assert!(column(&file, "x").metadata.is_empty());
+    assert_eq!(tensors::<f32>(&file, "x")[1], Some((vec![3, 2], counted(6..12))));
+}
+
+#[test]
+fn a_schema_nested_without_end_is_refused_before_it_exhausts_the_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    // file metadata in Thrift's compact protocol: version, then a root and groups of one child each
+    let levels = 100_000_u32;
+    let mut metadata = vec![0x15, 2, 0x19, 0xFC];
+    let length = levels + 2;
+    metadata.extend([length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8]);
+    metadata.extend([0x48, 1, b'r', 0x15, 2, 0]);
+    (0..levels).for_each(|_| metadata.extend([0x35, 0, 0x18, 1, b'g', 0x15, 2, 0]));
+    metadata.extend([0x15, 2, 0x25, 0, 0x18, 1, b'x', 0, 0x16, 0, 0x19, 0x0C, 0]);
+    let mut bytes = b"PAR1".to_vec();
+    bytes.extend(&metadata);
+    bytes.extend((metadata.len() as u32).to_le_bytes());
+    bytes.extend(b"PAR1");
+    fs::write(&input, bytes).unwrap();
+    let error = run(&[input], &output).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BadInput);
+    assert!(error.message().contains("nested"), "{error}");
+}

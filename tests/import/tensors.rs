@@ -8,8 +8,8 @@ use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
 use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use tensilo::import::arrow::record_batch::RecordBatchIterator;
-use tensilo::import::{ConvertOptions, NullElements, write_reader};
-use tensilo::{CastSpec, DType, ErrorKind, Extent, Reader, Shape, Stream};
+use tensilo::import::{ConvertOptions, NullElements, write_batches, write_reader};
+use tensilo::{CastSpec, DType, ErrorKind, Extent, Reader, Shape, Stream, WriterOptions};
 
 type Lists = Vec<Option<Vec<Option<f32>>>>;
 
@@ -209,7 +209,7 @@ fn fixed_shape_tensors_have_their_shape() {
     }
 }
 
-fn variable_tensors(shapes: &[Option<[i32; 2]>], parameters: &str) -> RecordBatch {
+pub fn variable_tensors(shapes: &[Option<[i32; 2]>], parameters: &str) -> RecordBatch {
     let lengths = shapes.iter().map(|shape| shape.map_or(0, |[a, b]| (a * b) as usize));
     let values: ArrayRef = Arc::new(Float32Array::from_iter_values((0..lengths.clone().sum()).map(|i| i as f32)));
     let data = ListArray::new(item(DataType::Float32), OffsetBuffer::from_lengths(lengths), values, None);
@@ -310,4 +310,27 @@ fn a_large_batch_is_cut_into_slices() {
         let sample = cursor.read(row).unwrap();
         assert_eq!(sample.as_slice::<f32>().unwrap()[999], (row * 1000 + 999) as f32);
     }
+}
+
+#[test]
+fn batches_that_come_through_the_c_data_interface() {
+    use tensilo::import::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+    let first = mixed(30, 0);
+    let reader = RecordBatchIterator::new([Ok(first.clone()), Ok(mixed(5, 30))], first.schema());
+    let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+    let reader = RecordBatchStreamReader::try_new(stream).unwrap();
+    let options = ConvertOptions { shapes: vec![("embedding".to_owned(), Shape::fixed(&[8]))], ..Default::default() };
+    let file = write_reader(reader, Stream(Vec::new()), &options).unwrap().sink.0;
+    check_mixed(&Reader::from_bytes(file).unwrap(), 35);
+}
+
+#[test]
+fn how_rows_are_spread_over_batches_does_not_matter() {
+    let whole = [mixed(100, 0)];
+    let parts: Vec<_> = (0..100).step_by(7).map(|i| whole[0].slice(i, 7.min(100 - i))).collect();
+    let write = |batches: &[tensilo::import::arrow::array::RecordBatch]| {
+        let options = ConvertOptions { writer: WriterOptions::new().chunk_bytes(256), ..Default::default() };
+        write_batches(&whole[0].schema(), batches, Stream(Vec::new()), &options).unwrap().sink.0
+    };
+    assert!(write(&whole) == write(&parts));
 }
