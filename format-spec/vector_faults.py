@@ -297,9 +297,10 @@ def encoding_cases():
             'column 0: encoding 1: ' + k: None for k in ('id', 'reserved', 'chunks')}}), {'also': ['R-7.4']}
     f = broken(col('x', 'u8', [0]), [b''], enc=RAW, chunk=put(values=frame(b''), encoding=3))
     yield 'R-5.2', 'empty-frame', 'values of no bytes that are not raw', f
+    yield 'R-5.2', 'raw-byte', 'raw values of no bytes that have a byte stored', broken(
+        col('x', 'u8', [0]), [b''], chunk=put(values=b'\0')), {'also': ['R-5.3']}
     yield 'R-5.3', 'too-long', 'raw values longer than decoded', broken(chunk=put(values=ONE * 5))
     yield 'R-5.3', 'too-short', 'raw values shorter than decoded', broken(chunk=put(values=ONE * 3))
-    yield 'R-5.3', 'empty', 'a raw part of no bytes that has a byte stored', broken(col('x', 'u8', [0]), [b''], chunk=put(values=b'\0'))
     same = [ONE * 2] * 2
     yield 'R-5.4', 'two-elements', 'a constant of two elements', broken(BF16, same, enc=CONSTANT, chunk=put(values=ONE * 2))
     yield 'R-5.4', 'part-of-element', 'a constant of half an element', broken(BF16, same, enc=CONSTANT, chunk=put(values=b'\0'))
