@@ -87,12 +87,13 @@ def valid_vectors():
 
     f, sizes = Tsl([col('b', 'bytes', [None])]), el('B', 7)
     blocks = b'abcdefg'
-    for header in (b'\x20' + sizes, b'\x60', b'\x80\x00' + le(7, 4), b'\xE0' + le(7, 8), b'\xA0' + le(7, 4)):
+    for header in (b'\x20' + sizes, b'\x60', b'\x80\x00' + le(7, 4), b'\xE0' + le(7, 8), b'\xA0' + le(7, 4),
+                   b'\x21\x00' + sizes, b'\x80\xA8' + le(7, 4)):
         size = 7 if header != b'\x60' else 263
         text = (blocks * 38)[:size]
         f.chunk(0, [text], zstd(MAGIC + header + (le(7, 2) if size > 7 else b'') + le(size - 3 << 3, 3) + text[:-3]
                                 + le(2 << 3, 3) + text[-3:-1] + le(1 << 3 | 1 << 1, 3) + text[-1:] + le(1, 3)))
-    yield 'zstd-frames', 'content size of 1, 2, 4 and 8 bytes, with and without window descriptor; raw, RLE and empty blocks', f.commit()
+    yield 'zstd-frames', 'content size of 1, 2, 4 and 8 bytes, a dictionary id of 0; no window, small and 2 GiB; raw, RLE and empty blocks', f.commit()
 
     for w, dtype in ((1, 'u8'), (2, 'u16'), (4, 'u32'), (8, 'u64')):
         f = Tsl([col('x', dtype)])

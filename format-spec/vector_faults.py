@@ -46,10 +46,13 @@ def regions_cases():
     yield 'R-2.1', 'head-crc-of-chunk', 'head_crc of a chunk', broken(chunk=put(head_crc=WRONG))
     yield 'R-2.1', 'head-crc-of-header', 'head_crc of the header', broken(header=put(head_crc=WRONG))
     yield 'R-2.1', 'head-crc-of-page', 'head_crc of an index page', broken(page=put(head_crc=WRONG))
+    yield 'R-2.1', 'head-crc-of-footer', 'head_crc of the only footer', broken(footer=put(head_crc=WRONG))
+    yield 'R-2.1', 'head-crc-of-trailer', 'head_crc of the only trailer', broken(trailer=put(head_crc=WRONG))
     yield 'R-2.2', 'unknown-kind', 'a region of an unknown kind', broken(chunk=put(magic=b'TSLX'))
     yield 'R-2.2', 'no-header', 'the file does not begin with a header', broken(header=put(magic=b'\x88TSL'))
     yield 'R-2.3', 'file-id-of-chunk', 'a chunk of another file', broken(chunk=put(file_id=bytes(16)))
     yield 'R-2.3', 'file-id-of-page', 'an index page of another file', broken(page=put(file_id=b'\x11' * 16))
+    yield 'R-2.3', 'file-id-of-trailer', 'a trailer of another file', broken(trailer=put(file_id=b'\x11' * 16))
     yield 'R-2.4', 'offset-of-chunk', 'a chunk says it stands elsewhere', chunks(None, put(offset=128), page=put({
         'entry 1: offset': 256}))
     yield 'R-2.4', 'offset-of-page', 'an index page says it stands elsewhere', broken(page=put(offset=192))
@@ -62,10 +65,19 @@ def regions_cases():
     f = chunks(None, commit=False)
     f.table(0, b'table', tweak=put(body_bytes=(1 << 24) + 1))
     yield 'R-2.5', 'table-over-limit', 'a table with body_bytes over the limit (and beyond the file)', f.commit()
+    yield 'R-2.5', 'trailer-with-body', 'a trailer with a body', broken(trailer={'+body': bytes(64)}), {'also': ['R-7.7']}
+    f = Tsl([col('x', 'u8', [0]), col('y', 'u8', [0])])
+    for _ in range(127):
+        f.chunk(0, [b''])
+    f.chunk(1, [b''] * 127)
+    yield 'R-2.5', 'page-over-limit', 'an index page of 127 entries', f.commit(per_page=127), {'also': ['R-6.1']}
+    yield 'R-2.5', 'cut-in-footer', 'a file that ends within the body of its only footer', worked().commit(), {'cut': 500}
     yield 'R-2.5', 'short-file', 'a file that ends within the head of the header', worked(), {'cut': 40}
     yield 'R-2.6', 'body-crc-of-chunk', 'body_crc of a chunk', broken(chunk=put(body_crc=WRONG))
     yield 'R-2.6', 'body-crc-of-header', 'body_crc of the header', broken(header=put(body_crc=WRONG))
     yield 'R-2.6', 'body-crc-of-page', 'body_crc of an index page', broken(page=put(body_crc=WRONG))
+    yield 'R-2.6', 'body-crc-of-footer', 'body_crc of the only footer', broken(footer=put(body_crc=WRONG))
+    yield 'R-2.6', 'body-crc-of-trailer', 'body_crc of the only trailer, which has no body', broken(trailer=put(body_crc=WRONG))
     f = chunks(None, commit=False)
     f.table(0, b'table', tweak=put(body_crc=WRONG))
     yield 'R-2.6', 'body-crc-of-table', 'body_crc of a table', f.commit()
@@ -93,6 +105,10 @@ def regions_cases():
     torn = f.commit().bytes()[:-64][g.regions[-2].end:]
     del g.regions[-1]
     yield 'R-2.7', 'tail-commit-without-trailer', 'a commit that lacks only its trailer, after the last trailer', with_tail(g, torn)
+    yield 'R-2.7', 'tail-damaged-trailer', 'a second commit with a wrong head_crc in its trailer', worked().commit().commit(
+        trailer=put(head_crc=WRONG))
+    yield 'R-2.7', 'tail-trailer-of-first-footer', 'a second trailer that points to the first footer, and so is not valid', worked(
+    ).commit().commit(trailer=put(footer_offset=384))
     yield 'R-2.8', 'padding-after-header', 'padding after the header', poked(worked().commit(), 100, b'\1')
     yield 'R-2.8', 'padding-after-chunk', 'the last byte of padding after a chunk', poked(worked().commit(), 255, b'\x80')
     yield 'R-2.8', 'padding-after-page', 'padding after an index page', poked(worked().commit(), 352, b'\1')
@@ -101,7 +117,12 @@ def regions_cases():
     f.chunk(0, PAIR)
     yield 'R-2.8', 'padding-before-aligned-chunk', 'padding before a chunk of alignment 4096, not at a multiple of 64', poked(
         f.commit(), 2052, b'\1')
+    f = Tsl([BF16], A=4096)
+    f.chunk(0, PAIR)
+    yield 'R-2.8', 'padding-where-region-could-be', 'padding before a chunk of alignment 4096, at the next multiple of 64', poked(
+        f.commit(), 128, b'\1')
     yield 'R-2.9', 'no-commit', 'a file of nothing but a header', Tsl([BF16])
+    yield 'R-2.9', 'cut-before-page', 'a file that ends where the index page should begin', worked().commit(), {'cut': 256}
     f = Tsl([BF16])
     f.add('header', f.regions[0].body.items(), 'again', alignment=64)
     f.chunk(0, PAIR)
@@ -160,6 +181,8 @@ def schema_cases():
     yield 'R-3.6', 'cast-reserved', 'the reserved field of a cast', schema({'column 0: cast reserved': 1}, col(
         'x', 'bf16', cast=('f32', 0, 0, 0, 0)))
     yield 'R-3.6', 'rank-17', 'rank 17', schema(None, col('x', 'u8', [1] * 17))
+    yield 'R-3.6', 'columns-over-limit', '65,537 columns stated (and beyond the block)', schema(put(column_count=65537)), {
+        'also': ['R-3.3']}
     yield 'R-3.6', 'sample-too-large', 'a sample of 2^32 bytes', schema(None, col('x', 'u8', [65536, 65536]))
     yield 'R-3.6', 'product-wraps', 'a product of extents that is 0 modulo 2^64', schema(None, col('x', 'u8', [1 << 31, 1 << 31, 4]))
     yield 'R-3.6', 'ragged-too-large', 'fixed extents of a ragged column over the limit', schema(None, col(
@@ -229,12 +252,15 @@ def chunk_cases():
     yield 'R-4.6', 'not-nullable', 'a null in a column that is not nullable', broken(col('x', 'u8'), [None, b'\1'])
     yield 'R-4.6', 'no-null', 'a validity without a null', broken(RAGGED, [None, b'ab'], chunk=put(validity=b'\3'),
                                                                  footer={'column 0: null_count': 0})
+    yield 'R-4.6', 'no-null-fixed', 'a validity without a null in a fixed column', broken(
+        col('x', 'u8', nullable=True), [None, b'\2'], chunk=put(validity=b'\3'), footer={'column 0: null_count': 0})
     yield 'R-4.6', 'bits-after', 'a bit after those of the samples', broken(RAGGED, [None, b'ab'], chunk=put(validity=b'\6'))
     yield 'R-4.7', 'descends', 'ends descends', broken(RAGGED, [b'abc', b'd', b'ef'], chunk=put(shape=el('I', 4, 3, 6)))
     yield 'R-4.7', 'product', 'ends does not agree with the extents', broken(TWO_D, [((2, 1), b'ab'), ((1, 2), b'cd')], chunk=put(
         shape=el('I', 2, 4, 2, 1, 1, 3)))
     yield 'R-4.7', 'product-wraps', 'extents whose product is 0 modulo 2^32', broken(TWO_D, [((0, 1), b'')], chunk=put(
         shape=el('I', 0, 65536, 65536)))
+    yield 'R-4.7', 'extent-over-limit', 'a varying extent of 2^32 - 1', broken(TWO_D, [((0, VARIES), b'')])
     yield 'R-4.8', 'fixed', 'a null sample that is not zero', broken(col('x', 'u8', nullable=True), [None, b'\2'], chunk=put(values=b'\1\2'))
     yield 'R-4.8', 'ragged', 'a null sample that is not empty', broken(RAGGED, [b'a', None, b'cd'], chunk=put(
         shape=el('I', 1, 2, 3)))
@@ -271,9 +297,10 @@ def encoding_cases():
             'column 0: encoding 1: ' + k: None for k in ('id', 'reserved', 'chunks')}}), {'also': ['R-7.4']}
     f = broken(col('x', 'u8', [0]), [b''], enc=RAW, chunk=put(values=frame(b''), encoding=3))
     yield 'R-5.2', 'empty-frame', 'values of no bytes that are not raw', f
+    yield 'R-5.2', 'raw-byte', 'raw values of no bytes that have a byte stored', broken(
+        col('x', 'u8', [0]), [b''], chunk=put(values=b'\0')), {'also': ['R-5.3']}
     yield 'R-5.3', 'too-long', 'raw values longer than decoded', broken(chunk=put(values=ONE * 5))
     yield 'R-5.3', 'too-short', 'raw values shorter than decoded', broken(chunk=put(values=ONE * 3))
-    yield 'R-5.3', 'empty', 'a raw part of no bytes that has a byte stored', broken(col('x', 'u8', [0]), [b''], chunk=put(values=b'\0'))
     same = [ONE * 2] * 2
     yield 'R-5.4', 'two-elements', 'a constant of two elements', broken(BF16, same, enc=CONSTANT, chunk=put(values=ONE * 2))
     yield 'R-5.4', 'part-of-element', 'a constant of half an element', broken(BF16, same, enc=CONSTANT, chunk=put(values=b'\0'))
@@ -312,15 +339,11 @@ def encoding_cases():
 
 
 def index_cases():
-    yield 'R-6.1', 'column', 'an index page of a column that is not there', broken(page=put(column=1)), {'also': ['R-6.2']}
+    yield 'R-6.1', 'column', 'an index page of a column that is not there', broken(page=put(column=1)), {'also': ['R-6.2', 'R-7.4']}
     f = Tsl([BF16])
     f.add('index page', [], 'of column 0', tweak=put(entry_count=0), column=0)
     yield 'R-6.1', 'no-entries', 'an index page without entries', f.commit()
-    f = Tsl([col('x', 'u8', [0]), col('y', 'u8', [0])])
-    for _ in range(127):
-        f.chunk(0, [b''])
-    f.chunk(1, [b''] * 127)
-    yield 'R-6.1', 'entries-127', 'an index page of 127 entries', f.commit(per_page=127)
+    yield 'R-6.1', 'entries-127', 'entry_count 127 with one entry', broken(page=put(entry_count=127))
     yield 'R-6.1', 'body-bytes', 'entry_count is less than the entries', chunks(None, None, page=put(entry_count=1))
     yield 'R-6.1', 'body-bytes-odd', 'body_bytes is no multiple of 32', broken(page={'+half an entry': bytes(16)})
     yield 'R-6.1', 'first-sample', 'first_sample is not that of the first entry', broken(page=put(first_sample=1))
@@ -348,7 +371,7 @@ def index_cases():
     f = chunks(None, finished=False)
     f.indexed[0], f.pending[0] = [], f.indexed[0]
     f.runs[0] = []
-    yield 'R-6.2', 'chunk-of-other-commit', 'a second commit lists the chunk of the first again, instead of its run', f.commit()
+    yield 'R-6.2', 'chunk-of-other-commit', 'a second commit lists the chunk of the first again, instead of its run', f.commit(), {'also': ['R-7.4']}
     yield 'R-6.3', 'short-page', 'two pages of one entry each in a run', chunks(None, None, per_page=1)
 
 
@@ -371,10 +394,10 @@ def footer_cases():
             ('reserved-of-encoding', 'the reserved bytes of an encoding', {c + 'encoding 0: reserved': 1}),
             ('reserved-of-run', 'the reserved field of a run', {c + 'run 0: reserved': 1})):
         yield 'R-7.2', name, what, broken(footer=tweak)
-    yield 'R-7.3', 'first-run', 'the first run begins at sample 1', broken(footer={c + 'run 0: first_sample': 1})
+    yield 'R-7.3', 'first-run', 'the first run begins at sample 1', broken(footer={c + 'run 0: first_sample': 1}), {'also': ['R-7.4']}
     f = worked().commit(finished=False)
     f.chunk(0, PAIR)
-    yield 'R-7.3', 'gap', 'a gap between two runs', f.commit(footer={c + 'run 1: first_sample': 3})
+    yield 'R-7.3', 'gap', 'a gap between two runs', f.commit(footer={c + 'run 1: first_sample': 3}), {'also': ['R-7.4']}
     yield 'R-7.3', 'samples', 'runs of 2 samples in a file of 3', broken(samples=PAIR, footer=put(sample_count=3))
     f = Tsl([col('x', 'u8'), col('y', 'u8')])
     f.chunk(0, [b'\1', b'\2'])
@@ -382,11 +405,11 @@ def footer_cases():
     yield 'R-7.3', 'column-too-short', 'a column of 1 sample in a file of 2', f.commit()
     yield 'R-7.3', 'chunks', 'the chunks of the runs are not chunk_count', broken(footer={c + 'chunk_count': 2}), {'also': ['R-7.4']}
     empty = b''.join(le(v, n) for v, n in ((256, 8), (2, 8), (0, 8), (0, 8), (0, 4), (0, 4)))
-    yield 'R-7.3', 'empty-run', 'a run without chunks', broken(footer={c + 'run_count': 2, '+run 1': empty})
+    yield 'R-7.3', 'empty-run', 'a run without chunks', broken(footer={c + 'run_count': 2, '+run 1': empty}), {'also': ['R-7.4']}
     yield 'R-7.3', 'more-chunks-than-samples', 'a run of 3 chunks and 2 samples', broken(footer={
         c + 'chunk_count': 3, c + 'run 0: chunk_count': 3, c + 'run 0: samples_per_chunk': 0}), {'also': ['R-7.4']}
-    yield 'R-7.3', 'page-after-footer', 'a run that begins at the footer', broken(footer={c + 'run 0: offset': 384})
-    yield 'R-7.3', 'offset-beyond-file', 'a run that begins far beyond the file', broken(footer={c + 'run 0: offset': (1 << 64) - 64})
+    yield 'R-7.3', 'page-after-footer', 'a run that begins at the footer', broken(footer={c + 'run 0: offset': 384}), {'also': ['R-7.4']}
+    yield 'R-7.3', 'offset-beyond-file', 'a run that begins far beyond the file', broken(footer={c + 'run 0: offset': (1 << 64) - 64}), {'also': ['R-7.4']}
     yield 'R-7.3', 'chunks-by-division', 'samples_per_chunk 1 with 2 chunks of 2', chunks(None, None, footer={
         c + 'run 0: samples_per_chunk': 1}), {'also': ['R-7.4']}
     yield 'R-7.3', 'sum-wraps', 'runs whose samples add up modulo 2^64 only', broken(footer={
@@ -417,6 +440,9 @@ def footer_cases():
         c + 'run 0: offset': 512})
     f = broken(finished=False, footer={c + 'raw_bytes': 9})
     yield 'R-7.4', 'first-commit', 'a fact of the first of two commits', f.commit()
+    for name, value in (('nan', le(0x7FF8 << 48, 8)), ('negative', el('d', -1.0)), ('minus-0', el('d', -0.0))):
+        yield 'R-7.4', 'cast-error-' + name, 'the largest relative error of a cast is ' + name, broken(
+            col('x', 'bf16', [2], cast=('f32', 0, 0, 0, 0)), footer={c + 'cast: max_rel_error': value})
     for name, what, tweak in (('table-missing', 'a table that is not listed', None),
                               ('table-crc', 'body_crc of a table', {'table 0: body_crc': WRONG}),
                               ('table-bytes', 'body_bytes of a table', {'table 0: body_bytes': 4}),
@@ -438,18 +464,23 @@ def footer_cases():
     yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 4, truly listed', broken(chunk=put(encoding=4)), {'also': ['R-5.1']}
     yield 'R-7.6', 'unknown-encoding-of-part', 'a shape of encoding 32768, truly listed', broken(
         RAGGED, [b'ab'], chunk={'shape.encoding': 32768}), {'also': ['R-5.1']}
-    yield 'R-7.7', 'body', 'a trailer with a body', broken(trailer={'+body': bytes(64)})
     yield 'R-7.7', 'flag', 'an unknown trailer flag', broken(trailer=put(trailer_flags=3))
     yield 'R-7.7', 'reserved', 'the reserved field of a trailer', broken(trailer=put(reserved=1))
-    yield 'R-7.7', 'footer-offset', 'the second trailer points to the first footer', worked().commit(False).commit(
-        trailer=put(footer_offset=384))
+    yield 'R-7.7', 'reserved-of-first', 'the reserved field of the first of two trailers', broken(trailer=put(reserved=1)).commit()
+    yield 'R-7.7', 'footer-offset', 'the trailer points to the index page', broken(trailer=put(footer_offset=256))
+    yield 'R-7.7', 'footer-offset-of-second', 'the second of three trailers points to the first footer', worked().commit().commit(
+        trailer=put(footer_offset=384)).commit()
     yield 'R-7.7', 'previous-not-0', 'previous_trailer of the first trailer is not 0', broken(trailer=put(previous_trailer=640))
-    yield 'R-7.7', 'previous-0', 'previous_trailer of the second trailer is 0', worked().commit(False).commit(trailer=put(previous_trailer=0))
+    yield 'R-7.7', 'previous-0', 'previous_trailer of the second of three trailers is 0', worked().commit().commit(
+        trailer=put(previous_trailer=0)).commit()
     yield 'R-7.8', 'not-finished', 'the last trailer is not finished', worked().commit(finished=False)
     f = worked().commit()
     yield 'R-7.8', 'not-finished-again', 'the first of two commits is finished, the last is not', f.commit(finished=False)
-    yield 'R-9.1', 'header', 'an incompat flag in the header', worked(incompat_flags=1).commit()
+    yield 'R-9.1', 'header', 'an incompat flag in the header only', worked(incompat_flags=1).commit(), {'also': ['R-9.2']}
     yield 'R-9.1', 'footer', 'an incompat flag in the footer only', worked().commit(flags=(1 << 31, 0, 0))
+    yield 'R-9.2', 'compat-of-header', 'a compat flag of the header that the footer lacks', worked(compat_flags=1).commit()
+    yield 'R-9.2', 'ro-compat-of-footer', 'a ro_compat flag of the first footer that the second lacks', worked().commit(
+        flags=(0, 1 << 31, 0)).commit()
     yield 'R-9.1', 'both', 'an incompat flag in header and footer', worked(flags=(2, 0, 0)).commit()
 
 

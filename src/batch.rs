@@ -103,9 +103,7 @@ impl<'a> ColumnBatch<'a> {
             return Err(Error::bad_argument(message));
         }
         match column.dtype {
-            DType::Bool if self.values.iter().any(|&byte| byte > 1) => {
-                Err(Error::bad_argument("a bool is neither 0 nor 1"))
-            }
+            DType::Bool => self.check_bools(column),
             DType::Utf8 => self.check_text(),
             _ => Ok(()),
         }
@@ -137,6 +135,22 @@ impl<'a> ColumnBatch<'a> {
             return Err(Error::bad_argument(message));
         }
         Ok(())
+    }
+
+    /// What stands in the place of a null is ignored, also here.
+    fn check_bools(&self, column: &ColumnSchema) -> Result<()> {
+        if self.values.iter().all(|&byte| byte <= 1) {
+            return Ok(());
+        }
+        let sample_bytes = if column.shape.is_ragged() { 0 } else { pushed_inner_bytes(column)? };
+        let wrong = match sample_bytes {
+            0 => true, // of a ragged shape: a null has no values
+            bytes => {
+                let mut samples = self.values.chunks_exact(bytes).enumerate();
+                samples.any(|(i, sample)| !self.is_null(i) && sample.iter().any(|&byte| byte > 1))
+            }
+        };
+        if wrong { Err(Error::bad_argument("a bool is neither 0 nor 1")) } else { Ok(()) }
     }
 
     fn check_text(&self) -> Result<()> {

@@ -1,7 +1,20 @@
 //! Rounding of floating-point columns on their way in, and the record of what it cost.
 
-use crate::format::{CastFacts, DType};
+use crate::dtype::DType;
 use half::{bf16, f16};
+
+/// What a cast did to the values of a column (chapter 7.1 of the specification).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CastFacts {
+    /// The largest `|result - source|`, over values where both are finite.
+    pub max_abs_error: f64,
+    /// The largest `|result - source| / |source|`, over values where both are finite and the source is not 0.
+    pub max_rel_error: f64,
+    /// Finite values that became infinite.
+    pub to_infinite: u64,
+    /// Normal values that became subnormal or zero.
+    pub to_subnormal: u64,
+}
 
 /// Rounds elements of one type to another, to nearest with ties to even, and keeps the record.
 #[derive(Clone, Debug)]

@@ -4,3 +4,20 @@
 pub(crate) fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
+
+/// CRC-32 of bytes that come in pieces.
+pub(crate) struct Crc(crc32fast::Hasher);
+
+impl Crc {
+    pub(crate) fn new() -> Self {
+        Self(crc32fast::Hasher::new())
+    }
+
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> u32 {
+        self.0.finalize()
+    }
+}

@@ -1,6 +1,6 @@
 //! Files read by position: safe, and right on network file systems.
 
-use crate::read::Source;
+use crate::read::{OpenOptions, Reader, Source};
 use crate::{Error, Result};
 use std::fs::File;
 use std::io;
@@ -27,6 +27,23 @@ impl PositionedFile {
             Ok(Self { byte_count: metadata.len(), file })
         };
         open().map_err(|error| Error::io("opening the file", error).with_path(path))
+    }
+}
+
+impl OpenOptions {
+    /// Opens a file that is read by position.
+    pub fn open_file(self, path: impl AsRef<Path>) -> Result<Reader<PositionedFile>> {
+        let path = path.as_ref();
+        let reader = PositionedFile::open(path).and_then(|file| self.open(file));
+        Reader::with_path(reader, path)
+    }
+}
+
+impl Reader<PositionedFile> {
+    /// Opens a file that is read by position (`pread`): safe, and right on network file systems. Samples cannot be viewed
+    /// without copying.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        OpenOptions::new().open_file(path)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Files as memory maps.
 
-use crate::read::{OpenOptions, Reader, Source};
+use crate::read::{InMemory, OpenOptions, Reader, Source};
 use crate::{Error, Result};
 use memmap2::{Mmap, MmapOptions};
 use std::fs::File;
@@ -64,7 +64,7 @@ impl Source for MappedFile {
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        crate::read::copy_at(&self.0, offset, out)
+        InMemory(&self.0).read_exact_at(offset, out)
     }
 
     fn as_bytes(&self) -> Option<&[u8]> {

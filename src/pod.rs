@@ -1,6 +1,6 @@
 //! Typed views of element bytes. The casts themselves are `bytemuck`'s, which check size and alignment.
 
-use crate::format::DType;
+use crate::dtype::DType;
 use half::{bf16, f16};
 
 /// A Rust type that is the element of a column.
@@ -39,6 +39,9 @@ pub(crate) fn fits<T: Element>(dtype: DType) -> bool {
 
 /// `bytes` as elements, without copying; `None` if they are misaligned or no whole number of elements.
 pub(crate) fn as_elements<T: Element>(bytes: &[u8]) -> Option<&[T]> {
+    if bytes.is_empty() {
+        return Some(&[]); // which may stand anywhere
+    }
     bytemuck::try_cast_slice(bytes).ok()
 }
 

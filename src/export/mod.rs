@@ -1,16 +1,99 @@
-//! Export to Arrow and Parquet.
+//! Export to Arrow and Parquet, without loss: re-importing gives the same values, nulls and shapes.
+//!
+//! | tensilo column | Arrow type |
+//! |---|---|
+//! | rank 0 | the primitive type; bf16 becomes `Float32`, which holds each of its values and NaN payloads |
+//! | `utf8`, `bytes` | `Utf8`, `Binary` |
+//! | fixed shape of rank 1 or more | extension `arrow.fixed_shape_tensor` over `FixedSizeList` |
+//! | ragged, rank 1 | `List` |
+//! | ragged, rank 2 or more | extension `arrow.variable_shape_tensor` over a struct of `data` and `shape` |
+//!
+//! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema calls the elements of
+//!   tensors nullable nonetheless, because only then do Arrow's C++ and Python libraries see a tensor.) The shape of a null tensor is 0 in its varying
+//!   dimensions.
+//! * A column that was imported from dates, times, timestamps, durations or fixed-size binaries (metadata `arrow.type`)
+//!   gets its Arrow type back, as far as its elements are `i32`, `i64` or bytes.
+//! * Metadata of file and column become metadata of schema and field; `arrow.dim_names` of a tensor (a
+//!   JSON array) becomes a member of its extension type. What a cast did is told by the field's metadata `tensilo.cast`.
+//! * Columns keep their names: `a.b` is a top-level field called `a.b`, not a field `b` of a struct `a`.
+//!
+//! Batches, row groups and thereby memory are bounded (a single sample may be larger). The same file gives the same
+//! bytes.
 
-use crate::{Reader, Result, Source};
+mod arrow_file;
+mod batches;
+mod column;
+mod elements;
+mod field;
+mod json;
+#[cfg(feature = "parquet")]
+mod parquet_file;
+#[cfg(not(feature = "parquet"))]
+#[path = "parquet_absent.rs"]
+mod parquet_file;
+
+pub use batches::{Batches, batches};
+
+use crate::write::Sink;
+use crate::{AtomicFile, Error, Reader, Result, Source};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use field::Parts;
+use std::io;
 use std::path::Path;
 
 /// Writes columns of a file (all if `None`) to a Parquet file (`.parquet`) or an Arrow IPC file (`.arrow`), whichever `output` ends
 /// with. `progress` is told the samples written so far. Appears when complete; replaces an existing file only if `overwrite`.
 pub fn export<S: Source>(
-    _reader: &Reader<S>,
-    _output: &Path,
-    _columns: Option<&[String]>,
-    _overwrite: bool,
-    _progress: &mut dyn FnMut(u64),
+    reader: &Reader<S>,
+    output: &Path,
+    columns: Option<&[String]>,
+    overwrite: bool,
+    progress: &mut dyn FnMut(u64),
 ) -> Result<()> {
-    Err(crate::Error::bad_input("not yet"))
+    let format = format_of(output)?;
+    let mut batches = batches::select(reader, columns, format.parts)?;
+    let mut file = AtomicFile::create(output, overwrite)?;
+    let to_output = |error: Error| error.with_path(output);
+    let mut writer = (format.begin)(&mut file, batches.arrow_schema()).map_err(to_output)?;
+    while let Some(batch) = batches.next_batch()? {
+        writer.write(&batch).map_err(to_output)?;
+        progress(batches.position());
+    }
+    writer.finish().map_err(to_output)?;
+    file.sync().and_then(|()| file.publish()).map_err(|error| to_output(Error::io("finishing the file", error)))
+}
+
+/// A file that is made of record batches.
+trait BatchWriter {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Writes what comes after the last batch.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Begins a file.
+type Begin = for<'a> fn(&'a mut AtomicFile, &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>>;
+
+/// A format to export to.
+struct Format {
+    begin: Begin,
+    parts: Parts,
+}
+
+/// The format that a path ends with.
+fn format_of(output: &Path) -> Result<Format> {
+    let format = match output.extension().and_then(|extension| extension.to_str()) {
+        Some("arrow") => Ok(arrow_file::FORMAT),
+        Some("parquet") => parquet_file::format(),
+        _ => Err(Error::bad_argument(
+            "the name tells no format to export to; end it in .parquet (Parquet) or .arrow (Arrow IPC file)",
+        )),
+    };
+    format.map_err(|error| error.with_path(output))
+}
+
+/// An error of the libraries that write: a failing device, or what they cannot express.
+fn write_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::io("writing the file", io::Error::other(error))
 }

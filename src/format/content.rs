@@ -1,6 +1,7 @@
 //! Chapter 4.3: what the decoded parts of a chunk mean.
 
-use super::schema::{DType, Layout};
+use super::schema::Layout;
+use crate::dtype::DType;
 use crate::le::u32_in;
 use crate::{Error, Result, limits};
 use std::ops::Range;

@@ -4,21 +4,9 @@ use super::Flags;
 use super::index::Run;
 use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind};
 use super::schema::Schema;
+use crate::cast::CastFacts;
 use crate::le::{Fields, put, u32_at, u64_at};
 use crate::{Error, Result, limits};
-
-/// What a cast did to the values of a column (chapter 7.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CastFacts {
-    /// The largest `|result - source|`, over values where both are finite.
-    pub max_abs_error: f64,
-    /// The largest `|result - source| / |source|`, over values where both are finite and the source is not 0.
-    pub max_rel_error: f64,
-    /// Finite values that became infinite.
-    pub to_infinite: u64,
-    /// Normal values that became subnormal or zero.
-    pub to_subnormal: u64,
-}
 
 /// What the footer says of one column.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -248,6 +236,23 @@ fn read_cast_facts(fields: &mut Fields) -> Option<CastFacts> {
 }
 
 impl ColumnFacts {
+    /// Takes note of an encoding, and of `chunks` more chunks whose values have it.
+    pub(crate) fn count_encoding(&mut self, id: u16, chunks: u64) {
+        match self.encodings.binary_search_by_key(&id, |&(id, _)| id) {
+            Ok(at) => {
+                if let Some((_, count)) = self.encodings.get_mut(at) {
+                    *count = count.saturating_add(chunks);
+                }
+            }
+            Err(at) => self.encodings.insert(at, (id, chunks)),
+        }
+    }
+
+    /// The number of chunks noted for an encoding.
+    pub(crate) fn encoding(&self, id: u16) -> Option<u64> {
+        self.encodings.iter().find(|&&(found, _)| found == id).map(|&(_, chunks)| chunks)
+    }
+
     /// the runs cover samples and chunks without gap, and lie before the footer.
     fn check(&self, sample_count: u64, footer_offset: u64) -> Result<()> {
         let (mut samples, mut chunks) = (0_u64, 0_u64);

@@ -25,9 +25,11 @@ impl Header {
         Ok(head)
     }
 
-    ///
+    ///
     pub(crate) fn parse(head: &RegionHead) -> Result<Self> {
         head.expect(RegionKind::Header, head.file_id)?;
+        let flags = Flags::from_slot(&head.slot32);
+        flags.check()?;
         if head.slot4 != MAGIC_TAIL || array_at::<4, 4, 8>(&head.slot48) != [0; 4] {
             let message = "the header's magic tail or reserved bytes are wrong";
             return Err(Error::corrupt("R-3.1", message).with_offset(0));
@@ -37,7 +39,6 @@ impl Header {
             let message = format!("alignment {alignment}; it is 64 or 4096");
             return Err(Error::corrupt("R-3.2", message).with_offset(0));
         }
-        let flags = Flags::from_slot(&head.slot32);
         Ok(Self { file_id: head.file_id, flags, alignment })
     }
 }

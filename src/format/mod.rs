@@ -10,9 +10,11 @@ pub(crate) mod region;
 pub(crate) mod schema;
 pub(crate) mod schema_block;
 
-pub use footer::CastFacts;
 pub use region::{FileId, RegionKind};
-pub use schema::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+pub use schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
+
+pub use crate::cast::CastFacts;
+pub use crate::dtype::DType;
 
 /// Bits of `incompat_flags` that this release knows (chapter 9).
 pub(crate) const KNOWN_INCOMPAT: u32 = 0;
@@ -26,6 +28,12 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
+    /// Whether all bits of `other` are set.
+    pub(crate) fn contains(self, other: Self) -> bool {
+        let pairs = [(self.incompat, other.incompat), (self.ro_compat, other.ro_compat), (self.compat, other.compat)];
+        pairs.iter().all(|(all, some)| all & some == *some)
+    }
+
     /// refuses what this release could misread.
     pub(crate) fn check(self) -> crate::Result<()> {
         let unknown = self.incompat & !KNOWN_INCOMPAT;

@@ -187,15 +187,17 @@ impl RegionHead {
 
     /// the body is as it was written.
     pub(crate) fn check_body(&self, body: &[u8]) -> Result<()> {
-        let computed = crc(body);
+        self.check_body_crc(crc(body))
+    }
+
+    /// given the checksum of the body.
+    pub(crate) fn check_body_crc(&self, computed: u32) -> Result<()> {
         if computed == self.body_crc {
             return Ok(());
         }
         let message = format!(
             "the {} is damaged: its checksum is {:08x}, its {} bytes give {computed:08x}",
-            self.kind,
-            self.body_crc,
-            body.len()
+            self.kind, self.body_crc, self.body_bytes
         );
         Err(Error::corrupt("R-2.6", message).with_offset(self.offset))
     }

@@ -1,6 +1,7 @@
 //! Chapter 3.2: the schema as bytes.
 
-use super::schema::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+use super::schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
+use crate::dtype::DType;
 use crate::le::Fields;
 use crate::{Error, Result, limits};
 use std::collections::HashSet;
@@ -40,6 +41,7 @@ fn as_argument(error: Error) -> Error {
 
 fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     put_text(out, &column.name, limits::NAME_BYTES, "column name")?;
+    column.layout()?; // over a limit, where the check of a file would call it corrupt
     let nullable = if column.nullable { NULLABLE } else { 0 };
     let cast = if column.cast.is_some() { CAST } else { 0 };
     let rank = u8::try_from(column.shape.rank())

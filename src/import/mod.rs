@@ -1,6 +1,78 @@
-//! Conversion of Arrow and Parquet data.
+//! Conversion of Arrow and Parquet data to tensilo files.
+//!
+//! [`convert`] takes files; [`write_batches`] and [`write_reader`] take record batches that a program has in memory, or
+//! gets through Arrow's C data interface
+//! (`arrow::ffi_stream::RecordBatchStreamReader` is a record batch reader). The [`arrow`] crate is re-exported, because
+//! its types are part of these signatures.
+//!
+//! # What becomes what
+//!
+//! | Arrow | tensilo |
+//! |---|---|
+//! | integers, floats (f16 too), bool | a scalar column of that type |
+//! | utf8, binary (large, view, dictionary-encoded too) | `utf8`, `bytes` |
+//! | fixed-size binary | `bytes`, metadata `arrow.type` = `fixed_size_binary[16]` |
+//! | date, time, timestamp, duration | `i64`, metadata `arrow.type` such as `timestamp[us, UTC]` |
+//! | list, large list, list view, fixed-size list, nested to any depth | a tensor, one dimension for each level |
+//! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
+//! | struct | its fields, named `struct.field`; a null struct makes all of them null |
+//! | dictionary- or run-end-encoded | what the decoded values become |
+//! | decimal, map, union, interval, null, lists of strings or structs, empty structs | refused; skip the column |
+//!
+//! A list's dimension is *fixed* if it has the same length in every sample that is not null (which a first pass over
+//! the list columns finds, in bounded memory), else *varying*; where no sample tells, it is varying. An empty
+//! list says nothing about the dimensions inside it. Within a sample all rows of a dimension are of one length.
+//!
+//! A column is nullable if its field or a struct around it is. A null list is a null sample, an empty list is an extent of 0, and a null
+//! *inside* a tensor is refused unless [`ConvertOptions::null_elements`] says what to store.
+//!
+//! # Metadata
+//!
+//! A field's metadata becomes its column's, the schema's becomes the file's (the first input's, if there are several). Left out are
+//! `ARROW:schema`, `PARQUET:field_id` and `pandas`, which describe the source's own layout, and the tensor extensions, which the shape
+//! says; their dimension names are kept under `arrow.dim_names`. Entries over a limit of the format are left out and their keys
+//! listed under `import.dropped_metadata`.
+//!
+//! # Memory
+//!
+//! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups: as many rows as the rows
+//! before them suggest. An Arrow file or stream is decoded one record batch at a time.
+//!
+//! # Malformed input
+//!
+//! It gives an error that names the file, and nothing at the destination. Checksums of Parquet pages are checked where the
+//! file has them. A panic of a decoder becomes an error, too; the process's panic hook has its say before. What remains: a
+//! Parquet page can claim up to 2 GiB of memory.
 
-use crate::{DType, Result, WriterOptions};
+mod assemble;
+mod column;
+mod elements;
+mod extension;
+mod input;
+mod ipc;
+mod ipc_check;
+mod memory;
+mod metadata;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "parquet_absent.rs"]
+mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_check;
+mod plan;
+mod run;
+mod select;
+mod shape;
+mod slices;
+mod source;
+mod types;
+mod walk;
+
+pub use ::arrow;
+pub use memory::{write_batches, write_reader};
+
+use crate::{AtomicFile, DType, Result, Shape, WriterOptions};
 use std::path::{Path, PathBuf};
 
 /// What to do with a null element inside a tensor, which a tensilo file cannot store.
@@ -16,19 +88,23 @@ pub enum NullElements {
 }
 
 /// How to convert.
+///
+/// Columns are named as they will be called in the file; the name of a struct means all columns in it.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
-    /// Round all float tensors to bf16 (columns named in `casts` excepted).
+    /// Round all float columns, scalars included, to bf16 (those named in `casts` excepted).
     pub bf16: bool,
-    /// Round these columns to these types (bf16, f16 or f32).
+    /// Round these columns to these types (bf16, f16 or f32), to nearest with ties to even. A column that has the type already stays as it is.
     pub casts: Vec<(String, DType)>,
     /// Only these columns, in this order; all if `None`.
     pub columns: Option<Vec<String>>,
     /// Not these columns.
     pub skip: Vec<String>,
+    /// Shapes of list columns that are known beforehand and need not be found. A sample of another shape is an error.
+    pub shapes: Vec<(String, Shape)>,
     /// What to do with null elements inside a tensor.
     pub null_elements: NullElements,
-    /// How the file is written. Its origin is set from the inputs' own metadata.
+    /// How the file is written. [`convert`] sets its origin from the inputs' own metadata.
     pub writer: WriterOptions,
     /// Whether a file at the destination is replaced.
     pub overwrite: bool,
@@ -43,13 +119,24 @@ pub enum Progress {
     Converting(u64, Option<u64>),
 }
 
-/// Converts Parquet files, Arrow IPC files and streams, and directories or globs of Parquet files, which must have one schema and
-/// are read in the order given (those of a directory or glob in the order of their names), to one file. Returns the number of samples.
+/// Converts files to one file at `output`, and returns the number of samples.
+///
+/// An input is a Parquet file, an Arrow IPC file or an Arrow IPC stream, recognised by its first bytes, or a directory or
+/// glob of Parquet files (`*.parquet`, hidden ones excepted), which are read in the byte order of their names. All must have the same
+/// columns, and are read in the order given. A stream from a pipe is first copied to a temporary file.
+///
+/// The output appears when it is complete; after an error nothing has changed at `output`.
 pub fn convert(
-    _inputs: &[PathBuf],
-    _output: &Path,
-    _options: &ConvertOptions,
-    _progress: &mut dyn FnMut(Progress),
+    inputs: &[PathBuf],
+    output: &Path,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<u64> {
-    Err(crate::Error::bad_input("not yet"))
+    let sink = AtomicFile::create(output, options.overwrite)?;
+    let inputs = input::open_all(inputs)?;
+    let mut options = options.clone();
+    options.writer = options.writer.origin(input::origin(&inputs));
+    let sources: Vec<&dyn source::Source> = inputs.iter().map(|input| input.source()).collect();
+    let summary = run::run(&sources, sink, &options, progress)?;
+    Ok(summary.sample_count)
 }

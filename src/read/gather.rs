@@ -180,6 +180,9 @@ impl<S: Source> Cursor<'_, S> {
     }
 
     fn try_range(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
+        if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
+            self.column.check_sample(last)?; // before memory is taken for as many samples
+        }
         let count = range.end.saturating_sub(range.start);
         let count = usize::try_from(count).map_err(|_| Error::over_limit("the samples do not fit in memory"))?;
         out.begin(self.column.schema, count);

@@ -16,11 +16,9 @@ pub use column::{ChunkInfo, Column, ColumnFacts};
 pub use cursor::Cursor;
 pub use gather::Rows;
 pub use sample::Sample;
-pub(crate) use source::copy_at;
 pub use source::{InMemory, Source};
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
-use crate::file::PositionedFile;
 use crate::format::{FileId, Schema};
 use crate::{Error, Result};
 use lookup::ColumnIndex;
@@ -80,13 +78,6 @@ impl OpenOptions {
             verification: self.verification,
         })
     }
-
-    /// Opens a file that is read by position.
-    pub fn open_file(self, path: impl AsRef<Path>) -> Result<Reader<PositionedFile>> {
-        let path = path.as_ref();
-        let reader = PositionedFile::open(path).and_then(|file| self.open(file));
-        Reader::with_path(reader, path)
-    }
 }
 
 /// An open file.
@@ -105,14 +96,6 @@ pub struct Reader<S> {
     is_finished: bool,
     tail_bytes: u64,
     verification: Verification,
-}
-
-impl Reader<PositionedFile> {
-    /// Opens a file that is read by position (`pread`): safe, and right on network file systems. Samples cannot be viewed
-    /// without copying.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        OpenOptions::new().open_file(path)
-    }
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> Reader<InMemory<B>> {
@@ -208,7 +191,7 @@ impl<S: Source> Reader<S> {
     }
 
     /// Adds the path to an error.
-    fn place(&self, error: Error) -> Error {
+    pub(crate) fn place(&self, error: Error) -> Error {
         match &self.path {
             Some(path) => error.with_path(path),
             None => error,

@@ -5,7 +5,7 @@ use crate::codec::check_supported;
 use crate::format::footer::{Footer, Trailer};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
-use crate::format::{Schema, schema_block};
+use crate::format::{Flags, Schema, schema_block};
 use crate::{Error, Result};
 
 /// The header, checked.
@@ -33,7 +33,6 @@ pub(super) fn open_header(source: &impl Source) -> Result<OpenedHeader> {
     let head = RegionHead::parse(&first, 0)?;
     let header = Header::parse(&head)?;
     let schema_block = body(source, &head)?;
-    header.flags.check()?;
     let schema = schema_block::parse(&schema_block)?;
     Ok(OpenedHeader { head, header, schema, schema_block })
 }
@@ -48,16 +47,23 @@ pub(super) fn body(source: &impl Source, head: &RegionHead) -> Result<Vec<u8>> {
     Ok(body.to_vec())
 }
 
-/// The last commit that is whole (chapter 7.3).
+/// A trailer that is valid by chapter 7.3, and its footer, whose body has not been looked into.
+struct FoundTrailer {
+    trailer: Trailer,
+    offset: u64,
+    footer_head: RegionHead,
+    footer_body: Vec<u8>,
+}
+
+/// The commit of the last valid trailer (chapter 7.3).
 pub(super) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
     let mut first_error = None;
     let mut candidates = TrailerScan::new(source);
     while let Some(offset) = candidates.next()? {
-        match open_commit(source, opened, offset) {
-            Ok(commit) => return Ok(commit),
-            // a commit this release cannot read is no reason to show an older one
-            Err(error) if error.kind() != crate::ErrorKind::Corrupt => return Err(error),
-            Err(error) => first_error = first_error.or(Some(error)),
+        match find_trailer(source, opened.header.file_id, offset) {
+            Ok(found) => return open_commit(opened, &found),
+            Err(error) if error.kind() == crate::ErrorKind::Corrupt => first_error = first_error.or(Some(error)),
+            Err(error) => return Err(error),
         }
     }
     Err(first_error.unwrap_or_else(|| {
@@ -66,25 +72,28 @@ pub(super) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> R
     }))
 }
 
-/// The commit whose trailer stands at `offset`.
-pub(super) fn open_commit(source: &impl Source, opened: &OpenedHeader, offset: u64) -> Result<OpenedCommit> {
-    let file_id = opened.header.file_id;
-    let trailer_head = expect(source, offset, RegionKind::Trailer, file_id)?;
-    let trailer = Trailer::parse(&trailer_head)?;
+/// The trailer at `offset`, if it is valid by chapter 7.3.
+fn find_trailer(source: &impl Source, file_id: FileId, offset: u64) -> Result<FoundTrailer> {
+    let trailer = Trailer::parse(&expect(source, offset, RegionKind::Trailer, file_id)?)?;
     let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
     let footer_body = body(source, &footer_head)?;
     if align(footer_head.end(), HEAD) != offset {
         let message = "the trailer does not stand directly after its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
-    let footer = Footer::parse(&footer_head, &footer_body, &opened.schema, &opened.schema_block)?;
-    footer.flags.check()?;
+    Ok(FoundTrailer { trailer, offset, footer_head, footer_body })
+}
+
+///
+fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedCommit> {
+    Flags::from_slot(&found.footer_head.slot32).check()?;
+    let footer = Footer::parse(&found.footer_head, &found.footer_body, &opened.schema, &opened.schema_block)?;
     for (facts, column) in footer.columns.iter().zip(&opened.schema.columns) {
         for &(id, _) in &facts.encodings {
             check_supported(id).map_err(|error| error.with_column(&column.name))?;
         }
     }
-    Ok(OpenedCommit { trailer, trailer_offset: offset, footer })
+    Ok(OpenedCommit { trailer: found.trailer, trailer_offset: found.offset, footer })
 }
 
 fn expect(source: &impl Source, offset: u64, kind: RegionKind, file_id: FileId) -> Result<RegionHead> {

@@ -31,20 +31,15 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for InMemory<B> {
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        copy_at(self.0.as_ref(), offset, out)
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let found = self.0.as_ref().get(start..).and_then(|rest| rest.get(..out.len()));
+        out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?); // equal lengths
+        Ok(())
     }
 
     fn as_bytes(&self) -> Option<&[u8]> {
         Some(self.0.as_ref())
     }
-}
-
-/// [`Source::read_exact_at`] for bytes in memory.
-pub(crate) fn copy_at(bytes: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
-    let start = usize::try_from(offset).unwrap_or(usize::MAX);
-    let found = bytes.get(start..).and_then(|rest| rest.get(..out.len()));
-    out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?); // equal lengths
-    Ok(())
 }
 
 /// `length` bytes at `offset`: borrowed where the file is in memory, else read into `buffer`. Bytes outside the file are

@@ -25,9 +25,9 @@ impl ColumnIndex {
         facts.stored_bytes += u64::from(entry.stored_bytes);
         facts.chunk_count += 1;
         for id in chunk.side_encodings.into_iter().flatten() {
-            count_encoding(&mut facts.encodings, id, 0);
+            facts.count_encoding(id, 0);
         }
-        count_encoding(&mut facts.encodings, entry.encoding, 1);
+        facts.count_encoding(entry.encoding, 1);
         self.entries.push(entry);
     }
 
@@ -54,16 +54,5 @@ impl ColumnIndex {
         self.facts.runs.push(run);
         self.entries.clear();
         Ok(())
-    }
-}
-
-fn count_encoding(encodings: &mut Vec<(u16, u64)>, id: u16, chunks: u64) {
-    match encodings.binary_search_by_key(&id, |&(id, _)| id) {
-        Ok(at) => {
-            if let Some((_, count)) = encodings.get_mut(at) {
-                *count += chunks;
-            }
-        }
-        Err(at) => encodings.insert(at, (id, chunks)),
     }
 }

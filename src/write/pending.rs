@@ -149,6 +149,9 @@ impl PendingColumn {
     }
 
     fn take_validity(&mut self, batch: &ColumnBatch, samples: &Range<usize>) {
+        if !self.layout.nullable {
+            return; // all are present, and no bitmap will be written
+        }
         let start = usize::try_from(self.sample_count).unwrap_or(0); // at most 2^24
         self.validity.resize(validity_bytes(start + samples.len()), 0);
         for (to, from) in (start..).zip(samples.clone()) {

@@ -1,0 +1,26 @@
+//! Arrow IPC files, uncompressed, so that they can be mapped.
+
+use super::field::Parts;
+use super::{BatchWriter, Format, write_error};
+use crate::{AtomicFile, Result};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::writer::FileWriter;
+
+struct ArrowFile<'a>(FileWriter<&'a mut AtomicFile>);
+
+pub(super) const FORMAT: Format = Format { begin, parts: Parts::Required };
+
+fn begin<'a>(file: &'a mut AtomicFile, schema: &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>> {
+    Ok(Box::new(ArrowFile(FileWriter::try_new(file, schema).map_err(write_error)?)))
+}
+
+impl BatchWriter for ArrowFile<'_> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.0.write(batch).map_err(write_error)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.0.finish().map_err(write_error)
+    }
+}

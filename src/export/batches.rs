@@ -1,0 +1,251 @@
+//! The samples of a file as Arrow record batches, in memory.
+
+use super::column::ColumnBuilder;
+use super::elements::exported_bytes;
+use super::field::{Form, Parts, Target};
+use crate::{Column, ColumnBuffer, Error, Reader, Result, Rows, Source};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Samples of a batch, at most.
+const BATCH_SAMPLES: u64 = 65_536;
+/// Bytes of the elements, offsets and shapes of a batch, at most, unless one sample has more.
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// The samples of columns (all if `None`) as Arrow record batches, with the types that [the module](super) lists.
+///
+/// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost: each chunk is decoded
+/// once and copied once.
+pub fn batches<'r, S: Source>(reader: &'r Reader<S>, columns: Option<&[String]>) -> Result<Batches<'r, S>> {
+    select(reader, columns, Parts::Required)
+}
+
+pub(super) fn select<'r, S: Source>(
+    reader: &'r Reader<S>,
+    columns: Option<&[String]>,
+    parts: Parts,
+) -> Result<Batches<'r, S>> {
+    let columns: Vec<Column<'r, S>> = match columns {
+        None => reader.columns().collect(),
+        Some(names) => names.iter().map(|name| reader.column(name)).collect::<Result<_>>()?,
+    };
+    Batches::new(reader, &columns, parts)
+}
+
+/// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`]; after one it ends.
+pub struct Batches<'r, S> {
+    reader: &'r Reader<S>,
+    schema: SchemaRef,
+    rows: Rows<'r, S>,
+    buffers: Vec<ColumnBuffer>,
+    builders: Vec<ColumnBuilder>,
+    ragged: Vec<RaggedColumn>,
+    /// What every sample takes, whatever its ragged columns take.
+    fixed_bytes: u64,
+    /// The first sample of the next batch.
+    next: u64,
+    end: u64,
+    batch_samples: u64,
+    batch_bytes: u64,
+}
+
+/// A column whose samples are measured one by one.
+struct RaggedColumn {
+    index: usize,
+    /// The chunk measured last, which its cursor holds.
+    chunk: Range<u64>,
+    element_bytes: u64,
+    exported_bytes: u64,
+}
+
+impl<'r, S: Source> Batches<'r, S> {
+    fn new(reader: &'r Reader<S>, columns: &[Column<'r, S>], parts: Parts) -> Result<Self> {
+        let names: Vec<&str> = columns.iter().map(|column| column.schema().name.as_str()).collect();
+        let mut seen = HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
+            return Err(Error::bad_argument(format!("the column {twice:?} is named twice")));
+        }
+        let mut this = Self {
+            reader,
+            schema: Arc::new(Schema::empty()),
+            rows: reader.rows(&names)?,
+            buffers: Vec::new(),
+            builders: Vec::new(),
+            ragged: Vec::new(),
+            fixed_bytes: 0,
+            next: 0,
+            end: reader.sample_count(),
+            batch_samples: BATCH_SAMPLES,
+            batch_bytes: BATCH_BYTES,
+        };
+        let fields = columns.iter().map(|column| this.add(column, parts)).collect::<Result<Vec<_>>>()?;
+        let metadata: HashMap<String, String> = reader.schema().metadata.clone().into_iter().collect();
+        this.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        Ok(this)
+    }
+
+    fn add(&mut self, column: &Column<'r, S>, parts: Parts) -> Result<FieldRef> {
+        let schema = column.schema();
+        let target =
+            Target::new(schema, column.facts().cast.as_ref(), parts).map_err(|error| self.reader.place(error))?;
+        let exported_bytes = exported_bytes(schema.dtype);
+        if schema.shape.is_ragged() {
+            let element_bytes = schema.dtype.element_bytes() as u64; // exact: at most 8
+            let index = self.builders.len();
+            self.ragged.push(RaggedColumn { index, chunk: 0..0, element_bytes, exported_bytes });
+            let offset_and_shape = 4 * (1 + schema.shape.rank() as u64); // exact: at most 16
+            let null_bytes = match target.form {
+                Form::FixedString(bytes) => u64::try_from(bytes).unwrap_or(0), // not negative
+                _ => 0,
+            };
+            self.fixed_bytes = self.fixed_bytes.saturating_add(offset_and_shape).saturating_add(null_bytes);
+        } else {
+            let elements = schema.shape.inner_elements().unwrap_or(u64::MAX);
+            self.fixed_bytes = self.fixed_bytes.saturating_add(elements.saturating_mul(exported_bytes));
+        }
+        let field = target.field.clone();
+        self.builders.push(ColumnBuilder::new(schema, target));
+        Ok(field)
+    }
+
+    /// Sets the number of samples that a batch has at most, at least 1.
+    pub fn with_batch_samples(mut self, samples: u64) -> Self {
+        self.batch_samples = samples.max(1);
+        self
+    }
+
+    /// Sets the bytes that a batch has at most, unless a single sample has more.
+    pub fn with_batch_bytes(mut self, bytes: u64) -> Self {
+        self.batch_bytes = bytes;
+        self
+    }
+
+    /// The samples that were returned so far.
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
+    pub(super) fn arrow_schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if self.next >= self.end {
+            return Ok(None);
+        }
+        let batch = self.read_batch();
+        if batch.is_err() {
+            self.next = self.end;
+        }
+        batch.map(Some)
+    }
+
+    fn read_batch(&mut self) -> Result<RecordBatch> {
+        let start = self.next;
+        let end = self.end.min(start.saturating_add(self.batch_samples));
+        let mut budget = Budget { bytes: self.batch_bytes, is_empty: true, is_full: false };
+        while self.next < end && !budget.is_full {
+            let piece = self.next..self.piece_end(self.next, end, &mut budget)?;
+            self.append(piece.clone())?;
+            self.next = piece.end;
+        }
+        let samples = start..self.next;
+        let arrays: Result<Vec<ArrayRef>> = self.each_builder(&samples, ColumnBuilder::take);
+        let count = usize::try_from(samples.end - samples.start).unwrap_or(usize::MAX); // they are in memory
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays?, &options).map_err(|error| {
+            let error = Error::bad_argument(format!("Arrow cannot hold the samples: {error}"));
+            self.reader.place(error.with_samples(samples))
+        })
+    }
+
+    /// Where the samples end, from `start`, that fit the budget and are in one chunk of each ragged column. At least one
+    /// sample unless the batch is full.
+    fn piece_end(&mut self, start: u64, mut end: u64, budget: &mut Budget) -> Result<u64> {
+        let cursors = self.rows.cursors();
+        for ragged in &mut self.ragged {
+            let Some(cursor) = cursors.get(ragged.index) else { continue };
+            if !ragged.chunk.contains(&start) {
+                ragged.chunk = cursor.column().chunk_of(start)?.samples;
+            }
+            end = end.min(ragged.chunk.end);
+        }
+        for i in start..end {
+            let mut bytes = self.fixed_bytes;
+            for ragged in &self.ragged {
+                let Some(cursor) = cursors.get_mut(ragged.index) else { continue };
+                let stored = cursor.read(i)?.bytes().len() as u64; // exact: usize has at most 64 bits
+                let exported = (stored / ragged.element_bytes).saturating_mul(ragged.exported_bytes);
+                bytes = bytes.saturating_add(exported);
+            }
+            if !budget.take(bytes) {
+                return Ok(i);
+            }
+        }
+        Ok(end)
+    }
+
+    /// Reads samples into all builders.
+    fn append(&mut self, samples: Range<u64>) -> Result<()> {
+        if samples.is_empty() {
+            return Ok(());
+        }
+        self.rows.range_into(samples.clone(), &mut self.buffers)?;
+        let buffers = std::mem::take(&mut self.buffers);
+        let mut each = buffers.iter();
+        let result = self.each_builder(&samples, |builder| each.next().map_or(Ok(()), |buffer| builder.append(buffer)));
+        self.buffers = buffers;
+        result
+    }
+
+    /// Does something with all builders, in order.
+    fn each_builder<T, C: FromIterator<T>>(
+        &mut self,
+        samples: &Range<u64>,
+        mut action: impl FnMut(&mut ColumnBuilder) -> Result<T>,
+    ) -> Result<C> {
+        let reader = self.reader;
+        let results = self.builders.iter_mut().map(|builder| {
+            action(builder)
+                .map_err(|error| reader.place(error.with_column(builder.name()).with_samples(samples.clone())))
+        });
+        results.collect()
+    }
+}
+
+/// What may still go into a batch.
+struct Budget {
+    bytes: u64,
+    is_empty: bool,
+    is_full: bool,
+}
+
+impl Budget {
+    /// Whether another sample fits. The first always does.
+    fn take(&mut self, bytes: u64) -> bool {
+        self.is_full = bytes > self.bytes && !self.is_empty;
+        if !self.is_full {
+            self.bytes = self.bytes.saturating_sub(bytes);
+            self.is_empty = false;
+        }
+        !self.is_full
+    }
+}
+
+impl<S: Source> Iterator for Batches<'_, S> {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+    }
+}
+
+impl<S: Source> RecordBatchReader for Batches<'_, S> {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}

@@ -1,0 +1,160 @@
+//! One column of a batch: collects samples, and makes an array of them.
+
+use super::elements::Elements;
+use super::field::{Form, Target, extent_of};
+use crate::{ColumnBuffer, ColumnSchema, Error, Extent, Result};
+use arrow::array::{ArrayData, ArrayDataBuilder, ArrayRef, BooleanBufferBuilder, make_array};
+use arrow::buffer::{Buffer, NullBuffer};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+
+type ArrowResult<T> = std::result::Result<T, ArrowError>;
+
+/// An array that grows.
+pub(super) struct ColumnBuilder {
+    target: Target,
+    extents: Vec<Extent>,
+    elements: Elements,
+    /// Arrow's offsets, without the first, which is 0.
+    ends: Vec<i32>,
+    /// Shapes of tensors of variable shape.
+    shapes: Vec<i32>,
+    validity: BooleanBufferBuilder,
+    null_count: usize,
+}
+
+impl ColumnBuilder {
+    pub(super) fn new(column: &ColumnSchema, target: Target) -> Self {
+        Self {
+            extents: column.shape.extents().to_vec(),
+            elements: Elements::new(column.dtype, target.element.clone()),
+            target,
+            ends: Vec::new(),
+            shapes: Vec::new(),
+            validity: BooleanBufferBuilder::new(0),
+            null_count: 0,
+        }
+    }
+
+    /// The name of the column.
+    pub(super) fn name(&self) -> &str {
+        self.target.field.name()
+    }
+
+    /// Appends samples.
+    pub(super) fn append(&mut self, samples: &ColumnBuffer) -> Result<()> {
+        match self.target.form {
+            Form::Scalar | Form::FixedTensor(_) => self.elements.append(samples.bytes())?,
+            Form::FixedString(bytes) => self.append_fixed_strings(bytes, samples)?,
+            Form::String | Form::List => self.append_lists(samples)?,
+            Form::Tensor { .. } => {
+                self.append_lists(samples)?;
+                self.append_shapes(samples)?;
+            }
+        }
+        match samples.validity() {
+            Some(bitmap) => self.validity.append_packed_range(0..samples.sample_count(), bitmap),
+            None => self.validity.append_n(samples.sample_count(), true),
+        }
+        self.null_count += samples.null_count();
+        Ok(())
+    }
+
+    /// A null has its place here, unlike in a file.
+    fn append_fixed_strings(&mut self, bytes: i32, samples: &ColumnBuffer) -> Result<()> {
+        let due = usize::try_from(bytes).unwrap_or(0); // not negative
+        for i in 0..samples.sample_count() {
+            let string = samples.ragged_bytes(i).unwrap_or(&[]);
+            if samples.is_null(i) {
+                self.elements.append(&vec![0; due])?;
+            } else if string.len() == due {
+                self.elements.append(string)?;
+            } else {
+                let message = format!(
+                    "a sample of {} bytes in a column that its metadata call {}",
+                    string.len(),
+                    self.target.element
+                );
+                return Err(Error::bad_argument(message));
+            }
+        }
+        Ok(())
+    }
+
+    fn append_lists(&mut self, samples: &ColumnBuffer) -> Result<()> {
+        let base = self.ends.last().copied().unwrap_or(0);
+        let end = |offset: u64| i32::try_from(offset).ok().and_then(|offset| base.checked_add(offset));
+        for &offset in samples.offsets().iter().skip(1) {
+            let end = end(offset).ok_or_else(|| {
+                Error::over_limit("a sample has more than 2,147,483,647 elements, which Arrow's lists cannot hold")
+            })?;
+            self.ends.push(end);
+        }
+        self.elements.append(samples.bytes())
+    }
+
+    fn append_shapes(&mut self, samples: &ColumnBuffer) -> Result<()> {
+        let mut varying = samples.extents().iter();
+        for _ in 0..samples.sample_count() {
+            for extent in &self.extents {
+                self.shapes.push(match extent {
+                    Extent::Fixed(extent) => extent_of(*extent)?,
+                    Extent::Varying => extent_of(varying.next().copied().unwrap_or(0))?, // as many as vary
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// All samples as an array. Empties this.
+    pub(super) fn take(&mut self) -> Result<ArrayRef> {
+        let is_text = self.target.element == DataType::Utf8;
+        let array = self.take_data().map_err(|error| match error {
+            ArrowError::InvalidArgumentError(_) if is_text => Error::corrupt("R-4.9", "a text is not UTF-8"),
+            error => Error::bad_argument(format!("Arrow cannot hold the samples: {error}")),
+        })?;
+        Ok(make_array(array))
+    }
+
+    fn take_data(&mut self) -> ArrowResult<ArrayData> {
+        let count = self.validity.len();
+        let validity = NullBuffer::new(self.validity.finish());
+        let has_nulls = std::mem::take(&mut self.null_count) > 0;
+        let array =
+            ArrayData::builder(self.target.field.data_type().clone()).len(count).nulls(has_nulls.then_some(validity));
+        self.add_content(array, count)?.build()
+    }
+
+    fn add_content(&mut self, array: ArrayDataBuilder, count: usize) -> ArrowResult<ArrayDataBuilder> {
+        Ok(match self.target.form.clone() {
+            Form::Scalar | Form::FixedString(_) => array.add_buffer(self.elements.take().0),
+            Form::String => array.add_buffer(self.take_offsets()).add_buffer(self.elements.take().0),
+            Form::FixedTensor(_) => array.add_child_data(self.elements.take_array()?),
+            Form::List => array.add_buffer(self.take_offsets()).add_child_data(self.elements.take_array()?),
+            Form::Tensor { data, shape } => {
+                array.add_child_data(self.take_lists(data, count)?).add_child_data(self.take_shapes(shape, count)?)
+            }
+        })
+    }
+
+    fn take_offsets(&mut self) -> Buffer {
+        let mut offsets = Vec::with_capacity(self.ends.len().saturating_add(1));
+        offsets.push(0);
+        offsets.append(&mut self.ends);
+        Buffer::from_vec(offsets)
+    }
+
+    fn take_lists(&mut self, data_type: DataType, count: usize) -> ArrowResult<ArrayData> {
+        ArrayData::builder(data_type)
+            .len(count)
+            .add_buffer(self.take_offsets())
+            .add_child_data(self.elements.take_array()?)
+            .build()
+    }
+
+    fn take_shapes(&mut self, data_type: DataType, count: usize) -> ArrowResult<ArrayData> {
+        let shapes = std::mem::take(&mut self.shapes);
+        let extents = ArrayData::builder(DataType::Int32).len(shapes.len()).add_buffer(Buffer::from_vec(shapes));
+        ArrayData::builder(data_type).len(count).add_child_data(extents.build()?).build()
+    }
+}

@@ -1,0 +1,119 @@
+//! The elements of a column, as they go into an Arrow buffer.
+
+use crate::{DType, Error, Result};
+use arrow::array::{ArrayData, BooleanBufferBuilder};
+use arrow::buffer::{Buffer, MutableBuffer};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+
+/// How elements change on their way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Change {
+    /// Not at all.
+    Copy,
+    /// bf16 to f32.
+    Widen,
+    /// i64 to i32.
+    Narrow,
+    /// A byte to a bit.
+    Pack,
+}
+
+/// Elements of an array that grows.
+pub(super) struct Elements {
+    data_type: DataType,
+    change: Change,
+    source_width: usize,
+    count: usize,
+    bytes: MutableBuffer,
+    bits: BooleanBufferBuilder,
+}
+
+impl Elements {
+    /// Elements of a column of type `source`, which become `data_type`.
+    pub(super) fn new(source: DType, data_type: DataType) -> Self {
+        let change = match (source, &data_type) {
+            (DType::Bf16, _) => Change::Widen,
+            (DType::Bool, _) => Change::Pack,
+            (DType::I64, DataType::Date32 | DataType::Time32(_)) => Change::Narrow,
+            _ => Change::Copy,
+        };
+        Self {
+            data_type,
+            change,
+            source_width: source.element_bytes(),
+            count: 0,
+            bytes: MutableBuffer::new(0),
+            bits: BooleanBufferBuilder::new(0),
+        }
+    }
+
+    /// Appends elements, given as bytes in memory order.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.change {
+            Change::Copy => self.bytes.extend_from_slice(bytes),
+            Change::Widen => self.append_widened(bytes),
+            Change::Narrow => self.append_narrowed(bytes)?,
+            Change::Pack => self.append_packed(bytes)?,
+        }
+        self.count += bytes.len() / self.source_width; // 1, 2, 4 or 8; they are in memory, so the sum fits
+        Ok(())
+    }
+
+    /// All bits of each value stay, also those of a NaN.
+    fn append_widened(&mut self, bytes: &[u8]) {
+        self.bytes.reserve(bytes.len().saturating_mul(2));
+        for value in bytes.as_chunks::<2>().0 {
+            let bits = u32::from(u16::from_ne_bytes(*value)) << 16; // bf16 is the upper half of an f32
+            self.bytes.extend_from_slice(&bits.to_ne_bytes());
+        }
+    }
+
+    fn append_narrowed(&mut self, bytes: &[u8]) -> Result<()> {
+        for value in bytes.as_chunks::<8>().0 {
+            let value = i64::from_ne_bytes(*value);
+            let narrow = i32::try_from(value).map_err(|_| {
+                Error::over_limit(format!("the value {value} does not fit into {}, which has 32 bits", self.data_type))
+            })?;
+            self.bytes.extend_from_slice(&narrow.to_ne_bytes());
+        }
+        Ok(())
+    }
+
+    fn append_packed(&mut self, bytes: &[u8]) -> Result<()> {
+        for &byte in bytes {
+            if byte > 1 {
+                return Err(Error::corrupt("R-4.9", "a bool is neither 0 nor 1"));
+            }
+            self.bits.append(byte == 1);
+        }
+        Ok(())
+    }
+
+    /// The elements, and their number. Empties this.
+    pub(super) fn take(&mut self) -> (Buffer, usize) {
+        let bytes = std::mem::replace(&mut self.bytes, MutableBuffer::new(0));
+        let count = std::mem::take(&mut self.count);
+        match self.change {
+            Change::Pack => (self.bits.finish().into_inner(), count),
+            _ => (bytes.into(), count),
+        }
+    }
+
+    /// The elements as an array without nulls. Empties this.
+    pub(super) fn take_array(&mut self) -> std::result::Result<ArrayData, ArrowError> {
+        let (buffer, count) = self.take();
+        ArrayData::builder(self.data_type.clone()).len(count).add_buffer(buffer).build()
+    }
+}
+
+/// Bytes of one element after its change, at most.
+pub(super) fn exported_bytes(dtype: DType) -> u64 {
+    match dtype {
+        DType::Bf16 => 4,
+        DType::F16 | DType::I16 | DType::U16 => 2,
+        DType::F32 | DType::I32 | DType::U32 => 4,
+        DType::F64 | DType::I64 | DType::U64 => 8,
+        DType::I8 | DType::U8 | DType::Bool | DType::Bytes | DType::Utf8 => 1,
+    }
+}

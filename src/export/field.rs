@@ -1,0 +1,204 @@
+//! Which Arrow field a column becomes.
+
+use super::json;
+use crate::arrow_type;
+use crate::{CastFacts, ColumnSchema, DType, Error, Extent, Metadata, Result};
+use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const EXTENSION_NAME: &str = "ARROW:extension:name";
+const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
+/// What the cast of a column did, for people.
+const CAST: &str = "tensilo.cast";
+/// Where an import keeps the names of a tensor's dimensions: a JSON array of texts.
+const DIM_NAMES: &str = "arrow.dim_names";
+
+/// A null takes as much room as any other sample, so that metadata alone must not ask for more than this. Longer strings
+/// go out as `Binary`.
+const FIXED_STRING_BYTES: i32 = 16 << 20;
+
+/// How the samples of a column lie in an array.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Form {
+    /// One element.
+    Scalar,
+    /// Bytes or text.
+    String,
+    /// So many bytes.
+    FixedString(i32),
+    /// So many elements of one shape.
+    FixedTensor(i32),
+    /// Any number of elements.
+    List,
+    /// Lists of elements, and shapes, of these types.
+    Tensor { data: DataType, shape: DataType },
+}
+
+/// Whether the schema says that the parts of a tensor (elements, list of elements, shape) may be null. They never are,
+/// except in a null tensor.
+///
+/// Arrow's Rust library takes only *required* parts for a tensor. Its C++ library, and so Python's, takes both in an IPC
+/// file. From a Parquet file it restores a tensor only if all parts are *optional*, and fails to read a required shape in a
+/// null tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parts {
+    Required,
+    Optional,
+}
+
+/// What a column becomes.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub field: FieldRef,
+    pub form: Form,
+    /// The type of the elements, or that of the array if its samples are strings.
+    pub element: DataType,
+}
+
+impl Target {
+    pub(super) fn new(column: &ColumnSchema, cast: Option<&CastFacts>, parts: Parts) -> Result<Self> {
+        let restored = restored_type(column);
+        let element = restored.clone().unwrap_or_else(|| plain_type(column.dtype));
+        let form = form(column, &element, parts).map_err(|error| error.with_column(&column.name))?;
+        let mut metadata = column.metadata.clone();
+        if restored.is_some() {
+            metadata.remove(arrow_type::KEY); // the type says it
+        }
+        if let (Some(spec), Some(facts)) = (column.cast, cast) {
+            metadata.insert(CAST.to_owned(), cast_text(spec.source, column.dtype, facts));
+        }
+        add_extension(column, &form, &mut metadata);
+        let metadata: HashMap<String, String> = metadata.into_iter().collect();
+        let data_type = data_type(&form, &element, parts);
+        let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
+        Ok(Self { field: Arc::new(field), form, element })
+    }
+}
+
+/// The type that metadata say the column was imported from, if its elements can be of this type.
+fn restored_type(column: &ColumnSchema) -> Option<DataType> {
+    let text = column.metadata.get(arrow_type::KEY)?;
+    let data_type = arrow_type::from_text(text)?;
+    let fits = match &data_type {
+        DataType::Date32 | DataType::Time32(TimeUnit::Second | TimeUnit::Millisecond) => {
+            matches!(column.dtype, DType::I32 | DType::I64)
+        }
+        DataType::Date64
+        | DataType::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond)
+        | DataType::Timestamp(..)
+        | DataType::Duration(_) => column.dtype == DType::I64,
+        DataType::FixedSizeBinary(bytes) => column.dtype == DType::Bytes && (0..=FIXED_STRING_BYTES).contains(bytes),
+        _ => false,
+    };
+    let is_canonical = arrow_type::to_text(&data_type).as_ref() == Some(text); // an import will give this text again
+    (fits && is_canonical).then_some(data_type)
+}
+
+fn plain_type(dtype: DType) -> DataType {
+    match dtype {
+        DType::Bf16 | DType::F32 => DataType::Float32,
+        DType::F16 => DataType::Float16,
+        DType::F64 => DataType::Float64,
+        DType::I8 => DataType::Int8,
+        DType::I16 => DataType::Int16,
+        DType::I32 => DataType::Int32,
+        DType::I64 => DataType::Int64,
+        DType::U8 => DataType::UInt8,
+        DType::U16 => DataType::UInt16,
+        DType::U32 => DataType::UInt32,
+        DType::U64 => DataType::UInt64,
+        DType::Bool => DataType::Boolean,
+        DType::Bytes => DataType::Binary,
+        DType::Utf8 => DataType::Utf8,
+    }
+}
+
+fn form(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<Form> {
+    if let DataType::FixedSizeBinary(bytes) = element {
+        return Ok(Form::FixedString(*bytes));
+    }
+    if column.dtype.is_string() {
+        return Ok(Form::String);
+    }
+    match column.shape.extents() {
+        [] => Ok(Form::Scalar),
+        [Extent::Varying] => Ok(Form::List),
+        _ if column.shape.is_ragged() => tensor(column, element, parts),
+        _ => {
+            let elements = column.shape.inner_elements().and_then(|elements| i32::try_from(elements).ok());
+            let message = || format!("a sample of shape {} has more elements than Arrow allows", column.shape);
+            elements.map(Form::FixedTensor).ok_or_else(|| Error::over_limit(message()))
+        }
+    }
+}
+
+fn tensor(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<Form> {
+    for extent in column.shape.extents() {
+        if let Extent::Fixed(extent) = extent {
+            extent_of(*extent)?;
+        }
+    }
+    let rank = i32::try_from(column.shape.rank()).unwrap_or(i32::MAX); // at most 16
+    let shape = DataType::FixedSizeList(item(&DataType::Int32, parts), rank);
+    Ok(Form::Tensor { data: DataType::List(item(element, parts)), shape })
+}
+
+/// An extent as Arrow's tensors of variable shape have it.
+pub(super) fn extent_of(extent: u32) -> Result<i32> {
+    i32::try_from(extent).map_err(|_| Error::over_limit(format!("Arrow has no tensors with an extent of {extent}")))
+}
+
+fn data_type(form: &Form, element: &DataType, parts: Parts) -> DataType {
+    match form {
+        Form::Scalar | Form::String | Form::FixedString(_) => element.clone(),
+        Form::FixedTensor(elements) => DataType::FixedSizeList(item(element, parts), *elements),
+        Form::List => DataType::List(item(element, Parts::Required)),
+        Form::Tensor { data, shape } => {
+            let part = |name, data_type: &DataType| Field::new(name, data_type.clone(), parts == Parts::Optional);
+            DataType::Struct([part("data", data), part("shape", shape)].into_iter().collect())
+        }
+    }
+}
+
+/// The field of a list's elements.
+fn item(element: &DataType, parts: Parts) -> FieldRef {
+    Arc::new(Field::new_list_field(element.clone(), parts == Parts::Optional))
+}
+
+/// Adds name and metadata of the extension type, if the form has one.
+fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
+    let extents = column.shape.extents().iter().map(|extent| match extent {
+        Extent::Fixed(extent) => extent.to_string(),
+        Extent::Varying => "null".to_owned(),
+    });
+    let extents = join(extents);
+    let any_fixed = column.shape.varying_count() < column.shape.rank();
+    let (name, shape) = match form {
+        Form::FixedTensor(_) => ("arrow.fixed_shape_tensor", Some(format!("\"shape\":[{extents}]"))),
+        Form::Tensor { .. } => {
+            ("arrow.variable_shape_tensor", any_fixed.then(|| format!("\"uniform_shape\":[{extents}]")))
+        }
+        Form::Scalar | Form::String | Form::FixedString(_) | Form::List => return,
+    };
+    let names = metadata.get(DIM_NAMES).filter(|text| json::is_string_array(text, column.shape.rank()));
+    let names = names.map(|text| format!("\"dim_names\":{text}"));
+    if names.is_some() {
+        metadata.remove(DIM_NAMES); // the extension type says it
+    }
+    let members = join([shape, names].into_iter().flatten());
+    metadata.insert(EXTENSION_NAME.to_owned(), name.to_owned());
+    metadata.insert(EXTENSION_METADATA.to_owned(), format!("{{{members}}}"));
+}
+
+fn join(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join(",")
+}
+
+fn cast_text(source: DType, target: DType, facts: &CastFacts) -> String {
+    format!(
+        "from {source} to {target}, to nearest, ties to even; largest absolute error {:e}, largest relative error {:e}; \
+         {} values became infinite, {} subnormal or zero",
+        facts.max_abs_error, facts.max_rel_error, facts.to_infinite, facts.to_subnormal
+    )
+}

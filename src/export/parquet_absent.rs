@@ -1,0 +1,8 @@
+//! Parquet files, in a build without them.
+
+use super::Format;
+use crate::{Error, Result};
+
+pub(super) fn format() -> Result<Format> {
+    Err(Error::not_built("parquet", "export to a .parquet file"))
+}

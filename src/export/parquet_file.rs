@@ -1,0 +1,66 @@
+//! Parquet files, compressed with Zstandard.
+
+use super::field::Parts;
+use super::{BatchWriter, Format, write_error};
+use crate::{AtomicFile, Result};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::basic::{Compression, Encoding, LogicalType, Type, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnDescriptor;
+
+/// A row group is closed before its batches have more bytes than this in memory.
+const ROW_GROUP_BYTES: usize = 64 << 20;
+
+struct ParquetFile<'a> {
+    writer: ArrowWriter<&'a mut AtomicFile>,
+    /// Bytes of the batches in the row group that is being written.
+    row_group_bytes: usize,
+}
+
+pub(super) fn format() -> Result<Format> {
+    Ok(Format { begin, parts: Parts::Optional })
+}
+
+fn begin<'a>(file: &'a mut AtomicFile, schema: &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>> {
+    let properties = properties(schema).map_err(write_error)?;
+    let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(write_error)?;
+    Ok(Box::new(ParquetFile { writer, row_group_bytes: 0 }))
+}
+
+/// Floats in byte streams, which compress better than whole values. They take no dictionary: it pays only where few
+/// values repeat, and the sign of zero and the payload of NaN must not depend on how it compares values.
+fn properties(schema: &SchemaRef) -> std::result::Result<WriterProperties, ParquetError> {
+    let mut builder = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
+    for column in ArrowSchemaConverter::new().convert(schema)?.columns().iter().filter(|column| is_float(column)) {
+        builder = builder
+            .set_column_dictionary_enabled(column.path().clone(), false)
+            .set_column_encoding(column.path().clone(), Encoding::BYTE_STREAM_SPLIT);
+    }
+    Ok(builder.build())
+}
+
+fn is_float(column: &ColumnDescriptor) -> bool {
+    matches!(column.physical_type(), Type::FLOAT | Type::DOUBLE)
+        || matches!(column.logical_type_ref(), Some(LogicalType::Float16))
+}
+
+impl BatchWriter for ParquetFile<'_> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let bytes = batch.get_array_memory_size();
+        let sum = self.row_group_bytes.saturating_add(bytes);
+        self.row_group_bytes = if sum > ROW_GROUP_BYTES {
+            self.writer.flush().map_err(write_error)?;
+            bytes
+        } else {
+            sum
+        };
+        self.writer.write(batch).map_err(write_error)
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.writer.close().map(|_| ()).map_err(write_error)
+    }
+}

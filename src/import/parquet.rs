@@ -1,0 +1,216 @@
+//! Parquet files.
+
+use super::input::Place;
+use super::parquet_check;
+use super::slices::SLICE_BYTES;
+use super::source::{Batches, Guarded, Source, guard};
+use crate::{Error, Result};
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use ::parquet::basic::Type;
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::RowGroupMetaData;
+use ::parquet::schema::types::ColumnDescriptor;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Rows of the first batch of a row group, which tells how large rows are.
+const FIRST_ROWS: usize = 64;
+
+/// The files that match a pattern, in the byte order of their names.
+pub(super) fn glob(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let bad = |message: String| Error::bad_argument(message).with_path(pattern);
+    let text = pattern.to_str().ok_or_else(|| bad("a pattern that is not UTF-8".to_owned()))?;
+    let matches = ::glob::glob(text).map_err(|error| bad(format!("not a pattern: {error}")))?;
+    let mut paths = Vec::new();
+    for path in matches {
+        let path = path.map_err(|error| {
+            let path = error.path().to_path_buf();
+            Error::io("looking for files", error.into()).with_path(&path)
+        })?;
+        if path.is_file() {
+            paths.push(path);
+        }
+    }
+    if paths.is_empty() {
+        return Err(bad("no file matches this pattern".to_owned()));
+    }
+    paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    Ok(paths)
+}
+
+/// Opens a Parquet file; its footer is what the id of a file made from it depends on.
+pub(super) fn open(place: &Place) -> Result<(Box<dyn Source>, Vec<u8>)> {
+    let file = place.open()?;
+    let footer = footer(&file).map_err(|error| place.io("reading the footer", error))?;
+    parquet_check::check(footer.get(8..footer.len().saturating_sub(8)).unwrap_or(&[]))?;
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
+    let row_counts = metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let row_count = row_counts.sum();
+    let row_count: Option<u64> = row_count;
+    if row_count.is_none() {
+        return Err(Error::bad_input("the Parquet file is malformed: a row group has a negative number of rows"));
+    }
+    Ok((Box::new(ParquetFile { place: place.clone(), metadata, row_count }), footer))
+}
+
+/// The file's length, then its footer: metadata, their length, and the magic number.
+fn footer(mut file: &File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let mut tail = [0; 8];
+    file.seek(SeekFrom::Start(length.saturating_sub(8)))?;
+    file.read_exact(&mut tail)?;
+    let [a, b, c, d, ..] = tail;
+    let footer_bytes = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
+    file.seek(SeekFrom::Start(length.saturating_sub(footer_bytes)))?;
+    let mut out = length.to_le_bytes().to_vec();
+    file.take(footer_bytes).read_to_end(&mut out)?;
+    Ok(out)
+}
+
+fn malformed(error: &ParquetError) -> Error {
+    Error::bad_input(format!("the Parquet file is malformed or damaged: {error}"))
+}
+
+struct ParquetFile {
+    place: Place,
+    metadata: ArrowReaderMetadata,
+    row_count: Option<u64>,
+}
+
+impl Source for ParquetFile {
+    fn schema(&self) -> &SchemaRef {
+        self.metadata.schema()
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.place.name)
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        self.row_count
+    }
+
+    fn batches(&self, fields: &[usize]) -> Result<Batches<'_>> {
+        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
+        Ok(Box::new(RowGroups { file: self, mask, next: 0, current: None }))
+    }
+}
+
+/// The batches of one row group after the other.
+struct RowGroups<'a> {
+    file: &'a ParquetFile,
+    mask: ProjectionMask,
+    next: usize,
+    current: Option<Group>,
+}
+
+/// A row group that is being read.
+struct Group {
+    reader: Guarded<ParquetRecordBatchReader>,
+    number: usize,
+    batch_rows: usize,
+    most_rows: usize,
+    rows_read: usize,
+    rows: usize,
+}
+
+impl RowGroups<'_> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let Some(mut group) = self.current.take() else {
+                let groups = self.file.metadata.metadata().row_groups();
+                let Some(metadata) = groups.get(self.next) else { return Ok(None) };
+                self.current = Some(self.begin(metadata)?);
+                self.next += 1;
+                continue;
+            };
+            if let Some(batch) = group.reader.next() {
+                let batch = batch?;
+                group.rows_read = group.rows_read.saturating_add(batch.num_rows());
+                self.current = Some(self.adapt(group, &batch)?);
+                return Ok(Some(batch));
+            }
+            if group.rows_read != group.rows {
+                return Err(wrong_row_count());
+            }
+        }
+    }
+
+    fn begin(&self, metadata: &RowGroupMetaData) -> Result<Group> {
+        let most_rows = batch_rows(metadata, &self.mask);
+        let batch_rows = most_rows.min(FIRST_ROWS);
+        let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
+        let reader = self.reader(self.next, batch_rows, 0)?;
+        Ok(Group { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })
+    }
+
+    /// Changes the size of batches to what the last one suggests: dictionaries make a file much smaller than its rows.
+    fn adapt(&self, mut group: Group, batch: &RecordBatch) -> Result<Group> {
+        let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
+        let fitting = (SLICE_BYTES / row_bytes.max(1)).clamp(1, group.most_rows);
+        let wanted = fitting.min(group.batch_rows.saturating_mul(16));
+        let is_near = wanted <= group.batch_rows.saturating_mul(2) && wanted >= group.batch_rows / 2;
+        if group.rows_read < group.rows && !is_near {
+            group.reader = self.reader(group.number, wanted, group.rows_read)?;
+            group.batch_rows = wanted;
+        }
+        Ok(group)
+    }
+
+    fn reader(&self, number: usize, batch_rows: usize, skip: usize) -> Result<Guarded<ParquetRecordBatchReader>> {
+        let file = self.file.place.open()?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.file.metadata.clone())
+            .with_projection(self.mask.clone())
+            .with_row_groups(vec![number])
+            .with_batch_size(batch_rows)
+            .with_offset(skip);
+        Ok(Guarded::new(guard(|| builder.build().map_err(|error| malformed(&error)))?))
+    }
+}
+
+impl Iterator for RowGroups<'_> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+fn wrong_row_count() -> Error {
+    Error::bad_input("the Parquet file is malformed: a row group has not the number of rows that its footer says")
+}
+
+/// So many rows that the decoded batch has at least about [`SLICE_BYTES`], judging by the row group's own numbers.
+fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
+    const MOST: u64 = 8192;
+    let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));
+    let bytes = columns.fold(1_u64, |sum, (_, column)| {
+        let positive = |number: i64| u64::try_from(number).unwrap_or(0);
+        let decoded = positive(column.num_values()).saturating_mul(decoded_bytes(column.column_descr()));
+        let text = column.unencoded_byte_array_data_bytes().map_or(0, positive);
+        sum.saturating_add(decoded.saturating_add(text).max(positive(column.uncompressed_size())))
+    });
+    let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
+    let target = SLICE_BYTES as u64; // exact: usize has at most 64 bits
+    let rows = target / bytes.div_ceil(rows).max(1);
+    usize::try_from(rows.clamp(1, MOST)).unwrap_or(1)
+}
+
+/// What a value takes when decoded, levels of nesting included; of byte arrays only what is not their bytes.
+fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
+    const LEVELS: u64 = 4;
+    LEVELS
+        + match column.physical_type() {
+            Type::BOOLEAN => 1,
+            Type::INT32 | Type::FLOAT => 4,
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::INT96 | Type::BYTE_ARRAY => 16,
+            Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.type_length()).unwrap_or(0),
+        }
+}

@@ -1,0 +1,16 @@
+//! Importers: what becomes what, what is refused, and that malformed input harms nothing.
+#![cfg(feature = "arrow")]
+
+#[path = "import/arrow_types.rs"]
+mod arrow_types;
+#[path = "import/common.rs"]
+mod common;
+#[path = "import/ipc.rs"]
+mod ipc;
+#[cfg(feature = "parquet")]
+#[path = "import/parquet.rs"]
+mod parquet;
+#[path = "import/refusals.rs"]
+mod refusals;
+#[path = "import/tensors.rs"]
+mod tensors;

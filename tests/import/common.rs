@@ -1,0 +1,118 @@
+//! What the tests of importers share.
+
+use std::sync::Arc;
+use tensilo::import::arrow::array::{ArrayRef, RecordBatch};
+use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use tensilo::import::{ConvertOptions, write_batches};
+use tensilo::{ColumnSchema, Element, Reader, Result, Stream};
+
+pub type File = Reader<tensilo::InMemory<Vec<u8>>>;
+
+/// A batch of one column, `x`.
+pub fn one(array: ArrayRef) -> RecordBatch {
+    batch(vec![(Field::new("x", array.data_type().clone(), true), array)])
+}
+
+pub fn batch(columns: Vec<(Field, ArrayRef)>) -> RecordBatch {
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
+}
+
+pub fn import_with(batches: &[RecordBatch], options: &ConvertOptions) -> Result<File> {
+    let file = write_batches(&batches[0].schema(), batches, Stream(Vec::new()), options)?.sink.0;
+    let reader = Reader::from_bytes(file).unwrap();
+    reader.verify(tensilo::VerifyOptions::new()).unwrap();
+    Ok(reader)
+}
+
+pub fn refused(batches: &[RecordBatch], options: &ConvertOptions) -> tensilo::Error {
+    match import_with(batches, options) {
+        Ok(_) => panic!("it was not refused"),
+        Err(error) => error,
+    }
+}
+
+pub fn import(batch: &RecordBatch) -> File {
+    import_with(std::slice::from_ref(batch), &ConvertOptions::default()).unwrap()
+}
+
+pub fn column<'a>(file: &'a File, name: &str) -> &'a ColumnSchema {
+    file.column(name).unwrap().schema()
+}
+
+/// All samples of a column: shape and elements, or null.
+pub fn tensors<T: Element>(file: &File, name: &str) -> Vec<Option<(Vec<u32>, Vec<T>)>> {
+    let mut cursor = file.column(name).unwrap().cursor();
+    let sample = |i| {
+        let sample = cursor.read(i).unwrap();
+        (!sample.is_null()).then(|| (sample.shape().to_vec(), sample.as_slice::<T>().unwrap().to_vec()))
+    };
+    (0..file.sample_count()).map(sample).collect()
+}
+
+/// All samples of a column of scalars.
+pub fn scalars<T: Element>(file: &File, name: &str) -> Vec<Option<T>> {
+    tensors::<T>(file, name).into_iter().map(|sample| sample.map(|(_, elements)| elements[0])).collect()
+}
+
+/// All samples of a column of bytes or text.
+pub fn strings(file: &File, name: &str) -> Vec<Option<Vec<u8>>> {
+    let mut cursor = file.column(name).unwrap().cursor();
+    let sample = |i| {
+        let sample = cursor.read(i).unwrap();
+        (!sample.is_null()).then(|| sample.bytes().to_vec())
+    };
+    (0..file.sample_count()).map(sample).collect()
+}
+
+pub fn texts(values: &[Option<&str>]) -> Vec<Option<Vec<u8>>> {
+    values.iter().map(|value| value.map(|value| value.as_bytes().to_vec())).collect()
+}
+
+pub fn item(data_type: DataType) -> FieldRef {
+    Arc::new(Field::new("item", data_type, true))
+}
+
+/// A batch with columns of many types, including nulls, for round trips through files.
+pub fn mixed(rows: i32, first: i32) -> RecordBatch {
+    use tensilo::import::arrow::array::*;
+    use tensilo::import::arrow::datatypes::{Float32Type, Int32Type};
+    let range = || first..first + rows;
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(range().map(i64::from)));
+    let embedding: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(
+        range().map(|i| (i % 5 != 4).then(|| (0..8).map(move |j| Some((i * 8 + j) as f32 / 3.0)))),
+    ));
+    let tokens: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(
+        range().map(|i| (i % 7 != 6).then(|| (0..i % 4).map(move |j| Some(i + j)))),
+    ));
+    let text: ArrayRef = Arc::new(StringArray::from_iter(range().map(|i| (i % 3 != 2).then(|| format!("text {i}")))));
+    batch(vec![
+        (Field::new("id", DataType::Int64, false), ids),
+        (Field::new("embedding", embedding.data_type().clone(), true), embedding),
+        (Field::new("tokens", tokens.data_type().clone(), true), tokens),
+        (Field::new("text", DataType::Utf8, true), text),
+    ])
+}
+
+/// Checks that a file holds `rows` samples of [`mixed`].
+pub fn check_mixed(file: &File, rows: i32) {
+    assert_eq!(file.sample_count(), rows as u64);
+    assert_eq!(column(file, "embedding").shape.to_string(), "[8]");
+    assert_eq!(column(file, "tokens").shape.to_string(), "[*]");
+    let ids: Vec<Option<i64>> = (0..rows).map(|i| Some(i.into())).collect();
+    assert_eq!(scalars::<i64>(file, "id"), ids);
+    let embedding = |i: i32| (i % 5 != 4).then(|| (vec![8], (0..8).map(|j| (i * 8 + j) as f32 / 3.0).collect()));
+    assert_eq!(tensors::<f32>(file, "embedding"), (0..rows).map(embedding).collect::<Vec<_>>());
+    let tokens = |i: i32| (i % 7 != 6).then(|| (vec![(i % 4) as u32], (0..i % 4).map(|j| i + j).collect()));
+    assert_eq!(tensors::<i32>(file, "tokens"), (0..rows).map(tokens).collect::<Vec<_>>());
+    let text = |i: i32| (i % 3 != 2).then(|| format!("text {i}").into_bytes());
+    assert_eq!(strings(file, "text"), (0..rows).map(text).collect::<Vec<_>>());
+}
+
+/// No file but the inputs: neither the output nor a temporary one.
+pub fn assert_only(folder: &std::path::Path, names: &[&str]) {
+    let mut found: Vec<String> =
+        folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    found.sort();
+    assert_eq!(found, names);
+}

@@ -1,0 +1,106 @@
+//! Every vector of the specification: valid ones read as their dump says, invalid ones break the rule they are named
+//! after.
+
+#[path = "support/vectors.rs"]
+mod support;
+
+use serde_json::Value as Json;
+use std::fmt::Write;
+use support::{bytes, file_of, json, vectors};
+use tensilo::{Error, InMemory, Reader, VerifyOptions, verify};
+
+/// The first thing that a thorough verification finds.
+fn first_error(bytes: &[u8]) -> Option<Error> {
+    match verify(&InMemory(bytes), VerifyOptions::new().decode(true)) {
+        Ok(report) => report.damages.into_iter().next().map(|damage| damage.error),
+        Err(error) => Some(error),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").unwrap();
+        out
+    })
+}
+
+#[test]
+fn valid_vectors_are_intact() {
+    for vector in vectors(true) {
+        let error = first_error(&bytes(file_of(&vector)));
+        assert!(error.is_none(), "{}: {}", file_of(&vector), error.unwrap());
+    }
+}
+
+#[test]
+fn invalid_vectors_break_their_rule() {
+    let mut wrong = Vec::new();
+    for vector in vectors(false) {
+        let also = vector["also"].as_array().cloned().unwrap_or_default();
+        let rule = first_error(&bytes(file_of(&vector))).and_then(|error| error.rule());
+        let expected = rule.is_some_and(|rule| vector["rule"] == rule || also.iter().any(|other| other == rule));
+        if !expected {
+            wrong.push(format!("{}: found {rule:?}", file_of(&vector)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn valid_vectors_read_as_their_dump_says() {
+    for vector in vectors(true) {
+        let file = file_of(&vector);
+        let dump = json(&file.replace(".hex", ".json"));
+        let reader = Reader::from_bytes(bytes(file)).unwrap();
+        assert_eq!(dump["sample_count"], reader.sample_count(), "{file}");
+        assert_eq!(dump["file_id"], reader.file_id().to_string().as_str(), "{file}");
+        assert_eq!(dump["alignment"], reader.alignment(), "{file}");
+        assert_eq!(dump["finished"], reader.is_finished(), "{file}");
+        assert_eq!(dump["commits"], reader.commit_count(), "{file}");
+        assert_eq!(dump["tail_bytes"], reader.tail_bytes(), "{file}");
+        let columns = dump["columns"].as_array().unwrap();
+        assert_eq!(columns.len(), reader.schema().columns.len(), "{file}");
+        for (column, dump) in reader.columns().zip(columns) {
+            assert_column(&column, dump, file);
+        }
+    }
+}
+
+fn assert_column<S: tensilo::Source>(column: &tensilo::Column<'_, S>, dump: &Json, file: &str) {
+    let schema = column.schema();
+    let place = format!("{file}, column {}", schema.name);
+    assert_eq!(dump["name"], schema.name.as_str(), "{place}");
+    assert_eq!(dump["dtype"], schema.dtype.name(), "{place}");
+    assert_eq!(dump["nullable"], schema.nullable, "{place}");
+    let shape = schema.shape.extents().iter().map(|extent| match extent {
+        tensilo::Extent::Fixed(extent) => Json::from(*extent),
+        tensilo::Extent::Varying => Json::Null,
+    });
+    assert_eq!(dump["shape"], Json::Array(shape.collect()), "{place}");
+    assert_eq!(dump["metadata"], serde_json::to_value(&schema.metadata).unwrap(), "{place}");
+    let facts = column.facts();
+    let encodings: serde_json::Map<String, Json> =
+        facts.encodings.iter().map(|(name, chunks)| (name.clone(), (*chunks).into())).collect();
+    assert_eq!(dump["encodings"], Json::Object(encodings), "{place}");
+    for (key, found) in [
+        ("raw_bytes", facts.raw_bytes),
+        ("stored_bytes", facts.stored_bytes),
+        ("null_count", facts.null_count),
+        ("chunk_count", facts.chunk_count),
+    ] {
+        assert_eq!(dump[key], found, "{place}: {key}");
+    }
+    let samples = dump["samples"].as_array().unwrap();
+    let mut cursor = column.cursor();
+    for (i, dump) in (0..).zip(samples) {
+        let sample = cursor.read(i).unwrap();
+        assert_eq!(dump.is_null(), sample.is_null(), "{place}, sample {i}");
+        if !sample.is_null() {
+            assert_eq!(dump["hex"], hex(sample.bytes()).as_str(), "{place}, sample {i}");
+            let varying = sample.shape().iter().zip(schema.shape.extents());
+            let varying = varying.filter(|(_, extent)| **extent == tensilo::Extent::Varying);
+            let extents: Vec<Json> = varying.map(|(extent, _)| (*extent).into()).collect();
+            assert_eq!(dump["extents"], Json::Array(extents), "{place}, sample {i}");
+        }
+    }
+}
