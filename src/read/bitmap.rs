@@ -13,6 +13,7 @@ impl Bitmap {
     }
 
     /// Relaxed order suffices: a bit says that bytes that never change were once right.
+    #[inline]
     pub(super) fn get(&self, bit: u64) -> bool {
         self.word(bit).is_some_and(|word| word.load(Ordering::Relaxed) >> (bit % 64) & 1 == 1)
     }
