@@ -21,8 +21,8 @@ pub struct Cursor<'r, S> {
     buffer: Vec<u8>,
     current: Option<Located>,
     /// The current chunk, if it is used where it stands in the file; else the decoder has it.
-    stored: Option<Content<'r>>,
-    pub(super) gather: super::gather::GatherScratch,
+    pub(super) stored: Option<Content<'r>>,
+    pub(super) gather: super::gather::GatherScratch<'r>,
 }
 
 impl<'r, S: Source> Cursor<'r, S> {
