@@ -21,7 +21,7 @@ impl Codec for Constant {
         };
         // all elements are equal exactly if the bytes equal themselves shifted by one element
         let shifted = raw.len() - element_bytes;
-        if first.is_empty() || raw.len() % element_bytes != 0 || raw.get(..shifted) != Some(rest) {
+        if first.is_empty() || !raw.len().is_multiple_of(element_bytes) || raw.get(..shifted) != Some(rest) {
             return Ok(false);
         }
         stored.extend_from_slice(first);
