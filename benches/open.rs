@@ -1,11 +1,11 @@
-//! Opening a file costs the same for 10^3 and for 10^7 samples.
+//! What opening a file costs, for 10^3 and for 10^7 samples.
 //!
 //! In each group compare `10^3` with `10^7`: the files have the same four columns and were written with the same options,
 //! only the number of samples differs. `large chunks` is the default chunk size. `small chunks` makes more than 10^5
-//! chunks of the 10^7 samples, so that the index is large; a reader keeps a bit for each chunk, zeroed when it opens.
-//! Everything is warm: in the page cache, or in memory. Closing the file is part of the time. `open, view` also views
-//! one sample in the middle: what opening puts off until the first touch (one index page, one chunk, their
-//! checksums) is paid there.
+//! chunks of the 10^7 samples, so that the index is large. The index is not read, but a reader keeps a bit for each chunk
+//! and zeroes them when it opens: look there for what grows. Everything is warm: in the page cache, or in memory.
+//! Closing the file is part of the time. `open, view` also views one sample in the middle: what opening puts off until
+//! the first touch (one index page, one chunk, their checksums) is paid there.
 
 mod support;
 
