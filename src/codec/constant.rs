@@ -21,7 +21,7 @@ impl Codec for Constant {
         };
         // all elements are equal exactly if the bytes equal themselves shifted by one element
         let shifted = raw.len() - element_bytes;
-        if first.is_empty() || raw.len() % element_bytes != 0 || raw.get(..shifted) != Some(rest) {
+        if first.is_empty() || !raw.len().is_multiple_of(element_bytes) || raw.get(..shifted) != Some(rest) {
             return Ok(false);
         }
         stored.extend_from_slice(first);
@@ -43,12 +43,16 @@ impl Codec for Constant {
     }
 
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
-        if let [byte] = stored {
-            out.fill(*byte);
-            return Ok(());
+        // what is filled is copied behind itself, and so doubles: few long copies instead of many short ones
+        let mut filled = spec.element_bytes;
+        if let Some(first) = out.get_mut(..filled) {
+            first.copy_from_slice(stored); // equal lengths: `check` has passed
         }
-        for element in out.chunks_exact_mut(spec.element_bytes.max(1)) {
-            element.copy_from_slice(stored); // equal lengths: `check` has passed
+        while filled != 0 && filled < out.len() {
+            let (done, rest) = out.split_at_mut(filled);
+            let length = done.len().min(rest.len());
+            rest[..length].copy_from_slice(&done[..length]); // in bounds: the lesser of both lengths
+            filled += length;
         }
         Ok(())
     }

@@ -81,11 +81,13 @@ const CONSTANT: &dyn Codec = &constant::Constant;
 const BITSHUFFLE_ZSTD: &dyn Codec = &BitshuffleZstd;
 const ZSTD: &dyn Codec = &Zstd;
 
+/// The codec with id `n` at place `n`.
 static REGISTRY: [&dyn Codec; 4] = [RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD];
 
 /// The codec with this id, if this release knows it.
+#[inline]
 pub(crate) fn codec(id: u16) -> Result<&'static dyn Codec> {
-    let found = REGISTRY.into_iter().find(|codec| codec.id() == id);
+    let found = REGISTRY.get(usize::from(id)).copied();
     found.ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {id}")))
 }
 
@@ -102,4 +104,10 @@ pub(crate) fn check_supported(id: u16) -> Result<()> {
 /// The name of an encoding, for people.
 pub(crate) fn encoding_name(id: u16) -> String {
     codec(id).map_or_else(|_| format!("encoding-{id}"), |codec| codec.name().to_owned())
+}
+
+#[cfg(test)]
+#[test]
+fn codecs_stand_at_the_place_of_their_id() {
+    assert!(REGISTRY.iter().zip(0..).all(|(codec, id)| codec.id() == id));
 }

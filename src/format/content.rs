@@ -27,12 +27,14 @@ pub(crate) fn bit(bitmap: &[u8], index: usize) -> bool {
     bitmap.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
+#[cold]
 fn outside() -> Error {
     Error::corrupt("R-4.7", "the shape of a sample reaches outside its chunk")
 }
 
 impl<'a> Content<'a> {
     /// Whether sample `i` of the chunk is null.
+    #[inline]
     pub(crate) fn is_null(&self, i: usize) -> bool {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
@@ -51,6 +53,7 @@ impl<'a> Content<'a> {
     }
 
     /// Where in `values` the samples `samples` of the chunk lie.
+    #[inline]
     pub(crate) fn values_range(&self, layout: &Layout, samples: &Range<usize>) -> Result<Range<usize>> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
@@ -59,6 +62,7 @@ impl<'a> Content<'a> {
     }
 
     /// The values of the samples `samples` of the chunk.
+    #[inline]
     pub(crate) fn values_of(&self, layout: &Layout, samples: &Range<usize>) -> Result<&'a [u8]> {
         let range = self.values_range(layout, samples)?;
         self.values.get(range).ok_or_else(outside)
@@ -76,10 +80,15 @@ impl<'a> Content<'a> {
     }
 
     /// for sample `i`: no varying extent is over the limit, and their product is the sample's count.
+    #[inline]
     pub(crate) fn check_extents(&self, layout: &Layout, i: usize) -> Result<()> {
         if layout.varying == 0 {
             return Ok(());
         }
+        self.check_varying_extents(layout, i)
+    }
+
+    fn check_varying_extents(&self, layout: &Layout, i: usize) -> Result<()> {
         let mut product = Some(1_u64);
         let mut any_zero = false;
         for varying in 0..layout.varying {

@@ -83,6 +83,7 @@ fn entry_to_bytes(entry: &ChunkEntry) -> [u8; ENTRY_BYTES] {
 }
 
 /// One entry of a page.
+#[inline]
 pub(crate) fn parse_entry(bytes: &[u8; ENTRY_BYTES]) -> ChunkEntry {
     ChunkEntry {
         offset: u64_at::<0, 32>(bytes),

@@ -106,40 +106,54 @@ impl<'r, S: Source> Column<'r, S> {
     }
 
     fn try_view(&self, i: u64) -> Result<Option<Sample<'r>>> {
-        let Some(file) = self.reader.source.as_bytes() else { return Ok(None) };
-        if !le::FILE_ORDER_IS_NATIVE && self.index.layout.element_bytes > 1 {
+        if self.reader.source.as_bytes().is_none() {
             return Ok(None);
         }
         let located = self.locate(i)?;
-        let body = self.checked_body(file, &located)?;
-        let Some(content) = self.stored_content(&located, body)? else { return Ok(None) };
+        let Some(content) = self.stored(&located)? else { return Ok(None) };
         let in_chunk = in_chunk(&located, i);
         Sample::new(self.schema, &self.index.layout, &content, in_chunk).map(Some)
+    }
+
+    /// A chunk as it stands in the file, checked, if it can be used there: the file is in memory, nothing is encoded, and
+    /// this machine's byte order is the file's.
+    pub(super) fn stored(&self, located: &Located) -> Result<Option<Content<'r>>> {
+        let Some(file) = self.reader.source.as_bytes() else { return Ok(None) };
+        let in_order = le::FILE_ORDER_IS_NATIVE || self.index.layout.element_bytes == 1;
+        if !in_order || !codec(located.entry.encoding)?.is_identity() {
+            return Ok(None);
+        }
+        let body = self.checked_body(file, located)?;
+        self.stored_content(located, body)
     }
 
     /// The body of a chunk of a file in memory, checked as the reader's policy asks.
     fn checked_body(&self, file: &'r [u8], located: &Located) -> Result<&'r [u8]> {
         if self.reader.must_check(self.index, located.chunk) {
-            let mut unused = Vec::new();
-            self.reader.load_chunk(self.index, located, &mut unused)?;
+            self.check_chunk(located)?;
         }
         let entry = &located.entry;
         let length = usize::try_from(entry.stored_bytes).unwrap_or(usize::MAX);
         slice(file, entry.offset.saturating_add(HEAD), length)
     }
 
-    /// The parts of a chunk, if all of them are stored as they are.
+    #[cold]
+    fn check_chunk(&self, located: &Located) -> Result<()> {
+        let mut unused = Vec::new();
+        self.reader.load_chunk(self.index, located, &mut unused).map(|_| ())
+    }
+
+    /// The parts of a chunk whose values are stored as they are, if all its parts are.
     fn stored_content(&self, located: &Located, body: &'r [u8]) -> Result<Option<Content<'r>>> {
         let entry = &located.entry;
         let is_stored = |part: &Part| Ok::<bool, Error>(part.is_absent() || codec(part.encoding)?.is_identity());
         let sample_count = usize::try_from(entry.sample_count).unwrap_or(0); // at most 2^24
         if !entry.has_parts() && !self.index.layout.is_ragged() {
-            let values = codec(entry.encoding)?.is_identity().then_some(body);
-            return Ok(values.map(|values| Content { sample_count, validity: None, shape: &[], values }));
+            return Ok(Some(Content { sample_count, validity: None, shape: &[], values: body }));
         }
         let head = ChunkHead::from_entry(self.index.number, *entry, body);
         let parts = parts(&self.index.layout, &head, body)?;
-        if !is_stored(&parts.validity)? || !is_stored(&parts.shape)? || !is_stored(&parts.values)? {
+        if !is_stored(&parts.validity)? || !is_stored(&parts.shape)? {
             return Ok(None);
         }
         let Some([validity, shape, values]) = parts.ranges() else { return Ok(None) };

@@ -20,7 +20,9 @@ pub struct Cursor<'r, S> {
     /// Head and body of the current chunk, where the file is not in memory.
     buffer: Vec<u8>,
     current: Option<Located>,
-    pub(super) gather: super::gather::GatherScratch,
+    /// The current chunk, if it is used where it stands in the file; else the decoder has it.
+    pub(super) stored: Option<Content<'r>>,
+    pub(super) gather: super::gather::GatherScratch<'r>,
 }
 
 impl<'r, S: Source> Cursor<'r, S> {
@@ -30,6 +32,7 @@ impl<'r, S: Source> Cursor<'r, S> {
             decoder: ChunkDecoder::new(),
             buffer: Vec::new(),
             current: None,
+            stored: None,
             gather: super::gather::GatherScratch::default(),
         }
     }
@@ -122,17 +125,19 @@ impl<'r, S: Source> Cursor<'r, S> {
     pub(super) fn load(&mut self, located: Located) -> Result<()> {
         self.current = None; // until the decoder holds it
         let column = self.column;
-        let (head, body) = column.reader.load_chunk(column.index, &located, &mut self.buffer)?;
-        self.decoder
-            .load(&column.index.layout, &head, body)
-            .map_err(|error| error.with_offset(located.entry.offset).with_samples(located.entry.samples()))?;
+        let place = |error: Error| error.with_offset(located.entry.offset).with_samples(located.entry.samples());
+        self.stored = column.stored(&located).map_err(place)?;
+        if self.stored.is_none() {
+            let (head, body) = column.reader.load_chunk(column.index, &located, &mut self.buffer)?;
+            self.decoder.load(&column.index.layout, &head, body).map_err(place)?;
+        }
         self.current = Some(located);
         Ok(())
     }
 
     /// The parts of the current chunk.
     pub(super) fn content(&self) -> Content<'_> {
-        self.decoder.content(self.body())
+        self.stored.unwrap_or_else(|| self.decoder.content(self.body()))
     }
 
     /// The body of the current chunk.

@@ -15,18 +15,22 @@ use std::ops::Range;
 
 /// Memory that gathering reuses.
 #[derive(Default)]
-pub(super) struct GatherScratch {
+pub(super) struct GatherScratch<'r> {
     /// Sample and its position in the request, ascending by sample.
     order: Vec<(u64, usize)>,
     /// Chunks in that order, and the part of `order` that is in each.
     chunks: Vec<(Located, Range<usize>)>,
-    /// Values of ragged samples, in that order.
+    /// For each position of the request, its values, if they are in the file as they are.
+    ///
+    /// Copying them waits until all are found: copies that follow each other closely overlap their cache misses.
+    stored: Vec<Option<&'r [u8]>>,
+    /// Other values of ragged samples, in that order.
     staging: AlignedBytes,
     /// For each position of the request, where its values are in `staging`.
     staged: Vec<Range<usize>>,
 }
 
-impl<S: Source> Cursor<'_, S> {
+impl<'r, S: Source> Cursor<'r, S> {
     /// Copies samples `indices`, in this order and as often as each stands there, to `out`, which has room for exactly
     /// their elements. Only for fixed shapes. Nulls become zeros; returns how many there were.
     ///
@@ -40,7 +44,7 @@ impl<S: Source> Cursor<'_, S> {
 
     /// Fills `out` with samples `indices`, in this order and as often as each stands there.
     ///
-    /// Cost: as [`Cursor::gather_slice`]; values of ragged samples are copied twice unless the indices ascend.
+    /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied twice.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         out.begin(self.column.schema, indices.len());
         let result = if self.column.index.layout.is_ragged() {
@@ -80,29 +84,49 @@ impl<S: Source> Cursor<'_, S> {
             return Err(Error::bad_argument(message));
         }
         let mut nulls = 0;
-        self.for_each(indices, |layout, content, i, position| {
+        let mut stored = self.take_stored(indices.len());
+        let result = self.for_each(indices, |layout, content, in_file, i, position| {
             if content.is_null(i) {
                 nulls += 1;
                 on_null(position);
+            }
+            if let (Some(content), Some(from)) = (in_file, stored.get_mut(position)) {
+                *from = Some(content.values_of(layout, &(i..i + 1))?);
+                return Ok(());
             }
             let start = position * sample_bytes; // inside `out`: its length was checked
             if let Some(to) = out.get_mut(start..start + sample_bytes) {
                 to.copy_from_slice(content.values_of(layout, &(i..i + 1))?); // equal lengths
             }
             Ok(())
-        })?;
-        Ok(nulls)
+        });
+        if result.is_ok() {
+            for (to, from) in out.chunks_exact_mut(sample_bytes.max(1)).zip(&stored) {
+                from.iter().for_each(|from| to.copy_from_slice(from)); // equal lengths
+            }
+        }
+        self.gather.stored = stored;
+        result.map(|()| nulls)
+    }
+
+    /// [`GatherScratch::stored`] for a request of `count` samples, none of them found yet.
+    fn take_stored(&mut self, count: usize) -> Vec<Option<&'r [u8]>> {
+        let mut stored = std::mem::take(&mut self.gather.stored);
+        stored.clear();
+        stored.resize(count, None);
+        stored
     }
 
     fn try_gather_ragged(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         let mut staging = std::mem::take(&mut self.gather.staging);
         let mut staged = std::mem::take(&mut self.gather.staged);
+        let mut stored = self.take_stored(indices.len());
         staging.resize(0);
         staged.clear();
         staged.resize(indices.len(), 0..0);
         let varying = self.column.index.layout.varying;
         out.extents.resize(indices.len().saturating_mul(varying), 0);
-        let result = self.for_each(indices, |layout, content, i, position| {
+        let result = self.for_each(indices, |layout, content, in_file, i, position| {
             if content.is_null(i) {
                 out.set_null(position);
             }
@@ -112,6 +136,10 @@ impl<S: Source> Cursor<'_, S> {
                     *extent = content.extent(layout, i, dimension)?;
                 }
             }
+            if let (Some(content), Some(from)) = (in_file, stored.get_mut(position)) {
+                *from = Some(content.values_of(layout, &(i..i + 1))?);
+                return Ok(());
+            }
             let start = staging.as_slice().len();
             staging.extend(content.values_of(layout, &(i..i + 1))?);
             if let Some(range) = staged.get_mut(position) {
@@ -120,26 +148,28 @@ impl<S: Source> Cursor<'_, S> {
             Ok(())
         });
         if result.is_ok() {
-            place_in_order(&staging, &staged, self.column.index.layout.element_bytes, out);
+            let staged = staged.iter().map(|range| staging.as_slice().get(range.clone()).unwrap_or(&[]));
+            let values = stored.iter().zip(staged).map(|(stored, staged)| stored.unwrap_or(staged));
+            place_in_order(values, self.column.index.layout.element_bytes, out);
         }
-        (self.gather.staging, self.gather.staged) = (staging, staged);
+        (self.gather.staging, self.gather.staged, self.gather.stored) = (staging, staged, stored);
         result
     }
 
-    /// Calls `visit` for each of the samples, chunk by chunk, with the sample's place in its chunk and its position in
-    /// the request.
+    /// Calls `visit` for each of the samples, chunk by chunk, with the chunk's content (and again, if it is in the file as
+    /// it is), the sample's place in its chunk and its position in the request.
     fn for_each(
         &mut self,
         indices: &[u64],
-        mut visit: impl FnMut(&Layout, &Content<'_>, usize, usize) -> Result<()>,
+        mut visit: impl FnMut(&Layout, &Content<'_>, Option<&Content<'r>>, usize, usize) -> Result<()>,
     ) -> Result<()> {
         let mut scratch = std::mem::take(&mut self.gather);
         let result = self.plan(indices, &mut scratch).and_then(|()| {
             for (located, range) in &scratch.chunks {
                 self.load_unless_current(*located)?;
-                let content = self.content();
+                let (content, in_file) = (self.content(), self.stored.as_ref());
                 for &(sample, position) in scratch.order.get(range.clone()).unwrap_or(&[]) {
-                    visit(&self.column.index.layout, &content, in_chunk(located, sample), position)
+                    visit(&self.column.index.layout, &content, in_file, in_chunk(located, sample), position)
                         .map_err(|error| error.with_samples(sample..sample.saturating_add(1)))?;
                 }
             }
@@ -150,7 +180,7 @@ impl<S: Source> Cursor<'_, S> {
     }
 
     /// Sorts the request, finds the chunks, and announces those that were not read before.
-    fn plan(&self, indices: &[u64], scratch: &mut GatherScratch) -> Result<()> {
+    fn plan(&self, indices: &[u64], scratch: &mut GatherScratch<'r>) -> Result<()> {
         scratch.order.clear();
         scratch.order.extend(indices.iter().copied().zip(0..));
         scratch.order.sort_unstable();
@@ -232,11 +262,11 @@ fn append(
     Ok(())
 }
 
-/// Copies staged values to `out` in the order of the request, and fills its offsets.
-fn place_in_order(staging: &AlignedBytes, staged: &[Range<usize>], element_bytes: usize, out: &mut ColumnBuffer) {
+/// Copies the values of ragged samples to `out`, in the order of the request, and fills its offsets.
+fn place_in_order<'a>(values: impl Iterator<Item = &'a [u8]>, element_bytes: usize, out: &mut ColumnBuffer) {
     out.offsets.push(0);
-    for range in staged {
-        out.values.extend(staging.as_slice().get(range.clone()).unwrap_or(&[]));
+    for sample in values {
+        out.values.extend(sample);
         let end = out.values.as_slice().len() / element_bytes;
         out.offsets.push(end as u64); // exact: usize has at most 64 bits
     }

@@ -59,6 +59,7 @@ impl ColumnIndex {
     }
 }
 
+#[cold]
 fn disagree(what: &str) -> Error {
     Error::corrupt("R-6.2", format!("the index does not agree with {what}"))
 }
@@ -119,6 +120,7 @@ impl<S: Source> Reader<S> {
     }
 
     /// and what the footer says of the page.
+    #[cold]
     fn check_page(&self, column: &ColumnIndex, run: &Run, page: u64, chunks_before: u64) -> Result<()> {
         let offset = run.page_offset(page);
         let head = RegionHead::parse(&fetch_array(&self.source, offset)?, offset)?;

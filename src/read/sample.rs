@@ -18,6 +18,7 @@ pub struct Sample<'a> {
 
 impl<'a> Sample<'a> {
     /// Sample `i` of a chunk.
+    #[inline]
     pub(super) fn new(column: &ColumnSchema, layout: &Layout, content: &Content<'a>, i: usize) -> Result<Self> {
         let mut extents = [0; limits::RANK];
         let mut varying = 0;

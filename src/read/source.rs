@@ -86,6 +86,7 @@ fn check_inside(source: &impl Source, offset: u64, length: usize) -> Result<()> 
     }
 }
 
+#[cold]
 fn outside(file_bytes: u64, offset: u64, length: usize) -> Error {
     let message = format!(
         "{length} bytes are due here, and the file ends at {file_bytes}: it is truncated, or not a tensilo file"

@@ -1,0 +1,94 @@
+//! What one chunk of 64 KiB costs: to decode it, and to check it.
+//!
+//! `decode`: a cursor reads by turns from two chunks, so that each read loads (finds, compares with the index) and decodes
+//! a whole chunk; both were checked before. `raw` decodes nothing: it is what loading costs, whatever the size, and has
+//! no throughput. Throughput of the others is decoded bytes, beside `memcpy` of as many.
+//!
+//! `check`: `crc32fast` is the function that the reader calls, alone. `view, always` and `view, never` view a raw sample
+//! of 64 KiB with and without the checksum (a default reader does the first once for each chunk).
+
+mod support;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use half::bf16;
+use std::hint::black_box;
+use support::{criterion, embeddings, file, mel, write};
+use tensilo::{ColumnBatch, ColumnSchema, OpenOptions, Profile, Reader, Verification};
+
+const CHUNK: usize = 64 << 10;
+/// Two chunks of 2-byte elements.
+const ELEMENTS: usize = CHUNK;
+
+fn memcpy(c: &mut Criterion, group: &str) {
+    let mut group = c.benchmark_group(group);
+    let (from, mut to) = (vec![1_u8; CHUNK], vec![0_u8; CHUNK]);
+    group.throughput(Throughput::Bytes(CHUNK as u64));
+    group.bench_function("memcpy", |b| b.iter(|| black_box(&mut to).copy_from_slice(black_box(&from))));
+}
+
+/// Reads by turns from the first two chunks of a file, whose values must have this encoding.
+fn alternate(c: &mut Criterion, row: &str, encoding: &str, bytes: &[u8]) {
+    let reader = Reader::from_bytes(bytes).unwrap();
+    let column = reader.column("x").unwrap();
+    let chunks = [0, 1].map(|chunk| column.chunk(chunk).unwrap().expect("the file has two chunks"));
+    assert!(chunks.iter().all(|chunk| chunk.encoding == encoding), "{chunks:?}");
+    let mut turns = chunks.map(|chunk| chunk.samples.start).into_iter().cycle();
+    let mut cursor = column.cursor();
+    let mut group = c.benchmark_group("decode");
+    if encoding != "raw" {
+        let facts = column.facts();
+        group.throughput(Throughput::Bytes(facts.raw_bytes / facts.chunk_count)); // all chunks are about as long
+    }
+    group.bench_function(row, |b| {
+        b.iter(|| {
+            black_box(cursor.read(turns.next().unwrap()).unwrap());
+        });
+    });
+}
+
+/// Words in a random order, in samples of about 100 bytes.
+fn text() -> Vec<u8> {
+    const WORDS: [&str; 16] = [
+        "the ", "tensor ", "of ", "a ", "sample ", "and ", "column ", "is ", "stored ", "in ", "chunk ", "read ",
+        "by ", "number ", "file ", "index ",
+    ];
+    let mut random = support::Random::new();
+    let words = || WORDS[random.below(16) as usize].as_bytes();
+    std::iter::repeat_with(words).flatten().copied().take(4 * CHUNK).collect()
+}
+
+fn decode(c: &mut Criterion) {
+    memcpy(c, "decode");
+    let one = vec![bf16::ONE; ELEMENTS];
+    alternate(c, "raw", "raw", &file(&[1024], &embeddings(ELEMENTS), Profile::Raw));
+    alternate(c, "constant", "constant", &file(&[1024], &one, Profile::BitshuffleZstd));
+    let embeddings = file(&[1024], &embeddings(ELEMENTS), Profile::BitshuffleZstd);
+    alternate(c, "bitshuffle-zstd, embeddings", "bitshuffle-zstd", &embeddings);
+    let mel = file(&[1024], &mel(ELEMENTS), Profile::BitshuffleZstd);
+    alternate(c, "bitshuffle-zstd, mel", "bitshuffle-zstd", &mel);
+    let text = text();
+    let lengths = vec![128_u32; text.len() / 128];
+    let batch = ColumnBatch::ragged(lengths.len(), &lengths, &text);
+    alternate(c, "zstd, text", "zstd", &write(ColumnSchema::utf8("x"), batch, Profile::BitshuffleZstd));
+}
+
+fn check(c: &mut Criterion) {
+    memcpy(c, "check");
+    let bytes = file(&[CHUNK as u32 / 2], &embeddings(ELEMENTS), Profile::Raw);
+    let mut group = c.benchmark_group("check");
+    group.throughput(Throughput::Bytes(CHUNK as u64));
+    group.bench_function("crc32fast", |b| b.iter(|| crc32fast::hash(black_box(&bytes[..CHUNK]))));
+    for (row, verification) in [("view, always", Verification::Always), ("view, never", Verification::Never)] {
+        let options = OpenOptions::new().verification(verification);
+        let reader = options.open(tensilo::InMemory(bytes.as_slice())).unwrap();
+        let column = reader.column("x").unwrap();
+        let mut turns = [0, 1].into_iter().cycle();
+        if verification == Verification::Never {
+            group.throughput(Throughput::Elements(1)); // it does not look at the bytes
+        }
+        group.bench_function(row, |b| b.iter(|| column.view(turns.next().unwrap()).unwrap().unwrap().bytes()[0]));
+    }
+}
+
+criterion_group! { name = benches; config = criterion(); targets = decode, check }
+criterion_main!(benches);

@@ -1,0 +1,71 @@
+//! What opening a file costs, for 10^3 and for 10^7 samples.
+//!
+//! In each group compare `10^3` with `10^7`: the files have the same four columns and were written with the same options,
+//! only the number of samples differs. `large chunks` is the default chunk size. `small chunks` makes more than 10^5
+//! chunks of the 10^7 samples, so that the index is large. The index is not read, but a reader keeps a bit for each chunk
+//! and zeroes them when it opens: look there for what grows. Everything is warm: in the page cache, or in memory.
+//! Closing the file is part of the time. `open, view` also views one sample in the middle: what opening puts off until
+//! the first touch (one index page, one chunk, their checksums) is paid there.
+
+mod support;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use std::hint::black_box;
+use std::path::Path;
+use support::{Random, criterion};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Writer, WriterOptions};
+
+const COLUMNS: [&str; 4] = ["label", "speaker", "language", "weight"];
+const COUNTS: [(&str, u64); 2] = [("10^3", 1000), ("10^7", 10_000_000)];
+const CHUNK_BYTES: [(&str, usize); 2] = [("large chunks", 64 << 10), ("small chunks", 256)];
+
+/// Four columns of one byte for each sample.
+fn file(sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
+    let columns = COLUMNS.map(|name| ColumnSchema::tensor(name, DType::U8, Shape::scalar()));
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &options).unwrap();
+    let mut random = Random::new();
+    let mut left = sample_count as usize;
+    while left > 0 {
+        let values: Vec<u8> = (0..left.min(100_000)).map(|_| random.next() as u8).collect();
+        writer.push_batch(&[ColumnBatch::fixed(values.len(), &values); 4]).unwrap();
+        left -= values.len();
+    }
+    writer.finish().unwrap().sink.0
+}
+
+fn map(path: &Path) -> Reader<tensilo::MappedFile> {
+    // SAFETY: the file is this benchmark's own; nobody changes it before it is removed.
+    unsafe { Reader::map(path) }.unwrap()
+}
+
+fn open(c: &mut Criterion) {
+    let directory = tempfile::tempdir().unwrap();
+    for (chunks, chunk_bytes) in CHUNK_BYTES {
+        let files = COUNTS.map(|(name, count)| (name, count, file(count, chunk_bytes)));
+        let paths = files.each_ref().map(|(name, ..)| directory.path().join(name));
+        for ((_, _, bytes), path) in files.iter().zip(&paths) {
+            std::fs::write(path, bytes).unwrap();
+        }
+        let mut group = c.benchmark_group(format!("open, {chunks}"));
+        for (name, _, bytes) in &files {
+            group.bench_function(format!("in memory/{name}"), |b| {
+                b.iter(|| Reader::from_bytes(black_box(bytes.as_slice())).unwrap());
+            });
+        }
+        for ((name, ..), path) in files.iter().zip(&paths) {
+            group.bench_function(format!("mapped/{name}"), |b| b.iter(|| map(black_box(path))));
+        }
+        for ((name, ..), path) in files.iter().zip(&paths) {
+            group.bench_function(format!("positional/{name}"), |b| b.iter(|| Reader::open(black_box(path)).unwrap()));
+        }
+        for ((name, count, _), path) in files.iter().zip(&paths) {
+            group.bench_function(format!("mapped, open, view/{name}"), |b| {
+                b.iter(|| map(path).column("label").unwrap().view(black_box(count / 2)).unwrap().unwrap().bytes()[0]);
+            });
+        }
+    }
+}
+
+criterion_group! { name = benches; config = criterion(); targets = open }
+criterion_main!(benches);

@@ -1,0 +1,160 @@
+//! Samples by number, warm: everything was touched (and its checksum checked) before, and each file is in memory.
+//!
+//! In each group `memcpy` copies the same bytes, of the same samples in the same random order, from the file's bytes to
+//! the same place, without tensilo; what the other rows take more is what tensilo costs. Times are for one sample, in
+//! the gather groups for 256. Samples are picked uniformly, by a generator that takes about 1 ns in every row.
+//!
+//! * `2 KiB`: a raw sample. `view` and `cursor.read` do not touch the sample itself; `view, copy` does. The file of 1 MiB lies
+//!   in the second-level cache, that of 64 MiB in the shared cache or in memory, depending on the machine.
+//! * `embeddings` (768 B) and `mel` (25,920 B): raw, and encoded, where each random sample costs the decoding of a chunk
+//!   of 64 KiB (85 and 2 samples), and samples read in order share one.
+//! * `gather`: 256 random samples by one call, copied to a slice in the order asked for; or ragged ones of 0 to 2 KiB.
+
+mod support;
+
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use half::bf16;
+use std::hint::black_box;
+use support::{MEL_BANDS, Random, criterion, embeddings, file, mel, write};
+use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, InMemory, Profile, Reader, Shape};
+
+type Group<'a> = BenchmarkGroup<'a, WallTime>;
+type InMemoryColumn<'r> = Column<'r, InMemory<&'r [u8]>>;
+
+/// The column of a file, everything touched.
+fn warm<'r>(reader: &'r Reader<InMemory<&'r [u8]>>) -> InMemoryColumn<'r> {
+    let column = reader.column("x").unwrap();
+    let mut cursor = column.cursor();
+    for i in 0..column.sample_count() {
+        black_box(cursor.read(i).unwrap().bytes().first());
+    }
+    column
+}
+
+/// The samples of a raw file, as slices of it.
+fn slices<'r>(column: &InMemoryColumn<'r>) -> Vec<&'r [bf16]> {
+    (0..column.sample_count()).map(|i| column.view(i).unwrap().unwrap().as_slice().unwrap()).collect()
+}
+
+/// Calls `read` with random sample numbers.
+fn random<T>(group: &mut Group<'_>, row: &str, sample_count: u64, mut read: impl FnMut(u64) -> T) {
+    let mut random = Random::new();
+    group.bench_function(row, |b| b.iter(|| read(random.below(sample_count))));
+}
+
+fn view(c: &mut Criterion) {
+    for (name, samples) in [("2 KiB of 1 MiB", 512), ("2 KiB of 64 MiB", 32_768)] {
+        let bytes = file(&[1024], &embeddings(1024 * samples), Profile::Raw);
+        let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+        let column = warm(&reader);
+        let (count, slices) = (column.sample_count(), slices(&column));
+        let mut out = vec![bf16::ZERO; 1024];
+        let mut group = c.benchmark_group(name);
+        random(&mut group, "view", count, |i| column.view(i).unwrap());
+        let mut cursor = column.cursor();
+        random(&mut group, "cursor.read", count, |i| {
+            black_box(cursor.read(i).unwrap());
+        });
+        group.throughput(Throughput::Bytes(2048));
+        random(&mut group, "memcpy", count, |i| black_box(&mut out).copy_from_slice(slices[i as usize]));
+        random(&mut group, "view, copy", count, |i| {
+            black_box(&mut out).copy_from_slice(column.view(i).unwrap().unwrap().as_slice().unwrap());
+        });
+        let mut cursor = column.cursor();
+        random(&mut group, "read_into", count, |i| cursor.read_into(i, black_box(&mut out)).unwrap());
+    }
+}
+
+/// Random and sequential reads of one column, raw and encoded.
+fn samples(c: &mut Criterion, name: &str, shape: &[u32], values: &[bf16]) {
+    let elements = shape.iter().product::<u32>() as usize;
+    let mut out = vec![bf16::ZERO; elements];
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Bytes(2 * elements as u64));
+    for profile in Profile::ALL {
+        let bytes = file(shape, values, profile);
+        let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+        let column = warm(&reader);
+        let count = column.sample_count();
+        if profile == Profile::Raw {
+            let slices = slices(&column);
+            random(&mut group, "memcpy", count, |i| black_box(&mut out).copy_from_slice(slices[i as usize]));
+        }
+        let mut cursor = column.cursor();
+        let row = |order: &str| format!("{}/{order}", profile.name());
+        random(&mut group, &row("read_into, random"), count, |i| cursor.read_into(i, black_box(&mut out)).unwrap());
+        let mut next = (0..count).cycle();
+        group.bench_function(row("read_into, sequential"), |b| {
+            b.iter(|| cursor.read_into(next.next().unwrap(), black_box(&mut out)).unwrap());
+        });
+    }
+}
+
+/// 16 MiB of them, nearly.
+const EMBEDDINGS: usize = 21_800;
+
+fn random_and_sequential(c: &mut Criterion) {
+    samples(c, "embeddings 768 B", &[384], &embeddings(384 * EMBEDDINGS));
+    samples(c, "mel 25,920 B", &[162, MEL_BANDS as u32], &mel(300 * 162 * MEL_BANDS));
+}
+
+const BATCH: usize = 256;
+
+/// Fills a request, a new one each time.
+fn request(random: &mut Random, count: u64) -> [u64; BATCH] {
+    std::array::from_fn(|_| random.below(count))
+}
+
+fn gather(c: &mut Criterion) {
+    let mut group = c.benchmark_group("gather 256 x 768 B");
+    let values = embeddings(384 * EMBEDDINGS);
+    let mut out = vec![bf16::ZERO; 384 * BATCH];
+    group.throughput(Throughput::Bytes(2 * out.len() as u64));
+    for profile in Profile::ALL {
+        let bytes = file(&[384], &values, profile);
+        let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+        let column = warm(&reader);
+        let count = column.sample_count();
+        if profile == Profile::Raw {
+            let (slices, mut random) = (slices(&column), Random::new());
+            group.bench_function("memcpy", |b| {
+                b.iter(|| {
+                    let places = black_box(&mut out).chunks_exact_mut(384);
+                    places.zip(request(&mut random, count)).for_each(|(to, i)| to.copy_from_slice(slices[i as usize]));
+                });
+            });
+        }
+        let (mut cursor, mut random) = (column.cursor(), Random::new());
+        group.bench_function(format!("{}/gather_slice", profile.name()), |b| {
+            b.iter(|| cursor.gather_slice(&request(&mut random, count), black_box(&mut out)).unwrap());
+        });
+    }
+}
+
+fn ragged(c: &mut Criterion) {
+    let mut random = Random::new();
+    let lengths: Vec<u32> = (0..16_384).map(|_| random.below(1025) as u32).collect();
+    let values = embeddings(lengths.iter().sum::<u32>() as usize);
+    let schema = ColumnSchema::tensor("x", DType::Bf16, Shape::ragged());
+    let bytes = write(schema, ColumnBatch::ragged(lengths.len(), &lengths, &values), Profile::Raw);
+    let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+    let column = warm(&reader);
+    let (count, slices) = (column.sample_count(), slices(&column));
+    let mut group = c.benchmark_group("gather 256 ragged");
+    group.throughput(Throughput::Bytes(BATCH as u64 * 1024)); // on average
+    let mut out = Vec::new();
+    group.bench_function("memcpy", |b| {
+        b.iter(|| {
+            out.clear();
+            request(&mut random, count).iter().for_each(|&i| out.extend_from_slice(slices[i as usize]));
+            black_box(&mut out);
+        });
+    });
+    let (mut cursor, mut buffer) = (column.cursor(), ColumnBuffer::new());
+    group.bench_function("raw/gather_into", |b| {
+        b.iter(|| cursor.gather_into(&request(&mut random, count), black_box(&mut buffer)).unwrap());
+    });
+}
+
+criterion_group! { name = benches; config = criterion(); targets = view, random_and_sequential, gather, ragged }
+criterion_main!(benches);

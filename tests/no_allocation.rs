@@ -1,0 +1,180 @@
+//! What the documentation says of memory: views allocate nothing, reads and gathers nothing once they have warmed up, and
+//! opening allocates as much for any number of samples.
+//!
+//! Counted is what passes through Rust's allocator on the thread of the test. A Zstandard context takes its memory from
+//! C when it is made, which is before the counting begins.
+
+use half::bf16;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use tensilo::{
+    ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, InMemory, PositionedFile, Profile, Reader, Schema, Shape,
+    Source, Stream, Writer, WriterOptions,
+};
+
+thread_local! {
+    /// Allocations of this thread, and their bytes. Without a destructor and not lazy: safe to touch in an allocator.
+    static COUNTED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// The system's allocator, counting.
+struct Counting;
+
+impl Counting {
+    fn count(bytes: usize) {
+        COUNTED.with(|counted| {
+            let (allocations, total) = counted.get();
+            counted.set((allocations + 1, total + bytes as u64));
+        });
+    }
+}
+
+// SAFETY: every call is passed on to the system's allocator with its arguments as they are; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Self::count(layout.size());
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        Self::count(layout.size());
+        // SAFETY: as above, for `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        Self::count(bytes);
+        // SAFETY: as above, for `realloc`; the block is from `System`, as all are.
+        unsafe { System.realloc(block, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above, for `dealloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// What `work` allocates: how often, and how many bytes.
+fn allocated<T>(work: impl FnOnce() -> T) -> ((u64, u64), T) {
+    let before = COUNTED.get();
+    let result = work();
+    let after = COUNTED.get();
+    ((after.0 - before.0, after.1 - before.1), result)
+}
+
+/// Runs `work` once to warm up, then again, which must allocate nothing.
+fn assert_allocates_nothing(what: &str, mut work: impl FnMut()) {
+    work();
+    let (counted, ()) = allocated(work);
+    assert_eq!(counted, (0, 0), "{what}: allocations, and their bytes");
+}
+
+const SAMPLES: u64 = 1000;
+
+/// A fixed, a nullable and a ragged column, in many chunks.
+fn file(profile: Profile, sample_count: u64) -> Vec<u8> {
+    let schema = Schema::new([
+        ColumnSchema::tensor("fixed", DType::Bf16, Shape::fixed(&[16])),
+        ColumnSchema::tensor("nullable", DType::U16, Shape::scalar()).nullable(),
+        ColumnSchema::tensor("ragged", DType::F32, Shape::ragged()),
+    ]);
+    let options = WriterOptions::new().profile(profile).chunk_bytes(1024);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let count = usize::try_from(sample_count).unwrap();
+    let fixed: Vec<bf16> = (0..16 * count).map(|i| bf16::from_f32((i % 37) as f32)).collect();
+    let nullable: Vec<u16> = (0..count).map(|i| (i % 51) as u16).collect();
+    let validity: Vec<u8> = (0..count.div_ceil(8)).map(|i| if i % 3 == 0 { 0xFE } else { 0xFF }).collect();
+    let extents: Vec<u32> = (0..count).map(|i| (i % 9) as u32).collect();
+    let ragged: Vec<f32> = (0..extents.iter().sum()).map(|i| (i % 101) as f32).collect();
+    let batches = [
+        ColumnBatch::fixed(count, &fixed),
+        ColumnBatch::fixed(count, &nullable).with_validity(&validity),
+        ColumnBatch::ragged(count, &extents, &ragged),
+    ];
+    writer.push_batch(&batches).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
+/// Every way to read a column, in an order that changes chunks often.
+fn read_everything<S: Source>(what: &str, reader: &Reader<S>) {
+    let jumps = || (0..SAMPLES).map(|i| i * 617 % SAMPLES);
+    let indices: Vec<u64> = jumps().take(256).collect();
+    for column in reader.columns() {
+        let what = |call: &str| format!("{what}, column {}, {call}", column.schema().name);
+        let mut cursor = column.cursor();
+        assert_allocates_nothing(&what("view"), || jumps().for_each(|i| assert!(column.view(i).is_ok())));
+        assert_allocates_nothing(&what("read"), || jumps().for_each(|i| assert!(cursor.read(i).is_ok())));
+        let mut buffer = ColumnBuffer::new();
+        assert_allocates_nothing(&what("gather_into"), || cursor.gather_into(&indices, &mut buffer).unwrap());
+        assert_allocates_nothing(&what("range_into"), || cursor.range_into(100..900, &mut buffer).unwrap());
+    }
+    let mut rows = reader.rows(&["fixed", "nullable", "ragged"]).unwrap();
+    let mut buffers = Vec::new();
+    assert_allocates_nothing(what, || rows.gather_into(&indices, &mut buffers).unwrap());
+    assert_allocates_nothing(what, || rows.range_into(100..900, &mut buffers).unwrap());
+    read_typed(what, &mut reader.column("fixed").unwrap().cursor(), &indices);
+}
+
+/// Reads to a slice of the caller's.
+fn read_typed<S: Source>(what: &str, cursor: &mut Cursor<'_, S>, indices: &[u64]) {
+    let mut out = [bf16::ZERO; 16 * 256];
+    assert_allocates_nothing(&format!("{what}, read_into"), || {
+        for &i in indices {
+            assert_eq!(cursor.read_into(i, &mut out).unwrap(), Some(16));
+        }
+    });
+    assert_allocates_nothing(&format!("{what}, gather_slice"), || {
+        assert_eq!(cursor.gather_slice(indices, &mut out).unwrap(), 0);
+    });
+}
+
+#[test]
+fn reading_allocates_nothing_once_warm() {
+    for profile in Profile::ALL {
+        let bytes = file(profile, SAMPLES);
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+        read_everything(&format!("{profile:?} in memory"), &Reader::from_bytes(bytes).unwrap());
+        let positional: Reader<PositionedFile> = Reader::open(&path).unwrap();
+        read_everything(&format!("{profile:?} by position"), &positional);
+    }
+}
+
+#[test]
+fn first_views_allocate_nothing() {
+    let bytes = file(Profile::Raw, SAMPLES);
+    let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+    let column = reader.column("fixed").unwrap();
+    let (counted, ()) = allocated(|| {
+        for i in 0..SAMPLES {
+            assert!(column.view(i).unwrap().is_some());
+        }
+    });
+    assert_eq!(counted, (0, 0), "views that check pages and chunks");
+}
+
+#[test]
+fn opening_allocates_the_same_for_any_number_of_samples() {
+    for profile in Profile::ALL {
+        let [few, many] = [1000, 100_000].map(|count| {
+            let bytes = file(profile, count);
+            let (counted, reader) = allocated(|| OpenedInMemory::from_bytes(bytes.as_slice()).unwrap());
+            let chunks: u64 = reader.columns().map(|column| column.facts().chunk_count).sum();
+            (counted, chunks)
+        });
+        let (((few, few_bytes), few_chunks), ((many, many_bytes), many_chunks)) = (few, many);
+        assert!(many_chunks > 50 * few_chunks);
+        assert_ne!(few, 0, "the allocator counts");
+        assert_eq!(few, many, "{profile:?}: allocations");
+        // one bit for each chunk and for each page of 126, in words of 8 bytes: two bitmaps for each of three columns
+        let bitmaps = many_chunks / 8 + many_chunks / 126 / 8 + 6 * 8;
+        let more = many_bytes - few_bytes;
+        assert!(more <= bitmaps, "{profile:?}: {more} bytes more, where bitmaps take {bitmaps}");
+    }
+}
+
+type OpenedInMemory<'a> = Reader<InMemory<&'a [u8]>>;
