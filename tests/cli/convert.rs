@@ -30,7 +30,6 @@ fn an_input_that_is_neither_parquet_nor_arrow_is_2() {
 }
 
 #[test]
-#[ignore = "until import is implemented"]
 fn a_missing_input_is_3() {
     let folder = Folder::new();
     convert(&folder.path("missing.parquet"), &folder.path("out.tsl"), "").failed(3, "missing.parquet");
@@ -38,7 +37,6 @@ fn a_missing_input_is_3() {
 }
 
 #[test]
-#[ignore = "until export is implemented"]
 fn an_export_has_a_known_ending() {
     let folder = Folder::new();
     let words = format!("-o {}", folder.path("out.csv").display());
@@ -46,7 +44,6 @@ fn an_export_has_a_known_ending() {
 }
 
 #[test]
-#[ignore = "until export is implemented"]
 fn an_export_of_columns_that_are_not_there_is_2() {
     let folder = Folder::new();
     let words = format!("-o {} --columns x,nothing", folder.path("out.parquet").display());
@@ -55,7 +52,6 @@ fn an_export_of_columns_that_are_not_there_is_2() {
 }
 
 #[test]
-#[ignore = "until import and export are implemented"]
 fn what_is_exported_comes_back() {
     let folder = Folder::new();
     let input = folder.samples("a.tsl");
@@ -74,7 +70,6 @@ fn what_is_exported_comes_back() {
 }
 
 #[test]
-#[ignore = "until import and export are implemented"]
 fn a_conversion_ends_with_a_table() {
     let folder = Folder::new();
     let parquet = folder.path("a.parquet");
@@ -98,7 +93,6 @@ fn a_conversion_ends_with_a_table() {
 }
 
 #[test]
-#[ignore = "until import and export are implemented"]
 fn options_of_a_conversion_arrive() {
     let folder = Folder::new();
     let parquet = folder.path("a.parquet");

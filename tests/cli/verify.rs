@@ -27,7 +27,6 @@ fn quiet_leaves_only_the_verdict() {
 }
 
 #[test]
-#[ignore = "until verify is implemented"]
 fn an_intact_file_is_ok() {
     let folder = Folder::new();
     let path = folder.samples("a.tsl");
@@ -43,7 +42,6 @@ fn an_intact_file_is_ok() {
 }
 
 #[test]
-#[ignore = "until verify is implemented"]
 fn a_damaged_chunk_is_named() {
     let folder = Folder::new();
     let path = folder.file("a.tsl", &damaged_file());
@@ -68,7 +66,6 @@ fn a_damaged_chunk_is_named() {
 }
 
 #[test]
-#[ignore = "until verify is implemented"]
 fn what_cannot_be_opened_is_damaged_not_an_error() {
     let folder = Folder::new();
     let text = folder.file("a.txt", b"this is not a tensilo file, however long it may be, at least 64 bytes or so");

@@ -57,11 +57,14 @@ Examples:
   tensilo convert train.parquet -o train.tsl
       everything as it is
   tensilo convert 'shards/*.parquet' -o train.tsl --bf16
-      float tensors rounded to bf16; the table at the end tells what that cost
+      floats rounded to bf16; the table at the end tells what that cost
   tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
       two columns of two files, one column rounded
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
       no compression: samples are read without decoding, also with O_DIRECT
+
+A field of a struct is a column called struct.field; the name of the struct
+means all of them.
 
 Inputs must have one schema. They are read in the order given; those of a
 directory or glob in the order of their names. The output appears when it is
@@ -77,7 +80,7 @@ pub(crate) struct ConvertArgs {
     /// The file to write
     #[arg(short, long, value_name = "OUT.tsl")]
     pub(crate) output: PathBuf,
-    /// Round all float tensors to bf16, except those that --cast names
+    /// Round all float columns to bf16, except those that --cast names
     #[arg(long)]
     pub(crate) bf16: bool,
     /// Round a column to bf16, f16 or f32; may be repeated

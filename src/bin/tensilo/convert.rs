@@ -50,6 +50,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
             .alignment(args.align)
             .threads(threads),
         overwrite: args.force,
+        ..ConvertOptions::default()
     }
 }
 

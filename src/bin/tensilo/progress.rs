@@ -1,7 +1,8 @@
 //! A progress bar on the standard error, where that is a terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::cell::Cell;
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
 /// What is counted.
@@ -16,13 +17,16 @@ pub(crate) enum Unit {
 impl Unit {
     fn style(self, knows_total: bool) -> ProgressStyle {
         let template = match (self, knows_total) {
-            (Self::Samples, true) => "{msg} [{bar:30}] {human_pos}/{human_len} samples, {per_sec}, {eta} left",
+            (Self::Samples, true) => "{msg} [{bar:30}] {human_pos}/{human_len} samples, {rate}, {eta} left",
             (Self::Samples, false) => "{msg} {human_pos} samples, {elapsed}",
             (Self::Bytes, true) => "{msg} [{bar:30}] {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
             (Self::Bytes, false) => "{msg} {bytes}, {elapsed}",
         };
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        style.progress_chars("=> ")
+        let rate = |state: &ProgressState, text: &mut dyn Write| {
+            let _ = write!(text, "{:.0}/s", state.per_sec()); // it is only a display
+        };
+        style.with_key("rate", rate).progress_chars("=> ")
     }
 }
 
@@ -51,12 +55,13 @@ impl Progress {
             return;
         }
         if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
-            self.bar.set_style(self.unit.style(total.is_some()));
-            self.bar.set_message(phase);
             match total {
                 Some(total) => self.bar.set_length(total),
                 None => self.bar.unset_length(),
             }
+            self.bar.reset();
+            self.bar.set_style(self.unit.style(total.is_some()));
+            self.bar.set_message(phase);
         }
         self.bar.set_position(done);
     }
