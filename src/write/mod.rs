@@ -205,7 +205,8 @@ impl<K: Sink> Writer<K> {
     }
 
     /// Makes all samples pushed so far durable and readable, and goes on. Each column's current chunk is closed, however
-    /// small, so commit seldom: once for many chunks.
+    /// small, so commit seldom: once for many chunks. A file has at most 65,536 commits, the last of which is that of
+    /// [`Writer::finish`].
     pub fn commit(&mut self) -> Result<()> {
         self.write_commit(false)
     }
@@ -223,7 +224,9 @@ impl<K: Sink> Writer<K> {
 
     fn write_commit(&mut self, finished: bool) -> Result<()> {
         self.check_usable()?;
-        if usize::try_from(self.commits).is_ok_and(|commits| commits >= limits::RUNS) {
+        // the last one that the format allows is kept for `finish`
+        let left = limits::RUNS - usize::from(!finished);
+        if usize::try_from(self.commits).is_ok_and(|commits| commits >= left) {
             let message = format!("more than {} commits; finish this file and begin another", limits::RUNS);
             return Err(Error::over_limit(message));
         }
