@@ -5,7 +5,7 @@ mod common;
 
 use common::Table;
 use common::data::arbitrary_table;
-use common::plan::{Step, WritePlan, arbitrary_plan, push_all, write};
+use common::plan::{Step, WritePlan, arbitrary_plan, options, push_all, write};
 use common::sinks::Failing;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -17,7 +17,7 @@ use tensilo::{
 };
 
 fn create(schema: Schema) -> Result<Writer<Stream<Vec<u8>>>> {
-    Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().chunk_bytes(64))
+    Writer::new(Stream(Vec::new()), schema, &options().chunk_bytes(64))
 }
 
 fn refused<T>(result: Result<T>, kind: ErrorKind, column: Option<&str>) -> Error {
@@ -122,17 +122,17 @@ fn schemas_that_make_no_sense_are_refused_by_name() {
 
 #[test]
 fn options_outside_their_range_are_refused() {
-    let allowed = [WriterOptions::new().chunk_bytes(1), WriterOptions::new().chunk_bytes(32 << 20).alignment(4096)];
+    let allowed = [options().chunk_bytes(1), options().chunk_bytes(32 << 20).alignment(4096)];
     for options in allowed {
         assert!(Writer::new(Stream(Vec::new()), Schema::default(), &options).is_ok(), "{options:?}");
     }
     let not = [
-        WriterOptions::new().chunk_bytes(0),
-        WriterOptions::new().chunk_bytes((32 << 20) + 1),
-        WriterOptions::new().chunk_bytes(usize::MAX),
-        WriterOptions::new().alignment(0),
-        WriterOptions::new().alignment(128),
-        WriterOptions::new().alignment(u32::MAX),
+        options().chunk_bytes(0),
+        options().chunk_bytes((32 << 20) + 1),
+        options().chunk_bytes(usize::MAX),
+        options().alignment(0),
+        options().alignment(128),
+        options().alignment(u32::MAX),
     ];
     for options in not {
         refused(Writer::new(Stream(Vec::new()), Schema::default(), &options), BadArgument, None);

@@ -7,7 +7,7 @@
 mod common;
 
 use common::data::arbitrary_table;
-use common::plan::{Step, WritePlan, arbitrary_plan, write};
+use common::plan::{Step, WritePlan, arbitrary_plan, options, profiles, write};
 use common::{ModelSample, Table, config};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -186,7 +186,7 @@ fn the_record_of_a_cast_is_read_alike() {
         return;
     }
     let second = SecondReader::new();
-    for profile in Profile::ALL {
+    for profile in profiles() {
         let column = |name, dtype, source| ColumnSchema::tensor(name, dtype, Shape::fixed(&[3])).cast_from(source);
         let schema = Schema::new([
             column("a", DType::Bf16, DType::F32).nullable(),
@@ -259,7 +259,7 @@ fn both_readers_report_a_changed_byte() {
     }
     let second = SecondReader::new();
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[100]))]);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).expect("a valid schema");
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options()).expect("a valid schema");
     writer.push(&[Value::tensor(&[7_u8; 100])]).expect("a good sample");
     let bytes = writer.finish().expect("a sink that takes all").sink.0;
     second.assert_verifies(&bytes);

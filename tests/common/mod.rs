@@ -78,12 +78,12 @@ pub fn shape_bytes(column: &ColumnSchema) -> usize {
     }
 }
 
-/// The proptest configuration of a file of tests: `cases`, or more if PROPTEST_CASES says so. Failures are kept beside the
+/// The proptest configuration of a file of tests: `cases`, or as many as PROPTEST_CASES says. Failures are kept beside the
 /// test, in a file that is committed.
 pub fn config(cases: u32) -> Config {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     Config {
-        cases: asked.map_or(cases, |asked: u32| asked.max(cases)),
+        cases: asked.unwrap_or(cases),
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("proptest-regressions"))),
         max_shrink_iters: 2_000,
         ..Config::default()

@@ -4,7 +4,29 @@ use super::data::Random;
 use super::{ModelSample, Table, inner_bytes};
 use proptest::prelude::*;
 use std::ops::Range;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Result, Sink, Stream, Summary, Value, Writer, WriterOptions};
+use tensilo::{
+    ColumnBatch, ColumnSchema, DType, ErrorKind, Profile, Result, Schema, Sink, Stream, Summary, Value, Writer,
+    WriterOptions,
+};
+
+/// The profiles that this build can write.
+pub fn profiles() -> Vec<Profile> {
+    let built = |profile: &Profile| {
+        let writer = Writer::new(Stream(Vec::new()), Schema::default(), &WriterOptions::new().profile(*profile));
+        match writer {
+            Ok(_) => true,
+            Err(error) if !cfg!(feature = "zstd") && error.kind() == ErrorKind::NotBuilt => false,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    Profile::ALL.into_iter().filter(built).collect()
+}
+
+/// The default options, but for a profile that this build can write.
+pub fn options() -> WriterOptions {
+    let profile = if cfg!(feature = "zstd") { Profile::default() } else { Profile::Raw };
+    WriterOptions::new().profile(profile)
+}
 
 /// What a writer is told to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +97,7 @@ pub fn arbitrary_plan() -> impl Strategy<Value = WritePlan> {
         1 => Just(Step::Commit),
     ];
     (
-        prop::sample::select(Profile::ALL.to_vec()),
+        prop::sample::select(profiles()),
         chunk_bytes,
         prop::sample::select(vec![64, 4096]),
         1..=3_usize,
