@@ -259,7 +259,7 @@ def end_commit(file, region):
     for column in file.columns:
         samples = chunks = 0
         for offset, first_sample, run_samples, run_chunks, by, _ in column.stated_runs:
-            right = 1 <= run_chunks <= run_samples and (by == 0 or run_chunks == -(-run_samples // by))
+            right = 1 <= run_chunks <= run_samples <= run_chunks << 24 and (by == 0 or run_chunks == -(-run_samples // by))
             pages_end = offset + 64 * -(-run_chunks // 126) + 32 * run_chunks
             check({"R-7.3 first sample of a run": first_sample == samples, "R-7.3 chunks of a run": right,
                    "R-7.3 pages of a run": pages_end <= region.at})

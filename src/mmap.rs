@@ -78,9 +78,9 @@ impl Source for MappedFile {
 
 #[cfg(unix)]
 fn will_need(map: &Mmap, range: Range<u64>) {
-    let start = usize::try_from(range.start);
-    let length = usize::try_from(range.end.saturating_sub(range.start));
-    if let (Ok(start), Ok(length)) = (start, length) {
+    let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(map.len());
+    let (start, end) = (inside(range.start), inside(range.end));
+    if let Some(length) = end.checked_sub(start) {
         // only a hint: where it is refused, reading works all the same
         let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
     }

@@ -66,6 +66,10 @@ fn check_frame(spec: PartSpec, stored: &[u8]) -> Result<()> {
     if zstd_safe::get_dict_id_from_frame(stored).is_some() {
         return Err(malformed("it names a dictionary"));
     }
+    // a block takes at least 4 stored bytes and gives at most 128 KiB
+    if spec.raw_bytes.div_ceil(128 << 10) > stored.len() / 4 {
+        return Err(malformed(&format!("{} bytes cannot decode to {}", stored.len(), spec.raw_bytes)));
+    }
     let due = u64::try_from(spec.raw_bytes).ok();
     match zstd_safe::get_frame_content_size(stored) {
         Ok(found) if found.is_some() && found == due => Ok(()),

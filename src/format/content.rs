@@ -39,6 +39,19 @@ impl<'a> Content<'a> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
+    /// of parts that are used as they are stored.
+    pub(crate) fn check_lengths(&self, layout: &Layout) -> Result<()> {
+        let count = if layout.is_ragged() { self.start(self.sample_count)? } else { self.sample_count };
+        let shape = self.sample_count.checked_mul(layout.shape_bytes());
+        if self.validity.is_none_or(|bitmap| bitmap.len() == validity_bytes(self.sample_count))
+            && shape == Some(self.shape.len())
+            && count.checked_mul(layout.inner_bytes) == Some(self.values.len())
+        {
+            return Ok(());
+        }
+        Err(Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need"))
+    }
+
     /// The counts of the samples before `i`, added up.
     fn start(&self, i: usize) -> Result<usize> {
         let Some(previous) = i.checked_sub(1) else { return Ok(0) };

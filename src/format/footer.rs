@@ -91,9 +91,10 @@ impl Footer {
             return Err(Error::corrupt("R-7.5", format!("commit number {commit}")));
         }
         let mut columns = Vec::with_capacity(schema.columns.len());
+        let mut pages_left = head.offset; // pages do not overlap, and all lie before the footer
         for column in &schema.columns {
             let facts = column_facts(fields, column.cast.is_some())
-                .and_then(|facts| facts.check(sample_count, head.offset).map(|()| facts))
+                .and_then(|facts| facts.check(sample_count, head.offset, &mut pages_left).map(|()| facts))
                 .map_err(|error| error.with_column(&column.name))?;
             columns.push(facts);
         }
@@ -254,7 +255,7 @@ impl ColumnFacts {
     }
 
     /// the runs cover samples and chunks without gap, and lie before the footer.
-    fn check(&self, sample_count: u64, footer_offset: u64) -> Result<()> {
+    fn check(&self, sample_count: u64, footer_offset: u64, pages_left: &mut u64) -> Result<()> {
         let (mut samples, mut chunks) = (0_u64, 0_u64);
         for run in &self.runs {
             let per_chunk = u64::from(run.samples_per_chunk);
@@ -262,11 +263,15 @@ impl ColumnFacts {
             if run.first_sample != samples
                 || run.chunk_count == 0
                 || run.sample_count < run.chunk_count
+                || run.sample_count.div_ceil(u64::from(limits::CHUNK_SAMPLES)) > run.chunk_count
+                || run.samples_per_chunk > limits::CHUNK_SAMPLES
                 || run.end() > footer_offset
+                || run.end() - run.offset > *pages_left
                 || !uniform
             {
                 return Err(Error::corrupt("R-7.3", format!("a run of the index cannot be: {run:?}")));
             }
+            *pages_left -= run.end() - run.offset;
             samples = run.end_sample();
             chunks = chunks.saturating_add(run.chunk_count);
         }

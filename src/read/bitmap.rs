@@ -25,8 +25,8 @@ impl Bitmap {
 
     pub(super) fn set(&self, bit: u64) {
         let words = self.words.get_or_init(|| {
-            let count = usize::try_from(self.bits.div_ceil(64)).unwrap_or(0); // bounded by the file, which is in memory or on disk
-            bytemuck::zeroed_slice_box(count)
+            let count = usize::try_from(self.bits.div_ceil(64)).unwrap_or(0); // bounded by the file
+            bytemuck::try_zeroed_slice_box(count).unwrap_or_default() // without memory, nothing counts as checked
         });
         if let Some(word) = word(words, bit) {
             word.fetch_or(1 << (bit % 64), Ordering::Relaxed);

@@ -1,10 +1,10 @@
 //! One column of an open file.
 
-use super::Reader;
 use super::cursor::Cursor;
 use super::lookup::{ColumnIndex, Located};
 use super::sample::Sample;
 use super::source::{Source, slice};
+use super::{Reader, Verification};
 use crate::codec::{codec, encoding_name, parts};
 use crate::format::chunk::{ChunkHead, Part};
 use crate::format::content::Content;
@@ -129,7 +129,7 @@ impl<'r, S: Source> Column<'r, S> {
 
     /// The body of a chunk of a file in memory, checked as the reader's policy asks.
     fn checked_body(&self, file: &'r [u8], located: &Located) -> Result<&'r [u8]> {
-        if self.reader.must_check(self.index, located.chunk) {
+        if self.reader.must_check(self.index, located.chunk) || self.reader.verification == Verification::Never {
             self.check_chunk(located)?;
         }
         let entry = &located.entry;
@@ -149,7 +149,8 @@ impl<'r, S: Source> Column<'r, S> {
         let is_stored = |part: &Part| Ok::<bool, Error>(part.is_absent() || codec(part.encoding)?.is_identity());
         let sample_count = usize::try_from(entry.sample_count).unwrap_or(0); // at most 2^24
         if !entry.has_parts() && !self.index.layout.is_ragged() {
-            return Ok(Some(Content { sample_count, validity: None, shape: &[], values: body }));
+            let content = Content { sample_count, validity: None, shape: &[], values: body };
+            return content.check_lengths(&self.index.layout).map(|()| Some(content));
         }
         let head = ChunkHead::from_entry(self.index.number, *entry, body);
         let parts = parts(&self.index.layout, &head, body)?;
@@ -158,12 +159,16 @@ impl<'r, S: Source> Column<'r, S> {
         }
         let Some([validity, shape, values]) = parts.ranges() else { return Ok(None) };
         let part = |range: Range<usize>| body.get(range).unwrap_or(&[]); // inside: `parts` has checked
-        Ok(Some(Content {
+        let content = Content {
             sample_count,
             validity: (!parts.validity.is_absent()).then(|| part(validity)),
             shape: part(shape),
             values: part(values),
-        }))
+        };
+        if [parts.validity, parts.shape, parts.values].iter().any(|part| part.stored_bytes != part.raw_bytes) {
+            return Err(Error::corrupt("R-5.3", "a raw part is not as long as its decoded bytes"));
+        }
+        content.check_lengths(&self.index.layout).map(|()| Some(content))
     }
 
     /// A cursor, which can read samples of any encoding. Each thread takes its own.

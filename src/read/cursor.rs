@@ -75,6 +75,7 @@ impl<'r, S: Source> Cursor<'r, S> {
         }
         let in_chunk = self.seek(i)?;
         let content = self.content();
+        content.check_extents(&self.column.index.layout, in_chunk)?;
         let bytes = content.values_of(&self.column.index.layout, &(in_chunk..in_chunk + 1))?;
         pod::as_bytes_mut(room(out, bytes.len())?).copy_from_slice(bytes); // equal lengths
         Ok((!content.is_null(in_chunk)).then_some(bytes.len() / size_of::<T>()))
@@ -84,7 +85,10 @@ impl<'r, S: Source> Cursor<'r, S> {
     fn read_alone<T: Element>(&mut self, located: &Located, i: u64, out: &mut [T]) -> Result<Option<usize>> {
         let (reader, index) = (self.column.reader, self.column.index);
         let entry = &located.entry;
-        let plain = !entry.has_parts() && codec(entry.encoding)?.is_identity();
+        // the checksum may have been right of a chunk that decoding refused
+        let due = u64::from(entry.sample_count).checked_mul(index.layout.inner_bytes as u64); // exact: usize has at most 64 bits
+        let whole = !index.layout.is_ragged() && due == Some(entry.stored_bytes.into());
+        let plain = whole && !entry.has_parts() && codec(entry.encoding)?.is_identity();
         if reader.source.as_bytes().is_some() || !plain || !reader.is_checked(index, located.chunk) {
             return Ok(None);
         }

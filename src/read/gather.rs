@@ -61,6 +61,7 @@ impl<'r, S: Source> Cursor<'r, S> {
     }
 
     fn gather_fixed_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
+        indices.iter().try_for_each(|&i| self.column.check_sample(i))?; // before memory is taken
         let bytes = indices.len().checked_mul(self.column.index.layout.inner_bytes);
         let mut values = std::mem::take(&mut out.values);
         values.resize(bytes.ok_or_else(|| Error::over_limit("the samples do not fit in memory"))?);

@@ -59,8 +59,9 @@ struct FoundTrailer {
 pub(super) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
     let mut first_error = None;
     let mut candidates = TrailerScan::new(source);
+    let mut left = source.byte_count(); // footers of a file do not overlap: all together are not longer than it
     while let Some(offset) = candidates.next()? {
-        match find_trailer(source, opened.header.file_id, offset) {
+        match find_trailer(source, opened.header.file_id, offset, &mut left) {
             Ok(found) => return open_commit(opened, &found),
             Err(error) if error.kind() == crate::ErrorKind::Corrupt => first_error = first_error.or(Some(error)),
             Err(error) => return Err(error),
@@ -73,14 +74,17 @@ pub(super) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> R
 }
 
 /// The trailer at `offset`, if it is valid by chapter 7.3.
-fn find_trailer(source: &impl Source, file_id: FileId, offset: u64) -> Result<FoundTrailer> {
+fn find_trailer(source: &impl Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<FoundTrailer> {
     let trailer = Trailer::parse(&expect(source, offset, RegionKind::Trailer, file_id)?)?;
     let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
-    let footer_body = body(source, &footer_head)?;
     if align(footer_head.end(), HEAD) != offset {
         let message = "the trailer does not stand directly after its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
+    *left = left.checked_sub(footer_head.body_bytes.into()).ok_or_else(|| {
+        Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_head.offset)
+    })?;
+    let footer_body = body(source, &footer_head)?;
     Ok(FoundTrailer { trailer, offset, footer_head, footer_body })
 }
 

@@ -44,8 +44,8 @@ fn encode_parallel(
     let next = AtomicUsize::new(0);
     let slots: Vec<Mutex<Option<Result<EncodedChunk>>>> = chunks.iter().map(|_| Mutex::new(None)).collect();
     thread::scope(|scope| {
-        for encoder in encoders.iter_mut().take(chunks.len()) {
-            scope.spawn(|| {
+        let mut work = encoders.iter_mut().take(chunks.len()).map(|encoder| {
+            || {
                 let encoder = encoder;
                 while let Some((chunk, slot)) = {
                     let i = next.fetch_add(1, Ordering::Relaxed);
@@ -54,8 +54,15 @@ fn encode_parallel(
                     let result = encode_one(encoder, layouts, chunk);
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                 }
-            });
+            }
+        });
+        let own = work.next(); // this thread works too, so that all is done even where no other can be had
+        for work in work {
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
         }
+        own.into_iter().for_each(|work| work());
     });
     slots
         .into_iter()

@@ -57,7 +57,7 @@ impl WriterOptions {
         self
     }
 
-    /// Threads that encode, at least 1. The bytes written do not depend on it.
+    /// Threads that encode, 1 to 1,024. The bytes written do not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -83,6 +83,9 @@ impl WriterOptions {
         }
         if self.alignment != 64 && self.alignment != 4096 {
             return Err(Error::bad_argument(format!("alignment {}: it is 64 or 4096", self.alignment)));
+        }
+        if !(1..=1024).contains(&self.threads) {
+            return Err(Error::bad_argument(format!("{} threads: it is 1 to 1024", self.threads)));
         }
         self.profile.check_built()
     }

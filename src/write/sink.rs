@@ -45,6 +45,9 @@ impl<W: Write> Sink for Stream<W> {
 /// A chunk takes three writes, which should not be three system calls.
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// So much of the name is in the temporary one, which must not be too long for the file system.
+const NAME_CHARS: usize = 48;
+
 /// A file that appears under its name only when it is complete.
 ///
 /// It is written beside its destination under a hidden temporary name, and renamed at the first commit, which
@@ -74,9 +77,8 @@ impl AtomicFile {
         if !overwrite && destination.try_exists()? {
             return Err(already_exists());
         }
-        let mut prefix = std::ffi::OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
+        let name: String = name.to_string_lossy().chars().take(NAME_CHARS).collect();
+        let prefix = format!(".{name}.");
         let mut builder = Builder::new();
         builder.prefix(&prefix).suffix(".tmp");
         allow_others(&mut builder);

@@ -226,6 +226,11 @@ impl<'a> CommitCheck<'a> {
             let entry = parse_entry(bytes);
             if column.chunks.get(column.listed) == Some(&entry) {
                 column.listed += 1;
+            } else if !is_clean
+                && let Ok(at) = column.chunks.binary_search_by_key(&entry.offset, |chunk| chunk.offset)
+                && column.chunks.get(at) == Some(&entry)
+            {
+                column.listed = at + 1; // a page before this one is damaged: its entries were not met
             } else if is_clean {
                 let message = format!("an entry of the index is not the chunk it should be: {entry:?}");
                 return Err(Error::corrupt("R-6.2", message).with_offset(head.offset));
@@ -374,11 +379,15 @@ fn unknown_column(head: &RegionHead) -> Error {
 
 impl LostChunk {
     /// Names column and samples in the report of the bytes where the chunk stood.
-    pub(super) fn report(self, damages: &mut Vec<Damage>) {
+    pub(super) fn report(self, damages: &mut Vec<Damage>, unnamed: &[usize]) {
         let Self { entry, column } = self;
-        let unnamed =
-            |damage: &&mut Damage| damage.samples.is_none() && damage.file_range.contains(&align(entry.offset, HEAD));
-        if let Some(damage) = damages.iter_mut().find(unnamed) {
+        let place = align(entry.offset, HEAD);
+        // `unnamed` ascends: the walk does
+        let after =
+            unnamed.partition_point(|&at| damages.get(at).is_some_and(|damage| damage.file_range.start <= place));
+        let at = after.checked_sub(1).and_then(|last| unnamed.get(last)).copied();
+        let damage = at.and_then(|at| damages.get_mut(at));
+        if let Some(damage) = damage.filter(|d| d.samples.is_none() && d.file_range.contains(&place)) {
             damage.region = Some(RegionKind::Chunk);
             damage.column = Some(column);
             damage.samples = Some(entry.samples());

@@ -22,6 +22,8 @@ pub(super) struct Walk<'a, S> {
     at: u64,
     check: CommitCheck<'a>,
     damages: Vec<Damage>,
+    /// Which of them are of bytes that cannot be a region.
+    unnamed: Vec<usize>,
     buffer: Vec<u8>,
     is_over: bool,
 }
@@ -30,7 +32,7 @@ impl<'a, S: Source> Walk<'a, S> {
     pub(super) fn new(source: &'a S, header: &'a OpenedHeader, end: u64, decode: bool, damages: Vec<Damage>) -> Self {
         let at = header.head.end();
         let check = CommitCheck::new(header, decode);
-        Self { source, header, end, at, check, damages, buffer: Vec::new(), is_over: false }
+        Self { source, header, end, at, check, damages, unnamed: Vec::new(), buffer: Vec::new(), is_over: false }
     }
 
     /// Checks the next region; `None` at the end. The number is that of the bytes checked so far.
@@ -126,7 +128,7 @@ impl<'a, S: Source> Walk<'a, S> {
             self.damages.push(Damage { file_range, region: Some(head.kind), column, samples, error });
         }
         for lost in self.check.take_lost() {
-            lost.report(&mut self.damages);
+            lost.report(&mut self.damages, &self.unnamed);
         }
         Ok(())
     }
@@ -136,6 +138,7 @@ impl<'a, S: Source> Walk<'a, S> {
         let start = self.at;
         let next = self.find_region(align(self.at, HEAD).saturating_add(1))?;
         let file_range = start..next.unwrap_or(self.end);
+        self.unnamed.push(self.damages.len());
         self.damages.push(Damage { file_range, region: None, column: None, samples: None, error });
         match next {
             Some(next) => {
