@@ -159,8 +159,14 @@ fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
     let (from, to) = (format(source), format(target));
     let sign = random.below(2) << (from.exponent_bits + from.mantissa_bits);
     let any = random.next() & (u64::MAX >> (64 - source.element_bytes() * 8));
-    match random.below(8) {
-        0 | 1 => any,
+    match random.below(9) {
+        0 => any,
+        // the ends of the range: the least normal number and its neighbours, the largest and infinity
+        1 => {
+            let least = 1 << from.mantissa_bits;
+            let infinity = ((1_u64 << from.exponent_bits) - 1) << from.mantissa_bits;
+            sign | ([least, infinity][random.below(2) as usize] + random.below(3) - 1)
+        }
         // moderate numbers
         2 => {
             let exponent = (from.bias() as u64).wrapping_add(random.below(20)).wrapping_sub(10);
