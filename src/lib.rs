@@ -38,7 +38,7 @@
 //! | 3 | `codec` | parts to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch` | bytes to structures and back, chapter by chapter |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
-//! | 0 | `error`, `limits`, `le` | |
+//! | 0 | `error`, `limits`, `le`, `dtype` | |
 //!
 //! # Features
 //!

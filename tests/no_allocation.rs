@@ -145,7 +145,7 @@ fn reading_allocates_nothing_once_warm() {
 }
 
 #[test]
-fn first_views_allocate_nothing() {
+fn views_allocate_what_they_remember_once() {
     let bytes = file(Profile::Raw, SAMPLES);
     let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
     let column = reader.column("fixed").unwrap();
@@ -154,7 +154,8 @@ fn first_views_allocate_nothing() {
             assert!(column.view(i).unwrap().is_some());
         }
     });
-    assert_eq!(counted, (0, 0), "views that check pages and chunks");
+    // the two bitmaps of the column, when the first page and the first chunk are checked; nothing for each view
+    assert_eq!(counted.0, 2, "views that check pages and chunks");
 }
 
 #[test]
@@ -170,10 +171,8 @@ fn opening_allocates_the_same_for_any_number_of_samples() {
         assert!(many_chunks > 50 * few_chunks);
         assert_ne!(few, 0, "the allocator counts");
         assert_eq!(few, many, "{profile:?}: allocations");
-        // one bit for each chunk and for each page of 126, in words of 8 bytes: two bitmaps for each of three columns
-        let bitmaps = many_chunks / 8 + many_chunks / 126 / 8 + 6 * 8;
-        let more = many_bytes - few_bytes;
-        assert!(more <= bitmaps, "{profile:?}: {more} bytes more, where bitmaps take {bitmaps}");
+        // the footer of the larger file may name an encoding more for each column
+        assert!(many_bytes - few_bytes <= 3 * 64, "{profile:?}: {few_bytes} and {many_bytes} bytes");
     }
 }
 

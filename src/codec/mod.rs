@@ -15,7 +15,8 @@ pub use planner::Profile;
 pub(crate) use planner::{ChunkEncoder, EncodedChunk, RawChunk};
 
 use crate::{Error, Result};
-use zstandard::{BitshuffleZstd, Zstd, ZstdDecoder, ZstdEncoder};
+use zstandard::{BitshuffleZstd, Zstd};
+pub(crate) use zstandard::{DecodeScratch, EncodeScratch};
 
 /// What a codec is told of a part.
 #[derive(Clone, Copy, Debug)]
@@ -24,22 +25,6 @@ pub(crate) struct PartSpec {
     pub element_bytes: usize,
     /// Decoded length.
     pub raw_bytes: usize,
-}
-
-/// Memory and contexts that encoders reuse.
-#[derive(Default)]
-pub(crate) struct EncodeScratch {
-    zstd: ZstdEncoder,
-    #[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "used by codecs that are built in"))]
-    bytes: Vec<u8>,
-}
-
-/// Memory and contexts that decoders reuse.
-#[derive(Default)]
-pub(crate) struct DecodeScratch {
-    zstd: ZstdDecoder,
-    #[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "used by codecs that are built in"))]
-    bytes: Vec<u8>,
 }
 
 /// One encoding of chapter 5.

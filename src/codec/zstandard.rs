@@ -1,6 +1,6 @@
 //! Chapters 5.3 to 5.5: Zstandard frames, alone and behind a bit-shuffle.
 
-use super::{Codec, DecodeScratch, EncodeScratch, PartSpec};
+use super::{Codec, PartSpec};
 use crate::kernel::{self, Width};
 use crate::{Error, Result};
 use std::io;
@@ -11,9 +11,23 @@ use zstd::zstd_safe;
 const LEVEL: i32 = 9;
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
+/// Memory and contexts that encoders reuse.
+#[derive(Default)]
+pub(crate) struct EncodeScratch {
+    zstd: ZstdEncoder,
+    bytes: Vec<u8>,
+}
+
+/// Memory and contexts that decoders reuse.
+#[derive(Default)]
+pub(crate) struct DecodeScratch {
+    zstd: ZstdDecoder,
+    bytes: Vec<u8>,
+}
+
 /// A compression context, made when first used.
 #[derive(Default)]
-pub(super) struct ZstdEncoder(Option<Compressor<'static>>);
+struct ZstdEncoder(Option<Compressor<'static>>);
 
 impl ZstdEncoder {
     fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
@@ -31,7 +45,7 @@ impl ZstdEncoder {
 
 /// A decompression context, made when first used.
 #[derive(Default)]
-pub(super) struct ZstdDecoder(Option<Decompressor<'static>>);
+struct ZstdDecoder(Option<Decompressor<'static>>);
 
 impl ZstdDecoder {
     fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {

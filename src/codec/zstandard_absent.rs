@@ -1,12 +1,14 @@
 //! The place of the Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
-use super::{Codec, DecodeScratch, EncodeScratch, PartSpec};
+use super::{Codec, PartSpec};
 use crate::{Error, Result};
 
+/// Without Zstandard, encoders have nothing to reuse.
 #[derive(Default)]
-pub(super) struct ZstdEncoder;
+pub(crate) struct EncodeScratch {}
+/// Without Zstandard, decoders have nothing to reuse.
 #[derive(Default)]
-pub(super) struct ZstdDecoder;
+pub(crate) struct DecodeScratch {}
 
 pub(super) struct Zstd;
 pub(super) struct BitshuffleZstd;

@@ -185,7 +185,7 @@ impl<S: Source> Reader<S> {
         Ok(Rows::new(cursors.collect::<Result<_>>()?))
     }
 
-    /// Checks every byte of the file, see [`verify`].
+    /// Checks every byte of the file, see [`verify()`].
     pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
         verify(&self.source, options)
     }
