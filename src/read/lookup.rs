@@ -69,12 +69,14 @@ impl<S: Source> Reader<S> {
     pub(super) fn locate(&self, column: &ColumnIndex, sample: u64) -> Result<Located> {
         let (number, run) = column.run_of(sample).ok_or_else(|| disagree("the footer"))?;
         let in_run = sample.saturating_sub(run.first_sample);
-        let index = match u64::from(run.samples_per_chunk) {
-            0 => self.search(column, number, run, sample)?,
-            per_chunk => in_run / per_chunk,
+        let (index, first_sample) = match u64::from(run.samples_per_chunk) {
+            0 => (self.search(column, number, run, sample)?, None),
+            per_chunk => (in_run / per_chunk, Some(sample - in_run % per_chunk)),
         };
         let located = self.entry(column, number, run, index)?;
-        if located.entry.samples().contains(&sample) { Ok(located) } else { Err(disagree("the footer")) }
+        let starts_right = first_sample.is_none_or(|first| first == located.entry.first_sample);
+        let is_right = starts_right && located.entry.samples().contains(&sample);
+        if is_right { Ok(located) } else { Err(disagree("the footer")) }
     }
 
     /// Chunk number `chunk` of a column, if there is one.

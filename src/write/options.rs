@@ -43,8 +43,8 @@ impl WriterOptions {
         self
     }
 
-    /// Decoded bytes that a chunk should have at most, 1 to 33,554,432 (32 MiB). A larger sample stands alone in its
-    /// chunk. It is what one cold random sample costs to read and decode.
+    /// Decoded bytes that a chunk should have at most, 1 to 33,554,432 (32 MiB). The bits that tell
+    /// nulls are not counted. A larger sample stands alone in its chunk. It is what one cold random sample costs to read and decode.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.chunk_bytes = bytes;
         self

@@ -47,6 +47,9 @@ impl<K: Sink> Output<K> {
         while !bytes.is_empty() {
             let accepted = match self.sink.write(bytes) {
                 Ok(0) => return Err(self.failed("writing", std::io::ErrorKind::WriteZero.into())),
+                Ok(accepted) if accepted > bytes.len() => {
+                    return Err(self.failed("writing", std::io::Error::other("more bytes accepted than offered")));
+                }
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(self.failed("writing", error)),
