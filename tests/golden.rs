@@ -62,8 +62,11 @@ fn write(profile: Profile) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
+/// Values, extents and validity of a column.
+type Content = (Vec<u8>, Vec<u32>, Option<Vec<u8>>);
+
 /// All samples of all columns.
-fn read(file: &[u8]) -> Vec<(Vec<u8>, Vec<u32>, Option<Vec<u8>>)> {
+fn read(file: &[u8]) -> Vec<Content> {
     let reader = Reader::from_bytes(file).unwrap();
     assert_eq!(reader.schema(), &schema());
     assert_eq!(reader.sample_count(), u64::from(SAMPLES));
