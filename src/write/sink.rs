@@ -53,7 +53,7 @@ const NAME_CHARS: usize = 48;
 /// It is written beside its destination under a hidden temporary name, and renamed at the first commit, which
 /// normally is the last. If the writer fails or is dropped before, the temporary file is removed and what
 /// stood at the destination stays. A process that is killed leaves the temporary file behind
-/// (`.NAME.XXXXXX.tmp`), which has no valid end and is never taken for a result.
+/// (`.NAME.random.tmp`), which has no valid end and is never taken for a result.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: BufWriter<File>,
