@@ -3,7 +3,6 @@
 //! In each group compare `10^3` with `10^7`: the files have the same four columns and were written with the same options,
 //! only the number of samples differs. `large chunks` is the default chunk size. `small chunks` makes more than 10^5
 //! chunks of the 10^7 samples, so that the index is large; it is not read. Everything is warm: in the page cache, or in memory.
-//! Mapped files differ by the page faults that header and footer take, which depend on where in their pages they lie.
 //! Closing the file is part of the time. `open, view` also views one sample in the middle: what opening puts off until
 //! the first touch (one index page, one chunk, their checksums) is paid there.
 

@@ -28,6 +28,11 @@ impl PositionedFile {
         };
         open().map_err(|error| Error::io("opening the file", error).with_path(path))
     }
+
+    #[cfg(feature = "mmap")]
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
 }
 
 impl OpenOptions {

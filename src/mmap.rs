@@ -1,9 +1,8 @@
 //! Files as memory maps.
 
 use crate::read::{InMemory, OpenOptions, Reader, Source};
-use crate::{Error, Result};
+use crate::{Error, PositionedFile, Result};
 use memmap2::{Mmap, MmapOptions};
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -22,29 +21,40 @@ impl MappedFile {
     /// process (`SIGBUS`). Files that are complete and replaced only by renaming, as this crate writes them, are
     /// safe to map. On network file systems use [`PositionedFile`](crate::PositionedFile).
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let map = || {
-            let file = File::open(path)?;
-            // SAFETY: the caller keeps the file as it is, see above.
-            let map = unsafe { MmapOptions::new().map(&file)? };
-            advise_random(&map);
-            Ok(Self(map))
-        };
-        map().map_err(|error: io::Error| Error::io("mapping the file", error).with_path(path))
+        let file = PositionedFile::open(&path)?;
+        // SAFETY: the caller keeps the file as it is, see above.
+        unsafe { Self::of(&file) }.map_err(|error| error.with_path(path.as_ref()))
+    }
+
+    /// # Safety
+    ///
+    /// See [`MappedFile::open`].
+    unsafe fn of(file: &PositionedFile) -> Result<Self> {
+        let mut options = MmapOptions::new();
+        if let Ok(length) = usize::try_from(file.byte_count()) {
+            options.len(length);
+        }
+        // SAFETY: the caller keeps the file as it is.
+        let map = unsafe { options.map(file.file()) }.map_err(|error| Error::io("mapping the file", error))?;
+        advise_random(&map);
+        Ok(Self(map))
     }
 }
 
 impl Reader<MappedFile> {
     /// Opens a file as a memory map: samples of raw chunks can be viewed without copying.
     ///
+    /// Header and footer are read by position: it costs less than the page faults of touching them in the map, and the
+    /// same for a file of any size.
+    ///
     /// # Safety
     ///
     /// No process may change or truncate the file as long as the reader lives, see [`MappedFile::open`].
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
+        let reader = OpenOptions::new().open_file(path)?;
         // SAFETY: the caller's promise is the one that is asked for.
-        let file = unsafe { MappedFile::open(path) };
-        Self::with_path(file.and_then(|file| OpenOptions::new().open(file)), path)
+        reader.try_map_source(|file| unsafe { MappedFile::of(&file) }).map_err(|error| error.with_path(path))
     }
 }
 

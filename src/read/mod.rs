@@ -112,6 +112,24 @@ impl<S: Source> Reader<S> {
         Ok(reader)
     }
 
+    /// The same reader on another source of the same bytes.
+    #[cfg(feature = "mmap")]
+    pub(crate) fn try_map_source<T: Source>(self, other: impl FnOnce(S) -> Result<T>) -> Result<Reader<T>> {
+        Ok(Reader {
+            source: other(self.source)?,
+            path: self.path,
+            schema: self.schema,
+            file_id: self.file_id,
+            alignment: self.alignment,
+            columns: self.columns,
+            sample_count: self.sample_count,
+            commit_count: self.commit_count,
+            is_finished: self.is_finished,
+            tail_bytes: self.tail_bytes,
+            verification: self.verification,
+        })
+    }
+
     /// The columns and the file's metadata.
     pub fn schema(&self) -> &Schema {
         &self.schema
