@@ -19,7 +19,7 @@ impl MappedFile {
     /// As long as the map lives, no process may change or truncate the file. Where one does, the bytes seen through the
     /// map change under references to them, which is undefined behaviour, and a page beyond a new end kills the
     /// process (`SIGBUS`). Files that are complete and replaced only by renaming, as this crate writes them, are
-    /// safe to map. On network file systems use [`PositionedFile`](crate::PositionedFile).
+    /// safe to map. On network file systems use [`PositionedFile`].
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = PositionedFile::open(&path)?;
         // SAFETY: the caller keeps the file as it is, see above.
