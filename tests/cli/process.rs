@@ -15,6 +15,7 @@ fn help_teaches() {
         ("verify", "tensilo.verify/1"),
         ("get", "--format npy"),
         ("export", ".parquet"),
+        ("bench", "tensilo.bench/1"),
     ] {
         let text = run([command, "--help"]).done().text();
         assert!(text.contains("Examples:") && text.contains(example), "{text}");
@@ -32,6 +33,7 @@ fn help_has_every_option_of_the_contract() {
         ("verify", "--json --deep"),
         ("get", "-c -i --format --as -o --nulls --force"),
         ("export", "-o --columns --force"),
+        ("bench", "-c --pattern --batch --threads --cold --seconds --verification --json"),
     ] {
         let text = run([command, "-h"]).done().text();
         for option in options.split_whitespace() {
@@ -65,6 +67,11 @@ fn bad_usage_is_2() {
         "get in.tsl -c x -i one",
         "get in.tsl -c x -i 1 --format csv",
         "export in.tsl",
+        "bench",
+        "bench in.tsl --pattern backwards",
+        "bench in.tsl --batch 0",
+        "bench in.tsl --threads 0",
+        "bench in.tsl --seconds 0",
     ] {
         let run = run(line.split_whitespace());
         assert_eq!(run.code, 2, "{line}: {run:?}");

@@ -1,5 +1,6 @@
 //! What the command line looks like. The help texts here are the manual.
 
+use crate::bench::BenchArgs;
 use crate::get::Indices;
 use crate::parse::{self, Names};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -15,6 +16,7 @@ Examples:
   tensilo verify train.tsl                              is it intact
   tensilo get train.tsl -c embedding -i 0,7,100..110    some samples of a column
   tensilo export train.tsl -o train.parquet             and back
+  tensilo bench train.tsl --threads 8                   how fast it is read
 
 Exit codes:
   0  done
@@ -50,6 +52,8 @@ pub(crate) enum Command {
     Get(GetArgs),
     /// Write a Parquet or Arrow file, losslessly
     Export(ExportArgs),
+    /// Measure how fast samples of a column are read
+    Bench(BenchArgs),
 }
 
 const CONVERT: &str = "\
