@@ -4,6 +4,7 @@ mod bench;
 mod convert;
 mod get;
 mod inspect;
+mod map;
 mod process;
 mod verify;
 
