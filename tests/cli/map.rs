@@ -3,7 +3,7 @@
 use super::{Folder, damaged_file, empty_file, on, schema, unfinished_file};
 use std::fs;
 use std::path::Path;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
 
 const NAMES: [&str; 8] = ["x", "e", "t", "b", "r", "flag", "n", "h"];
 
@@ -124,6 +124,21 @@ fn maps_of_files_with_many_chunks_are_bounded() {
     assert!(together.matches("<rect").count() < 4200, "{}", together.matches("<rect").count());
     let text = on("map", &path, "").done().text();
     assert!(text.lines().count() < 40, "{text}");
+}
+
+#[test]
+fn legends_of_files_with_many_columns_are_bounded() {
+    let folder = Folder::new();
+    let columns = (0..210).map(|i| ColumnSchema::tensor(format!("column {i}"), DType::U8, Shape::fixed(&[100])));
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new()).unwrap();
+    writer.push(&vec![Value::tensor(&[1_u8; 100]); 210]).unwrap();
+    let path = folder.file("a.tsl", &writer.finish().unwrap().sink.0);
+    let text = on("map", &path, "").done().text();
+    assert!(text.contains("\nz  column 51 ") && !text.contains("column 52 "), "{text}");
+    assert!(text.contains("\n+  and 158 more columns\n"), "{text}");
+    let svg = svg(&folder, &path, "");
+    assert!(svg.contains(">column 199, ") && !svg.contains(">column 200, ") && svg.contains(">and 10 more columns<"));
+    assert!(svg.contains("<title>column 209: samples 0..1, "));
 }
 
 #[test]

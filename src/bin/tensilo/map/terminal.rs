@@ -145,7 +145,9 @@ fn write_legend<S: Source>(output: &mut impl Write, reader: &Reader<S>, colours:
 
 #[cfg(test)]
 mod tests {
+    use super::super::tiles::equal_tiles;
     use super::*;
+    use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Stream, Value, Writer, WriterOptions};
 
     #[test]
     fn the_map_has_a_bounded_number_of_lines() {
@@ -156,6 +158,27 @@ mod tests {
             assert!(grid.columns + grid.gutter + 1 == 80 && grid.cell_bytes.is_multiple_of(LEAST_BYTES), "{grid:?}");
         }
         assert!(Grid::new(u64::MAX, 40).columns >= 16);
+    }
+
+    #[test]
+    fn colours_change_nothing_but_the_colour() {
+        let schema = Schema::new(["a", "b"].map(|name| ColumnSchema::tensor(name, DType::U8, Shape::fixed(&[300]))));
+        let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
+        writer.push(&[Value::tensor(&[1_u8; 300]), Value::tensor(&[2_u8; 300])]).unwrap();
+        let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+        let grid = Grid::new(reader.file_bytes(), 80);
+        let tiles = equal_tiles(&reader, Path::new("a.tsl"), grid.cell_bytes, true).unwrap();
+        let text = |colours| {
+            let mut out = Vec::new();
+            write(&mut out, &reader, Path::new("a.tsl"), (grid, &tiles), colours).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let (plain, coloured) = (text(false), text(true));
+        assert!(!plain.contains('\u{1b}'));
+        let [a, b] = [0, 1].map(paint);
+        assert!(coloured.contains(&format!("{a}A")) && coloured.contains(&format!("{RESET}·")), "{coloured}");
+        assert!(coloured.contains(&format!("\n{b}B{RESET}  b")), "{coloured}");
+        assert_eq!([a.as_str(), &b, RESET].iter().fold(coloured, |text, code| text.replace(code, "")), plain);
     }
 
     #[test]
