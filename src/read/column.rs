@@ -54,6 +54,8 @@ pub struct ChunkInfo {
     pub file_range: Range<u64>,
     /// The encoding of its values.
     pub encoding: String,
+    /// Its decoded bytes: values, extents and validity.
+    pub raw_bytes: u64,
 }
 
 impl<'r, S: Source> Column<'r, S> {
@@ -86,14 +88,35 @@ impl<'r, S: Source> Column<'r, S> {
 
     /// Chunk number `chunk`, counted from 0; `None` after the last. Together with [`ChunkInfo::file_range`] this is what
     /// a loader needs to read chunks itself, straight to where it wants them.
+    ///
+    /// Cost: an entry of the index; of a nullable or ragged chunk also its head, for [`ChunkInfo::raw_bytes`].
     pub fn chunk(&self, chunk: u64) -> Result<Option<ChunkInfo>> {
-        let located = self.reader.locate_chunk(self.index, chunk).map_err(|error| self.place(error))?;
-        Ok(located.map(|located| chunk_info(&located)))
+        let located = self.reader.locate_chunk(self.index, chunk);
+        let info = located.and_then(|located| located.map(|located| self.chunk_info(&located)).transpose());
+        info.map_err(|error| self.place(error))
     }
 
-    /// The chunk that holds sample `i`.
+    /// The chunk that holds sample `i`. Cost: as [`Column::chunk`].
     pub fn chunk_of(&self, i: u64) -> Result<ChunkInfo> {
-        self.locate(i).map(|located| chunk_info(&located)).map_err(|error| self.place_at(error, i))
+        self.locate(i).and_then(|located| self.chunk_info(&located)).map_err(|error| self.place_at(error, i))
+    }
+
+    fn chunk_info(&self, located: &Located) -> Result<ChunkInfo> {
+        let entry = &located.entry;
+        let layout = &self.index.layout;
+        let raw_bytes = if entry.has_parts() || layout.is_ragged() {
+            self.reader.chunk_head(self.index, entry)?.raw_bytes.into()
+        } else {
+            // samples, and nothing else
+            u64::from(entry.sample_count).saturating_mul(layout.inner_bytes as u64) // exact: usize has at most 64 bits
+        };
+        let start = entry.offset.saturating_add(HEAD);
+        Ok(ChunkInfo {
+            samples: entry.samples(),
+            file_range: start..start.saturating_add(entry.stored_bytes.into()),
+            encoding: encoding_name(entry.encoding),
+            raw_bytes,
+        })
     }
 
     /// Sample `i` as a view of the file, without copying: `None` if its chunk is encoded, if the file is not in memory,
@@ -202,14 +225,4 @@ impl<'r, S: Source> Column<'r, S> {
 /// The place of sample `i` within the chunk that was located for it.
 pub(super) fn in_chunk(located: &Located, i: u64) -> usize {
     usize::try_from(i.saturating_sub(located.entry.first_sample)).unwrap_or(usize::MAX)
-}
-
-fn chunk_info(located: &Located) -> ChunkInfo {
-    let entry = &located.entry;
-    let start = entry.offset.saturating_add(HEAD);
-    ChunkInfo {
-        samples: entry.samples(),
-        file_range: start..start.saturating_add(entry.stored_bytes.into()),
-        encoding: encoding_name(entry.encoding),
-    }
 }

@@ -160,17 +160,33 @@ impl<S: Source> Reader<S> {
         let length = length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))?;
         let bytes = fetch(&self.source, entry.offset, length, buffer)?;
         let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
-        let head = RegionHead::parse(head, entry.offset)?;
-        head.expect(RegionKind::Chunk, self.file_id)?;
-        let chunk = ChunkHead::parse(&head, self.columns.len())?;
-        if chunk.column != column.number || chunk.entry != *entry {
-            return Err(disagree("the chunk's head"));
-        }
+        let (head, chunk) = self.parse_chunk_head(column, entry, head)?;
         if self.must_check(column, located.chunk) {
             head.check_body(body)?;
             column.checked_chunks.set(located.chunk);
         }
         Ok((chunk, body))
+    }
+
+    /// The head of a chunk, checked; its body is not touched.
+    pub(super) fn chunk_head(&self, column: &ColumnIndex, entry: &ChunkEntry) -> Result<ChunkHead> {
+        let head = fetch_array(&self.source, entry.offset)?;
+        self.parse_chunk_head(column, entry, &head).map(|(_, chunk)| chunk)
+    }
+
+    fn parse_chunk_head(
+        &self,
+        column: &ColumnIndex,
+        entry: &ChunkEntry,
+        bytes: &[u8; HEAD_BYTES],
+    ) -> Result<(RegionHead, ChunkHead)> {
+        let head = RegionHead::parse(bytes, entry.offset)?;
+        head.expect(RegionKind::Chunk, self.file_id)?;
+        let chunk = ChunkHead::parse(&head, self.columns.len())?;
+        if chunk.column != column.number || chunk.entry != *entry {
+            return Err(disagree("the chunk's head"));
+        }
+        Ok((head, chunk))
     }
 
     /// Whether the body of a chunk has to be checked before it is used.

@@ -1,8 +1,10 @@
 //! The command line program, run as a process.
 
+mod bench;
 mod convert;
 mod get;
 mod inspect;
+mod map;
 mod process;
 mod verify;
 
@@ -149,6 +151,12 @@ fn push_samples(writer: &mut Writer<Stream<Vec<u8>>>) {
 fn sample_file() -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new().chunk_bytes(32)).unwrap();
     push_samples(&mut writer);
+    writer.finish().unwrap().sink.0
+}
+
+/// A file of the same columns without samples.
+fn empty_file() -> Vec<u8> {
+    let writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new()).unwrap();
     writer.finish().unwrap().sink.0
 }
 

@@ -15,6 +15,8 @@ fn help_teaches() {
         ("verify", "tensilo.verify/1"),
         ("get", "--format npy"),
         ("export", ".parquet"),
+        ("bench", "tensilo.bench/1"),
+        ("map", "--svg train.svg"),
     ] {
         let text = run([command, "--help"]).done().text();
         assert!(text.contains("Examples:") && text.contains(example), "{text}");
@@ -32,6 +34,8 @@ fn help_has_every_option_of_the_contract() {
         ("verify", "--json --deep"),
         ("get", "-c -i --format --as -o --nulls --force"),
         ("export", "-o --columns --force"),
+        ("map", "--svg --width --force"),
+        ("bench", "-c --pattern --batch --threads --cold --seconds --verification --json"),
     ] {
         let text = run([command, "-h"]).done().text();
         for option in options.split_whitespace() {
@@ -65,6 +69,16 @@ fn bad_usage_is_2() {
         "get in.tsl -c x -i one",
         "get in.tsl -c x -i 1 --format csv",
         "export in.tsl",
+        "bench",
+        "bench in.tsl --pattern backwards",
+        "bench in.tsl --batch 0",
+        "bench in.tsl --threads 0",
+        "bench in.tsl --seconds 0",
+        "map",
+        "map in.tsl --width 39",
+        "map in.tsl --width 1001",
+        "map in.tsl --svg out.svg --width 599",
+        "map in.tsl --force",
     ] {
         let run = run(line.split_whitespace());
         assert_eq!(run.code, 2, "{line}: {run:?}");
@@ -164,7 +178,8 @@ fn a_closed_standard_error_does_no_harm() {
 fn nothing_is_coloured_that_is_not_a_terminal() {
     let folder = Folder::new();
     let path = folder.samples("a.tsl");
-    for words in ["inspect", "inspect --json", "verify", "get -c x -i 0", "get -c nothing -i 0", "get --wrong", "help"]
+    for words in
+        ["inspect", "inspect --json", "verify", "map", "get -c x -i 0", "get -c nothing -i 0", "get --wrong", "help"]
     {
         let mut words = words.split(' ');
         let run = program().args(words.next()).arg(&path).args(words).output().unwrap();

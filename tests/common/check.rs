@@ -259,7 +259,8 @@ fn check_facts<S: Source>(reader: &Reader<S>, table: &Table, plan: &WritePlan) {
                 assert_eq!(&column.chunk_of(i).expect("an intact index"), chunk);
             }
             let in_chunk = &samples[chunk.samples.start as usize..chunk.samples.end as usize];
-            raw_bytes += chunk_raw_bytes(schema, in_chunk);
+            assert_eq!(chunk.raw_bytes, chunk_raw_bytes(schema, in_chunk), "raw bytes of chunk {number}");
+            raw_bytes += chunk.raw_bytes;
             check_size(schema, samples, chunk, &commits, plan.chunk_bytes);
         }
         assert_eq!(next, samples.len() as u64);

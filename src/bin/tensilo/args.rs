@@ -1,6 +1,8 @@
 //! What the command line looks like. The help texts here are the manual.
 
+use crate::bench::BenchArgs;
 use crate::get::Indices;
+use crate::map::MapArgs;
 use crate::parse::{self, Names};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
@@ -15,6 +17,8 @@ Examples:
   tensilo verify train.tsl                              is it intact
   tensilo get train.tsl -c embedding -i 0,7,100..110    some samples of a column
   tensilo export train.tsl -o train.parquet             and back
+  tensilo map train.tsl --svg train.svg                 what it looks like
+  tensilo bench train.tsl --threads 8                   how fast it is read
 
 Exit codes:
   0  done
@@ -50,6 +54,10 @@ pub(crate) enum Command {
     Get(GetArgs),
     /// Write a Parquet or Arrow file, losslessly
     Export(ExportArgs),
+    /// Draw where in a file its columns are, and how well they are compressed
+    Map(MapArgs),
+    /// Measure how fast samples of a column are read
+    Bench(BenchArgs),
 }
 
 const CONVERT: &str = "\

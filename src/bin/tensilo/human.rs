@@ -21,6 +21,15 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
+/// A time: `840 ns`, `26.1 us`, `1.20 ms`.
+pub(crate) fn nanoseconds(time: f64) -> String {
+    match time {
+        ..999.5 => format!("{time:.0} ns"),
+        ..999_950.0 => format!("{:.1} us", time / 1e3),
+        _ => format!("{:.2} ms", time / 1e6),
+    }
+}
+
 /// Raw bytes for each stored byte, or `-` where there are none.
 pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
     if raw_bytes == 0 || stored_bytes == 0 {
@@ -74,6 +83,12 @@ mod tests {
         for (count, text) in cases {
             assert_eq!(bytes(count), text);
         }
+    }
+
+    #[test]
+    fn times_have_a_unit() {
+        let texts = [0.4, 839.6, 999.6, 26_100.0, 999_960.0, 1.2e9].map(nanoseconds);
+        assert_eq!(texts, ["0 ns", "840 ns", "1.0 us", "26.1 us", "1.00 ms", "1200.00 ms"]);
     }
 
     #[test]

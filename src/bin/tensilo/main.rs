@@ -1,14 +1,16 @@
-//! The command line program `tensilo`: converts, inspects, verifies, reads and exports tensilo files.
+//! The command line program `tensilo`: converts, inspects, verifies, reads, exports, draws and measures tensilo files.
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
 mod args;
+mod bench;
 mod convert;
 mod exit;
 mod export;
 mod get;
 mod human;
 mod inspect;
+mod map;
 mod open;
 mod output;
 mod parse;
@@ -46,6 +48,8 @@ fn run(cli: &Cli) -> Outcome<Exit> {
         Command::Verify(args) => return verify::run(args, cli.quiet),
         Command::Get(args) => get::run(args, cli.quiet),
         Command::Export(args) => export::run(args, cli.quiet),
+        Command::Map(args) => map::run(args, cli.quiet),
+        Command::Bench(args) => bench::run(args, cli.quiet),
     };
     done.map(|()| Exit::Done)
 }

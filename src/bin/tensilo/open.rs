@@ -3,21 +3,26 @@
 use crate::exit::{Failure, Outcome};
 use std::io::{self, Write};
 use std::path::Path;
-use tensilo::{PositionedFile, Reader};
+use tensilo::{PositionedFile, Reader, Source};
 
 /// Opens a file by position: another process that changes or truncates it then gives an error, not a crash. Unless
 /// `quiet`, warns of a file that is not finished or has bytes after its last commit.
 pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader<PositionedFile>> {
     let reader = Reader::open(path).map_err(|error| Failure::about(path, error))?;
     if !quiet {
-        for warning in warnings(&reader) {
-            let _ = writeln!(io::stderr(), "warning: {}: {warning}", path.display()); // the data matters more
-        }
+        warn(path, &reader);
     }
     Ok(reader)
 }
 
-fn warnings(reader: &Reader<PositionedFile>) -> Vec<String> {
+/// Warns of a file that is not finished or has bytes after its last commit.
+pub(crate) fn warn<S: Source>(path: &Path, reader: &Reader<S>) {
+    for warning in warnings(reader) {
+        let _ = writeln!(io::stderr(), "warning: {}: {warning}", path.display()); // the data matters more
+    }
+}
+
+fn warnings<S: Source>(reader: &Reader<S>) -> Vec<String> {
     let mut warnings = Vec::new();
     if !reader.is_finished() {
         let samples = reader.sample_count();

@@ -55,13 +55,14 @@ impl Progress {
             return;
         }
         if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
+            // first what it looks like: the other calls draw it
+            self.bar.set_style(self.unit.style(total.is_some()));
+            self.bar.set_message(phase);
             match total {
                 Some(total) => self.bar.set_length(total),
                 None => self.bar.unset_length(),
             }
             self.bar.reset();
-            self.bar.set_style(self.unit.style(total.is_some()));
-            self.bar.set_message(phase);
         }
         self.bar.set_position(done);
     }

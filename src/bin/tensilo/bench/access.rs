@@ -1,0 +1,86 @@
+//! One read, as a program would do it.
+
+use crate::exit::{Failure, Outcome};
+use half::{bf16, f16};
+use std::hint::black_box;
+use tensilo::{Column, ColumnBuffer, Cursor, DType, Element, Result, Source};
+
+/// Reads samples.
+pub(super) trait Access: Send {
+    /// Reads these samples, as many as were said before; the bytes of their elements.
+    fn read(&mut self, indices: &[u64]) -> Result<usize>;
+}
+
+/// The best way to read `batch` samples of a column at a time, with all the memory it needs.
+pub(super) fn access<'r, S: Source>(column: Column<'r, S>, batch: usize) -> Outcome<Box<dyn Access + 'r>> {
+    let schema = column.schema();
+    if schema.shape.is_ragged() {
+        return Ok(Box::new(AnyShape::new(column)));
+    }
+    match schema.dtype {
+        DType::Bf16 => fixed::<S, bf16>(column, batch),
+        DType::F16 => fixed::<S, f16>(column, batch),
+        DType::F32 => fixed::<S, f32>(column, batch),
+        DType::F64 => fixed::<S, f64>(column, batch),
+        DType::I8 => fixed::<S, i8>(column, batch),
+        DType::I16 => fixed::<S, i16>(column, batch),
+        DType::I32 => fixed::<S, i32>(column, batch),
+        DType::I64 => fixed::<S, i64>(column, batch),
+        DType::U8 | DType::Bool => fixed::<S, u8>(column, batch),
+        DType::U16 => fixed::<S, u16>(column, batch),
+        DType::U32 => fixed::<S, u32>(column, batch),
+        DType::U64 => fixed::<S, u64>(column, batch),
+        _ => Ok(Box::new(AnyShape::new(column))),
+    }
+}
+
+/// Samples of a fixed shape, straight to where they are wanted.
+struct Fixed<'r, S, T> {
+    cursor: Cursor<'r, S>,
+    out: Vec<T>,
+}
+
+fn fixed<'r, S: Source, T: Element>(column: Column<'r, S>, batch: usize) -> Outcome<Box<dyn Access + 'r>> {
+    let elements = column.schema().shape.inner_elements().and_then(|elements| usize::try_from(elements).ok());
+    let elements = elements.and_then(|elements| elements.checked_mul(batch));
+    let mut out = Vec::new();
+    let room = elements.filter(|&elements| out.try_reserve_exact(elements).is_ok());
+    let room = room.ok_or_else(|| Failure::Usage(format!("{batch} samples of this column do not fit in memory")))?;
+    out.resize(room, T::zeroed());
+    Ok(Box::new(Fixed { cursor: column.cursor(), out }))
+}
+
+impl<S: Source, T: Element> Access for Fixed<'_, S, T> {
+    fn read(&mut self, indices: &[u64]) -> Result<usize> {
+        match indices {
+            [i] => self.cursor.read_into(*i, &mut self.out).map(|_| ())?,
+            _ => self.cursor.gather_slice(indices, &mut self.out).map(|_| ())?,
+        }
+        Ok(size_of_val(black_box(self.out.as_slice())))
+    }
+}
+
+/// Samples of any shape: read and copied, or gathered into a buffer that grows.
+struct AnyShape<'r, S> {
+    cursor: Cursor<'r, S>,
+    sample: Vec<u8>,
+    buffer: ColumnBuffer,
+}
+
+impl<'r, S: Source> AnyShape<'r, S> {
+    fn new(column: Column<'r, S>) -> Self {
+        Self { cursor: column.cursor(), sample: Vec::new(), buffer: ColumnBuffer::new() }
+    }
+}
+
+impl<S: Source> Access for AnyShape<'_, S> {
+    fn read(&mut self, indices: &[u64]) -> Result<usize> {
+        if let [i] = indices {
+            self.sample.clear();
+            self.sample.extend_from_slice(self.cursor.read(*i)?.bytes());
+            return Ok(black_box(self.sample.as_slice()).len());
+        }
+        self.cursor.gather_into(indices, &mut self.buffer)?;
+        Ok(black_box(self.buffer.bytes()).len())
+    }
+}

@@ -1,0 +1,111 @@
+//! `tensilo bench`
+
+mod access;
+mod args;
+mod copy;
+mod histogram;
+mod measure;
+mod pattern;
+mod report;
+mod source;
+
+pub(crate) use args::BenchArgs;
+
+use crate::exit::{Failure, Outcome};
+use crate::open::warn;
+use crate::output::{Output, write_json};
+use access::access;
+use measure::{Counts, Worker, on_threads};
+use pattern::{Sequence, share};
+use report::Report;
+use source::{Counted, drop_from_cache};
+use std::time::Instant;
+use tensilo::{Column, OpenOptions, PositionedFile, Reader};
+
+/// Warming up may take this many times the time of measuring.
+const WARM_UP: u32 = 5;
+
+/// Measures reading of one column.
+pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
+    let about = |error| Failure::about(&args.file, error);
+    let reader = open(args).map_err(about)?;
+    if !quiet {
+        warn(&args.file, &reader);
+    }
+    let report = measure(args, column(args, &reader)?)?;
+    let mut output = Output::stdout();
+    if args.json {
+        write_json(&mut output, &report.document())?;
+    } else {
+        report.write_text(&mut output)?;
+    }
+    output.finish()
+}
+
+fn open(args: &BenchArgs) -> tensilo::Result<Reader<Counted>> {
+    OpenOptions::new().verification(args.verification.into()).open(Counted(PositionedFile::open(&args.file)?))
+}
+
+/// The column that was asked for; or the first tensor of a fixed shape, else the first scalar, else the first column.
+fn column<'r>(args: &BenchArgs, reader: &'r Reader<Counted>) -> Outcome<Column<'r, Counted>> {
+    if let Some(name) = &args.column {
+        return reader.column(name).map_err(|error| Failure::about(&args.file, error));
+    }
+    let rank = |column: &Column<'r, Counted>| match &column.schema().shape {
+        shape if shape.is_ragged() => 2,
+        shape => u8::from(shape.rank() == 0),
+    };
+    reader
+        .columns()
+        .min_by_key(rank)
+        .ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", args.file.display())))
+}
+
+fn measure<'a>(args: &'a BenchArgs, column: Column<'a, Counted>) -> Outcome<Report<'a>> {
+    let about = |error| Failure::about(&args.file, error);
+    let (sample_count, batch) = (column.sample_count(), batch(args));
+    let threads = u32::try_from(sample_count).unwrap_or(u32::MAX).min(args.threads);
+    let mut workers = (0..threads)
+        .map(|thread| {
+            let sequence = Sequence::new(args.pattern, sample_count, thread, threads);
+            Ok(Worker::new(access(column, batch)?, sequence, batch))
+        })
+        .collect::<Outcome<Vec<Worker<'_>>>>()?;
+    let warmed_up = prepare(args, column, &mut workers)?;
+    let results = on_threads(&mut workers, |_, worker| worker.measure(args.seconds, args.cold))?;
+    results.into_iter().collect::<tensilo::Result<()>>().map_err(about)?;
+    let counts = Counts::sum(workers.iter().map(Worker::counts));
+    drop(workers);
+    let memcpy_bytes_per_s = memcpy(args, threads, &counts)?;
+    Ok(Report { args, column: column.schema(), sample_count, threads, warmed_up, counts, memcpy_bytes_per_s })
+}
+
+fn batch(args: &BenchArgs) -> usize {
+    usize::try_from(args.batch).unwrap_or(usize::MAX)
+}
+
+/// Warms up, or cools down. Whether all chunks were read.
+fn prepare(args: &BenchArgs, column: Column<'_, Counted>, workers: &mut [Worker<'_>]) -> Outcome<bool> {
+    if args.cold {
+        return drop_from_cache(&args.file).map(|()| false);
+    }
+    let deadline = Instant::now().checked_add(args.seconds.saturating_mul(WARM_UP)).unwrap_or_else(Instant::now);
+    let threads = u32::try_from(workers.len()).unwrap_or(u32::MAX); // it was one
+    let part = |thread| share(column.facts().chunk_count, thread, threads);
+    let results = on_threads(workers, |thread, worker| {
+        let part = part(thread);
+        let chunks = worker.warm_up(column, part.start, deadline)?;
+        Ok(chunks >= part.end.saturating_sub(part.start))
+    })?;
+    let covered = results.into_iter().collect::<tensilo::Result<Vec<bool>>>();
+    let covered = covered.map_err(|error| Failure::about(&args.file, error))?;
+    Ok(covered.into_iter().all(|covered| covered))
+}
+
+/// What copying as many bytes for each sample costs.
+fn memcpy(args: &BenchArgs, threads: u32, counts: &Counts) -> Outcome<Option<f64>> {
+    let sample_bytes = counts.decoded_bytes.checked_div(counts.samples).and_then(|bytes| usize::try_from(bytes).ok());
+    let Some(sample_bytes) = sample_bytes.filter(|bytes| *bytes > 0) else { return Ok(None) };
+    let sequence = |places, thread| Sequence::new(args.pattern, places, thread, threads);
+    copy::bytes_per_second(sample_bytes, batch(args), threads, args.seconds, sequence)
+}

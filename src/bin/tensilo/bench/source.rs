@@ -1,0 +1,58 @@
+//! The file that is measured: read by position, with a count of what is read.
+
+use crate::exit::{Failure, Outcome};
+use std::cell::Cell;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use tensilo::{PositionedFile, Source};
+
+thread_local! {
+    /// Bytes that this thread has read from files.
+    static READ: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Bytes that this thread has read from files.
+pub(super) fn bytes_read() -> u64 {
+    READ.get()
+}
+
+/// A file that counts what each thread reads of it.
+pub(super) struct Counted(pub(super) PositionedFile);
+
+impl Source for Counted {
+    fn byte_count(&self) -> u64 {
+        self.0.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        READ.set(READ.get().saturating_add(out.len() as u64)); // exact: usize has at most 64 bits
+        self.0.read_exact_at(offset, out)
+    }
+
+    fn will_need(&self, range: Range<u64>) {
+        self.0.will_need(range);
+    }
+}
+
+/// Drops the file's pages from the page cache. What has not reached the disk yet is written first, for it would stay.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+pub(super) fn drop_from_cache(path: &Path) -> Outcome {
+    use rustix::fs::{Advice, fadvise};
+    let drop = || {
+        let file = std::fs::File::open(path)?;
+        file.sync_data()?;
+        fadvise(&file, 0, None, Advice::DontNeed).map_err(io::Error::from)
+    };
+    drop().map_err(|error| {
+        Failure::Usage(format!("{}: --cold: its pages cannot be dropped from the cache: {error}", path.display()))
+    })
+}
+
+/// Refuses: this system has no call for it.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+pub(super) fn drop_from_cache(_: &Path) -> Outcome {
+    Err(Failure::Usage(
+        "--cold: this system cannot drop a file from its cache; it works on Linux, Android and FreeBSD".to_owned(),
+    ))
+}

@@ -1,0 +1,222 @@
+//! The map as a drawing: self-contained, without a background of its own, its text in a grey that can be read on black and
+//! on white.
+
+use super::colour::{colour, grey};
+use super::legend;
+use super::tiles::{Piece, Tile, length};
+use crate::human;
+use std::io::{self, Write};
+use std::path::Path;
+use tensilo::{Reader, Source};
+
+/// Columns in the legend at most.
+const LEGEND: usize = 200;
+/// Of both backgrounds this grey differs enough to be read.
+const TEXT: &str = "#767676";
+/// Heights of a row of the file and of a line of text, and what is between rows.
+const ROW: f64 = 22.0;
+const LINE: f64 = 20.0;
+const GAP: f64 = 6.0;
+const MARGIN: f64 = 10.0;
+/// For the offset at the start of a row.
+const GUTTER: f64 = 80.0;
+/// Where the map begins.
+const TOP: f64 = 40.0;
+/// Tiles of a row on average, and the rows that they may make.
+const TILES_OF_ROW: usize = 120;
+const ROWS: usize = 40;
+
+/// Where what is drawn.
+struct Frame {
+    width: f64,
+    /// Of the file, without the gutter.
+    map_width: f64,
+    rows: u64,
+    row_bytes: u64,
+}
+
+impl Frame {
+    fn new(file_bytes: u64, tile_count: usize, width: u32) -> Self {
+        let rows = tile_count.div_ceil(TILES_OF_ROW).clamp(1, ROWS) as u64; // exact: at most ROWS
+        let row_bytes = file_bytes.div_ceil(rows).max(1);
+        let width = f64::from(width);
+        let map_width = width - GUTTER - 2.0 * MARGIN;
+        Self { width, map_width, rows: file_bytes.div_ceil(row_bytes), row_bytes }
+    }
+
+    /// The top of row `row`, or of what is below the last.
+    fn y(&self, row: u64) -> f64 {
+        TOP + row as f64 * (ROW + GAP) // exact: at most ROWS
+    }
+
+    /// How wide so many bytes are.
+    fn width_of(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.row_bytes as f64 * self.map_width // to scale, but for rounding
+    }
+}
+
+/// Writes the drawing. `width` is in pixels.
+pub(super) fn write<S: Source>(
+    output: &mut impl Write,
+    reader: &Reader<S>,
+    path: &Path,
+    tiles: &[Tile],
+    width: u32,
+) -> io::Result<()> {
+    let frame = Frame::new(reader.file_bytes(), tiles.len(), width);
+    let lines = reader.schema().columns.len().min(LEGEND).saturating_add(4) as f64; // exact: at most 204
+    let height = frame.y(frame.rows) + LINE * lines + MARGIN;
+    let width = frame.width;
+    writeln!(
+        output,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12" fill="{TEXT}">"#
+    )?;
+    let (chunks, bytes) = (legend::chunk_count(reader), human::bytes(reader.file_bytes()));
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let title = format!("{}: {bytes}, {chunks} chunks, {} samples", human::excerpt(&name), reader.sample_count());
+    writeln!(output, "<title>{}</title>", escape(&title))?;
+    text(output, MARGIN, 24.0, &title)?;
+    write_rows(output, reader, &frame)?;
+    tiles.iter().try_for_each(|tile| write_tile(output, reader, &frame, tile))?;
+    write_legend(output, reader, frame.y(frame.rows) + LINE)?;
+    writeln!(output, "</svg>")
+}
+
+/// The file as if it were nothing but structure, on which the chunks are drawn.
+fn write_rows<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Frame) -> io::Result<()> {
+    for row in 0..frame.rows {
+        let start = row.saturating_mul(frame.row_bytes);
+        let bytes = reader.file_bytes().saturating_sub(start).min(frame.row_bytes);
+        text(output, MARGIN, frame.y(row) + 15.0, &human::bytes(start))?;
+        let title = "structure: header, heads of chunks, index, footers, padding";
+        rect(output, (GUTTER + MARGIN, frame.y(row)), frame.width_of(bytes), &grey(), title)?;
+    }
+    Ok(())
+}
+
+/// A tile: a rectangle in each row that it touches. Structure is there already.
+fn write_tile<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Frame, tile: &Tile) -> io::Result<()> {
+    let Some(main) = tile.main() else { return Ok(()) };
+    let (title, fill) = (tooltip(reader, tile), colour(main.column, main.ratio()));
+    let mut start = tile.range.start;
+    while start < tile.range.end {
+        let row = start / frame.row_bytes;
+        let row_start = row.saturating_mul(frame.row_bytes);
+        let end = tile.range.end.min(row_start.saturating_add(frame.row_bytes));
+        let x = GUTTER + MARGIN + frame.width_of(start.saturating_sub(row_start));
+        let width = frame.width_of(length(&(start..end)));
+        // a hair of space between neighbours, where there is room for it
+        let width = if width > 3.0 { width - 0.5 } else { width };
+        rect(output, (x, frame.y(row)), width, &fill, &title)?;
+        start = end;
+    }
+    Ok(())
+}
+
+/// A line for each column in the tile.
+fn tooltip<S: Source>(reader: &Reader<S>, tile: &Tile) -> String {
+    let mut lines: Vec<String> = tile.pieces.iter().map(|piece| piece_text(reader, piece)).collect();
+    if tile.left_out > 0 {
+        lines.push(format!("and {} more columns", tile.left_out));
+    }
+    lines.push(format!("bytes {}..{}", tile.range.start, tile.range.end));
+    lines.join("\n")
+}
+
+fn piece_text<S: Source>(reader: &Reader<S>, piece: &Piece) -> String {
+    let name = reader.schema().columns.get(piece.column).map_or("", |column| column.name.as_str());
+    let encodings: Vec<&str> = piece.encodings.iter().map(String::as_str).collect();
+    let chunks = if piece.chunks == 1 { String::new() } else { format!("{} chunks, ", piece.chunks) };
+    format!(
+        "{}: {chunks}samples {}..{}, {}, {} stored, ratio {}",
+        human::excerpt(name),
+        piece.samples.start,
+        piece.samples.end,
+        encodings.join(" "),
+        human::bytes(piece.stored_bytes),
+        human::ratio(piece.raw_bytes, piece.stored_bytes)
+    )
+}
+
+fn write_legend<S: Source>(output: &mut impl Write, reader: &Reader<S>, top: f64) -> io::Result<()> {
+    let mut y = top;
+    let mut line = |fill: Option<String>, words: &str| {
+        if let Some(fill) = fill {
+            swatch(output, MARGIN, y, &fill)?;
+        }
+        text(output, MARGIN + 24.0, y, words)?;
+        y += LINE;
+        io::Result::Ok(())
+    };
+    for (column, entry) in legend::entries(reader, LEGEND).into_iter().enumerate() {
+        let words = format!(
+            "{}, {}, {} stored, ratio {}, {}",
+            entry.name, entry.kind, entry.stored, entry.ratio, entry.encodings
+        );
+        line(Some(colour(column, entry.compression)), &words)?;
+    }
+    if let Some(more) = legend::more(reader, LEGEND) {
+        line(None, &more)?;
+    }
+    let structure = human::bytes(legend::structure_bytes(reader));
+    line(Some(grey()), &format!("structure, {structure}: header, heads of chunks, index, footers, padding"))?;
+    for (at, (ratio, words)) in (0_u32..).zip([(1.0, "ratio 1"), (2.0, "2"), (4.0, "4"), (8.0, "8 or more")]) {
+        let x = MARGIN + 100.0 * f64::from(at);
+        swatch(output, x, y, &colour(0, ratio))?;
+        text(output, x + 24.0, y, words)?;
+    }
+    Ok(())
+}
+
+fn rect(output: &mut impl Write, (x, y): (f64, f64), width: f64, fill: &str, title: &str) -> io::Result<()> {
+    let title = escape(title);
+    writeln!(
+        output,
+        r#"<rect x="{x:.2}" y="{y}" width="{width:.2}" height="{ROW}" fill="{fill}"><title>{title}</title></rect>"#
+    )
+}
+
+/// A square of a colour, left of a line of text at the same `y`.
+fn swatch(output: &mut impl Write, x: f64, y: f64, fill: &str) -> io::Result<()> {
+    writeln!(output, r#"<rect x="{x}" y="{}" width="16" height="14" rx="2" fill="{fill}"/>"#, y - 11.0)
+}
+
+fn text(output: &mut impl Write, x: f64, y: f64, words: &str) -> io::Result<()> {
+    writeln!(output, r#"<text x="{x}" y="{y}">{}</text>"#, escape(words))
+}
+
+/// Text as it may stand in XML. Control characters are not in it: names are excerpts.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'), // not XML
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_be_markup() {
+        assert_eq!(escape("a<b>&\"\u{FFFF}"), "a&lt;b&gt;&amp;&quot;\u{FFFD}");
+    }
+
+    #[test]
+    fn rows_are_bounded_and_hold_the_file() {
+        for (file_bytes, tiles) in [(64, 0), (1000, 1), (10_u64.pow(12), 4000), (u64::MAX, usize::MAX)] {
+            let frame = Frame::new(file_bytes, tiles, 1200);
+            assert!((1..=40).contains(&frame.rows));
+            assert!(u128::from(frame.rows) * u128::from(frame.row_bytes) >= u128::from(file_bytes));
+            assert!(frame.width_of(frame.row_bytes) <= 1200.0);
+        }
+    }
+}

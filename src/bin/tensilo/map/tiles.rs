@@ -1,0 +1,212 @@
+//! Which bytes of a file are whose.
+
+use crate::exit::{Failure, Outcome};
+use crate::progress::{Progress, Unit};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+use tensilo::{ChunkInfo, Reader, Source};
+
+/// Columns that are told apart in one tile.
+const PIECES: usize = 16;
+
+/// What stands of one column in a tile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Number of the column.
+    pub(super) column: usize,
+    /// Chunks, whole or in part.
+    pub(super) chunks: u64,
+    /// The samples of these chunks.
+    pub(super) samples: Range<u64>,
+    pub(super) encodings: BTreeSet<String>,
+    pub(super) stored_bytes: u64,
+    /// What the stored bytes decode to.
+    pub(super) raw_bytes: u64,
+}
+
+impl Piece {
+    /// The part of a chunk that is in a range of the file; `None` if it is not there.
+    fn of(column: usize, chunk: &ChunkInfo, range: &Range<u64>) -> Option<Self> {
+        let (start, end) = (chunk.file_range.start.max(range.start), chunk.file_range.end.min(range.end));
+        let stored_bytes = end.checked_sub(start).filter(|bytes| *bytes > 0)?;
+        Some(Self {
+            column,
+            chunks: 1,
+            samples: chunk.samples.clone(),
+            encodings: BTreeSet::from([chunk.encoding.clone()]),
+            stored_bytes,
+            raw_bytes: part(chunk.raw_bytes, stored_bytes, length(&chunk.file_range)),
+        })
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.chunks = self.chunks.saturating_add(other.chunks);
+        self.samples = self.samples.start.min(other.samples.start)..self.samples.end.max(other.samples.end);
+        self.encodings.extend(other.encodings);
+        self.stored_bytes = self.stored_bytes.saturating_add(other.stored_bytes);
+        self.raw_bytes = self.raw_bytes.saturating_add(other.raw_bytes);
+    }
+
+    /// Raw bytes for each stored byte.
+    pub(super) fn ratio(&self) -> f64 {
+        self.raw_bytes as f64 / self.stored_bytes.max(1) as f64 // rounded anyway
+    }
+}
+
+/// A part of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub(super) range: Range<u64>,
+    /// Bytes of chunks; the rest is structure.
+    chunk_bytes: u64,
+    /// One for each column, in the order of the columns; the smallest are left out where there are too many.
+    pub(super) pieces: Vec<Piece>,
+    /// Columns that were left out.
+    pub(super) left_out: u64,
+}
+
+impl Tile {
+    fn new(range: Range<u64>) -> Self {
+        Self { range, chunk_bytes: 0, pieces: Vec::new(), left_out: 0 }
+    }
+
+    /// The piece that takes most of the tile; `None` if it is structure that does.
+    pub(super) fn main(&self) -> Option<&Piece> {
+        let structure = length(&self.range).saturating_sub(self.chunk_bytes);
+        let largest = self.pieces.iter().max_by_key(|piece| piece.stored_bytes);
+        largest.filter(|piece| piece.stored_bytes >= structure)
+    }
+
+    /// Adds the part of a chunk that is in the tile. Columns come one after the other.
+    fn add(&mut self, column: usize, chunk: &ChunkInfo) {
+        let Some(piece) = Piece::of(column, chunk, &self.range) else { return };
+        self.chunk_bytes = self.chunk_bytes.saturating_add(piece.stored_bytes);
+        match self.pieces.last_mut() {
+            Some(last) if last.column == column => last.merge(piece),
+            _ => {
+                self.leave_out();
+                self.pieces.push(piece);
+            }
+        }
+    }
+
+    /// Makes room for a piece; those that are there are complete.
+    fn leave_out(&mut self) {
+        if self.pieces.len() < PIECES {
+            return;
+        }
+        if let Some((smallest, _)) = self.pieces.iter().enumerate().min_by_key(|(_, piece)| piece.stored_bytes) {
+            self.pieces.remove(smallest);
+            self.left_out += 1;
+        }
+    }
+}
+
+/// The bytes in a range.
+pub(super) fn length(range: &Range<u64>) -> u64 {
+    range.end.saturating_sub(range.start)
+}
+
+/// `whole` x `part` / `of`.
+fn part(whole: u64, part: u64, of: u64) -> u64 {
+    let share = (u128::from(whole) * u128::from(part)).checked_div(u128::from(of)); // the product is below 2^128
+    share.and_then(|share| u64::try_from(share).ok()).unwrap_or(0)
+}
+
+/// The file in tiles of `tile_bytes` bytes, the last perhaps shorter.
+pub(super) fn equal_tiles<S: Source>(
+    reader: &Reader<S>,
+    path: &Path,
+    tile_bytes: u64,
+    quiet: bool,
+) -> Outcome<Vec<Tile>> {
+    let (file_bytes, tile_bytes) = (reader.file_bytes(), tile_bytes.max(1));
+    let starts = (0..file_bytes.div_ceil(tile_bytes)).map(|tile| tile.saturating_mul(tile_bytes));
+    let range = |start: u64| start..start.saturating_add(tile_bytes).min(file_bytes);
+    let mut tiles: Vec<Tile> = starts.map(|start| Tile::new(range(start))).collect();
+    for_each_chunk(reader, path, quiet, |column, chunk| {
+        let number = |at: u64| usize::try_from(at / tile_bytes).unwrap_or(usize::MAX);
+        let (first, end) = (number(chunk.file_range.start), number(chunk.file_range.end.min(file_bytes)));
+        let touched = tiles.iter_mut().skip(first).take(end.saturating_sub(first).saturating_add(1));
+        touched.for_each(|tile| tile.add(column, chunk));
+    })?;
+    Ok(tiles)
+}
+
+/// A tile for each chunk that has bytes, in the order of the file.
+pub(super) fn chunk_tiles<S: Source>(reader: &Reader<S>, path: &Path, quiet: bool) -> Outcome<Vec<Tile>> {
+    let mut tiles = Vec::new();
+    for_each_chunk(reader, path, quiet, |column, chunk| {
+        let mut tile = Tile::new(chunk.file_range.start..chunk.file_range.end.min(reader.file_bytes()));
+        tile.add(column, chunk);
+        if !tile.pieces.is_empty() {
+            tiles.push(tile);
+        }
+    })?;
+    tiles.sort_by_key(|tile| tile.range.start);
+    Ok(tiles)
+}
+
+/// Calls `visit` with each chunk and the number of its column, column after column.
+fn for_each_chunk<S: Source>(
+    reader: &Reader<S>,
+    path: &Path,
+    quiet: bool,
+    mut visit: impl FnMut(usize, &ChunkInfo),
+) -> Outcome {
+    let progress = Progress::new(Unit::Samples, quiet);
+    for (number, column) in reader.columns().enumerate() {
+        for chunk in 0..column.facts().chunk_count {
+            let chunk = column.chunk(chunk).map_err(|error| Failure::about(path, error))?;
+            if let Some(chunk) = chunk {
+                visit(number, &chunk);
+                progress.set("reading the index", chunk.samples.end, Some(reader.sample_count()));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(file_range: Range<u64>, raw_bytes: u64) -> ChunkInfo {
+        ChunkInfo { samples: 0..1, file_range, encoding: "raw".to_owned(), raw_bytes }
+    }
+
+    #[test]
+    fn a_tile_is_of_what_takes_most_of_it() {
+        let mut tile = Tile::new(100..200);
+        assert_eq!(tile.main(), None);
+        tile.add(0, &chunk(0..110, 220));
+        assert_eq!(tile.main(), None, "90 of 100 bytes are structure");
+        tile.add(1, &chunk(110..140, 30));
+        tile.add(1, &chunk(140..160, 20));
+        let main = tile.main().unwrap();
+        assert_eq!((main.column, main.chunks, main.stored_bytes, main.raw_bytes), (1, 2, 50, 50));
+        let first = tile.pieces.first().unwrap();
+        assert_eq!((first.stored_bytes, first.raw_bytes), (10, 20), "the part of the chunk that is in the tile");
+    }
+
+    #[test]
+    fn a_tile_of_many_columns_keeps_the_largest() {
+        let mut tile = Tile::new(0..10_000);
+        for column in 0..100_u64 {
+            let start = column * 100;
+            let bytes = if column == 3 { 90 } else { 50 };
+            tile.add(usize::try_from(column).unwrap(), &chunk(start..start + bytes, bytes));
+        }
+        assert_eq!((tile.pieces.len(), tile.left_out), (16, 84));
+        assert!(tile.pieces.iter().any(|piece| piece.column == 3));
+    }
+
+    #[test]
+    fn what_is_outside_the_file_is_nothing() {
+        let mut tile = Tile::new(0..10);
+        tile.add(0, &chunk(10..20, 10));
+        tile.add(0, &chunk(5..5, 0));
+        assert!(tile.pieces.is_empty());
+    }
+}
