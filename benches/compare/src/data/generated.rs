@@ -79,13 +79,16 @@ pub fn f0() -> Result<Dataset> {
     })
 }
 
+/// What happens to each value of a clip.
+type Change = Box<dyn Fn(f32) -> f32>;
+
 /// `count` variations of the clips of the excerpt.
 fn varied(
     name: &'static str,
     field: &str,
     shape: &[u32],
     count: usize,
-    variation: fn(&mut Random) -> Box<dyn Fn(f32) -> f32>,
+    variation: fn(&mut Random) -> Change,
 ) -> Result<Dataset> {
     let clips = column(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(SPEECH), field)?;
     let elements = shape.iter().product::<u32>() as usize;

@@ -56,7 +56,7 @@ impl Peer for ArrowIpc {
         let file = Buffer::from(bytes::Bytes::from_owner(map(file)?));
         let batches = batches(&file)?;
         let per_batch = data.samples_in(BATCH_BYTES);
-        let values = batches.iter().map(|batch| values(batch)).collect::<Result<Vec<_>>>()?;
+        let values = batches.iter().map(values).collect::<Result<Vec<_>>>()?;
         let in_file = file.as_slice().as_ptr_range();
         ensure!(values.iter().all(|values| in_file.contains(&values.as_ptr().cast())), "the values were copied");
         let out = vec![bf16::ZERO; data.values.len()];

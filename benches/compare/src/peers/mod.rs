@@ -23,6 +23,7 @@ mod zstd;
 use crate::data::Dataset;
 use ::tensilo::Profile;
 use anyhow::{Context, Result};
+use blosc2::{Blosc2, Level};
 use half::bf16;
 use memmap2::Mmap;
 use std::fs::{self, File};
@@ -102,9 +103,9 @@ pub fn all() -> Vec<Box<dyn Peer>> {
     let mut peers: Vec<Box<dyn Peer>> = vec![Box::new(raw::Memory), Box::new(raw::Mapped)];
     peers.extend(Profile::ALL.map(|profile| Box::new(tensilo::Tensilo(profile)) as Box<dyn Peer>));
     peers.push(Box::new(lmdb_blosc::LmdbBlosc));
-    peers.extend(
-        [64 << 10, 256 << 10].map(|bytes| Box::new(chunked::Chunked(blosc2::Blosc2::new(bytes))) as Box<dyn Peer>),
-    );
+    for (chunk_bytes, level) in [(64 << 10, Level::Five), (64 << 10, Level::Nine), (256 << 10, Level::Nine)] {
+        peers.push(Box::new(chunked::Chunked(Blosc2 { chunk_bytes, level })));
+    }
     peers.push(Box::new(chunked::Chunked(pco::Pco)));
     peers.push(Box::new(chunked::Chunked(zstd::Zstd)));
     peers.extend([64 << 10, 1 << 20].map(|bytes| Box::new(parquet::Parquet::new(bytes)) as Box<dyn Peer>));

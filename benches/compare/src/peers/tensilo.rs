@@ -1,6 +1,7 @@
 //! tensilo, one row for each profile: a mapped file, default options, checksums checked on first touch.
 //!
-//! `range_into` decodes everything, `read_into` and `gather_slice` read samples, `view` borrows them.
+//! `range_into` decodes everything, `read_into` and `gather_slice` read samples, `view` borrows them. Each decoding of everything
+//! takes a new cursor: one that is kept would still have the last chunk decoded, which in a small file is all of it.
 
 use super::{Family, Peer, Store};
 use crate::data::Dataset;
@@ -65,7 +66,7 @@ struct Open {
 
 impl Store for Open {
     fn decode_all(&mut self) -> Result<&[bf16]> {
-        self.cursor.range_into(0..self.samples, &mut self.out)?;
+        self.cursor.column().cursor().range_into(0..self.samples, &mut self.out)?;
         Ok(self.out.values()?)
     }
 

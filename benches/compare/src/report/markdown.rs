@@ -54,7 +54,11 @@ fn section(table: &Table) -> String {
         table.rows.iter().for_each(|row| out.push_str(&line(row, memcpy)));
     }
     if data.samples() <= data.samples_in(64 << 10) {
-        out.push_str("\nAll of it is one chunk, which stays decoded: random samples and gathering tell nothing here about decoding.\n");
+        out.push_str(
+            "
+All of it is one chunk of 64 KiB, which stays decoded: random samples and gathering tell nothing about decoding here.
+",
+        );
     }
     out
 }

@@ -18,12 +18,9 @@ pub struct Report {
 /// The model of this machine's CPU, and how many of them.
 pub fn cpu_model() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let values = |key: &str| {
-        info.lines()
-            .filter_map(move |line| {
-                line.split_once(':').filter(|(k, _)| k.trim() == key).map(|(_, v)| v.trim().to_owned())
-            })
-            .collect::<Vec<_>>()
+    let values = |key: &str| -> Vec<String> {
+        let pairs = info.lines().filter_map(|line| line.split_once(':'));
+        pairs.filter(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_owned()).collect()
     };
     let models = values("model name");
     let Some(model) = models.first() else { return format!("unknown ({})", std::env::consts::ARCH) };

@@ -8,10 +8,10 @@ use std::fmt::Write;
 const PANEL: (f64, f64) = (560.0, 380.0);
 const COLUMNS: usize = 2;
 /// Of a panel: left, top, right, bottom.
-const MARGIN: (f64, f64, f64, f64) = (52.0, 40.0, 16.0, 44.0);
+const MARGIN: (f64, f64, f64, f64) = (52.0, 54.0, 16.0, 44.0);
 const HEADER: f64 = 62.0;
 /// Text of 11 px: about so wide and high.
-const CHARACTER: f64 = 6.2;
+const CHARACTER: f64 = 6.5;
 const LINE: f64 = 13.0;
 
 /// Works without a background of its own: one set of colours for light, one for dark.
@@ -65,7 +65,8 @@ fn overlap(a: Area, b: Area) -> f64 {
 
 struct Panel<'a> {
     table: &'a Table,
-    /// The highest ratio shown.
+    /// The lowest and highest ratio shown.
+    left: f64,
     right: f64,
     /// Decimal logarithms of the lowest and highest speed shown.
     bottom: f64,
@@ -75,18 +76,20 @@ struct Panel<'a> {
 impl<'a> Panel<'a> {
     fn new(table: &'a Table) -> Self {
         let speeds: Vec<f64> = table.rows.iter().map(|row| speed(row).log10()).collect();
-        let ratio = table.rows.iter().map(Row::ratio).fold(1.0, f64::max);
+        let low = table.rows.iter().map(Row::ratio).fold(1.0, f64::min);
+        let high = table.rows.iter().map(Row::ratio).fold(1.0, f64::max);
+        let span = (high - low).max(0.2);
         Self {
             table,
-            right: ratio + 0.28 * (ratio - 0.9).max(0.2), // room for labels
+            left: low - 0.08 * span,
+            right: high + 0.28 * span, // room for labels
             bottom: speeds.iter().copied().fold(0.0, f64::min) - 0.12,
             top: speeds.iter().copied().fold(0.0, f64::max) + 0.12,
         }
     }
 
     fn x(&self, ratio: f64) -> f64 {
-        const LEFT: f64 = 0.9;
-        MARGIN.0 + (ratio - LEFT) / (self.right - LEFT) * (PANEL.0 - MARGIN.0 - MARGIN.2)
+        MARGIN.0 + (ratio - self.left) / (self.right - self.left) * (PANEL.0 - MARGIN.0 - MARGIN.2)
     }
 
     fn y(&self, gigabytes: f64) -> f64 {
@@ -98,7 +101,7 @@ impl<'a> Panel<'a> {
         let data = &self.table.data;
         let shape: Vec<String> = data.shape.iter().map(u32::to_string).collect();
         let mut out =
-            format!("<text class=\"panel\" x=\"{}\" y=\"24\">{} [{}]</text>\n", MARGIN.0, data.name, shape.join(","));
+            format!("<text class=\"panel\" x=\"{}\" y=\"22\">{} [{}]</text>\n", MARGIN.0, data.name, shape.join(","));
         self.axes(&mut out);
         self.points(&mut out);
         out
@@ -107,7 +110,7 @@ impl<'a> Panel<'a> {
     fn axes(&self, out: &mut String) {
         let (left, right) = (MARGIN.0, PANEL.0 - MARGIN.2);
         let (top, bottom) = (MARGIN.1, PANEL.1 - MARGIN.3);
-        let span = self.right - 0.9;
+        let span = self.right - self.left;
         let step = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0].into_iter().find(|step| span / step <= 8.0).unwrap_or(10.0);
         let mut ratio = 1.0;
         while ratio < self.right {
@@ -139,9 +142,9 @@ impl<'a> Panel<'a> {
             out,
             "<path class=\"axis\" fill=\"none\" d=\"M{left} {top}V{bottom}H{right}\"/>\
              <text x=\"{right}\" y=\"{}\" text-anchor=\"end\">ratio</text>\
-             <text x=\"{left}\" y=\"{}\" text-anchor=\"middle\">GB/s</text>",
+             <text x=\"{left}\" y=\"{}\">GB/s</text>",
             bottom + 32.0,
-            top - 6.0
+            top - 12.0
         );
     }
 

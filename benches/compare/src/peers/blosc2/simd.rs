@@ -64,7 +64,6 @@ mod x86_64 {
 
     type Kernel = unsafe extern "C" fn(*const c_void, *mut c_void, usize, usize) -> i64;
 
-    #[expect(non_upper_case_globals, reason = "the names of c-blosc2")]
     unsafe extern "C" {
         static is_bshuf_AVX: bool;
         static is_bshuf_AVX512: bool;
