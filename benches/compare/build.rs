@@ -1,0 +1,103 @@
+//! Compiles c-blosc2 from the sources that the crate `blosc2-src` brings, because that crate's own library will not do:
+//!
+//! * It has no AVX2 unless the whole program is compiled for AVX2. Here each SIMD kernel is compiled for its own
+//!   instruction set, as c-blosc2's own build does it, and c-blosc2 picks one at run time. The program checks that it does
+//!   (`src/peers/blosc2/simd.rs`).
+//! * It would bring a second copy of Zstandard, and of two copies the linker takes one for all without a word. Here there
+//!   is one, the newer one, the same for every competitor: no row differs from another by its Zstandard.
+
+use serde_json::Value;
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// How the source files of a kernel end, the macro by which c-blosc2 knows that it is there, and its compiler flags.
+const KERNELS: [(&str, &str, &[&str]); 3] = [
+    ("-sse2", "SHUFFLE_SSE2_ENABLED", &["-msse2"]),
+    ("-avx2", "SHUFFLE_AVX2_ENABLED", &["-mavx2"]),
+    ("-avx512", "SHUFFLE_AVX512_ENABLED", &["-mavx512f", "-mavx512bw"]),
+];
+
+fn main() -> Result<()> {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=Cargo.lock");
+    let packages = packages()?;
+    for name in ["tensilo", "arrow-ipc", "parquet", "pco"] {
+        let version = package(&packages, name)?["version"].as_str().unwrap_or("");
+        println!("cargo:rustc-env={}_VERSION={version}", name.to_uppercase().replace('-', "_"));
+    }
+    let manifest = package(&packages, "blosc2-src")?["manifest_path"].as_str().unwrap_or("");
+    let source = Path::new(manifest).with_file_name("c-blosc2");
+    let architecture = env::var("CARGO_CFG_TARGET_ARCH")?;
+    let is_x86 = architecture == "x86_64";
+
+    let mut library = compiler(&source, &architecture)?;
+    for file in c_files(&source.join("blosc"))? {
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
+        match KERNELS.iter().find(|(suffix, ..)| stem.ends_with(suffix)) {
+            Some((_, _, flags)) if is_x86 => {
+                let mut kernel = compiler(&source, &architecture)?;
+                kernel.file(&file);
+                for flag in *flags {
+                    kernel.flag(flag);
+                }
+                library.objects(kernel.compile_intermediates());
+            }
+            Some(_) => {}
+            None if stem.ends_with("-altivec") || stem == "bitshuffle-neon" => {}
+            None if stem == "shuffle-neon" && architecture != "aarch64" => {}
+            None => _ = library.file(&file),
+        }
+    }
+    library.files(c_files(&lz4(&source))?).compile("tensilo_compare_blosc2");
+    Ok(())
+}
+
+/// The options that all files have in common.
+fn compiler(source: &Path, architecture: &str) -> Result<cc::Build> {
+    let mut build = cc::Build::new();
+    build.includes([source.join("include"), source.join("blosc"), lz4(source)]).std("gnu99").warnings(false);
+    build.includes(env::var("DEP_ZSTD_INCLUDE")?.split(';')).define("HAVE_ZSTD", None);
+    match architecture {
+        "x86_64" => KERNELS.iter().for_each(|(_, name, _)| _ = build.define(name, None)),
+        "aarch64" => _ = build.define("SHUFFLE_NEON_ENABLED", None).flag("-flax-vector-conversions"),
+        _ => {}
+    }
+    Ok(build)
+}
+
+/// Part of c-blosc2 that cannot be left out.
+fn lz4(source: &Path) -> PathBuf {
+    source.join("internal-complibs/lz4-1.10.0")
+}
+
+fn c_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        files.push(entry?.path());
+    }
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
+    files.sort();
+    Ok(files)
+}
+
+/// What Cargo knows of all packages that this one is made of: versions, and where their sources are.
+fn packages() -> Result<Vec<Value>> {
+    let output = Command::new(env::var("CARGO")?)
+        .args(["metadata", "--format-version=1", "--locked", "--offline", "--filter-platform", &env::var("TARGET")?])
+        .arg("--manifest-path")
+        .arg(Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("Cargo.toml"))
+        .output()?;
+    let mut metadata: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)))?;
+    Ok(metadata["packages"].as_array_mut().map(std::mem::take).unwrap_or_default())
+}
+
+fn package<'a>(packages: &'a [Value], name: &str) -> Result<&'a Value> {
+    let found = packages.iter().find(|package| package["name"] == name);
+    Ok(found.ok_or_else(|| format!("{name} is not among the dependencies"))?)
+}

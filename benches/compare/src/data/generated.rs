@@ -1,0 +1,104 @@
+//! Data for a machine that has nothing but the repository: excerpts with variations, and generated values.
+//!
+//! It lets everybody run the comparison; how well something compresses is worth knowing only of real data.
+//!
+//! * `mel`, `f0`: the clips of `tests/data/speech.parquet` over and over, each time as another recording would have them:
+//!   turned in time by a random number of frames, louder or quieter (a constant on all log-mel values), higher or
+//!   lower (a factor on all frequencies), and only then rounded to BF16.
+//! * `posterior`: a bell around a pitch that walks at random through 360 bins, in each frame of its own width and height,
+//!   over a small random floor; every tenth sample is unvoiced, which is the floor alone.
+//! * `embeddings`: independent normal values, each sample normalised to length 1.
+//! * `weights`: independent normal values, each row with a deviation of its own between 0.01 and 0.05.
+
+use super::Dataset;
+use super::files::{F0_SHAPE, MEL_SHAPE, POSTERIOR_SHAPE, WEIGHTS_ROW, column};
+use crate::measure::Random;
+use anyhow::Result;
+use half::bf16;
+use std::path::Path;
+
+const SPEECH: &str = "tests/data/speech.parquet";
+const FRAMES: usize = 101;
+
+pub fn embeddings() -> Result<Dataset> {
+    let mut random = Random::new(1);
+    let mut values = Vec::new();
+    for _ in 0..2500 {
+        let sample: Vec<f32> = (0..384).map(|_| random.normal()).collect();
+        let length = sample.iter().map(|value| value * value).sum::<f32>().sqrt();
+        values.extend(sample.iter().map(|value| bf16::from_f32(value / length)));
+    }
+    Dataset::new("embeddings", &[384], values, "generated: normalised Gaussian vectors".to_owned())
+}
+
+pub fn weights() -> Result<Dataset> {
+    let mut random = Random::new(2);
+    let mut values = Vec::new();
+    for _ in 0..1300 {
+        let deviation = 0.01 + 0.04 * random.uniform();
+        values.extend((0..WEIGHTS_ROW).map(|_| bf16::from_f32(deviation * random.normal())));
+    }
+    let origin = "generated: Gaussian, each row with its own deviation".to_owned();
+    Dataset::new("weights", &[WEIGHTS_ROW as u32], values, origin)
+}
+
+pub fn posterior() -> Result<Dataset> {
+    let bins = POSTERIOR_SHAPE[1] as usize;
+    let mut random = Random::new(3);
+    let mut values = Vec::new();
+    for sample in 0..200 {
+        let mut center = 60.0 + 200.0 * random.uniform();
+        for _ in 0..FRAMES {
+            center = (center + 1.5 * random.normal()).clamp(5.0, bins as f32 - 5.0);
+            let (width, mut height) = (2.0 + 2.0 * random.uniform(), 0.5 + 0.5 * random.uniform());
+            if sample % 10 == 9 {
+                height = 0.0;
+            }
+            values.extend((0..bins).map(|bin| {
+                let distance = (bin as f32 - center) / width;
+                let floor = 1e-4 * (1.0 + 0.2 * random.normal()).abs();
+                bf16::from_f32(height * (-0.5 * distance * distance).exp() + floor)
+            }));
+        }
+    }
+    let origin = "generated: bells around a walking pitch, over a floor".to_owned();
+    Dataset::new("posterior", &POSTERIOR_SHAPE, values, origin)
+}
+
+pub fn mel() -> Result<Dataset> {
+    varied("mel", "mel", &MEL_SHAPE, 200, |random| {
+        let gain = 2.0 * random.uniform() - 1.0;
+        Box::new(move |value| value + gain)
+    })
+}
+
+pub fn f0() -> Result<Dataset> {
+    varied("f0", "f0_hz", &F0_SHAPE, 5000, |random| {
+        let factor = (random.uniform() - 0.5).exp2();
+        Box::new(move |value| value * factor)
+    })
+}
+
+/// What happens to each value of a clip.
+type Change = Box<dyn Fn(f32) -> f32>;
+
+/// `count` variations of the clips of the excerpt.
+fn varied(
+    name: &'static str,
+    field: &str,
+    shape: &[u32],
+    count: usize,
+    variation: fn(&mut Random) -> Change,
+) -> Result<Dataset> {
+    let clips = column(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(SPEECH), field)?;
+    let elements = shape.iter().product::<u32>() as usize;
+    let mut random = Random::new(4);
+    let mut values = Vec::with_capacity(count * elements);
+    for clip in clips.chunks_exact(elements).cycle().take(count) {
+        let (late, early) = clip.split_at(random.below(FRAMES) * (elements / FRAMES));
+        let change = variation(&mut random);
+        values.extend(early.iter().chain(late).map(|&value| bf16::from_f32(change(value))));
+    }
+    let origin = format!("column {field} of {SPEECH}, {count} variations of its clips, cast to BF16");
+    Dataset::new(name, shape, values, origin)
+}

@@ -1,0 +1,81 @@
+//! The tensors that are compared, all BF16 and of a fixed shape.
+//!
+//! With a folder of real data they are read from there; without one, what the repository has is used, and the rest is
+//! generated, the same on every machine. Each data set says which, and the reports repeat it.
+
+mod files;
+mod generated;
+
+use anyhow::{Result, bail};
+use half::bf16;
+use std::path::Path;
+
+/// The names, in the order of the reports.
+pub const NAMES: [&str; 5] = ["embeddings", "weights", "mel", "posterior", "f0"];
+
+/// Samples of one shape, one after the other.
+pub struct Dataset {
+    pub name: &'static str,
+    pub shape: Vec<u32>,
+    pub values: Vec<bf16>,
+    /// Where the values come from.
+    pub origin: String,
+}
+
+impl Dataset {
+    fn new(name: &'static str, shape: &[u32], values: Vec<bf16>, origin: String) -> Result<Self> {
+        let dataset = Self { name, shape: shape.to_vec(), values, origin };
+        if dataset.values.is_empty() || !dataset.values.len().is_multiple_of(dataset.elements()) {
+            bail!("{name}: {} values are no samples of shape {shape:?}", dataset.values.len());
+        }
+        Ok(dataset)
+    }
+
+    /// Elements of one sample.
+    pub fn elements(&self) -> usize {
+        self.shape.iter().map(|&extent| extent as usize).product()
+    }
+
+    /// Bytes of one sample.
+    pub fn sample_bytes(&self) -> usize {
+        2 * self.elements()
+    }
+
+    pub fn samples(&self) -> usize {
+        self.values.len() / self.elements()
+    }
+
+    pub fn raw_bytes(&self) -> usize {
+        2 * self.values.len()
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.values)
+    }
+
+    pub fn sample(&self, i: usize) -> &[bf16] {
+        &self.values[i * self.elements()..][..self.elements()]
+    }
+
+    /// As many samples as go into `bytes`; one if not even one does. Every peer cuts its chunks so, as tensilo does.
+    pub fn samples_in(&self, bytes: usize) -> usize {
+        (bytes / self.sample_bytes()).max(1)
+    }
+}
+
+/// The data set of this name.
+pub fn load(name: &str, folder: Option<&Path>) -> Result<Dataset> {
+    match (name, folder) {
+        ("embeddings", Some(folder)) => files::embeddings(folder),
+        ("weights", Some(folder)) => files::weights(folder),
+        ("mel", Some(folder)) => files::speech(folder, "mel", "mel", &files::MEL_SHAPE),
+        ("posterior", Some(folder)) => files::speech(folder, "posterior", "pitch_posterior", &files::POSTERIOR_SHAPE),
+        ("f0", Some(folder)) => files::speech(folder, "f0", "f0_hz", &files::F0_SHAPE),
+        ("embeddings", None) => generated::embeddings(),
+        ("weights", None) => generated::weights(),
+        ("mel", None) => generated::mel(),
+        ("posterior", None) => generated::posterior(),
+        ("f0", None) => generated::f0(),
+        _ => bail!("there is no data set {name}"),
+    }
+}

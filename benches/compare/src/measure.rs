@@ -1,0 +1,98 @@
+//! Time, and what to make of several of it.
+
+use anyhow::Result;
+use std::time::{Duration, Instant};
+
+/// Of the times of several rounds: the median, and how they spread.
+#[derive(Clone, Copy, Debug)]
+pub struct Stats {
+    pub min: f64,
+    pub low: f64,
+    pub median: f64,
+    pub high: f64,
+    pub max: f64,
+}
+
+impl Stats {
+    /// Median and quartiles, interpolated between neighbours. There is at least one value.
+    pub fn of(values: &[f64]) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = share * (sorted.len() - 1) as f64;
+            let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+            below + (above - below) * place.fract()
+        };
+        Self { min: at(0.0), low: at(0.25), median: at(0.5), high: at(0.75), max: at(1.0) }
+    }
+
+    /// The same of `f` of the values: `f` only rises or only falls.
+    pub fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        let [min, low, median, high, max] = [self.min, self.low, self.median, self.high, self.max].map(&f);
+        if min <= max {
+            return Self { min, low, median, high, max };
+        }
+        Self { min: max, low: high, median, high: low, max: min }
+    }
+}
+
+/// Seconds for one call of `work`: it is called at least once, and again until `least` has passed.
+pub fn seconds_per_call(least: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+    let start = Instant::now();
+    let mut calls = 0_u32;
+    loop {
+        work()?;
+        calls += 1;
+        let elapsed = start.elapsed();
+        if elapsed >= least {
+            return Ok(elapsed.as_secs_f64() / f64::from(calls));
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood), from a given seed: all random numbers of this program.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform below `end`, which is below 2^32.
+    #[inline]
+    pub fn below(&mut self, end: usize) -> usize {
+        (((self.bits() >> 32) * end as u64) >> 32) as usize
+    }
+
+    /// Uniform from 0 to 1.
+    pub fn uniform(&mut self) -> f32 {
+        (self.bits() >> 40) as f32 / (1_u32 << 24) as f32
+    }
+
+    /// Standard normal (Box and Muller).
+    pub fn normal(&mut self) -> f32 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f32::consts::TAU * self.uniform()).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_and_their_order() {
+        let stats = Stats::of(&[5.0, 1.0, 3.0, 2.0, 4.0]);
+        assert_eq!([stats.min, stats.low, stats.median, stats.high, stats.max], [1.0, 2.0, 3.0, 4.0, 5.0]);
+        let inverse = stats.map(|value| 1.0 / value);
+        assert_eq!([inverse.min, inverse.median, inverse.max], [0.2, 1.0 / 3.0, 1.0]);
+    }
+}

@@ -1,0 +1,119 @@
+//! An Arrow IPC file, uncompressed and mapped: record batches of about 1 MiB of fixed-size lists of `UInt16`, which hold the
+//! bits of BF16 (Arrow has no such type). Reading copies out of the map; opening decodes all batch heads.
+
+use super::{Family, Peer, Store, map, size};
+use crate::data::Dataset;
+use anyhow::{Context, Result, ensure};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt16Type;
+use arrow_array::{FixedSizeListArray, RecordBatch, UInt16Array};
+use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::reader::{FileDecoder, read_footer_length};
+use arrow_ipc::root_as_footer;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{DataType, Field, Schema};
+use half::bf16;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::Arc;
+
+pub struct ArrowIpc;
+
+const BATCH_BYTES: usize = 1 << 20;
+
+impl Peer for ArrowIpc {
+    fn name(&self) -> String {
+        "Arrow IPC mmap".to_owned()
+    }
+
+    fn about(&self) -> String {
+        let (version, batch) = (env!("ARROW_IPC_VERSION"), size(BATCH_BYTES));
+        format!("arrow-rs {version}, fixed-size lists of u16, uncompressed, batches of {batch}, mapped")
+    }
+
+    fn family(&self) -> Family {
+        Family::Memory
+    }
+
+    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
+        let elements = i32::try_from(data.elements())?;
+        let item = Arc::new(Field::new("item", DataType::UInt16, false));
+        let field = Field::new("x", DataType::FixedSizeList(item.clone(), elements), false);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let mut writer = FileWriter::try_new(BufWriter::new(File::create_new(file)?), &schema)?;
+        for values in data.values.chunks(data.samples_in(BATCH_BYTES) * data.elements()) {
+            let bits = UInt16Array::from_iter_values(bytemuck::cast_slice::<_, u16>(values).iter().copied());
+            let list = FixedSizeListArray::try_new(item.clone(), elements, Arc::new(bits), None)?;
+            writer.write(&RecordBatch::try_new(schema.clone(), vec![Arc::new(list)])?)?;
+        }
+        writer.finish()?;
+        Ok(())
+    }
+
+    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
+        let file = Buffer::from(bytes::Bytes::from_owner(map(file)?));
+        let batches = batches(&file)?;
+        let per_batch = data.samples_in(BATCH_BYTES);
+        let values = batches.iter().map(values).collect::<Result<Vec<_>>>()?;
+        let in_file = file.as_slice().as_ptr_range();
+        ensure!(values.iter().all(|values| in_file.contains(&values.as_ptr().cast())), "the values were copied");
+        let out = vec![bf16::ZERO; data.values.len()];
+        Ok(Box::new(Open { values, per_batch, elements: data.elements(), out }))
+    }
+}
+
+/// The record batches of a file, which borrow from it.
+fn batches(file: &Buffer) -> Result<Vec<RecordBatch>> {
+    let end = file.len().checked_sub(10).context("the file is too short")?;
+    let footer_bytes = read_footer_length(*file[end..].first_chunk().context("the file is too short")?)?;
+    let footer = root_as_footer(&file[end - footer_bytes..end]).map_err(|error| anyhow::anyhow!("footer: {error}"))?;
+    let schema = Arc::new(try_fb_to_schema(footer.schema().context("no schema")?)?);
+    let decoder = FileDecoder::new(schema, footer.version()).with_require_alignment(true);
+    let mut batches = Vec::new();
+    for block in footer.recordBatches().context("no batches")? {
+        let length = usize::try_from(block.bodyLength())? + usize::try_from(block.metaDataLength())?;
+        let block_bytes = file.slice_with_length(usize::try_from(block.offset())?, length);
+        batches.push(decoder.read_record_batch(block, &block_bytes)?.context("an empty batch")?);
+    }
+    Ok(batches)
+}
+
+fn values(batch: &RecordBatch) -> Result<ScalarBuffer<u16>> {
+    let list = batch.column(0).as_fixed_size_list_opt().context("no fixed-size list")?;
+    Ok(list.values().as_primitive_opt::<UInt16Type>().context("no u16")?.values().clone())
+}
+
+struct Open {
+    values: Vec<ScalarBuffer<u16>>,
+    per_batch: usize,
+    elements: usize,
+    out: Vec<bf16>,
+}
+
+impl Open {
+    fn get(&self, i: usize) -> Result<&[bf16]> {
+        let start = i % self.per_batch * self.elements;
+        let batch = self.values.get(i / self.per_batch).and_then(|batch| batch.get(start..start + self.elements));
+        Ok(bytemuck::cast_slice(batch.context("no such sample")?))
+    }
+}
+
+impl Store for Open {
+    fn decode_all(&mut self) -> Result<&[bf16]> {
+        for (values, out) in self.values.iter().zip(self.out.chunks_mut(self.per_batch * self.elements)) {
+            out.copy_from_slice(bytemuck::cast_slice(values));
+        }
+        Ok(&self.out)
+    }
+
+    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
+        out.copy_from_slice(self.get(i)?);
+        Ok(())
+    }
+
+    fn view(&self, i: usize) -> Result<Option<&[bf16]>> {
+        self.get(i).map(Some)
+    }
+}

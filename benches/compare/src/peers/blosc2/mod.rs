@@ -1,0 +1,79 @@
+//! c-blosc2: bit-shuffle and Zstandard on elements of two bytes, block size left to it. As bare chunks, and for each sample in
+//! the recipe (`lmdb_blosc.rs`).
+//!
+//! Its level 9 is not Zstandard's level 9 but its highest, 22: the smallest it can do, and slow to encode. Its level 5 is
+//! Zstandard's level 9, which is what tensilo, Parquet and plain Zstandard run with. Both are shown.
+//!
+//! A random sample takes `blosc2_getitem_ctx` where a chunk has several blocks: it decodes only those that are needed.
+
+pub mod simd;
+mod sys;
+
+use super::chunked::{Codec, Coder};
+use super::size;
+use anyhow::{Result, ensure};
+use half::bf16;
+pub use sys::version;
+
+pub struct Blosc2 {
+    pub chunk_bytes: usize,
+    pub level: Level,
+}
+
+/// Levels of c-blosc2.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Five = 5,
+    Nine = 9,
+}
+
+/// Settings, in words.
+pub fn settings(level: Level) -> String {
+    let zstandard = match level {
+        Level::Five => 9,
+        Level::Nine => 22,
+    };
+    format!("c-blosc2 {}, level {} (Zstandard level {zstandard}), bit-shuffle, typesize 2", version(), level as u8)
+}
+
+impl Codec for Blosc2 {
+    fn name(&self) -> String {
+        format!("c-blosc2 L{} {}", self.level as u8, size(self.chunk_bytes))
+    }
+
+    fn about(&self) -> String {
+        format!("{}, chunks of {}", settings(self.level), size(self.chunk_bytes))
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+
+    fn coder(&self) -> Result<Box<dyn Coder>> {
+        Ok(Box::new(sys::Contexts::new(self.level as u8)?))
+    }
+}
+
+impl Coder for sys::Contexts {
+    fn encode(&mut self, raw: &[bf16], stored: &mut Vec<u8>) -> Result<()> {
+        self.compress(bytemuck::cast_slice(raw), stored)
+    }
+
+    fn decode(&mut self, stored: &[u8], out: &mut [bf16]) -> Result<()> {
+        let out: &mut [u8] = bytemuck::cast_slice_mut(out);
+        let length = self.decompress(stored, out)?;
+        ensure!(length == out.len(), "{length} bytes instead of {}", out.len());
+        Ok(())
+    }
+
+    fn decode_part(&mut self, stored: &[u8], start: usize, out: &mut [bf16]) -> Result<bool> {
+        let (raw_bytes, block_bytes) = self.sizes(stored)?;
+        if block_bytes >= raw_bytes {
+            return Ok(false);
+        }
+        let out: &mut [u8] = bytemuck::cast_slice_mut(out);
+        let length = self.items(stored, start, out)?;
+        ensure!(length == out.len(), "{length} bytes instead of {}", out.len());
+        Ok(true)
+    }
+}

@@ -1,0 +1,102 @@
+//! The recipe that tensilo replaces: an LMDB database with one value for each sample, compressed by Blosc (bit-shuffle and
+//! Zstandard, level 9, two-byte elements).
+//!
+//! Keys are sample numbers in big-endian bytes, appended in order, so that pages are full. One read transaction stays open;
+//! values are decompressed straight out of the map. Compressed by c-blosc2, whose chunks have a head of 32 bytes. A
+//! value that is not small takes whole pages of 4 KiB, which costs the ratio where samples are not large.
+
+use super::{Family, Peer, Store, blosc2, chunked::Codec, chunked::Coder};
+use crate::data::Dataset;
+use anyhow::{Context, Result, ensure};
+use half::bf16;
+use heed::types::Bytes;
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithoutTls};
+use std::path::Path;
+
+pub struct LmdbBlosc;
+
+const LEVEL: blosc2::Level = blosc2::Level::Nine;
+
+type Samples = Database<Bytes, Bytes>;
+
+fn key(i: usize) -> [u8; 4] {
+    (i as u32).to_be_bytes() // far fewer than 2^32
+}
+
+fn coder() -> Result<Box<dyn Coder>> {
+    blosc2::Blosc2 { chunk_bytes: 0, level: LEVEL }.coder() // the samples are the chunks
+}
+
+/// One file without a lock file; nothing is synced: no competitor waits for the disk.
+fn environment(data: &Dataset, file: &Path, flags: EnvFlags) -> Result<Env<WithoutTls>> {
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    // each value takes whole pages if it is large; nothing is allocated in advance
+    options.map_size((2 * data.raw_bytes() + 8192 * data.samples()).next_multiple_of(1 << 20));
+    // SAFETY: no other process and no other environment has this file open while it is written, so no lock is needed.
+    unsafe {
+        options.flags(flags | EnvFlags::NO_SUB_DIR | EnvFlags::NO_LOCK);
+        Ok(options.open(file)?)
+    }
+}
+
+impl Peer for LmdbBlosc {
+    fn name(&self) -> String {
+        "LMDB + Blosc".to_owned()
+    }
+
+    fn about(&self) -> String {
+        let lmdb = heed::lmdb_version();
+        let version = format!("{}.{}.{}", lmdb.major, lmdb.minor, lmdb.patch);
+        format!("LMDB {version}; each sample by {}", blosc2::settings(LEVEL))
+    }
+
+    fn family(&self) -> Family {
+        Family::Recipe
+    }
+
+    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
+        let env = environment(data, file, EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC)?;
+        let mut coder = coder()?;
+        let mut transaction = env.write_txn()?;
+        let samples: Samples = env.create_database(&mut transaction, None)?;
+        let mut stored = Vec::new();
+        for (i, sample) in data.values.chunks_exact(data.elements()).enumerate() {
+            stored.clear();
+            coder.encode(sample, &mut stored)?;
+            samples.put_with_flags(&mut transaction, PutFlags::APPEND, &key(i), &stored)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
+        let env = environment(data, file, EnvFlags::READ_ONLY)?;
+        let transaction = env.clone().static_read_txn()?;
+        let samples: Samples = env.open_database(&transaction, None)?.context("the database is missing")?;
+        let out = vec![bf16::ZERO; data.values.len()];
+        Ok(Box::new(Open { transaction, samples, coder: coder()?, elements: data.elements(), out }))
+    }
+}
+
+struct Open {
+    transaction: RoTxn<'static, WithoutTls>,
+    samples: Samples,
+    coder: Box<dyn Coder>,
+    elements: usize,
+    out: Vec<bf16>,
+}
+
+impl Store for Open {
+    fn decode_all(&mut self) -> Result<&[bf16]> {
+        let mut places = self.out.chunks_exact_mut(self.elements);
+        for entry in self.samples.iter(&self.transaction)? {
+            self.coder.decode(entry?.1, places.next().context("too many samples")?)?;
+        }
+        ensure!(places.len() == 0, "too few samples");
+        Ok(&self.out)
+    }
+
+    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
+        let stored = self.samples.get(&self.transaction, &key(i))?.context("no such sample")?;
+        self.coder.decode(stored, out)
+    }
+}

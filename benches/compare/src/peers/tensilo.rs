@@ -1,0 +1,89 @@
+//! tensilo, one row for each profile: a mapped file, default options, checksums checked on first touch.
+//!
+//! `range_into` decodes everything, `read_into` and `gather_slice` read samples, `view` borrows them. Each decoding of everything
+//! takes a new cursor: one that is kept would still have the last chunk decoded, which in a small file is all of it.
+
+use super::{Family, Peer, Store};
+use crate::data::Dataset;
+use anyhow::{Context, Result};
+use half::bf16;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use tensilo::{
+    ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, MappedFile, Profile, Reader, Schema, Shape, Stream, Writer,
+    WriterOptions,
+};
+
+pub struct Tensilo(pub Profile);
+
+const COLUMN: &str = "x";
+/// As much as tensilo's own file sink has.
+const BUFFER_BYTES: usize = 256 << 10;
+
+impl Peer for Tensilo {
+    fn name(&self) -> String {
+        format!("tensilo {}", self.0.name())
+    }
+
+    fn about(&self) -> String {
+        format!("{}, profile {}, chunks of 64 KiB, mapped", env!("TENSILO_VERSION"), self.0.name())
+    }
+
+    fn family(&self) -> Family {
+        Family::Tensilo
+    }
+
+    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
+        let schema = Schema::new([ColumnSchema::tensor(COLUMN, DType::Bf16, Shape::fixed(&data.shape))]);
+        let sink = Stream(BufWriter::with_capacity(BUFFER_BYTES, File::create_new(file)?));
+        let mut writer = Writer::new(sink, schema, &WriterOptions::new().profile(self.0))?;
+        writer.push_batch(&[ColumnBatch::fixed(data.samples(), &data.values)])?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    fn open(&self, _data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
+        // SAFETY: the file is in a temporary folder of this process, which does not change it once it is written.
+        let reader = unsafe { Reader::map(file) }?;
+        // a cursor borrows its reader: both stay until the program ends
+        let reader: &'static Reader<MappedFile> = Box::leak(Box::new(reader));
+        Ok(Box::new(Open {
+            cursor: reader.column(COLUMN)?.cursor(),
+            out: ColumnBuffer::new(),
+            samples: reader.sample_count(),
+            request: Vec::new(),
+        }))
+    }
+}
+
+struct Open {
+    cursor: Cursor<'static, MappedFile>,
+    out: ColumnBuffer,
+    samples: u64,
+    request: Vec<u64>,
+}
+
+impl Store for Open {
+    fn decode_all(&mut self) -> Result<&[bf16]> {
+        self.cursor.column().cursor().range_into(0..self.samples, &mut self.out)?;
+        Ok(self.out.values()?)
+    }
+
+    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
+        self.cursor.read_into(i as u64, out)?.context("a null")?;
+        Ok(())
+    }
+
+    fn gather(&mut self, request: &[usize], out: &mut [bf16]) -> Result<()> {
+        self.request.clear();
+        self.request.extend(request.iter().map(|&i| i as u64));
+        self.cursor.gather_slice(&self.request, out)?;
+        Ok(())
+    }
+
+    fn view(&self, i: usize) -> Result<Option<&[bf16]>> {
+        let sample = self.cursor.column().view(i as u64)?;
+        Ok(sample.map(|sample| sample.as_slice()).transpose()?)
+    }
+}

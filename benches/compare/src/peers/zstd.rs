@@ -1,0 +1,51 @@
+//! Zstandard 9 alone, as libraries use it by default: its context is kept from chunk to chunk.
+
+use super::chunked::{Codec, Coder};
+use anyhow::{Result, ensure};
+use half::bf16;
+use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe;
+
+pub struct Zstd;
+
+const LEVEL: i32 = 9;
+
+impl Codec for Zstd {
+    fn name(&self) -> String {
+        format!("zstd {LEVEL}")
+    }
+
+    fn about(&self) -> String {
+        format!("Zstandard {}, level {LEVEL}, chunks of 64 KiB", zstd_safe::version_string())
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        64 << 10
+    }
+
+    fn coder(&self) -> Result<Box<dyn Coder>> {
+        Ok(Box::new(Contexts { compressor: Compressor::new(LEVEL)?, decompressor: Decompressor::new()? }))
+    }
+}
+
+struct Contexts {
+    compressor: Compressor<'static>,
+    decompressor: Decompressor<'static>,
+}
+
+impl Coder for Contexts {
+    fn encode(&mut self, raw: &[bf16], stored: &mut Vec<u8>) -> Result<()> {
+        let raw = bytemuck::cast_slice(raw);
+        stored.resize(zstd_safe::compress_bound(raw.len()), 0);
+        let length = self.compressor.compress_to_buffer(raw, stored.as_mut_slice())?;
+        stored.truncate(length);
+        Ok(())
+    }
+
+    fn decode(&mut self, stored: &[u8], out: &mut [bf16]) -> Result<()> {
+        let out: &mut [u8] = bytemuck::cast_slice_mut(out);
+        let length = self.decompressor.decompress_to_buffer(stored, out)?;
+        ensure!(length == out.len(), "{length} bytes instead of {}", out.len());
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! `compare.json`: all figures, in seconds and bytes, for programs.
+
+use super::Report;
+use crate::measure::Stats;
+use crate::run::{GATHERED, Row, Table};
+use anyhow::Result;
+use serde_json::{Value, json};
+
+const SCHEMA: &str = "tensilo.compare/1";
+
+impl Report {
+    pub fn json(&self) -> Result<String> {
+        let simd = self.simd.as_ref().map(|simd| {
+            json!({
+                "avx2_compiled": simd.has_avx2,
+                "avx512_compiled": simd.has_avx512,
+                "bitshuffle_gb_per_s": { "as_used": simd.chosen, "scalar": simd.scalar, "avx2": simd.avx2 },
+            })
+        });
+        let value = json!({
+            "schema": SCHEMA,
+            "cpu": self.cpu,
+            "threads": 1,
+            "rounds": self.settings.rounds,
+            "least_seconds": self.settings.least.as_secs_f64(),
+            "gathered_samples": GATHERED,
+            "c_blosc2": simd,
+            "datasets": self.tables.iter().map(table).collect::<Vec<_>>(),
+        });
+        Ok(serde_json::to_string_pretty(&value)? + "\n")
+    }
+}
+
+fn table(table: &Table) -> Value {
+    let data = &table.data;
+    json!({
+        "name": data.name,
+        "origin": data.origin,
+        "dtype": "bf16",
+        "shape": data.shape,
+        "samples": data.samples(),
+        "sample_bytes": data.sample_bytes(),
+        "raw_bytes": data.raw_bytes(),
+        "peers": table.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+fn row(row: &Row) -> Value {
+    json!({
+        "name": row.name,
+        "about": row.about,
+        "family": row.family.name(),
+        "stored_bytes": row.stored_bytes,
+        "ratio": row.ratio(),
+        "encode_gb_per_s": stats(row.rate(row.encode)),
+        "decode_gb_per_s": stats(row.rate(row.decode)),
+        "encode_s": stats(row.encode),
+        "decode_s": stats(row.decode),
+        "sample_s": stats(row.sample),
+        "gather_s": stats(row.gather),
+        "view_s": row.view.map(stats),
+    })
+}
+
+fn stats(stats: Stats) -> Value {
+    let Stats { min, low, median, high, max } = stats;
+    json!({ "min": min, "q1": low, "median": median, "q3": high, "max": max })
+}

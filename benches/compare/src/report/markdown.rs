@@ -1,0 +1,100 @@
+//! `compare.md`, and what the program prints: a table for each data set.
+
+use super::Report;
+use crate::measure::Stats;
+use crate::run::{GATHERED, Row, Table};
+use std::fmt::Write;
+
+const HEAD: &str = "\
+| | ratio | encode GB/s | decode GB/s | of memcpy | a sample us | x memcpy | gather us | each us | x memcpy | view ns |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+";
+
+impl Report {
+    pub fn markdown(&self) -> String {
+        let mut out = String::new();
+        let rounds = self.settings.rounds;
+        let _ = write!(
+            out,
+            "# tensilo beside others\n\n{}. One thread; medians of {rounds} rounds (lower to upper quartile), \
+             competitors taking turns. Ratio: raw bytes of BF16 by all bytes of the file. GB: 10^9 raw bytes. Everything \
+             is warm, in the page cache. A sample: one, uniformly random, copied to the caller's memory. Gather: \
+             {GATHERED} of them by one request. View: a sample borrowed from the mapped file, for those that can.\n",
+            self.cpu
+        );
+        if let Some(simd) = &self.simd {
+            let _ = write!(out, "\nSIMD of c-blosc2: {simd}.\n");
+        }
+        for table in &self.tables {
+            let _ = write!(out, "\n{}", section(table));
+        }
+        if let Some(table) = self.tables.first() {
+            out.push_str("\n## Competitors\n\n");
+            for row in &table.rows {
+                let _ = writeln!(out, "* {}: {}", row.name, row.about);
+            }
+        }
+        out
+    }
+}
+
+fn section(table: &Table) -> String {
+    let data = &table.data;
+    let shape: Vec<String> = data.shape.iter().map(u32::to_string).collect();
+    let mut out = format!(
+        "## {} [{}]\n\n{} samples of {} B, {:.2} MB in all: {}.\n\n{HEAD}",
+        data.name,
+        shape.join(","),
+        data.samples(),
+        data.sample_bytes(),
+        data.raw_bytes() as f64 / 1e6,
+        data.origin
+    );
+    if let Some(memcpy) = table.rows.first() {
+        table.rows.iter().for_each(|row| out.push_str(&line(row, memcpy)));
+    }
+    if data.samples() <= data.samples_in(64 << 10) {
+        out.push_str(
+            "
+All of it is one chunk of 64 KiB, which stays decoded: random samples and gathering tell nothing about decoding here.
+",
+        );
+    }
+    out
+}
+
+fn line(row: &Row, memcpy: &Row) -> String {
+    let micro = |stats: Stats| stats.map(|seconds| seconds * 1e6);
+    let times = |stats: Stats, base: Stats| number(stats.median / base.median);
+    let view = row.view.map_or_else(|| "-".to_owned(), |view| spread(view.map(|seconds| seconds * 1e9)));
+    let cells = [
+        row.name.clone(),
+        format!("{:.3}", row.ratio()),
+        spread(row.rate(row.encode)),
+        spread(row.rate(row.decode)),
+        format!("{} %", number(100.0 * memcpy.decode.median / row.decode.median)),
+        spread(micro(row.sample)),
+        times(row.sample, memcpy.sample),
+        spread(micro(row.gather)),
+        number(micro(row.gather).median / GATHERED as f64),
+        times(row.gather, memcpy.gather),
+        view,
+    ];
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// `1.23 (1.20-1.31)`.
+fn spread(stats: Stats) -> String {
+    format!("{} ({}-{})", number(stats.median), number(stats.low), number(stats.high))
+}
+
+/// Three digits that count.
+fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
