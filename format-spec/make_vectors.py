@@ -164,6 +164,123 @@ def valid_vectors():
     yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 16).commit()
 
 
+# ---- encodings 4 to 6 ------------------------------------------------------------------------------------------------
+
+def mixed(n):
+    """n numbers of 64 bits that look random."""
+    numbers = [(i + 1) * 0x9E3779B97F4A7C15 % (1 << 64) for i in range(n)]
+    return [(a ^ a >> 32) * 0xD6E8FEB86659FD93 % (1 << 64) for a in numbers]
+
+
+def skewed(n, symbols):
+    """n bytes below `symbols`, the small ones more frequent."""
+    return bytes(min(a >> 44, a >> 24 & 0xFFFFF, a & 0xFFFFF) * symbols >> 20 for a in mixed(n))
+
+
+def floats(w, n):
+    """n bf16, f32 or f64: -0.0, infinities, NaNs with payloads and subnormals of both signs, then weights."""
+    inf, top = {2: 0x7F80, 4: 0x7F80 << 16, 8: 0x7FF0 << 48}[w], 1 << 8 * w - 1
+    special = (top, 0, inf, inf | top, inf | 1, inf | top | 0x55, 1, top | 1, inf - 1, inf - 1 | top, 2 * top - 1)
+    weights = [el('d' if w == 8 else 'f', (a % 2001 - 1000) / 4096)[-w:] for a in mixed(n)]
+    return b''.join(([le(v, w) for v in special] + weights)[:n])
+
+
+def by_turns(*packings):
+    """Packs streams so in turn (see 5.10), but a stream that is not constant raw instead of constant."""
+    def pack(j, stream):
+        packing = packings[j % len(packings)]
+        if packing == 1:
+            return (1, stream[:1]) if len(set(stream)) == 1 else (0, stream)
+        if packing == 2 and len(set(stream)) == 1:  # a block that is run-length encoded
+            return 2, frame(stream)[:-len(stream) - 3] + le(len(stream) << 3 | 3, 3) + stream[:1]
+        return packing, frame(stream) if packing else stream
+    return pack
+
+
+def of_many(*chunks):
+    """A column of each dtype named, ragged, with one chunk of one sample for each (dtype, elements, encoding)."""
+    names = list(dict.fromkeys(dtype for dtype, _, _ in chunks))
+    f = Tsl([col(name, name, [None]) for name in names])
+    most = max(sum(dtype == name for dtype, _, _ in chunks) for name in names)
+    for dtype, data, encoding in chunks:
+        f.chunk(names.index(dtype), [data], encoding)
+    for c in range(len(names)):
+        for _ in range(most - len(f.pending[c])):
+            f.chunk(c, [b''])
+    return f.commit()
+
+
+def tier_vectors():
+    f = Tsl([col('x', 'u8', [6]), col('y', 'bf16', [3]), col('z', 'u8', [2, 3]), col('r', 'u16', [5])])
+    f.chunk(0, [bytes.fromhex('0707050709AA')], exponent_tiers())
+    f.chunk(1, [bytes.fromhex('803F903F80BF')], residual_tiers('delta', is_float=True, restart=3, stride=1))
+    f.chunk(2, [bytes.fromhex('101214202326')], residual_tiers('gradient', restart=6, stride=3))
+    f.chunk(3, [bytes.fromhex('00000100020007000400')], residual_tiers())
+    yield 'tiers-of-text', 'the examples of 5.6, 5.7 and 5.9', f.commit()
+
+    yield 'exponent-tiers', ('encoding exponent-tiers, none and rotate: 1, 2, 4, 8 element bytes; three tiers and literals; '
+                             'widths 1 to 3 and 4'), of_many(
+        ('bf16', floats(2, 150), exponent_tiers('rotate')), ('bf16', floats(2, 150), exponent_tiers(widths=(3, 2, 2))),
+        ('f32', floats(4, 64), exponent_tiers('rotate', (2, 1, 1))), ('f32', floats(4, 65), exponent_tiers(widths=(2, 2, 1))),
+        ('f64', floats(8, 30), exponent_tiers('rotate', (1, 2, 3))), ('f64', floats(8, 7), exponent_tiers()),
+        ('u8', skewed(300, 60), exponent_tiers(widths=(3, 3, 4))), ('u8', skewed(63, 9), exponent_tiers('rotate')),
+        ('i16', el('h', *(a % 700 - 350 for a in mixed(20))), exponent_tiers('rotate', (1, 1, 2))))
+    yield 'exponent-tiers-few', ('exponent-tiers: one element, equal symbols, no tier 2, no tier 3, only literals, unused ranks that are not 0, '
+                                 'a symbol of two ranks'), of_many(
+        ('u8', b'\7', exponent_tiers()), ('u8', b'\0' * 64, exponent_tiers()), ('u8', b'\xFF' * 65, exponent_tiers('rotate')),
+        ('u8', b'\1\2\1\1\2', exponent_tiers(widths=(2, 1, 1))), ('u8', b'\1\2\1\1\2', exponent_tiers()),
+        ('u8', b'\1\2\3', exponent_tiers(ranks=b'\0\0\0')), ('u8', b'\1\2\1\1\2', exponent_tiers(ranks=b'\1\2\x7F')),
+        ('bf16', ONE * 3, exponent_tiers('rotate')),
+        ('bf16', ONE, exponent_tiers('rotate', (3, 3, 4), bytes(range(1, 30)))), ('bf16', ONE * 9, exponent_tiers(ranks=b'\x3F\x40\x3F')))
+    yield 'exponent-tiers-checkpoints', 'exponent-tiers of 4096, 4097 and 8193 elements: 0, 1 and 2 checkpoints; one behind low bytes', of_many(
+        ('u8', skewed(4096, 3), exponent_tiers()), ('u8', skewed(4097, 3), exponent_tiers()),
+        ('u8', skewed(8193, 5), exponent_tiers(widths=(1, 1, 2), ranks=bytes(range(4)))),
+        ('u16', b''.join(b'\0' + el('B', s) for s in skewed(4100, 5)), exponent_tiers()))
+
+    numbers = [(dtype, n, w) for dtype, n, w in (('bf16', 75, 2), ('f32', 44, 4), ('f64', 26, 8))]
+    for transform in ('delta', 'gradient'):
+        yield 'residual-tiers-' + transform, ('encoding residual-tiers, %s, with and without float: stride 1, 0 < stride < restart, stride >= '
+                                              'restart, restart no multiple of stride, restart 1, restart over n' % transform), of_many(*(
+            (dtype, floats(w, n), residual_tiers(transform, widths, is_float=is_float, restart=restart, stride=stride))
+            for dtype, n, w in numbers for widths, is_float, restart, stride in (
+                ((1, 2, 2), True, 10, 1), ((3, 3, 4), True, 17, 5), ((2, 1, 3), False, 12, 4), ((1, 1, 1), True, 1, 1))), *(
+            (dtype, b''.join(le((a % 9 - 4 + i // 3) % (1 << 8 * w), w) for i, a in enumerate(mixed(n))),
+             residual_tiers(transform, (2, 2, 1), is_float=is_float, restart=restart, stride=stride))
+            for dtype, n, w in (('u8', 70, 1), ('i8', 40, 1), ('i16', 33, 2), ('i32', 65, 4), ('i64', 20, 8))
+            for is_float, restart, stride in ((False, 1 << 30, 7), (dtype == 'i16', 6, 6), (False, 8, 9), (False, VARIES, VARIES))))
+    yield 'residual-tiers', 'residual-tiers, none: small integers, only 0 and 1, only 0, bit length 64, 64 and 65 extra bits, literals', of_many(
+        ('u16', el('H', *(a >> 44 + a % 20 & 0xFFFF for a in mixed(100))), residual_tiers(widths=(3, 2, 1))),
+        ('u16', bytes(2), residual_tiers()),
+        ('u8', b'\0\1\1\0', residual_tiers()), ('u8', bytes(64), residual_tiers()), ('u8', b'\2' * 64, residual_tiers()),
+        ('u8', b'\2' * 65, residual_tiers()), ('u8', b'\2\3' * 31 + b'\4', residual_tiers(ranks=b'\2\0\0')),
+        ('u8', b'\x80\1\x40\xFF\0\x10\5', residual_tiers(ranks=b'\0\0\0')),
+        ('u64', le((1 << 64) - 1, 8) * 3 + le(1 << 63, 8) + le(5, 8), residual_tiers()),
+        ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(64)), residual_tiers(widths=(3, 3, 4))),
+        ('u64', el('Q', 0, 1 << 63, 0, 1, 1 << 62), residual_tiers('delta', restart=9, stride=1)),
+        ('u8', bytes(i // 400 for i in range(4097)), residual_tiers('delta', restart=5000, stride=1)))
+
+    f = Tsl([col('x', 'bool', nullable=True), col('y', 'utf8', [None], nullable=True), col('z', 'u8', [None, None]),
+             col('w', 'i32', [2], nullable=True)])
+    f.chunk(0, [None if i % 5 == 0 else el('B', i % 2) for i in range(70)], exponent_tiers(), residual_tiers())
+    words = [None if a % 7 == 0 else 'residuals and planes'[:a % 20] for a in mixed(70)]
+    f.chunk(1, words, exponent_tiers(widths=(2, 2, 2)), planes_zstd(8, by_turns(2)), residual_tiers('delta', (1, 1, 1), restart=70, stride=1))
+    f.chunk(2, [((a % 4, 3), bytes(a % 4 * 3)) for a in mixed(70)], planes_zstd(1, by_turns(1)), shape=residual_tiers(
+        'gradient', (2, 1, 1), restart=210, stride=70))
+    f.chunk(3, [None if i % 3 == 0 else el('i', i, -i) for i in range(70)],
+            residual_tiers('gradient', (2, 2, 3), restart=2, stride=1), exponent_tiers('rotate'))
+    yield 'tiers-of-parts', 'encodings 4 to 6 in validity and shape, of text and bools, with nulls', f.commit()
+
+    yield 'planes-zstd', 'encoding planes-zstd: both splits, all packings, all transforms, tails of 0 to 7, less than 8 elements', of_many(*(
+        (dtype, floats(w, n) if dtype[0] == 'f' or dtype == 'bf16' else b''.join(le(a % 50, w) for a in mixed(n)),
+         planes_zstd(split, by_turns(*packings), transform, **(dict(zip(('is_float', 'restart', 'stride'), details)))))
+        for dtype, w, n, split, packings, transform, details in (
+            ('bf16', 2, 24, 1, (1, 2), 'rotate', ()), ('bf16', 2, 25, 8, (0, 2), 'rotate', ()), ('bf16', 2, 7, 1, (2,), 'none', ()),
+            ('f32', 4, 26, 1, (0, 1), 'delta', (True, 8, 2)), ('f32', 4, 27, 8, (2,), 'gradient', (True, 9, 3)),
+            ('f64', 8, 20, 1, (1,), 'gradient', (True, 10, 1)), ('f64', 8, 12, 8, (1, 2), 'none', ()),
+            ('u8', 1, 29, 1, (2, 1, 0), 'none', ()), ('u8', 1, 30, 8, (2,), 'delta', (False, 1, 1)), ('u8', 1, 1, 1, (0,), 'none', ()),
+            ('i64', 8, 31, 1, (1, 2), 'none', ()), ('i64', 8, 5, 8, (1,), 'delta', (False, 3, 7)), ('u16', 2, 8, 1, (0,), 'gradient', (False, 8, 4)))))
+
+
 # ---- output ----------------------------------------------------------------------------------------------------
 
 def pretty(dump):
@@ -183,7 +300,7 @@ def pretty(dump):
 def everything():
     """The text of every file, by its name below vectors/."""
     files, manifest = {}, []
-    for name, what, f in valid_vectors():
+    for name, what, f in [*valid_vectors(), *tier_vectors()]:
         files['valid/%s.hex' % name], files['valid/%s.json' % name] = f.hex(what), pretty(f.dump())
         manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'what': what})
     for rule, name, what, f, *more in invalid_vectors():

@@ -3,24 +3,15 @@
     reader.py [--columns A,B] [--no-samples] FILE    prints what the file holds as one line of JSON
     reader.py --verify FILE                          prints "ok", or the first rule that is broken
 Exit status: 0 good, 1 invalid, 2 wrong usage, 3 unreadable. Python 3.9; for Zstandard: package zstandard."""
-import argparse, io, json, math, operator, struct, sys, zlib
+import argparse, json, math, operator, struct, sys, zlib
 from collections import Counter
 from contextlib import suppress
 from itertools import chain
 from types import SimpleNamespace as Record
 
+from reader_encodings import ENCODINGS, RAW, Fields, Violation, check, decode
+
 # ---- 1. Words and notation ---------------------------------------------------------------------------------
-class Violation(Exception):
-    def __init__(self, rule, message):
-        self.rule, self.message, self.offset = rule, message, None  # walk() knows the offset
-    def __str__(self):
-        return f"{self.rule}: {self.message} (offset {self.offset})"
-
-def check(conditions):  # {"rule, and what is wrong if the condition does not hold": condition, ...}
-    for rule, holds in conditions.items():
-        if not holds:
-            raise Violation(*rule.split(" ", 1))
-
 def align(x, a):
     return -(-x // a) * a
 
@@ -28,13 +19,7 @@ def text(rule, data):
     check({f"{rule} a text is not UTF-8": data.decode("utf-8", "ignore").encode() == data})
     return data.decode()
 
-class Fields(io.BytesIO):  # the fields of a block; one that reaches beyond the block breaks self.rule
-    def take(self, size):
-        field = self.read(size)
-        check({f"{self.rule} a field reaches beyond the block": len(field) == size})
-        return field
-    def unpack(self, layout):
-        return struct.unpack("<" + layout, self.take(struct.calcsize("<" + layout)))
+class Block(Fields):  # of the schema or a footer
     def count(self, rule, least=0, most=65536):
         number, = self.unpack("I")
         check({f"{rule} {number}": least <= number <= most})
@@ -91,8 +76,7 @@ def read_header(file):
     magic_tail, *file.flags, file.alignment, reserved = header.fields
     check({"R-3.1 magic_tail or reserved": magic_tail == b"\r\n\x1a\n" and reserved == 0,
            "R-3.2 alignment": file.alignment in (64, 4096), "R-9.1 incompat_flags": file.flags[0] == 0})
-    file.file_id, file.schema, fields = header.file_id, header.body, Fields(header.body)
-    fields.rule = "R-3.3"
+    file.file_id, file.schema, fields = header.file_id, header.body, Block(header.body, "R-3.3")
     column_count, file.metadata = fields.count("R-3.6 column_count"), read_metadata(fields)
     file.columns = [read_column(fields) for _ in range(column_count)]
     check({"R-3.3 length of the schema": not fields.read(),
@@ -184,35 +168,7 @@ def read_table(file, region):
     right = index < len(file.columns) and table == len(file.columns[index].tables) and not any(reserved)
     check({"R-4.11 column, table or reserved": right})
     file.columns[index].tables.append((index, table, region.at, len(region.body), region.body_crc))
-# ---- 5. Encodings ------------------------------------------------------------------------------------------
-RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD = range(4)
-ENCODINGS = ("raw", "constant", "bitshuffle-zstd", "zstd")
-
-def decode(stored, length, encoding, element_bytes):  # the caller has checked `length` with R-4.5 and R-4.10
-    whole = length % element_bytes == 0
-    check({f"R-5.1 unknown {encoding}": encoding < 4, "R-5.2 empty": length or encoding == RAW and not stored,
-           "R-5.3 stored length": encoding != RAW or len(stored) == length,
-           "R-5.4 one element": encoding != CONSTANT or len(stored) == element_bytes and whole})
-    if encoding in (RAW, CONSTANT):
-        return stored if encoding == RAW else stored * (length // element_bytes)
-    import zstandard
-    with suppress(zstandard.ZstdError):
-        frame = zstandard.get_frame_parameters(stored)
-        right = stored[:4] == b"\x28\xb5\x2f\xfd" and frame.content_size == length and frame.dict_id == 0
-        check({"R-5.5 magic, content size or dictionary": right, "R-5.6 length": encoding == ZSTD or whole})
-        content = zstandard.ZstdDecompressor().decompress(stored, allow_extra_data=False)
-        return content if encoding == ZSTD else unshuffle(content, element_bytes)
-    raise Violation("R-5.5", "not exactly one good frame")
-
-def unshuffle(shuffled, w):
-    m, result = len(shuffled) // w // 8, bytearray(shuffled)  # the last n mod 8 elements stay
-    ones = int.from_bytes(b"\1" * m, "little")
-    for k in range(w):  # planes 8k to 8k + 7, as integers, have byte k of all elements
-        planes = [int.from_bytes(shuffled[p * m:p * m + m], "little") for p in range(8 * k, 8 * k + 8)]
-        for t in range(8):  # bit t of their bytes belongs to the elements 8i + t
-            number = sum((plane >> t & ones) << bit for bit, plane in enumerate(planes))
-            result[t * w + k:8 * m * w:8 * w] = number.to_bytes(m, "little")
-    return bytes(result)
+# ---- 5. Encodings: in reader_encodings.py ------------------------------------------------------------------
 # ---- 6. Index ----------------------------------------------------------------------------------------------
 def read_page(file, region):
     index, first_sample, entry_count, first_chunk = region.fields
@@ -228,8 +184,7 @@ def read_page(file, region):
     column.run_offset = region.at if last < index else column.run_offset
 # ---- 7. Footer, trailer, commits ---------------------------------------------------------------------------
 def read_footer(file, region):  # what is stated of a column becomes part of it
-    fields = Fields(region.body)
-    fields.rule = "R-7.2"
+    fields = Block(region.body, "R-7.2")
     check({"R-7.1 schema": fields.take(*fields.unpack("I")) == file.schema})
     file.tables = list(struct.iter_unpack("<IIQII", fields.take(24 * fields.count("R-7.2 table_count"))))
     for column in file.columns:
@@ -304,7 +259,7 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
             file.at = footer.at
             with suppress(Violation):
                 read_footer(file, footer)
-            check({f"R-7.6 encoding {e}": e < 4 for c in file.columns for e, _ in c.stated["encodings"]})
+            check({f"R-7.6 encoding {e}": e < 7 for c in file.columns for e, _ in c.stated["encodings"]})
             check({"R-9.1 incompat_flags": footer.fields[1] == 0})
         while not last or file.trailer != last:
             region = read_next(file)

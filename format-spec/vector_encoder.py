@@ -8,13 +8,15 @@ import re
 import struct
 import zlib
 
+from vector_tiers import exponent_tiers, planes_zstd, residual_tiers
+
 DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5, 1), 'i16': (6, 2), 'i32': (7, 4),
           'i64': (8, 8), 'u8': (9, 1), 'u16': (10, 2), 'u32': (11, 4), 'u64': (12, 8), 'bool': (13, 1),
           'bytes': (14, 1), 'utf8': (15, 1)}
-ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd']
+ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd']
 VARIES = 0xFFFFFFFF
 NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|name|(key|value) \d+|extents|error|body|padding|rounding|'
-                          r'reserved.*)$')
+                          r'checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*)$')
 FILE_ID = bytes(range(0x10, 0x20))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],
@@ -105,10 +107,11 @@ RAW, CONSTANT = ('raw', None), ('constant', None)
 
 
 def encode(encoding, data, w):
-    name, framer = encoding if data else RAW
-    stored = {'raw': lambda: data, 'constant': lambda: data[:w], 'zstd': lambda: framer(data),
-              'bitshuffle-zstd': lambda: framer(bitshuffle(data, w))}[name]()
-    return ENCODINGS.index(name), stored
+    """The id of the encoding, and the stored bytes or pieces of them by name."""
+    name, function = encoding if data else RAW
+    stored = {'raw': lambda: data, 'constant': lambda: data[:w], 'zstd': lambda: function(data),
+              'bitshuffle-zstd': lambda: function(bitshuffle(data, w))}.get(name, lambda: function(data, w))()
+    return ENCODINGS.index(name), stored if isinstance(stored, dict) else {'': stored}
 
 
 def el(fmt, *values):
@@ -196,17 +199,18 @@ class Tsl:
                  ('values', b''.join(s[1] for s in full), c['w'], enc, True)]
         table, data = [], []
         for name, raw, w, encoding, present in parts:
-            code, stored = encode(encoding, raw, w)
-            for field, value in (('stored_bytes', le(len(stored), 4)), ('raw_bytes', le(len(raw), 4)),
+            code, pieces = encode(encoding, raw, w)
+            size = sum(map(len, pieces.values()))
+            for field, value in (('stored_bytes', le(size, 4)), ('raw_bytes', le(len(raw), 4)),
                                  ('encoding', le(code, 2)), ('reserved', bytes(6))):
                 table.append(('%s.%s' % (name, field), value))
-            data.append((name, stored))
-            if name != 'values' and len(stored) % 64:
-                data.append((name + ' padding', bytes(-len(stored) % 64)))
+            data += [(name + ': ' * bool(piece) + piece, stored) for piece, stored in pieces.items()]
+            if name != 'values' and size % 64:
+                data.append((name + ' padding', bytes(-size % 64)))
         split = bool(nulls or c['v'])
-        body = table + [('part table reserved', bytes(16))] + data if split else data[-1:]
+        body = table + [('part table reserved', bytes(16))] + data if split else data[-len(pieces):]
         title = 'of column %d, from sample %d' % (column, self.next[column])
-        r = self.add('chunk', [(k, v) for k, v in body if v or k == 'values'], title, shift, tweak, column=column,
+        r = self.add('chunk', [(k, v) for k, v in body if v or k.startswith('values')], title, shift, tweak, column=column,
                      first_sample=self.next[column], sample_count=n, raw_bytes=sum(len(p[1]) for p in parts),
                      encoding=code, chunk_flags=split)
         codes = [r.body.get(p[0] + '.encoding') or r.head['encoding'] for p in parts if p[4]]
@@ -272,7 +276,7 @@ class Tsl:
                 body += [(label + name, value) for name, value in zip(
                     ('cast: max_abs_error', 'cast: max_rel_error', 'cast: to_infinite', 'cast: to_subnormal'),
                     (el('d', c['cast'][1]), el('d', c['cast'][2]), le(c['cast'][3], 8), le(c['cast'][4], 8)))]
-            self.facts.append((facts, {ENCODINGS[k]: codes[k] for k in sorted(codes) if k < 4}))
+            self.facts.append((facts, {ENCODINGS[k]: codes[k] for k in sorted(codes) if k < len(ENCODINGS)}))
         self.sample_count = samples
         if samples is None:
             self.sample_count = max([sum(r.get('sample_count') for r in chunks) for chunks in self.indexed] + [0])

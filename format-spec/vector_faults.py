@@ -1,5 +1,6 @@
 """The invalid vectors: (rule, name, what is wrong, file, options) for make_vectors.py."""
 from vector_encoder import *
+from vector_tiers import words_of
 
 BF16 = col('x', 'bf16', [2])
 RAGGED = col('x', 'u8', [None], nullable=True)
@@ -290,8 +291,8 @@ def chunk_cases():
 
 def encoding_cases():
     # an id that is not known, and hidden from whoever opens the file
-    yield 'R-5.1', 'unknown', 'a chunk of encoding 4, which the footer does not list', broken(
-        chunk=put(encoding=4), footer={'column 0: encoding 0: id': 0}), {'also': ['R-7.4']}
+    yield 'R-5.1', 'unknown', 'a chunk of encoding 7, which the footer does not list', broken(
+        chunk=put(encoding=7), footer={'column 0: encoding 0: id': 0}), {'also': ['R-7.4']}
     yield 'R-5.1', 'unknown-part', 'a shape of encoding 32768, which the footer does not list', broken(
         RAGGED, [b'ab'], chunk={'shape.encoding': 32768}, footer={'column 0: encoding_count': 1, **{
             'column 0: encoding 1: ' + k: None for k in ('id', 'reserved', 'chunks')}}), {'also': ['R-7.4']}
@@ -336,6 +337,178 @@ def encoding_cases():
         RAGGED, [b'a', b'b'], shape=zstd(frame(el('I', 1)) + frame(el('I', 2))))
     yield 'R-5.6', 'part-of-element', 'bitshuffle-zstd of one element and a half', broken(
         col('x', 'u16'), [b'\1\0', b'\2\0'], enc=shuffled(frame(b'\1\0\2')), chunk=put(raw_bytes=3)), {'also': ['R-4.5']}
+
+
+def tiers(enc, data, tweak, dtype='u8', **more):
+    """A file of one chunk of one sample with the named pieces of its values tweaked."""
+    column = col('x', dtype, [len(data) // DTYPES[dtype][1]])
+    tweak = {k: v.ljust(32, b'\0') if k == 'ranks' and v else v for k, v in tweak.items()}
+    return broken(column, [data], enc=enc, chunk={'+values: more' if k == '+' else 'values: ' + k: v for k, v in tweak.items()}, **more)
+
+
+def shortened(enc, data, size, dtype='u8'):
+    """The tweak that leaves no more than the first `size` stored bytes."""
+    pieces = enc[1](data, DTYPES[dtype][1])
+    return {**dict.fromkeys(pieces), 'transform': b''.join(pieces.values())[:size]}
+
+
+def tier_cases():
+    e, r = exponent_tiers(), residual_tiers()
+    delta, turned = residual_tiers('delta', restart=2, stride=1), exponent_tiers('rotate')
+    few, some, sixes = bytes.fromhex('0707AA0905'), bytes.fromhex('00000100020007000400'), b'\6' * 5
+    planes, byte_planes = (planes_zstd(split, lambda j, s: (0, s)) for split in (1, 8))
+    twelve = el('H', *range(12))
+
+    for name, what, enc, tweak in (
+            ('transform-4', 'an unknown transform', planes, {'transform': 4}),
+            ('transform-255', 'an unknown transform', byte_planes, {'transform': 255}),
+            ('flag', 'an unknown flag', delta, {'transform_flags': 2}),
+            ('flag-7', 'an unknown flag beside float', delta, {'transform_flags': 0x81}),
+            ('reserved', 'the reserved field behind the flags', planes, {'reserved 1': 0x100}),
+            ('reserved-of-tiers', 'so of exponent-tiers', e, {'reserved 1': 1}),
+            ('reserved-2', 'the last reserved field', r, {'reserved 2': 1}),
+            ('restart-0', 'delta with restart 0', delta, {'restart': 0}),
+            ('stride-0', 'delta with stride 0', delta, {'stride': 0}),
+            ('restart-and-stride-0', 'gradient with restart and stride 0', planes_zstd(
+                8, lambda j, s: (0, s), 'gradient', restart=9, stride=2), {'restart': 0, 'stride': 0}),
+            ('float-of-none', 'float without prediction', r, {'transform_flags': 1}),
+            ('float-of-rotate', 'float with rotate', turned, {'transform_flags': 1}),
+            ('restart-of-none', 'restart without prediction', planes, {'restart': 1}),
+            ('restart-of-rotate', 'restart with rotate', turned, {'restart': 5}),
+            ('stride-of-none', 'stride without prediction', e, {'stride': 1})):
+        yield 'R-5.7', name, what, tiers(enc, few, tweak)
+    for enc in (e, r, byte_planes):
+        yield 'R-5.7', 'part-of-element-' + enc[0], enc[0] + ' of one element and a half', broken(
+            col('x', 'u16'), [b'\1\0'], enc=enc, chunk=put(raw_bytes=3)), {'also': ['R-4.5']}
+
+    for enc in (e, r):
+        yield 'R-5.8', 'width-1-0-' + enc[0], 'width_1 is 0: each symbol has its code in tier 2', tiers(enc, sixes, {
+            'width_1': 0, 'tier 1': b'', 'count_2': 5, 'count_3': 0, 'count_4': 0, 'tier 2': bytes(8), 'tier 3': b'', 'literals': b'',
+            'ranks': b'\6' if enc is e else b'\3'})
+    yield 'R-5.8', 'width-1-4', 'width_1 is 4', tiers(exponent_tiers(widths=(4, 1, 1)), few, {})
+    for k, widths in ((2, (1, 4, 1)), (3, (1, 1, 5))):
+        yield 'R-5.8', 'width-%d-%d' % (k, widths[k - 1]), 'width_%d is too large' % k, tiers(exponent_tiers(widths=widths), few, {})
+        yield 'R-5.8', 'width-%d-0' % k, 'width_%d is 0, of a tier without codes' % k, tiers(e, sixes, {'width_%d' % k: 0})
+        yield 'R-5.8', 'width-%d-255' % k, 'width_%d is 255, of a tier without codes' % k, tiers(r, sixes, {'width_%d' % k: 255})
+    yield 'R-5.8', 'reserved', 'the reserved byte of the head', tiers(e, few, {'reserved 3': 1})
+    yield 'R-5.8', 'reserved-of-residuals', 'the reserved byte of the head in residual-tiers', tiers(r, few, {'reserved 3': 0x80})
+    for k, codes in ((1, [0, 0, 1, 1, 1]), (2, [1, 1, 0]), (3, [1, 0])):
+        yield 'R-5.8', 'filling-of-tier-%d' % k, 'a code after those of tier %d' % k, tiers(e, few, {'tier %d' % k: words_of(codes + [1])})
+        yield 'R-5.8', 'last-filling-of-tier-%d' % k, 'the last of the codes that fill up tier %d' % k, tiers(e, few, {
+            'tier %d' % k: words_of(codes + [0] * (63 - len(codes)) + [1])})
+    yield 'R-5.8', 'filling-of-second-group', 'a code that fills up the second group, its highest bit only', tiers(
+        exponent_tiers(widths=(3, 1, 1)), sixes * 14, {'tier 1': bytes(40) + le(1 << 6, 8)})
+    yield 'R-5.8', 'filling-of-residuals', 'a code after those of tier 1 in residual-tiers', tiers(r, sixes, {'tier 1': le(32, 8)})
+    yield 'R-5.8', 'rank-not-reached', 'rank 3 where the widths are 1, 1, 1', tiers(e, few, {'ranks': b'\7\5\x09\x08'})
+    yield 'R-5.8', 'rank-not-reached-31', 'the last rank where the widths are 3, 3, 4', tiers(exponent_tiers(widths=(3, 3, 4)), sixes, {
+        'ranks': b'\6' + bytes(30) + b'\6'})
+    yield 'R-5.8', 'rank-not-reached-29', 'rank 29 where the widths are 3, 3, 4, in residual-tiers', tiers(
+        residual_tiers(widths=(3, 3, 4)), sixes, {'ranks': b'\3' + bytes(28) + b'\1'})
+
+    for name, what, tweak in (
+            ('count-2-less', 'count_2 is one less than the escapes', {'count_2': 2}),
+            ('count-2-more', 'count_2 is one more than the escapes', {'count_2': 4}),
+            ('count-2-over-n', 'count_2 is more than the symbols', {'count_2': 64}),
+            ('count-3-less', 'count_3 is one less than the escapes', {'count_3': 1}),
+            ('count-3-more', 'count_3 is one more than the escapes', {'count_3': 3}),
+            ('count-4-less', 'a literal is missing', {'count_4': 0, 'literals': b''}),
+            ('count-4-more', 'a literal too many', {'count_4': 2, 'literals': b'\xAA\xBB'})):
+        yield 'R-5.9', name, what, tiers(e, few, tweak)
+    for k in (2, 3, 4):
+        yield 'R-5.9', 'count-%d-huge' % k, 'count_%d of 2^32 - 1, beyond the stored bytes' % k, tiers(e, few, {'count_%d' % k: VARIES}), {
+            'also': ['R-5.10']}
+    yield 'R-5.9', 'count-2-of-residuals', 'count_2 is one more than the escapes in residual-tiers', tiers(r, some, {'count_2': 4}, 'u16')
+    yield 'R-5.9', 'count-4-of-residuals', 'a literal too many in residual-tiers', tiers(r, some, {
+        'count_4': 2, 'literals': b'\2\0', 'filling': bytes(6)}, 'u16')
+    long = b'\7\5\x09\xAA' + b'\7' * 4093
+    for k, point in ((2, (4, 2, 1)), (3, (3, 1, 1)), (4, (3, 2, 0))):
+        yield 'R-5.9', 'checkpoint-%d' % k, 'the only checkpoint: %s' % ('codes of tier %d' % k if k < 4 else 'literals'), tiers(
+            e, long, {'checkpoints': el('I', *point)})
+    yield 'R-5.9', 'checkpoint-after', 'a checkpoint that counts symbol 4096 itself', tiers(e, b'\7' * 4096 + b'\5', {
+        'checkpoints': el('I', 1, 0, 0)})
+    yield 'R-5.9', 'second-checkpoint', 'the second checkpoint counts from the first', tiers(e, long[:4] + b'\7' * 8189, {
+        'checkpoints': el('I', 3, 2, 1, 0, 0, 0)})
+
+    for enc, rule, data, dtype in ((e, 'R-5.10', few, 'u8'), (r, 'R-5.11', some, 'u16'), (byte_planes, 'R-5.12', twelve, 'u16')):
+        yield rule, 'nothing', enc[0] + ' of no stored bytes', tiers(enc, data, shortened(enc, data, 0, dtype), dtype), {'also': ['R-5.7']}
+        yield rule, 'cut-in-transform', 'stored bytes that end within the transform', tiers(enc, data, shortened(
+            enc, data, 10, dtype), dtype), {'also': ['R-5.7']}
+        if enc is not byte_planes:
+            yield rule, 'cut-in-head', 'stored bytes that end within the head of the tiers', tiers(enc, data, shortened(
+                enc, data, 40, dtype), dtype), {'also': ['R-5.8']}
+        yield rule, 'byte-left', 'a byte after the last', tiers(enc, data, {'+': b'\0'}, dtype)
+    for name, what, transform in (('delta', 'delta in exponent-tiers', 2), ('gradient', 'gradient in exponent-tiers', 3)):
+        yield 'R-5.10', name, what, tiers(e, few, {'transform': transform, 'restart': 1, 'stride': 1})
+    yield 'R-5.10', 'transform-4', 'an unknown transform', tiers(e, few, {'transform': 4}), {'also': ['R-5.7']}
+    yield 'R-5.10', 'cut-in-low-bytes', 'stored bytes that end within the low bytes', tiers(e, twelve, shortened(e, twelve, 70, 'u16'), 'u16')
+    yield 'R-5.10', 'cut-in-tier', 'stored bytes that end within tier 1', tiers(e, sixes, {'tier 1': bytes(7)})
+    yield 'R-5.10', 'no-literals', 'the literals are missing, but not in the count', tiers(e, few, {'literals': b''})
+    yield 'R-5.10', 'no-checkpoint', '4097 symbols without a checkpoint', tiers(e, bytes(4097), {'checkpoints': b''})
+    yield 'R-5.10', 'checkpoint-of-none', '4096 symbols with a checkpoint', tiers(e, bytes(4096), {'checkpoints': bytes(12)})
+
+    yield 'R-5.11', 'rotate', 'rotate in residual-tiers', tiers(r, some, {'transform': 1}, 'u16')
+    yield 'R-5.11', 'transform-4', 'an unknown transform', tiers(r, few, {'transform': 4}), {'also': ['R-5.7']}
+    yield 'R-5.11', 'symbol', 'the symbol 9 of bytes', tiers(r, sixes, {'ranks': b'\x09', 'extra bits': words_of([1] * 40)})
+    yield 'R-5.11', 'symbol-255', 'the symbol 255 of u16', tiers(r, twelve[:2], {'ranks': b'\xFF', 'extra bits': words_of([1] * 254)}, 'u16')
+    yield 'R-5.11', 'symbol-65', 'the symbol 65 of u64', tiers(r, bytes(7) + b'\xFF', {'ranks': b'\x41'}, 'u64')
+    yield 'R-5.11', 'literal', 'a literal 17 of u16', tiers(residual_tiers(ranks=b'\0\0\0'), b'\0\x80', {
+        'literals': b'\x11', 'extra bits': le(1, 8)}, 'u16')
+    yield 'R-5.11', 'unused-rank', 'an unused rank of 9, of bytes', tiers(r, sixes, {'ranks': b'\3\x09'})
+    yield 'R-5.11', 'filling-bytes', 'a byte between literals and extra bits', tiers(r, some, {'filling': b'\1' + bytes(6)}, 'u16')
+    yield 'R-5.11', 'filling-bytes-last', 'the last byte between literals and extra bits', tiers(r, some, {'filling': bytes(6) + b'\1'}, 'u16')
+    yield 'R-5.11', 'filling-bit', 'a bit after the extra bits', tiers(r, some, {'extra bits': 0x2A}, 'u16')
+    yield 'R-5.11', 'last-filling-bit', 'the last bit after the extra bits', tiers(r, some, {'extra bits': 1 << 63 | 0xA}, 'u16')
+    yield 'R-5.11', 'last-word', 'the last word is not zero', tiers(r, some, {'last word': 1 << 40}, 'u16')
+    yield 'R-5.11', 'last-word-alone', 'the last word is not zero, and there are no extra bits', tiers(r, b'\0\1', {'last word': 1})
+    yield 'R-5.11', 'no-last-word', 'the last word is missing', tiers(r, some, {'last word': b''}, 'u16')
+    yield 'R-5.11', 'word-left', 'two zero words at the end', tiers(r, some, {'+': bytes(8)}, 'u16')
+    yield 'R-5.11', 'word-missing', 'a word of extra bits too few', tiers(r, b'\2' * 65, {'extra bits': bytes(8)})
+    yield 'R-5.11', 'no-filling', 'no bytes between literals and extra bits', tiers(r, some, shortened(r, some, 64 + 24 + 1, 'u16'), 'u16')
+    yield 'R-5.11', 'no-literals', 'the literals are missing, but not in the count', tiers(r, some, shortened(r, some, 64 + 24, 'u16'), 'u16')
+
+    for name, what, enc, tweak in (
+            ('split-0', 'split 0', byte_planes, {'split': 0}), ('split-2', 'split 2', planes, {'split': 2}),
+            ('reserved', 'the reserved bytes behind split', planes, {'reserved 3': 1 << 48}),
+            ('reserved-of-stream', 'the reserved bytes of the first stream', byte_planes, {'reserved of stream 0': 1}),
+            ('reserved-of-last-stream', 'the reserved bytes of the last stream', planes, {'reserved of stream 15': 1 << 16}),
+            ('packing-3', 'packing 3', byte_planes, {'packing 1': 3}), ('packing-255', 'packing 255', planes, {'packing 9': 255}),
+            ('raw-short', 'a raw stream of a byte too few', byte_planes, {'stored_bytes 1': 11, 'stream 1': bytes(11)}),
+            ('raw-long', 'a raw stream of a byte too many', byte_planes, {'stored_bytes 1': 13, 'stream 1': bytes(13)}),
+            ('raw-long-plane', 'a raw bit plane of a byte too many', planes, {'stored_bytes 15': 2, 'stream 15': bytes(2)}),
+            ('raw-huge', 'a raw stream of 2^32 - 1 bytes', byte_planes, {'stored_bytes 1': VARIES}),
+            ('constant-2', 'a constant stream of 2 bytes', byte_planes, {'packing 1': 1, 'stored_bytes 1': 2, 'stream 1': bytes(2)}),
+            ('constant-12', 'a constant stream that is stored whole', byte_planes, {'packing 1': 1}),
+            ('constant-0', 'a constant stream of no stored bytes', byte_planes, {'packing 1': 1, 'stored_bytes 1': 0, 'stream 1': b''}),
+            ('no-tail', 'bit planes of 12 elements without tail', planes, {'tail': b''}),
+            ('tail-cut', 'a tail of a byte too few', planes, {'tail': bytes(7)}),
+            ('tail-long', 'a tail of an element too many', planes, {'tail': bytes(10)}),
+            ('tail-of-byte-planes', 'byte planes with a tail', byte_planes, {'tail': twelve[16:]}),
+            ('stored-bytes-less', 'the stored bytes of a stream are those of another length', byte_planes, {'stored_bytes 0': 11})):
+        yield 'R-5.12', name, what, tiers(enc, twelve, tweak, 'u16')
+    frames = planes_zstd(8, lambda j, s: (2, frame(s)))
+    yield 'R-5.12', 'cut-in-split', 'stored bytes that end behind split', tiers(planes, twelve, shortened(planes, twelve, 17, 'u16'), 'u16')
+    yield 'R-5.12', 'cut-in-streams', 'stored bytes that end within the list of streams', tiers(
+        planes, twelve, shortened(planes, twelve, 100, 'u16'), 'u16')
+    yield 'R-5.12', 'cut-in-stream', 'stored bytes that end within the last stream', tiers(byte_planes, twelve, {'stream 1': bytes(11)}, 'u16')
+    for name, what, packing, stored in (('constant', 'constant', 1, b'\0'), ('zstd', 'zstd', 2, frame(b'')), ('raw-byte', 'raw with a byte', 0, b'\0')):
+        yield 'R-5.12', 'empty-' + name, 'the first stream of 7 elements has no bytes and is ' + what, tiers(planes, twelve[:14], {
+            'packing 0': packing, 'stored_bytes 0': len(stored), 'stream 0': stored}, 'u16')
+    yield 'R-5.12', 'frames-wrap', 'stored bytes of two frames that add up modulo 2^32 only', tiers(frames, twelve, {
+        'stored_bytes 0': VARIES, 'stored_bytes 1': 43}, 'u16'), {'also': ['R-5.5']}
+
+    for name, what, stored in (
+            ('content-size', 'of 11 bytes', frame(bytes(11))), ('content-size-long', 'of 13 bytes', frame(bytes(13))),
+            ('trailing-byte', 'and a byte', frame(bytes(12)) + b'\0'), ('two-frames', 'and another', frame(bytes(12)) + frame(b'')),
+            ('cut', 'that is cut', frame(bytes(12))[:-1]), ('nothing', 'of no bytes', b''),
+            ('no-content-size', 'without content size', MAGIC + b'\x00\x00' + le(12 << 3 | 1, 3) + bytes(12)),
+            ('dictionary', 'that names a dictionary', MAGIC + b'\x21\x01\x0C' + le(12 << 3 | 1, 3) + bytes(12))):
+        yield 'R-5.5', 'stream-' + name, 'a stream of planes-zstd of 12 bytes that is a frame ' + what, tiers(frames, twelve, {
+            'stored_bytes 1': len(stored), 'stream 1': stored}, 'u16')
+    for enc in (e, r, byte_planes):
+        name, pieces = enc
+        yield 'R-5.2', 'empty-' + name, 'values of no bytes that are ' + name, broken(col('x', 'u8', [0]), [b''], chunk=put(
+            encoding=ENCODINGS.index(name), values=b''.join(pieces(b'', 1).values())))
+    yield 'R-4.9', 'bool-residuals', 'a bool that is 2, of residual-tiers', broken(col('x', 'bool'), [b'\0', b'\1', b'\2'], enc=r)
 
 
 def index_cases():
@@ -461,7 +634,7 @@ def footer_cases():
     yield 'R-7.5', 'commit-twice', 'two commits of number 0', worked().commit(False).commit(footer=put(commit=0))
     yield 'R-7.5', 'samples-over-limit', 'sample_count 2^63 (a file without columns)', Tsl([]).commit(samples=1 << 63)
     yield 'R-7.5', 'fewer-samples', 'sample_count 3, then 2 (a file without columns)', Tsl([]).commit(False, samples=3).commit(samples=2)
-    yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 4, truly listed', broken(chunk=put(encoding=4)), {'also': ['R-5.1']}
+    yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 7, truly listed', broken(chunk=put(encoding=7)), {'also': ['R-5.1']}
     yield 'R-7.6', 'unknown-encoding-of-part', 'a shape of encoding 32768, truly listed', broken(
         RAGGED, [b'ab'], chunk={'shape.encoding': 32768}), {'also': ['R-5.1']}
     yield 'R-7.7', 'flag', 'an unknown trailer flag', broken(trailer=put(trailer_flags=3))
@@ -485,5 +658,5 @@ def footer_cases():
 
 
 def invalid_vectors():
-    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, index_cases, footer_cases):
+    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, tier_cases, index_cases, footer_cases):
         yield from cases()

@@ -1,6 +1,6 @@
 //! Chapter 5.2: one element, repeated.
 
-use super::{Codec, DecodeScratch, EncodeScratch, PartSpec};
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, PartSpec};
 use crate::{Error, Result};
 
 pub(super) struct Constant;
@@ -12,20 +12,6 @@ impl Codec for Constant {
 
     fn name(&self) -> &'static str {
         "constant"
-    }
-
-    fn encode(&self, element_bytes: usize, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
-        stored.clear();
-        let Some((first, rest)) = raw.split_at_checked(element_bytes) else {
-            return Ok(false);
-        };
-        // all elements are equal exactly if the bytes equal themselves shifted by one element
-        let shifted = raw.len() - element_bytes;
-        if first.is_empty() || !raw.len().is_multiple_of(element_bytes) || raw.get(..shifted) != Some(rest) {
-            return Ok(false);
-        }
-        stored.extend_from_slice(first);
-        Ok(true)
     }
 
     fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
@@ -55,5 +41,21 @@ impl Codec for Constant {
             filled += length;
         }
         Ok(())
+    }
+}
+
+impl Encoder for Constant {
+    fn encode(&self, element_bytes: usize, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+        stored.clear();
+        let Some((first, rest)) = raw.split_at_checked(element_bytes) else {
+            return Ok(false);
+        };
+        // all elements are equal exactly if the bytes equal themselves shifted by one element
+        let shifted = raw.len() - element_bytes;
+        if first.is_empty() || !raw.len().is_multiple_of(element_bytes) || raw.get(..shifted) != Some(rest) {
+            return Ok(false);
+        }
+        stored.extend_from_slice(first);
+        Ok(true)
     }
 }

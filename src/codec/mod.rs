@@ -1,9 +1,13 @@
 //! Chapter 5: encodings. [`codec`] is the one place that maps ids to codecs; nothing else matches on ids.
 
 mod constant;
+mod exponent_tiers;
 mod part;
 mod planner;
 mod raw;
+mod residual_tiers;
+mod tiers;
+mod transform;
 #[cfg(feature = "zstd")]
 mod zstandard;
 #[cfg(not(feature = "zstd"))]
@@ -15,8 +19,16 @@ pub use planner::Profile;
 pub(crate) use planner::{ChunkEncoder, EncodedChunk, RawChunk};
 
 use crate::{Error, Result};
-use zstandard::{BitshuffleZstd, Zstd};
-pub(crate) use zstandard::{DecodeScratch, EncodeScratch};
+pub(crate) use zstandard::EncodeScratch;
+use zstandard::{BitshuffleZstd, FrameScratch, PlanesZstd, Zstd};
+
+/// Memory and contexts that decoders reuse.
+#[derive(Default)]
+pub(crate) struct DecodeScratch {
+    #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "only frames need it"))]
+    frames: FrameScratch,
+    tiers: tiers::TierScratch,
+}
 
 /// What a codec is told of a part.
 #[derive(Clone, Copy, Debug)]
@@ -40,15 +52,6 @@ pub(crate) trait Codec: Sync {
         Ok(())
     }
 
-    /// Encodes `raw` into `stored`, which it clears first. `false`: this encoding cannot express `raw`.
-    fn encode(
-        &self,
-        element_bytes: usize,
-        raw: &[u8],
-        stored: &mut Vec<u8>,
-        scratch: &mut EncodeScratch,
-    ) -> Result<bool>;
-
     /// Whether the decoded bytes are the stored ones, so that nothing need be decoded.
     fn is_identity(&self) -> bool {
         false
@@ -61,13 +64,26 @@ pub(crate) trait Codec: Sync {
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
 }
 
+/// An encoding that writers use.
+pub(crate) trait Encoder: Codec {
+    /// Encodes `raw` into `stored`, which it clears first. `false`: this encoding cannot express `raw`.
+    fn encode(
+        &self,
+        element_bytes: usize,
+        raw: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool>;
+}
+
 const RAW: &dyn Codec = &raw::Raw;
-const CONSTANT: &dyn Codec = &constant::Constant;
-const BITSHUFFLE_ZSTD: &dyn Codec = &BitshuffleZstd;
-const ZSTD: &dyn Codec = &Zstd;
+const CONSTANT: &dyn Encoder = &constant::Constant;
+const BITSHUFFLE_ZSTD: &dyn Encoder = &BitshuffleZstd;
+const ZSTD: &dyn Encoder = &Zstd;
 
 /// The codec with id `n` at place `n`.
-static REGISTRY: [&dyn Codec; 4] = [RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD];
+static REGISTRY: [&dyn Codec; 7] =
+    [RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, &exponent_tiers::ExponentTiers, &residual_tiers::ResidualTiers, &PlanesZstd];
 
 /// The codec with this id, if this release knows it.
 #[inline]
@@ -84,6 +100,14 @@ pub(crate) fn check_supported(id: u16) -> Result<()> {
         Error::too_new("R-7.6", message)
     })?;
     codec.check_built()
+}
+
+/// The number of elements of a part, if they are whole and of a width that the encodings 4 to 6 can express.
+fn whole_elements(spec: PartSpec) -> Result<usize> {
+    if matches!(spec.element_bytes, 1 | 2 | 4 | 8) && spec.raw_bytes.is_multiple_of(spec.element_bytes) {
+        return Ok(spec.raw_bytes / spec.element_bytes);
+    }
+    Err(Error::corrupt("R-5.7", format!("{} bytes of elements of {}", spec.raw_bytes, spec.element_bytes)))
 }
 
 /// The name of an encoding, for people.

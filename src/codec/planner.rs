@@ -1,13 +1,13 @@
 //! Parts to chunks: picks an encoding for each part, and lays the parts out as a body.
 
-use super::{BITSHUFFLE_ZSTD, CONSTANT, Codec, EncodeScratch, RAW, ZSTD};
+use super::{BITSHUFFLE_ZSTD, CONSTANT, EncodeScratch, Encoder, RAW, ZSTD};
 use crate::format::chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
 use crate::{Error, Result, limits};
 
-static CLASSIC_ELEMENTS: [&dyn Codec; 2] = [CONSTANT, BITSHUFFLE_ZSTD];
-static CLASSIC_STRINGS: [&dyn Codec; 2] = [CONSTANT, ZSTD];
+static CLASSIC_ELEMENTS: [&dyn Encoder; 2] = [CONSTANT, BITSHUFFLE_ZSTD];
+static CLASSIC_STRINGS: [&dyn Encoder; 2] = [CONSTANT, ZSTD];
 
 /// What a writer trades for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ impl Profile {
     }
 
     /// Encodings to try on a part, in this order; the first that saves enough is taken, else raw.
-    fn candidates(self, is_string: bool) -> &'static [&'static dyn Codec] {
+    fn candidates(self, is_string: bool) -> &'static [&'static dyn Encoder] {
         match (self, is_string) {
             (Self::Raw, _) => &[],
             (Self::BitshuffleZstd, false) => &CLASSIC_ELEMENTS,
@@ -143,12 +143,12 @@ impl ChunkEncoder {
         Ok(Part {
             stored_bytes: field(stored.len())?,
             raw_bytes: field(raw.len())?,
-            encoding: codec.unwrap_or(RAW).id(),
+            encoding: codec.map_or(RAW.id(), |codec| codec.id()),
         })
     }
 
     /// The encoding for `raw`, whose result is then in `self.candidate`; `None` for raw.
-    fn choose(&mut self, element_bytes: usize, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Codec>> {
+    fn choose(&mut self, element_bytes: usize, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
         if raw.is_empty() {
             return Ok(None);
         }

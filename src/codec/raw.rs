@@ -1,6 +1,6 @@
 //! Chapter 5.1: stored as they are.
 
-use super::{Codec, DecodeScratch, EncodeScratch, PartSpec};
+use super::{Codec, DecodeScratch, PartSpec};
 use crate::{Error, Result};
 
 pub(super) struct Raw;
@@ -12,12 +12,6 @@ impl Codec for Raw {
 
     fn name(&self) -> &'static str {
         "raw"
-    }
-
-    fn encode(&self, _: usize, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
-        stored.clear();
-        stored.extend_from_slice(raw);
-        Ok(true)
     }
 
     fn is_identity(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The place of the Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
-use super::{Codec, PartSpec};
+use super::{Codec, DecodeScratch, Encoder, PartSpec};
 use crate::{Error, Result};
 
 /// Without Zstandard, encoders have nothing to reuse.
@@ -8,10 +8,11 @@ use crate::{Error, Result};
 pub(crate) struct EncodeScratch {}
 /// Without Zstandard, decoders have nothing to reuse.
 #[derive(Default)]
-pub(crate) struct DecodeScratch {}
+pub(super) struct FrameScratch {}
 
 pub(super) struct Zstd;
 pub(super) struct BitshuffleZstd;
+pub(super) struct PlanesZstd;
 
 macro_rules! absent {
     ($codec:ty, $id:literal, $name:literal) => {
@@ -28,10 +29,6 @@ macro_rules! absent {
                 Err(Error::not_built("zstd", concat!("the encoding ", $name)))
             }
 
-            fn encode(&self, _: usize, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
-                Ok(false)
-            }
-
             fn check(&self, _: PartSpec, _: &[u8]) -> Result<()> {
                 self.check_built()
             }
@@ -43,5 +40,18 @@ macro_rules! absent {
     };
 }
 
+macro_rules! absent_encoder {
+    ($codec:ty) => {
+        impl Encoder for $codec {
+            fn encode(&self, _: usize, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+                Ok(false)
+            }
+        }
+    };
+}
+
 absent!(BitshuffleZstd, 2, "bitshuffle-zstd");
 absent!(Zstd, 3, "zstd");
+absent!(PlanesZstd, 6, "planes-zstd");
+absent_encoder!(BitshuffleZstd);
+absent_encoder!(Zstd);

@@ -1,0 +1,179 @@
+"""Chapter 5 of SPEC.md for reader.py: from the stored bytes of a part to its decoded bytes. Written from the text
+alone, like reader.py, and with the words of chapter 1 that both need."""
+import io, struct
+from contextlib import suppress
+
+# ---- 1. Words and notation ---------------------------------------------------------------------------------
+class Violation(Exception):
+    def __init__(self, rule, message):
+        self.rule, self.message, self.offset = rule, message, None  # walk() knows the offset
+    def __str__(self):
+        return f"{self.rule}: {self.message} (offset {self.offset})"
+
+def check(conditions):  # {"rule, and what is wrong if the condition does not hold": condition, ...}
+    for rule, holds in conditions.items():
+        if not holds:
+            raise Violation(*rule.split(" ", 1))
+
+class Fields(io.BytesIO):  # the fields of a block; one that reaches beyond the block breaks `rule`
+    def __init__(self, data, rule):
+        super().__init__(data)
+        self.rule = rule
+    def take(self, size):
+        field = self.read(size)
+        check({f"{self.rule} a field reaches beyond the block": len(field) == size})
+        return field
+    def unpack(self, layout):
+        return struct.unpack("<" + layout, self.take(struct.calcsize("<" + layout)))
+# ---- 5. Encodings ------------------------------------------------------------------------------------------
+ENCODINGS = ("raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd")
+RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, PLANES_ZSTD = range(7)
+RULES = {EXPONENT_TIERS: "R-5.10", RESIDUAL_TIERS: "R-5.11", PLANES_ZSTD: "R-5.12"}
+
+def decode(stored, length, encoding, w):  # the caller has checked `length` with R-4.5 and R-4.10
+    whole = length % w == 0
+    check({f"R-5.1 unknown {encoding}": encoding < 7, "R-5.2 empty": length or encoding == RAW and not stored,
+           "R-5.3 stored length": encoding != RAW or len(stored) == length,
+           "R-5.4 one element": encoding != CONSTANT or len(stored) == w and whole})
+    if encoding in (RAW, CONSTANT):
+        return stored if encoding == RAW else stored * (length // w)
+    if encoding in (BITSHUFFLE_ZSTD, ZSTD):
+        content = unframe(stored, length)
+        check({"R-5.6 length": encoding == ZSTD or whole})
+        return content if encoding == ZSTD else unshuffle(content, w)
+    fields, n = Fields(stored, RULES[encoding]), length // w
+    transform, *details = read_transform(fields)
+    allowed = {EXPONENT_TIERS: (NONE, ROTATE), RESIDUAL_TIERS: (NONE, DELTA, GRADIENT)}
+    check({"R-5.7 length": whole, f"{fields.rule} transform": transform in allowed.get(encoding, TRANSFORMS)})
+    join = {EXPONENT_TIERS: join_exponents, RESIDUAL_TIERS: join_residuals, PLANES_ZSTD: join_planes}[encoding]
+    y = join(fields, n, w)
+    check({f"{fields.rule} the stored bytes are too long": not fields.read()})
+    return undo(transform, *details, y, w)
+# ---- 5.3, 5.4: Zstandard frames and bit-shuffle ------------------------------------------------------------
+def unframe(stored, length):
+    import zstandard
+    with suppress(zstandard.ZstdError):
+        frame = zstandard.get_frame_parameters(stored)
+        right = stored[:4] == b"\x28\xb5\x2f\xfd" and frame.content_size == length and frame.dict_id == 0
+        check({"R-5.5 magic, content size or dictionary": right})
+        return zstandard.ZstdDecompressor().decompress(stored, allow_extra_data=False)
+    raise Violation("R-5.5", "not exactly one good frame")
+
+def unshuffle(shuffled, w):
+    m, result = len(shuffled) // w // 8, bytearray(shuffled)  # the last n mod 8 elements stay
+    ones = int.from_bytes(b"\1" * m, "little")
+    for k in range(w):  # planes 8k to 8k + 7, as integers, have byte k of all elements
+        planes = [int.from_bytes(shuffled[p * m:p * m + m], "little") for p in range(8 * k, 8 * k + 8)]
+        for t in range(8):  # bit t of their bytes belongs to the elements 8i + t
+            number = sum((plane >> t & ones) << bit for bit, plane in enumerate(planes))
+            result[t * w + k:8 * m * w:8 * w] = number.to_bytes(m, "little")
+    return bytes(result)
+# ---- 5.6 Transforms ----------------------------------------------------------------------------------------
+TRANSFORMS = NONE, ROTATE, DELTA, GRADIENT = range(4)
+
+def read_transform(fields):
+    transform, flags, reserved, restart, stride, reserved_2 = fields.unpack("BBHIII")
+    predicts = transform in (DELTA, GRADIENT)
+    right = restart and stride and flags < 2 if predicts else restart == stride == flags == 0
+    check({"R-5.7 transform": transform in TRANSFORMS, "R-5.7 transform_flags, restart or stride": right,
+           "R-5.7 reserved": reserved == reserved_2 == 0})
+    return transform, flags, restart, stride
+
+def undo(transform, is_float, restart, stride, y, w):  # from the bytes of all y to those of all x
+    if transform == NONE:
+        return y
+    layout, top = f"<{len(y) // w}{'_BH_I___Q'[w]}", 1 << 8 * w - 1
+    y = struct.unpack(layout, y)
+    if transform == ROTATE:
+        return struct.pack(layout, *(value >> 1 | (value & 1) * top for value in y))
+    m, mask = [], 2 * top - 1
+    for i, value in enumerate(y):
+        j = i % restart
+        if j < stride:
+            prediction = m[i - 1] if j else 0
+        elif transform == DELTA or j % stride == 0:
+            prediction = m[i - stride]
+        else:
+            prediction = m[i - 1] + m[i - stride] - m[i - stride - 1]
+        residual = ~(value >> 1) if value & 1 else value >> 1
+        m.append(prediction + residual & mask)
+    return struct.pack(layout, *(value ^ top - 1 if is_float and value & top else value for value in m))
+# ---- 5.7 Tiers ---------------------------------------------------------------------------------------------
+def one_byte_each(bits):  # for each bit, the lowest first, a byte that is 0 or 1
+    number = int.from_bytes(bits, "little")
+    return f"{number:0{8 * len(bits)}b}".encode().translate(bytes(48) + b"\0\1" + bytes(206))[::-1] if bits else b""
+
+def read_tier_head(fields):
+    *widths, reserved, count_2, count_3, count_4, ranks = fields.unpack("4B3I32s")
+    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4))) and reserved == 0
+    escapes = [(1 << width) - 1 for width in widths]  # also the number of symbols that a tier has
+    check({"R-5.8 a width or the reserved byte": right, "R-5.8 ranks": not any(ranks[sum(escapes):])})
+    return widths, escapes, [count_2, count_3, count_4], ranks
+
+def read_codes(fields, width, count):  # those of one tier, a byte each
+    words = memoryview(fields.take(-(-count // 64) * width * 8)).cast("Q")
+    planes = [one_byte_each(words[j::width].tobytes()) for j in range(width)]
+    number = sum(int.from_bytes(plane, "little") << j for j, plane in enumerate(planes))
+    codes = number.to_bytes(-(-count // 64) * 64, "little")
+    check({"R-5.8 codes that fill up a tier": not any(codes[count:])})
+    return codes[:count]
+
+def read_tiers(fields, head, n, with_checkpoints):
+    widths, escapes, counts, ranks = head
+    checkpoints = fields.take(12 * ((n - 1) // 4096) if with_checkpoints else 0)
+    tiers = [read_codes(fields, width, count) for width, count in zip(widths, [n, *counts])]
+    symbols, passed = fields.take(counts[2]), [0, 0, 0, 0]  # codes of the three tiers, and literals
+    check({"R-5.9 counts": counts == [codes.count(escape) for codes, escape in zip(tiers, escapes)]})
+    for stated in struct.iter_unpack("<3I", checkpoints):
+        now = [passed[0] + 4096]
+        for k in range(3):
+            now.append(passed[k + 1] + tiers[k].count(escapes[k], passed[k], now[k]))
+        check({f"R-5.9 checkpoint at {now[0]}": list(stated) == now[1:]})
+        passed = now
+    for k in (2, 1, 0):  # what escaped from a tier is known when the tier is looked at
+        escaped, of_code = iter(symbols), ranks[sum(escapes[:k]):]
+        symbols = bytes(next(escaped) if code == escapes[k] else of_code[code] for code in tiers[k])
+    return symbols
+# ---- 5.8 to 5.10: what the three encodings do with a part; each returns the bytes of all y -------------------
+def interleave(planes):  # byte 0 of all elements, byte 1 of all, ...
+    result = bytearray(len(planes) * len(planes[0]))
+    for j, plane in enumerate(planes):
+        result[j::len(planes)] = plane
+    return bytes(result)
+
+def join_exponents(fields, n, w):
+    head = read_tier_head(fields)
+    low_bytes = [fields.take(n) for _ in range(w - 1)]
+    return interleave(low_bytes + [read_tiers(fields, head, n, True)])
+
+def join_residuals(fields, n, w):
+    head = read_tier_head(fields)
+    symbols = read_tiers(fields, head, n, False)
+    filling, greatest = fields.take(-fields.tell() % 8), max(max(symbols), max(head[3]))
+    check({f"R-5.11 symbol {greatest}": greatest <= 8 * w, "R-5.11 bytes before the extra bits": not any(filling)})
+    total, y, at = sum(k - 1 for k in symbols if k), [], 0
+    bits = one_byte_each(fields.take((-(-total // 64) + 1) * 8))
+    check({"R-5.11 bits after the extra bits": not any(bits[total:])})
+    for start in range(0, n, 64):
+        symbols_here = symbols[start:start + 64]
+        group = [1 << k >> 1 for k in symbols_here]  # the highest one bit of each
+        for bit in range(max(symbols_here) - 1):
+            having = [t for t, k in enumerate(symbols_here) if k - 1 > bit]
+            for t, value in zip(having, bits[at:at + len(having)]):
+                group[t] |= value << bit
+            at += len(having)
+        y += group
+    return struct.pack(f"<{n}{'_BH_I___Q'[w]}", *y)
+
+def join_planes(fields, n, w):
+    split, reserved = fields.unpack("B7s")
+    check({f"R-5.12 split {split}": split in (1, 8), "R-5.12 reserved": not any(reserved)})
+    streams, size, planes = (8 * w, n // 8, []) if split == 1 else (w, n, [])
+    for stored_bytes, packing, reserved in list(struct.iter_unpack("<IB3s", fields.take(8 * streams))):
+        right = {0: stored_bytes == size, 1: stored_bytes == 1 and size > 0, 2: size > 0}.get(packing)
+        check({f"R-5.12 packing {packing} or length": right, "R-5.12 reserved bytes of a stream": not any(reserved)})
+        stream = fields.take(stored_bytes)
+        planes.append(stream if packing == 0 else stream * size if packing == 1 else unframe(stream, size))
+    if split == 1:
+        return unshuffle(b"".join(planes) + fields.take(n % 8 * w), w)
+    return interleave(planes)
