@@ -108,11 +108,6 @@ impl Store for Open {
         Ok(&self.out)
     }
 
-    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
-        out.copy_from_slice(self.get(i)?);
-        Ok(())
-    }
-
     fn view(&self, i: usize) -> Result<Option<&[bf16]>> {
         self.get(i).map(Some)
     }

@@ -81,7 +81,10 @@ pub trait Store {
     fn decode_all(&mut self) -> Result<&[bf16]>;
 
     /// Copies sample `i` to `out`, which is as long.
-    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()>;
+    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
+        out.copy_from_slice(self.view(i)?.context("no such sample")?);
+        Ok(())
+    }
 
     /// Copies these samples to `out`, in this order.
     fn gather(&mut self, request: &[usize], out: &mut [bf16]) -> Result<()> {

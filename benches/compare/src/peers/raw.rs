@@ -115,11 +115,6 @@ impl<V: Values> Store for Plain<V> {
         Ok(&self.out)
     }
 
-    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
-        out.copy_from_slice(self.get(i)?);
-        Ok(())
-    }
-
     fn view(&self, i: usize) -> Result<Option<&[bf16]>> {
         self.get(i).map(Some)
     }
