@@ -13,6 +13,8 @@ mod aarch64;
 mod scalar;
 #[cfg(test)]
 mod tests;
+pub mod tiers;
+pub mod words;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86_64;
 
