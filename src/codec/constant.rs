@@ -1,6 +1,6 @@
 //! Chapter 5.2: one element, repeated.
 
-use super::{Codec, DecodeScratch, EncodeScratch, Encoder, PartSpec};
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::{Error, Result};
 
 pub(super) struct Constant;
@@ -45,7 +45,8 @@ impl Codec for Constant {
 }
 
 impl Encoder for Constant {
-    fn encode(&self, element_bytes: usize, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+    fn encode(&self, geometry: &Geometry, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+        let element_bytes = geometry.element_bytes;
         stored.clear();
         let Some((first, rest)) = raw.split_at_checked(element_bytes) else {
             return Ok(false);

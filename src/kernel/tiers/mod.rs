@@ -9,6 +9,7 @@ mod scalar;
 
 use super::Width;
 use std::fmt;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Codes in a group.
@@ -18,6 +19,7 @@ pub const GROUP: usize = 64;
 trait Kernel: Sync {
     fn merge(&self, width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize;
     fn split(&self, width: usize, code_of: &[u8; 256], symbols: &[u8], codes: &mut [u8], escaped: &mut [u8]) -> usize;
+    fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize;
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]);
     fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize;
     fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize;
@@ -79,6 +81,11 @@ impl Tiers {
         }
     }
 
+    /// The number of escapes among some of the codes of `width` bits in `codes`; those that are not there count as none.
+    pub fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
+        if (1..=4).contains(&width) { self.kernel.escapes(width, codes, range) } else { 0 }
+    }
+
     /// The bit length of each element: 0 for 0, else one more than the place of its highest one bit. `out` has a byte for each of
     /// `elements` (else only as many as there are in both are done; debug builds assert).
     pub fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {
@@ -112,6 +119,23 @@ impl Tiers {
             _ => at, // never: the lesser of both
         }
     }
+}
+
+/// [`Tiers::escapes`], to be compiled for each instruction set.
+#[inline(always)]
+fn escapes(width: usize, codes: &[u8], range: Range<usize>) -> usize {
+    let mut total = 0;
+    let groups = codes.chunks_exact(8 * width).enumerate().skip(range.start / GROUP);
+    for (group, words) in groups.take_while(|(group, _)| group * GROUP < range.end) {
+        let words = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        let escapes = words.fold(u64::MAX, |escapes, word| escapes & word);
+        let first = group * GROUP;
+        let before = if range.start > first { u64::MAX << (range.start - first) } else { u64::MAX }; // below 64: `skip`
+        let left = range.end - first; // at least 1: `take_while`
+        let until = if left < GROUP { !(u64::MAX << left) } else { u64::MAX };
+        total += (escapes & before & until).count_ones() as usize; // at most 64
+    }
+    total
 }
 
 /// Cuts elements, and what has a byte for each, to as many as both have.
