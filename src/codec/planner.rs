@@ -1,6 +1,6 @@
 //! Parts to chunks: picks an encoding for each part, and lays the parts out as a body.
 
-use super::profile::Candidate;
+use super::profile::Candidates;
 use super::{DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW};
 use crate::format::chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
@@ -126,27 +126,24 @@ impl ChunkEncoder {
     }
 
     /// The encoding for `raw`, whose result is then in `self.best`; `None` for raw.
-    ///
-    /// Of the encodings that can be estimated only the one with the best estimate is tried.
     fn choose(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
         if raw.is_empty() {
             return Ok(None);
         }
         let Self { profile, scratch, candidate: stored, best, .. } = self;
-        let candidates = profile.candidates(is_string);
-        let estimate = |candidate: &Candidate, scratch: &mut EncodeScratch| {
-            Some(candidate.encoder.estimate(geometry, raw, scratch)? as u64 * candidate.weight) // exact: usize has at most 64 bits
-        };
-        let estimates: Vec<Option<u64>> = candidates.iter().map(|candidate| estimate(candidate, scratch)).collect();
-        let least = estimates.iter().flatten().min().copied();
+        let Candidates { tried, rivals } = profile.candidates(is_string);
+        let rival = rivals.iter().min_by_key(|candidate| {
+            let estimate = candidate.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX);
+            candidate.cost(estimate)
+        });
         let mut found: Option<(u64, &'static dyn Encoder)> = None;
-        for (&Candidate { encoder, weight }, estimate) in candidates.iter().zip(estimates) {
-            if estimate > least || !encoder.encode(geometry, raw, stored, scratch)? {
+        for candidate in tried.iter().chain(rival) {
+            if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
                 continue;
             }
-            let cost = stored.len() as u64 * weight; // exact: usize has at most 64 bits
+            let cost = candidate.cost(stored.len());
             if saves_enough(stored.len(), raw.len()) && found.is_none_or(|(least, _)| cost < least) {
-                found = Some((cost, encoder));
+                found = Some((cost, candidate.encoder));
                 std::mem::swap(stored, best);
             }
         }
