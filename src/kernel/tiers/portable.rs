@@ -33,14 +33,17 @@ pub(super) fn deposit_planes(
     deposit: impl Fn(u64, u64) -> u64,
 ) -> usize {
     let mut longer = nonzero();
-    for plane in planes {
+    // two at a time: a branch for each plane costs more than a plane in vain
+    for planes in planes.as_chunks_mut::<2>().0 {
         if longer == 0 {
             break;
         }
-        let at_least = longer;
-        longer = nonzero();
-        *plane = deposit(word_at(bits, at), longer) | at_least & !longer; // of the others this is the highest bit
-        at = at.wrapping_add(longer.count_ones() as usize); // exact: at most 64
+        for plane in planes {
+            let at_least = longer;
+            longer = nonzero();
+            *plane = deposit(word_at(bits, at), longer) | at_least & !longer; // of the others this is the highest bit
+            at = at.wrapping_add(longer.count_ones() as usize); // exact: at most 64
+        }
     }
     at
 }
@@ -48,27 +51,29 @@ pub(super) fn deposit_planes(
 /// The 64 bits from bit `at` on; those beyond the end are 0.
 #[inline(always)]
 fn word_at(bits: &[u8], at: usize) -> u64 {
-    match bits.get(at / 8..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => shifted(bytes, at % 8),
-        None => last_word(bits, at),
+    let (words, _) = bits.as_chunks();
+    match words.get(at / 64..at / 64 + 2) {
+        Some([low, high]) => funnel(*low, *high, at),
+        _ => last_word(bits, at),
     }
 }
 
 #[cold]
 fn last_word(bits: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 16];
-    for (byte, bit) in bytes.iter_mut().zip(bits.get(at / 8..).unwrap_or(&[])) {
+    let mut words = [[0; 8]; 2];
+    let rest = bits.get(at / 64 * 8..).unwrap_or(&[]);
+    for (byte, bit) in words.as_flattened_mut().iter_mut().zip(rest) {
         *byte = *bit;
     }
-    shifted(&bytes, at % 8)
+    let [low, high] = words;
+    funnel(low, high, at)
 }
 
-/// The 64 bits from bit `shift` on, which is below 8.
+/// The 64 bits from bit `at % 64` of two words on.
 #[inline(always)]
-fn shifted(bytes: &[u8; 16], shift: usize) -> u64 {
-    let (words, _) = bytes.as_chunks();
-    let [low, high] = [0, 1].map(|i| u64::from_le_bytes(words[i])); // in bounds: 16 bytes
-    low >> shift | (high << 1) << (63 - shift)
+fn funnel(low: [u8; 8], high: [u8; 8], at: usize) -> u64 {
+    let shift = at % 64;
+    u64::from_le_bytes(low) >> shift | (u64::from_le_bytes(high) << 1) << (63 - shift) // by 64 in two steps
 }
 
 /// Appends bits to words.
@@ -95,7 +100,7 @@ impl<'a> BitWriter<'a> {
             *word = self.word;
         }
         if self.filled + count >= 64 {
-            self.word = (bits >> 1) >> (63 - self.filled);
+            self.word = (bits >> 1) >> (63 - self.filled); // by 64 in two steps
         }
         self.place += (self.filled + count) / 64;
         self.filled = (self.filled + count) % 64;

@@ -210,7 +210,7 @@ fn extract<const W: usize>(lengths: &[u8], elements: &[u8], words: &mut [u64], a
     for (lengths, elements) in blocks {
         let mut block = [[[0; 8]; W]; BLOCK];
         for (planes, elements) in block.iter_mut().zip(elements.chunks(GROUP * W)) {
-            *planes = element_planes(elements);
+            element_planes(elements, planes);
         }
         for (lengths, planes) in lengths.chunks(GROUP).zip(&block) {
             let lengths = load_up_to(lengths);
@@ -248,22 +248,20 @@ fn elements<const W: usize>(planes: &[[u64; 8]; W]) -> [__m512i; W] {
 /// The planes of a group of elements, the last of which may be missing.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn element_planes<const W: usize>(elements: &[u8]) -> [[u64; 8]; W] {
-    let mut group = [[0; 64]; W];
+fn element_planes<const W: usize>(elements: &[u8], planes: &mut [[u64; 8]; W]) {
     let vectors = match elements.as_chunks() {
         (whole, []) if whole.len() == W => split_bytes::<W>(whole),
         _ => {
+            let mut group = [[0; 64]; W];
             for (to, from) in group.as_flattened_mut().iter_mut().zip(elements) {
                 *to = *from;
             }
             split_bytes::<W>(&group)
         }
     };
-    let mut planes = [[0; 8]; W];
     for (planes, bytes) in planes.iter_mut().zip(vectors) {
         store_words(planes, planes_of_reversed(bytes));
     }
-    planes
 }
 
 /// The lowest `count` bits.
