@@ -12,7 +12,6 @@ use super::Prediction;
 use super::body::Geometry;
 use super::scalar::{Word, for_width};
 use crate::kernel::Width;
-use std::slice::ChunksMut;
 
 /// An instruction set that computes with vectors of elements. That a value exists proves that this CPU can run it.
 pub(super) trait Isa: Copy {
@@ -22,9 +21,9 @@ pub(super) trait Isa: Copy {
     const BYTES: usize;
     /// A vector of zero bits.
     fn zero(self) -> Self::Vector;
-    /// A vector of `bytes`, of which there may be fewer than in a vector: then the bytes after them are of any value.
+    /// The first vector of `bytes`; if those are fewer, with bytes of any value after them.
     fn load(self, bytes: &[u8]) -> Self::Vector;
-    /// Sets `bytes`, of which there may be fewer than in a vector, to the first ones of `vector`.
+    /// Sets `bytes`, at most as many as those of a vector, to the first ones of `vector`.
     fn store(self, vector: Self::Vector, bytes: &mut [u8]);
     /// The sum of each two elements.
     fn plus<W: Word>(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -47,86 +46,103 @@ pub(super) fn undo<I: Isa>(isa: I, prediction: &Prediction, width: Width, data: 
     });
 }
 
+/// Undoes what stands at the start of slices that go on to the end of the data: a load of a whole vector, which may reach into what is
+/// not yet undone, takes less time than one of a part.
 struct Undo<I, const FLOAT: bool>(I);
 
 impl<I: Isa, const FLOAT: bool> Undo<I, FLOAT> {
     #[inline(always)]
     fn all<W: Word>(&self, prediction: &Prediction, data: &mut [u8]) {
         let Some(Geometry { restart, stride }) = Geometry::new(prediction, data.len() / W::BYTES) else { return };
-        if restart == 1 {
-            return self.apart::<W>(data);
+        let (restart, stride) = (restart * W::BYTES, stride * W::BYTES);
+        if restart == W::BYTES {
+            return self.first_row::<W, false>(data, data.len());
         }
-        for sample in data.chunks_mut(restart * W::BYTES) {
-            let rows = sample.chunks_mut(stride * W::BYTES);
-            match (stride * W::BYTES <= I::BYTES, prediction.gradient) {
-                (true, true) => self.narrow::<W, true>(rows),
-                (true, false) => self.narrow::<W, false>(rows),
-                (false, true) => self.wide::<W, true>(rows),
-                (false, false) => self.wide::<W, false>(rows),
-            }
-        }
-    }
-
-    /// Undoes a sample of any rows.
-    #[inline(always)]
-    fn wide<W: Word, const GRADIENT: bool>(&self, mut rows: ChunksMut<'_, u8>) {
-        let Some(first) = rows.next() else { return };
-        self.first_row::<W>(first);
-        let mut above = first;
-        for row in rows {
-            self.row::<W, GRADIENT>(row, above);
-            above = row;
+        let mut rest = data;
+        while !rest.is_empty() {
+            rest = match (stride <= I::BYTES, prediction.gradient) {
+                (true, true) => self.narrow::<W, true>(rest, restart, stride),
+                (true, false) => self.narrow::<W, false>(rest, restart, stride),
+                (false, true) => self.wide::<W, true>(rest, restart, stride),
+                (false, false) => self.wide::<W, false>(rest, restart, stride),
+            };
         }
     }
 
-    /// Undoes a sample of rows that each fit in a vector, so that the row above need not be loaded.
+    /// Undoes a sample of `len` bytes in rows of `stride`. Returns what follows.
     #[inline(always)]
-    fn narrow<W: Word, const GRADIENT: bool>(&self, rows: ChunksMut<'_, u8>) {
+    fn wide<'d, W: Word, const GRADIENT: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
+        let len = len.min(data.len());
+        let first = stride.min(len);
+        self.first_row::<W, true>(data, first);
+        let (mut above, mut rest) = data.split_at_mut(first); // `first` is at most `len`
+        let mut left = len - first;
+        while left > 0 {
+            let row = stride.min(left);
+            self.row::<W, GRADIENT>(rest, row, above);
+            (above, rest) = rest.split_at_mut(row); // there are `left` bytes
+            left -= row;
+        }
+        rest
+    }
+
+    /// The same where rows each fit in a vector, so that the row above need not be loaded.
+    #[inline(always)]
+    fn narrow<'d, W: Word, const GRADIENT: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
         let isa = self.0;
-        let mut above = isa.zero();
-        for (i, row) in rows.enumerate() {
-            let residuals = self.load::<W>(row);
-            let more = if GRADIENT || i == 0 { isa.sums::<W>(residuals) } else { residuals };
-            above = isa.plus::<W>(above, more);
+        let mut left = len.min(data.len());
+        let (mut above, mut sums, mut rest) = (isa.zero(), true, data);
+        while left > 0 {
+            let residuals = self.load::<W>(rest);
+            above = isa.plus::<W>(above, if sums { isa.sums::<W>(residuals) } else { residuals });
+            sums = GRADIENT;
+            let (row, after) = rest.split_at_mut(stride.min(left)); // there are `left` bytes
+            left -= row.len();
             isa.store(self.order::<W>(above), row);
+            rest = after;
+        }
+        rest
+    }
+
+    /// Undoes a row of `len` bytes, of which each element but the first is predicted from the one before; without `SUM` none is.
+    #[inline(always)]
+    fn first_row<W: Word, const SUM: bool>(&self, data: &mut [u8], len: usize) {
+        let isa = self.0;
+        let (mut rest, mut left, mut sum) = (data, len, isa.zero());
+        while left > 0 {
+            let mut vector = self.load::<W>(rest);
+            if SUM {
+                let sums = isa.sums::<W>(vector);
+                vector = isa.plus::<W>(sums, sum);
+                sum = isa.plus::<W>(sum, isa.last::<W>(sums)); // all that waits for the vector before
+            }
+            (rest, left) = self.store::<W>(vector, rest, left);
         }
     }
 
-    /// Undoes a row of which each element but the first is predicted from the one before.
+    /// Undoes a row of `len` bytes, of which the elements are predicted from those `above`.
     #[inline(always)]
-    fn first_row<W: Word>(&self, row: &mut [u8]) {
+    fn row<W: Word, const GRADIENT: bool>(&self, data: &mut [u8], len: usize, above: &[u8]) {
         let isa = self.0;
-        let mut sum = isa.zero();
-        for row in row.chunks_mut(I::BYTES) {
-            let vector = isa.sums::<W>(self.load::<W>(row));
-            isa.store(self.order::<W>(isa.plus::<W>(vector, sum)), row);
-            sum = isa.plus::<W>(sum, isa.last::<W>(vector)); // all that waits for the vector before
-        }
-    }
-
-    /// Undoes a row of which the elements are predicted from those `above`.
-    #[inline(always)]
-    fn row<W: Word, const GRADIENT: bool>(&self, row: &mut [u8], above: &[u8]) {
-        let isa = self.0;
-        let mut sum = isa.zero();
-        for (row, above) in row.chunks_mut(I::BYTES).zip(above.chunks(I::BYTES)) {
-            let mut vector = self.load::<W>(row);
+        let (mut rest, mut left, mut sum) = (data, len, isa.zero());
+        for above in above.chunks(I::BYTES).take(len.div_ceil(I::BYTES)) {
+            let mut vector = self.load::<W>(rest);
             let mut above = self.order::<W>(isa.load(above));
             if GRADIENT {
                 vector = isa.sums::<W>(vector);
                 above = isa.plus::<W>(above, sum);
                 sum = isa.plus::<W>(sum, isa.last::<W>(vector));
             }
-            isa.store(self.order::<W>(isa.plus::<W>(vector, above)), row);
+            (rest, left) = self.store::<W>(isa.plus::<W>(vector, above), rest, left);
         }
     }
 
-    /// Undoes elements that are not predicted.
+    /// Sets the start of `data` to `vector`, in its final form, at most `left` bytes of it. Returns what follows and stays of `left`.
     #[inline(always)]
-    fn apart<W: Word>(&self, data: &mut [u8]) {
-        for part in data.chunks_mut(I::BYTES) {
-            self.0.store(self.order::<W>(self.load::<W>(part)), part);
-        }
+    fn store<'d, W: Word>(&self, vector: I::Vector, data: &'d mut [u8], left: usize) -> (&'d mut [u8], usize) {
+        let (here, after) = data.split_at_mut(I::BYTES.min(left)); // there are `left` bytes
+        self.0.store(self.order::<W>(vector), here);
+        (after, left - here.len())
     }
 
     /// The residuals of some coded integers.
@@ -143,17 +159,18 @@ impl<I: Isa, const FLOAT: bool> Undo<I, FLOAT> {
     }
 }
 
-/// Copies as many bytes as `to` has, fewer than `from` and at most 64. (A call to `memcpy` would cost the caller its registers.)
+/// Copies as many bytes as both have, at most 63. (A call to `memcpy` would cost the caller its registers.)
 #[inline(always)]
 pub(super) fn copy_short(from: &[u8], to: &mut [u8]) {
-    let Some(from) = from.get(..to.len()) else { return };
+    let len = from.len().min(to.len());
+    let (Some(from), Some(to)) = (from.get(..len), to.get_mut(..len)) else { return };
     let done = copy_ends::<32>(from, to)
         || copy_ends::<16>(from, to)
         || copy_ends::<8>(from, to)
         || copy_ends::<4>(from, to)
         || copy_ends::<2>(from, to)
         || copy_ends::<1>(from, to);
-    debug_assert!(done || to.is_empty());
+    debug_assert!(done || len == 0, "bytes are there");
 }
 
 /// Copies the first and the last `N` bytes, if there are so many. Returns whether there are.
