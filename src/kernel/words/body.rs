@@ -3,12 +3,13 @@
 
 use super::Prediction;
 use super::scalar::{Word, for_width};
+use super::undo::Isa;
 use crate::kernel::Width;
 
 /// Bytes of a block: a vector of AVX-512, two of AVX2, four of NEON.
 pub(super) const BLOCK: usize = 64;
 
-/// Implements [`Kernel`](super::Kernel) for a type whose values prove that the CPU has some features.
+/// Implements [`Kernel`](super::Kernel) for an [`Isa`](super::undo::Isa) that has some features.
 macro_rules! implement {
     ($isa:ident, $features:tt) => {
         $crate::kernel::words::body::implement! { $isa, $features,
@@ -16,18 +17,18 @@ macro_rules! implement {
             split(width: Width, rotate: bool, elements: &[u8], low: &mut [&mut [u8]], top: &mut [u8]) in body;
             rotate_right(width: Width, data: &mut [u8]) in body;
             residuals(prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) in residuals;
-            undo(prediction: &Prediction, width: Width, data: &mut [u8]) in undo with $isa(());
+            undo(prediction: &Prediction, width: Width, data: &mut [u8]) in undo;
         }
     };
-    ($isa:ident, $features:tt, $($name:ident($($arg:ident: $type:ty),*) in $module:ident $(with $token:expr)?;)*) => {
+    ($isa:ident, $features:tt, $($name:ident($($arg:ident: $type:ty),*) in $module:ident;)*) => {
         impl $crate::kernel::words::Kernel for $isa {
             $(fn $name(&self, $($arg: $type),*) {
                 #[target_feature(enable = $features)]
-                fn compiled($($arg: $type),*) {
-                    $crate::kernel::words::$module::$name($($token,)? $($arg),*);
+                fn compiled(isa: $isa, $($arg: $type),*) {
+                    $crate::kernel::words::$module::$name(isa, $($arg),*);
                 }
                 // SAFETY: there is a value of this type, `self`, only where the CPU has the features.
-                unsafe { compiled($($arg),*) }
+                unsafe { compiled(*self, $($arg),*) }
             })*
         }
     };
@@ -36,7 +37,7 @@ pub(super) use implement;
 
 /// See [`Words::join`](super::Words::join).
 #[inline(always)]
-pub(super) fn join(width: Width, rotate: bool, low: &[&[u8]], top: &[u8], out: &mut [u8]) {
+pub(super) fn join<I: Isa>(_: I, width: Width, rotate: bool, low: &[&[u8]], top: &[u8], out: &mut [u8]) {
     match (width, low) {
         (Width::W1, []) => join_width::<u8, 1>(rotate, [top], out),
         (Width::W2, &[a]) => join_width::<u16, 2>(rotate, [a, top], out),
@@ -77,7 +78,7 @@ fn join_blocks<W: Word, const N: usize, const ROTATE: bool>(planes: [&[u8]; N], 
 
 /// See [`Words::split`](super::Words::split).
 #[inline(always)]
-pub(super) fn split(width: Width, rotate: bool, elements: &[u8], low: &mut [&mut [u8]], top: &mut [u8]) {
+pub(super) fn split<I: Isa>(_: I, width: Width, rotate: bool, elements: &[u8], low: &mut [&mut [u8]], top: &mut [u8]) {
     match (width, low) {
         (Width::W1, []) => split_width::<u8, 1>(rotate, elements, [top]),
         (Width::W2, [a]) => split_width::<u16, 2>(rotate, elements, [a, top]),
@@ -130,7 +131,7 @@ fn split_blocks<W: Word, const N: usize, const ROTATE: bool>(elements: &[u8], mu
 
 /// See [`Words::rotate_right`](super::Words::rotate_right).
 #[inline(always)]
-pub(super) fn rotate_right(width: Width, data: &mut [u8]) {
+pub(super) fn rotate_right<I: Isa>(_: I, width: Width, data: &mut [u8]) {
     for_width!(width, W => {
         let mut blocks = data.chunks_exact_mut(BLOCK);
         for block in &mut blocks {

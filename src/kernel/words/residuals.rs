@@ -3,12 +3,13 @@
 use super::Prediction;
 use super::body::{BLOCK, Geometry, chunk, set_chunk};
 use super::scalar::{Word, for_width};
+use super::undo::Isa;
 use crate::kernel::Width;
 use std::ops::Range;
 
 /// See [`Words::residuals`](super::Words::residuals).
 #[inline(always)]
-pub(super) fn residuals(prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
+pub(super) fn residuals<I: Isa>(_: I, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
     for_width!(width, W => match prediction.float {
         true => all::<W, true>(prediction, elements, out),
         false => all::<W, false>(prediction, elements, out),
