@@ -3,6 +3,7 @@
 mod bitmap;
 mod buffer;
 mod column;
+mod current;
 mod cursor;
 mod gather;
 mod lookup;
