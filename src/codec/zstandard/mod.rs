@@ -13,6 +13,8 @@ use zstd::zstd_safe::{self, CParameter, Strategy};
 
 /// The level of the classic recipe: beyond it, time grows faster than ratio.
 const LEVEL: i32 = 9;
+/// The level of planes, which only those ask for who want the fewest bytes: f0 4.36 instead of 4.05 (residuals by bytes).
+const PLANES_LEVEL: i32 = 19;
 /// Stands for entropy coding without matches: the fastest strategy, made to find next to none. Noise-like planes become smaller so, since
 /// matches found in noise cost more than they save.
 const LITERALS: i32 = 0;
@@ -22,6 +24,7 @@ const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 #[derive(Default)]
 pub(super) struct FrameEncodeScratch {
     zstd: ZstdEncoder<LEVEL>,
+    strong: ZstdEncoder<PLANES_LEVEL>,
     literals: ZstdEncoder<LITERALS>,
     bytes: Vec<u8>,
     frame: Vec<u8>,

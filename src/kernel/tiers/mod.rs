@@ -5,7 +5,13 @@
 //!
 //! `scalar` is the definition in code. Every other implementation gives the same bytes, faster.
 
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod portable;
 mod scalar;
+#[cfg(test)]
+mod tests;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86_64;
 
 use super::Width;
 use std::fmt;
@@ -147,7 +153,13 @@ fn equally_many<'e, 'b>(width: Width, elements: &'e [u8], bytes: &'b mut [u8]) -
 
 /// All implementations that this CPU can run, slowest (`scalar`) first.
 pub fn available() -> &'static [Tiers] {
-    static AVAILABLE: LazyLock<Vec<Tiers>> = LazyLock::new(|| vec![scalar::TIERS]);
+    static AVAILABLE: LazyLock<Vec<Tiers>> = LazyLock::new(|| {
+        #[allow(unused_mut, reason = "not every target adds to the list")]
+        let mut list = vec![scalar::TIERS];
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        list.extend(x86_64::available());
+        list
+    });
     &AVAILABLE
 }
 

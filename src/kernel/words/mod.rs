@@ -2,7 +2,17 @@
 //!
 //! `scalar` is the definition in code. Every other implementation gives the same bytes, faster.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx512;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod body;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod residuals;
 mod scalar;
+#[cfg(test)]
+mod tests;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod undo;
 
 use super::Width;
 use std::fmt;
@@ -98,7 +108,13 @@ impl Words {
 
 /// All implementations that this CPU can run, slowest (`scalar`) first.
 pub fn available() -> &'static [Words] {
-    static AVAILABLE: LazyLock<Vec<Words>> = LazyLock::new(|| vec![scalar::WORDS]);
+    static AVAILABLE: LazyLock<Vec<Words>> = LazyLock::new(|| {
+        #[allow(unused_mut, reason = "not every target adds to the list")]
+        let mut list = vec![scalar::WORDS];
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        list.extend(avx512::detect());
+        list
+    });
     &AVAILABLE
 }
 
