@@ -9,6 +9,8 @@ mod profile;
 mod raw;
 mod residual_tiers;
 mod sampling;
+#[cfg(test)]
+mod tests;
 mod tier_plan;
 mod tiers;
 mod transform;
@@ -163,7 +165,7 @@ pub(crate) trait Encoder: Codec {
         None
     }
 
-    /// Encodes `raw` into `stored`, which it clears first. `false`: this encoding cannot express `raw`.
+    /// Encodes `raw`, which is not empty, into `stored`, which it clears first. `false`: this encoding cannot express `raw`.
     fn encode(
         &self,
         geometry: &Geometry,

@@ -124,9 +124,11 @@ impl Codec for ResidualTiers {
             return Ok(false); // prediction began so long before that all elements cost hardly more
         }
         let group = restart - restart % GROUP;
+        // the extra bits of a group stand plane by plane: to place any of them, all its lengths must be known
+        let end = range.end.next_multiple_of(GROUP).min(spec.raw_bytes / parts.width.bytes());
         let DecodeScratch { tiers, lengths, coded, .. } = scratch;
         lengths.clear();
-        let before = parts.lengths.decode_range(&(restart..range.end), true, tiers, |_, symbols| {
+        let before = parts.lengths.decode_range(&(restart..end), true, tiers, |_, symbols| {
             lengths.extend_from_slice(symbols);
             Ok(())
         })?;
@@ -137,8 +139,8 @@ impl Codec for ResidualTiers {
         coded.resize(lengths.len() * spec.element_bytes, 0);
         best().deposit(parts.width, lengths, parts.extra_bits, at, coded);
         let start = (range.start - group) * spec.element_bytes; // at most 63 elements and a sample
-        let from_restart = coded.get_mut((restart - group) * spec.element_bytes..).ok_or_else(wrong_length)?;
-        parts.transform.undo(parts.width, from_restart);
+        let from_restart = (restart - group) * spec.element_bytes..(range.end - group) * spec.element_bytes;
+        parts.transform.undo(parts.width, coded.get_mut(from_restart).ok_or_else(wrong_length)?);
         out.copy_from_slice(coded.get(start..start + out.len()).ok_or_else(wrong_length)?); // equal lengths
         Ok(true)
     }
