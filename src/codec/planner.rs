@@ -1,7 +1,7 @@
 //! Parts to chunks: picks an encoding for each part, and lays the parts out as a body.
 
 use super::profile::Candidate;
-use super::{DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW};
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW};
 use crate::format::chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
@@ -109,20 +109,21 @@ impl ChunkEncoder {
 
     /// Appends `raw` to `body`, encoded.
     fn part(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
-        let codec = self.choose(geometry, is_string, raw)?;
-        let stored = match codec {
-            Some(codec) => {
-                self.compare(codec, geometry, raw)?;
-                self.best.as_slice()
-            }
-            None => raw,
-        };
+        let (codec, stored) = self.encode_part(geometry, is_string, raw)?;
         body.extend_from_slice(stored);
-        Ok(Part {
-            stored_bytes: field(stored.len())?,
-            raw_bytes: field(raw.len())?,
-            encoding: codec.map_or(RAW.id(), |codec| codec.id()),
-        })
+        Ok(Part { stored_bytes: field(stored.len())?, raw_bytes: field(raw.len())?, encoding: codec.id() })
+    }
+
+    /// The encoding for `raw`, and the stored bytes.
+    pub(super) fn encode_part<'a>(
+        &'a mut self,
+        geometry: &Geometry,
+        is_string: bool,
+        raw: &'a [u8],
+    ) -> Result<(&'static dyn Codec, &'a [u8])> {
+        let Some(codec) = self.choose(geometry, is_string, raw)? else { return Ok((RAW, raw)) };
+        self.compare(codec, geometry, raw)?;
+        Ok((codec, &self.best))
     }
 
     /// The encoding for `raw`, whose result is then in `self.best`; `None` for raw.
@@ -145,7 +146,8 @@ impl ChunkEncoder {
                 continue;
             }
             let cost = stored.len() as u64 * weight; // exact: usize has at most 64 bits
-            if saves_enough(stored.len(), raw.len()) && found.is_none_or(|(least, _)| cost < least) {
+            let saves = saves_enough(stored.len() as u64, raw.len() as u64); // exact: as above
+            if saves && found.is_none_or(|(least, _)| cost < least) {
                 found = Some((cost, encoder));
                 std::mem::swap(stored, best);
             }
@@ -168,7 +170,7 @@ impl ChunkEncoder {
 }
 
 /// A part is kept raw where encoding would save less than 5 %: decoding would cost more than that.
-fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
+pub(super) fn saves_enough(stored_bytes: u64, raw_bytes: u64) -> bool {
     stored_bytes < raw_bytes - raw_bytes / 20
 }
 
