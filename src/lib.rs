@@ -78,7 +78,7 @@ mod read;
 mod write;
 
 pub use batch::{ColumnBatch, Value};
-pub use codec::Profile;
+pub use codec::{Choice, Piece, Profile, Trial};
 pub use error::{Error, ErrorKind, Result};
 pub use file::PositionedFile;
 pub use format::{CastFacts, CastSpec, ColumnSchema, DType, Extent, FileId, Metadata, RegionKind, Schema, Shape};
@@ -88,8 +88,8 @@ pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
 pub use read::{
-    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, InMemory, OpenOptions, Reader, Rows, Sample, Source,
-    Verification, VerifyOptions, VerifyReport, verify,
+    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, Explanation, InMemory, OpenOptions, Reader, Rows,
+    Sample, Source, Verification, VerifyOptions, VerifyReport, verify,
 };
 pub use write::{AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};
 

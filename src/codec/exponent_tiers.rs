@@ -1,5 +1,6 @@
 //! Chapter 5.8: the top byte of each element in tiers, the bytes below it as they are.
 
+use super::explain::Anatomy;
 use super::sampling::windows;
 use super::tier_plan::{TierPlan, histogram};
 use super::tiers::{self, TierHead, TierStream};
@@ -37,6 +38,14 @@ pub(super) fn heads(stored: &[u8]) -> Option<Result<(Transform, TierHead, &[u8])
     let (head, rest) = rest.split_first_chunk::<{ tiers::HEAD_BYTES }>()?;
     let parse = || Ok((Transform::parse(transform)?, TierHead::parse(head)?, rest));
     Some(parse())
+}
+
+/// The pieces that [`heads`] takes from the start of the stored bytes.
+pub(super) fn heads_anatomy(transform: Transform, stored: &[u8]) -> Anatomy {
+    let mut anatomy = Anatomy { transform: Some(transform.describe()), ..Anatomy::default() };
+    let heads = stored.get(..TRANSFORM_BYTES + tiers::HEAD_BYTES).unwrap_or(stored);
+    anatomy.add("heads", "transform; widths and ranks of the tiers", heads);
+    anatomy
 }
 
 impl<'a> Stored<'a> {
@@ -108,6 +117,17 @@ impl Codec for ExponentTiers {
             parts.join(at + skip, symbols, block)
         })?;
         Ok(true)
+    }
+
+    fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+        let Stored { rotate, low_bytes, symbols, count, .. } = Stored::take_apart(spec, stored)?;
+        let transform = if rotate { Transform::Rotate } else { Transform::None };
+        let mut anatomy = heads_anatomy(transform, stored);
+        for (byte, plane) in low_bytes.chunks_exact(count.max(1)).enumerate() {
+            anatomy.add(format!("byte {byte}"), "as it is", plane);
+        }
+        symbols.describe(&mut anatomy);
+        Ok(anatomy)
     }
 }
 

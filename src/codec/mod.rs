@@ -1,6 +1,7 @@
 //! Chapter 5: encodings. [`codec`] is the one place that maps ids to codecs; nothing else matches on ids.
 
 mod constant;
+mod explain;
 mod exponent_tiers;
 mod part;
 mod planner;
@@ -20,6 +21,8 @@ mod zstandard;
 #[path = "zstandard/absent.rs"]
 mod zstandard;
 
+pub(crate) use explain::{Anatomy, Values};
+pub use explain::{Choice, Piece, Trial};
 pub(crate) use part::{ChunkDecoder, parts};
 pub(crate) use planner::{ChunkEncoder, EncodedChunk, RawChunk};
 pub use profile::Profile;
@@ -157,6 +160,13 @@ pub(crate) trait Codec: Sync {
         _scratch: &mut DecodeScratch,
     ) -> Result<bool> {
         Ok(false)
+    }
+
+    /// What stored bytes are made of, for which [`Codec::check`] has passed.
+    fn anatomy(&self, _spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+        let mut anatomy = Anatomy::default();
+        anatomy.add(self.name(), "", stored);
+        Ok(anatomy)
     }
 }
 

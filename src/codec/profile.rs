@@ -48,6 +48,13 @@ pub(super) struct Candidates {
     pub rivals: &'static [Candidate],
 }
 
+impl Candidates {
+    /// All of them, in the order in which they are looked at.
+    pub(super) fn iter(self) -> impl Iterator<Item = &'static Candidate> {
+        self.tried.iter().chain(self.rivals)
+    }
+}
+
 const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> Candidate {
     Candidate { encoder, weight }
 }
@@ -115,8 +122,7 @@ impl Profile {
 
     /// Whether this build can write it.
     pub(crate) fn check_built(self) -> Result<()> {
-        let candidates = [false, true].map(|string| self.candidates(string)).into_iter();
-        let mut all = candidates.flat_map(|candidates| candidates.tried.iter().chain(candidates.rivals));
+        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string).iter());
         all.try_for_each(|candidate| candidate.encoder.check_built())
     }
 }

@@ -1,6 +1,7 @@
 //! Chapter 5.9: the bit length of each residual in tiers, its lower bits one by one.
 
-use super::exponent_tiers::heads;
+use super::explain::Anatomy;
+use super::exponent_tiers::{heads, heads_anatomy};
 use super::predict::{best_transform, bit_lengths, extra_bits};
 use super::tier_plan::{TierPlan, histogram};
 use super::tiers::TierStream;
@@ -20,6 +21,8 @@ struct Stored<'a> {
     width: Width,
     transform: Transform,
     lengths: TierStream<'a>,
+    /// Zeros, up to a multiple of 8.
+    filling: &'a [u8],
     /// Whole words of 64 bits.
     extra_bits: &'a [u8],
 }
@@ -52,7 +55,7 @@ impl<'a> Stored<'a> {
         if filling.iter().any(|&byte| byte != 0) {
             return Err(malformed("filling bytes are not zero"));
         }
-        Ok(Self { width, transform, lengths, extra_bits })
+        Ok(Self { width, transform, lengths, filling, extra_bits })
     }
 
     /// the extra bits end one word before the stored bytes do, and the rest is zero.
@@ -145,6 +148,15 @@ impl Codec for ResidualTiers {
         parts.transform.undo(parts.width, coded.get_mut(from_restart).ok_or_else(wrong_length)?);
         out.copy_from_slice(coded.get(start..start + out.len()).ok_or_else(wrong_length)?); // equal lengths
         Ok(true)
+    }
+
+    fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+        let Stored { transform, lengths, filling, extra_bits, .. } = Stored::take_apart(spec, stored)?;
+        let mut anatomy = heads_anatomy(transform, stored);
+        lengths.describe(&mut anatomy);
+        anatomy.add("filling", "", filling);
+        anatomy.add("extra bits", "the bits of residuals below their highest", extra_bits);
+        Ok(anatomy)
     }
 }
 

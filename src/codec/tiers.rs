@@ -1,5 +1,6 @@
 //! Chapter 5.7: symbols of one byte in three tiers of short codes.
 
+use super::explain::Anatomy;
 use crate::kernel::tiers::{GROUP, best, code_bytes};
 use crate::le::{array_at, put, u32_at};
 use crate::{Error, Result};
@@ -137,6 +138,18 @@ impl<'a> TierStream<'a> {
         let (third, rest) = rest.split_at_checked(code_bytes(c, third))?;
         let (literals, rest) = rest.split_at_checked(literals)?;
         Some((Self { head, counts, checkpoints, checkpoint_bytes, tiers: [first, second, third], literals }, rest))
+    }
+
+    /// Adds the pieces.
+    pub(super) fn describe(&self, anatomy: &mut Anatomy) {
+        let spacing = 1_u64 << self.head.spacing; // at most 31
+        anatomy.add("checkpoints", format!("one every {spacing} elements"), self.checkpoints);
+        let tiers = (1..).zip(self.tiers).zip(self.counts.iter().zip(self.head.widths));
+        for ((tier, codes), (count, width)) in tiers {
+            let plural = if width == 1 { "" } else { "s" };
+            anatomy.add(format!("tier {tier}"), format!("{count} codes of {width} bit{plural}"), codes);
+        }
+        anatomy.add("literals", "one byte each", self.literals);
     }
 
     /// The literals.

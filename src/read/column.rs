@@ -101,7 +101,7 @@ impl<'r, S: Source> Column<'r, S> {
         self.locate(i).and_then(|located| self.chunk_info(&located)).map_err(|error| self.place_at(error, i))
     }
 
-    fn chunk_info(&self, located: &Located) -> Result<ChunkInfo> {
+    pub(super) fn chunk_info(&self, located: &Located) -> Result<ChunkInfo> {
         let entry = &located.entry;
         let layout = &self.index.layout;
         let raw_bytes = if entry.has_parts() || layout.is_ragged() {

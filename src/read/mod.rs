@@ -5,6 +5,7 @@ mod buffer;
 mod column;
 mod current;
 mod cursor;
+mod explain;
 mod gather;
 mod lookup;
 mod open;
@@ -17,6 +18,7 @@ mod verify;
 pub use buffer::ColumnBuffer;
 pub use column::{ChunkInfo, Column, ColumnFacts};
 pub use cursor::Cursor;
+pub use explain::Explanation;
 pub use gather::Rows;
 #[cfg(feature = "rayon")]
 pub use parallel::ParallelCursor;

@@ -2,6 +2,7 @@
 
 use crate::bench::BenchArgs;
 use crate::get::Indices;
+use crate::inspect::InspectArgs;
 use crate::map::MapArgs;
 use crate::parse::{self, Names};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -147,33 +148,6 @@ impl From<OnNullElement> for NullElements {
             OnNullElement::Zero => Self::Zero,
         }
     }
-}
-
-const INSPECT: &str = "\
-Examples:
-  tensilo inspect train.tsl
-  tensilo inspect train.tsl --json | jq '.columns[] | {name, dtype, shape}'
-
-The column \"cold read\" is what one random sample costs that is in no cache:
-the bytes of a stored chunk, on average.
-
-JSON, schema tensilo.inspect/1 (members may be added, those named here stay):
-  schema, file_bytes, sample_count
-  columns: [{ name, dtype, nullable, raw_bytes, stored_bytes, chunk_count,
-    shape      a varying extent is null
-    encodings  how many chunks have which encoding
-    cast       null, or what rounding cost: source, rounding, max_abs_error,
-               max_rel_error, to_infinite, to_subnormal }]";
-
-/// `tensilo inspect`
-#[derive(Args, Debug)]
-#[command(after_help = INSPECT)]
-pub(crate) struct InspectArgs {
-    /// A tensilo file
-    pub(crate) file: PathBuf,
-    /// Print a JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 const VERIFY: &str = "\
