@@ -120,8 +120,8 @@ impl Codec for ResidualTiers {
     ) -> Result<bool> {
         let parts = Stored::take_apart(spec, stored)?;
         let restart = parts.transform.start_of(range.start);
-        if restart < range.start && 3 * (range.end - restart) > spec.raw_bytes / spec.element_bytes {
-            return Ok(false); // prediction began so long before that all elements cost hardly more
+        if range.start - restart > spec.raw_bytes / spec.element_bytes / 3 {
+            return Ok(false); // prediction began so long before that all elements cost little more
         }
         let group = restart - restart % GROUP;
         // the extra bits of a group stand plane by plane: to place any of them, all its lengths must be known
