@@ -8,6 +8,8 @@ mod cursor;
 mod gather;
 mod lookup;
 mod open;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod sample;
 mod source;
 mod verify;
@@ -16,6 +18,8 @@ pub use buffer::ColumnBuffer;
 pub use column::{ChunkInfo, Column, ColumnFacts};
 pub use cursor::Cursor;
 pub use gather::Rows;
+#[cfg(feature = "rayon")]
+pub use parallel::ParallelCursor;
 pub use sample::Sample;
 pub use source::{InMemory, Source};
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
