@@ -5,6 +5,8 @@
 //!
 //! `scalar` is the definition in code. Every other implementation gives the same bytes, faster.
 
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod aarch64;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 mod portable;
 mod scalar;
@@ -134,6 +136,8 @@ pub fn available() -> &'static [Tiers] {
         let mut list = vec![scalar::TIERS];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         list.extend(x86_64::available());
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        list.extend(aarch64::detect());
         list
     });
     &AVAILABLE
