@@ -1,5 +1,6 @@
 //! Chapter 5.8: the top byte of each element in tiers, the bytes below it as they are.
 
+use super::explain::Anatomy;
 use super::sampling::windows;
 use super::tier_plan::{TierPlan, histogram};
 use super::tiers::{self, TierHead, TierStream};
@@ -8,6 +9,9 @@ use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::kernel::{Width, words};
 use crate::{Error, Result};
 use std::ops::Range;
+
+/// Elements of a window that is looked at for an estimate.
+const WINDOW: usize = 512;
 
 pub(super) struct ExponentTiers {
     /// The distance of the checkpoints it writes, see [`TierHead::spacing`].
@@ -34,6 +38,14 @@ pub(super) fn heads(stored: &[u8]) -> Option<Result<(Transform, TierHead, &[u8])
     let (head, rest) = rest.split_first_chunk::<{ tiers::HEAD_BYTES }>()?;
     let parse = || Ok((Transform::parse(transform)?, TierHead::parse(head)?, rest));
     Some(parse())
+}
+
+/// The pieces that [`heads`] takes from the start of the stored bytes.
+pub(super) fn heads_anatomy(transform: Transform, stored: &[u8]) -> Anatomy {
+    let mut anatomy = Anatomy { transform: Some(transform.describe()), ..Anatomy::default() };
+    let heads = stored.get(..TRANSFORM_BYTES + tiers::HEAD_BYTES).unwrap_or(stored);
+    anatomy.add("heads", "transform; widths and ranks of the tiers", heads);
+    anatomy
 }
 
 impl<'a> Stored<'a> {
@@ -106,23 +118,32 @@ impl Codec for ExponentTiers {
         })?;
         Ok(true)
     }
+
+    fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+        let Stored { rotate, low_bytes, symbols, count, .. } = Stored::take_apart(spec, stored)?;
+        let transform = if rotate { Transform::Rotate } else { Transform::None };
+        let mut anatomy = heads_anatomy(transform, stored);
+        for (byte, plane) in low_bytes.chunks_exact(count.max(1)).enumerate() {
+            anatomy.add(format!("byte {byte}"), "as it is", plane);
+        }
+        symbols.describe(&mut anatomy);
+        Ok(anatomy)
+    }
 }
 
 impl Encoder for ExponentTiers {
     fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(geometry.element_bytes)?;
         let count = raw.len() / width.bytes();
-        let (symbols, low) = (&mut scratch.symbols, &mut scratch.low_bytes);
-        let mut counts = [0; 256];
-        let mut sampled = 0;
-        for window in windows(count, 64) {
+        let EncodeScratch { symbols, sampled, low_bytes, .. } = scratch;
+        sampled.clear();
+        for window in windows(count, WINDOW) {
             let elements = raw.get(window.start * width.bytes()..window.end * width.bytes())?;
-            split(width, geometry.float, elements, symbols, low);
-            counts.iter_mut().zip(histogram(symbols)).for_each(|(sum, count)| *sum += count);
-            sampled += window.len();
+            split(width, geometry.float, elements, symbols, low_bytes);
+            sampled.extend_from_slice(symbols);
         }
-        let bits = TierPlan::new(&counts, self.spacing).bits;
-        let tiers = bits.checked_mul(count as u64)?.checked_div(8 * sampled as u64)?; // exact: usize has at most 64 bits
+        let bits = TierPlan::new(&histogram(sampled), self.spacing).bits;
+        let tiers = bits.checked_mul(count as u64)?.checked_div(8 * sampled.len() as u64)?; // exact: usize has at most 64 bits
         usize::try_from(tiers).ok()?.checked_add(count * (width.bytes() - 1))
     }
 

@@ -1,6 +1,7 @@
 //! Chapter 5: encodings. [`codec`] is the one place that maps ids to codecs; nothing else matches on ids.
 
 mod constant;
+mod explain;
 mod exponent_tiers;
 mod part;
 mod planner;
@@ -20,6 +21,8 @@ mod zstandard;
 #[path = "zstandard/absent.rs"]
 mod zstandard;
 
+pub(crate) use explain::{Anatomy, Values};
+pub use explain::{Choice, Piece, Trial};
 pub(crate) use part::{ChunkDecoder, parts};
 pub(crate) use planner::{ChunkEncoder, EncodedChunk, RawChunk};
 pub use profile::Profile;
@@ -52,6 +55,8 @@ pub(crate) struct EncodeScratch {
     tiers: tier_plan::TierEncodeScratch,
     /// A symbol for each element.
     symbols: Vec<u8>,
+    /// Symbols of all windows that an estimate looks at.
+    sampled: Vec<u8>,
     /// The planes of the bytes below.
     low_bytes: Vec<u8>,
     /// Coded integers.
@@ -142,8 +147,10 @@ pub(crate) trait Codec: Sync {
     /// Decodes `stored`, for which [`Codec::check`] has passed, into `out`, which has `spec.raw_bytes`.
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
 
-    /// Decodes some elements alone, to `out`, which is as long as they; `false`: this encoding cannot. [`Codec::check`] has passed, and the range is
-    /// not empty and within the part.
+    /// Decodes some elements alone, to `out`, which is as long as they; `false`: this encoding cannot, or not for much less than all elements
+    /// cost. The range is not empty and within the part.
+    ///
+    /// [`Codec::check`] need not have passed: what is needed of it is checked here, so that one sample does not cost what all do.
     fn decode_range(
         &self,
         _spec: PartSpec,
@@ -153,6 +160,13 @@ pub(crate) trait Codec: Sync {
         _scratch: &mut DecodeScratch,
     ) -> Result<bool> {
         Ok(false)
+    }
+
+    /// What stored bytes are made of, for which [`Codec::check`] has passed.
+    fn anatomy(&self, _spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+        let mut anatomy = Anatomy::default();
+        anatomy.add(self.name(), "", stored);
+        Ok(anatomy)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Parts to chunks: picks an encoding for each part, and lays the parts out as a body.
 
-use super::profile::Candidate;
-use super::{DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW};
+use super::profile::Candidates;
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW};
 use crate::format::chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
@@ -109,44 +109,65 @@ impl ChunkEncoder {
 
     /// Appends `raw` to `body`, encoded.
     fn part(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
-        let codec = self.choose(geometry, is_string, raw)?;
-        let stored = match codec {
-            Some(codec) => {
-                self.compare(codec, geometry, raw)?;
-                self.best.as_slice()
-            }
-            None => raw,
-        };
-        body.extend_from_slice(stored);
+        let codec = self.choose_checked(geometry, is_string, raw)?;
+        let start = body.len();
+        match codec {
+            Some(_) if start == 0 => std::mem::swap(body, &mut self.best), // without a copy
+            Some(_) => body.extend_from_slice(&self.best),
+            None => body.extend_from_slice(raw),
+        }
         Ok(Part {
-            stored_bytes: field(stored.len())?,
+            stored_bytes: field(body.len() - start)?,
             raw_bytes: field(raw.len())?,
             encoding: codec.map_or(RAW.id(), |codec| codec.id()),
         })
     }
 
+    /// The encoding for `raw`, and the stored bytes.
+    pub(super) fn encode_part<'a>(
+        &'a mut self,
+        geometry: &Geometry,
+        is_string: bool,
+        raw: &'a [u8],
+    ) -> Result<(&'static dyn Codec, &'a [u8])> {
+        let Some(codec) = self.choose_checked(geometry, is_string, raw)? else { return Ok((RAW, raw)) };
+        Ok((codec, &self.best))
+    }
+
     /// The encoding for `raw`, whose result is then in `self.best`; `None` for raw.
-    ///
-    /// Of the encodings that can be estimated only the one with the best estimate is tried.
+    fn choose_checked(
+        &mut self,
+        geometry: &Geometry,
+        is_string: bool,
+        raw: &[u8],
+    ) -> Result<Option<&'static dyn Encoder>> {
+        let codec = self.choose(geometry, is_string, raw)?;
+        if let Some(codec) = codec {
+            self.compare(codec, geometry, raw)?;
+        }
+        Ok(codec)
+    }
+
+    /// As [`ChunkEncoder::choose_checked`], without decoding it again.
     fn choose(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
         if raw.is_empty() {
             return Ok(None);
         }
         let Self { profile, scratch, candidate: stored, best, .. } = self;
-        let candidates = profile.candidates(is_string);
-        let estimate = |candidate: &Candidate, scratch: &mut EncodeScratch| {
-            Some(candidate.encoder.estimate(geometry, raw, scratch)? as u64 * candidate.weight) // exact: usize has at most 64 bits
-        };
-        let estimates: Vec<Option<u64>> = candidates.iter().map(|candidate| estimate(candidate, scratch)).collect();
-        let least = estimates.iter().flatten().min().copied();
+        let Candidates { tried, rivals } = profile.candidates(is_string);
+        let rival = rivals.iter().min_by_key(|candidate| {
+            let estimate = candidate.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX);
+            candidate.cost(estimate)
+        });
         let mut found: Option<(u64, &'static dyn Encoder)> = None;
-        for (&Candidate { encoder, weight }, estimate) in candidates.iter().zip(estimates) {
-            if estimate > least || !encoder.encode(geometry, raw, stored, scratch)? {
+        for candidate in tried.iter().chain(rival) {
+            if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
                 continue;
             }
-            let cost = stored.len() as u64 * weight; // exact: usize has at most 64 bits
-            if saves_enough(stored.len(), raw.len()) && found.is_none_or(|(least, _)| cost < least) {
-                found = Some((cost, encoder));
+            let cost = candidate.cost(stored.len());
+            let saves = saves_enough(stored.len() as u64, raw.len() as u64); // exact: usize has at most 64 bits
+            if saves && found.is_none_or(|(least, _)| cost < least) {
+                found = Some((cost, candidate.encoder));
                 std::mem::swap(stored, best);
             }
         }
@@ -168,7 +189,7 @@ impl ChunkEncoder {
 }
 
 /// A part is kept raw where encoding would save less than 5 %: decoding would cost more than that.
-fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
+pub(super) fn saves_enough(stored_bytes: u64, raw_bytes: u64) -> bool {
     stored_bytes < raw_bytes - raw_bytes / 20
 }
 

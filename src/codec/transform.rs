@@ -53,6 +53,19 @@ impl Transform {
         if transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
 
+    /// In words.
+    pub(super) fn describe(self) -> String {
+        match self {
+            Self::None => "none".to_owned(),
+            Self::Rotate => "rotate".to_owned(),
+            Self::Predict(Prediction { gradient, float, restart, stride }) => {
+                let kind = if gradient { "gradient" } else { "delta" };
+                let elements = if float { "floats" } else { "integers" };
+                format!("{kind} of {elements}, stride {stride}, restart {restart}")
+            }
+        }
+    }
+
     /// The elements of the coded integers in `data`, in their place. `data` begins where prediction starts anew.
     pub(super) fn undo(self, width: Width, data: &mut [u8]) {
         match self {

@@ -28,7 +28,7 @@ fn help_has_every_option_of_the_contract() {
     for (command, options) in [
         (
             "convert",
-            "-o --bf16 --cast --columns --skip --profile --chunk-bytes --align --threads --force --null-elements",
+            "-o --bf16 --cast --columns --skip --profile --chunk-bytes --no-check --align --threads --force --null-elements",
         ),
         ("inspect", "--json --quiet"),
         ("verify", "--json --deep"),

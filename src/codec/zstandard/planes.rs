@@ -1,6 +1,7 @@
 //! Chapter 5.10: bit or byte planes, each packed on its own.
 
 use super::{FrameEncodeScratch, FrameScratch, check_frame};
+use crate::codec::explain::Anatomy;
 use crate::codec::exponent_tiers::split;
 use crate::codec::predict::{best_transform, bit_lengths};
 use crate::codec::transform::{TRANSFORM_BYTES, Transform};
@@ -17,6 +18,16 @@ enum Packing {
     Raw = 0,
     Constant = 1,
     Zstd = 2,
+}
+
+impl Packing {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Raw => "as it is",
+            Self::Constant => "one byte, repeated",
+            Self::Zstd => "zstd",
+        }
+    }
 }
 
 /// What stands before the streams of [`PlanesZstd`].
@@ -136,6 +147,22 @@ impl Codec for PlanesZstd {
         head.transform.undo(width, out);
         Ok(())
     }
+
+    fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+        let head = PlanesHead::parse(spec, stored)?;
+        let mut anatomy = Anatomy { transform: Some(head.transform.describe()), ..Anatomy::default() };
+        let heads = stored.len().saturating_sub(head.streams.len());
+        anatomy.add("heads", "transform; packings and lengths of the streams", stored.get(..heads).unwrap_or(&[]));
+        let kind = if head.bits { "bit plane" } else { "byte" };
+        let mut number = 0;
+        let tail = head.each(|packing, stream| {
+            anatomy.add(format!("{kind} {number}"), packing.describe(), stream);
+            number += 1;
+            Ok(())
+        })?;
+        anatomy.add("tail", "the last elements", tail);
+        Ok(anatomy)
+    }
 }
 
 /// Byte planes to elements.
@@ -234,10 +261,10 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
     if rest.iter().all(|byte| byte == first) {
         return Ok((Packing::Constant, std::slice::from_ref(first)));
     }
-    let FrameEncodeScratch { zstd, literals, frame, other, .. } = frames;
+    let FrameEncodeScratch { strong, literals, frame, other, .. } = frames;
     literals.encode(stream, frame)?;
-    if frame.len() < stream.len() - stream.len() / 64 {
-        zstd.encode(stream, other)?; // of noise nothing can be made
+    if frame.len() < stream.len() - stream.len() / 16 {
+        strong.encode(stream, other)?; // of noise it makes no less, and takes its time
     } else {
         other.clone_from(frame);
     }
