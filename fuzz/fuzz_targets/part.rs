@@ -95,7 +95,7 @@ impl<'a> Parts<'a> {
         writer.finish().unwrap().sink.0
     }
 
-    /// Reads the file by all paths, whose results must not depend on what was read before with the same memory.
+    /// Reads the file by all paths, whose results do not depend on what was read before with the same memory.
     pub fn read(&self) {
         let file = self.file();
         let reader = Reader::from_bytes(&file).unwrap();
@@ -113,23 +113,26 @@ impl<'a> Parts<'a> {
         let cursor = &mut column.cursor();
         for i in [1, 0, 1, 1, 0] {
             let (chunk, due) = (chunks[i].clone(), &due[i]);
-            let sample = |i: u64| {
-                &due.as_ref().unwrap()[(i - chunk.start) as usize * self.sample_bytes()..][..self.sample_bytes()]
+            let sample = |due: &[u8], i: u64| -> Vec<u8> {
+                due[(i - chunk.start) as usize * self.sample_bytes()..][..self.sample_bytes()].to_vec()
             };
             for i in chunk.clone().rev().step_by(1 + self.samples / 5) {
-                let read = cursor.read(i);
-                assert_eq!(read.is_ok(), due.is_some(), "sample {i}");
-                assert!(read.is_ok_and(|read| read.bytes() == sample(i)) || due.is_none(), "sample {i}");
+                // of a part that does not decode a sample alone may, which then is the same each time
+                let fresh = column.cursor().read(i).map(|read| read.bytes().to_vec());
+                let read = cursor.read(i).map(|read| read.bytes().to_vec());
+                match (due, fresh, read) {
+                    (Some(due), fresh, read) => {
+                        assert_eq!([fresh.unwrap(), read.unwrap()], [sample(due, i), sample(due, i)], "sample {i}");
+                    }
+                    (None, Ok(fresh), Ok(read)) => assert_eq!(fresh, read, "sample {i}"),
+                    _ => {}
+                }
             }
             let some: Vec<u64> = chunk.clone().step_by(3).collect();
             let gathered = cursor.gather_into(&some, &mut buffer);
-            assert_eq!(gathered.is_ok(), due.is_some(), "gathered");
-            if due.is_some() {
-                assert_eq!(
-                    buffer.bytes(),
-                    some.iter().flat_map(|&i| sample(i)).copied().collect::<Vec<u8>>(),
-                    "gathered"
-                );
+            if let Some(due) = due {
+                gathered.unwrap();
+                assert_eq!(buffer.bytes(), some.iter().flat_map(|&i| sample(due, i)).collect::<Vec<u8>>(), "gathered");
             }
         }
     }
