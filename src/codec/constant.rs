@@ -2,6 +2,7 @@
 
 use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::{Error, Result};
+use std::ops::Range;
 
 pub(super) struct Constant;
 
@@ -41,6 +42,18 @@ impl Codec for Constant {
             filled += length;
         }
         Ok(())
+    }
+
+    fn decode_range(
+        &self,
+        spec: PartSpec,
+        stored: &[u8],
+        _: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        self.check(spec, stored)?;
+        self.decode(spec, stored, out, scratch).map(|()| true)
     }
 }
 

@@ -10,6 +10,8 @@ mod profile;
 mod raw;
 mod residual_tiers;
 mod sampling;
+#[cfg(test)]
+mod tests;
 mod tier_plan;
 mod tiers;
 mod transform;
@@ -143,8 +145,10 @@ pub(crate) trait Codec: Sync {
     /// Decodes `stored`, for which [`Codec::check`] has passed, into `out`, which has `spec.raw_bytes`.
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
 
-    /// Decodes some elements alone, to `out`, which is as long as they; `false`: this encoding cannot. [`Codec::check`] has passed, and the range is
-    /// not empty and within the part.
+    /// Decodes some elements alone, to `out`, which is as long as they; `false`: this encoding cannot, or not for much less than all elements
+    /// cost. The range is not empty and within the part.
+    ///
+    /// [`Codec::check`] need not have passed: what is needed of it is checked here, so that one sample does not cost what all do.
     fn decode_range(
         &self,
         _spec: PartSpec,
@@ -171,7 +175,7 @@ pub(crate) trait Encoder: Codec {
         None
     }
 
-    /// Encodes `raw` into `stored`, which it clears first. `false`: this encoding cannot express `raw`.
+    /// Encodes `raw`, which is not empty, into `stored`, which it clears first. `false`: this encoding cannot express `raw`.
     fn encode(
         &self,
         geometry: &Geometry,

@@ -1,6 +1,6 @@
 //! Parts to chunks: picks an encoding for each part, and lays the parts out as a body.
 
-use super::profile::Candidate;
+use super::profile::Candidates;
 use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW};
 use crate::format::chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
@@ -109,46 +109,52 @@ impl ChunkEncoder {
 
     /// Appends `raw` to `body`, encoded.
     fn part(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
-        let (codec, stored) = self.encode_part(geometry, is_string, raw)?;
+        let codec = self.choose(geometry, is_string, raw)?;
+        let stored = match codec {
+            Some(codec) => {
+                self.compare(codec, geometry, raw)?;
+                self.best.as_slice()
+            }
+            None => raw,
+        };
         body.extend_from_slice(stored);
-        Ok(Part { stored_bytes: field(stored.len())?, raw_bytes: field(raw.len())?, encoding: codec.id() })
+        Ok(Part {
+            stored_bytes: field(stored.len())?,
+            raw_bytes: field(raw.len())?,
+            encoding: codec.map_or(RAW.id(), |codec| codec.id()),
+        })
     }
 
-    /// The encoding for `raw`, and the stored bytes.
-    pub(super) fn encode_part<'a>(
+    /// The encoding for `raw` and what is stored, which is not compared.
+    pub(super) fn encode_alone<'a>(
         &'a mut self,
         geometry: &Geometry,
         is_string: bool,
         raw: &'a [u8],
     ) -> Result<(&'static dyn Codec, &'a [u8])> {
-        let Some(codec) = self.choose(geometry, is_string, raw)? else { return Ok((RAW, raw)) };
-        self.compare(codec, geometry, raw)?;
-        Ok((codec, &self.best))
+        let codec = self.choose(geometry, is_string, raw)?;
+        Ok(codec.map_or((RAW, raw), |codec| (codec, self.best.as_slice())))
     }
 
     /// The encoding for `raw`, whose result is then in `self.best`; `None` for raw.
-    ///
-    /// Of the encodings that can be estimated only the one with the best estimate is tried.
     fn choose(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
         if raw.is_empty() {
             return Ok(None);
         }
         let Self { profile, scratch, candidate: stored, best, .. } = self;
-        let candidates = profile.candidates(is_string);
-        let estimate = |candidate: &Candidate, scratch: &mut EncodeScratch| {
-            Some(candidate.encoder.estimate(geometry, raw, scratch)? as u64 * candidate.weight) // exact: usize has at most 64 bits
-        };
-        let estimates: Vec<Option<u64>> = candidates.iter().map(|candidate| estimate(candidate, scratch)).collect();
-        let least = estimates.iter().flatten().min().copied();
+        let Candidates { tried, rivals } = profile.candidates(is_string);
+        let rival = rivals.iter().min_by_key(|candidate| {
+            let estimate = candidate.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX);
+            candidate.cost(estimate)
+        });
         let mut found: Option<(u64, &'static dyn Encoder)> = None;
-        for (&Candidate { encoder, weight }, estimate) in candidates.iter().zip(estimates) {
-            if estimate > least || !encoder.encode(geometry, raw, stored, scratch)? {
+        for candidate in tried.iter().chain(rival) {
+            if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
                 continue;
             }
-            let cost = stored.len() as u64 * weight; // exact: usize has at most 64 bits
-            let saves = saves_enough(stored.len() as u64, raw.len() as u64); // exact: as above
-            if saves && found.is_none_or(|(least, _)| cost < least) {
-                found = Some((cost, encoder));
+            let cost = candidate.cost(stored.len());
+            if saves_enough(stored.len(), raw.len()) && found.is_none_or(|(least, _)| cost < least) {
+                found = Some((cost, candidate.encoder));
                 std::mem::swap(stored, best);
             }
         }
@@ -170,7 +176,7 @@ impl ChunkEncoder {
 }
 
 /// A part is kept raw where encoding would save less than 5 %: decoding would cost more than that.
-pub(super) fn saves_enough(stored_bytes: u64, raw_bytes: u64) -> bool {
+pub(super) fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
     stored_bytes < raw_bytes - raw_bytes / 20
 }
 

@@ -24,12 +24,34 @@ pub enum Profile {
     BitshuffleZstd,
 }
 
-/// An encoding to try.
+/// An encoding that may be taken.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub encoder: &'static dyn Encoder,
     /// Of two encodings that is taken whose stored bytes times this are fewer: what decodes more slowly has to save that much more.
     pub weight: u64,
+}
+
+impl Candidate {
+    /// What is compared.
+    pub(super) fn cost(&self, stored_bytes: usize) -> u64 {
+        (stored_bytes as u64).saturating_mul(self.weight) // exact: usize has at most 64 bits
+    }
+}
+
+/// The encodings of a profile; raw is always one more.
+#[derive(Clone, Copy)]
+pub(super) struct Candidates {
+    /// Each of these is tried.
+    pub tried: &'static [Candidate],
+    /// Of these only the one is tried that is the best by its own estimate.
+    pub rivals: &'static [Candidate],
+}
+
+impl Candidates {
+    pub(super) fn all(self) -> impl Iterator<Item = &'static Candidate> {
+        self.tried.iter().chain(self.rivals)
+    }
 }
 
 const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> Candidate {
@@ -40,23 +62,26 @@ const CONSTANT: Candidate = candidate(&Constant, 100);
 const CLASSIC: Candidate = candidate(&BitshuffleZstd, 100);
 const TEXT: Candidate = candidate(&Zstd, 100);
 
-static FAST: [Candidate; 3] =
-    [CONSTANT, candidate(&ExponentTiers { spacing: 11 }, 100), candidate(&ResidualTiers { spacing: 12 }, 100)];
-static BALANCED: [Candidate; 4] = [
-    CONSTANT,
-    candidate(&ExponentTiers { spacing: 13 }, 100),
-    candidate(&ResidualTiers { spacing: 14 }, 100),
-    candidate(&BitshuffleZstd, 125),
-];
-static SMALL: [Candidate; 5] = [
-    CONSTANT,
-    candidate(&ExponentTiers { spacing: 16 }, 100),
-    candidate(&ResidualTiers { spacing: 16 }, 100),
-    CLASSIC,
-    candidate(&PlanesZstd, 100),
-];
-static CLASSIC_NUMBERS: [Candidate; 2] = [CONSTANT, CLASSIC];
-static CLASSIC_STRINGS: [Candidate; 2] = [CONSTANT, TEXT];
+const NOTHING: Candidates = Candidates { tried: &[], rivals: &[] };
+const FAST: Candidates = Candidates {
+    tried: &[CONSTANT],
+    rivals: &[candidate(&ExponentTiers { spacing: 11 }, 100), candidate(&ResidualTiers { spacing: 12 }, 100)],
+};
+const BALANCED: Candidates = Candidates {
+    tried: &[CONSTANT],
+    rivals: &[
+        candidate(&ExponentTiers { spacing: 13 }, 100),
+        candidate(&ResidualTiers { spacing: 14 }, 100),
+        candidate(&BitshuffleZstd, 125),
+    ],
+};
+const SMALL: Candidates = Candidates {
+    tried: &[CONSTANT, candidate(&PlanesZstd, 100)],
+    rivals: &[candidate(&ExponentTiers { spacing: 16 }, 100), candidate(&ResidualTiers { spacing: 16 }, 100), CLASSIC],
+};
+const CLASSIC_NUMBERS: Candidates = Candidates { tried: &[CONSTANT, CLASSIC], rivals: &[] };
+const CLASSIC_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT], rivals: &[] };
+const FAST_STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[] };
 
 impl Profile {
     /// All profiles.
@@ -81,22 +106,22 @@ impl Profile {
         }
     }
 
-    /// Encodings to try on a part; raw is always one more.
-    pub(super) fn candidates(self, is_string: bool) -> &'static [Candidate] {
+    /// The encodings of a part.
+    pub(super) fn candidates(self, is_string: bool) -> Candidates {
         match (self, is_string) {
-            (Self::Raw, _) => &[],
-            (Self::Fast, true) => &FAST[..1], // the first of three
-            (Self::Fast, false) => &FAST,
-            (Self::Balanced, false) => &BALANCED,
-            (Self::Small, false) => &SMALL,
-            (Self::BitshuffleZstd, false) => &CLASSIC_NUMBERS,
-            (Self::Balanced | Self::Small | Self::BitshuffleZstd, true) => &CLASSIC_STRINGS,
+            (Self::Raw, _) => NOTHING,
+            (Self::Fast, true) => FAST_STRINGS,
+            (Self::Fast, false) => FAST,
+            (Self::Balanced, false) => BALANCED,
+            (Self::Small, false) => SMALL,
+            (Self::BitshuffleZstd, false) => CLASSIC_NUMBERS,
+            (Self::Balanced | Self::Small | Self::BitshuffleZstd, true) => CLASSIC_STRINGS,
         }
     }
 
     /// Whether this build can write it.
     pub(crate) fn check_built(self) -> Result<()> {
-        let mut candidates = [false, true].into_iter().flat_map(|string| self.candidates(string));
-        candidates.try_for_each(|candidate| candidate.encoder.check_built())
+        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string).all());
+        all.try_for_each(|candidate| candidate.encoder.check_built())
     }
 }

@@ -38,20 +38,15 @@ fn wrong_length() -> Error {
 }
 
 impl<'a> Stored<'a> {
+    /// but for the literals and what stands after the extra bits.
     fn take_apart(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
         let (width, count) = super::whole_elements(spec)?;
         let (transform, head, rest) = heads(stored).ok_or_else(wrong_length)??;
         if transform == Transform::Rotate {
             return Err(malformed("it cannot rotate"));
         }
-        let too_long = |&length: &u8| usize::from(length) > 8 * width.bytes();
-        if head.ranks.iter().any(too_long) {
-            return Err(malformed("a rank is no bit length of an element"));
-        }
+        check_lengths(width, &head.ranks)?;
         let (lengths, rest) = TierStream::split(head, count, 20, rest).ok_or_else(wrong_length)?;
-        if lengths.literals().iter().any(too_long) {
-            return Err(malformed("a literal is no bit length of an element"));
-        }
         let (filling, extra_bits) = rest.split_at_checked(rest.len() % 8).ok_or_else(wrong_length)?;
         // stored bytes and their multiple of 8 are counted from the start
         if !stored.len().is_multiple_of(8) || extra_bits.is_empty() {
@@ -76,6 +71,14 @@ impl<'a> Stored<'a> {
     }
 }
 
+/// of some symbols.
+fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
+    if lengths.iter().any(|&length| usize::from(length) > 8 * width.bytes()) {
+        return Err(malformed("a rank or literal is no bit length of an element"));
+    }
+    Ok(())
+}
+
 /// The extra bits of integers of these lengths.
 fn sum_extra_bits(lengths: &[u8]) -> u64 {
     lengths.iter().map(|&length| u64::from(length.saturating_sub(1))).sum()
@@ -91,7 +94,8 @@ impl Codec for ResidualTiers {
     }
 
     fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
-        Stored::take_apart(spec, stored).map(|_| ())
+        let parts = Stored::take_apart(spec, stored)?;
+        check_lengths(parts.width, parts.lengths.literals())
     }
 
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
@@ -119,21 +123,27 @@ impl Codec for ResidualTiers {
     ) -> Result<bool> {
         let parts = Stored::take_apart(spec, stored)?;
         let restart = parts.transform.start_of(range.start);
+        if range.start - restart > spec.raw_bytes / spec.element_bytes / 3 {
+            return Ok(false); // prediction began so long before that all elements cost little more
+        }
         let group = restart - restart % GROUP;
+        // the extra bits of a group stand plane by plane: to place any of them, all its lengths must be known
+        let end = range.end.next_multiple_of(GROUP).min(spec.raw_bytes / parts.width.bytes());
         let DecodeScratch { tiers, lengths, coded, .. } = scratch;
         lengths.clear();
-        let before = parts.lengths.decode_range(&(restart..range.end), true, tiers, |_, symbols| {
+        let before = parts.lengths.decode_range(&(restart..end), true, tiers, |_, symbols| {
             lengths.extend_from_slice(symbols);
             Ok(())
         })?;
+        check_lengths(parts.width, lengths)?; // instead of all literals
         let (skipped, lengths) = lengths.split_at_checked(group - before.symbol()).ok_or_else(wrong_length)?; // a checkpoint is the start of a group
         let at = before.extra_bits.saturating_add(sum_extra_bits(skipped));
         let at = usize::try_from(at).map_err(|_| wrong_length())?;
         coded.resize(lengths.len() * spec.element_bytes, 0);
         best().deposit(parts.width, lengths, parts.extra_bits, at, coded);
         let start = (range.start - group) * spec.element_bytes; // at most 63 elements and a sample
-        let from_restart = coded.get_mut((restart - group) * spec.element_bytes..).ok_or_else(wrong_length)?;
-        parts.transform.undo(parts.width, from_restart);
+        let from_restart = (restart - group) * spec.element_bytes..(range.end - group) * spec.element_bytes;
+        parts.transform.undo(parts.width, coded.get_mut(from_restart).ok_or_else(wrong_length)?);
         out.copy_from_slice(coded.get(start..start + out.len()).ok_or_else(wrong_length)?); // equal lengths
         Ok(true)
     }

@@ -159,10 +159,22 @@ impl<'a> TierStream<'a> {
 
     /// Decodes all symbols, but for the extra bits of the checkpoints. `each` gets them in order, some at a time, with the
     /// place of the first among all symbols.
-    pub(super) fn decode(&self, scratch: &mut TierScratch, each: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+    pub(super) fn decode(
+        &self,
+        scratch: &mut TierScratch,
+        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<()> {
         self.check_filling()?;
-        self.check_counts()?;
-        self.decode_between(&Place::default(), &self.counts, scratch, each)
+        self.check_upper_tiers()?;
+        let escapes = self.decode_between(&Place::default(), &self.counts, scratch, |at, escapes, symbols| {
+            let checkpoint = at.is_multiple_of(1 << self.head.spacing).then(|| self.checkpoint_before(at)).flatten();
+            if checkpoint.is_some_and(|stored| stored.codes[1] != escapes) {
+                return Err(wrong_counts());
+            }
+            each(at, symbols)
+        })?;
+        let [_, second, ..] = self.counts;
+        if escapes == second { Ok(()) } else { Err(wrong_counts()) }
     }
 
     /// Decodes the symbols of `range`, and those before it back to the start of a group (or with `from_checkpoint` to a checkpoint). Returns what
@@ -172,7 +184,7 @@ impl<'a> TierStream<'a> {
         range: &Range<usize>,
         from_checkpoint: bool,
         scratch: &mut TierScratch,
-        each: impl FnMut(usize, &[u8]) -> Result<()>,
+        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<Place> {
         let mut from = self.checkpoint_before(range.start).ok_or_else(wrong_counts)?;
         if !from_checkpoint {
@@ -183,18 +195,19 @@ impl<'a> TierStream<'a> {
         if to.codes.iter().zip(&self.counts).any(|(found, due)| found > due) {
             return Err(wrong_counts());
         }
-        self.decode_between(&from, &to.codes, scratch, each)?;
+        self.decode_between(&from, &to.codes, scratch, |at, _, symbols| each(at, symbols))?;
         Ok(from)
     }
 
-    /// Decodes the symbols from one place to another; the first is at the start of a group.
+    /// Decodes the symbols from one place to another; the first is at the start of a group. `each` is also told how many symbols have
+    /// escaped from tier 1; returns how many have.
     fn decode_between(
         &self,
         from: &Place,
         to: &[usize; 4],
         scratch: &mut TierScratch,
-        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
-    ) -> Result<()> {
+        mut each: impl FnMut(usize, usize, &[u8]) -> Result<()>,
+    ) -> Result<usize> {
         let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
         let ([first, second, third, _], [end_1, end_2, end_3, _]) = (from.codes, *to);
         // tiers 2 and 3 are decoded from the start of a group on, so that what escapes from there has to be there as well
@@ -206,17 +219,18 @@ impl<'a> TierStream<'a> {
         self.tier(2, third_from..end_3, literals, symbols_3);
         let escaped = symbols_3.get(third_due - third_from..).unwrap_or(&[]);
         self.tier(1, second_from..end_2, escaped, symbols_2);
-        let mut escaped = symbols_2.get(second - second_from..).unwrap_or(&[]);
+        let escaped = symbols_2.get(second - second_from..).unwrap_or(&[]);
         let block_size = BLOCK.min(1 << self.head.spacing); // each checkpoint is the start of a block
-        let mut at = first;
+        let (mut at, mut escapes) = (first, 0);
         while at < end_1 {
             let block = at..end_1.min(at + block_size);
-            let escapes = self.tier(0, block.clone(), escaped, symbols_1);
-            escaped = escaped.get(escapes..).ok_or_else(wrong_counts)?;
-            each(at, symbols_1)?;
+            let rest = escaped.get(escapes..).ok_or_else(wrong_counts)?;
+            let found = self.tier(0, block.clone(), rest, symbols_1);
+            each(at, escapes, symbols_1)?;
+            escapes += found;
             at = block.end;
         }
-        Ok(())
+        Ok(escapes)
     }
 
     /// Decodes some codes of a tier, the first of which is at the start of a group; the symbols that escaped from them are at the start of
@@ -272,19 +286,24 @@ impl<'a> TierStream<'a> {
         Ok(())
     }
 
-    /// but for the extra bits.
-    fn check_counts(&self) -> Result<()> {
+    /// of tiers 2 and 3: as many escape from them, up to each checkpoint, as it says.
+    fn check_upper_tiers(&self) -> Result<()> {
         let [count, ..] = self.counts;
-        let mut place = Place::default();
+        let mut before = [0; 4];
         for q in 1..=self.head.checkpoints(count) {
-            self.advance(&mut place, q << self.head.spacing); // below `count`
-            if self.checkpoint_before(place.codes[0]).is_none_or(|stored| stored.codes != place.codes) {
-                let message = format!("checkpoint {q} of a tier stream is wrong: {:?} stand before it", place.codes);
-                return Err(Error::corrupt("R-5.9", message));
-            }
+            let stored = self.checkpoint_before(q << self.head.spacing).ok_or_else(wrong_counts)?; // below `count`
+            self.check_escapes(&before, &stored.codes)?;
+            before = stored.codes;
         }
-        self.advance(&mut place, count);
-        if place.codes == self.counts { Ok(()) } else { Err(wrong_counts()) }
+        self.check_escapes(&before, &self.counts)
+    }
+
+    fn check_escapes(&self, from: &[usize; 4], to: &[usize; 4]) -> Result<()> {
+        let ([_, second, third, literal], [_, second_to, third_to, literal_to]) = (*from, *to);
+        let right = second_to.checked_sub(second).is_some()
+            && third.checked_add(self.escapes(1, second..second_to)) == Some(third_to)
+            && literal.checked_add(self.escapes(2, third..third_to)) == Some(literal_to);
+        if right { Ok(()) } else { Err(wrong_counts()) }
     }
 
     /// of the extra bits: whether so many may stand before a symbol.

@@ -4,6 +4,7 @@ mod planes;
 
 pub(super) use planes::PlanesZstd;
 
+use super::sampling::windows;
 use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::kernel::{self, Width};
 use crate::{Error, Result};
@@ -13,6 +14,12 @@ use zstd::zstd_safe::{self, CParameter, Strategy};
 
 /// The level of the classic recipe: beyond it, time grows faster than ratio.
 const LEVEL: i32 = 9;
+/// The level of planes, which only those ask for who want the fewest bytes: f0 4.36 instead of 4.05 (residuals by bytes).
+const PLANES_LEVEL: i32 = 19;
+/// The level of estimates.
+const QUICK_LEVEL: i32 = 1;
+/// Elements of a window that is compressed for an estimate.
+const WINDOW: usize = 2048;
 /// Stands for entropy coding without matches: the fastest strategy, made to find next to none. Noise-like planes become smaller so, since
 /// matches found in noise cost more than they save.
 const LITERALS: i32 = 0;
@@ -22,6 +29,8 @@ const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 #[derive(Default)]
 pub(super) struct FrameEncodeScratch {
     zstd: ZstdEncoder<LEVEL>,
+    strong: ZstdEncoder<PLANES_LEVEL>,
+    quick: ZstdEncoder<QUICK_LEVEL>,
     literals: ZstdEncoder<LITERALS>,
     bytes: Vec<u8>,
     frame: Vec<u8>,
@@ -173,6 +182,23 @@ impl Codec for BitshuffleZstd {
 }
 
 impl Encoder for BitshuffleZstd {
+    /// By compressing some windows with the quickest level.
+    fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = whole_elements(geometry.element_bytes, raw.len())?;
+        let count = raw.len() / width.bytes();
+        let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
+        let (mut sampled, mut stored) = (0, 0);
+        for window in windows(count, WINDOW) {
+            let elements = raw.get(window.start * width.bytes()..window.end * width.bytes())?;
+            bytes.resize(elements.len(), 0);
+            kernel::best().shuffle(width, elements, bytes);
+            quick.encode(bytes, frame).ok()?;
+            sampled += window.len();
+            stored += frame.len();
+        }
+        stored.checked_mul(count)?.checked_div(sampled)
+    }
+
     fn encode(
         &self,
         geometry: &Geometry,

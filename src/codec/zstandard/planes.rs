@@ -261,10 +261,10 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
     if rest.iter().all(|byte| byte == first) {
         return Ok((Packing::Constant, std::slice::from_ref(first)));
     }
-    let FrameEncodeScratch { zstd, literals, frame, other, .. } = frames;
+    let FrameEncodeScratch { strong, literals, frame, other, .. } = frames;
     literals.encode(stream, frame)?;
-    if frame.len() < stream.len() - stream.len() / 64 {
-        zstd.encode(stream, other)?; // of noise nothing can be made
+    if frame.len() < stream.len() - stream.len() / 16 {
+        strong.encode(stream, other)?; // of noise it makes no less, and takes its time
     } else {
         other.clone_from(frame);
     }

@@ -5,7 +5,13 @@
 //!
 //! `scalar` is the definition in code. Every other implementation gives the same bytes, faster.
 
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod portable;
 mod scalar;
+#[cfg(test)]
+mod tests;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86_64;
 
 use super::Width;
 use std::fmt;
@@ -124,18 +130,29 @@ impl Tiers {
 /// [`Tiers::escapes`], to be compiled for each instruction set.
 #[inline(always)]
 fn escapes(width: usize, codes: &[u8], range: Range<usize>) -> usize {
-    let mut total = 0;
-    let groups = codes.chunks_exact(8 * width).enumerate().skip(range.start / GROUP);
-    for (group, words) in groups.take_while(|(group, _)| group * GROUP < range.end) {
-        let words = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
-        let escapes = words.fold(u64::MAX, |escapes, word| escapes & word);
-        let first = group * GROUP;
-        let before = if range.start > first { u64::MAX << (range.start - first) } else { u64::MAX }; // below 64: `skip`
-        let left = range.end - first; // at least 1: `take_while`
-        let until = if left < GROUP { !(u64::MAX << left) } else { u64::MAX };
-        total += (escapes & before & until).count_ones() as usize; // at most 64
+    match width {
+        1 => escapes_of_width::<1>(codes, range),
+        2 => escapes_of_width::<2>(codes, range),
+        3 => escapes_of_width::<3>(codes, range),
+        _ => escapes_of_width::<4>(codes, range),
     }
-    total
+}
+
+#[inline(always)]
+fn escapes_of_width<const WIDTH: usize>(codes: &[u8], range: Range<usize>) -> usize {
+    let groups = codes.as_chunks::<8>().0.as_chunks::<WIDTH>().0;
+    let escapes = |words: &[[u8; 8]; WIDTH]| words.iter().fold(u64::MAX, |all, word| all & u64::from_le_bytes(*word));
+    let (first, last) = (range.start / GROUP, range.end / GROUP);
+    let before = !(u64::MAX << (range.start % GROUP));
+    let until = !(u64::MAX << (range.end % GROUP));
+    let masked = |group: usize, mask: u64| groups.get(group).map_or(0, |words| (escapes(words) & mask).count_ones());
+    if first > last {
+        return 0;
+    }
+    let whole = groups.get(first..last.min(groups.len())).unwrap_or(&[]);
+    let whole: u32 = whole.iter().map(|words| escapes(words).count_ones()).sum(); // fewer than 2^32 codes
+    let total = i64::from(whole) + i64::from(masked(last, until)) - i64::from(masked(first, before));
+    usize::try_from(total).unwrap_or(0) // never less: an empty range in a group counts it twice
 }
 
 /// Cuts elements, and what has a byte for each, to as many as both have.
@@ -147,7 +164,13 @@ fn equally_many<'e, 'b>(width: Width, elements: &'e [u8], bytes: &'b mut [u8]) -
 
 /// All implementations that this CPU can run, slowest (`scalar`) first.
 pub fn available() -> &'static [Tiers] {
-    static AVAILABLE: LazyLock<Vec<Tiers>> = LazyLock::new(|| vec![scalar::TIERS]);
+    static AVAILABLE: LazyLock<Vec<Tiers>> = LazyLock::new(|| {
+        #[allow(unused_mut, reason = "not every target adds to the list")]
+        let mut list = vec![scalar::TIERS];
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        list.extend(x86_64::available());
+        list
+    });
     &AVAILABLE
 }
 

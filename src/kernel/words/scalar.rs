@@ -88,6 +88,7 @@ macro_rules! for_width {
         }
     };
 }
+pub(super) use for_width;
 
 /// The prediction of element `i`, of the elements of the same sample before it.
 fn predict<W: Word>(prediction: &Prediction, element: impl Fn(usize) -> W, i: usize) -> W {

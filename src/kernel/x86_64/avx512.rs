@@ -101,7 +101,7 @@ fn unshuffle_width<const W: usize>(src: &[u8], dst: &mut [u8]) {
 /// are in reverse.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
-fn split_bytes<const W: usize>(elements: &[[u8; 64]]) -> [__m512i; W] {
+pub(in super::super) fn split_bytes<const W: usize>(elements: &[[u8; 64]]) -> [__m512i; W] {
     let order = load(const { &split_order::<W>() });
     let mut vectors = [_mm512_setzero_si512(); W];
     for (vector, bytes) in vectors.iter_mut().zip(elements) {
@@ -114,7 +114,7 @@ fn split_bytes<const W: usize>(elements: &[[u8; 64]]) -> [__m512i; W] {
 /// Joins `W` vectors, byte 0 of 64 elements, byte 1, and so on, to elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn join_bytes<const W: usize>(mut vectors: [__m512i; W]) -> [__m512i; W] {
+pub(in super::super) fn join_bytes<const W: usize>(mut vectors: [__m512i; W]) -> [__m512i; W] {
     if let [low, high] = &mut vectors[..] {
         // `plane_order` has put the groups where these two in-lane steps want them.
         (*low, *high) = (_mm512_unpacklo_epi8(*low, *high), _mm512_unpackhi_epi8(*low, *high));
@@ -161,7 +161,7 @@ fn from_planes<const W: usize>(lines: [&[u8; 64]; 8]) -> [__m512i; 8] {
 /// Transposes each eight bytes as a matrix of 8 x 8 bits, the last byte being row 0.
 #[inline]
 #[target_feature(enable = "avx512f,gfni")]
-fn transpose_bits(rows: __m512i) -> __m512i {
+pub(in super::super) fn transpose_bits(rows: __m512i) -> __m512i {
     let identity = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
     _mm512_gf2p8affine_epi64_epi8::<0>(identity, rows)
 }
@@ -212,7 +212,7 @@ fn transpose_lanes([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
 }
 
 /// Permutation that turns 8 x 8 bytes around.
-const TRANSPOSE: [u8; 64] = {
+pub(in super::super) const TRANSPOSE: [u8; 64] = {
     let mut order = [0; 64];
     let mut k = 0;
     while k < 64 {
@@ -223,7 +223,7 @@ const TRANSPOSE: [u8; 64] = {
 };
 
 /// Permutation that brings byte `j` of each element into unit `j`, each eight bytes in reverse.
-const fn split_order<const W: usize>() -> [u8; 64] {
+pub(in super::super) const fn split_order<const W: usize>() -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;
     while k < 64 {
@@ -248,7 +248,7 @@ const fn join_order<const W: usize>() -> [u8; 64] {
 
 /// Permutation that brings the eight plane bytes of each group together, in reverse. For two-byte
 /// elements, groups 0 to 3 go to the lower half of each lane and groups 4 to 7 to the upper.
-const fn plane_order<const W: usize>() -> [u8; 64] {
+pub(in super::super) const fn plane_order<const W: usize>() -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;
     while k < 64 {
@@ -274,14 +274,14 @@ fn line_mut(bytes: &mut [u8], at: usize) -> &mut [u8; 64] {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load(bytes: &[u8; 64]) -> __m512i {
+pub(in super::super) fn load(bytes: &[u8; 64]) -> __m512i {
     // SAFETY: the reference is good for 64 bytes; the load needs no alignment.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn store(bytes: &mut [u8; 64], vector: __m512i) {
+pub(in super::super) fn store(bytes: &mut [u8; 64], vector: __m512i) {
     // SAFETY: the reference is good for 64 bytes; the store needs no alignment.
     unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) }
 }

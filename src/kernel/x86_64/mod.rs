@@ -1,7 +1,7 @@
 //! Implementations for x86-64.
 
-mod avx2;
-mod avx512;
+pub(super) mod avx2;
+pub(super) mod avx512;
 
 use super::BitShuffle;
 
