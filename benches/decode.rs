@@ -67,9 +67,10 @@ fn decode(c: &mut Criterion) {
         (Profile::Balanced, "exponent-tiers", "residual-tiers"),
         (Profile::Small, "planes-zstd", "planes-zstd"), // chunks of 256 KiB
     ] {
-        let embeddings = file(&[1024], &embeddings(4 * ELEMENTS), profile);
+        // samples as large as a chunk: of a smaller one no more would be decoded than itself
+        let embeddings = file(&[CHUNK as u32 / 2], &embeddings(8 * ELEMENTS), profile);
         alternate(c, &format!("{of_embeddings}, embeddings"), of_embeddings, &embeddings);
-        let mel = file(&[64, MEL_BANDS as u32], &mel(50 * 64 * MEL_BANDS), profile);
+        let mel = file(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), profile);
         alternate(c, &format!("{of_mel}, mel"), of_mel, &mel);
     }
     let text = text();

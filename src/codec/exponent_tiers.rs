@@ -10,6 +10,9 @@ use crate::kernel::{Width, words};
 use crate::{Error, Result};
 use std::ops::Range;
 
+/// Elements of a window that is looked at for an estimate.
+const WINDOW: usize = 512;
+
 pub(super) struct ExponentTiers {
     /// The distance of the checkpoints it writes, see [`TierHead::spacing`].
     pub spacing: u8,
@@ -132,17 +135,15 @@ impl Encoder for ExponentTiers {
     fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(geometry.element_bytes)?;
         let count = raw.len() / width.bytes();
-        let (symbols, low) = (&mut scratch.symbols, &mut scratch.low_bytes);
-        let mut counts = [0; 256];
-        let mut sampled = 0;
-        for window in windows(count, 64) {
+        let EncodeScratch { symbols, sampled, low_bytes, .. } = scratch;
+        sampled.clear();
+        for window in windows(count, WINDOW) {
             let elements = raw.get(window.start * width.bytes()..window.end * width.bytes())?;
-            split(width, geometry.float, elements, symbols, low);
-            counts.iter_mut().zip(histogram(symbols)).for_each(|(sum, count)| *sum += count);
-            sampled += window.len();
+            split(width, geometry.float, elements, symbols, low_bytes);
+            sampled.extend_from_slice(symbols);
         }
-        let bits = TierPlan::new(&counts, self.spacing).bits;
-        let tiers = bits.checked_mul(count as u64)?.checked_div(8 * sampled as u64)?; // exact: usize has at most 64 bits
+        let bits = TierPlan::new(&histogram(sampled), self.spacing).bits;
+        let tiers = bits.checked_mul(count as u64)?.checked_div(8 * sampled.len() as u64)?; // exact: usize has at most 64 bits
         usize::try_from(tiers).ok()?.checked_add(count * (width.bytes() - 1))
     }
 

@@ -55,6 +55,8 @@ pub(crate) struct EncodeScratch {
     tiers: tier_plan::TierEncodeScratch,
     /// A symbol for each element.
     symbols: Vec<u8>,
+    /// Symbols of all windows that an estimate looks at.
+    sampled: Vec<u8>,
     /// The planes of the bytes below.
     low_bytes: Vec<u8>,
     /// Coded integers.

@@ -110,16 +110,17 @@ impl ChunkEncoder {
     /// Appends `raw` to `body`, encoded.
     fn part(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
         let codec = self.choose(geometry, is_string, raw)?;
-        let stored = match codec {
-            Some(codec) => {
-                self.compare(codec, geometry, raw)?;
-                self.best.as_slice()
-            }
-            None => raw,
-        };
-        body.extend_from_slice(stored);
+        if let Some(codec) = codec {
+            self.compare(codec, geometry, raw)?;
+        }
+        let start = body.len();
+        match codec {
+            Some(_) if start == 0 => std::mem::swap(body, &mut self.best), // without a copy
+            Some(_) => body.extend_from_slice(&self.best),
+            None => body.extend_from_slice(raw),
+        }
         Ok(Part {
-            stored_bytes: field(stored.len())?,
+            stored_bytes: field(body.len() - start)?,
             raw_bytes: field(raw.len())?,
             encoding: codec.map_or(RAW.id(), |codec| codec.id()),
         })

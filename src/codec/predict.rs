@@ -51,17 +51,16 @@ fn sampled_bits(
     // a window begins with a sample, or where samples are long with a row, whose own elements then do not count
     let (unit, skip) = if restart <= 2 * WINDOW { (restart, 0) } else { (row, row) };
     let length = WINDOW.max(2 * row).next_multiple_of(unit.max(1));
-    let mut counts = [0; 256];
+    scratch.sampled.clear();
     for window in windows(raw.len() / width.bytes(), length) {
         let Some(elements) = raw.get(window.start * width.bytes()..window.end * width.bytes()) else { continue };
         bit_lengths(transform, width, elements, scratch);
         let skip = if window.start == 0 || geometry.restarts_at(window.start) { 0 } else { skip };
-        let lengths = scratch.symbols.get(skip..).unwrap_or(&[]);
-        counts.iter_mut().zip(histogram(lengths)).for_each(|(sum, count)| *sum += count);
+        scratch.sampled.extend_from_slice(scratch.symbols.get(skip..).unwrap_or(&[]));
     }
-    let sampled: u32 = counts.iter().sum();
+    let counts = histogram(&scratch.sampled);
     let bits = TierPlan::new(&counts, 31).bits + extra_bits(&counts);
-    bits as f64 / f64::from(sampled.max(1))
+    bits as f64 / scratch.sampled.len().max(1) as f64
 }
 
 /// The coded integers of elements, to `scratch.coded`, and their bit lengths, to `scratch.symbols`.

@@ -262,7 +262,7 @@ proptest! {
         }
     }
 
-    /// Of encodings 4 and 5: what is estimated of all elements is what is stored, but for heads, checkpoints and what fills groups up.
+    /// Of tiers: what is estimated of all elements is what is stored, but for heads, checkpoints and what fills groups up.
     #[test]
     fn estimates_are_near(case in cases(many()), before in cases(few())) {
         let raw = case.raw();
@@ -271,9 +271,14 @@ proptest! {
         let estimated = estimate(&mut used);
         prop_assert_eq!(estimate(&mut Memory::default()), estimated, "with used memory");
         let Some(estimated) = estimated else {
-            prop_assert!(![4, 5].contains(&case.encoder.id()));
+            prop_assert!(![2, 4, 5].contains(&case.encoder.id()));
             return Ok(());
         };
+        if case.encoder.id() == 2 {
+            // windows compressed alone: a frame costs up to 12 bytes more than it saves, and there are at most two in so few
+            prop_assert!(estimated <= raw.len() + 12 * (1 + case.count / 2048));
+            return Ok(());
+        }
         // one bit for each tier, and a literal
         prop_assert!(estimated <= raw.len() + (case.count * 10).div_ceil(8) + 1);
         if case.count <= 4096 {
