@@ -25,7 +25,7 @@ pub struct Piece {
 pub struct Trial {
     /// Its name.
     pub encoding: String,
-    /// The profiles that try it, with settings that give this length. Empty: no profile tries it on a column of this type.
+    /// The profiles that have it, with settings that give this length. Empty: none has it for columns of this type.
     pub profiles: Vec<Profile>,
     /// The length of the values in bytes; `None` if the encoding cannot express them.
     pub stored_bytes: Option<u64>,
@@ -143,7 +143,7 @@ impl<'a> Values<'a> {
     fn encoders(&self) -> impl Iterator<Item = (Option<Profile>, &'static dyn Encoder)> {
         let of = |is_string| {
             let candidates =
-                move |profile: Profile| profile.candidates(is_string).iter().map(move |c| (profile, c.encoder));
+                move |profile: Profile| profile.candidates(is_string).all().map(move |c| (profile, c.encoder));
             Profile::ALL.into_iter().flat_map(candidates)
         };
         let own = of(self.is_string).map(|(profile, encoder)| (Some(profile), encoder));
@@ -160,7 +160,7 @@ impl<'a> Values<'a> {
 
     fn choice(&self, profile: Profile, trials: &[Trial]) -> Result<Choice> {
         let mut encoder = ChunkEncoder::new(profile, false);
-        let (codec, stored) = encoder.encode_part(&self.geometry, self.is_string, &self.raw)?;
+        let (codec, stored) = encoder.encode_alone(&self.geometry, self.is_string, &self.raw)?;
         Ok(Choice {
             profile,
             encoding: codec.name().to_owned(),
@@ -176,18 +176,17 @@ impl<'a> Values<'a> {
         if self.raw.is_empty() {
             return "there is nothing to encode".to_owned();
         }
-        if candidates.iter().next().is_none() {
+        if candidates.all().next().is_none() {
             return "it encodes nothing".to_owned();
         }
         let tried = trials.iter().filter(|trial| trial.encoding != RAW.name() && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
-        let Some((least, name)) = smallest else { return "nothing that it tries can express them".to_owned() };
-        let raw_bytes = bytes(&self.raw);
-        if !saves_enough(least, raw_bytes) {
-            return format!("none that it tries saves 5 %, and decoding would cost more; the best is {name}");
+        let Some((least, name)) = smallest else { return "nothing that it has can express them".to_owned() };
+        if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
+            return format!("nothing saves 5 %, and less is not worth decoding; the best is {name}");
         }
         if bytes(stored) <= least {
-            return "the smallest that it tries".to_owned();
+            return "the smallest that it has".to_owned();
         }
         let (weight, due) = (weight(candidates, name), weight(candidates, chosen.name()));
         if weight > due && least.saturating_mul(weight) >= bytes(stored).saturating_mul(due) {
@@ -200,7 +199,7 @@ impl<'a> Values<'a> {
 
 /// That of an encoding among the candidates of a profile.
 fn weight(candidates: Candidates, name: &str) -> u64 {
-    let found = candidates.iter().find(|candidate| candidate.encoder.name() == name);
+    let found = candidates.all().find(|candidate| candidate.encoder.name() == name);
     found.map_or(100, |candidate| candidate.weight)
 }
 

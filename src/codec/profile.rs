@@ -49,8 +49,7 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// All of them, in the order in which they are looked at.
-    pub(super) fn iter(self) -> impl Iterator<Item = &'static Candidate> {
+    pub(super) fn all(self) -> impl Iterator<Item = &'static Candidate> {
         self.tried.iter().chain(self.rivals)
     }
 }
@@ -122,7 +121,7 @@ impl Profile {
 
     /// Whether this build can write it.
     pub(crate) fn check_built(self) -> Result<()> {
-        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string).iter());
+        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string).all());
         all.try_for_each(|candidate| candidate.encoder.check_built())
     }
 }

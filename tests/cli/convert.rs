@@ -108,10 +108,10 @@ fn options_of_a_conversion_arrive() {
     convert(&parquet, &folder.path("b.tsl"), "--columns nothing").failed(2, "nothing");
 }
 
-const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bitshuffle-zstd"];
+pub(super) const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bitshuffle-zstd"];
 
 /// `tests/data/speech.parquet` in a file of its own, named after `words`.
-fn speech(folder: &Folder, words: &str) -> PathBuf {
+pub(super) fn speech(folder: &Folder, words: &str) -> PathBuf {
     let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/speech.parquet");
     let output = folder.path(&format!("speech{}.tsl", words.replace(' ', "")));
     convert(&input, &output, words).done();

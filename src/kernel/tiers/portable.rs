@@ -273,7 +273,7 @@ pub(super) fn ranks_of_bytes(mask: u64) -> [usize; 8] {
     // pairs, nibbles, bytes (Warren, Hacker's Delight, 5-1), then sums of bytes
     let pairs = mask - (mask >> 1 & 0x5555_5555_5555_5555);
     let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    let bytes = nibbles + (nibbles >> 4) & 0x0F0F_0F0F_0F0F_0F0F;
+    let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
     let ranks = (bytes << 8).wrapping_mul(0x0101_0101_0101_0101);
     ranks.to_le_bytes().map(|rank| usize::from(rank & 63)) // which tells the compiler that it is in bounds
 }

@@ -116,7 +116,7 @@ fn trials_table(explanation: &Explanation) -> Table {
         ("bits/element", Side::Right),
         ("ratio", Side::Right),
         ("", Side::Left),
-        ("tried by", Side::Left),
+        ("profiles", Side::Left),
     ]);
     for trial in &explanation.trials {
         let bytes = trial.stored_bytes;
