@@ -93,7 +93,7 @@ impl ChunkDecoder {
         self.decode::<VALUES>(body)
     }
 
-    /// Decodes some bytes of the values, whole elements of them, to `out`, which is as long. `false`: their encoding cannot, or they are
+    /// Decodes some bytes of the values, whole elements of them, to `out`, which is as long. `false`: their encoding cannot but all of them at once, or they are
     /// decoded already; `out` may then have been written to. `body` is the one that was given to [`ChunkDecoder::open`].
     pub(crate) fn decode_range(&mut self, body: &[u8], bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
         let Place::Encoded(Encoded { codec, spec, range }) = &self.places[VALUES] else { return Ok(false) };
@@ -102,7 +102,10 @@ impl ChunkDecoder {
             return Err(wrong_length());
         }
         let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes; // never 0
-        if !elements.is_empty() && !codec.decode_range(*spec, stored, &elements, out, &mut self.scratch)? {
+        if *bytes == (0..spec.raw_bytes) {
+            codec.check(*spec, stored)?;
+            codec.decode(*spec, stored, out, &mut self.scratch)?;
+        } else if !elements.is_empty() && !codec.decode_range(*spec, stored, &elements, out, &mut self.scratch)? {
             return Ok(false);
         }
         swap_to_native(spec.element_bytes, out);

@@ -52,32 +52,44 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
 
     /// Makes the chunk of sample `i` the current one, prepared as by [`CurrentChunk::prepare`]. Returns the sample's place in it.
     ///
-    /// A chunk that is entered from the one before it is decoded whole: samples are read in order.
-    pub(super) fn go_to(&mut self, i: u64, count: usize) -> Result<usize> {
-        let (located, count) = match self.located {
+    /// A chunk that is entered from the one before it is decoded whole: samples are read in order. But where all of its samples are to be copied to one
+    /// place, they are decoded there.
+    pub(super) fn go_to(&mut self, i: u64, count: usize, copied: bool) -> Result<usize> {
+        let (located, wanted) = match self.located {
             Some(current) if current.entry.samples().contains(&i) => (current, count),
             before => {
                 let in_order = before.is_some_and(|before| before.entry.samples().end == i);
                 (self.column.locate(i)?, if in_order { usize::MAX } else { count })
             }
         };
-        self.prepare(&located, count)?;
-        Ok(in_chunk(&located, i))
+        let first = in_chunk(&located, i);
+        if copied && first == 0 && u32::try_from(count).is_ok_and(|count| count >= located.entry.sample_count) {
+            self.open_unless_current(&located)?;
+        } else {
+            self.prepare(&located, wanted)?;
+        }
+        Ok(first)
     }
 
     /// Makes a chunk the current one, and prepares to take `count` of its samples: decodes it, unless it is cheaper to take them alone.
     pub(super) fn prepare(&mut self, located: &Located, count: usize) -> Result<()> {
-        if self.located.is_none_or(|current| current.chunk != located.chunk) {
-            self.open(located)?;
-        }
+        self.open_unless_current(located)?;
         let Some(bytes) = self.encoded_bytes() else { return Ok(()) };
         let samples = usize::try_from(located.entry.sample_count).unwrap_or(1).max(1); // at most 2^24
         let before = self.taken;
         self.taken = before.saturating_add(count.saturating_mul(LEAST.max(bytes / samples)));
-        if before.saturating_mul(TAKEN) > bytes || self.taken / WANTED > bytes / 4 {
+        let at_once = samples > 1 && self.taken / WANTED > bytes / 4; // a chunk of one sample is taken alone, straight to its place
+        if before.saturating_mul(TAKEN) > bytes || at_once {
             self.decode(located)?;
         }
         Ok(())
+    }
+
+    fn open_unless_current(&mut self, located: &Located) -> Result<()> {
+        match self.located {
+            Some(current) if current.chunk == located.chunk => Ok(()),
+            _ => self.open(located),
+        }
     }
 
     /// Makes a chunk the current one: reads it, checks it as the reader's policy asks, and decodes all but the values.

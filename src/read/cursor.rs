@@ -36,7 +36,7 @@ impl<'r, S: Source> Cursor<'r, S> {
     /// already checked raw chunk that is not nullable or ragged is read alone by the same rule.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
         let column = self.chunk.column;
-        let result = self.chunk.go_to(i, 1).and_then(|in_chunk| self.chunk.sample(in_chunk));
+        let result = self.chunk.go_to(i, 1, false).and_then(|in_chunk| self.chunk.sample(in_chunk));
         result.map_err(|error| column.place_at(error, i))
     }
 
@@ -53,7 +53,7 @@ impl<'r, S: Source> Cursor<'r, S> {
 
     fn try_read_into<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
         let chunk = &mut self.chunk;
-        let in_chunk = chunk.go_to(i, 1)?;
+        let in_chunk = chunk.go_to(i, 1, true)?;
         let content = chunk.content();
         content.check_extents(&chunk.column.index.layout, in_chunk)?;
         let is_null = content.is_null(in_chunk);

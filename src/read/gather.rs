@@ -178,7 +178,7 @@ impl<'r, S: Source> Cursor<'r, S> {
         let mut position = 0;
         while position < count {
             let next = range.start.saturating_add(position as u64); // exact: usize has at most 64 bits
-            let first = self.chunk.go_to(next, count - position)?;
+            let first = self.chunk.go_to(next, count - position, true)?;
             let samples = first..self.chunk.content().sample_count.min(first.saturating_add(count - position));
             append(&mut self.chunk, &samples, position, out)?;
             position += samples.len();
