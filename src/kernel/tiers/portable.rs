@@ -45,7 +45,10 @@ pub(super) fn lowest(count: usize) -> u64 {
 /// `nonzero` gives what [`deposit_planes`] asks for.
 #[inline(always)]
 pub(super) fn deposit_blocks<const PLANES: usize, N: FnMut() -> u64>(
-    (lengths, bits, mut at, out): (&[u8], &[u8], usize, &mut [u8]),
+    lengths: &[u8],
+    bits: &[u8],
+    mut at: usize,
+    out: &mut [u8],
     nonzero: impl Fn(&[u8; GROUP]) -> N,
     deposit: impl Fn(u64, u64) -> u64,
     unshuffle: impl Fn(&[u8], &mut [u8]),
@@ -72,7 +75,10 @@ pub(super) fn deposit_blocks<const PLANES: usize, N: FnMut() -> u64>(
 /// [`Tiers::extract`](super::Tiers::extract) for elements of `PLANES` bits: the inverse of [`deposit_blocks`].
 #[inline(always)]
 pub(super) fn extract_blocks<const PLANES: usize, N: FnMut() -> u64>(
-    (lengths, elements, words, at): (&[u8], &[u8], &mut [u64], usize),
+    lengths: &[u8],
+    elements: &[u8],
+    words: &mut [u64],
+    at: usize,
     nonzero: impl Fn(&[u8; GROUP]) -> N,
     extract: impl Fn(u64, u64) -> u64,
     shuffle: impl Fn(&[u8], &mut [u8]),
@@ -273,7 +279,7 @@ pub(super) fn ranks_of_bytes(mask: u64) -> [usize; 8] {
     // pairs, nibbles, bytes (Warren, Hacker's Delight, 5-1), then sums of bytes
     let pairs = mask - (mask >> 1 & 0x5555_5555_5555_5555);
     let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    let bytes = nibbles + (nibbles >> 4) & 0x0F0F_0F0F_0F0F_0F0F;
+    let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
     let ranks = (bytes << 8).wrapping_mul(0x0101_0101_0101_0101);
     ranks.to_le_bytes().map(|rank| usize::from(rank & 63)) // which tells the compiler that it is in bounds
 }
