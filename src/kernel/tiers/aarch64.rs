@@ -209,18 +209,13 @@ fn compress(mask: u64, bytes: &[u8; GROUP], out: &mut [u8; WINDOW]) {
 #[target_feature(enable = "neon")]
 fn deposit<const PLANES: usize>(width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize {
     let unshuffle = |planes: &[u8], elements: &mut [u8]| unshuffle(width, planes, elements);
-    portable::deposit_blocks::<PLANES, _>((lengths, bits, at, out), |lengths| nonzero(lengths), deposit_bits, unshuffle)
+    portable::deposit_blocks::<PLANES, _>(lengths, bits, at, out, |group| nonzero(group), deposit_bits, unshuffle)
 }
 
 #[target_feature(enable = "neon")]
 fn extract<const PLANES: usize>(width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize {
     let shuffle = |elements: &[u8], planes: &mut [u8]| shuffle(width, elements, planes);
-    portable::extract_blocks::<PLANES, _>(
-        (lengths, elements, words, at),
-        |lengths| nonzero(lengths),
-        extract_bits,
-        shuffle,
-    )
+    portable::extract_blocks::<PLANES, _>(lengths, elements, words, at, |group| nonzero(group), extract_bits, shuffle)
 }
 
 /// Call by call, which lengths are greater than 0, 1, 2 and so on.

@@ -45,7 +45,10 @@ pub(super) fn lowest(count: usize) -> u64 {
 /// `nonzero` gives what [`deposit_planes`] asks for.
 #[inline(always)]
 pub(super) fn deposit_blocks<const PLANES: usize, N: FnMut() -> u64>(
-    (lengths, bits, mut at, out): (&[u8], &[u8], usize, &mut [u8]),
+    lengths: &[u8],
+    bits: &[u8],
+    mut at: usize,
+    out: &mut [u8],
     nonzero: impl Fn(&[u8; GROUP]) -> N,
     deposit: impl Fn(u64, u64) -> u64,
     unshuffle: impl Fn(&[u8], &mut [u8]),
@@ -72,7 +75,10 @@ pub(super) fn deposit_blocks<const PLANES: usize, N: FnMut() -> u64>(
 /// [`Tiers::extract`](super::Tiers::extract) for elements of `PLANES` bits: the inverse of [`deposit_blocks`].
 #[inline(always)]
 pub(super) fn extract_blocks<const PLANES: usize, N: FnMut() -> u64>(
-    (lengths, elements, words, at): (&[u8], &[u8], &mut [u64], usize),
+    lengths: &[u8],
+    elements: &[u8],
+    words: &mut [u64],
+    at: usize,
     nonzero: impl Fn(&[u8; GROUP]) -> N,
     extract: impl Fn(u64, u64) -> u64,
     shuffle: impl Fn(&[u8], &mut [u8]),

@@ -264,14 +264,14 @@ fn lengths(width: Width, elements: &[u8], out: &mut [u8]) {
 fn deposit<const PLANES: usize>(width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize {
     let deposit = |bits, mask| _pdep_u64(bits, mask);
     let unshuffle = |planes: &[u8], elements: &mut [u8]| unshuffle(width, planes, elements);
-    portable::deposit_blocks::<PLANES, _>((lengths, bits, at, out), |lengths| nonzero(lengths), deposit, unshuffle)
+    portable::deposit_blocks::<PLANES, _>(lengths, bits, at, out, |group| nonzero(group), deposit, unshuffle)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn extract<const PLANES: usize>(width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize {
     let extract = |plane, mask| _pext_u64(plane, mask);
     let shuffle = |elements: &[u8], planes: &mut [u8]| shuffle(width, elements, planes);
-    portable::extract_blocks::<PLANES, _>((lengths, elements, words, at), |lengths| nonzero(lengths), extract, shuffle)
+    portable::extract_blocks::<PLANES, _>(lengths, elements, words, at, |group| nonzero(group), extract, shuffle)
 }
 
 /// Call by call, which lengths are greater than 0, 1, 2 and so on.
