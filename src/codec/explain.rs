@@ -143,7 +143,7 @@ impl<'a> Values<'a> {
     fn encoders(&self) -> impl Iterator<Item = (Option<Profile>, &'static dyn Encoder)> {
         let of = |is_string| {
             let candidates =
-                move |profile: Profile| profile.candidates(is_string).all().map(move |c| (profile, c.encoder));
+                move |profile: Profile| profile.candidates(is_string).iter().map(move |c| (profile, c.encoder));
             Profile::ALL.into_iter().flat_map(candidates)
         };
         let own = of(self.is_string).map(|(profile, encoder)| (Some(profile), encoder));
@@ -160,7 +160,7 @@ impl<'a> Values<'a> {
 
     fn choice(&self, profile: Profile, trials: &[Trial]) -> Result<Choice> {
         let mut encoder = ChunkEncoder::new(profile, false);
-        let (codec, stored) = encoder.encode_alone(&self.geometry, self.is_string, &self.raw)?;
+        let (codec, stored) = encoder.encode_part(&self.geometry, self.is_string, &self.raw)?;
         Ok(Choice {
             profile,
             encoding: codec.name().to_owned(),
@@ -176,13 +176,13 @@ impl<'a> Values<'a> {
         if self.raw.is_empty() {
             return "there is nothing to encode".to_owned();
         }
-        if candidates.all().next().is_none() {
+        if candidates.iter().next().is_none() {
             return "it encodes nothing".to_owned();
         }
         let tried = trials.iter().filter(|trial| trial.encoding != RAW.name() && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
         let Some((least, name)) = smallest else { return "nothing that it has can express them".to_owned() };
-        if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
+        if !saves_enough(least, bytes(&self.raw)) {
             return format!("nothing saves 5 %, and less is not worth decoding; the best is {name}");
         }
         if bytes(stored) <= least {
@@ -199,7 +199,7 @@ impl<'a> Values<'a> {
 
 /// That of an encoding among the candidates of a profile.
 fn weight(candidates: Candidates, name: &str) -> u64 {
-    let found = candidates.all().find(|candidate| candidate.encoder.name() == name);
+    let found = candidates.iter().find(|candidate| candidate.encoder.name() == name);
     found.map_or(100, |candidate| candidate.weight)
 }
 

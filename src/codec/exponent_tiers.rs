@@ -110,7 +110,8 @@ impl Codec for ExponentTiers {
     ) -> Result<bool> {
         let parts = Stored::take_apart(spec, stored)?;
         let mut out = out;
-        parts.symbols.decode_range(range, false, &mut scratch.tiers, |at, symbols| {
+        let from = parts.symbols.group_before(range.start)?;
+        parts.symbols.decode_from(&from, range.end, &mut scratch.tiers, |at, symbols| {
             let skip = range.start.saturating_sub(at); // the first group may begin before the range
             let symbols = symbols.get(skip..).unwrap_or(&[]);
             let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(wrong_length)?; // never: the range ends there

@@ -41,8 +41,6 @@ pub(crate) struct DecodeScratch {
     #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "only frames need it"))]
     frames: FrameScratch,
     tiers: tiers::TierScratch,
-    /// Bit lengths of some elements.
-    lengths: Vec<u8>,
     /// Coded integers of some elements.
     coded: Vec<u8>,
 }

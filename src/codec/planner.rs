@@ -109,10 +109,7 @@ impl ChunkEncoder {
 
     /// Appends `raw` to `body`, encoded.
     fn part(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
-        let codec = self.choose(geometry, is_string, raw)?;
-        if let Some(codec) = codec {
-            self.compare(codec, geometry, raw)?;
-        }
+        let codec = self.choose_checked(geometry, is_string, raw)?;
         let start = body.len();
         match codec {
             Some(_) if start == 0 => std::mem::swap(body, &mut self.best), // without a copy
@@ -126,18 +123,32 @@ impl ChunkEncoder {
         })
     }
 
-    /// The encoding for `raw` and what is stored, which is not compared.
-    pub(super) fn encode_alone<'a>(
+    /// The encoding for `raw`, and the stored bytes.
+    pub(super) fn encode_part<'a>(
         &'a mut self,
         geometry: &Geometry,
         is_string: bool,
         raw: &'a [u8],
     ) -> Result<(&'static dyn Codec, &'a [u8])> {
-        let codec = self.choose(geometry, is_string, raw)?;
-        Ok(codec.map_or((RAW, raw), |codec| (codec, self.best.as_slice())))
+        let Some(codec) = self.choose_checked(geometry, is_string, raw)? else { return Ok((RAW, raw)) };
+        Ok((codec, &self.best))
     }
 
     /// The encoding for `raw`, whose result is then in `self.best`; `None` for raw.
+    fn choose_checked(
+        &mut self,
+        geometry: &Geometry,
+        is_string: bool,
+        raw: &[u8],
+    ) -> Result<Option<&'static dyn Encoder>> {
+        let codec = self.choose(geometry, is_string, raw)?;
+        if let Some(codec) = codec {
+            self.compare(codec, geometry, raw)?;
+        }
+        Ok(codec)
+    }
+
+    /// As [`ChunkEncoder::choose_checked`], without decoding it again.
     fn choose(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
         if raw.is_empty() {
             return Ok(None);
@@ -154,7 +165,8 @@ impl ChunkEncoder {
                 continue;
             }
             let cost = candidate.cost(stored.len());
-            if saves_enough(stored.len(), raw.len()) && found.is_none_or(|(least, _)| cost < least) {
+            let saves = saves_enough(stored.len() as u64, raw.len() as u64); // exact: usize has at most 64 bits
+            if saves && found.is_none_or(|(least, _)| cost < least) {
                 found = Some((cost, candidate.encoder));
                 std::mem::swap(stored, best);
             }
@@ -177,7 +189,7 @@ impl ChunkEncoder {
 }
 
 /// A part is kept raw where encoding would save less than 5 %: decoding would cost more than that.
-pub(super) fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
+pub(super) fn saves_enough(stored_bytes: u64, raw_bytes: u64) -> bool {
     stored_bytes < raw_bytes - raw_bytes / 20
 }
 

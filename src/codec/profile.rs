@@ -49,7 +49,8 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    pub(super) fn all(self) -> impl Iterator<Item = &'static Candidate> {
+    /// All of them, in the order in which they are looked at.
+    pub(super) fn iter(self) -> impl Iterator<Item = &'static Candidate> {
         self.tried.iter().chain(self.rivals)
     }
 }
@@ -121,7 +122,7 @@ impl Profile {
 
     /// Whether this build can write it.
     pub(crate) fn check_built(self) -> Result<()> {
-        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string).all());
+        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string).iter());
         all.try_for_each(|candidate| candidate.encoder.check_built())
     }
 }

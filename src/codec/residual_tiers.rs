@@ -4,7 +4,7 @@ use super::explain::Anatomy;
 use super::exponent_tiers::{heads, heads_anatomy};
 use super::predict::{best_transform, bit_lengths, extra_bits};
 use super::tier_plan::{TierPlan, histogram};
-use super::tiers::TierStream;
+use super::tiers::{TierScratch, TierStream};
 use super::transform::Transform;
 use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::kernel::Width;
@@ -58,6 +58,22 @@ impl<'a> Stored<'a> {
         Ok(Self { width, transform, lengths, filling, extra_bits })
     }
 
+    /// The coded integers of elements `group` (the start of a group) to `end`, to `out`, which is as long.
+    fn coded_from(&self, group: usize, end: usize, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
+        let from = self.lengths.checkpoint_before(group)?;
+        let mut at = from.extra_bits;
+        let mut out = out;
+        self.lengths.decode_from(&from, end, scratch, |first, lengths| {
+            check_lengths(self.width, lengths)?; // instead of all literals
+            let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len())); // at most all
+            at = at.saturating_add(sum_extra_bits(skipped));
+            let bits = usize::try_from(at).map_err(|_| wrong_length())?;
+            let block = out.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(wrong_length)?; // never: one for each element
+            at = best().deposit(self.width, lengths, self.extra_bits, bits, block) as u64; // exact: usize has at most 64 bits
+            Ok(())
+        })
+    }
+
     /// the extra bits end one word before the stored bytes do, and the rest is zero.
     fn check_end(&self, at: usize) -> Result<()> {
         if at.div_ceil(64).checked_add(1).and_then(|words| words.checked_mul(8)) != Some(self.extra_bits.len()) {
@@ -73,7 +89,7 @@ impl<'a> Stored<'a> {
 
 /// of some symbols.
 fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
-    if lengths.iter().any(|&length| usize::from(length) > 8 * width.bytes()) {
+    if lengths.iter().copied().max().is_some_and(|longest| usize::from(longest) > 8 * width.bytes()) {
         return Err(malformed("a rank or literal is no bit length of an element"));
     }
     Ok(())
@@ -131,22 +147,17 @@ impl Codec for ResidualTiers {
         let group = restart - restart % GROUP;
         // the extra bits of a group stand plane by plane: to place any of them, all its lengths must be known
         let end = range.end.next_multiple_of(GROUP).min(spec.raw_bytes / parts.width.bytes());
-        let DecodeScratch { tiers, lengths, coded, .. } = scratch;
-        lengths.clear();
-        let before = parts.lengths.decode_range(&(restart..end), true, tiers, |_, symbols| {
-            lengths.extend_from_slice(symbols);
-            Ok(())
-        })?;
-        check_lengths(parts.width, lengths)?; // instead of all literals
-        let (skipped, lengths) = lengths.split_at_checked(group - before.symbol()).ok_or_else(wrong_length)?; // a checkpoint is the start of a group
-        let at = before.extra_bits.saturating_add(sum_extra_bits(skipped));
-        let at = usize::try_from(at).map_err(|_| wrong_length())?;
-        coded.resize(lengths.len() * spec.element_bytes, 0);
-        best().deposit(parts.width, lengths, parts.extra_bits, at, coded);
-        let start = (range.start - group) * spec.element_bytes; // at most 63 elements and a sample
-        let from_restart = (restart - group) * spec.element_bytes..(range.end - group) * spec.element_bytes;
-        parts.transform.undo(parts.width, coded.get_mut(from_restart).ok_or_else(wrong_length)?);
-        out.copy_from_slice(coded.get(start..start + out.len()).ok_or_else(wrong_length)?); // equal lengths
+        let DecodeScratch { tiers, coded, .. } = scratch;
+        if (group..end) == *range {
+            parts.coded_from(group, end, out, tiers)?;
+            parts.transform.undo(parts.width, out);
+            return Ok(true);
+        }
+        coded.resize((end - group) * spec.element_bytes, 0);
+        parts.coded_from(group, end, coded, tiers)?;
+        let bytes = |from: usize, to: usize| (from - group) * spec.element_bytes..(to - group) * spec.element_bytes;
+        parts.transform.undo(parts.width, coded.get_mut(bytes(restart, range.end)).ok_or_else(wrong_length)?);
+        out.copy_from_slice(coded.get(bytes(range.start, range.end)).ok_or_else(wrong_length)?); // equal lengths
         Ok(true)
     }
 

@@ -260,6 +260,10 @@ proptest! {
         for codec in REGISTRY.into_iter().filter(|codec| codec.check(spec, &stored).is_ok()) {
             let _ = decode_in_all_ways(codec, spec, &stored, &mut used, &ranges);
         }
+        // ranges are decoded without a check of the whole: to an error or to some values
+        for (codec, &range) in REGISTRY.into_iter().flat_map(|codec| ranges.iter().map(move |range| (codec, range))) {
+            let _ = used.decode_range(codec, spec, &stored, &range_of(range, spec.raw_bytes / spec.element_bytes), 0);
+        }
     }
 
     /// Of tiers: what is estimated of all elements is what is stored, but for heads, checkpoints and what fills groups up.

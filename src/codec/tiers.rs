@@ -96,14 +96,6 @@ pub(super) struct Place {
     pub extra_bits: u64,
 }
 
-impl Place {
-    /// The number of symbols.
-    pub(super) fn symbol(&self) -> usize {
-        let [symbol, ..] = self.codes;
-        symbol
-    }
-}
-
 /// The pieces of a tier stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TierStream<'a> {
@@ -167,7 +159,7 @@ impl<'a> TierStream<'a> {
         self.check_filling()?;
         self.check_upper_tiers()?;
         let escapes = self.decode_between(&Place::default(), &self.counts, scratch, |at, escapes, symbols| {
-            let checkpoint = at.is_multiple_of(1 << self.head.spacing).then(|| self.checkpoint_before(at)).flatten();
+            let checkpoint = at.is_multiple_of(1 << self.head.spacing).then(|| self.find_checkpoint(at)).flatten();
             if checkpoint.is_some_and(|stored| stored.codes[1] != escapes) {
                 return Err(wrong_counts());
             }
@@ -177,26 +169,28 @@ impl<'a> TierStream<'a> {
         if escapes == second { Ok(()) } else { Err(wrong_counts()) }
     }
 
-    /// Decodes the symbols of `range`, and those before it back to the start of a group (or with `from_checkpoint` to a checkpoint). Returns what
-    /// stands before the first of them.
-    pub(super) fn decode_range(
+    /// What stands before a symbol's group.
+    pub(super) fn group_before(&self, symbol: usize) -> Result<Place> {
+        let mut place = self.checkpoint_before(symbol)?;
+        self.advance(&mut place, symbol - symbol % GROUP);
+        Ok(place)
+    }
+
+    /// Decodes the symbols from a place, which is the start of a group, up to `end`, see [`TierStream::decode`].
+    pub(super) fn decode_from(
         &self,
-        range: &Range<usize>,
-        from_checkpoint: bool,
+        from: &Place,
+        end: usize,
         scratch: &mut TierScratch,
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
-    ) -> Result<Place> {
-        let mut from = self.checkpoint_before(range.start).ok_or_else(wrong_counts)?;
-        if !from_checkpoint {
-            self.advance(&mut from, range.start - range.start % GROUP);
-        }
-        let mut to = from;
-        self.advance(&mut to, range.end);
+    ) -> Result<()> {
+        let mut to = *from;
+        self.advance(&mut to, end);
         if to.codes.iter().zip(&self.counts).any(|(found, due)| found > due) {
             return Err(wrong_counts());
         }
-        self.decode_between(&from, &to.codes, scratch, |at, _, symbols| each(at, symbols))?;
-        Ok(from)
+        self.decode_between(from, &to.codes, scratch, |at, _, symbols| each(at, symbols))?;
+        Ok(())
     }
 
     /// Decodes the symbols from one place to another; the first is at the start of a group. `each` is also told how many symbols have
@@ -243,7 +237,11 @@ impl<'a> TierStream<'a> {
     }
 
     /// The last checkpoint at or before a symbol.
-    fn checkpoint_before(&self, symbol: usize) -> Option<Place> {
+    pub(super) fn checkpoint_before(&self, symbol: usize) -> Result<Place> {
+        self.find_checkpoint(symbol).ok_or_else(wrong_counts)
+    }
+
+    fn find_checkpoint(&self, symbol: usize) -> Option<Place> {
         match symbol >> self.head.spacing {
             0 => Some(Place::default()),
             q => {
@@ -291,7 +289,7 @@ impl<'a> TierStream<'a> {
         let [count, ..] = self.counts;
         let mut before = [0; 4];
         for q in 1..=self.head.checkpoints(count) {
-            let stored = self.checkpoint_before(q << self.head.spacing).ok_or_else(wrong_counts)?; // below `count`
+            let stored = self.checkpoint_before(q << self.head.spacing)?; // below `count`
             self.check_escapes(&before, &stored.codes)?;
             before = stored.codes;
         }
@@ -309,7 +307,7 @@ impl<'a> TierStream<'a> {
     /// of the extra bits: whether so many may stand before a symbol.
     pub(super) fn check_extra_bits(&self, symbol: usize, extra_bits: u64) -> Result<()> {
         if !symbol.is_multiple_of(1 << self.head.spacing)
-            || self.checkpoint_before(symbol).is_some_and(|stored| stored.extra_bits == extra_bits)
+            || self.find_checkpoint(symbol).is_some_and(|stored| stored.extra_bits == extra_bits)
         {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use crate::pod::AlignedBytes;
 use crate::{Error, Result, le};
 use std::ops::Range;
 
-/// A chunk is decoded whole rather than sample by sample if this part of it (one in so many bytes) is wanted at once.
+/// A chunk is decoded whole rather than sample by sample if more than so many quarters of it are wanted at once.
 const WANTED: usize = 3;
 /// A chunk is decoded whole when this part of it was taken sample by sample, and there is one more: reading of all its samples, one call for
 /// each, then costs little more than decoding it once.
@@ -74,7 +74,7 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
         let samples = usize::try_from(located.entry.sample_count).unwrap_or(1).max(1); // at most 2^24
         let before = self.taken;
         self.taken = before.saturating_add(count.saturating_mul(LEAST.max(bytes / samples)));
-        if before.saturating_mul(TAKEN) > bytes || self.taken.saturating_mul(WANTED) > bytes {
+        if before.saturating_mul(TAKEN) > bytes || self.taken / WANTED > bytes / 4 {
             self.decode(located)?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! AVX-512.
+//! AVX-512 with VBMI and VBMI2.
 
 use std::arch::x86_64::*;
 
@@ -20,8 +20,8 @@ pub(super) fn detect() -> Option<Words> {
 
 /// Only [`detect`] hands a value out, and only where the CPU has the features.
 ///
-/// Has the second of each two units of 1, 2, .. 32 bytes as masks. The compiler would turn masks that it knows into additional
-/// instructions.
+/// Holds masks: the second of each two units of 1, 2, 4, .. 32 bytes. Of masks that it knows, as constants, the compiler would make
+/// instructions of their own.
 #[derive(Clone, Copy)]
 struct Avx512([u64; 6]);
 
@@ -35,21 +35,6 @@ const HALVES: [u64; 6] = [
 ];
 
 implement!(Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2");
-
-/// Calls the intrinsic for elements of the width of `$word`.
-macro_rules! by_width {
-    ($word:ident, [$w1:ident, $w2:ident, $w4:ident, $w8:ident], $args:tt) => {
-        // SAFETY: there is a value of `Avx512`, `self`, only where the CPU has the features.
-        unsafe {
-            match $word::BYTES {
-                1 => $w1 $args,
-                2 => $w2 $args,
-                4 => $w4 $args,
-                _ => $w8 $args,
-            }
-        }
-    };
-}
 
 impl Isa for Avx512 {
     type Vector = __m512i;
@@ -89,7 +74,15 @@ impl Isa for Avx512 {
 
     #[inline(always)]
     fn plus<W: Word>(self, a: __m512i, b: __m512i) -> __m512i {
-        by_width!(W, [_mm512_add_epi8, _mm512_add_epi16, _mm512_add_epi32, _mm512_add_epi64], (a, b))
+        // SAFETY: there is a value of `Avx512`, `self`, only where the CPU has the features.
+        unsafe {
+            match W::BYTES {
+                1 => _mm512_add_epi8(a, b),
+                2 => _mm512_add_epi16(a, b),
+                4 => _mm512_add_epi32(a, b),
+                _ => _mm512_add_epi64(a, b),
+            }
+        }
     }
 
     #[inline(always)]
@@ -118,7 +111,7 @@ impl Isa for Avx512 {
                 4 => (_mm512_srai_epi32::<31>(x), _mm512_set1_epi32(i32::MAX)),
                 _ => (_mm512_srai_epi64::<63>(x), _mm512_set1_epi64(i64::MAX)),
             };
-            _mm512_xor_si512(x, _mm512_and_si512(sign, others)) // one instruction
+            _mm512_ternarylogic_epi64::<0x78>(x, sign, others) // `x ^ (sign & others)`, of which the compiler would make more
         }
     }
 
@@ -154,8 +147,8 @@ impl Avx512 {
     }
 }
 
-/// Permutation for the second of each two units of `unit` bytes: the last element of the first, everywhere. (Of the whole vector,
-/// for a unit of 64 bytes.)
+/// Order for the second of each two units of `UNIT` bytes: the last element of the first, everywhere. For units of 64 bytes: the
+/// last element of the vector, everywhere.
 const fn spread<const UNIT: usize>(width: usize) -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;

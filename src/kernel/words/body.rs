@@ -9,7 +9,7 @@ use crate::kernel::Width;
 /// Bytes of a block: a vector of AVX-512, two of AVX2, four of NEON.
 pub(super) const BLOCK: usize = 64;
 
-/// Implements [`Kernel`](super::Kernel) for an [`Isa`](super::undo::Isa) that has some features.
+/// Implements [`Kernel`](super::Kernel) for an [`Isa`] that has some features: compiles all of it for them.
 macro_rules! implement {
     ($isa:ident, $features:tt) => {
         $crate::kernel::words::body::implement! { $isa, $features,
@@ -27,7 +27,7 @@ macro_rules! implement {
                 fn compiled(isa: $isa, $($arg: $type),*) {
                     $crate::kernel::words::$module::$name(isa, $($arg),*);
                 }
-                // SAFETY: there is a value of this type, `self`, only where the CPU has the features.
+                // SAFETY: that there is a value of this type, `self`, proves that the CPU has the features.
                 unsafe { compiled(*self, $($arg),*) }
             })*
         }

@@ -150,6 +150,7 @@ fn bytes_of_every_count() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "large")]
 fn predictions_of_every_count() {
     let some =
         [(128, 101 * 128), (360, 101 * 360), (1, 101), (0, 0), (5, 33), (31, 64), (33, 101), (7, 1000), (64, 360)];
@@ -196,6 +197,18 @@ fn chunks_of_usual_size() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_part_of_an_element_is_left_alone() {
+    let prediction = Prediction { gradient: true, float: true, restart: 30, stride: 5 };
+    for words in available() {
+        let content = contents(5, 64 * 8 + 7);
+        let mut data = content.clone();
+        words.rotate_right(Width::W8, &mut data);
+        words.undo(&prediction, Width::W8, &mut data);
+        assert_eq!(data[64 * 8..], content[64 * 8..], "{}", words.name());
     }
 }
 
