@@ -26,11 +26,11 @@ pub(super) fn detect() -> Option<BitShuffle> {
     detected.then_some(BitShuffle { name: "neon", shuffle, unshuffle })
 }
 
-fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) {
+pub(super) fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) {
     if group_count(width.bytes(), src.len()) < STEP {
         return scalar::shuffle(width, src, dst);
     }
-    // SAFETY: only `detect` hands this function out, and only where the CPU has NEON.
+    // SAFETY: only `detect`, here and of the tiers, hands this function out, and only where the CPU has NEON.
     unsafe {
         match width {
             Width::W1 => shuffle_columns::<1, 8>(src, dst),
@@ -41,11 +41,11 @@ fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) {
+pub(super) fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) {
     if group_count(width.bytes(), src.len()) < STEP {
         return scalar::unshuffle(width, src, dst);
     }
-    // SAFETY: only `detect` hands this function out, and only where the CPU has NEON.
+    // SAFETY: only `detect`, here and of the tiers, hands this function out, and only where the CPU has NEON.
     unsafe {
         match width {
             Width::W1 => unshuffle_columns::<1, 8>(src, dst),

@@ -5,6 +5,8 @@
 //!
 //! `scalar` is the definition in code. Every other implementation gives the same bytes, faster.
 
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod aarch64;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 mod portable;
 mod scalar;
@@ -25,7 +27,9 @@ pub const GROUP: usize = 64;
 trait Kernel: Sync {
     fn merge(&self, width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize;
     fn split(&self, width: usize, code_of: &[u8; 256], symbols: &[u8], codes: &mut [u8], escaped: &mut [u8]) -> usize;
-    fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize;
+    fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
+        escapes(width, codes, range)
+    }
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]);
     fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize;
     fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize;
@@ -169,6 +173,8 @@ pub fn available() -> &'static [Tiers] {
         let mut list = vec![scalar::TIERS];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         list.extend(x86_64::available());
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        list.extend(aarch64::detect());
         list
     });
     &AVAILABLE

@@ -2,7 +2,6 @@
 
 use super::{GROUP, Kernel, Tiers};
 use crate::kernel::Width;
-use std::ops::Range;
 
 pub(super) const TIERS: Tiers = Tiers { name: "scalar", kernel: &Scalar };
 
@@ -70,10 +69,6 @@ impl Kernel for Scalar {
             }
         }
         escapes
-    }
-
-    fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
-        super::escapes(width, codes, range)
     }
 
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {

@@ -115,6 +115,24 @@ fn every_merge_gives_the_symbols_of_scalar() {
 }
 
 #[test]
+fn escapes_among_some_codes_are_those_that_merging_meets() {
+    const COUNT: usize = 300;
+    for width in 1..=4 {
+        let codes = Random::new(width).bytes(code_bytes(width, COUNT));
+        let before = |count: usize| merged(&available()[0], width, &codes, &[], count).0;
+        let before: Vec<usize> = (0..=COUNT).map(before).collect();
+        for tiers in available() {
+            for (start, end) in (0..=COUNT).flat_map(|start| (start..=COUNT).map(move |end| (start, end))) {
+                let found = tiers.escapes(width, &codes, start..end);
+                assert_eq!(found, before[end] - before[start], "{} width {width} {start}..{end}", tiers.name());
+            }
+            assert_eq!(tiers.escapes(width, &codes, 64..2), 0);
+            assert_eq!(tiers.escapes(width, &codes, 10_000..usize::MAX), 0);
+        }
+    }
+}
+
+#[test]
 fn merge_of_escapes_alone_of_none_and_of_too_few() {
     for width in 1..=4 {
         for count in counts().step_by(7) {

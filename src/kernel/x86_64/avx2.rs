@@ -25,11 +25,11 @@ pub(in super::super) fn detect() -> Option<BitShuffle> {
     detected.then_some(BitShuffle { name: "avx2", shuffle, unshuffle })
 }
 
-fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) {
+pub(in super::super) fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) {
     if group_count(width.bytes(), src.len()) < STEP {
         return scalar::shuffle(width, src, dst);
     }
-    // SAFETY: only `detect` hands this function out, and only where the CPU has AVX2.
+    // SAFETY: only `detect`, here and of the tiers, hands this function out, and only where the CPU has AVX2.
     unsafe {
         match width {
             Width::W1 => shuffle_columns::<1, 8>(src, dst),
@@ -40,11 +40,11 @@ fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) {
+pub(in super::super) fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) {
     if group_count(width.bytes(), src.len()) < STEP {
         return scalar::unshuffle(width, src, dst);
     }
-    // SAFETY: only `detect` hands this function out, and only where the CPU has AVX2.
+    // SAFETY: only `detect`, here and of the tiers, hands this function out, and only where the CPU has AVX2.
     unsafe {
         match width {
             Width::W1 => unshuffle_columns::<1, 8>(src, dst),

@@ -6,14 +6,12 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::super::{GROUP, Kernel, Tiers, portable};
+use super::super::portable::{self, BLOCK, copy};
+use super::super::{GROUP, Kernel, Tiers};
 use crate::kernel::Width;
 use crate::kernel::x86_64::avx512::{
     TRANSPOSE, join_bytes, load, plane_order, split_bytes, split_order, store, transpose_bits,
 };
-
-/// Groups whose planes are made before they are used, as what was just stored in words cannot yet be loaded as vectors.
-const BLOCK: usize = 8;
 
 /// The implementation, if this CPU can run it.
 pub(super) fn detect() -> Option<Tiers> {
@@ -101,13 +99,13 @@ fn merge<const W: usize>(codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &m
     let mut groups = codes.chunks_exact(8 * W);
     let (whole, rest) = out.as_chunks_mut::<GROUP>();
     for (out, group) in whole.iter_mut().zip(&mut groups) {
-        let mask = escape_mask(group);
+        let mask = portable::escape_mask(group);
         let next = load_up_to(escaped.get(escapes..).unwrap_or(&[]));
         store(out, _mm512_mask_expand_epi8(symbols::<W>(group, table), mask, next));
         escapes += mask.count_ones() as usize; // exact: at most 64
     }
     if let Some(group) = groups.next() {
-        let mask = escape_mask(group) & lowest(rest.len());
+        let mask = portable::escape_mask(group) & lowest(rest.len());
         let next = load_up_to(escaped.get(escapes..).unwrap_or(&[]));
         store_up_to(rest, _mm512_mask_expand_epi8(symbols::<W>(group, table), mask, next));
         escapes += mask.count_ones() as usize; // exact: at most 64
@@ -118,12 +116,6 @@ fn merge<const W: usize>(codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &m
 #[target_feature(enable = "popcnt")]
 fn escapes(width: usize, codes: &[u8], range: Range<usize>) -> usize {
     super::super::escapes(width, codes, range)
-}
-
-/// The codes of the group that are escapes.
-#[inline]
-fn escape_mask(group: &[u8]) -> u64 {
-    group.as_chunks().0.iter().fold(u64::MAX, |mask, word| mask & u64::from_le_bytes(*word))
 }
 
 /// The symbols of a group of codes, in `table`, which is the same in each lane.
@@ -187,12 +179,13 @@ fn planes_of_reversed(bytes: __m512i) -> __m512i {
 fn deposit<const W: usize>(lengths: &[u8], bits: &[u8], mut at: usize, out: &mut [u8]) -> usize {
     let blocks = lengths.chunks(BLOCK * GROUP).zip(out.chunks_mut(BLOCK * GROUP * W));
     for (lengths, out) in blocks {
-        let mut block = [[[0; 8]; W]; BLOCK];
+        let mut block = [[[0; 64]; W]; BLOCK];
         for (lengths, planes) in lengths.chunks(GROUP).zip(&mut block) {
             let lengths = load_up_to(lengths);
-            at = portable::deposit_planes(planes.as_flattened_mut(), bits, at, nonzero(lengths), |bits, mask| {
-                _pdep_u64(bits, mask)
-            });
+            let (words, _) = planes.as_flattened_mut().as_chunks_mut();
+            let (pairs, _) = words.as_chunks_mut();
+            let pairs = pairs.iter_mut().map(|[even, odd]| [even, odd]);
+            at = portable::deposit_planes(pairs, bits, at, nonzero(lengths), |bits, mask| _pdep_u64(bits, mask));
         }
         for (planes, out) in block.iter().zip(out.chunks_mut(GROUP * W)) {
             for (vector, out) in elements(planes).into_iter().zip(out.chunks_mut(64)) {
@@ -208,15 +201,14 @@ fn extract<const W: usize>(lengths: &[u8], elements: &[u8], words: &mut [u64], a
     let mut writer = portable::BitWriter::new(words, at);
     let blocks = lengths.chunks(BLOCK * GROUP).zip(elements.chunks(BLOCK * GROUP * W));
     for (lengths, elements) in blocks {
-        let mut block = [[[0; 8]; W]; BLOCK];
+        let mut block = [[[0; 64]; W]; BLOCK];
         for (planes, elements) in block.iter_mut().zip(elements.chunks(GROUP * W)) {
             element_planes(elements, planes);
         }
         for (lengths, planes) in lengths.chunks(GROUP).zip(&block) {
             let lengths = load_up_to(lengths);
-            portable::extract_planes(planes.as_flattened(), &mut writer, nonzero(lengths), |plane, mask| {
-                _pext_u64(plane, mask)
-            });
+            let planes = planes.as_flattened().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+            portable::extract_planes(planes, &mut writer, nonzero(lengths), |plane, mask| _pext_u64(plane, mask));
         }
     }
     writer.finish()
@@ -236,11 +228,11 @@ fn nonzero(mut lengths: __m512i) -> impl FnMut() -> u64 {
 /// The elements of a group, of which these are the planes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn elements<const W: usize>(planes: &[[u64; 8]; W]) -> [__m512i; W] {
+fn elements<const W: usize>(planes: &[[u8; 64]; W]) -> [__m512i; W] {
     let order = load(const { &plane_order::<W>() });
     let mut bytes = [_mm512_setzero_si512(); W];
     for (bytes, planes) in bytes.iter_mut().zip(planes) {
-        *bytes = transpose_bits(_mm512_permutexvar_epi8(order, load_words(planes)));
+        *bytes = transpose_bits(_mm512_permutexvar_epi8(order, load(planes)));
     }
     join_bytes(bytes)
 }
@@ -248,19 +240,17 @@ fn elements<const W: usize>(planes: &[[u64; 8]; W]) -> [__m512i; W] {
 /// The planes of a group of elements, the last of which may be missing.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn element_planes<const W: usize>(elements: &[u8], planes: &mut [[u64; 8]; W]) {
+fn element_planes<const W: usize>(elements: &[u8], planes: &mut [[u8; 64]; W]) {
     let vectors = match elements.as_chunks() {
         (whole, []) if whole.len() == W => split_bytes::<W>(whole),
         _ => {
             let mut group = [[0; 64]; W];
-            for (to, from) in group.as_flattened_mut().iter_mut().zip(elements) {
-                *to = *from;
-            }
+            copy(elements, group.as_flattened_mut());
             split_bytes::<W>(&group)
         }
     };
     for (planes, bytes) in planes.iter_mut().zip(vectors) {
-        store_words(planes, planes_of_reversed(bytes));
+        store(planes, planes_of_reversed(bytes));
     }
 }
 
@@ -298,18 +288,4 @@ fn store_up_to(bytes: &mut [u8], vector: __m512i) {
 fn broadcast(bytes: &[u8; 16]) -> __m512i {
     // SAFETY: the reference is good for 16 bytes; the load needs no alignment.
     _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load_words(words: &[u64; 8]) -> __m512i {
-    // SAFETY: the reference is good for 64 bytes; the load needs no alignment.
-    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store_words(words: &mut [u64; 8], vector: __m512i) {
-    // SAFETY: the reference is good for 64 bytes; the store needs no alignment.
-    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) }
 }
