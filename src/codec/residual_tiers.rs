@@ -200,7 +200,10 @@ impl Encoder for ResidualTiers {
         words.clear();
         words.resize(bits.div_ceil(64) + 1, 0);
         best().extract(width, symbols, coded, words, 0);
-        stored.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        let start = stored.len();
+        stored.resize(start + 8 * words.len(), 0);
+        let bytes = stored.get_mut(start..).unwrap_or(&mut []).as_chunks_mut().0;
+        bytes.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
         Ok(true)
     }
 }

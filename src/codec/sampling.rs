@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// One in so many elements is looked at.
-const ONE_IN: usize = 8;
+const ONE_IN: usize = 16;
 /// Parts of fewer elements are looked at as a whole.
 const WHOLE: usize = 4096;
 

@@ -39,9 +39,13 @@ impl TierPlan {
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
         order.sort_unstable_by_key(|&(count, symbol)| (std::cmp::Reverse(count), symbol));
         let count: u32 = order.iter().map(|(count, _)| count).sum();
+        let mut left = [count; RANKS]; // symbols of this rank and those after it
+        for (rank, (count, _)) in order.iter().take(RANKS - 1).enumerate() {
+            left[rank + 1..].iter_mut().for_each(|left| *left -= count); // in bounds: `take`; a part of the sum
+        }
         let plans = (1..=3).flat_map(|a| (1..=3).flat_map(move |b| (1..=4).map(move |c| [a, b, c])));
         let plans = plans.map(|widths| {
-            let escapes = escapes(&order, widths);
+            let escapes = escapes(&left, widths);
             (bits(count, widths, escapes), widths, escapes)
         });
         let (bits, widths, escapes) = plans.min_by_key(|(bits, ..)| *bits).unwrap_or_default(); // there are 36
@@ -52,12 +56,12 @@ impl TierPlan {
     }
 }
 
-/// Symbols that escape from each tier, given counts in descending order.
-fn escapes(order: &[(u32, u8)], widths: [u8; 3]) -> [u32; 3] {
+/// Symbols that escape from each tier, given how many there are from each rank on.
+fn escapes(left: &[u32; RANKS], widths: [u8; 3]) -> [u32; 3] {
     let mut first = 0;
     widths.map(|width| {
         first += plain_codes(width);
-        order.iter().skip(first).map(|(count, _)| count).sum()
+        left.get(first).copied().unwrap_or(0) // at most 29
     })
 }
 
