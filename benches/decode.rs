@@ -12,7 +12,7 @@ mod support;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use half::bf16;
 use std::hint::black_box;
-use support::{criterion, embeddings, file, mel, write};
+use support::{MEL_BANDS, criterion, embeddings, file, mel, write};
 use tensilo::{ColumnBatch, ColumnSchema, OpenOptions, Profile, Reader, Verification};
 
 const CHUNK: usize = 64 << 10;
@@ -62,10 +62,17 @@ fn decode(c: &mut Criterion) {
     let one = vec![bf16::ONE; ELEMENTS];
     alternate(c, "raw", "raw", &file(&[1024], &embeddings(ELEMENTS), Profile::Raw));
     alternate(c, "constant", "constant", &file(&[1024], &one, Profile::BitshuffleZstd));
-    let embeddings = file(&[1024], &embeddings(ELEMENTS), Profile::BitshuffleZstd);
-    alternate(c, "bitshuffle-zstd, embeddings", "bitshuffle-zstd", &embeddings);
-    let mel = file(&[1024], &mel(ELEMENTS), Profile::BitshuffleZstd);
-    alternate(c, "bitshuffle-zstd, mel", "bitshuffle-zstd", &mel);
+    for (profile, of_embeddings, of_mel) in [
+        (Profile::BitshuffleZstd, "bitshuffle-zstd", "bitshuffle-zstd"),
+        (Profile::Balanced, "exponent-tiers", "residual-tiers"),
+        (Profile::Small, "planes-zstd", "planes-zstd"), // chunks of 256 KiB
+    ] {
+        // samples as large as a chunk: of a smaller one no more would be decoded than itself
+        let embeddings = file(&[CHUNK as u32 / 2], &embeddings(8 * ELEMENTS), profile);
+        alternate(c, &format!("{of_embeddings}, embeddings"), of_embeddings, &embeddings);
+        let mel = file(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), profile);
+        alternate(c, &format!("{of_mel}, mel"), of_mel, &mel);
+    }
     let text = text();
     let lengths = vec![128_u32; text.len() / 128];
     let batch = ColumnBatch::ragged(lengths.len(), &lengths, &text);

@@ -6,9 +6,10 @@
 //!
 //! * `2 KiB`: a raw sample. `view` and `cursor.read` do not touch the sample itself; `view, copy` does. The file of 1 MiB lies
 //!   in the second-level cache, that of 64 MiB in the shared cache or in memory, depending on the machine.
-//! * `embeddings` (768 B) and `mel` (25,920 B): raw, and encoded, where each random sample costs the decoding of a chunk
-//!   of 64 KiB (85 and 2 samples), and samples read in order share one.
+//! * `embeddings` (768 B) and `mel` (25,920 B): raw, and encoded in chunks of 64 KiB (85 and 2 samples; of 256 KiB in profile `small`). A random
+//!   sample of embeddings in tiers is decoded alone; any other costs the decoding of its chunk. Samples read in order share one.
 //! * `gather`: 256 random samples by one call, copied to a slice in the order asked for; or ragged ones of 0 to 2 KiB.
+//!   With `--features rayon` also by all threads of the machine.
 
 mod support;
 
@@ -128,6 +129,13 @@ fn gather(c: &mut Criterion) {
         group.bench_function(format!("{}/gather_slice", profile.name()), |b| {
             b.iter(|| cursor.gather_slice(&request(&mut random, count), black_box(&mut out)).unwrap());
         });
+        #[cfg(feature = "rayon")]
+        {
+            let (mut cursor, mut random) = (column.parallel_cursor(), Random::new());
+            group.bench_function(format!("{}/gather_slice, parallel", profile.name()), |b| {
+                b.iter(|| cursor.gather_slice(&request(&mut random, count), black_box(&mut out)).unwrap());
+            });
+        }
     }
 }
 

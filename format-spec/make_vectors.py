@@ -232,6 +232,10 @@ def tier_vectors():
         ('u8', b'\1\2\3', exponent_tiers(ranks=b'\0\0\0')), ('u8', b'\1\2\1\1\2', exponent_tiers(ranks=b'\1\2\x7F')),
         ('bf16', ONE * 3, exponent_tiers('rotate')),
         ('bf16', ONE, exponent_tiers('rotate', (3, 3, 4), bytes(range(1, 30)))), ('bf16', ONE * 9, exponent_tiers(ranks=b'\x3F\x40\x3F')))
+    yield 'exponent-tiers-spacing', 'exponent-tiers with a checkpoint every 64 elements (0 to 4 of them), every 128, and spacing 31: none', of_many(
+        ('u8', skewed(64, 3), exponent_tiers(spacing=6)), ('u8', skewed(128, 5), exponent_tiers(spacing=6)),
+        ('u8', skewed(129, 5), exponent_tiers(spacing=6)), ('bf16', floats(2, 300), exponent_tiers('rotate', (2, 1, 2), spacing=6)),
+        ('f32', floats(4, 257), exponent_tiers(widths=(1, 2, 1), spacing=7)), ('u8', skewed(130, 5), exponent_tiers(spacing=31)))
     yield 'exponent-tiers-checkpoints', 'exponent-tiers of 4096, 4097 and 8193 elements: 0, 1 and 2 checkpoints; one behind low bytes', of_many(
         ('u8', skewed(4096, 3), exponent_tiers()), ('u8', skewed(4097, 3), exponent_tiers()),
         ('u8', skewed(8193, 5), exponent_tiers(widths=(1, 1, 2), ranks=bytes(range(4)))),
@@ -256,7 +260,16 @@ def tier_vectors():
         ('u8', b'\x80\1\x40\xFF\0\x10\5', residual_tiers(ranks=b'\0\0\0')),
         ('u64', le((1 << 64) - 1, 8) * 3 + le(1 << 63, 8) + le(5, 8), residual_tiers()),
         ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(64)), residual_tiers(widths=(3, 3, 4))),
-        ('u64', el('Q', 0, 1 << 63, 0, 1, 1 << 62), residual_tiers('delta', restart=9, stride=1)),
+        ('u64', el('Q', 0, 1 << 63, 0, 1, 1 << 62), residual_tiers('delta', restart=9, stride=1)))
+    mels = b''.join(le(a >> 52 + a % 12, 2) for a in mixed(200))
+    yield 'residual-tiers-checkpoints', ('residual-tiers with a checkpoint every 64 elements (0 to 3 of them), every 128 and every 4096, and spacing 31: '
+                                         'none; without extra bits; literals'), of_many(
+        ('u16', mels, residual_tiers(spacing=6)), ('u16', mels, residual_tiers('delta', (2, 2, 3), spacing=6, restart=50, stride=1)),
+        ('u16', mels, residual_tiers('gradient', (1, 1, 2), spacing=7, restart=100, stride=10)), ('u16', mels, residual_tiers(spacing=31)),
+        ('u16', mels[:128], residual_tiers(spacing=6)), ('u16', mels[:130], residual_tiers(spacing=6)),
+        ('u8', bytes(129), residual_tiers(spacing=6)), ('u8', b'\0\1\1' * 43, residual_tiers(spacing=6)),
+        ('f32', floats(4, 129), residual_tiers('delta', (1, 2, 2), spacing=6, is_float=True, restart=129, stride=1)),
+        ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(66)), residual_tiers(widths=(3, 3, 4), spacing=6)),
         ('u8', bytes(i // 400 for i in range(4097)), residual_tiers('delta', restart=5000, stride=1)))
 
     f = Tsl([col('x', 'bool', nullable=True), col('y', 'utf8', [None], nullable=True), col('z', 'u8', [None, None]),

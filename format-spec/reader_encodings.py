@@ -104,11 +104,11 @@ def one_byte_each(bits):  # for each bit, the lowest first, a byte that is 0 or 
     return f"{number:0{8 * len(bits)}b}".encode().translate(bytes(48) + b"\0\1" + bytes(206))[::-1] if bits else b""
 
 def read_tier_head(fields):
-    *widths, reserved, count_2, count_3, count_4, ranks = fields.unpack("4B3I32s")
-    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4))) and reserved == 0
+    *widths, spacing, count_2, count_3, count_4, ranks = fields.unpack("4B3I32s")
+    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4))) and 6 <= spacing <= 31
     escapes = [(1 << width) - 1 for width in widths]  # also the number of symbols that a tier has
-    check({"R-5.8 a width or the reserved byte": right, "R-5.8 ranks": not any(ranks[sum(escapes):])})
-    return widths, escapes, [count_2, count_3, count_4], ranks
+    check({"R-5.8 a width or spacing": right, "R-5.8 ranks": not any(ranks[sum(escapes):])})
+    return widths, spacing, escapes, [count_2, count_3, count_4], ranks
 
 def read_codes(fields, width, count):  # those of one tier, a byte each
     words = memoryview(fields.take(-(-count // 64) * width * 8)).cast("Q")
@@ -118,21 +118,28 @@ def read_codes(fields, width, count):  # those of one tier, a byte each
     check({"R-5.8 codes that fill up a tier": not any(codes[count:])})
     return codes[:count]
 
-def read_tiers(fields, head, n, with_checkpoints):
-    widths, escapes, counts, ranks = head
-    checkpoints = fields.take(12 * ((n - 1) // 4096) if with_checkpoints else 0)
+def count_extra_bits(symbols):
+    return sum(k - 1 for k in symbols if k)
+
+def read_tiers(fields, head, n, has_extra_bits):
+    widths, spacing, escapes, counts, ranks = head
+    layout = struct.Struct("<3IQ" if has_extra_bits else "<3I")
+    checkpoints = fields.take(layout.size * (n - 1 >> spacing))
     tiers = [read_codes(fields, width, count) for width, count in zip(widths, [n, *counts])]
-    symbols, passed = fields.take(counts[2]), [0, 0, 0, 0]  # codes of the three tiers, and literals
+    symbols = fields.take(counts[2])
     check({"R-5.9 counts": counts == [codes.count(escape) for codes, escape in zip(tiers, escapes)]})
-    for stated in struct.iter_unpack("<3I", checkpoints):
-        now = [passed[0] + 4096]
-        for k in range(3):
-            now.append(passed[k + 1] + tiers[k].count(escapes[k], passed[k], now[k]))
-        check({f"R-5.9 checkpoint at {now[0]}": list(stated) == now[1:]})
-        passed = now
     for k in (2, 1, 0):  # what escaped from a tier is known when the tier is looked at
         escaped, of_code = iter(symbols), ranks[sum(escapes[:k]):]
         symbols = bytes(next(escaped) if code == escapes[k] else of_code[code] for code in tiers[k])
+    passed, extra_bits = [0, 0, 0, 0], 0  # codes of the three tiers, and literals
+    for stated in layout.iter_unpack(checkpoints):
+        now = [passed[0] + (1 << spacing)]
+        for k in range(3):
+            now.append(passed[k + 1] + tiers[k].count(escapes[k], passed[k], now[k]))
+        extra_bits += count_extra_bits(symbols[passed[0]:now[0]])
+        right = list(stated) == now[1:] + [extra_bits] * has_extra_bits
+        check({f"R-5.9 checkpoint at {now[0]}": right})
+        passed = now
     return symbols
 # ---- 5.8 to 5.10: what the three encodings do with a part; each returns the bytes of all y -------------------
 def interleave(planes):  # byte 0 of all elements, byte 1 of all, ...
@@ -144,14 +151,14 @@ def interleave(planes):  # byte 0 of all elements, byte 1 of all, ...
 def join_exponents(fields, n, w):
     head = read_tier_head(fields)
     low_bytes = [fields.take(n) for _ in range(w - 1)]
-    return interleave(low_bytes + [read_tiers(fields, head, n, True)])
+    return interleave(low_bytes + [read_tiers(fields, head, n, False)])
 
 def join_residuals(fields, n, w):
     head = read_tier_head(fields)
-    symbols = read_tiers(fields, head, n, False)
-    filling, greatest = fields.take(-fields.tell() % 8), max(max(symbols), max(head[3]))
+    symbols = read_tiers(fields, head, n, True)
+    filling, greatest = fields.take(-fields.tell() % 8), max(max(symbols), max(head[-1]))
     check({f"R-5.11 symbol {greatest}": greatest <= 8 * w, "R-5.11 bytes before the extra bits": not any(filling)})
-    total, y, at = sum(k - 1 for k in symbols if k), [], 0
+    total, y, at = count_extra_bits(symbols), [], 0
     bits = one_byte_each(fields.take((-(-total // 64) + 1) * 8))
     check({"R-5.11 bits after the extra bits": not any(bits[total:])})
     for start in range(0, n, 64):

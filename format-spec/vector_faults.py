@@ -390,8 +390,10 @@ def tier_cases():
         yield 'R-5.8', 'width-%d-%d' % (k, widths[k - 1]), 'width_%d is too large' % k, tiers(exponent_tiers(widths=widths), few, {})
         yield 'R-5.8', 'width-%d-0' % k, 'width_%d is 0, of a tier without codes' % k, tiers(e, sixes, {'width_%d' % k: 0})
         yield 'R-5.8', 'width-%d-255' % k, 'width_%d is 255, of a tier without codes' % k, tiers(r, sixes, {'width_%d' % k: 255})
-    yield 'R-5.8', 'reserved', 'the reserved byte of the head', tiers(e, few, {'reserved 3': 1})
-    yield 'R-5.8', 'reserved-of-residuals', 'the reserved byte of the head in residual-tiers', tiers(r, few, {'reserved 3': 0x80})
+    for name, kind in (('', exponent_tiers), ('-of-residuals', residual_tiers)):
+        for spacing in (0, 5, 32, 255):
+            yield 'R-5.8', 'spacing-%d%s' % (spacing, name), 'spacing is %d, and 40 symbols have the checkpoints for it' % spacing, tiers(
+                kind(spacing=spacing), sixes * 8, {})
     for k, codes in ((1, [0, 0, 1, 1, 1]), (2, [1, 1, 0]), (3, [1, 0])):
         yield 'R-5.8', 'filling-of-tier-%d' % k, 'a code after those of tier %d' % k, tiers(e, few, {'tier %d' % k: words_of(codes + [1])})
         yield 'R-5.8', 'last-filling-of-tier-%d' % k, 'the last of the codes that fill up tier %d' % k, tiers(e, few, {
@@ -428,6 +430,26 @@ def tier_cases():
         'checkpoints': el('I', 1, 0, 0)})
     yield 'R-5.9', 'second-checkpoint', 'the second checkpoint counts from the first', tiers(e, long[:4] + b'\7' * 8189, {
         'checkpoints': el('I', 3, 2, 1, 0, 0, 0)})
+    # 130 symbols of widths 1, 1, 1 and spacing 6; of residual-tiers the first 64 have 6 extra bits, the next 64 have 7
+    near, apart = exponent_tiers(spacing=6), residual_tiers(spacing=6)
+    bytes_130, wide = [start + b'\7' * 60 for start in (b'\7\5\x09\xAA', b'\7\5\5\5')], el('H', 1, 2, 7, 8) + el('H', 1) * 60
+    bytes_130, wide = b''.join(bytes_130) + b'\7\7', wide + el('H', 1, 3, 4, 16) + el('H', 1) * 60 + el('H', 2, 1)
+    for enc, data, dtype, points, fields, name in ((near, bytes_130, 'u8', ((3, 2, 1), (6, 2, 1)), '3I', ''),
+                                                   (apart, wide, 'u16', ((3, 2, 1, 6), (6, 4, 2, 13)), '3IQ', '-of-residuals')):
+        right = [struct.pack('<' + fields, *point) for point in points]
+        assert enc[1](data, DTYPES[dtype][1])['checkpoints'] == b''.join(right)
+        for q, point in enumerate(points):
+            for k in range(len(point)):
+                wrong = struct.pack('<' + fields, *(count + (j == k) for j, count in enumerate(point)))
+                what = ('codes of tier 2', 'codes of tier 3', 'literals', 'extra bits')[k]
+                yield 'R-5.9', 'spacing-6-checkpoint-%d-%d%s' % (q + 1, k + 2, name), 'checkpoint %d of 2 counts one too many %s' % (
+                    q + 1, what), tiers(enc, data, {'checkpoints': right[0] + wrong if q else wrong + right[1]}, dtype)
+        yield 'R-5.9', 'checkpoints-swapped' + name, 'the two checkpoints in descending order', tiers(
+            enc, data, {'checkpoints': right[1] + right[0]}, dtype)
+    for name, what, count in (('alone', 'since the checkpoint before only', 7), ('high', 'plus 2^32', 1 << 32 | 13), ('none', 'as 0', 0),
+                              ('after', 'with those of the symbol at 128', 14), ('lengths', 'as the sum of bit lengths', 13 + 128)):
+        yield 'R-5.9', 'extra-bits-' + name, 'the second checkpoint counts the extra bits ' + what, tiers(
+            apart, wide, {'checkpoints': struct.pack('<3IQ3IQ', 3, 2, 1, 6, 6, 4, 2, count)}, 'u16')
 
     for enc, rule, data, dtype in ((e, 'R-5.10', few, 'u8'), (r, 'R-5.11', some, 'u16'), (byte_planes, 'R-5.12', twelve, 'u16')):
         yield rule, 'nothing', enc[0] + ' of no stored bytes', tiers(enc, data, shortened(enc, data, 0, dtype), dtype), {'also': ['R-5.7']}
@@ -445,6 +467,18 @@ def tier_cases():
     yield 'R-5.10', 'no-literals', 'the literals are missing, but not in the count', tiers(e, few, {'literals': b''})
     yield 'R-5.10', 'no-checkpoint', '4097 symbols without a checkpoint', tiers(e, bytes(4097), {'checkpoints': b''})
     yield 'R-5.10', 'checkpoint-of-none', '4096 symbols with a checkpoint', tiers(e, bytes(4096), {'checkpoints': bytes(12)})
+    for rule, enc, size in (('R-5.10', near, 12), ('R-5.11', apart, 20)):
+        for name, what, n, tweak in (
+                ('none-of-two', '129 symbols of spacing 6 without checkpoints', 129, {'checkpoints': b''}),
+                ('one-of-two', '129 symbols of spacing 6 with one checkpoint instead of two', 129, {'checkpoints': bytes(size)}),
+                ('three-of-two', '129 symbols of spacing 6 with three checkpoints', 129, {'checkpoints': bytes(3 * size)}),
+                ('at-the-end', '64 symbols of spacing 6 with a checkpoint', 64, {'checkpoints': bytes(size)}),
+                ('of-other-size', 'a checkpoint of %d bytes instead of %d' % (32 - size, size), 65, {'checkpoints': bytes(32 - size)}),
+                ('of-other-spacing', 'spacing 7, and the checkpoints of spacing 6', 129, {'spacing': 7}),
+                ('of-spacing-31', 'spacing 31, and the checkpoints of spacing 6', 129, {'spacing': 31})):
+            if enc is apart:  # so that it is right but for the checkpoints: without extra bits, it ends in zeros
+                tweak = {**tweak, 'filling': bytes(-len(tweak.get('checkpoints', bytes(2 * size))) % 8)}
+            yield rule, 'checkpoints-' + name, what, tiers(enc, bytes(n), tweak)
 
     yield 'R-5.11', 'rotate', 'rotate in residual-tiers', tiers(r, some, {'transform': 1}, 'u16')
     yield 'R-5.11', 'transform-4', 'an unknown transform', tiers(r, few, {'transform': 4}), {'also': ['R-5.7']}

@@ -52,15 +52,16 @@ def tier_of(codes, width):
     return b''.join(words_of([c >> j & 1 for c in codes[at:at + 64]]) for at in range(0, len(codes), 64) for j in range(width))
 
 
-def tier_stream(symbols, widths=(1, 1, 1), ranks=None):
-    """The pieces of the head, and the five others. `ranks`: the symbols that have codes; else the most frequent ones."""
+def tier_stream(symbols, widths=(1, 1, 1), ranks=None, spacing=12, extra=None):
+    """The pieces of the head, and the five others. `ranks`: the symbols that have codes; else the most frequent ones.
+    `extra`: the number of extra bits of each symbol, in an encoding that has them."""
     escapes = [(1 << width) - 1 for width in widths]
     if ranks is None:
         ranks = sorted(set(symbols), key=lambda s: (-symbols.count(s), s))[:sum(escapes)]
     tiers, points = [[], [], [], []], b''
     for i, symbol in enumerate(symbols):
-        if i and i % 4096 == 0:
-            points += b''.join(le(len(tier), 4) for tier in tiers[1:])
+        if i and i % (1 << spacing) == 0:
+            points += b''.join(le(len(tier), 4) for tier in tiers[1:]) + (le(sum(extra[:i]), 8) if extra else b'')
         rank = ranks.index(symbol) if symbol in ranks else sum(escapes)
         for codes, escape in zip(tiers, escapes):
             codes.append(min(rank, escape))
@@ -70,16 +71,16 @@ def tier_stream(symbols, widths=(1, 1, 1), ranks=None):
         else:
             tiers[3].append(symbol)
     head = {'width_%d' % k: le(width, 1) for k, width in enumerate(widths, 1)}
-    head['reserved 3'] = b'\0'
+    head['spacing'] = le(spacing, 1)
     head.update({'count_%d' % k: le(len(tiers[k - 1]), 4) for k in (2, 3, 4)}, ranks=bytes(ranks) + bytes(32 - len(ranks)))
     rest = {'tier %d' % k: tier_of(codes, width) for k, (codes, width) in enumerate(zip(tiers, widths), 1)}
     return head, {'checkpoints': points, **rest, 'literals': bytes(tiers[3])}
 
 
-def exponent_tiers(transform='none', widths=(1, 1, 1), ranks=None):
+def exponent_tiers(transform='none', widths=(1, 1, 1), ranks=None, spacing=12):
     def pieces(data, w):
         y = transformed(elements(data, w), w, transform)
-        head, rest = tier_stream([n >> 8 * w - 8 for n in y], widths, ranks)
+        head, rest = tier_stream([n >> 8 * w - 8 for n in y], widths, ranks, spacing)
         low = {'low bytes %d' % k: bytes(n >> 8 * k & 255 for n in y) for k in range(w - 1)}
         return {**transform_pieces(transform), **head, **low, **rest}
     return 'exponent-tiers', pieces
@@ -90,12 +91,11 @@ def extra_bits(y):
     return [n >> k & 1 for at in range(0, len(y), 64) for k in range(64) for n in y[at:at + 64] if n >> k > 1]
 
 
-def residual_tiers(transform='none', widths=(1, 1, 1), ranks=None, **details):
+def residual_tiers(transform='none', widths=(1, 1, 1), ranks=None, spacing=12, **details):
     def pieces(data, w):
         y = transformed(elements(data, w), w, transform, **details)
-        head, rest = tier_stream([n.bit_length() for n in y], widths, ranks)
-        del rest['checkpoints']
-        return {**transform_pieces(transform, **details), **head, **rest, 'filling': bytes(-len(rest['literals']) % 8),
+        head, rest = tier_stream([n.bit_length() for n in y], widths, ranks, spacing, [len(extra_bits([n])) for n in y])
+        return {**transform_pieces(transform, **details), **head, **rest, 'filling': bytes(-sum(map(len, rest.values())) % 8),
                 'extra bits': words_of(extra_bits(y)), 'last word': bytes(8)}
     return 'residual-tiers', pieces
 

@@ -1,12 +1,45 @@
 #!/usr/bin/env python3
-"""Writes the vectors of the specification as files, the seeds of the targets `open` and `resealed`."""
+"""Writes seeds of the fuzz targets: the vectors of the specification as files, and what they store of parts in each encoding."""
 import pathlib
 
 here = pathlib.Path(__file__).parent
-for path in sorted((here / "../format-spec/vectors").glob("*valid/*.hex")):
+DECODE = {2: 'decode_bitshuffle_zstd', 4: 'decode_exponent_tiers', 5: 'decode_residual_tiers', 6: 'decode_planes_zstd'}
+DTYPES = {1: 4, 2: 0, 4: 2, 8: 3}  # i8, bf16, f32 and f64 among the numbers, by their bytes
+
+
+def le(n, size):
+    return n.to_bytes(size, 'little')
+
+
+def number(data, at, size):
+    return int.from_bytes(data[at:at + size], 'little')
+
+
+def write(target, name, data):
+    folder = here / 'corpus' / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+def parts(file):
+    """Encoding, decoded length and stored bytes of the values of each chunk."""
+    for at in range(0, len(file), 64):
+        if file[at:at + 4] == b'TSLC':
+            body = file[at + 64:at + 64 + number(file, at + 44, 4)]
+            raw, stored = number(file, at + 48, 4), len(body)
+            if file[at + 54] & 1:
+                stored, raw = number(body, 32, 4), number(body, 36, 4)
+            yield number(file, at + 52, 2), raw, body[len(body) - stored:]
+
+
+for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
     lines = path.read_text().splitlines()
-    data = bytes.fromhex("".join(line.split("#")[0] for line in lines))
-    for target in ("open", "resealed"):
-        folder = here / "corpus" / target
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / path.stem).write_bytes(data)
+    data = bytes.fromhex(''.join(line.split('#')[0] for line in lines))
+    for target in ('open', 'resealed'):
+        write(target, path.stem, data)
+    for i, (encoding, raw, stored) in enumerate(parts(data)):
+        for w, dtype in DTYPES.items():
+            if encoding in DECODE and raw % w == 0 and 0 < raw // w < 1 << 16:
+                # see part.rs; the part stands in both chunks
+                head = le(dtype, 1) + le(0, 1) + le(raw // w, 2) + le(len(stored), 2)
+                write(DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), head + stored + stored)

@@ -67,6 +67,15 @@ impl Error {
         error
     }
 
+    /// What was encoded does not decode to what it was.
+    pub(crate) fn miscoded(encoding: &str) -> Self {
+        let message = format!(
+            "what was encoded as {encoding} decodes to something else, and was not written: memory or processor are at \
+             fault, or tensilo; try again, on another machine if need be"
+        );
+        Self::new(ErrorKind::Corrupt, message)
+    }
+
     pub(crate) fn too_new(rule: &'static str, message: impl Into<String>) -> Self {
         let mut error = Self::new(ErrorKind::TooNew, message);
         error.0.rule = Some(rule);

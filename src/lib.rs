@@ -4,7 +4,8 @@
 //! * A [`Writer`] takes samples one at a time or in batches and writes a file front to back, into a file that appears when
 //!   it is complete ([`AtomicFile`]) or any other [`Sink`].
 //! * A [`Reader`] opens a file in constant time, from memory, a map or by position ([`Source`]).
-//! * [`Column::view`] borrows a sample from the file; a [`Cursor`] reads, gathers and decodes.
+//! * [`Column::view`] borrows a sample from the file; a [`Cursor`] reads, gathers and decodes; a `ParallelCursor` (feature
+//!   `rayon`) gathers by many threads.
 //! * [`verify()`] checks every byte.
 //! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and Parquet.
 //!
@@ -42,7 +43,7 @@
 //!
 //! # Features
 //!
-//! `zstd` and `mmap` are on by default; `arrow`, `parquet` and `cli` (the program) are off. A file that needs a feature this build
+//! `zstd` and `mmap` are on by default; `arrow`, `parquet`, `rayon` (`ParallelCursor`) and `cli` (the program) are off. A file that needs a feature this build
 //! lacks is refused when it is opened, with an error that names the feature.
 //!
 //! # Panics
@@ -77,16 +78,18 @@ mod read;
 mod write;
 
 pub use batch::{ColumnBatch, Value};
-pub use codec::Profile;
+pub use codec::{Choice, Piece, Profile, Trial};
 pub use error::{Error, ErrorKind, Result};
 pub use file::PositionedFile;
 pub use format::{CastFacts, CastSpec, ColumnSchema, DType, Extent, FileId, Metadata, RegionKind, Schema, Shape};
 #[cfg(feature = "mmap")]
 pub use mmap::MappedFile;
 pub use pod::Element;
+#[cfg(feature = "rayon")]
+pub use read::ParallelCursor;
 pub use read::{
-    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, InMemory, OpenOptions, Reader, Rows, Sample, Source,
-    Verification, VerifyOptions, VerifyReport, verify,
+    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, Explanation, InMemory, OpenOptions, Reader, Rows,
+    Sample, Source, Verification, VerifyOptions, VerifyReport, verify,
 };
 pub use write::{AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};
 

@@ -1,13 +1,17 @@
-//! No damage goes unnoticed: every truncation and every single-bit flip of every valid vector is refused by `verify`,
-//! and no read returns a wrong value.
+//! No damage goes unnoticed: every truncation and every single-bit flip of every valid vector, and of files that this crate writes in every
+//! encoding, is refused by `verify`, and no read returns a wrong value.
 
 #[path = "support/vectors.rs"]
 mod support;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use support::{bytes, file_of, vectors};
-use tensilo::{InMemory, Reader, VerifyOptions, verify};
+use tensilo::{
+    ColumnBatch, ColumnSchema, DType, InMemory, Profile, Reader, Schema, Shape, Stream, VerifyOptions, Writer,
+    WriterOptions, verify,
+};
 
 /// A sample as it was read: null, or extents and bytes.
 type Read = Option<(Vec<u32>, Vec<u8>)>;
@@ -48,12 +52,61 @@ fn assert_no_wrong_value(damaged: &[u8], intact: &[Vec<Read>], what: &str) {
     }
 }
 
-/// Runs `test` for each vector of at most 64 KiB, the largest first, on all cores.
-fn for_each_vector(test: impl Fn(&str, &[u8]) + Sync) {
+/// Together they write every encoding.
+const PROFILES: [Profile; 3] = [Profile::Fast, Profile::Small, Profile::BitshuffleZstd];
+
+/// A small file of columns that suit different encodings.
+fn written(profile: Profile) -> Vec<u8> {
+    const SAMPLES: u32 = 20;
+    let noise = |i: u32| i.wrapping_mul(0x9E37_79B9).rotate_left(i % 31).wrapping_mul(0x85EB_CA6B) >> 8;
+    let schema = Schema::new([
+        ColumnSchema::tensor("weights", DType::Bf16, Shape::fixed(&[20])),
+        ColumnSchema::tensor("ramp", DType::I32, Shape::fixed(&[7])),
+        ColumnSchema::tensor("skewed", DType::U8, Shape::fixed(&[60])),
+        ColumnSchema::tensor("same", DType::U16, Shape::scalar()).nullable(),
+        ColumnSchema::utf8("text"),
+    ]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(profile)).unwrap();
+    let values = |count: u32, bytes: usize, value: &dyn Fn(u32) -> u32| -> Vec<u8> {
+        (0..count * SAMPLES).flat_map(|i| value(i).to_ne_bytes().into_iter().take(bytes)).collect()
+    };
+    let weights = values(20, 2, &|i| 0x3F00 | (noise(i) % 0x100) | (noise(i + 7) % 2) << 15);
+    let ramp = values(7, 4, &|i| 1000 * i + noise(i) % 50);
+    let skewed = values(60, 1, &|i| (noise(i) % 97).min(noise(i + 1) % 97).min(noise(i + 2) % 97));
+    let (same, text) = (values(1, 2, &|_| 0), "the same words again, ".repeat(20));
+    let extents = vec![text.len() as u32 / SAMPLES; SAMPLES as usize];
+    let samples = SAMPLES as usize;
+    let fixed = |dtype, values| ColumnBatch::from_bytes(dtype, samples, &[], values);
+    let batches = [
+        fixed(DType::Bf16, &weights),
+        fixed(DType::I32, &ramp),
+        fixed(DType::U8, &skewed),
+        fixed(DType::U16, &same).with_validity(&[0x5A; 3]),
+        ColumnBatch::from_bytes(DType::Utf8, samples, &extents, &text.as_bytes()[..samples * extents[0] as usize]),
+    ];
+    writer.push_batch(&batches).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
+fn encodings(file: &[u8]) -> Vec<String> {
+    let reader = Reader::from_bytes(file).unwrap();
+    reader.columns().flat_map(|column| column.facts().encodings).map(|(encoding, _)| encoding).collect()
+}
+
+#[test]
+fn the_files_written_here_have_every_encoding() {
+    let found: BTreeSet<String> = PROFILES.iter().flat_map(|&profile| encodings(&written(profile))).collect();
+    let due = ["bitshuffle-zstd", "constant", "exponent-tiers", "planes-zstd", "raw", "residual-tiers", "zstd"];
+    assert_eq!(found.iter().collect::<Vec<_>>(), due);
+}
+
+/// Runs `test` for each vector of at most 64 KiB and each written file, the largest first, on all cores.
+fn for_each_file(test: impl Fn(&str, &[u8]) + Sync) {
     let vectors = vectors(true);
     let mut files: Vec<(&str, Vec<u8>)> =
         vectors.iter().map(|vector| (file_of(vector), bytes(file_of(vector)))).collect();
     assert!(files.len() >= 30, "the vectors are missing");
+    files.extend(PROFILES.map(|profile| (profile.name(), written(profile))));
     files.retain(|(_, file)| file.len() <= 64 << 10);
     files.sort_by_key(|(_, file)| std::cmp::Reverse(file.len()));
     let next = AtomicUsize::new(0);
@@ -70,7 +123,7 @@ fn for_each_vector(test: impl Fn(&str, &[u8]) + Sync) {
 
 #[test]
 fn every_bit_flip_is_refused() {
-    for_each_vector(|name, file| {
+    for_each_file(|name, file| {
         let intact = read_all(file);
         let mut damaged = file.to_vec();
         for bit in 0..file.len() * 8 {
@@ -89,7 +142,7 @@ fn is_an_earlier_finish(cut: &[u8]) -> bool {
 
 #[test]
 fn every_truncation_is_refused() {
-    for_each_vector(|name, file| {
+    for_each_file(|name, file| {
         let intact = read_all(file);
         let mut earlier = 0;
         for length in 0..file.len() {

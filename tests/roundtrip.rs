@@ -3,13 +3,16 @@
 mod common;
 
 use common::check::check;
-use common::data::arbitrary_table;
+use common::data::{arbitrary_column, arbitrary_table, table};
 use common::plan::{WritePlan, arbitrary_plan, write, write_to};
 use common::sinks::Stingy;
 use common::{Table, config};
 use proptest::prelude::*;
 use std::sync::Arc;
-use tensilo::{InMemory, OpenOptions, PositionedFile, Reader, Source, Stream, Verification, VerifyOptions, verify};
+use tensilo::{
+    DType, Extent, InMemory, Metadata, OpenOptions, PositionedFile, Reader, Source, Stream, Verification,
+    VerifyOptions, verify,
+};
 
 const POLICIES: [Verification; 3] = [Verification::FirstTouch, Verification::Always, Verification::Never];
 
@@ -66,6 +69,33 @@ proptest! {
         prop_assert!(reader.is_finished());
         prop_assert_eq!(reader.tail_bytes(), 0);
         prop_assert_eq!(reader.commit_count() as usize, plan.commits(table.sample_count).len() + 1);
+    }
+
+    /// Many samples in each chunk, at any place between the groups and checkpoints of tiers: most are decoded or read alone.
+    #[test]
+    fn samples_taken_alone_agree_with_the_model(
+        column in arbitrary_column(),
+        extents in prop_oneof![Just(vec![]), prop::collection::vec(1..=150_u32, 1), prop::collection::vec(1..=13_u32, 2)],
+        varying in any::<bool>(),
+        samples in 100..=600_usize,
+        plan in arbitrary_plan(),
+        chunk_bytes in 4_096..=65_536_usize,
+        seed in any::<u64>(),
+        policy in prop::sample::select(POLICIES.to_vec()),
+    ) {
+        let mut column = column;
+        if !matches!(column.dtype, DType::Bytes | DType::Utf8) {
+            column.shape = extents.into_iter().map(Extent::Fixed).collect();
+            if let Some(first) = column.shape.first_mut().filter(|_| varying) {
+                *first = Extent::Varying;
+            }
+        }
+        let (table, plan) = (table(&[column], Metadata::new(), samples), WritePlan { chunk_bytes, ..plan });
+        let bytes = write(&table, &plan);
+        let on_disk = OnDisk::new(&bytes);
+        let positioned = PositionedFile::open(on_disk.path()).expect("a file");
+        check(&open(positioned, policy), &table, &plan, seed);
+        check(&open(InMemory(bytes), policy), &table, &plan, seed.wrapping_add(1));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Chapter 5.2: one element, repeated.
 
-use super::{Codec, DecodeScratch, EncodeScratch, Encoder, PartSpec};
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::{Error, Result};
+use std::ops::Range;
 
 pub(super) struct Constant;
 
@@ -42,10 +43,23 @@ impl Codec for Constant {
         }
         Ok(())
     }
+
+    fn decode_range(
+        &self,
+        spec: PartSpec,
+        stored: &[u8],
+        _: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        self.check(spec, stored)?;
+        self.decode(spec, stored, out, scratch).map(|()| true)
+    }
 }
 
 impl Encoder for Constant {
-    fn encode(&self, element_bytes: usize, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+    fn encode(&self, geometry: &Geometry, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+        let element_bytes = geometry.element_bytes;
         stored.clear();
         let Some((first, rest)) = raw.split_at_checked(element_bytes) else {
             return Ok(false);

@@ -10,13 +10,22 @@ use crate::{Error, Result};
 use std::ops::Range;
 
 /// Where a part's decoded bytes are.
-#[derive(Clone, Debug)]
 enum Place {
     Absent,
     /// In the body, as stored.
     Body(Range<usize>),
+    /// In the body, to be decoded.
+    Encoded(Encoded),
     /// In the decoder's own buffer for this part.
     Buffer,
+}
+
+/// A part that was not decoded yet.
+struct Encoded {
+    codec: &'static dyn Codec,
+    spec: PartSpec,
+    /// In the body.
+    range: Range<usize>,
 }
 
 /// Decodes chunks, one after the other, in memory that it reuses.
@@ -43,6 +52,12 @@ impl ChunkDecoder {
 
     /// Decodes the parts of `body`: and chapter 5. What the parts mean is not checked.
     pub(crate) fn load(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<()> {
+        self.open(layout, head, body)?;
+        self.decode_values(body)
+    }
+
+    /// As [`ChunkDecoder::load`], but the values are not decoded yet, unless they are used as they are stored.
+    pub(crate) fn open(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<()> {
         self.sample_count = usize::try_from(head.entry.sample_count).unwrap_or(0); // at most 2^24
         let n = self.sample_count;
         let parts = parts(layout, head, body)?;
@@ -53,12 +68,45 @@ impl ChunkDecoder {
         };
         let [validity, shape, values] = ranges;
         let validity_due = if parts.validity.is_absent() { 0 } else { validity_bytes(n) };
-        self.part::<VALIDITY>(parts.validity, 1, validity_due, validity, body)?;
+        self.places[VALIDITY] = place(parts.validity, 1, true, validity_due, validity, body)?;
+        self.decode::<VALIDITY>(body)?;
         let shape_due = n.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
-        self.part::<SHAPE>(parts.shape, 4, shape_due, shape, body)?;
+        self.places[SHAPE] = place(parts.shape, 4, true, shape_due, shape, body)?;
+        self.decode::<SHAPE>(body)?;
         let count = if layout.is_ragged() { self.last_end(body)? } else { n };
         let values_due = count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)?;
-        self.part::<VALUES>(parts.values, layout.element_bytes, values_due, values, body)
+        self.places[VALUES] =
+            place(parts.values, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
+        Ok(())
+    }
+
+    /// The length of the values, if they are not decoded yet.
+    pub(crate) fn encoded_bytes(&self) -> Option<usize> {
+        match &self.places[VALUES] {
+            Place::Encoded(values) => Some(values.spec.raw_bytes),
+            _ => None,
+        }
+    }
+
+    /// Decodes the values, unless that was done before; `body` is the one that was given to [`ChunkDecoder::open`].
+    pub(crate) fn decode_values(&mut self, body: &[u8]) -> Result<()> {
+        self.decode::<VALUES>(body)
+    }
+
+    /// Decodes some bytes of the values, whole elements of them, to `out`, which is as long. `false`: their encoding cannot, or they are
+    /// decoded already; `out` may then have been written to. `body` is the one that was given to [`ChunkDecoder::open`].
+    pub(crate) fn decode_range(&mut self, body: &[u8], bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
+        let Place::Encoded(Encoded { codec, spec, range }) = &self.places[VALUES] else { return Ok(false) };
+        let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
+        if bytes.end > spec.raw_bytes || bytes.len() != out.len() {
+            return Err(wrong_length());
+        }
+        let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes; // never 0
+        if !elements.is_empty() && !codec.decode_range(*spec, stored, &elements, out, &mut self.scratch)? {
+            return Ok(false);
+        }
+        swap_to_native(spec.element_bytes, out);
+        Ok(true)
     }
 
     /// The last of `ends`: the counts of all samples of the chunk.
@@ -68,50 +116,30 @@ impl ChunkDecoder {
         usize::try_from(end).map_err(|_| wrong_length())
     }
 
-    fn part<const PART: usize>(
-        &mut self,
-        part: Part,
-        element_bytes: usize,
-        due: usize,
-        range: Range<usize>,
-        body: &[u8],
-    ) -> Result<()> {
-        let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
-        if raw_bytes != due {
-            return Err(wrong_length());
-        }
+    fn decode<const PART: usize>(&mut self, body: &[u8]) -> Result<()> {
+        // in bounds, here and below: PART is one of the constants above
+        let Place::Encoded(Encoded { codec, spec, range }) = &self.places[PART] else { return Ok(()) };
         let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
-        let codec = codec(part.encoding)?;
-        let spec = PartSpec { element_bytes, raw_bytes };
-        self.places[PART] = if raw_bytes == 0 {
-            check_empty(codec, stored)?;
-            Place::Absent
-        } else {
-            codec.check(spec, stored)?;
-            if codec.is_identity() && (PART != VALUES || FILE_ORDER_IS_NATIVE) {
-                Place::Body(range)
-            } else {
-                let buffer = &mut self.buffers[PART]; // in bounds: PART is one of the constants above
-                buffer.resize(raw_bytes);
-                codec.decode(spec, stored, buffer.as_mut_slice(), &mut self.scratch)?;
-                if PART == VALUES {
-                    swap_to_native(element_bytes, buffer.as_mut_slice());
-                }
-                Place::Buffer
-            }
-        };
+        codec.check(*spec, stored)?;
+        let buffer = &mut self.buffers[PART];
+        buffer.resize(spec.raw_bytes);
+        codec.decode(*spec, stored, buffer.as_mut_slice(), &mut self.scratch)?;
+        if PART == VALUES {
+            swap_to_native(spec.element_bytes, buffer.as_mut_slice());
+        }
+        self.places[PART] = Place::Buffer;
         Ok(())
     }
 
     fn bytes<'a, const PART: usize>(&'a self, body: &'a [u8]) -> &'a [u8] {
         match &self.places[PART] {
-            Place::Absent => &[],
+            Place::Absent | Place::Encoded(_) => &[],
             Place::Body(range) => body.get(range.clone()).unwrap_or(&[]), // the body that was loaded
             Place::Buffer => self.buffers[PART].as_slice(),
         }
     }
 
-    /// The parts decoded last; `body` is the one that was given to [`ChunkDecoder::load`].
+    /// The parts decoded last, without the values if they were not decoded; `body` is the one that was given to [`ChunkDecoder::open`].
     pub(crate) fn content<'a>(&'a self, body: &'a [u8]) -> Content<'a> {
         let validity = match self.places[VALIDITY] {
             Place::Absent => None,
@@ -124,6 +152,33 @@ impl ChunkDecoder {
             values: self.bytes::<VALUES>(body),
         }
     }
+}
+
+/// Where a part is, which must decode to `due` bytes. With `in_place`, stored bytes that need no decoding are used where they are.
+fn place(
+    part: Part,
+    element_bytes: usize,
+    in_place: bool,
+    due: usize,
+    range: Range<usize>,
+    body: &[u8],
+) -> Result<Place> {
+    let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
+    if raw_bytes != due {
+        return Err(wrong_length());
+    }
+    let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
+    let codec = codec(part.encoding)?;
+    let spec = PartSpec { element_bytes, raw_bytes };
+    if raw_bytes == 0 {
+        check_empty(codec, stored)?;
+        return Ok(Place::Absent);
+    }
+    if codec.is_identity() && in_place {
+        codec.check(spec, stored)?;
+        return Ok(Place::Body(range));
+    }
+    Ok(Place::Encoded(Encoded { codec, spec, range }))
 }
 
 ///

@@ -1,52 +1,11 @@
 //! Parts to chunks: picks an encoding for each part, and lays the parts out as a body.
 
-use super::{BITSHUFFLE_ZSTD, CONSTANT, EncodeScratch, Encoder, RAW, ZSTD};
+use super::profile::Candidates;
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW};
 use crate::format::chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
 use crate::{Error, Result, limits};
-
-static CLASSIC_ELEMENTS: [&dyn Encoder; 2] = [CONSTANT, BITSHUFFLE_ZSTD];
-static CLASSIC_STRINGS: [&dyn Encoder; 2] = [CONSTANT, ZSTD];
-
-/// What a writer trades for what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Profile {
-    /// Everything as it is: any sample is a zero-copy view of the file.
-    Raw,
-    /// The classic: bit-shuffle and Zstandard 9; Zstandard 9 alone for bytes and text.
-    #[default]
-    BitshuffleZstd,
-}
-
-impl Profile {
-    /// All profiles.
-    pub const ALL: [Self; 2] = [Self::Raw, Self::BitshuffleZstd];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::BitshuffleZstd => "bitshuffle-zstd",
-        }
-    }
-
-    /// Encodings to try on a part, in this order; the first that saves enough is taken, else raw.
-    fn candidates(self, is_string: bool) -> &'static [&'static dyn Encoder] {
-        match (self, is_string) {
-            (Self::Raw, _) => &[],
-            (Self::BitshuffleZstd, false) => &CLASSIC_ELEMENTS,
-            (Self::BitshuffleZstd, true) => &CLASSIC_STRINGS,
-        }
-    }
-
-    /// Whether this build can write it.
-    pub(crate) fn check_built(self) -> Result<()> {
-        let mut candidates = [false, true].into_iter().flat_map(|string| self.candidates(string));
-        candidates.try_for_each(|codec| codec.check_built())
-    }
-}
 
 /// The samples of a chunk to be written, in file order.
 #[derive(Debug, Default)]
@@ -82,11 +41,27 @@ pub(crate) struct ChunkEncoder {
     profile: Profile,
     scratch: EncodeScratch,
     candidate: Vec<u8>,
+    best: Vec<u8>,
+    /// Decodes what was encoded, to compare.
+    check: Option<Check>,
+}
+
+#[derive(Default)]
+struct Check {
+    scratch: DecodeScratch,
+    decoded: Vec<u8>,
 }
 
 impl ChunkEncoder {
-    pub(crate) fn new(profile: Profile) -> Self {
-        Self { profile, scratch: EncodeScratch::default(), candidate: Vec::new() }
+    /// With `check`, each part is decoded again and compared with what was encoded.
+    pub(crate) fn new(profile: Profile, check: bool) -> Self {
+        Self {
+            profile,
+            scratch: EncodeScratch::default(),
+            candidate: Vec::new(),
+            best: Vec::new(),
+            check: check.then(Check::default),
+        }
     }
 
     /// Encodes a chunk of a column with this layout.
@@ -97,16 +72,16 @@ impl ChunkEncoder {
         if has_parts {
             body.resize(PART_TABLE_BYTES, 0);
             if let Some(validity) = &chunk.validity {
-                parts.validity = self.part(1, false, validity, &mut body)?;
+                parts.validity = self.part(&Geometry::of_numbers(1), false, validity, &mut body)?;
                 pad(&mut body);
             }
             if layout.is_ragged() {
-                parts.shape = self.part(4, false, &chunk.shape, &mut body)?;
+                parts.shape = self.part(&Geometry::of_numbers(4), false, &chunk.shape, &mut body)?;
                 pad(&mut body);
             }
         }
         let is_string = layout.dtype.is_string();
-        parts.values = self.part(layout.element_bytes, is_string, &chunk.values, &mut body)?;
+        parts.values = self.part(&Geometry::of_values(layout), is_string, &chunk.values, &mut body)?;
         if has_parts && let Some(table) = body.first_chunk_mut::<PART_TABLE_BYTES>() {
             *table = parts.to_bytes();
         }
@@ -133,37 +108,76 @@ impl ChunkEncoder {
     }
 
     /// Appends `raw` to `body`, encoded.
-    fn part(&mut self, element_bytes: usize, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
-        let codec = self.choose(element_bytes, is_string, raw)?;
-        let stored = match codec {
-            Some(_) => self.candidate.as_slice(),
-            None => raw,
-        };
-        body.extend_from_slice(stored);
+    fn part(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
+        let codec = self.choose(geometry, is_string, raw)?;
+        if let Some(codec) = codec {
+            self.compare(codec, geometry, raw)?;
+        }
+        let start = body.len();
+        match codec {
+            Some(_) if start == 0 => std::mem::swap(body, &mut self.best), // without a copy
+            Some(_) => body.extend_from_slice(&self.best),
+            None => body.extend_from_slice(raw),
+        }
         Ok(Part {
-            stored_bytes: field(stored.len())?,
+            stored_bytes: field(body.len() - start)?,
             raw_bytes: field(raw.len())?,
             encoding: codec.map_or(RAW.id(), |codec| codec.id()),
         })
     }
 
-    /// The encoding for `raw`, whose result is then in `self.candidate`; `None` for raw.
-    fn choose(&mut self, element_bytes: usize, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
+    /// The encoding for `raw` and what is stored, which is not compared.
+    pub(super) fn encode_alone<'a>(
+        &'a mut self,
+        geometry: &Geometry,
+        is_string: bool,
+        raw: &'a [u8],
+    ) -> Result<(&'static dyn Codec, &'a [u8])> {
+        let codec = self.choose(geometry, is_string, raw)?;
+        Ok(codec.map_or((RAW, raw), |codec| (codec, self.best.as_slice())))
+    }
+
+    /// The encoding for `raw`, whose result is then in `self.best`; `None` for raw.
+    fn choose(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
         if raw.is_empty() {
             return Ok(None);
         }
-        for &codec in self.profile.candidates(is_string) {
-            let done = codec.encode(element_bytes, raw, &mut self.candidate, &mut self.scratch)?;
-            if done && saves_enough(self.candidate.len(), raw.len()) {
-                return Ok(Some(codec));
+        let Self { profile, scratch, candidate: stored, best, .. } = self;
+        let Candidates { tried, rivals } = profile.candidates(is_string);
+        let rival = rivals.iter().min_by_key(|candidate| {
+            let estimate = candidate.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX);
+            candidate.cost(estimate)
+        });
+        let mut found: Option<(u64, &'static dyn Encoder)> = None;
+        for candidate in tried.iter().chain(rival) {
+            if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
+                continue;
+            }
+            let cost = candidate.cost(stored.len());
+            if saves_enough(stored.len(), raw.len()) && found.is_none_or(|(least, _)| cost < least) {
+                found = Some((cost, candidate.encoder));
+                std::mem::swap(stored, best);
             }
         }
-        Ok(None)
+        Ok(found.map(|(_, encoder)| encoder))
+    }
+
+    /// Decodes what was encoded, and compares.
+    fn compare(&mut self, codec: &dyn Encoder, geometry: &Geometry, raw: &[u8]) -> Result<()> {
+        let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
+        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        decoded.resize(raw.len(), 0);
+        codec.check(spec, &self.best)?;
+        codec.decode(spec, &self.best, decoded, scratch)?;
+        if decoded == raw {
+            return Ok(());
+        }
+        Err(Error::miscoded(codec.name()))
     }
 }
 
 /// A part is kept raw where encoding would save less than 5 %: decoding would cost more than that.
-fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
+pub(super) fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
     stored_bytes < raw_bytes - raw_bytes / 20
 }
 

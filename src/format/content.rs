@@ -68,10 +68,16 @@ impl<'a> Content<'a> {
     /// Where in `values` the samples `samples` of the chunk lie.
     #[inline]
     pub(crate) fn values_range(&self, layout: &Layout, samples: &Range<usize>) -> Result<Range<usize>> {
+        self.range_within(layout, samples, self.values.len())
+    }
+
+    /// As [`Content::values_range`], of values that are not here and have so many bytes.
+    #[inline]
+    pub(crate) fn range_within(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;
-        if range.end <= self.values.len() { Ok(range) } else { Err(outside()) }
+        if range.end <= bytes { Ok(range) } else { Err(outside()) }
     }
 
     /// The values of the samples `samples` of the chunk.

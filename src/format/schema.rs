@@ -78,6 +78,17 @@ impl Shape {
         }
         fixed().try_fold(1_u64, u64::checked_mul)
     }
+
+    /// Elements of a row (the last extent) and of a matrix of rows (the last two); 0 where there is none, or it varies.
+    pub(crate) fn strides(&self) -> [u32; 2] {
+        let mut inner = self.0.iter().rev().map_while(|extent| match extent {
+            Extent::Fixed(extent) => Some(*extent),
+            Extent::Varying => None,
+        });
+        let row = inner.next().unwrap_or(0);
+        let matrix = inner.next().and_then(|extent| extent.checked_mul(row)).unwrap_or(0);
+        [row, matrix]
+    }
 }
 
 impl fmt::Display for Shape {
@@ -173,6 +184,7 @@ impl ColumnSchema {
             element_bytes,
             inner_bytes,
             varying: self.shape.varying_count(),
+            strides: self.shape.strides(),
         })
     }
 }
@@ -188,6 +200,8 @@ pub(crate) struct Layout {
     pub inner_bytes: usize,
     /// `V`: the number of varying extents.
     pub varying: usize,
+    /// Elements of a row, and of a matrix of rows; 0 where there is none, or it varies.
+    pub strides: [u32; 2],
 }
 
 impl Layout {

@@ -101,7 +101,7 @@ impl<'r, S: Source> Column<'r, S> {
         self.locate(i).and_then(|located| self.chunk_info(&located)).map_err(|error| self.place_at(error, i))
     }
 
-    fn chunk_info(&self, located: &Located) -> Result<ChunkInfo> {
+    pub(super) fn chunk_info(&self, located: &Located) -> Result<ChunkInfo> {
         let entry = &located.entry;
         let layout = &self.index.layout;
         let raw_bytes = if entry.has_parts() || layout.is_ragged() {
@@ -134,8 +134,9 @@ impl<'r, S: Source> Column<'r, S> {
         }
         let located = self.locate(i)?;
         let Some(content) = self.stored(&located)? else { return Ok(None) };
-        let in_chunk = in_chunk(&located, i);
-        Sample::new(self.schema, &self.index.layout, &content, in_chunk).map(Some)
+        let (layout, in_chunk) = (&self.index.layout, in_chunk(&located, i));
+        let values = content.values_of(layout, &(in_chunk..in_chunk + 1))?; // below the chunk's sample count
+        Sample::new(self.schema, layout, &content, in_chunk, values).map(Some)
     }
 
     /// A chunk as it stands in the file, checked, if it can be used there: the file is in memory, nothing is encoded, and
@@ -152,7 +153,7 @@ impl<'r, S: Source> Column<'r, S> {
 
     /// The body of a chunk of a file in memory, checked as the reader's policy asks.
     fn checked_body(&self, file: &'r [u8], located: &Located) -> Result<&'r [u8]> {
-        if self.reader.must_check(self.index, located.chunk) || self.reader.verification == Verification::Never {
+        if !self.reader.is_checked(self.index, located.chunk) {
             self.check_chunk(located)?;
         }
         let entry = &located.entry;
@@ -164,6 +165,34 @@ impl<'r, S: Source> Column<'r, S> {
     fn check_chunk(&self, located: &Located) -> Result<()> {
         let mut unused = Vec::new();
         self.reader.load_chunk(self.index, located, &mut unused).map(|_| ())
+    }
+
+    /// Bytes of the values of a chunk whose samples can be read alone: the file is not in memory, the chunk is nothing but samples as they
+    /// are, and it was checked before, or the reader's policy asks for no more than its head.
+    pub(super) fn readable_alone(&self, located: &Located) -> Result<Option<usize>> {
+        let (reader, entry) = (self.reader, &located.entry);
+        // the checksum may have been right of a chunk that decoding refused
+        let due = u64::from(entry.sample_count).checked_mul(self.index.layout.inner_bytes as u64); // exact: usize has at most 64 bits
+        let whole = !self.index.layout.is_ragged() && due == Some(entry.stored_bytes.into());
+        let plain = whole && !entry.has_parts() && codec(entry.encoding)?.is_identity();
+        if !plain || reader.source.as_bytes().is_some() {
+            return Ok(None);
+        }
+        let checked = reader.is_checked(self.index, located.chunk) || self.check_head_alone(located)?;
+        Ok(usize::try_from(entry.stored_bytes).ok().filter(|_| checked))
+    }
+
+    /// Checks the head of a chunk, if the reader's policy asks for no more: `true` if it is right.
+    fn check_head_alone(&self, located: &Located) -> Result<bool> {
+        if self.reader.verification != Verification::Never {
+            return Ok(false);
+        }
+        let head = self.reader.chunk_head(self.index, &located.entry)?;
+        let right = head.raw_bytes == located.entry.stored_bytes; // else, which loading names
+        if right {
+            self.index.checked_chunks.set(located.chunk);
+        }
+        Ok(right)
     }
 
     /// The parts of a chunk whose values are stored as they are, if all its parts are.

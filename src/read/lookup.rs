@@ -19,7 +19,8 @@ pub(super) struct ColumnIndex {
     /// For each run, the pages and chunks of the runs before it.
     before: Vec<(u64, u64)>,
     checked_pages: Bitmap,
-    checked_chunks: Bitmap,
+    /// Chunks that were checked once as the reader's policy asks: with [`Verification::Never`] their heads alone.
+    pub checked_chunks: Bitmap,
 }
 
 /// A chunk that was looked up.
@@ -161,8 +162,10 @@ impl<S: Source> Reader<S> {
         let bytes = fetch(&self.source, entry.offset, length, buffer)?;
         let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
         let (head, chunk) = self.parse_chunk_head(column, entry, head)?;
-        if self.must_check(column, located.chunk) {
-            head.check_body(body)?;
+        if !self.is_checked(column, located.chunk) {
+            if self.verification != Verification::Never {
+                head.check_body(body)?;
+            }
             column.checked_chunks.set(located.chunk);
         }
         Ok((chunk, body))
@@ -189,18 +192,9 @@ impl<S: Source> Reader<S> {
         Ok((head, chunk))
     }
 
-    /// Whether the body of a chunk has to be checked before it is used.
-    pub(super) fn must_check(&self, column: &ColumnIndex, chunk: u64) -> bool {
-        match self.verification {
-            Verification::FirstTouch => !column.checked_chunks.get(chunk),
-            Verification::Always => true,
-            Verification::Never => false,
-        }
-    }
-
-    /// Whether a chunk has been read and checked before, so that parts of it can be read alone.
+    /// Whether a chunk was checked before as the reader's policy asks, so that parts of it can be read alone.
     pub(super) fn is_checked(&self, column: &ColumnIndex, chunk: u64) -> bool {
-        self.verification == Verification::FirstTouch && column.checked_chunks.get(chunk)
+        self.verification != Verification::Always && column.checked_chunks.get(chunk)
     }
 }
 

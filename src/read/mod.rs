@@ -3,10 +3,14 @@
 mod bitmap;
 mod buffer;
 mod column;
+mod current;
 mod cursor;
+mod explain;
 mod gather;
 mod lookup;
 mod open;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod sample;
 mod source;
 mod verify;
@@ -14,7 +18,10 @@ mod verify;
 pub use buffer::ColumnBuffer;
 pub use column::{ChunkInfo, Column, ColumnFacts};
 pub use cursor::Cursor;
+pub use explain::Explanation;
 pub use gather::Rows;
+#[cfg(feature = "rayon")]
+pub use parallel::ParallelCursor;
 pub use sample::Sample;
 pub use source::{InMemory, Source};
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};

@@ -17,9 +17,15 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Sample `i` of a chunk.
+    /// Sample `i` of a chunk, with these values.
     #[inline]
-    pub(super) fn new(column: &ColumnSchema, layout: &Layout, content: &Content<'a>, i: usize) -> Result<Self> {
+    pub(super) fn new(
+        column: &ColumnSchema,
+        layout: &Layout,
+        content: &Content<'_>,
+        i: usize,
+        bytes: &'a [u8],
+    ) -> Result<Self> {
         let mut extents = [0; limits::RANK];
         let mut varying = 0;
         content.check_extents(layout, i)?;
@@ -32,13 +38,7 @@ impl<'a> Sample<'a> {
                 }
             };
         }
-        Ok(Self {
-            dtype: layout.dtype,
-            is_null: content.is_null(i),
-            rank: column.shape.rank(),
-            extents,
-            bytes: content.values_of(layout, &(i..i + 1))?, // i is below a chunk's sample count
-        })
+        Ok(Self { dtype: layout.dtype, is_null: content.is_null(i), rank: column.shape.rank(), extents, bytes })
     }
 
     /// Whether the sample is null. A null of a fixed shape has zeros for elements, one of a ragged shape has none.

@@ -1,6 +1,7 @@
 //! Encodes chunks on several threads; the order of the results is that of the chunks.
 
-use crate::codec::{ChunkEncoder, EncodedChunk, Profile, RawChunk};
+use super::WriterOptions;
+use crate::codec::{ChunkEncoder, EncodedChunk, RawChunk};
 use crate::format::schema::Layout;
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,8 +14,9 @@ pub(super) struct EncodePool {
 }
 
 impl EncodePool {
-    pub(super) fn new(profile: Profile, threads: usize) -> Self {
-        Self { encoders: (0..threads.max(1)).map(|_| ChunkEncoder::new(profile)).collect() }
+    pub(super) fn new(options: &WriterOptions) -> Self {
+        let encoder = |_| ChunkEncoder::new(options.profile, options.check);
+        Self { encoders: (0..options.threads.max(1)).map(encoder).collect() }
     }
 
     /// How many chunks' worth of work should be handed over at once.

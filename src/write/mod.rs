@@ -64,8 +64,9 @@ impl<K: Sink> Writer<K> {
         let schema_block = schema_block::to_bytes(&schema)?;
         let file_id = options.derive_file_id(&schema_block);
         let columns = schema.columns.iter().enumerate();
-        let pending: Vec<PendingColumn> =
-            columns.map(|(i, column)| PendingColumn::new(i, column, options.chunk_bytes)).collect::<Result<_>>()?;
+        let pending: Vec<PendingColumn> = columns
+            .map(|(i, column)| PendingColumn::new(i, column, options.resolved_chunk_bytes()))
+            .collect::<Result<_>>()?;
         let mut output = Output::new(sink, file_id, options.alignment.into());
         let header = Header { file_id, flags: Flags::default(), alignment: options.alignment };
         let head = header.head(&schema_block)?;
@@ -79,7 +80,7 @@ impl<K: Sink> Writer<K> {
             output,
             queue: Vec::new(),
             queued_bytes: 0,
-            pool: EncodePool::new(options.profile, options.threads),
+            pool: EncodePool::new(options),
             sample_count: 0,
             commits: 0,
             last_trailer: 0,

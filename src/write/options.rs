@@ -8,9 +8,10 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
     pub(super) profile: Profile,
-    pub(super) chunk_bytes: usize,
+    chunk_bytes: Option<usize>,
     pub(super) alignment: u32,
     pub(super) threads: usize,
+    pub(super) check: bool,
     pub(super) file_id: Option<FileId>,
     pub(super) origin: Vec<u8>,
 }
@@ -22,9 +23,10 @@ impl Default for WriterOptions {
     fn default() -> Self {
         Self {
             profile: Profile::default(),
-            chunk_bytes: 64 << 10,
+            chunk_bytes: None,
             alignment: 64,
             threads: 1,
+            check: true,
             file_id: None,
             origin: Vec::new(),
         }
@@ -32,7 +34,7 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// The default: profile [`Profile::BitshuffleZstd`], chunks of 64 KiB, alignment 64, one thread.
+    /// The default: profile [`Profile::Balanced`], its chunk size, alignment 64, one thread, and every chunk checked.
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,10 +46,22 @@ impl WriterOptions {
     }
 
     /// Decoded bytes that a chunk should have at most, 1 to 33,554,432 (32 MiB). The bits that tell
-    /// nulls are not counted. A larger sample stands alone in its chunk. It is what one cold random sample costs to read and decode.
+    /// nulls are not counted. A larger sample stands alone in its chunk. It is what one cold random sample costs to read. Without it,
+    /// the profile decides: 64 KiB, with [`Profile::Small`] 256 KiB.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = bytes;
+        self.chunk_bytes = Some(bytes);
         self
+    }
+
+    /// Whether each chunk is decoded again before it is written, and compared with what was encoded (the default). It takes less time than
+    /// the encoding, and keeps what a faulty machine has made of the data out of the file.
+    pub fn check_chunks(mut self, check: bool) -> Self {
+        self.check = check;
+        self
+    }
+
+    pub(super) fn resolved_chunk_bytes(&self) -> usize {
+        self.chunk_bytes.unwrap_or(self.profile.chunk_bytes())
     }
 
     /// 64 (the default), or 4096 so that chunks can be read with `O_DIRECT`: every chunk's body starts at a multiple
@@ -77,8 +91,9 @@ impl WriterOptions {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        if !CHUNK_BYTES.contains(&self.chunk_bytes) {
-            let message = format!("chunk size {}: it is 1 to {} bytes", self.chunk_bytes, CHUNK_BYTES.end());
+        let chunk_bytes = self.resolved_chunk_bytes();
+        if !CHUNK_BYTES.contains(&chunk_bytes) {
+            let message = format!("chunk size {chunk_bytes}: it is 1 to {} bytes", CHUNK_BYTES.end());
             return Err(Error::bad_argument(message));
         }
         if self.alignment != 64 && self.alignment != 4096 {
@@ -96,7 +111,7 @@ impl WriterOptions {
             let mut hash = Fnv1a::new();
             hash.add(schema_block);
             hash.add(self.profile.name().as_bytes());
-            hash.add(&(self.chunk_bytes as u64).to_le_bytes()); // exact: usize has at most 64 bits
+            hash.add(&(self.resolved_chunk_bytes() as u64).to_le_bytes()); // exact: usize has at most 64 bits
             hash.add(&self.alignment.to_le_bytes());
             hash.add(&self.origin);
             FileId(hash.0.to_le_bytes())

@@ -3,7 +3,7 @@
 use super::{Folder, SAMPLES, on, run};
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn convert(input: &Path, output: &Path, words: &str) -> super::Run {
     let fixed = [OsStr::new("convert"), input.as_os_str(), OsStr::new("-o"), output.as_os_str()];
@@ -106,4 +106,65 @@ fn options_of_a_conversion_arrive() {
     assert_eq!(document["alignment"], 4096);
     assert_eq!(columns[1]["encodings"], serde_json::json!({"raw": columns[1]["chunk_count"]}));
     convert(&parquet, &folder.path("b.tsl"), "--columns nothing").failed(2, "nothing");
+}
+
+pub(super) const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bitshuffle-zstd"];
+
+/// `tests/data/speech.parquet` in a file of its own, named after `words`.
+pub(super) fn speech(folder: &Folder, words: &str) -> PathBuf {
+    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/speech.parquet");
+    let output = folder.path(&format!("speech{}.tsl", words.replace(' ', "")));
+    convert(&input, &output, words).done();
+    output
+}
+
+#[test]
+fn a_profile_gives_the_same_bytes_in_each_run_with_any_threads_and_unchecked() {
+    let folder = Folder::new();
+    let bytes = |words: &str| fs::read(speech(&folder, words)).unwrap();
+    let mut files: Vec<Vec<u8>> = Vec::new();
+    for profile in PROFILES {
+        let once = bytes(&format!("--profile {profile}"));
+        for words in ["-f", "--threads 1", "--threads 2", "--threads 3", "--no-check"] {
+            assert!(bytes(&format!("--profile {profile} {words}")) == once, "{profile} {words}");
+        }
+        files.push(once);
+    }
+    assert_eq!(bytes(""), files[1], "balanced is the default");
+    files.sort();
+    files.dedup();
+    assert_eq!(files.len(), PROFILES.len(), "profiles differ");
+}
+
+#[test]
+fn what_any_profile_writes_is_intact_and_exports_to_the_same_parquet_file() {
+    let folder = Folder::new();
+    let mut exported = PROFILES.map(|profile| {
+        let file = speech(&folder, &format!("--profile {profile}"));
+        on("verify", &file, "--deep").done();
+        let parquet = folder.path(&format!("{profile}.parquet"));
+        on("export", &file, &format!("-o {}", parquet.display())).done();
+        fs::read(parquet).unwrap()
+    });
+    // which holds what the files hold
+    let back = folder.path("back.tsl");
+    convert(&folder.path("raw.parquet"), &back, "--profile raw").done();
+    for column in ["utt_id", "speaker", "mel", "f0_hz", "voiced", "tokens", "text"] {
+        let samples = |path: &Path| on("get", path, &format!("-c {column} -i ..")).done().text();
+        assert_eq!(samples(&back), samples(&folder.path("speech--profileraw.tsl")), "{column}");
+    }
+    exported.sort();
+    assert_eq!(exported.first(), exported.last());
+}
+
+#[test]
+fn a_chunk_is_as_large_as_the_profile_has_it_unless_it_is_said() {
+    let folder = Folder::new();
+    let chunks = |words: &str| {
+        let document = on("inspect", &speech(&folder, words), "--json").done().json();
+        document["columns"][2]["chunk_count"].as_u64().unwrap()
+    };
+    // five samples of 51,712 bytes
+    assert_eq!((chunks(""), chunks("--profile small")), (5, 1));
+    assert_eq!((chunks("--chunk-bytes 128KiB"), chunks("--profile small --chunk-bytes 64KiB")), (3, 5));
 }

@@ -1,6 +1,7 @@
 //! `tensilo inspect`
 
-use super::{Folder, SAMPLES, on, unfinished_file};
+use super::convert::{PROFILES, speech};
+use super::{Folder, SAMPLES, damaged_file, empty_file, on, unfinished_file};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -86,4 +87,128 @@ fn an_unfinished_file_gives_a_warning() {
     assert!(run.stderr.contains("bytes after the last commit"), "{}", run.stderr);
     assert!(on("get", &path, "-c x -i 0").done().stderr.contains("not finished"));
     assert_eq!(on("get", &path, "-c x -i 0 --quiet").done().stderr, "");
+}
+
+/// The sum of a member of the objects of a list.
+fn sum(list: &Value, member: &str) -> u64 {
+    list.as_array().unwrap().iter().map(|object| object[member].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn json_explains_what_each_profile_wrote() {
+    let folder = Folder::new();
+    for profile in PROFILES {
+        let document =
+            on("inspect", &speech(&folder, &format!("--profile {profile}")), "--json --explain").done().json();
+        assert_eq!(document["schema"], "tensilo.inspect/1");
+        for column in document["columns"].as_array().unwrap() {
+            let explanation = &column["explanation"];
+            assert_eq!(sum(&explanation["pieces"], "stored_bytes"), explanation["stored_bytes"], "{profile} {column}");
+            let choices = explanation["choices"].as_array().unwrap();
+            assert_eq!(choices.len(), PROFILES.len());
+            let choice = choices.iter().find(|choice| choice["profile"] == profile).unwrap();
+            assert_eq!((&choice["in_file"], &choice["encoding"]), (&json!(true), &explanation["encoding"]));
+            assert_eq!(choice["stored_bytes"], explanation["stored_bytes"]);
+            let trials = explanation["trials"].as_array().unwrap();
+            let in_file: Vec<&Value> = trials.iter().filter(|trial| trial["in_file"] == true).collect();
+            assert_eq!(in_file.len(), 1, "{profile} {column}");
+            assert_eq!(in_file[0]["bits_per_element"], explanation["bits_per_element"]);
+            assert!(in_file[0]["profiles"].as_array().unwrap().contains(&json!(profile)));
+        }
+    }
+}
+
+#[test]
+fn an_explanation_has_what_the_contract_names() {
+    let folder = Folder::new();
+    let document = on("inspect", &speech(&folder, ""), "--json --explain").done().json();
+    let explanation = &document["columns"][2]["explanation"];
+    let mel = explanation.as_object().unwrap();
+    let keys: Vec<&str> = mel.keys().map(String::as_str).collect();
+    let due = "chunk samples encoding transform elements raw_bytes stored_bytes bits_per_element pieces trials choices \
+               cold_read_bytes read_amplification";
+    assert_eq!(keys, due.split_whitespace().collect::<Vec<_>>());
+    assert_eq!((&mel["samples"], &mel["elements"], &mel["raw_bytes"]), (&json!([0, 1]), &json!(12928), &json!(51712)));
+    assert!(mel["transform"].as_str().unwrap().ends_with("of floats, stride 128, restart 12928"), "{mel:?}");
+    let keys = |list: &str| explanation[list][0].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys("pieces"), ["name", "detail", "stored_bytes", "bits_per_element"]);
+    assert_eq!(keys("trials"), ["encoding", "profiles", "stored_bytes", "bits_per_element", "ratio", "in_file"]);
+    assert_eq!(keys("choices"), ["profile", "encoding", "stored_bytes", "reason", "in_file"]);
+    // a sample alone in its chunk: the chunk and its head
+    let stored = mel["stored_bytes"].as_u64().unwrap();
+    assert_eq!(mel["cold_read_bytes"], stored + 64);
+    assert_eq!(mel["read_amplification"], (stored + 64) as f64 / stored as f64);
+}
+
+#[test]
+fn the_chunk_that_is_explained_can_be_chosen() {
+    let folder = Folder::new();
+    let file = speech(&folder, "");
+    let chunks = |words: &str| {
+        let document = on("inspect", &file, &format!("--json --explain {words}")).done().json();
+        let columns = document["columns"].as_array().unwrap().clone();
+        columns.iter().map(|column| column["explanation"]["chunk"].as_u64()).collect::<Vec<_>>()
+    };
+    let (first, none) = (Some(0), None);
+    assert_eq!(chunks(""), [first; 7]);
+    assert_eq!(chunks("--chunk 4"), [none, none, Some(4), none, none, none, none]);
+    assert_eq!(chunks("--sample 3"), [first, first, Some(3), first, first, first, first]);
+    assert!(on("inspect", &file, "--explain --chunk 4").done().text().contains("no such chunk"));
+    on("inspect", &file, "--explain --sample 5").failed(2, "5 samples");
+    let plain = on("inspect", &file, "--json").done().json();
+    assert!(plain["columns"][0].get("explanation").is_none());
+}
+
+#[test]
+fn text_explains_in_tables_and_words() {
+    let folder = Folder::new();
+    for profile in PROFILES {
+        let file = speech(&folder, &format!("--profile {profile}"));
+        let text = on("inspect", &file, "--explain").done().text();
+        assert!(text.starts_with(&on("inspect", &file, "").done().text()), "{text}");
+        for column in ["utt_id", "speaker", "mel", "f0_hz", "voiced", "tokens", "text"] {
+            assert!(text.contains(&format!("\ncolumn {column}: chunk 0 of ")), "{text}");
+        }
+        assert_eq!(text.matches("* stands in the file").count(), 7, "{text}");
+        assert_eq!(text.matches("read amplification").count(), 7, "{text}");
+        for encoding in
+            ["raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd"]
+        {
+            assert!(
+                text.lines().filter(|line| line.starts_with(&format!("{encoding} "))).count() >= 7,
+                "{encoding}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_explanation_says_why_the_planner_chose_as_it_did() {
+    let folder = Folder::new();
+    let text = on("inspect", &speech(&folder, ""), "--explain").done().text();
+    for reason in ["the smallest that it has", "nothing saves 5 %", "it encodes nothing", "would have to save 20 %"] {
+        assert!(text.contains(reason), "{reason}: {text}");
+    }
+}
+
+#[test]
+fn explanations_of_what_is_not_there_or_damaged_are_none_or_errors() {
+    let folder = Folder::new();
+    let empty = folder.file("empty.tsl", &empty_file());
+    assert!(on("inspect", &empty, "--explain").done().text().contains("column x: no such chunk, it has 0"));
+    assert_eq!(on("inspect", &empty, "--explain --json").done().json()["columns"][0]["explanation"], Value::Null);
+    on("inspect", &folder.file("damaged.tsl", &damaged_file()), "--explain").failed(1, "tensilo verify");
+}
+
+#[test]
+fn read_amplification_is_what_a_cold_sample_reads_by_what_it_takes() {
+    let folder = Folder::new();
+    let document = on("inspect", &folder.samples("a.tsl"), "--json").done().json();
+    for column in document["columns"].as_array().unwrap() {
+        let number = |member: &str| column[member].as_u64().unwrap() as f64;
+        let due = number("cold_read_bytes") / (number("stored_bytes") / f64::from(SAMPLES));
+        assert_eq!(column["read_amplification"], due);
+    }
+    let empty = on("inspect", &folder.file("empty.tsl", &empty_file()), "--json").done().json();
+    assert_eq!(empty["columns"][0]["read_amplification"], Value::Null);
 }

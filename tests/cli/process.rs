@@ -28,9 +28,9 @@ fn help_has_every_option_of_the_contract() {
     for (command, options) in [
         (
             "convert",
-            "-o --bf16 --cast --columns --skip --profile --chunk-bytes --align --threads --force --null-elements",
+            "-o --bf16 --cast --columns --skip --profile --chunk-bytes --no-check --align --threads --force --null-elements",
         ),
-        ("inspect", "--json --quiet"),
+        ("inspect", "--json --explain --chunk --sample --quiet"),
         ("verify", "--json --deep"),
         ("get", "-c -i --format --as -o --nulls --force"),
         ("export", "-o --columns --force"),
@@ -57,6 +57,10 @@ fn bad_usage_is_2() {
         "nonsense",
         "inspect",
         "inspect a b",
+        "inspect a --chunk 0",
+        "inspect a --sample 0",
+        "inspect a --explain --chunk 0 --sample 0",
+        "inspect a --explain --chunk -1",
         "convert in.parquet",
         "convert -o out.tsl",
         "convert in.parquet -o out.tsl --profile best",

@@ -147,6 +147,8 @@ fn subrange(samples: usize, random: &mut Random) -> Range<u64> {
 fn check_many_samples<S: Source>(column: Column<S>, samples: &[ModelSample], random: &mut Random) {
     let schema = column.schema();
     let mut cursor = column.cursor();
+    #[cfg(feature = "rayon")]
+    let mut parallel = column.parallel_cursor();
     let mut buffer = ColumnBuffer::new();
     let what = format!("column {:?}", schema.name);
     for round in 0..3 {
@@ -154,6 +156,8 @@ fn check_many_samples<S: Source>(column: Column<S>, samples: &[ModelSample], ran
         let expected: Vec<&ModelSample> = indices.iter().map(|&i| &samples[i as usize]).collect();
         cursor.gather_into(&indices, &mut buffer).expect(&what);
         check_buffer(schema, &buffer, &expected, &format!("gather_into {indices:?} of {what}"));
+        #[cfg(feature = "rayon")]
+        check_parallel(&mut parallel, &indices, &expected, &mut buffer, &what);
         with_element!(schema.dtype, T => check_gather_slice::<T, S>(&mut cursor, &indices, &expected, &what));
         let range = if round == 0 { 0..samples.len() as u64 } else { subrange(samples.len(), random) };
         let expected: Vec<&ModelSample> = samples[range.start as usize..range.end as usize].iter().collect();
@@ -181,6 +185,34 @@ fn check_gather_slice<T: Element, S: Source>(
     assert_eq!(bytemuck::cast_slice::<T, u8>(&out), bytes, "gather_slice {indices:?} of {what}");
     out.extend(super::elements::<T>(&[0; 8]));
     assert!(cursor.gather_slice(indices, &mut out).is_err(), "gather_slice of {what} with too much room");
+}
+
+/// What many threads gather.
+#[cfg(feature = "rayon")]
+fn check_parallel<S: Source>(
+    cursor: &mut tensilo::ParallelCursor<S>,
+    indices: &[u64],
+    expected: &[&ModelSample],
+    buffer: &mut ColumnBuffer,
+    what: &str,
+) {
+    let schema = cursor.column().schema();
+    cursor.gather_into(indices, buffer).expect(what);
+    check_buffer(schema, buffer, expected, &format!("parallel gather_into {indices:?} of {what}"));
+    let bytes: Vec<u8> = expected.iter().flat_map(|sample| stored_bytes(schema, sample)).collect();
+    with_element!(schema.dtype, T => {
+        let mut out = super::elements::<T>(&vec![0xA5; bytes.len()]);
+        match cursor.gather_slice(indices, &mut out) {
+            Ok(nulls) => {
+                assert!(!schema.shape.is_ragged());
+                assert_eq!(nulls, expected.iter().filter(|sample| sample.is_none()).count(), "nulls of {what}");
+                assert_eq!(bytemuck::cast_slice::<T, u8>(&out), bytes, "parallel gather_slice {indices:?} of {what}");
+            }
+            Err(error) => assert!(schema.shape.is_ragged(), "{error}"),
+        }
+        let beyond = cursor.gather_slice::<T>(&[u64::MAX], &mut []).map_err(|error| error.kind());
+        assert_eq!(beyond, Err(tensilo::ErrorKind::BadArgument), "{what}");
+    });
 }
 
 /// Samples that are not there are refused by name and number, whatever is asked for.

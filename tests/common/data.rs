@@ -57,10 +57,11 @@ pub struct ColumnPlan {
 
 pub fn arbitrary_table(max_samples: usize) -> impl Strategy<Value = Table> {
     let samples = prop_oneof![1 => Just(0), 1 => Just(1), 3 => 0..=20_usize.min(max_samples), 3 => 0..=max_samples];
-    (vec(column(), 0..=4), metadata(), samples).prop_map(|(plans, metadata, samples)| table(&plans, metadata, samples))
+    (vec(arbitrary_column(), 0..=4), metadata(), samples)
+        .prop_map(|(plans, metadata, samples)| table(&plans, metadata, samples))
 }
 
-fn column() -> impl Strategy<Value = ColumnPlan> {
+pub fn arbitrary_column() -> impl Strategy<Value = ColumnPlan> {
     let dtype = prop::sample::select(DType::ALL.to_vec());
     let regime =
         prop::sample::select(vec![Regime::Random, Regime::Constant, Regime::Smooth, Regime::Zero, Regime::OneOutlier]);

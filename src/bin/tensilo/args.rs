@@ -2,6 +2,7 @@
 
 use crate::bench::BenchArgs;
 use crate::get::Indices;
+use crate::inspect::InspectArgs;
 use crate::map::MapArgs;
 use crate::parse::{self, Names};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -70,6 +71,8 @@ Examples:
       two columns of two files, one column rounded
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
       no compression: samples are read without decoding, also with O_DIRECT
+  tensilo convert train.parquet -o train.tsl --profile small
+      the fewest bytes, for an archive or a slow network
 
 A field of a struct is a column called struct.field; the name of the struct
 means all of them.
@@ -100,12 +103,17 @@ pub(crate) struct ConvertArgs {
     /// Leave a column out; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) skip: Vec<String>,
-    /// How samples are encoded
+    /// What to trade for what; "inspect --explain" shows what each would give
     #[arg(long, value_parser = parse::profiles(), default_value = Profile::default().name())]
     pub(crate) profile: Profile,
-    /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB: what one random sample costs to read
-    #[arg(long, value_name = "N", value_parser = parse::chunk_bytes, default_value = "64KiB")]
-    pub(crate) chunk_bytes: usize,
+    /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB: what one random sample costs to read [default: 64KiB,
+    /// with --profile small 256KiB]
+    #[arg(long, value_name = "N", value_parser = parse::chunk_bytes)]
+    pub(crate) chunk_bytes: Option<usize>,
+    /// Do not decode each chunk again to compare it with what was encoded: a little faster, and errors of memory or
+    /// processor can get into the file
+    #[arg(long)]
+    pub(crate) no_check: bool,
     /// Every chunk starts at a multiple of this; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = parse::alignments(), default_value = "64")]
     pub(crate) align: u32,
@@ -140,33 +148,6 @@ impl From<OnNullElement> for NullElements {
             OnNullElement::Zero => Self::Zero,
         }
     }
-}
-
-const INSPECT: &str = "\
-Examples:
-  tensilo inspect train.tsl
-  tensilo inspect train.tsl --json | jq '.columns[] | {name, dtype, shape}'
-
-The column \"cold read\" is what one random sample costs that is in no cache:
-the bytes of a stored chunk, on average.
-
-JSON, schema tensilo.inspect/1 (members may be added, those named here stay):
-  schema, file_bytes, sample_count
-  columns: [{ name, dtype, nullable, raw_bytes, stored_bytes, chunk_count,
-    shape      a varying extent is null
-    encodings  how many chunks have which encoding
-    cast       null, or what rounding cost: source, rounding, max_abs_error,
-               max_rel_error, to_infinite, to_subnormal }]";
-
-/// `tensilo inspect`
-#[derive(Args, Debug)]
-#[command(after_help = INSPECT)]
-pub(crate) struct InspectArgs {
-    /// A tensilo file
-    pub(crate) file: PathBuf,
-    /// Print a JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 const VERIFY: &str = "\
@@ -321,14 +302,54 @@ mod tests {
 
     #[test]
     fn convert_takes_all_that_the_contract_names() {
-        let line = "tensilo convert a b -o out.tsl --bf16 --cast x=f16 --cast y=z=f32 --columns a,b --skip c --skip d \
-                    --profile raw --chunk-bytes 1MiB --align 4096 --threads 3 --force";
-        let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
-        let Command::Convert(args) = cli.command else { panic!("not convert") };
+        let line = "--bf16 --cast x=f16 --cast y=z=f32 --columns a,b --skip c --skip d --profile raw --chunk-bytes 1MiB \
+                    --align 4096 --threads 3 --no-check --force";
+        let args = convert_args(line);
         assert_eq!(args.cast, [("x".to_owned(), DType::F16), ("y=z".to_owned(), DType::F32)]);
         assert_eq!(args.skip, ["c", "d"]);
-        assert_eq!((args.profile, args.chunk_bytes, args.align), (Profile::Raw, 1 << 20, 4096));
+        assert_eq!((args.profile, args.chunk_bytes, args.align), (Profile::Raw, Some(1 << 20), 4096));
         assert_eq!(args.threads, NonZeroUsize::new(3));
-        assert!(args.bf16 && args.force);
+        assert!(args.bf16 && args.no_check && args.force);
+    }
+
+    #[test]
+    fn convert_leaves_to_the_library_what_is_not_said() {
+        let args = convert_args("");
+        assert_eq!((args.profile, args.chunk_bytes, args.threads), (Profile::Balanced, None, None));
+        assert!(!args.no_check);
+    }
+
+    /// The help cannot be made of [`Profile::chunk_bytes`] by itself.
+    #[test]
+    fn the_help_of_convert_tells_the_chunk_size_of_each_profile() {
+        let help = help_of_convert();
+        for profile in Profile::ALL {
+            let special = format!("with --profile {} ", profile.name());
+            let due = if help.contains(&special) { special } else { "[default: ".to_owned() };
+            let due = format!("{due}{}KiB", profile.chunk_bytes() >> 10);
+            assert!(help.contains(&due), "{due}: {help}");
+        }
+    }
+
+    #[test]
+    fn the_help_of_convert_says_for_whom_each_profile_is() {
+        let help = help_of_convert();
+        for profile in Profile::ALL {
+            let line = help.split(&format!("- {}: ", profile.name())).nth(1);
+            assert!(line.is_some_and(|line| line.starts_with("For ")), "{}: {help}", profile.name());
+        }
+    }
+
+    /// Without line breaks.
+    fn help_of_convert() -> String {
+        let help = Cli::command().find_subcommand_mut("convert").unwrap().render_long_help().to_string();
+        help.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn convert_args(line: &str) -> ConvertArgs {
+        let fixed = ["tensilo", "convert", "a", "b", "-o", "out.tsl"];
+        let cli = Cli::try_parse_from(fixed.into_iter().chain(line.split_whitespace())).unwrap();
+        let Command::Convert(args) = cli.command else { panic!("not convert") };
+        args
     }
 }

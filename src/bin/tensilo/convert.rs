@@ -37,20 +37,25 @@ fn convert(args: &ConvertArgs, quiet: bool) -> Outcome {
 }
 
 fn options(args: &ConvertArgs) -> ConvertOptions {
-    let threads = args.threads.or_else(|| available_parallelism().ok()).map_or(1, usize::from);
     ConvertOptions {
         bf16: args.bf16,
         casts: args.cast.clone(),
         columns: Names::all(&args.columns),
         skip: args.skip.clone(),
         null_elements: args.null_elements.into(),
-        writer: WriterOptions::new()
-            .profile(args.profile)
-            .chunk_bytes(args.chunk_bytes)
-            .alignment(args.align)
-            .threads(threads),
+        writer: writer_options(args),
         overwrite: args.force,
         ..ConvertOptions::default()
+    }
+}
+
+fn writer_options(args: &ConvertArgs) -> WriterOptions {
+    let threads = args.threads.or_else(|| available_parallelism().ok()).map_or(1, usize::from);
+    let options = WriterOptions::new().profile(args.profile).alignment(args.align).threads(threads);
+    let options = options.check_chunks(!args.no_check);
+    match args.chunk_bytes {
+        Some(bytes) => options.chunk_bytes(bytes),
+        None => options, // the profile's own
     }
 }
 

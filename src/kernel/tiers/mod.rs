@@ -17,6 +17,7 @@ mod x86_64;
 
 use super::Width;
 use std::fmt;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Codes in a group.
@@ -26,6 +27,9 @@ pub const GROUP: usize = 64;
 trait Kernel: Sync {
     fn merge(&self, width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize;
     fn split(&self, width: usize, code_of: &[u8; 256], symbols: &[u8], codes: &mut [u8], escaped: &mut [u8]) -> usize;
+    fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
+        escapes(width, codes, range)
+    }
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]);
     fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize;
     fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize;
@@ -87,6 +91,11 @@ impl Tiers {
         }
     }
 
+    /// The number of escapes among some of the codes of `width` bits in `codes`; those that are not there count as none.
+    pub fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
+        if (1..=4).contains(&width) { self.kernel.escapes(width, codes, range) } else { 0 }
+    }
+
     /// The bit length of each element: 0 for 0, else one more than the place of its highest one bit. `out` has a byte for each of
     /// `elements` (else only as many as there are in both are done; debug builds assert).
     pub fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {
@@ -120,6 +129,34 @@ impl Tiers {
             _ => at, // never: the lesser of both
         }
     }
+}
+
+/// [`Tiers::escapes`], to be compiled for each instruction set.
+#[inline(always)]
+fn escapes(width: usize, codes: &[u8], range: Range<usize>) -> usize {
+    match width {
+        1 => escapes_of_width::<1>(codes, range),
+        2 => escapes_of_width::<2>(codes, range),
+        3 => escapes_of_width::<3>(codes, range),
+        _ => escapes_of_width::<4>(codes, range),
+    }
+}
+
+#[inline(always)]
+fn escapes_of_width<const WIDTH: usize>(codes: &[u8], range: Range<usize>) -> usize {
+    let groups = codes.as_chunks::<8>().0.as_chunks::<WIDTH>().0;
+    let escapes = |words: &[[u8; 8]; WIDTH]| words.iter().fold(u64::MAX, |all, word| all & u64::from_le_bytes(*word));
+    let (first, last) = (range.start / GROUP, range.end / GROUP);
+    let before = !(u64::MAX << (range.start % GROUP));
+    let until = !(u64::MAX << (range.end % GROUP));
+    let masked = |group: usize, mask: u64| groups.get(group).map_or(0, |words| (escapes(words) & mask).count_ones());
+    if first > last {
+        return 0;
+    }
+    let whole = groups.get(first..last.min(groups.len())).unwrap_or(&[]);
+    let whole: u32 = whole.iter().map(|words| escapes(words).count_ones()).sum(); // fewer than 2^32 codes
+    let total = i64::from(whole) + i64::from(masked(last, until)) - i64::from(masked(first, before));
+    usize::try_from(total).unwrap_or(0) // never less: an empty range in a group counts it twice
 }
 
 /// Cuts elements, and what has a byte for each, to as many as both have.

@@ -2,6 +2,7 @@
 
 use super::{Tiers, available, best, code_bytes};
 use crate::kernel::Width;
+use std::ops::Range;
 
 const WIDTHS: [Width; 4] = [Width::W1, Width::W2, Width::W4, Width::W8];
 
@@ -111,6 +112,25 @@ fn every_merge_gives_the_symbols_of_scalar() {
             let codes = random.bytes(code_bytes(width, count));
             let escaped = random.bytes(count);
             check_merge(width, &codes, &escaped, count);
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn escapes_among_some_codes_are_those_that_merging_meets() {
+    const COUNT: usize = 300;
+    for width in 1..=4 {
+        let codes = Random::new(width).bytes(code_bytes(width, COUNT));
+        let before = |count: usize| merged(&available()[0], width, &codes, &[], count).0;
+        let before: Vec<usize> = (0..=COUNT).map(before).collect();
+        for tiers in available() {
+            for (start, end) in (0..=COUNT).flat_map(|start| (start..=COUNT).map(move |end| (start, end))) {
+                let found = tiers.escapes(width, &codes, start..end);
+                assert_eq!(found, before[end] - before[start], "{} width {width} {start}..{end}", tiers.name());
+            }
+            assert_eq!(tiers.escapes(width, &codes, Range { start: 64, end: 2 }), 0);
+            assert_eq!(tiers.escapes(width, &codes, 10_000..usize::MAX), 0);
         }
     }
 }

@@ -2,7 +2,21 @@
 //!
 //! `scalar` is the definition in code. Every other implementation gives the same bytes, faster.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx512;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod body;
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod neon;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod residuals;
 mod scalar;
+#[cfg(test)]
+mod tests;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod undo;
 
 use super::Width;
 use std::fmt;
@@ -98,7 +112,15 @@ impl Words {
 
 /// All implementations that this CPU can run, slowest (`scalar`) first.
 pub fn available() -> &'static [Words] {
-    static AVAILABLE: LazyLock<Vec<Words>> = LazyLock::new(|| vec![scalar::WORDS]);
+    static AVAILABLE: LazyLock<Vec<Words>> = LazyLock::new(|| {
+        #[allow(unused_mut, reason = "not every target adds to the list")]
+        let mut list = vec![scalar::WORDS];
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        list.extend([avx2::detect(), avx512::detect()].into_iter().flatten());
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        list.extend(neon::detect());
+        list
+    });
     &AVAILABLE
 }
 

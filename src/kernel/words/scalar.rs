@@ -88,6 +88,8 @@ macro_rules! for_width {
         }
     };
 }
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+pub(super) use for_width;
 
 /// The prediction of element `i`, of the elements of the same sample before it.
 fn predict<W: Word>(prediction: &Prediction, element: impl Fn(usize) -> W, i: usize) -> W {

@@ -27,7 +27,12 @@ impl Peer for Tensilo {
     }
 
     fn about(&self) -> String {
-        format!("{}, profile {}, chunks of 64 KiB, mapped", env!("TENSILO_VERSION"), self.0.name())
+        format!(
+            "{}, profile {}, chunks of {} KiB, mapped",
+            env!("TENSILO_VERSION"),
+            self.0.name(),
+            self.0.chunk_bytes() >> 10
+        )
     }
 
     fn family(&self) -> Family {

@@ -4,6 +4,7 @@
 //! the reverse, by the bit-shuffle of the same instruction set, extra bits by `pdep` and `pext`.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::super::portable::{self, COMPRESS, EXPAND, WINDOW, copy, first_bytes, lowest, ranks_of_bytes};
 use super::super::{GROUP, Kernel, Tiers};
@@ -48,6 +49,11 @@ impl Kernel for Avx2 {
         }
     }
 
+    fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
+        // SAFETY: see above.
+        unsafe { escapes(width, codes, range) }
+    }
+
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {
         // SAFETY: see above.
         unsafe { lengths(width, elements, out) }
@@ -76,6 +82,11 @@ impl Kernel for Avx2 {
             }
         }
     }
+}
+
+#[target_feature(enable = "popcnt")]
+fn escapes(width: usize, codes: &[u8], range: Range<usize>) -> usize {
+    super::super::escapes(width, codes, range)
 }
 
 #[target_feature(enable = "avx2,bmi2,popcnt")]

@@ -4,6 +4,7 @@
 //! the symbols by `vpexpandb` and collected by `vpcompressb`, extra bits by `pdep` and `pext`.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::super::portable::{self, BLOCK, copy};
 use super::super::{GROUP, Kernel, Tiers};
@@ -56,6 +57,11 @@ impl Kernel for Avx512 {
         }
     }
 
+    fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
+        // SAFETY: see above.
+        unsafe { escapes(width, codes, range) }
+    }
+
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {
         // SAFETY: see above.
         unsafe { lengths(width, elements, out) }
@@ -105,6 +111,11 @@ fn merge<const W: usize>(codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &m
         escapes += mask.count_ones() as usize; // exact: at most 64
     }
     escapes
+}
+
+#[target_feature(enable = "popcnt")]
+fn escapes(width: usize, codes: &[u8], range: Range<usize>) -> usize {
+    super::super::escapes(width, codes, range)
 }
 
 /// The symbols of a group of codes, in `table`, which is the same in each lane.

@@ -1,11 +1,11 @@
 //! The place of the Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
-use super::{Codec, DecodeScratch, Encoder, PartSpec};
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::{Error, Result};
 
 /// Without Zstandard, encoders have nothing to reuse.
 #[derive(Default)]
-pub(crate) struct EncodeScratch {}
+pub(super) struct FrameEncodeScratch {}
 /// Without Zstandard, decoders have nothing to reuse.
 #[derive(Default)]
 pub(super) struct FrameScratch {}
@@ -43,7 +43,7 @@ macro_rules! absent {
 macro_rules! absent_encoder {
     ($codec:ty) => {
         impl Encoder for $codec {
-            fn encode(&self, _: usize, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+            fn encode(&self, _: &Geometry, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
                 Ok(false)
             }
         }
@@ -55,3 +55,4 @@ absent!(Zstd, 3, "zstd");
 absent!(PlanesZstd, 6, "planes-zstd");
 absent_encoder!(BitshuffleZstd);
 absent_encoder!(Zstd);
+absent_encoder!(PlanesZstd);

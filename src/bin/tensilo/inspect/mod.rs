@@ -1,7 +1,11 @@
 //! `tensilo inspect`
 
-use crate::args::InspectArgs;
-use crate::exit::Outcome;
+mod args;
+mod explain;
+
+pub(crate) use args::InspectArgs;
+
+use crate::exit::{Failure, Outcome};
 use crate::human;
 use crate::open::open;
 use crate::output::{Output, write_json};
@@ -9,24 +13,44 @@ use crate::table::{Side, Table};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
-use tensilo::{Column, ColumnFacts, ColumnSchema, Extent, Metadata, PositionedFile, Reader};
+use tensilo::{Column, ColumnFacts, ColumnSchema, Explanation, Extent, Metadata, PositionedFile, Reader};
 
 /// Prints what is in a file.
 pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
     let reader = open(&args.file, quiet)?;
     let mut output = Output::stdout();
     if args.json {
-        write_json(&mut output, &document(&reader))?;
+        write_json(&mut output, &document(args, &reader)?)?;
     } else {
         write_text(&reader, &args.file, &mut output)?;
+        write_explanations(args, &reader, &mut output)?;
     }
     output.finish()
 }
 
+fn explain(args: &InspectArgs, column: &Column<'_, PositionedFile>) -> Outcome<Option<Explanation>> {
+    explain::explain(args, column).map_err(|error| Failure::about(&args.file, error))
+}
+
+fn write_explanations(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut impl Write) -> Outcome {
+    for column in reader.columns().filter(|_| args.explain) {
+        explain::write(output, &column, explain(args, &column)?.as_ref())?;
+    }
+    Ok(())
+}
+
 /// The document of schema `tensilo.inspect/1`.
-fn document(reader: &Reader<PositionedFile>) -> Value {
-    let columns: Vec<Value> = reader.columns().map(|column| column_object(&column)).collect();
-    json!({
+fn document(args: &InspectArgs, reader: &Reader<PositionedFile>) -> Outcome<Value> {
+    let mut columns = Vec::new();
+    for column in reader.columns() {
+        let mut object = column_object(&column);
+        if args.explain {
+            let explanation = explain(args, &column)?;
+            object.insert("explanation".to_owned(), explanation.as_ref().map_or(Value::Null, explain::object));
+        }
+        columns.push(Value::Object(object));
+    }
+    Ok(json!({
         "schema": "tensilo.inspect/1",
         "file_bytes": reader.file_bytes(),
         "sample_count": reader.sample_count(),
@@ -37,28 +61,30 @@ fn document(reader: &Reader<PositionedFile>) -> Value {
         "tail_bytes": reader.tail_bytes(),
         "metadata": reader.schema().metadata,
         "columns": columns,
-    })
+    }))
 }
 
-fn column_object(column: &Column<'_, PositionedFile>) -> Value {
+fn column_object(column: &Column<'_, PositionedFile>) -> Map<String, Value> {
     let (schema, facts) = (column.schema(), column.facts());
     let shape: Vec<Option<u32>> = schema.shape.extents().iter().map(extent).collect();
     let encodings: Map<String, Value> =
         facts.encodings.iter().map(|(name, chunks)| (name.clone(), json!(chunks))).collect();
-    json!({
-        "name": schema.name,
-        "dtype": schema.dtype.name(),
-        "shape": shape,
-        "nullable": schema.nullable,
-        "chunk_count": facts.chunk_count,
-        "raw_bytes": facts.raw_bytes,
-        "stored_bytes": facts.stored_bytes,
-        "encodings": encodings,
-        "cast": cast_object(schema, &facts),
-        "null_count": facts.null_count,
-        "cold_read_bytes": cold_read_bytes(&facts),
-        "metadata": schema.metadata,
-    })
+    let members = [
+        ("name", json!(schema.name)),
+        ("dtype", json!(schema.dtype.name())),
+        ("shape", json!(shape)),
+        ("nullable", json!(schema.nullable)),
+        ("chunk_count", json!(facts.chunk_count)),
+        ("raw_bytes", json!(facts.raw_bytes)),
+        ("stored_bytes", json!(facts.stored_bytes)),
+        ("encodings", Value::Object(encodings)),
+        ("cast", cast_object(schema, &facts)),
+        ("null_count", json!(facts.null_count)),
+        ("cold_read_bytes", json!(cold_read_bytes(&facts))),
+        ("read_amplification", json!(read_amplification(&facts, column.sample_count()))),
+        ("metadata", json!(schema.metadata)),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn extent(extent: &Extent) -> Option<u32> {
@@ -87,6 +113,19 @@ fn cold_read_bytes(facts: &ColumnFacts) -> u64 {
         Some(bytes) => bytes.saturating_add(HEAD_BYTES),
         None => 0,
     }
+}
+
+/// How many times more that is than a sample takes in the file, on average; `None` if samples take no bytes.
+fn read_amplification(facts: &ColumnFacts, sample_count: u64) -> Option<f64> {
+    quotient(cold_read_bytes(facts), quotient(facts.stored_bytes, sample_count as f64)?) // rounded anyway
+}
+
+fn quotient(amount: u64, divisor: f64) -> Option<f64> {
+    (divisor > 0.0).then(|| amount as f64 / divisor) // rounded anyway
+}
+
+fn amplification(ratio: Option<f64>) -> String {
+    ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.1}"))
 }
 
 fn write_text(reader: &Reader<PositionedFile>, path: &Path, output: &mut impl Write) -> io::Result<()> {
@@ -120,6 +159,7 @@ fn columns_table(reader: &Reader<PositionedFile>) -> Table {
         ("chunks", Side::Right),
         ("samples/chunk", Side::Right),
         ("cold read", Side::Right),
+        ("amplification", Side::Right),
         ("encodings", Side::Left),
         ("cast", Side::Left),
     ]);
@@ -143,6 +183,7 @@ fn column_row(schema: &ColumnSchema, facts: &ColumnFacts, sample_count: u64) -> 
         facts.chunk_count.to_string(),
         samples_per_chunk(sample_count, facts.chunk_count),
         human::bytes(cold_read_bytes(facts)),
+        amplification(read_amplification(facts, sample_count)),
         if encodings.is_empty() { "-".to_owned() } else { encodings.join(" ") },
         human::cast(schema, facts.cast.as_ref()),
     ]

@@ -1,0 +1,177 @@
+//! `tensilo inspect --explain`: how a chunk of each column came to be as large as it is.
+
+use super::InspectArgs;
+use crate::human;
+use crate::table::{Side, Table};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use tensilo::{Choice, Column, Explanation, Piece, PositionedFile, Profile, Trial};
+
+/// Explains the chunk of a column that was asked for; `None` if the column has no such chunk.
+pub(super) fn explain(args: &InspectArgs, column: &Column<'_, PositionedFile>) -> tensilo::Result<Option<Explanation>> {
+    match args.sample {
+        Some(sample) => column.explain_chunk_of(sample).map(Some),
+        None => column.explain(args.chunk.unwrap_or(0)),
+    }
+}
+
+/// The member `explanation` of a column.
+pub(super) fn object(explanation: &Explanation) -> Value {
+    let info = &explanation.info;
+    json!({
+        "chunk": explanation.chunk,
+        "samples": [info.samples.start, info.samples.end],
+        "encoding": info.encoding,
+        "transform": explanation.transform,
+        "elements": explanation.element_count,
+        "raw_bytes": explanation.raw_bytes,
+        "stored_bytes": explanation.stored_bytes,
+        "bits_per_element": explanation.bits_per_element(explanation.stored_bytes),
+        "pieces": explanation.pieces.iter().map(|piece| piece_object(explanation, piece)).collect::<Vec<_>>(),
+        "trials": explanation.trials.iter().map(|trial| trial_object(explanation, trial)).collect::<Vec<_>>(),
+        "choices": explanation.choices.iter().map(choice_object).collect::<Vec<_>>(),
+        "cold_read_bytes": explanation.cold_read_bytes(),
+        "read_amplification": explanation.read_amplification(),
+    })
+}
+
+fn piece_object(explanation: &Explanation, piece: &Piece) -> Value {
+    json!({
+        "name": piece.name,
+        "detail": piece.detail,
+        "stored_bytes": piece.stored_bytes,
+        "bits_per_element": explanation.bits_per_element(piece.stored_bytes),
+    })
+}
+
+fn trial_object(explanation: &Explanation, trial: &Trial) -> Value {
+    json!({
+        "encoding": trial.encoding,
+        "profiles": names(&trial.profiles),
+        "stored_bytes": trial.stored_bytes,
+        "bits_per_element": trial.stored_bytes.and_then(|bytes| explanation.bits_per_element(bytes)),
+        "ratio": trial.stored_bytes.and_then(|bytes| super::quotient(explanation.raw_bytes, bytes as f64)), // rounded anyway
+        "in_file": trial.in_file,
+    })
+}
+
+fn choice_object(choice: &Choice) -> Value {
+    json!({
+        "profile": choice.profile.name(),
+        "encoding": choice.encoding,
+        "stored_bytes": choice.stored_bytes,
+        "reason": choice.reason,
+        "in_file": choice.in_file,
+    })
+}
+
+fn names(profiles: &[Profile]) -> Vec<&'static str> {
+    profiles.iter().map(|profile| profile.name()).collect()
+}
+
+/// Writes what is to be said of a column.
+pub(super) fn write(
+    output: &mut impl Write,
+    column: &Column<'_, PositionedFile>,
+    explanation: Option<&Explanation>,
+) -> io::Result<()> {
+    let (name, chunks) = (human::excerpt(&column.schema().name), column.facts().chunk_count);
+    let Some(explanation) = explanation else {
+        return writeln!(output, "\ncolumn {name}: no such chunk, it has {chunks}");
+    };
+    let (info, chunk) = (&explanation.info, explanation.chunk);
+    let samples = format!("samples {}..{}", info.samples.start, info.samples.end);
+    let encoding = &info.encoding;
+    writeln!(output, "\ncolumn {name}: chunk {chunk} of {chunks}, {samples}, values in {encoding}")?;
+    if let Some(transform) = &explanation.transform {
+        writeln!(output, "transform: {transform}")?;
+    }
+    writeln!(output)?;
+    pieces_table(explanation).write(output)?;
+    writeln!(output)?;
+    trials_table(explanation).write(output)?;
+    writeln!(output)?;
+    choices_table(explanation).write(output)?;
+    writeln!(output, "{}", origin(explanation))?;
+    writeln!(output, "{}", cold_read(explanation))
+}
+
+fn pieces_table(explanation: &Explanation) -> Table {
+    let headings = [("piece", Side::Left), ("bytes", Side::Right), ("bits/element", Side::Right), ("what", Side::Left)];
+    let mut table = Table::new(&headings);
+    let mut row = |name: &str, bytes: u64, detail: String| {
+        table.row(vec![name.to_owned(), bytes.to_string(), bits(explanation, Some(bytes)), detail]);
+    };
+    for Piece { name, stored_bytes, detail, .. } in &explanation.pieces {
+        row(name, *stored_bytes, detail.clone());
+    }
+    row("all", explanation.stored_bytes, format!("of {} elements", explanation.element_count));
+    table
+}
+
+fn trials_table(explanation: &Explanation) -> Table {
+    let mut table = Table::new(&[
+        ("encoding", Side::Left),
+        ("bytes", Side::Right),
+        ("bits/element", Side::Right),
+        ("ratio", Side::Right),
+        ("", Side::Left),
+        ("profiles", Side::Left),
+    ]);
+    for trial in &explanation.trials {
+        let bytes = trial.stored_bytes;
+        table.row(vec![
+            trial.encoding.clone(),
+            bytes.map_or("cannot".to_owned(), |bytes| bytes.to_string()),
+            bits(explanation, bytes),
+            bytes.map_or("-".to_owned(), |bytes| human::ratio(explanation.raw_bytes, bytes)),
+            mark(trial.in_file),
+            if trial.profiles.is_empty() { "-".to_owned() } else { names(&trial.profiles).join(", ") },
+        ]);
+    }
+    table
+}
+
+fn choices_table(explanation: &Explanation) -> Table {
+    let mut table = Table::new(&[
+        ("profile", Side::Left),
+        ("takes", Side::Left),
+        ("bytes", Side::Right),
+        ("", Side::Left),
+        ("because", Side::Left),
+    ]);
+    for choice in &explanation.choices {
+        table.row(vec![
+            choice.profile.name().to_owned(),
+            choice.encoding.clone(),
+            choice.stored_bytes.to_string(),
+            mark(choice.in_file),
+            choice.reason.clone(),
+        ]);
+    }
+    table
+}
+
+fn mark(in_file: bool) -> String {
+    if in_file { "*" } else { "" }.to_owned()
+}
+
+/// What the marks mean.
+fn origin(explanation: &Explanation) -> &'static str {
+    if explanation.choices.iter().any(|choice| choice.in_file) {
+        "* stands in the file"
+    } else {
+        "no profile of this release gives what stands in the file: another one wrote it"
+    }
+}
+
+fn cold_read(explanation: &Explanation) -> String {
+    let bytes = human::bytes(explanation.cold_read_bytes());
+    let amplification = super::amplification(explanation.read_amplification());
+    format!("a cold sample reads {bytes}: read amplification {amplification}")
+}
+
+fn bits(explanation: &Explanation, bytes: Option<u64>) -> String {
+    let bits = bytes.and_then(|bytes| explanation.bits_per_element(bytes));
+    bits.map_or("-".to_owned(), |bits| format!("{bits:.3}"))
+}

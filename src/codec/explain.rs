@@ -1,0 +1,216 @@
+//! What the stored values of a chunk are made of, and what other encodings would have made of them. For people: nothing is read by it.
+
+use super::planner::{ChunkEncoder, saves_enough};
+use super::profile::Candidates;
+use super::{ChunkDecoder, Codec, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW, codec, parts};
+use crate::format::chunk::ChunkHead;
+use crate::format::schema::Layout;
+use crate::{Error, Result, le};
+
+/// A piece of the stored values of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Piece {
+    /// What it is, such as `tier 1` or `bit plane 7`.
+    pub name: String,
+    /// What is in it, in words, such as `16384 codes of 2 bits`. May be empty.
+    pub detail: String,
+    /// Its length in bytes.
+    pub stored_bytes: u64,
+}
+
+/// What an encoding makes of the values of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trial {
+    /// Its name.
+    pub encoding: String,
+    /// The profiles that have it, with settings that give this length. Empty: none has it for columns of this type.
+    pub profiles: Vec<Profile>,
+    /// The length of the values in bytes; `None` if the encoding cannot express them.
+    pub stored_bytes: Option<u64>,
+    /// Whether this is what stands in the file, to the byte, with the settings of one of these profiles.
+    pub in_file: bool,
+}
+
+/// What a profile takes for the values of a chunk, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The profile.
+    pub profile: Profile,
+    /// The name of the encoding.
+    pub encoding: String,
+    /// The length of the values in bytes.
+    pub stored_bytes: u64,
+    /// Why this one, in words.
+    pub reason: String,
+    /// Whether exactly these bytes stand in the file.
+    pub in_file: bool,
+}
+
+/// The pieces of a part.
+#[derive(Debug, Default)]
+pub(crate) struct Anatomy {
+    /// What is coded in place of the elements, in words; `None` in encodings without transforms.
+    pub transform: Option<String>,
+    /// In the order of the file, so that they add up to the stored bytes. Pieces without bytes are left out.
+    pub pieces: Vec<Piece>,
+}
+
+impl Anatomy {
+    /// Adds the next piece.
+    pub(super) fn add(&mut self, name: impl Into<String>, detail: impl Into<String>, stored: &[u8]) {
+        if !stored.is_empty() {
+            self.pieces.push(Piece { name: name.into(), detail: detail.into(), stored_bytes: bytes(stored) });
+        }
+    }
+}
+
+fn bytes(stored: &[u8]) -> u64 {
+    stored.len() as u64 // exact: usize has at most 64 bits
+}
+
+/// The values of a chunk: as they stand in the file, and decoded.
+pub(crate) struct Values<'a> {
+    geometry: Geometry,
+    is_string: bool,
+    codec: &'static dyn Codec,
+    pub stored: &'a [u8],
+    /// In the byte order of the file.
+    pub raw: Vec<u8>,
+}
+
+impl<'a> Values<'a> {
+    /// Those of a chunk of a column with this layout: checks and decodes the chunk.
+    pub(crate) fn of_chunk(layout: &Layout, head: &ChunkHead, body: &'a [u8]) -> Result<Self> {
+        let mut decoder = ChunkDecoder::new();
+        decoder.load(layout, head, body)?;
+        let mut raw = decoder.content(body).values.to_vec();
+        le::swap_to_native(layout.element_bytes, &mut raw); // back, which is the same
+        let part = parts(layout, head, body)?.values;
+        let length = usize::try_from(part.stored_bytes).ok();
+        let start = length.and_then(|length| body.len().checked_sub(length)); // values come last
+        let stored = start.and_then(|start| body.get(start..));
+        Ok(Self {
+            geometry: Geometry::of_values(layout),
+            is_string: layout.dtype.is_string(),
+            codec: codec(part.encoding)?,
+            stored: stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?,
+            raw,
+        })
+    }
+
+    /// The number of elements; of text and bytes, of bytes.
+    pub(crate) fn element_count(&self) -> usize {
+        self.raw.len().checked_div(self.geometry.element_bytes).unwrap_or(0)
+    }
+
+    /// What stands in the file.
+    pub(crate) fn anatomy(&self) -> Result<Anatomy> {
+        let spec = PartSpec { element_bytes: self.geometry.element_bytes, raw_bytes: self.raw.len() };
+        self.codec.anatomy(spec, self.stored)
+    }
+
+    fn is_in_file(&self, codec: &dyn Codec, stored: &[u8]) -> bool {
+        self.codec.id() == codec.id() && self.stored == stored
+    }
+
+    /// What each encoding makes of the values, the smallest first; with the settings of each profile where these matter.
+    pub(crate) fn trials(&self) -> Result<Vec<Trial>> {
+        let mut trials = Vec::new();
+        let raw = |profile| self.trial(profile, RAW, Some(&self.raw));
+        Profile::ALL.into_iter().for_each(|profile| add(&mut trials, raw(Some(profile))));
+        let (mut stored, mut scratch) = (Vec::new(), EncodeScratch::default());
+        for (profile, encoder) in self.encoders() {
+            let can = encoder.encode(&self.geometry, &self.raw, &mut stored, &mut scratch)?;
+            add(&mut trials, self.trial(profile, encoder, can.then_some(&stored)));
+        }
+        trials.sort_by_key(|trial| trial.stored_bytes.unwrap_or(u64::MAX));
+        Ok(trials)
+    }
+
+    fn trial(&self, profile: Option<Profile>, codec: &dyn Codec, stored: Option<&Vec<u8>>) -> Trial {
+        Trial {
+            encoding: codec.name().to_owned(),
+            profiles: profile.into_iter().collect(),
+            stored_bytes: stored.map(|stored| bytes(stored)),
+            in_file: stored.is_some_and(|stored| self.is_in_file(codec, stored)),
+        }
+    }
+
+    /// The encoders of all profiles, those for columns of other types last; none for nothing.
+    fn encoders(&self) -> impl Iterator<Item = (Option<Profile>, &'static dyn Encoder)> {
+        let of = |is_string| {
+            let candidates =
+                move |profile: Profile| profile.candidates(is_string).all().map(move |c| (profile, c.encoder));
+            Profile::ALL.into_iter().flat_map(candidates)
+        };
+        let own = of(self.is_string).map(|(profile, encoder)| (Some(profile), encoder));
+        let others = of(!self.is_string).map(|(_, encoder)| (None, encoder));
+        let any = !self.raw.is_empty();
+        own.chain(others).filter(move |(_, encoder)| any && encoder.check_built().is_ok())
+    }
+
+    /// What each profile takes, of those that this build can write.
+    pub(crate) fn choices(&self, trials: &[Trial]) -> Result<Vec<Choice>> {
+        let built = Profile::ALL.into_iter().filter(|profile| profile.check_built().is_ok());
+        built.map(|profile| self.choice(profile, trials)).collect()
+    }
+
+    fn choice(&self, profile: Profile, trials: &[Trial]) -> Result<Choice> {
+        let mut encoder = ChunkEncoder::new(profile, false);
+        let (codec, stored) = encoder.encode_alone(&self.geometry, self.is_string, &self.raw)?;
+        Ok(Choice {
+            profile,
+            encoding: codec.name().to_owned(),
+            stored_bytes: bytes(stored),
+            reason: self.reason(profile, codec, stored, trials),
+            in_file: self.is_in_file(codec, stored),
+        })
+    }
+
+    /// Why the planner took `chosen`: says again in words what it has done.
+    fn reason(&self, profile: Profile, chosen: &dyn Codec, stored: &[u8], trials: &[Trial]) -> String {
+        let candidates = profile.candidates(self.is_string);
+        if self.raw.is_empty() {
+            return "there is nothing to encode".to_owned();
+        }
+        if candidates.all().next().is_none() {
+            return "it encodes nothing".to_owned();
+        }
+        let tried = trials.iter().filter(|trial| trial.encoding != RAW.name() && trial.profiles.contains(&profile));
+        let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
+        let Some((least, name)) = smallest else { return "nothing that it has can express them".to_owned() };
+        if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
+            return format!("nothing saves 5 %, and less is not worth decoding; the best is {name}");
+        }
+        if bytes(stored) <= least {
+            return "the smallest that it has".to_owned();
+        }
+        let (weight, due) = (weight(candidates, name), weight(candidates, chosen.name()));
+        if weight > due && least.saturating_mul(weight) >= bytes(stored).saturating_mul(due) {
+            let percent = 100 - 100 * due / weight.max(1); // `due` is less than `weight`
+            return format!("{name} is smaller, but decodes more slowly and would have to save {percent} %");
+        }
+        format!("{name} is smaller, but seemed not to be in the windows that were looked at")
+    }
+}
+
+/// That of an encoding among the candidates of a profile.
+fn weight(candidates: Candidates, name: &str) -> u64 {
+    let found = candidates.all().find(|candidate| candidate.encoder.name() == name);
+    found.map_or(100, |candidate| candidate.weight)
+}
+
+/// Adds a trial; its profile alone if the encoding came out as long as with other settings.
+fn add(trials: &mut Vec<Trial>, trial: Trial) {
+    let same = |other: &&mut Trial| (&other.encoding, other.stored_bytes) == (&trial.encoding, trial.stored_bytes);
+    match trials.iter_mut().find(same) {
+        Some(other) => {
+            other.profiles.extend(trial.profiles); // a profile has an encoding once
+            other.in_file |= trial.in_file;
+        }
+        None => trials.push(trial),
+    }
+}

@@ -1,0 +1,81 @@
+//! Picks a prediction: the one whose residuals take the fewest bits in some windows of the part.
+
+use super::sampling::windows;
+use super::tier_plan::{Histogram, TierPlan, histogram};
+use super::transform::Transform;
+use super::{EncodeScratch, Geometry};
+use crate::kernel::words::Prediction;
+use crate::kernel::{Width, tiers, words};
+
+/// Windows have at least so many elements.
+const WINDOW: usize = 1024;
+
+/// The best transform for residuals, and the stored bytes that they would take in tiers, about.
+pub(super) fn best_transform(
+    width: Width,
+    geometry: &Geometry,
+    raw: &[u8],
+    scratch: &mut EncodeScratch,
+) -> (Transform, usize) {
+    let count = raw.len() / width.bytes();
+    let none = (!geometry.float).then_some(Transform::None);
+    let candidates = none.into_iter().chain(predictions(geometry).map(Transform::Predict));
+    let costs = candidates.map(|transform| (transform, sampled_bits(transform, width, geometry, raw, scratch)));
+    let best = costs.min_by(|(_, a), (_, b)| a.total_cmp(b));
+    let (transform, bits) = best.unwrap_or((Transform::None, f64::from(u32::MAX)));
+    (transform, (bits * count as f64 / 8.0) as usize) // an estimate, and saturating
+}
+
+/// Delta along each axis, and the gradient over the axis and the innermost one.
+fn predictions(geometry: &Geometry) -> impl Iterator<Item = Prediction> {
+    let Geometry { float, restart, strides, .. } = *geometry;
+    let delta = move |stride| Prediction { gradient: false, float, restart, stride };
+    let gradients = strides.into_iter().map(move |stride| Prediction { gradient: true, float, restart, stride });
+    let rows = gradients.flat_map(move |gradient| [delta(gradient.stride), gradient]);
+    std::iter::once(delta(1)).chain(rows.filter(move |row| row.stride > 1 && row.stride < restart))
+}
+
+/// Bits of each residual, in a window that is looked at.
+fn sampled_bits(
+    transform: Transform,
+    width: Width,
+    geometry: &Geometry,
+    raw: &[u8],
+    scratch: &mut EncodeScratch,
+) -> f64 {
+    let wide = |x: u32| usize::try_from(x).unwrap_or(usize::MAX);
+    let (restart, row) = match transform {
+        Transform::Predict(prediction) => (wide(prediction.restart), wide(prediction.stride)),
+        _ => (1, 1),
+    };
+    // a window begins with a sample, or where samples are long with a row, whose own elements then do not count
+    let (unit, skip) = if restart <= 2 * WINDOW { (restart, 0) } else { (row, row) };
+    let length = WINDOW.max(2 * row).next_multiple_of(unit.max(1));
+    scratch.sampled.clear();
+    for window in windows(raw.len() / width.bytes(), length) {
+        let Some(elements) = raw.get(window.start * width.bytes()..window.end * width.bytes()) else { continue };
+        bit_lengths(transform, width, elements, scratch);
+        let skip = if window.start == 0 || geometry.restarts_at(window.start) { 0 } else { skip };
+        scratch.sampled.extend_from_slice(scratch.symbols.get(skip..).unwrap_or(&[]));
+    }
+    let counts = histogram(&scratch.sampled);
+    let bits = TierPlan::new(&counts, 31).bits + extra_bits(&counts);
+    bits as f64 / scratch.sampled.len().max(1) as f64
+}
+
+/// The coded integers of elements, to `scratch.coded`, and their bit lengths, to `scratch.symbols`.
+pub(super) fn bit_lengths(transform: Transform, width: Width, elements: &[u8], scratch: &mut EncodeScratch) {
+    let EncodeScratch { coded, symbols, .. } = scratch;
+    coded.resize(elements.len(), 0);
+    match transform {
+        Transform::Predict(prediction) => words::best().residuals(&prediction, width, elements, coded),
+        _ => coded.copy_from_slice(elements), // as long
+    }
+    symbols.resize(elements.len() / width.bytes(), 0);
+    tiers::best().lengths(width, coded, symbols);
+}
+
+/// The extra bits of integers whose bit lengths have this histogram.
+pub(super) fn extra_bits(lengths: &Histogram) -> u64 {
+    (0_u64..).zip(lengths).map(|(length, &count)| length.saturating_sub(1) * u64::from(count)).sum()
+}

@@ -1,0 +1,337 @@
+//! Every encoder alone, on data that encoders find hard: what it writes decodes to the bit; bytes that it did not write decode to an error
+//! or to some values, and what they decode to does not depend on what memory held before.
+
+#[path = "../../tests/support/adversarial.rs"]
+mod adversarial;
+
+use super::constant::Constant;
+use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, ExponentTiers, Geometry, PartSpec, REGISTRY, ResidualTiers};
+use adversarial::Pattern;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use std::ops::Range;
+
+static ENCODERS: [&dyn Encoder; 14] = [
+    &Constant,
+    &BitshuffleZstd,
+    &Zstd,
+    &PlanesZstd,
+    &ExponentTiers { spacing: 6 },
+    &ExponentTiers { spacing: 7 },
+    &ExponentTiers { spacing: 11 },
+    &ExponentTiers { spacing: 13 },
+    &ExponentTiers { spacing: 31 },
+    &ResidualTiers { spacing: 6 },
+    &ResidualTiers { spacing: 7 },
+    &ResidualTiers { spacing: 12 },
+    &ResidualTiers { spacing: 14 },
+    &ResidualTiers { spacing: 31 },
+];
+
+/// `cases`, or as many as PROPTEST_CASES says.
+fn config(cases: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig {
+        cases: asked.unwrap_or(cases),
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("proptest-regressions"))),
+        ..ProptestConfig::default()
+    }
+}
+
+/// A part, and how it is encoded.
+#[derive(Clone)]
+struct Case {
+    encoder: &'static dyn Encoder,
+    geometry: Geometry,
+    pattern: Pattern,
+    count: usize,
+    seed: u64,
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { encoder, geometry, pattern, count, seed } = self;
+        write!(f, "{}: {count} of {pattern:?}, seed {seed}, {geometry:?}", encoder.name())
+    }
+}
+
+impl Case {
+    fn raw(&self) -> Vec<u8> {
+        self.pattern.elements(self.geometry.element_bytes, self.count, self.seed)
+    }
+
+    fn spec(&self) -> PartSpec {
+        let element_bytes = self.geometry.element_bytes;
+        PartSpec { element_bytes, raw_bytes: self.count * element_bytes }
+    }
+}
+
+fn cases(count: impl Strategy<Value = usize>) -> impl Strategy<Value = Case> {
+    let built = ENCODERS.into_iter().filter(|encoder| encoder.check_built().is_ok()).collect::<Vec<_>>();
+    let geometry = (
+        prop::sample::select(vec![1, 2, 4, 8]),
+        any::<bool>(),
+        prop::sample::select(vec![1, 7, 64, 101, 1024, 50_000, u32::MAX]),
+        prop::sample::select(vec![[0, 0], [3, 0], [128, 0], [12, 3], [2048, 128]]),
+    );
+    let geometry = geometry.prop_map(|(element_bytes, float, restart, strides)| Geometry {
+        element_bytes,
+        float,
+        restart,
+        strides,
+    });
+    let pattern = prop::sample::select(Pattern::ALL.to_vec());
+    (0..built.len(), geometry, pattern, count, any::<u64>()).prop_map(
+        move |(encoder, geometry, pattern, count, seed)| Case {
+            encoder: built[encoder],
+            geometry,
+            pattern,
+            count,
+            seed,
+        },
+    )
+}
+
+fn few() -> impl Strategy<Value = usize> {
+    1..=300_usize
+}
+
+/// So many that sampling, blocks, all spacings and all match finders of Zstandard have something to do.
+fn many() -> impl Strategy<Value = usize> {
+    prop_oneof![24 => 1..=300_usize, 8 => 4_000..=6_000_usize, 1 => 69_900..=70_100_usize]
+}
+
+/// Memory of a thread that has encoded and decoded other data.
+#[derive(Default)]
+struct Memory {
+    encode: EncodeScratch,
+    decode: DecodeScratch,
+    stored: Vec<u8>,
+}
+
+impl Memory {
+    fn after(case: &Case) -> Self {
+        let mut memory = Self::default();
+        if let Some(stored) = memory.encode(case) {
+            case.encoder
+                .decode(case.spec(), &stored, &mut vec![0; case.spec().raw_bytes], &mut memory.decode)
+                .expect("what was encoded");
+        }
+        memory
+    }
+
+    fn encode(&mut self, case: &Case) -> Option<Vec<u8>> {
+        let expressed = case
+            .encoder
+            .encode(&case.geometry, &case.raw(), &mut self.stored, &mut self.encode)
+            .expect("nothing fails but memory");
+        expressed.then(|| self.stored.clone())
+    }
+
+    /// All elements, to memory full of `fill`, unless they are refused before; or why not.
+    fn decode(&mut self, codec: &dyn Codec, spec: PartSpec, stored: &[u8], fill: u8) -> Result<Vec<u8>, String> {
+        let mut out = vec![fill; spec.raw_bytes];
+        let result = codec.check(spec, stored).and_then(|()| codec.decode(spec, stored, &mut out, &mut self.decode));
+        result.map(|()| out).map_err(|error| error.to_string())
+    }
+
+    /// Some elements alone, if the encoding can do that; nothing is checked before.
+    fn decode_range(
+        &mut self,
+        codec: &dyn Codec,
+        spec: PartSpec,
+        stored: &[u8],
+        range: &Range<usize>,
+        fill: u8,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let mut out = vec![fill; range.len() * spec.element_bytes];
+        let result = codec.decode_range(spec, stored, range, &mut out, &mut self.decode);
+        result.map(|is_done| is_done.then_some(out)).map_err(|error| error.to_string())
+    }
+}
+
+/// A range of elements out of two random numbers; not empty.
+fn range_of((start, length): (usize, usize), count: usize) -> Range<usize> {
+    let start = start % count;
+    start..start + 1 + length % (count - start)
+}
+
+fn ranges() -> impl Strategy<Value = Vec<(usize, usize)>> {
+    vec((any::<usize>(), prop_oneof![0..200_usize, any::<usize>()]), 1..8)
+}
+
+/// Decodes with fresh and with used memory, which makes no difference; then ranges, which agree with the whole.
+fn decode_in_all_ways(
+    codec: &dyn Codec,
+    spec: PartSpec,
+    stored: &[u8],
+    used: &mut Memory,
+    ranges: &[(usize, usize)],
+) -> Result<Vec<u8>, String> {
+    let fresh = &mut Memory::default();
+    let whole = fresh.decode(codec, spec, stored, 0);
+    assert_eq!(used.decode(codec, spec, stored, 0xA5), whole, "{}: with used memory", codec.name());
+    let w = spec.element_bytes;
+    for &range in ranges {
+        let range = range_of(range, spec.raw_bytes / w);
+        let alone = fresh.decode_range(codec, spec, stored, &range, 0);
+        assert_eq!(used.decode_range(codec, spec, stored, &range, 0xA5), alone, "{}: {range:?}", codec.name());
+        if let Ok(whole) = &whole
+            && let Some(alone) = alone.expect("a range of what decodes")
+        {
+            assert_eq!(alone, whole[range.start * w..range.end * w], "{}: {range:?}", codec.name());
+        }
+    }
+    whole
+}
+
+/// What is done to stored bytes.
+#[derive(Clone, Debug)]
+enum Damage {
+    Byte(usize, u8),
+    Bit(usize),
+    Number(usize, u32),
+    Cut(usize),
+    Append(Vec<u8>),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    // heads are where damage goes furthest
+    let place = || prop_oneof![0..100_usize, any::<usize>()];
+    let byte = prop_oneof![any::<u8>(), Just(0), Just(1), Just(u8::MAX)];
+    let number = prop_oneof![any::<u32>(), 0..300_u32, Just(u32::MAX)];
+    prop_oneof![
+        4 => (place(), byte).prop_map(|(at, byte)| Damage::Byte(at, byte)),
+        4 => any::<usize>().prop_map(Damage::Bit),
+        2 => (place(), number).prop_map(|(at, number)| Damage::Number(at, number)),
+        1 => any::<usize>().prop_map(Damage::Cut),
+        1 => vec(any::<u8>(), 1..20).prop_map(Damage::Append),
+    ]
+}
+
+impl Damage {
+    fn apply(&self, stored: &mut Vec<u8>) {
+        let length = stored.len().max(1);
+        match self {
+            Self::Append(bytes) => stored.extend(bytes),
+            Self::Cut(left) => stored.truncate(left % length),
+            Self::Byte(at, byte) => stored.iter_mut().skip(at % length).take(1).for_each(|to| *to = *byte),
+            Self::Bit(bit) => stored.iter_mut().skip(bit / 8 % length).take(1).for_each(|to| *to ^= 1 << (bit % 8)),
+            Self::Number(at, number) => {
+                stored.iter_mut().skip(at % length).zip(number.to_le_bytes()).for_each(|(to, from)| *to = from);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(1500))]
+
+    #[test]
+    fn what_is_encoded_is_decoded_to_the_bit(case in cases(many()), before in cases(many()), ranges in ranges()) {
+        let mut used = Memory::after(&before);
+        let stored = Memory::default().encode(&case);
+        prop_assert!(used.encode(&case) == stored, "with used memory it is encoded otherwise");
+        let Some(stored) = stored else {
+            prop_assert_eq!(case.encoder.id(), 1, "all but `constant` can express anything");
+            return Ok(());
+        };
+        let decoded = decode_in_all_ways(case.encoder, case.spec(), &stored, &mut used, &ranges);
+        prop_assert!(decoded == Ok(case.raw()), "other data");
+    }
+
+    #[test]
+    fn damage_decodes_to_an_error_or_to_some_values(
+        case in cases(few()),
+        before in cases(few()),
+        damages in vec(damage(), 1..4),
+        grown in prop_oneof![3 => Just(0_usize), 1 => 0..40_usize],
+        ranges in ranges(),
+    ) {
+        let mut used = Memory::after(&before);
+        let Some(mut stored) = used.encode(&case) else { return Ok(()) };
+        damages.iter().for_each(|damage| damage.apply(&mut stored));
+        let spec = case.spec();
+        let spec = PartSpec { raw_bytes: spec.raw_bytes + grown * spec.element_bytes, ..spec };
+        // a chunk may also name another encoding than its bytes have
+        for codec in REGISTRY {
+            let _ = decode_in_all_ways(codec, spec, &stored, &mut used, &ranges);
+        }
+        // ranges are decoded without a check of the whole: to an error or to some values
+        for (codec, &range) in REGISTRY.into_iter().flat_map(|codec| ranges.iter().map(move |range| (codec, range))) {
+            let _ = used.decode_range(codec, spec, &stored, &range_of(range, spec.raw_bytes / spec.element_bytes), 0);
+        }
+    }
+
+    /// Of tiers: what is estimated of all elements is what is stored, but for heads, checkpoints and what fills groups up.
+    #[test]
+    fn estimates_are_near(case in cases(many()), before in cases(few())) {
+        let raw = case.raw();
+        let mut used = Memory::after(&before);
+        let estimate = |memory: &mut Memory| case.encoder.estimate(&case.geometry, &raw, &mut memory.encode);
+        let estimated = estimate(&mut used);
+        prop_assert_eq!(estimate(&mut Memory::default()), estimated, "with used memory");
+        let Some(estimated) = estimated else {
+            prop_assert!(![2, 4, 5].contains(&case.encoder.id()));
+            return Ok(());
+        };
+        if case.encoder.id() == 2 {
+            // windows compressed alone: a frame costs up to 12 bytes more than it saves, and there are at most two in so few
+            prop_assert!(estimated <= raw.len() + 12 * (1 + case.count / 2048));
+            return Ok(());
+        }
+        // one bit for each tier, and a literal
+        prop_assert!(estimated <= raw.len() + (case.count * 10).div_ceil(8) + 1);
+        if case.count <= 4096 {
+            let stored = used.encode(&case).expect("tiers express anything").len();
+            let around = 64 + 8 * (3 + 3 + 4) + 20 * (case.count / 64) + 7 + 16;
+            prop_assert!(estimated <= stored && stored <= estimated + around + 1, "{estimated}, stored {stored}");
+        }
+    }
+
+    /// Before memory is taken: a few bytes cannot claim to be very many.
+    #[test]
+    fn more_than_stored_bytes_can_hold_is_refused(case in cases(100..=300_usize), more in 1..=1_usize << 28) {
+        let case = Case { pattern: Pattern::RandomBits, ..case };
+        let Some(stored) = Memory::default().encode(&case) else { return Ok(()) };
+        let spec = case.spec();
+        let spec = PartSpec { raw_bytes: spec.raw_bytes + more * spec.element_bytes, ..spec };
+        if case.encoder.check(spec, &stored).is_ok() {
+            // the number of elements is not stored: up to the next group, or at most one for each bit
+            prop_assert!([4, 5].contains(&case.encoder.id()));
+            prop_assert!(spec.raw_bytes <= 8 * stored.len() * spec.element_bytes);
+        }
+    }
+}
+
+/// Parts so large that Zstandard uses all of its match finders, one after the other in the same memory.
+#[test]
+fn what_was_written_before_makes_no_difference() {
+    let mut used = Memory::default();
+    for encoder in ENCODERS.into_iter().filter(|encoder| encoder.check_built().is_ok()) {
+        for (seed, pattern) in (0..).zip(Pattern::ALL) {
+            let geometry = Geometry { element_bytes: 2, float: true, restart: 1024, strides: [128, 0] };
+            let case = Case { encoder, geometry, pattern, count: 40_000, seed };
+            assert!(used.encode(&case) == Memory::default().encode(&case), "{case:?}");
+        }
+    }
+}
+
+/// The extra bits of a group of 64 do not stand element by element: a range that ends within a group once had wrong ones.
+#[test]
+fn every_range_of_some_groups_is_decoded_alone() {
+    let geometry = Geometry { element_bytes: 2, float: false, restart: 10, strides: [0, 0] };
+    for encoder in [&ENCODERS[4], &ENCODERS[9]] {
+        let case = Case { encoder: *encoder, geometry, pattern: Pattern::RandomLengths, count: 150, seed: 1 };
+        let (raw, mut memory) = (case.raw(), Memory::default());
+        let stored = memory.encode(&case).expect("tiers express anything");
+        for start in 0..case.count {
+            for end in start + 1..=case.count {
+                let alone = memory.decode_range(case.encoder, case.spec(), &stored, &(start..end), 0xA5);
+                assert_eq!(alone, Ok(Some(raw[2 * start..2 * end].to_vec())), "{case:?}, {start}..{end}");
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Chapter 5.7, forward: picks widths and ranks by how often each symbol stands, and writes the stream.
+
+use super::tiers::{Place, RANKS, TierHead, TierStream, plain_codes};
+use crate::kernel::tiers::{best, code_bytes};
+use crate::{Error, Result};
+
+/// How often each symbol stands.
+pub(super) type Histogram = [u32; 256];
+
+/// Counts `symbols`. Four counters for each symbol, so that equal symbols in a row do not wait for each other.
+pub(super) fn histogram(symbols: &[u8]) -> Histogram {
+    let mut counts = [[0_u32; 256]; 4];
+    let (quads, rest) = symbols.as_chunks::<4>();
+    for quad in quads {
+        for (counts, &symbol) in counts.iter_mut().zip(quad) {
+            counts[usize::from(symbol)] += 1; // in bounds: a byte
+        }
+    }
+    let [mut sum, second, third, fourth] = counts;
+    rest.iter().for_each(|&symbol| sum[usize::from(symbol)] += 1);
+    for (sum, ((a, b), c)) in sum.iter_mut().zip(second.iter().zip(&third).zip(&fourth)) {
+        *sum += a + b + c; // fewer than 2^32 symbols
+    }
+    sum
+}
+
+/// Widths and ranks for a histogram.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TierPlan {
+    pub head: TierHead,
+    /// Bits of all codes and literals, without what fills groups up.
+    pub bits: u64,
+}
+
+impl TierPlan {
+    /// The plan of the fewest bits; of equal ones, that of the narrowest first codes.
+    pub(super) fn new(histogram: &Histogram, spacing: u8) -> Self {
+        let mut order: Vec<(u32, u8)> =
+            histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
+        order.sort_unstable_by_key(|&(count, symbol)| (std::cmp::Reverse(count), symbol));
+        let count: u32 = order.iter().map(|(count, _)| count).sum();
+        let plans = (1..=3).flat_map(|a| (1..=3).flat_map(move |b| (1..=4).map(move |c| [a, b, c])));
+        let plans = plans.map(|widths| {
+            let escapes = escapes(&order, widths);
+            (bits(count, widths, escapes), widths, escapes)
+        });
+        let (bits, widths, escapes) = plans.min_by_key(|(bits, ..)| *bits).unwrap_or_default(); // there are 36
+        let mut ranks = [0; RANKS];
+        let reachable = widths.map(plain_codes).iter().sum();
+        ranks.iter_mut().zip(&order).take(reachable).for_each(|(rank, (_, symbol))| *rank = *symbol);
+        Self { head: TierHead { widths, spacing, escapes, ranks }, bits }
+    }
+}
+
+/// Symbols that escape from each tier, given counts in descending order.
+fn escapes(order: &[(u32, u8)], widths: [u8; 3]) -> [u32; 3] {
+    let mut first = 0;
+    widths.map(|width| {
+        first += plain_codes(width);
+        order.iter().skip(first).map(|(count, _)| count).sum()
+    })
+}
+
+fn bits(count: u32, widths: [u8; 3], [second, third, literals]: [u32; 3]) -> u64 {
+    let codes = [count, second, third].into_iter().zip(widths);
+    codes.map(|(count, width)| u64::from(count) * u64::from(width)).sum::<u64>() + 8 * u64::from(literals)
+}
+
+/// Memory that encoding reuses: the symbols that escaped from each tier.
+#[derive(Default)]
+pub(super) struct TierEncodeScratch {
+    escaped: [Vec<u8>; 3],
+}
+
+impl TierHead {
+    /// Appends the pieces of the stream of `symbols`, from whose histogram this head was planned. `extra_bits` counts those of some symbols, in an
+    /// encoding that has them.
+    pub(super) fn write(
+        &self,
+        symbols: &[u8],
+        extra_bits: Option<fn(&[u8]) -> u64>,
+        stored: &mut Vec<u8>,
+        scratch: &mut TierEncodeScratch,
+    ) -> Result<()> {
+        let start = stored.len();
+        let checkpoint_bytes = if extra_bits.is_some() { 20 } else { 12 };
+        stored.resize(start + self.checkpoints(symbols.len()) * checkpoint_bytes, 0);
+        let [first, second, third] = &mut scratch.escaped;
+        self.write_tier(0, symbols, first, stored);
+        self.write_tier(1, first, second, stored);
+        self.write_tier(2, second, third, stored);
+        stored.extend_from_slice(third);
+        let pieces = stored.get(start..).unwrap_or(&[]);
+        let Some((stream, [])) = TierStream::split(*self, symbols.len(), checkpoint_bytes, pieces) else {
+            return Err(Error::bad_argument("a tier stream was planned for other symbols")); // never: `histogram`
+        };
+        let checkpoints = stream.write_checkpoints(symbols, extra_bits);
+        stored.iter_mut().skip(start).zip(checkpoints).for_each(|(to, from)| *to = from);
+        Ok(())
+    }
+
+    /// Appends the codes of a tier; the symbols that escape go to `escaped`.
+    fn write_tier(&self, tier: usize, symbols: &[u8], escaped: &mut Vec<u8>, stored: &mut Vec<u8>) {
+        let width = self.widths.get(tier).copied().map_or(1, usize::from); // there are three
+        let start = stored.len();
+        stored.resize(start + code_bytes(width, symbols.len()), 0);
+        escaped.resize(symbols.len(), 0);
+        let codes = stored.get_mut(start..).unwrap_or(&mut []);
+        let escapes = best().split(width, &self.code_of(tier), symbols, codes, escaped);
+        escaped.truncate(escapes);
+    }
+
+    /// The code in a tier of each symbol.
+    fn code_of(&self, tier: usize) -> [u8; 256] {
+        let mut codes = [u8::MAX; 256]; // the lower bits of which are an escape
+        let plain = self.widths.get(tier).map_or(0, |&width| plain_codes(width));
+        let table = self.table(tier);
+        // ranks without a symbol are 0, and come last: the lower rank wins
+        for (code, &symbol) in (0..).zip(&table).take(plain).collect::<Vec<_>>().into_iter().rev() {
+            codes[usize::from(symbol)] = code; // in bounds: a byte
+        }
+        codes
+    }
+}
+
+impl TierStream<'_> {
+    /// The checkpoints of these symbols.
+    fn write_checkpoints(&self, symbols: &[u8], extra_bits: Option<fn(&[u8]) -> u64>) -> Vec<u8> {
+        let spacing = 1 << self.head.spacing;
+        let mut place = Place::default();
+        let mut out = Vec::new();
+        for (q, before) in (1..=self.head.checkpoints(symbols.len())).zip(symbols.chunks(spacing)) {
+            self.advance(&mut place, q * spacing);
+            let [_, counts @ ..] = place.codes;
+            out.extend(counts.iter().flat_map(|&count| (count as u32).to_le_bytes())); // exact: fewer than 2^32 symbols
+            if let Some(extra_bits) = extra_bits {
+                place.extra_bits += extra_bits(before);
+                out.extend(place.extra_bits.to_le_bytes());
+            }
+        }
+        out
+    }
+}

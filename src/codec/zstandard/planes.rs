@@ -1,0 +1,274 @@
+//! Chapter 5.10: bit or byte planes, each packed on its own.
+
+use super::{FrameEncodeScratch, FrameScratch, check_frame};
+use crate::codec::explain::Anatomy;
+use crate::codec::exponent_tiers::split;
+use crate::codec::predict::{best_transform, bit_lengths};
+use crate::codec::transform::{TRANSFORM_BYTES, Transform};
+use crate::codec::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, whole_elements};
+use crate::kernel::{self, Width, words};
+use crate::le::{array_at, put, u32_at};
+use crate::{Error, Result};
+
+pub(in crate::codec) struct PlanesZstd;
+
+/// How a stream of [`PlanesZstd`] is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Raw = 0,
+    Constant = 1,
+    Zstd = 2,
+}
+
+impl Packing {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Raw => "as it is",
+            Self::Constant => "one byte, repeated",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// What stands before the streams of [`PlanesZstd`].
+struct PlanesHead<'a> {
+    transform: Transform,
+    /// Bit planes, else byte planes.
+    bits: bool,
+    /// Decoded bytes of a stream.
+    stream_bytes: usize,
+    /// An entry for each stream.
+    entries: &'a [[u8; 8]],
+    /// The streams, and the tail.
+    streams: &'a [u8],
+}
+
+#[cold]
+fn malformed_planes(what: &str) -> Error {
+    Error::corrupt("R-5.12", format!("planes-zstd: {what}"))
+}
+
+impl<'a> PlanesHead<'a> {
+    fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
+        let (_, count) = whole_elements(spec)?;
+        let short = || malformed_planes("the stored bytes are too short");
+        let (transform, rest) = stored.split_first_chunk::<TRANSFORM_BYTES>().ok_or_else(short)?;
+        let transform = Transform::parse(transform)?;
+        let (split, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+        let (bits, streams, stream_bytes) = match split {
+            [1, 0, 0, 0, 0, 0, 0, 0] => (true, 8 * spec.element_bytes, count / 8),
+            [8, 0, 0, 0, 0, 0, 0, 0] => (false, spec.element_bytes, count),
+            _ => return Err(malformed_planes("it is split in neither bits nor bytes")),
+        };
+        let (entries, streams) = rest.split_at_checked(8 * streams).ok_or_else(short)?;
+        Ok(Self { transform, bits, stream_bytes, entries: entries.as_chunks().0, streams })
+    }
+
+    /// Calls `each` with the packing and the stored bytes of each stream; returns the tail.
+    fn each(&self, mut each: impl FnMut(Packing, &'a [u8]) -> Result<()>) -> Result<&'a [u8]> {
+        let mut rest = self.streams;
+        for entry in self.entries {
+            let packing = match array_at::<4, 4, 8>(entry) {
+                [0, 0, 0, 0] => Packing::Raw,
+                [1, 0, 0, 0] if self.stream_bytes > 0 => Packing::Constant,
+                [2, 0, 0, 0] if self.stream_bytes > 0 => Packing::Zstd,
+                _ => return Err(malformed_planes("a stream has an unknown packing")),
+            };
+            let length = usize::try_from(u32_at::<0, 8>(entry)).ok();
+            let split = length.and_then(|length| rest.split_at_checked(length));
+            let (stream, after) = split.ok_or_else(|| malformed_planes("a stream reaches beyond the stored bytes"))?;
+            let due = match packing {
+                Packing::Raw => self.stream_bytes,
+                Packing::Constant => 1,
+                Packing::Zstd => stream.len(),
+            };
+            if stream.len() != due {
+                return Err(malformed_planes("a stream does not have the length of its packing"));
+            }
+            each(packing, stream)?;
+            rest = after;
+        }
+        Ok(rest)
+    }
+
+    /// Bytes of the elements after the last plane.
+    fn tail_bytes(&self, spec: PartSpec) -> usize {
+        if self.bits { spec.raw_bytes % (8 * spec.element_bytes) } else { 0 }
+    }
+}
+
+impl Codec for PlanesZstd {
+    fn id(&self) -> u16 {
+        6
+    }
+
+    fn name(&self) -> &'static str {
+        "planes-zstd"
+    }
+
+    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+        let head = PlanesHead::parse(spec, stored)?;
+        let stream = PartSpec { element_bytes: 1, raw_bytes: head.stream_bytes };
+        let tail = head.each(|packing, stored| match packing {
+            Packing::Zstd => check_frame(stream, stored),
+            _ => Ok(()),
+        })?;
+        if tail.len() == head.tail_bytes(spec) {
+            return Ok(());
+        }
+        Err(malformed_planes("the stored bytes do not end where the tail ends"))
+    }
+
+    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        let head = PlanesHead::parse(spec, stored)?;
+        let FrameScratch { zstd, bytes } = &mut scratch.frames;
+        bytes.resize(spec.raw_bytes, 0);
+        let split = bytes.split_at_mut_checked(head.stream_bytes.saturating_mul(head.entries.len()));
+        let (planes, tail_out) = split.ok_or_else(|| malformed_planes("the streams are too long"))?; // never: `parse`
+        let mut planes = planes.chunks_exact_mut(head.stream_bytes.max(1));
+        let tail = head.each(|packing, stored| {
+            let Some(plane) = planes.next() else { return Ok(()) }; // a stream of no bytes
+            match packing {
+                Packing::Raw => plane.copy_from_slice(stored), // as long: `each` has checked
+                Packing::Constant => plane.fill(stored.first().copied().unwrap_or(0)),
+                Packing::Zstd => zstd.decode(stored, plane)?,
+            }
+            Ok(())
+        })?;
+        if tail.len() != tail_out.len() {
+            return Err(malformed_planes("the stored bytes do not end where the tail ends"));
+        }
+        tail_out.copy_from_slice(tail);
+        let (width, count) = whole_elements(spec)?;
+        match bytes.split_at_checked(count * (width.bytes() - 1)) {
+            Some((low, top)) if !head.bits => join_bytes(width, low, top, out),
+            _ => kernel::best().unshuffle(width, bytes, out),
+        }
+        head.transform.undo(width, out);
+        Ok(())
+    }
+
+    fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+        let head = PlanesHead::parse(spec, stored)?;
+        let mut anatomy = Anatomy { transform: Some(head.transform.describe()), ..Anatomy::default() };
+        let heads = stored.len().saturating_sub(head.streams.len());
+        anatomy.add("heads", "transform; packings and lengths of the streams", stored.get(..heads).unwrap_or(&[]));
+        let kind = if head.bits { "bit plane" } else { "byte" };
+        let mut number = 0;
+        let tail = head.each(|packing, stream| {
+            anatomy.add(format!("{kind} {number}"), packing.describe(), stream);
+            number += 1;
+            Ok(())
+        })?;
+        anatomy.add("tail", "the last elements", tail);
+        Ok(anatomy)
+    }
+}
+
+/// Byte planes to elements.
+fn join_bytes(width: Width, low: &[u8], top: &[u8], out: &mut [u8]) {
+    let mut planes: [&[u8]; 7] = [&[]; 7];
+    planes.iter_mut().zip(low.chunks_exact(top.len().max(1))).for_each(|(plane, low)| *plane = low);
+    words::best().join(width, false, planes.get(..width.bytes() - 1).unwrap_or(&[]), top, out); // a width is 1 to 8
+}
+
+impl Encoder for PlanesZstd {
+    /// Tries the bytes of the elements (of floats, rotated), and the bytes and the bits of their residuals; the smallest is taken.
+    fn encode(
+        &self,
+        geometry: &Geometry,
+        raw: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let Ok((width, _)) = whole_elements(spec) else { return Ok(false) };
+        let plain = if geometry.float { Transform::Rotate } else { Transform::None };
+        split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
+        pack_bytes(plain, scratch, stored)?;
+        let (transform, _) = best_transform(width, geometry, raw, scratch);
+        bit_lengths(transform, width, raw, scratch);
+        let mut candidate = std::mem::take(&mut scratch.frames.candidate);
+        pack_bits(transform, width, scratch, &mut candidate)?;
+        keep_smaller(stored, &mut candidate);
+        split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
+        pack_bytes(transform, scratch, &mut candidate)?;
+        keep_smaller(stored, &mut candidate);
+        scratch.frames.candidate = candidate;
+        Ok(true)
+    }
+}
+
+fn keep_smaller(stored: &mut Vec<u8>, candidate: &mut Vec<u8>) {
+    if candidate.len() < stored.len() {
+        std::mem::swap(stored, candidate);
+    }
+}
+
+/// Packs the bytes that were split into `low_bytes` and `symbols`.
+fn pack_bytes(transform: Transform, scratch: &mut EncodeScratch, stored: &mut Vec<u8>) -> Result<()> {
+    let EncodeScratch { symbols, low_bytes, frames, .. } = scratch;
+    let low = low_bytes.chunks_exact(symbols.len().max(1));
+    pack(transform, false, low.chain([symbols.as_slice()]), &[], frames, stored)
+}
+
+/// Packs the bits of the coded integers.
+fn pack_bits(transform: Transform, width: Width, scratch: &mut EncodeScratch, stored: &mut Vec<u8>) -> Result<()> {
+    let EncodeScratch { coded, frames, .. } = scratch;
+    let mut shuffled = std::mem::take(&mut frames.bytes);
+    shuffled.resize(coded.len(), 0);
+    kernel::best().shuffle(width, coded, &mut shuffled);
+    let plane = coded.len() / (8 * width.bytes());
+    let (planes, tail) = shuffled.split_at(plane * 8 * width.bytes()); // at most all
+    let empty = std::iter::repeat_n(&[][..], if plane == 0 { 8 * width.bytes() } else { 0 });
+    let result = pack(transform, true, planes.chunks_exact(plane.max(1)).chain(empty), tail, frames, stored);
+    frames.bytes = shuffled;
+    result
+}
+
+/// Packs streams, each as whatever is smallest, and the tail behind them.
+fn pack<'a>(
+    transform: Transform,
+    bits: bool,
+    streams: impl Iterator<Item = &'a [u8]> + Clone,
+    tail: &[u8],
+    frames: &mut FrameEncodeScratch,
+    stored: &mut Vec<u8>,
+) -> Result<()> {
+    stored.clear();
+    stored.extend_from_slice(&transform.to_bytes());
+    stored.extend_from_slice(&[if bits { 1 } else { 8 }, 0, 0, 0, 0, 0, 0, 0]);
+    let entries = stored.len();
+    stored.resize(entries + 8 * streams.clone().count(), 0);
+    for (i, stream) in streams.enumerate() {
+        let (packing, packed) = pack_stream(stream, frames)?;
+        let mut entry = [0; 8];
+        let length = u32::try_from(packed.len()).map_err(|_| Error::over_limit("a stream of more than 4 GiB"))?;
+        put::<0, 4, 8>(&mut entry, length.to_le_bytes());
+        put::<4, 1, 8>(&mut entry, [packing as u8]); // exact: the codes of the format
+        stored.extend_from_slice(packed);
+        if let Some(place) = stored.get_mut(entries + 8 * i..).and_then(|rest| rest.first_chunk_mut()) {
+            *place = entry;
+        }
+    }
+    stored.extend_from_slice(tail);
+    Ok(())
+}
+
+/// The smallest form of a stream: constant, entropy-coded, compressed, or as it is.
+fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
+    let Some((first, rest)) = stream.split_first() else { return Ok((Packing::Raw, stream)) };
+    if rest.iter().all(|byte| byte == first) {
+        return Ok((Packing::Constant, std::slice::from_ref(first)));
+    }
+    let FrameEncodeScratch { strong, literals, frame, other, .. } = frames;
+    literals.encode(stream, frame)?;
+    if frame.len() < stream.len() - stream.len() / 16 {
+        strong.encode(stream, other)?; // of noise it makes no less, and takes its time
+    } else {
+        other.clone_from(frame);
+    }
+    let smaller = if other.len() < frame.len() { other } else { frame };
+    let saves = smaller.len() < stream.len() - stream.len() / 64; // less than that is not worth the decoding
+    Ok(if saves { (Packing::Zstd, smaller) } else { (Packing::Raw, stream) })
+}

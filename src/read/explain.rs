@@ -1,0 +1,97 @@
+//! Explains how a chunk came to be as large as it is.
+
+use super::Source;
+use super::column::{ChunkInfo, Column};
+use super::lookup::Located;
+use crate::Result;
+use crate::codec::{Anatomy, Choice, Piece, Trial, Values};
+use crate::format::region::HEAD;
+
+/// What a chunk is made of, and what it would be in other encodings: see [`Column::explain`].
+///
+/// Of a nullable or ragged column this is about the values alone; what tells nulls and extents is only in
+/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The number of the chunk in its column, counted from 0.
+    pub chunk: u64,
+    /// Which samples are in it, where it is, how it is encoded.
+    pub info: ChunkInfo,
+    /// Elements of all its samples; of text and bytes, bytes.
+    pub element_count: u64,
+    /// The length of the decoded values in bytes.
+    pub raw_bytes: u64,
+    /// The length of the stored values in bytes.
+    pub stored_bytes: u64,
+    /// What is coded in place of the elements, such as `gradient of floats, stride 128, restart 12928` (chapter 5.6 of the specification);
+    /// `None` in encodings that have no transforms.
+    pub transform: Option<String>,
+    /// The pieces of the stored values, in the order of the file. Their lengths add up to [`Explanation::stored_bytes`].
+    pub pieces: Vec<Piece>,
+    /// What each encoding of this build makes of the values, the smallest first.
+    pub trials: Vec<Trial>,
+    /// What each profile of this build takes for the values. None of them is in the file if another release wrote it.
+    pub choices: Vec<Choice>,
+}
+
+impl Explanation {
+    /// The length of the chunk's body in bytes: values, extents and validity.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.info.file_range.end.saturating_sub(self.info.file_range.start)
+    }
+
+    /// Bytes to read for one sample of this chunk when nothing is in a cache: head and body.
+    pub fn cold_read_bytes(&self) -> u64 {
+        self.chunk_bytes().saturating_add(HEAD)
+    }
+
+    /// How many times more that is than the sample takes in the file, on average; `None` if samples take no bytes.
+    pub fn read_amplification(&self) -> Option<f64> {
+        let samples = self.info.samples.end.saturating_sub(self.info.samples.start);
+        let sample_bytes = self.chunk_bytes() as f64 / samples as f64; // rounded anyway
+        (sample_bytes > 0.0).then(|| self.cold_read_bytes() as f64 / sample_bytes)
+    }
+
+    /// Bytes of a piece or a trial as bits for each element; `None` if there are no elements.
+    pub fn bits_per_element(&self, stored_bytes: u64) -> Option<f64> {
+        (self.element_count > 0).then(|| stored_bytes as f64 * 8.0 / self.element_count as f64) // rounded anyway
+    }
+}
+
+impl<S: Source> Column<'_, S> {
+    /// Explains chunk number `chunk`, counted from 0: `None` after the last.
+    ///
+    /// Cost: reads and decodes the chunk, and encodes it with everything: milliseconds for a chunk of 64 KiB, and several times the chunk in memory.
+    pub fn explain(&self, chunk: u64) -> Result<Option<Explanation>> {
+        let located = self.reader.locate_chunk(self.index, chunk);
+        let explained = located.and_then(|located| located.map(|located| self.explain_located(&located)).transpose());
+        explained.map_err(|error| self.place(error))
+    }
+
+    /// Explains the chunk that holds sample `i`. Cost: as [`Column::explain`].
+    pub fn explain_chunk_of(&self, i: u64) -> Result<Explanation> {
+        self.locate(i).and_then(|located| self.explain_located(&located)).map_err(|error| self.place_at(error, i))
+    }
+
+    fn explain_located(&self, located: &Located) -> Result<Explanation> {
+        let entry = &located.entry;
+        let mut buffer = Vec::new();
+        let (head, body) = self.reader.load_chunk(self.index, located, &mut buffer)?;
+        let values = Values::of_chunk(&self.index.layout, &head, body);
+        let values = values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?;
+        let Anatomy { transform, pieces } = values.anatomy()?;
+        let trials = values.trials()?;
+        Ok(Explanation {
+            chunk: located.chunk,
+            info: self.chunk_info(located)?,
+            element_count: values.element_count() as u64, // exact: usize has at most 64 bits
+            raw_bytes: values.raw.len() as u64,           // exact: as above
+            stored_bytes: values.stored.len() as u64,     // exact: as above
+            transform,
+            pieces,
+            choices: values.choices(&trials)?,
+            trials,
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! How much of a file is read for a sample, where it is read by position.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tensilo::{
+    ColumnBatch, ColumnSchema, DType, InMemory, OpenOptions, Profile, Reader, Schema, Shape, Source, Stream,
+    Verification, Writer, WriterOptions,
+};
+
+/// A file that is read by position, and counts.
+struct Counted {
+    file: InMemory<Vec<u8>>,
+    bytes: AtomicU64,
+}
+
+impl Source for Counted {
+    fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.file.read_exact_at(offset, out)
+    }
+}
+
+const SAMPLES: u64 = 1000;
+const ELEMENTS: usize = 192;
+
+/// Samples of 768 bytes in chunks of 85.
+fn open(verification: Verification) -> Reader<Counted> {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[ELEMENTS as u32]))]);
+    let options = WriterOptions::new().profile(Profile::Raw);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let values: Vec<i32> = (0..SAMPLES as i32 * ELEMENTS as i32).collect();
+    writer.push_batch(&[ColumnBatch::fixed(SAMPLES as usize, &values)]).unwrap();
+    let file = InMemory(writer.finish().unwrap().sink.0);
+    OpenOptions::new().verification(verification).open(Counted { file, bytes: AtomicU64::new(0) }).unwrap()
+}
+
+/// The bytes that `work` reads from the file.
+fn bytes_read(reader: &Reader<Counted>, work: impl FnOnce()) -> u64 {
+    let before = reader.source().bytes.load(Ordering::Relaxed);
+    work();
+    reader.source().bytes.load(Ordering::Relaxed) - before
+}
+
+/// A sample and the entry of its chunk in the index.
+const ALONE: u64 = 768 + 32;
+const CHUNK: u64 = 85 * 768;
+
+#[test]
+fn raw_samples_are_read_alone_once_their_chunk_was_checked() {
+    let mut out = [0; ELEMENTS];
+    for (verification, first) in [(Verification::FirstTouch, CHUNK), (Verification::Never, 64 + 768)] {
+        let reader = open(verification);
+        let column = reader.column("x").unwrap();
+        column.cursor().read_into(999, &mut out).unwrap(); // checks the page of the index
+        let mut read = |i: u64| {
+            bytes_read(&reader, || {
+                assert_eq!(column.cursor().read_into(i, &mut out).unwrap(), Some(ELEMENTS));
+                assert_eq!(out[7], i as i32 * ELEMENTS as i32 + 7);
+            })
+        };
+        let touched = read(100);
+        assert!((first..first + 128).contains(&touched), "{verification:?}: {touched} bytes for the first sample");
+        assert_eq!(read(101), ALONE, "{verification:?}");
+        let sample = bytes_read(&reader, || assert!(column.cursor().read(102).is_ok()));
+        assert_eq!(sample, ALONE, "{verification:?}");
+    }
+}
+
+#[test]
+fn few_samples_of_a_chunk_are_gathered_alone_and_many_with_their_chunk() {
+    let reader = open(Verification::FirstTouch);
+    let column = reader.column("x").unwrap();
+    let mut cursor = column.cursor();
+    let mut out = vec![0; ELEMENTS * SAMPLES as usize];
+    let all: Vec<u64> = (0..SAMPLES).collect();
+    cursor.gather_slice(&all, &mut out).unwrap();
+    for (step, most) in [(40, 25 * 768 + 12 * 32), (1, SAMPLES * 768 + 12 * (64 + 32))] {
+        let some: Vec<u64> = (0..SAMPLES).step_by(step).collect();
+        let mut cursor = column.cursor();
+        let out = &mut out[..some.len() * ELEMENTS];
+        let bytes = bytes_read(&reader, || assert_eq!(cursor.gather_slice(&some, out).unwrap(), 0));
+        assert!(bytes <= most, "every {step}: {bytes} bytes, more than {most}");
+        assert!(out.chunks_exact(ELEMENTS).zip(&some).all(|(sample, &i)| sample[0] == i as i32 * ELEMENTS as i32));
+    }
+}
+
+#[test]
+fn reading_in_order_reads_each_chunk_once_and_hardly_more() {
+    let reader = open(Verification::FirstTouch);
+    let column = reader.column("x").unwrap();
+    let (mut cursor, mut out) = (column.cursor(), [0; ELEMENTS]);
+    let mut read_all = || (0..SAMPLES).for_each(|i| assert!(cursor.read_into(i, &mut out).is_ok()));
+    read_all();
+    let bytes = bytes_read(&reader, read_all);
+    assert!(bytes < SAMPLES * 768 + CHUNK / 4, "{bytes} bytes");
+}
