@@ -210,17 +210,17 @@ impl<'a> TierStream<'a> {
         let third_from = third_due - third_due % GROUP;
         let literal_from = from.codes[3].checked_sub(self.escapes(2, third_from..third)).ok_or_else(wrong_counts)?;
         let literals = self.literals.get(literal_from..).unwrap_or(&[]);
-        self.tier(2, third_from..end_3, literals, symbols_3);
-        let escaped = symbols_3.get(third_due - third_from..).unwrap_or(&[]);
-        self.tier(1, second_from..end_2, escaped, symbols_2);
-        let escaped = symbols_2.get(second - second_from..).unwrap_or(&[]);
+        let (escaped, _) = self.tier(2, third_from..end_3, literals, symbols_3);
+        let escaped = escaped.get(third_due - third_from..).unwrap_or(&[]);
+        let (escaped, _) = self.tier(1, second_from..end_2, escaped, symbols_2);
+        let escaped = escaped.get(second - second_from..).unwrap_or(&[]);
         let block_size = BLOCK.min(1 << self.head.spacing); // each checkpoint is the start of a block
         let (mut at, mut escapes) = (first, 0);
         while at < end_1 {
             let block = at..end_1.min(at + block_size);
             let rest = escaped.get(escapes..).ok_or_else(wrong_counts)?;
-            let found = self.tier(0, block.clone(), rest, symbols_1);
-            each(at, escapes, symbols_1)?;
+            let (symbols, found) = self.tier(0, block.clone(), rest, symbols_1);
+            each(at, escapes, symbols)?;
             escapes += found;
             at = block.end;
         }
@@ -228,12 +228,16 @@ impl<'a> TierStream<'a> {
     }
 
     /// Decodes some codes of a tier, the first of which is at the start of a group; the symbols that escaped from them are at the start of
-    /// `escaped`. Returns how many these are.
-    fn tier(&self, tier: usize, range: Range<usize>, escaped: &[u8], out: &mut Vec<u8>) -> usize {
-        out.resize(range.len(), 0);
-        let (Some(&width), Some(codes)) = (self.head.widths.get(tier), self.tiers.get(tier)) else { return 0 };
+    /// `escaped`. Returns the symbols, which are in `room`, and how many escaped.
+    fn tier<'s>(&self, tier: usize, range: Range<usize>, escaped: &[u8], room: &'s mut Vec<u8>) -> (&'s [u8], usize) {
+        if room.len() < range.len() {
+            room.resize(range.len(), 0); // never shorter, or it would be filled again and again
+        }
+        let out = room.get_mut(..range.len()).unwrap_or(&mut []);
+        let (Some(&width), Some(codes)) = (self.head.widths.get(tier), self.tiers.get(tier)) else { return (&[], 0) };
         let codes = codes.get(code_bytes(width.into(), range.start)..).unwrap_or(&[]);
-        best().merge(width.into(), codes, &self.head.table(tier), escaped, out)
+        let escapes = best().merge(width.into(), codes, &self.head.table(tier), escaped, out);
+        (out, escapes)
     }
 
     /// The last checkpoint at or before a symbol.

@@ -1,4 +1,5 @@
-//! The bit-shuffle: `n` elements of `w` bytes become `8 * w` bit planes.
+//! Loops over elements, for each instruction set: [`tiers`] of short codes, [`words`] and what is predicted of them, and here the
+//! bit-shuffle: `n` elements of `w` bytes become `8 * w` bit planes.
 //!
 //! With `m = n / 8` (rounded down), plane `p = 8 * byte + bit` is the `m` bytes from `p * m` on, and
 //! bit `t` of its byte `i` is bit `p` of element `8 * i + t`; elements are little-endian and bit 0 is

@@ -25,6 +25,7 @@ impl Report {
         if let Some(simd) = &self.simd {
             let _ = write!(out, "\nSIMD of c-blosc2: {simd}.\n");
         }
+        let _ = write!(out, "\n{}", self.summary());
         for table in &self.tables {
             let _ = write!(out, "\n{}", section(table));
         }
@@ -33,6 +34,29 @@ impl Report {
             for row in &table.rows {
                 let _ = writeln!(out, "* {}: {}", row.name, row.about);
             }
+        }
+        out
+    }
+}
+
+impl Report {
+    /// One table of all data sets: what stands in tensilo's README.
+    fn summary(&self) -> String {
+        let mut out = String::from("## In short\n\nRatio / decode GB/s / us for one random sample.\n\n|");
+        let names = self.tables.iter().map(|table| table.data.name.to_string());
+        for name in std::iter::once(String::new()).chain(names) {
+            let _ = write!(out, " {name} |");
+        }
+        let _ = write!(out, "\n|---|{}\n", "---|".repeat(self.tables.len()));
+        let peers = self.tables.first().map_or(0, |table| table.rows.len());
+        for peer in 0..peers {
+            let rows: Vec<&Row> = self.tables.iter().filter_map(|table| table.rows.get(peer)).collect();
+            let _ = write!(out, "| {} |", rows.first().map_or("", |row| &row.name));
+            for row in rows {
+                let decode = number(row.rate(row.decode).median);
+                let _ = write!(out, " {:.3} / {decode} / {} |", row.ratio(), number(row.sample.median * 1e6));
+            }
+            out.push('\n');
         }
         out
     }
