@@ -210,16 +210,18 @@ impl<'a> TierStream<'a> {
         let third_from = third_due - third_due % GROUP;
         let literal_from = from.codes[3].checked_sub(self.escapes(2, third_from..third)).ok_or_else(wrong_counts)?;
         let literals = self.literals.get(literal_from..).unwrap_or(&[]);
-        let (escaped, _) = self.tier(2, third_from..end_3, literals, symbols_3);
+        let (escaped, _) = self.tier(2, &self.head.table(2), third_from..end_3, literals, symbols_3);
         let escaped = escaped.get(third_due - third_from..).unwrap_or(&[]);
-        let (escaped, _) = self.tier(1, second_from..end_2, escaped, symbols_2);
+        let (escaped, _) = self.tier(1, &self.head.table(1), second_from..end_2, escaped, symbols_2);
         let escaped = escaped.get(second - second_from..).unwrap_or(&[]);
         let block_size = BLOCK.min(1 << self.head.spacing); // each checkpoint is the start of a block
+        // made once: what was just stored byte by byte is loaded as a vector only when all stores before it are done, those of `each` too
+        let table = self.head.table(0);
         let (mut at, mut escapes) = (first, 0);
         while at < end_1 {
             let block = at..end_1.min(at + block_size);
             let rest = escaped.get(escapes..).ok_or_else(wrong_counts)?;
-            let (symbols, found) = self.tier(0, block.clone(), rest, symbols_1);
+            let (symbols, found) = self.tier(0, &table, block.clone(), rest, symbols_1);
             each(at, escapes, symbols)?;
             escapes += found;
             at = block.end;
@@ -229,14 +231,21 @@ impl<'a> TierStream<'a> {
 
     /// Decodes some codes of a tier, the first of which is at the start of a group; the symbols that escaped from them are at the start of
     /// `escaped`. Returns the symbols, which are in `room`, and how many escaped.
-    fn tier<'s>(&self, tier: usize, range: Range<usize>, escaped: &[u8], room: &'s mut Vec<u8>) -> (&'s [u8], usize) {
+    fn tier<'s>(
+        &self,
+        tier: usize,
+        table: &[u8; 16],
+        range: Range<usize>,
+        escaped: &[u8],
+        room: &'s mut Vec<u8>,
+    ) -> (&'s [u8], usize) {
         if room.len() < range.len() {
             room.resize(range.len(), 0); // never shorter, or it would be filled again and again
         }
         let out = room.get_mut(..range.len()).unwrap_or(&mut []);
         let (Some(&width), Some(codes)) = (self.head.widths.get(tier), self.tiers.get(tier)) else { return (&[], 0) };
         let codes = codes.get(code_bytes(width.into(), range.start)..).unwrap_or(&[]);
-        let escapes = best().merge(width.into(), codes, &self.head.table(tier), escaped, out);
+        let escapes = best().merge(width.into(), codes, table, escaped, out);
         (out, escapes)
     }
 
