@@ -78,7 +78,8 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
         let samples = usize::try_from(located.entry.sample_count).unwrap_or(1).max(1); // at most 2^24
         let before = self.taken;
         self.taken = before.saturating_add(count.saturating_mul(LEAST.max(bytes / samples)));
-        let at_once = samples > 1 && self.taken / WANTED > bytes / 4; // a chunk of one sample is taken alone, straight to its place
+        // a chunk of one sample is decoded straight to its place, unless it has several
+        let at_once = (samples > 1 || count > 1) && self.taken / WANTED > bytes / 4;
         if before.saturating_mul(TAKEN) > bytes || at_once {
             self.decode(located)?;
         }
@@ -214,7 +215,7 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
     fn take_sample(&mut self, i: usize) -> Result<bool> {
         let bytes = self.values_range(&(i..i + 1))?; // i is below a chunk's sample count
         let mut sample = std::mem::take(&mut self.sample);
-        sample.resize(bytes.len()); // a third of a chunk at most: `prepare`
+        sample.resize(bytes.len()); // three quarters of a chunk at most, or all of one that has but one sample: `prepare`
         let taken = self.take(&bytes, sample.as_mut_slice());
         self.sample = sample;
         taken

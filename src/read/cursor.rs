@@ -31,7 +31,7 @@ impl<'r, S: Source> Cursor<'r, S> {
     ///
     /// Cost: if the sample is in the chunk decoded last, a bounds check; else to read its chunk and check it (on first touch), and to decode the
     /// sample alone where the encoding can do that (constant and both kinds of tiers), else the chunk. The chunk is decoded as well, and kept,
-    /// if the sample is a third of it or more, if an eighth of it was decoded sample by sample before, or if the chunk read before ends
+    /// if the sample is more than three quarters of it (but not all), if an eighth of it was decoded sample by sample before, or if the chunk read before ends
     /// where this one begins: reading in order costs hardly more than each chunk once. Of a file that is read by position, a sample of an
     /// already checked raw chunk that is not nullable or ragged is read alone by the same rule.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {

@@ -35,7 +35,7 @@ impl<'r, S: Source> Cursor<'r, S> {
     /// Copies samples `indices`, in this order and as often as each stands there, to `out`, which has room for exactly
     /// their elements. Only for fixed shapes. Nulls become zeros; returns how many there were.
     ///
-    /// Cost: each chunk is read once, and decoded once, or if less than a third of it is asked for and its encoding allows it, only those
+    /// Cost: each chunk is read once, and decoded once, or if at most three quarters of it are asked for and its encoding allows it, only those
     /// samples, each straight to its place. (Of raw chunks in a file that is read by position, see [`Cursor::read`], only they are read.) All chunks
     /// that were not read before are announced to the operating system before the first is touched.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
