@@ -34,8 +34,9 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 5 | `import`, `export`, `mmap`, `file` | data and files of the outside world |
-//! | 4 | `read`, `write` | chunks to samples and back; neither knows the other |
+//! | 6 | `import`, `export`, `mmap`, `file` | data and files of the outside world |
+//! | 5 | `read`, `write` | chunks to samples and back; neither knows the other |
+//! | 4 | `open` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | parts to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch` | bytes to structures and back, chapter by chapter |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
@@ -73,6 +74,7 @@ pub mod limits;
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
 mod mmap;
+mod open;
 mod pod;
 mod read;
 mod write;
@@ -80,16 +82,16 @@ mod write;
 pub use batch::{ColumnBatch, Value};
 pub use codec::{Choice, Piece, Profile, Trial};
 pub use error::{Error, ErrorKind, Result};
-pub use file::PositionedFile;
 pub use format::{CastFacts, CastSpec, ColumnSchema, DType, Extent, FileId, Metadata, RegionKind, Schema, Shape};
 #[cfg(feature = "mmap")]
 pub use mmap::MappedFile;
+pub use open::{InMemory, PositionedFile, Source};
 pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
 pub use read::{
-    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, Explanation, InMemory, OpenOptions, Reader, Rows,
-    Sample, Source, Verification, VerifyOptions, VerifyReport, verify,
+    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, Explanation, OpenOptions, Reader, Rows, Sample,
+    Verification, VerifyOptions, VerifyReport, verify,
 };
 pub use write::{AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};
 

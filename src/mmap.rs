@@ -1,7 +1,8 @@
 //! Files as memory maps.
 
-use crate::read::{InMemory, OpenOptions, Reader, Source};
-use crate::{Error, PositionedFile, Result};
+use crate::open::{InMemory, PositionedFile, Source};
+use crate::read::{OpenOptions, Reader};
+use crate::{Error, Result};
 use memmap2::{Mmap, MmapOptions};
 use std::io;
 use std::ops::Range;

@@ -8,11 +8,9 @@ mod cursor;
 mod explain;
 mod gather;
 mod lookup;
-mod open;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod sample;
-mod source;
 mod verify;
 
 pub use buffer::ColumnBuffer;
@@ -23,10 +21,10 @@ pub use gather::Rows;
 #[cfg(feature = "rayon")]
 pub use parallel::ParallelCursor;
 pub use sample::Sample;
-pub use source::{InMemory, Source};
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
 use crate::format::{FileId, Schema};
+use crate::open::{self, InMemory, Source, source};
 use crate::{Error, Result};
 use lookup::ColumnIndex;
 use std::path::{Path, PathBuf};

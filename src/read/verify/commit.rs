@@ -9,7 +9,7 @@ use crate::format::region::{HEAD, RegionHead, RegionKind, align};
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, Flags};
 use crate::le::{u32_at, u64_at};
-use crate::read::open::OpenedHeader;
+use crate::open::OpenedHeader;
 use crate::{Error, Result, limits};
 use std::ops::Range;
 

@@ -4,8 +4,8 @@ use super::commit::CommitCheck;
 use super::{Damage, passing};
 use crate::checksum::Crc;
 use crate::format::region::{HEAD, HEAD_BYTES, RegionHead, RegionKind, align, place};
-use crate::read::open::OpenedHeader;
-use crate::read::source::{Source, fetch, fetch_array, read};
+use crate::open::OpenedHeader;
+use crate::open::source::{Source, fetch, fetch_array, read};
 use crate::{Error, Result};
 use std::ops::Range;
 

@@ -44,7 +44,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for InMemory<B> {
 
 /// `length` bytes at `offset`: borrowed where the file is in memory, else read into `buffer`. Bytes outside the file are
 /// refused before memory is taken for them.
-pub(super) fn fetch<'a>(
+pub(crate) fn fetch<'a>(
     source: &'a impl Source,
     offset: u64,
     length: usize,
@@ -60,7 +60,7 @@ pub(super) fn fetch<'a>(
 }
 
 /// A structure of `N` bytes at `offset`.
-pub(super) fn fetch_array<const N: usize>(source: &impl Source, offset: u64) -> Result<[u8; N]> {
+pub(crate) fn fetch_array<const N: usize>(source: &impl Source, offset: u64) -> Result<[u8; N]> {
     check_inside(source, offset, N)?;
     let mut out = [0; N];
     read(source, offset, &mut out)?;
@@ -68,13 +68,13 @@ pub(super) fn fetch_array<const N: usize>(source: &impl Source, offset: u64) -> 
 }
 
 /// `length` bytes at `offset` of a file in memory.
-pub(super) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
+pub(crate) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let found = bytes.get(start..).and_then(|rest| rest.get(..length));
     found.ok_or_else(|| outside(bytes.len() as u64, offset, length)) // exact: usize has at most 64 bits
 }
 
-pub(super) fn read(source: &impl Source, offset: u64, out: &mut [u8]) -> Result<()> {
+pub(crate) fn read(source: &impl Source, offset: u64, out: &mut [u8]) -> Result<()> {
     source.read_exact_at(offset, out).map_err(|error| Error::io("reading", error).with_offset(offset))
 }
 

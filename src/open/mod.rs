@@ -1,15 +1,21 @@
-//! Opening a file: header, last valid trailer, footer (chapter 10).
+//! What reading and appending begin with: where the bytes come from; header, last valid trailer, footer (chapter 10).
 
-use super::source::{Source, fetch, fetch_array};
+mod positioned;
+pub(crate) mod source;
+
+pub use positioned::PositionedFile;
+pub use source::{InMemory, Source};
+
 use crate::codec::check_supported;
 use crate::format::footer::{Footer, Trailer};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
 use crate::format::{Flags, Schema, schema_block};
 use crate::{Error, Result};
+use source::{fetch, fetch_array};
 
 /// The header, checked.
-pub(super) struct OpenedHeader {
+pub(crate) struct OpenedHeader {
     pub head: RegionHead,
     pub header: Header,
     pub schema: Schema,
@@ -17,14 +23,14 @@ pub(super) struct OpenedHeader {
 }
 
 /// A commit, checked: its trailer and its footer.
-pub(super) struct OpenedCommit {
+pub(crate) struct OpenedCommit {
     pub trailer: Trailer,
     pub trailer_offset: u64,
     pub footer: Footer,
 }
 
 /// Reads the header, chapter 3, R-9.1.
-pub(super) fn open_header(source: &impl Source) -> Result<OpenedHeader> {
+pub(crate) fn open_header(source: &impl Source) -> Result<OpenedHeader> {
     let first: [u8; HEAD_BYTES] = fetch_array(source, 0)?;
     if !first.starts_with(b"\x89TSL") {
         let message = "this is not a tensilo file: it does not begin with \\x89TSL";
@@ -38,7 +44,7 @@ pub(super) fn open_header(source: &impl Source) -> Result<OpenedHeader> {
 }
 
 /// The body of a region, checked.
-pub(super) fn body(source: &impl Source, head: &RegionHead) -> Result<Vec<u8>> {
+pub(crate) fn body(source: &impl Source, head: &RegionHead) -> Result<Vec<u8>> {
     head.check_inside(source.byte_count())?;
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
     let mut buffer = Vec::new();
@@ -56,7 +62,7 @@ struct FoundTrailer {
 }
 
 /// The commit of the last valid trailer (chapter 7.3).
-pub(super) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
+pub(crate) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
     let mut first_error = None;
     let mut candidates = TrailerScan::new(source);
     let mut left = source.byte_count(); // footers of a file do not overlap: all together are not longer than it
@@ -143,6 +149,6 @@ impl<'a, S: Source> TrailerScan<'a, S> {
         let length = if self.block.is_empty() { HEAD } else { SCAN_BYTES.min(self.block_start) };
         self.block_start -= length;
         self.block.resize(usize::try_from(length).unwrap_or(0), 0); // at most SCAN_BYTES
-        super::source::read(self.source, self.block_start, &mut self.block)
+        source::read(self.source, self.block_start, &mut self.block)
     }
 }

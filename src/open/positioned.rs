@@ -1,0 +1,68 @@
+//! Files read by position.
+
+use super::source::Source;
+use crate::{Error, Result};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// A file that is read with `pread`: no mapping, no file position, no locks. A file that is truncated by another process
+/// while it is open gives an ordinary error.
+#[derive(Debug)]
+pub struct PositionedFile {
+    file: File,
+    byte_count: u64,
+}
+
+impl PositionedFile {
+    /// Opens a file for reading. Its length is what it is now.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let open = || {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
+            }
+            Ok(Self { byte_count: metadata.len(), file })
+        };
+        open().map_err(|error| Error::io("opening the file", error).with_path(path))
+    }
+
+    #[cfg(feature = "mmap")]
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Source for PositionedFile {
+    fn byte_count(&self) -> u64 {
+        self.byte_count
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        read_exact_at(&self.file, offset, out)
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !out.is_empty() {
+        match file.seek_read(out, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                out = out.get_mut(count..).unwrap_or(&mut []);
+                offset += count as u64; // exact: usize has at most 64 bits
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
