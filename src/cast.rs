@@ -81,7 +81,7 @@ impl Caster {
                 continue;
             }
             if !rounded.is_finite() {
-                facts.to_infinite += 1;
+                facts.to_infinite = facts.to_infinite.saturating_add(1);
                 continue;
             }
             let error = (rounded - value).abs();
@@ -90,7 +90,7 @@ impl Caster {
                 facts.max_rel_error = facts.max_rel_error.max(error / value.abs());
             }
             if rounded.abs() < smallest_target && value.abs() >= smallest_source {
-                facts.to_subnormal += 1;
+                facts.to_subnormal = facts.to_subnormal.saturating_add(1);
             }
         }
     }

@@ -82,6 +82,11 @@ impl Error {
         error
     }
 
+    /// A file that breaks no rule, but is not this release's to write.
+    pub(crate) fn too_new_to_append(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::TooNew, message)
+    }
+
     #[cfg_attr(feature = "zstd", allow(dead_code, reason = "only builds without a codec say this"))]
     pub(crate) fn not_built(feature: &str, what: &str) -> Self {
         let message = format!("{what} needs the cargo feature \"{feature}\", which this build lacks; enable it");

@@ -2,7 +2,7 @@
 //! sample is read by its number at memory speed.
 //!
 //! * A [`Writer`] takes samples one at a time or in batches and writes a file front to back, into a file that appears when
-//!   it is complete ([`AtomicFile`]) or any other [`Sink`].
+//!   it is complete ([`AtomicFile`]) or any other [`Sink`]; [`Writer::append`] goes on with a file that exists.
 //! * A [`Reader`] opens a file in constant time, from memory, a map or by position ([`Source`]).
 //! * [`Column::view`] borrows a sample from the file; a [`Cursor`] reads, gathers and decodes; a `ParallelCursor` (feature
 //!   `rayon`) gathers by many threads.
@@ -93,7 +93,7 @@ pub use read::{
     ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, Explanation, OpenOptions, Reader, Rows, Sample,
     Verification, VerifyOptions, VerifyReport, verify,
 };
-pub use write::{AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};
+pub use write::{AppendedFile, AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};
 
 /// The examples of the README, compiled and run.
 #[cfg(all(doctest, feature = "zstd"))]

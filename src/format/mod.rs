@@ -19,6 +19,9 @@ pub use crate::dtype::DType;
 /// Bits of `incompat_flags` that this release knows (chapter 9).
 pub(crate) const KNOWN_INCOMPAT: u32 = 0;
 
+/// Bits of `ro_compat_flags` that this release knows (chapter 9).
+pub(crate) const KNOWN_RO_COMPAT: u32 = 0;
+
 /// The three flag words of chapter 9.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags {
@@ -44,5 +47,26 @@ impl Flags {
             "the file uses features this release does not know (incompat flags {unknown:#x}); read it with a newer tensilo"
         );
         Err(crate::Error::too_new("R-9.1", message))
+    }
+
+    /// Chapter 9: refuses to append to what this release could break.
+    pub(crate) fn check_writable(self) -> crate::Result<()> {
+        let unknown = self.ro_compat & !KNOWN_RO_COMPAT;
+        if unknown == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "the file can be read, but not appended to by this release (ro_compat flags {unknown:#x}); append with a newer tensilo"
+        );
+        Err(crate::Error::too_new_to_append(message))
+    }
+
+    /// All bits of both.
+    pub(crate) fn union(self, other: Self) -> Self {
+        Self {
+            incompat: self.incompat | other.incompat,
+            ro_compat: self.ro_compat | other.ro_compat,
+            compat: self.compat | other.compat,
+        }
     }
 }

@@ -18,18 +18,17 @@ impl PositionedFile {
     /// Opens a file for reading. Its length is what it is now.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let open = || {
-            let file = File::open(path)?;
-            let metadata = file.metadata()?;
-            if metadata.is_dir() {
-                return Err(io::ErrorKind::IsADirectory.into());
-            }
-            Ok(Self { byte_count: metadata.len(), file })
-        };
-        open().map_err(|error| Error::io("opening the file", error).with_path(path))
+        File::open(path).and_then(Self::of).map_err(|error| Error::io("opening the file", error).with_path(path))
     }
 
-    #[cfg(feature = "mmap")]
+    pub(crate) fn of(file: File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(Self { byte_count: metadata.len(), file })
+    }
+
     pub(crate) fn file(&self) -> &File {
         &self.file
     }

@@ -2,33 +2,41 @@
 
 use super::output::Output;
 use super::sink::Sink;
-use crate::Result;
 use crate::codec::EncodedChunk;
 use crate::format::chunk::ChunkEntry;
 use crate::format::footer::ColumnFacts;
 use crate::format::index::{self, PAGE_ENTRIES, Run};
 use crate::format::region::RegionKind;
+use crate::{Error, Result};
 
 /// One column's chunks since the last commit, and its facts so far.
-#[derive(Default)]
 pub(super) struct ColumnIndex {
     entries: Vec<ChunkEntry>,
     pub(super) facts: ColumnFacts,
 }
 
 impl ColumnIndex {
+    /// A column of which these are the facts so far.
+    pub(super) fn new(facts: ColumnFacts) -> Self {
+        Self { entries: Vec::new(), facts }
+    }
+
     /// Remembers a chunk that has been written.
-    pub(super) fn add(&mut self, chunk: &EncodedChunk) {
+    pub(super) fn add(&mut self, chunk: &EncodedChunk) -> Result<()> {
         let entry = chunk.head.entry;
         let facts = &mut self.facts;
-        facts.raw_bytes += u64::from(chunk.head.raw_bytes);
-        facts.stored_bytes += u64::from(entry.stored_bytes);
-        facts.chunk_count += 1;
+        let sum = |sum: u64, more: u32| {
+            sum.checked_add(more.into()).ok_or_else(|| Error::over_limit("a column of more than 2^64 bytes"))
+        };
+        facts.raw_bytes = sum(facts.raw_bytes, chunk.head.raw_bytes)?;
+        facts.stored_bytes = sum(facts.stored_bytes, entry.stored_bytes)?;
+        facts.chunk_count = sum(facts.chunk_count, 1)?;
         for id in chunk.side_encodings.into_iter().flatten() {
             facts.count_encoding(id, 0);
         }
         facts.count_encoding(entry.encoding, 1);
         self.entries.push(entry);
+        Ok(())
     }
 
     /// Writes the index of the chunks since the last commit, as a run.

@@ -1,18 +1,22 @@
 //! Writing a file: samples are collected into chunks, chunks are encoded and placed, commits write the index.
 
+mod append;
+mod buffered;
 mod encode;
 mod index;
 mod options;
 mod output;
 mod pending;
 mod sink;
+mod storage;
 
+pub use append::AppendedFile;
 pub use options::WriterOptions;
 pub use sink::{AtomicFile, Sink, Stream};
 
 use crate::batch::{ColumnBatch, Value, pushed_inner_bytes};
 use crate::codec::{EncodedChunk, RawChunk};
-use crate::format::footer::{Footer, Trailer};
+use crate::format::footer::{ColumnFacts, Footer, TableEntry, Trailer};
 use crate::format::header::Header;
 use crate::format::region::RegionKind;
 use crate::format::schema::Layout;
@@ -27,12 +31,18 @@ use std::path::Path;
 /// Decoded bytes that wait for the encoders at most, for each of them.
 const QUEUE_BYTES_PER_THREAD: usize = 1 << 20;
 
-/// Writes a file, front to back; nothing is ever patched, so a pipe will do.
+/// Writes a file, front to back; nothing is ever patched, so a pipe will do. [`Writer::append`] goes on with a file that exists.
 ///
 /// Samples are pushed one at a time or in batches; both give the same bytes. Memory is bounded by the chunk size and the
 /// largest sample, times the number of columns, plus 32 bytes for each chunk since the last commit.
 ///
-/// After an error from the sink the writer refuses everything: the file has no valid end, or that of its last commit.
+/// When [`Writer::commit`] or [`Writer::finish`] has returned, all samples pushed before are durable: a loss of power does not lose them
+/// ([`AtomicFile`] and [`AppendedFile`], if the disk keeps what it says it has kept). Whenever the process is killed, the machine stops
+/// or the disk is full, a reader finds the last commit that was done, whole, or one that was about to be.
+///
+/// After an error from the sink the writer refuses everything, and nothing is tried again, least of all `fsync`: what the system
+/// could not write may be gone from its memory, too. The file has no valid end, or that of its last commit. Only if the very last `fsync` of
+/// a commit fails can that commit stay readable; it is whole, and may be gone after a loss of power.
 pub struct Writer<K: Sink> {
     schema: Schema,
     schema_block: Vec<u8>,
@@ -43,10 +53,24 @@ pub struct Writer<K: Sink> {
     queue: Vec<RawChunk>,
     queued_bytes: usize,
     pool: EncodePool,
+    flags: Flags,
+    tables: Vec<TableEntry>,
     sample_count: u64,
     commits: u32,
     last_trailer: u64,
     failed: bool,
+}
+
+/// What a writer begins with: a schema and nothing else, or what the last commit of a file says.
+struct Start {
+    schema: Schema,
+    schema_block: Vec<u8>,
+    flags: Flags,
+    sample_count: u64,
+    tables: Vec<TableEntry>,
+    columns: Vec<ColumnFacts>,
+    commits: u32,
+    last_trailer: u64,
 }
 
 impl Writer<AtomicFile> {
@@ -63,17 +87,37 @@ impl<K: Sink> Writer<K> {
         options.check()?;
         let schema_block = schema_block::to_bytes(&schema)?;
         let file_id = options.derive_file_id(&schema_block);
-        let columns = schema.columns.iter().enumerate();
-        let pending: Vec<PendingColumn> = columns
-            .map(|(i, column)| PendingColumn::new(i, column, options.resolved_chunk_bytes()))
-            .collect::<Result<_>>()?;
-        let mut output = Output::new(sink, file_id, options.alignment.into());
         let header = Header { file_id, flags: Flags::default(), alignment: options.alignment };
         let head = header.head(&schema_block)?;
-        output.region(RegionKind::Header, &head.to_bytes(), &schema_block)?;
+        let columns = vec![ColumnFacts::default(); schema.columns.len()];
+        let start = Start {
+            schema,
+            schema_block,
+            flags: header.flags,
+            sample_count: 0,
+            tables: Vec::new(),
+            columns,
+            commits: 0,
+            last_trailer: 0,
+        };
+        let mut writer = Self::start(Output::new(sink, file_id, options.alignment.into(), 0), start, options)?;
+        writer.output.region(RegionKind::Header, &head.to_bytes(), &writer.schema_block)?;
+        Ok(writer)
+    }
+
+    /// A writer that goes on from `start`.
+    fn start(output: Output<K>, start: Start, options: &WriterOptions) -> Result<Self> {
+        let Start { schema, schema_block, flags, sample_count, tables, columns, commits, last_trailer } = start;
+        let numbered = schema.columns.iter().enumerate().zip(&columns);
+        let pending: Vec<PendingColumn> = numbered
+            .map(|((i, column), facts)| {
+                let pending = PendingColumn::new(i, column, options.resolved_chunk_bytes())?;
+                Ok(pending.after(sample_count, facts))
+            })
+            .collect::<Result<_>>()?;
         Ok(Self {
             layouts: pending.iter().map(|column| column.layout).collect(),
-            index: pending.iter().map(|_| ColumnIndex::default()).collect(),
+            index: columns.into_iter().map(ColumnIndex::new).collect(),
             pending,
             schema,
             schema_block,
@@ -81,9 +125,11 @@ impl<K: Sink> Writer<K> {
             queue: Vec::new(),
             queued_bytes: 0,
             pool: EncodePool::new(options),
-            sample_count: 0,
-            commits: 0,
-            last_trailer: 0,
+            flags,
+            tables,
+            sample_count,
+            commits,
+            last_trailer,
             failed: false,
         })
     }
@@ -166,7 +212,9 @@ impl<K: Sink> Writer<K> {
 
     fn check_usable(&self) -> Result<()> {
         if self.failed {
-            return Err(Error::bad_argument("the writer has failed before; begin again"));
+            return Err(Error::bad_argument(
+                "the writer has failed before and does no more; the file is as its last commit has left it",
+            ));
         }
         Ok(())
     }
@@ -200,7 +248,7 @@ impl<K: Sink> Writer<K> {
         self.output.region(RegionKind::Chunk, &head, &chunk.body)?;
         let column = usize::try_from(chunk.head.column).ok();
         if let Some(index) = column.and_then(|column| self.index.get_mut(column)) {
-            index.add(&chunk);
+            index.add(&chunk)?;
         }
         Ok(())
     }
@@ -266,9 +314,9 @@ impl<K: Sink> Writer<K> {
         }
         Footer {
             commit: self.commits,
-            flags: Flags::default(),
+            flags: self.flags,
             sample_count: self.sample_count,
-            tables: Vec::new(),
+            tables: self.tables.clone(),
             columns: self.index.iter().map(|index| index.facts.clone()).collect(),
         }
     }

@@ -14,6 +14,7 @@ pub struct WriterOptions {
     pub(super) check: bool,
     pub(super) file_id: Option<FileId>,
     pub(super) origin: Vec<u8>,
+    pub(super) discard_tail: bool,
 }
 
 /// The least and the most that [`WriterOptions::chunk_bytes`] takes.
@@ -29,6 +30,7 @@ impl Default for WriterOptions {
             check: true,
             file_id: None,
             origin: Vec::new(),
+            discard_tail: false,
         }
     }
 }
@@ -87,6 +89,12 @@ impl WriterOptions {
     /// schema have different ids. No clock and no random source takes part.
     pub fn origin(mut self, description: impl Into<Vec<u8>>) -> Self {
         self.origin = description.into();
+        self
+    }
+
+    /// Only for [`Writer::append`](crate::Writer::append): whether it may cut off what stands after the last commit, even if that is intact.
+    pub fn discard_tail(mut self, discard: bool) -> Self {
+        self.discard_tail = discard;
         self
     }
 

@@ -11,13 +11,14 @@ pub(super) struct Output<K> {
     sink: K,
     pub(super) file_id: FileId,
     alignment: u64,
-    /// Bytes accepted by the sink.
+    /// Bytes of the file that the sink has.
     end: u64,
 }
 
 impl<K: Sink> Output<K> {
-    pub(super) fn new(sink: K, file_id: FileId, alignment: u64) -> Self {
-        Self { sink, file_id, alignment, end: 0 }
+    /// A sink in which `end` bytes of the file stand already.
+    pub(super) fn new(sink: K, file_id: FileId, alignment: u64, end: u64) -> Self {
+        Self { sink, file_id, alignment, end }
     }
 
     pub(super) fn into_sink(self) -> K {
@@ -62,7 +63,7 @@ impl<K: Sink> Output<K> {
 
     pub(super) fn sync(&mut self) -> Result<()> {
         let flushed = self.sink.flush().and_then(|()| self.sink.sync());
-        flushed.map_err(|error| self.failed("making the file durable", error))
+        flushed.map_err(|error| self.failed("making the file durable, which is not tried again", error))
     }
 
     pub(super) fn publish(&mut self) -> Result<()> {

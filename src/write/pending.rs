@@ -4,6 +4,7 @@ use crate::batch::{ColumnBatch, count_of, pushed_inner_bytes};
 use crate::cast::Caster;
 use crate::codec::RawChunk;
 use crate::format::content::validity_bytes;
+use crate::format::footer::ColumnFacts;
 use crate::format::schema::Layout;
 use crate::format::{CastFacts, ColumnSchema};
 use crate::{Error, Result, le, limits};
@@ -47,6 +48,16 @@ impl PendingColumn {
             null_count: 0,
             total_nulls: 0,
         })
+    }
+
+    /// The same column after samples that are written, of which these are the facts.
+    pub(super) fn after(mut self, sample_count: u64, facts: &ColumnFacts) -> Self {
+        self.first_sample = sample_count;
+        self.total_nulls = facts.null_count;
+        if let (Some(caster), Some(facts)) = (&mut self.caster, facts.cast) {
+            caster.facts = facts;
+        }
+        self
     }
 
     /// Bytes that a null is pushed with.
