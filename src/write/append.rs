@@ -3,7 +3,7 @@
 use super::buffered::Buffered;
 use super::output::Output;
 use super::sink::Sink;
-use super::storage::{Disk, Storage, StoredFile};
+use super::storage::{Disk, Storage};
 use super::{Start, Writer, WriterOptions};
 use crate::format::Schema;
 use crate::format::footer::{ColumnFacts, Footer};
@@ -78,7 +78,7 @@ pub(super) fn append<S: Storage, K: Sink>(
             check_tail(&file, header.header.file_id, end)?;
         }
         let path = path.to_path_buf();
-        let sink = Appended { storage, path, file: Buffered::new(file), begun: false, committed: end, end };
+        let sink = Appended { storage, path, file: Buffered::new(file, end), begun: false };
         let output = Output::new(wrap(sink), header.header.file_id, header.header.alignment.into(), end);
         Writer::start(output, going_on(header, commit), options)
     };
@@ -189,10 +189,6 @@ pub(super) struct Appended<S: Storage> {
     file: Buffered<S::File>,
     /// Whether what stood after the last commit is cut off.
     begun: bool,
-    /// Where the last commit ends.
-    committed: u64,
-    /// Where what was written ends.
-    end: u64,
 }
 
 impl<S: Storage> Appended<S> {
@@ -200,8 +196,8 @@ impl<S: Storage> Appended<S> {
     /// what an earlier appender wrote could come back between the new bytes after a loss of power. So is the file's name, which its
     /// writer may have had no time for.
     fn begin(&mut self) -> io::Result<()> {
-        let Self { storage, path, file, committed, .. } = self;
-        file.attempt(|file| file.cut(*committed))?;
+        let Self { storage, path, file, .. } = self;
+        file.cut()?;
         file.sync()?;
         file.attempt(|_| storage.sync_folder_of(path))?;
         self.begun = true;
@@ -214,9 +210,7 @@ impl<S: Storage> Write for Appended<S> {
         if !self.begun {
             self.begin()?;
         }
-        let accepted = self.file.write(bytes)?;
-        self.end = self.end.saturating_add(accepted as u64); // exact: usize has at most 64 bits
-        Ok(accepted)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -230,19 +224,11 @@ impl<S: Storage> Sink for Appended<S> {
     }
 
     fn publish(&mut self) -> io::Result<()> {
-        self.committed = self.end;
+        self.file.committed();
         Ok(())
     }
 
     fn path(&self) -> Option<&Path> {
         Some(&self.path)
-    }
-}
-
-impl<S: Storage> Drop for Appended<S> {
-    fn drop(&mut self) {
-        if self.end > self.committed {
-            self.file.abandon(self.committed);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! A buffer before a file, and the end of all calls after one that failed.
+//! A file that is written through a buffer, and left at its last commit.
 
 use super::storage::StoredFile;
 use std::io::{self, Write};
@@ -9,18 +9,34 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file that is written through a buffer.
 ///
-/// After an error nothing is called again: an `fsync` that is repeated may report success for bytes that are lost. What is in
-/// the buffer when this is dropped is not written: nobody has been told that it was.
+/// After an error nothing is called again: an `fsync` that is repeated may report success for bytes that are lost. When this is dropped,
+/// what was written since the last commit is cut off: nobody has been told that it is there.
 #[derive(Debug)]
-pub(super) struct Buffered<F> {
+pub(super) struct Buffered<F: StoredFile> {
     file: F,
     buffer: Vec<u8>,
+    /// Where what was taken ends, the buffer included.
+    end: u64,
+    /// Where the last commit ends; 0 if there is none.
+    committed: u64,
     failed: bool,
 }
 
 impl<F: StoredFile> Buffered<F> {
-    pub(super) fn new(file: F) -> Self {
-        Self { file, buffer: Vec::new(), failed: false }
+    /// A file whose last commit ends at `committed`.
+    pub(super) fn new(file: F, committed: u64) -> Self {
+        Self { file, buffer: Vec::new(), end: committed, committed, failed: false }
+    }
+
+    /// What was written so far is a commit.
+    pub(super) fn committed(&mut self) {
+        self.committed = self.end;
+    }
+
+    /// Cuts off what stands after the last commit.
+    pub(super) fn cut(&mut self) -> io::Result<()> {
+        let committed = self.committed;
+        self.attempt(|file| file.cut(committed))
     }
 
     /// Does something with the file, unless something has failed before.
@@ -36,13 +52,12 @@ impl<F: StoredFile> Buffered<F> {
     /// Makes durable what was written so far.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
-        self.attempt(F::sync)
-    }
-
-    /// Cuts the file off for the last time, whatever has failed before.
-    pub(super) fn abandon(&mut self, bytes: u64) {
-        self.failed = true;
-        let _ = self.file.cut(bytes); // what is left stands after the last commit, where nobody reads
+        let unsynced = |error: io::Error| {
+            let message =
+                format!("{error}; what was written since the last commit may be lost, and it is not tried again");
+            io::Error::new(error.kind(), message)
+        };
+        self.attempt(|file| file.sync().map_err(unsynced))
     }
 }
 
@@ -51,12 +66,15 @@ impl<F: StoredFile> Write for Buffered<F> {
         if self.buffer.len().saturating_add(bytes.len()) > BUFFER_BYTES {
             self.flush()?;
         }
-        if bytes.len() >= BUFFER_BYTES {
-            return self.attempt(|file| file.write(bytes));
-        }
-        self.attempt(|_| Ok(()))?;
-        self.buffer.extend_from_slice(bytes);
-        Ok(bytes.len())
+        let accepted = if bytes.len() >= BUFFER_BYTES {
+            self.attempt(|file| file.write(bytes))?
+        } else {
+            self.attempt(|_| Ok(()))?;
+            self.buffer.extend_from_slice(bytes);
+            bytes.len()
+        };
+        self.end = self.end.saturating_add(accepted as u64); // exact: usize has at most 64 bits
+        Ok(accepted)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -65,5 +83,13 @@ impl<F: StoredFile> Write for Buffered<F> {
         buffer.clear();
         self.buffer = buffer;
         Ok(())
+    }
+}
+
+impl<F: StoredFile> Drop for Buffered<F> {
+    fn drop(&mut self) {
+        if self.committed > 0 && self.end > self.committed {
+            let _ = self.file.cut(self.committed); // also after an error; what is left stands where no reader looks
+        }
     }
 }

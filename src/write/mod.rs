@@ -9,6 +9,8 @@ mod output;
 mod pending;
 mod sink;
 mod storage;
+#[cfg(test)]
+mod tests;
 
 pub use append::AppendedFile;
 pub use options::WriterOptions;

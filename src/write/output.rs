@@ -63,7 +63,7 @@ impl<K: Sink> Output<K> {
 
     pub(super) fn sync(&mut self) -> Result<()> {
         let flushed = self.sink.flush().and_then(|()| self.sink.sync());
-        flushed.map_err(|error| self.failed("making the file durable, which is not tried again", error))
+        flushed.map_err(|error| self.failed("making the file durable", error))
     }
 
     pub(super) fn publish(&mut self) -> Result<()> {

@@ -49,7 +49,7 @@ const NAME_CHARS: usize = 48;
 ///
 /// It is written beside its destination under a hidden temporary name, and renamed at the first commit, which
 /// normally is the last. If the writer fails or is dropped before, the temporary file is removed and what
-/// stood at the destination stays. A process that is killed leaves the temporary file behind
+/// stood at the destination stays; after it, the file is cut off at the last commit. A process that is killed leaves the temporary file behind
 /// (`.NAME.random.tmp`), which has no valid end and is never taken for a result.
 ///
 /// File and folder are made durable (`fsync`) before a commit is done. If that fails for the folder alone, the file stands at its
@@ -114,7 +114,7 @@ impl<S: Storage> Atomic<S> {
         let name: String = name.to_string_lossy().chars().take(NAME_CHARS).collect();
         let (file, temporary) = storage.create_beside(destination, &format!(".{name}."))?;
         let destination = destination.to_path_buf();
-        Ok(Self { storage, file: Buffered::new(file), temporary: Some(temporary), destination, overwrite })
+        Ok(Self { storage, file: Buffered::new(file, 0), temporary: Some(temporary), destination, overwrite })
     }
 }
 
@@ -146,7 +146,9 @@ impl<S: Storage> Sink for Atomic<S> {
                 _ => error,
             })?;
             storage.sync_folder_of(destination) // a rename is durable when its folder is
-        })
+        })?;
+        file.committed();
+        Ok(())
     }
 
     fn path(&self) -> Option<&Path> {

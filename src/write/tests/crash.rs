@@ -1,0 +1,341 @@
+//! Loss of power at any time: what the disk may hold then.
+
+use super::scenarios::{Contents, Scenario, contents, path};
+use super::simulated::{Faults, Op};
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+const SECTOR: usize = 512;
+
+/// How many images all scenarios together give, at least.
+fn images_wanted() -> usize {
+    std::env::var("TENSILO_CRASH_IMAGES").ok().and_then(|count| count.parse().ok()).unwrap_or(4_000)
+}
+
+/// Small, and the same in every run (Steele and others, "Fast splittable pseudorandom number generators", 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// What of the operations since the last sync has reached the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Nothing,
+    All,
+    /// The first so many.
+    Prefix(usize),
+    AllBut(usize),
+    Only(usize),
+    /// The first so many, and of the next one its first sectors.
+    Torn(usize),
+    /// Any of them, any sectors of them, any length of the file that one of them gives.
+    Any,
+}
+
+/// A file: what is on disk for sure, and what may be.
+#[derive(Clone, Default)]
+struct Inode {
+    durable: Vec<u8>,
+    pending: Vec<Op>,
+    /// Writes that a failed sync has given up: no later one makes them durable.
+    lost: Vec<Op>,
+}
+
+impl Inode {
+    fn sync(&mut self) {
+        let cut = self.pending.iter().filter_map(|op| match op {
+            Op::Cut { bytes, .. } => Some(*bytes),
+            _ => None,
+        });
+        if let Some(cut) = cut.min() {
+            self.lost.retain(|op| matches!(op, Op::Write { at, .. } if *at < cut));
+        }
+        for op in std::mem::take(&mut self.pending) {
+            apply(&op, &mut self.durable, &mut |_| true);
+        }
+    }
+
+    /// What may be on disk, in order.
+    fn uncertain(&self) -> Vec<&Op> {
+        self.lost.iter().chain(&self.pending).collect()
+    }
+
+    fn image(&self, fate: Fate, random: &mut Random) -> Vec<u8> {
+        let mut image = self.durable.clone();
+        let uncertain = self.uncertain();
+        let fill = if random.one_in(2) { 0 } else { random.next() as u8 };
+        for (i, op) in uncertain.iter().enumerate() {
+            let whole = match fate {
+                Fate::Nothing => false,
+                Fate::All => true,
+                Fate::Prefix(count) => i < count,
+                Fate::AllBut(one) => i != one,
+                Fate::Only(one) => i == one,
+                Fate::Torn(count) => i < count,
+                Fate::Any => random.one_in(2),
+            };
+            let torn = matches!(fate, Fate::Torn(count) if i == count) || (fate == Fate::Any && random.one_in(3));
+            if let Op::Write { at, .. } = op {
+                let holes = image.len()..*at;
+                if (whole || torn) && !holes.is_empty() {
+                    image.resize(holes.end, fill);
+                }
+            }
+            if torn && fate == Fate::Any {
+                apply(op, &mut image, &mut |_| random.one_in(2));
+            } else if torn {
+                let mut sectors = random.below(8);
+                apply(op, &mut image, &mut |_| {
+                    sectors = sectors.saturating_sub(1);
+                    sectors > 0
+                });
+            } else if whole {
+                apply(op, &mut image, &mut |_| true);
+            }
+        }
+        if fate == Fate::Any && random.one_in(3) {
+            let ends = uncertain.iter().map(|op| match op {
+                Op::Write { at, bytes, .. } => at + bytes.len(),
+                Op::Cut { bytes, .. } => *bytes,
+                _ => 0,
+            });
+            let lengths: Vec<usize> = ends.chain([self.durable.len()]).collect();
+            image.resize(lengths[random.below(lengths.len())], fill);
+        }
+        image
+    }
+}
+
+/// Does an operation, or of a write those sectors that `reaches` says.
+fn apply(op: &Op, image: &mut Vec<u8>, reaches: &mut dyn FnMut(usize) -> bool) {
+    match op {
+        Op::Cut { bytes, .. } if reaches(0) => image.resize(*bytes, 0),
+        Op::Write { at, bytes, .. } => {
+            let mut from = *at;
+            let end = at + bytes.len();
+            while from < end {
+                let to = end.min((from / SECTOR + 1) * SECTOR);
+                if reaches(from / SECTOR) {
+                    image.resize(image.len().max(to), 0);
+                    image[from..to].copy_from_slice(&bytes[from - at..to - at]);
+                }
+                from = to;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The disk as it is for sure, and as it may be.
+#[derive(Clone, Default)]
+struct Machine {
+    inodes: Vec<Inode>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    names: BTreeMap<PathBuf, usize>,
+    /// The last state that was said to be durable.
+    state: usize,
+}
+
+impl Machine {
+    /// With a durable file at the destination.
+    fn new(file: Option<&[u8]>) -> Self {
+        let mut machine = Self::default();
+        if let Some(bytes) = file {
+            machine.inodes.push(Inode { durable: bytes.to_vec(), ..Inode::default() });
+            machine.durable_names.insert(path().to_path_buf(), 0);
+            machine.names = machine.durable_names.clone();
+        }
+        machine
+    }
+
+    fn step(&mut self, op: &Op) {
+        match op {
+            Op::Create { name } => {
+                self.names.insert(name.clone(), self.inodes.len());
+                self.inodes.push(Inode::default());
+            }
+            Op::Write { file, .. } | Op::Cut { file, .. } => self.inodes[*file].pending.push(op.clone()),
+            Op::Sync { file } => self.inodes[*file].sync(),
+            Op::FailedSync { file } => {
+                let inode = &mut self.inodes[*file];
+                inode.lost.append(&mut inode.pending);
+            }
+            Op::Rename { from, to } => {
+                let file = self.names.remove(from).unwrap();
+                self.names.insert(to.clone(), file);
+            }
+            Op::Remove { name } => {
+                self.names.remove(name);
+            }
+            Op::SyncFolder => self.durable_names = self.names.clone(),
+            Op::Failed(_) => {}
+            Op::Returned { state } => self.state = *state,
+        }
+    }
+
+    /// The files that may stand at the destination.
+    fn standing(&self) -> Vec<Option<&Inode>> {
+        let mut numbers = vec![self.durable_names.get(path()), self.names.get(path())];
+        numbers.dedup();
+        numbers.into_iter().map(|number| number.map(|&number| &self.inodes[number])).collect()
+    }
+}
+
+/// Looks at images, and counts.
+#[derive(Default)]
+pub struct Inspector {
+    seen: HashSet<u64>,
+    pub images: usize,
+    /// How many of them show each state.
+    pub states: BTreeMap<usize, usize>,
+}
+
+impl Inspector {
+    fn inspect(&mut self, image: Option<&[u8]>, machine: &Machine, states: &[Contents], what: &dyn Fn() -> String) {
+        let mut hasher = DefaultHasher::new();
+        (image, machine.state).hash(&mut hasher);
+        if !self.seen.insert(hasher.finish()) {
+            return;
+        }
+        self.images += 1;
+        let found = match image.map(contents).transpose() {
+            Ok(found) => found,
+            Err(error) => panic!("{}: {error}", what()),
+        };
+        let allowed = (machine.state..states.len()).rev().find(|&state| states[state] == found);
+        let Some(state) = allowed else {
+            panic!("{}: a reader sees {found:?} after state {} had been reached", what(), machine.state)
+        };
+        *self.states.entry(state).or_default() += 1;
+    }
+
+    /// The images of a moment: the systematic ones, or so many random ones.
+    fn inspect_moment(
+        &mut self,
+        machine: &Machine,
+        states: &[Contents],
+        random: &mut Random,
+        count: usize,
+        what: &str,
+    ) {
+        for inode in machine.standing() {
+            let Some(inode) = inode else {
+                self.inspect(None, machine, states, &|| what.to_owned());
+                continue;
+            };
+            let pending = inode.uncertain().len();
+            let systematic = [Fate::Nothing, Fate::All]
+                .into_iter()
+                .chain((0..pending).flat_map(|i| [Fate::Prefix(i), Fate::AllBut(i), Fate::Only(i), Fate::Torn(i)]));
+            let any = std::iter::repeat_n(Fate::Any, if pending == 0 { 0 } else { count });
+            let fates: Vec<Fate> = if count == 0 { systematic.collect() } else { any.collect() };
+            for fate in fates {
+                let image = inode.image(fate, random);
+                self.inspect(Some(&image), machine, states, &|| format!("{what}, {fate:?}"));
+            }
+        }
+    }
+}
+
+/// What a reader finds after these operations if nothing happens to the machine.
+pub fn view(before: Option<&[u8]>, log: &[Op]) -> Option<Vec<u8>> {
+    let mut machine = Machine::new(before);
+    log.iter().for_each(|op| machine.step(op));
+    let inode = machine.standing().pop().flatten();
+    inode.map(|inode| inode.image(Fate::All, &mut Random(0)))
+}
+
+/// Replays a log; images of every moment from `from` on.
+pub fn replay(
+    before: Option<&[u8]>,
+    log: &[Op],
+    from: usize,
+    states: &[Contents],
+    (seed, count): (u64, usize),
+    inspector: &mut Inspector,
+    what: &str,
+) {
+    let mut machine = Machine::new(before);
+    let mut random = Random(seed);
+    for moment in 0..=log.len() {
+        if moment >= from {
+            let what = format!("{what}, after {moment} operations");
+            inspector.inspect_moment(&machine, states, &mut random, count, &what);
+        }
+        if let Some(op) = log.get(moment) {
+            machine.step(op);
+        }
+    }
+}
+
+/// After a loss of power at any time, with any of the unsynced operations on disk, in whole or in part, a reader sees a commit that had returned or a
+/// later one, whole.
+#[test]
+fn every_crash_leaves_a_commit_that_had_returned_or_a_later_one() {
+    struct Run {
+        what: String,
+        before: Option<Vec<u8>>,
+        log: Vec<Op>,
+        states: Vec<Contents>,
+        inspector: Inspector,
+    }
+    let mut runs = Vec::new();
+    for scenario in Scenario::all() {
+        for accept in [usize::MAX, 1_500, 300] {
+            let (disk, mut states) = scenario.disk(Faults { accept, ..Faults::default() });
+            let before = disk.bytes(path());
+            scenario.run(&disk, &mut states).unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
+            let log = disk.state().log.clone();
+            let what = format!("{}, {accept} bytes at a time", scenario.name);
+            runs.push(Run { what, before, log, states, inspector: Inspector::default() });
+        }
+    }
+    let wanted = images_wanted();
+    let mut round = 0;
+    loop {
+        for run in &mut runs {
+            let count = round.min(1) * 4; // the first round is systematic
+            let pass = (round as u64, count);
+            replay(run.before.as_deref(), &run.log, 0, &run.states, pass, &mut run.inspector, &run.what);
+        }
+        round += 1;
+        let images: usize = runs.iter().map(|run| run.inspector.images).sum();
+        if images >= wanted {
+            break;
+        }
+        assert!(round < 10_000, "only {images} different images can be made");
+    }
+    let (mut images, mut moments) = (0, 0);
+    for run in &runs {
+        println!(
+            "{}: {} moments, {} images, states seen {:?}",
+            run.what,
+            run.log.len() + 1,
+            run.inspector.images,
+            run.inspector.states
+        );
+        images += run.inspector.images;
+        moments += run.log.len() + 1;
+        // the images show all there is to see, so that a reader who finds nothing new is noticed
+        let unseen: Vec<usize> =
+            (0..run.states.len()).filter(|state| !run.inspector.states.contains_key(state)).collect();
+        assert!(unseen.is_empty(), "{}: no image shows the states {unseen:?}", run.what);
+    }
+    println!("{moments} moments, {images} different crash images, 0 bad");
+}

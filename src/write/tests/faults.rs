@@ -1,0 +1,117 @@
+//! A disk that is full, or fails, at any call.
+
+use super::crash::{Inspector, replay, view};
+use super::scenarios::{Contents, Scenario, contents, path};
+use super::simulated::{Faults, Op, Simulated};
+use crate::write::append::append;
+use crate::{ErrorKind, InMemory, VerifyOptions, verify};
+use std::io;
+
+/// What has failed, and the state that had returned before.
+fn first_failure(log: &[Op]) -> (usize, &'static str) {
+    let failure = |(at, op): (usize, &Op)| match op {
+        Op::Failed(what) => Some((at, *what)),
+        Op::FailedSync { .. } => Some((at, "sync")),
+        _ => None,
+    };
+    log.iter().enumerate().find_map(failure).expect("an injected failure")
+}
+
+fn last_returned(log: &[Op]) -> (usize, usize) {
+    let returned = |(at, op): (usize, &Op)| match op {
+        Op::Returned { state } => Some((at + 1, *state)),
+        _ => None,
+    };
+    log.iter().enumerate().filter_map(returned).next_back().unwrap_or((0, 0))
+}
+
+/// The log without the marks, and the states as they are known at the end.
+fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u8]>, states: &[Contents], what: &str) {
+    let log = disk.state().log.clone();
+    let faults = disk.state().faults;
+    let (failed_at, call) = first_failure(&log);
+    let after = log[failed_at + 1..].iter().find(|op| op.changes());
+    assert!(after.is_none(), "{what}: {after:?} after the failure");
+
+    let (mark, state) = last_returned(&log);
+    let found = disk.bytes(path()).map(|bytes| contents(&bytes).unwrap_or_else(|error| panic!("{what}: {error}")));
+    // the last commit is there, but for its folder or, where nothing can be cut off any more, its last sync
+    let later = call == "sync of the folder" || (faults.for_ever && call == "sync");
+    assert!(found == states[state] || (later && Some(&found) == states.last()), "{what}: {found:?}");
+    let due = view(before, &log[..mark]);
+    if !later && !faults.for_ever && !scenario.has_tail() {
+        assert!(disk.bytes(path()) == due, "{what}: the file is not as it was");
+    }
+    let names: Vec<_> = disk.state().names.keys().cloned().collect();
+    assert!(names.iter().all(|name| name == path()), "{what}: {names:?}");
+}
+
+fn check_append(scenario: &Scenario, disk: &Simulated, what: &str) {
+    disk.state().faults = Faults::default();
+    if disk.bytes(path()).is_none() {
+        return;
+    }
+    let writer = append(disk.clone(), path(), &scenario.options(), |sink| sink);
+    writer.unwrap_or_else(|error| panic!("{what}: {error}")).finish().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let bytes = disk.bytes(path()).unwrap();
+    let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(true)).unwrap();
+    assert!(report.damages.is_empty(), "{what}: {:?}", report.damages);
+}
+
+#[test]
+fn a_call_that_fails_is_reported_and_leaves_the_last_commit() {
+    let (mut failures, mut inspector_images) = (0, 0);
+    for scenario in Scenario::all() {
+        let healthy = Faults { accept: 1_500, interrupts: true, fail_at: Some(usize::MAX), ..Faults::default() };
+        let (disk, mut states) = scenario.disk(healthy);
+        scenario.run(&disk, &mut states).unwrap();
+        let calls = disk.state().calls;
+        for fail_at in 0..calls {
+            for (error, for_ever) in [
+                (io::ErrorKind::StorageFull, false),
+                (io::ErrorKind::StorageFull, true),
+                (io::ErrorKind::Other, false),
+                (io::ErrorKind::Other, true),
+            ] {
+                let what = format!("{}, call {fail_at} of {calls}: {error}, for ever: {for_ever}", scenario.name);
+                let (disk, mut states) = scenario.disk(Faults { fail_at: Some(fail_at), error, for_ever, ..healthy });
+                let before = disk.bytes(path());
+                let failed = scenario.run(&disk, &mut states).expect_err(&what);
+                let source = std::error::Error::source(&failed).and_then(|source| source.downcast_ref::<io::Error>());
+                assert_eq!((failed.kind(), source.map(io::Error::kind)), (ErrorKind::Io, Some(error)), "{what}");
+                assert_eq!(failed.path(), Some(path()), "{what}: {failed}");
+                check_after_failure(&scenario, &disk, before.as_deref(), &states, &what);
+                let log = disk.state().log.clone();
+                let (at, call) = first_failure(&log);
+                assert_eq!(failed.to_string().contains("not tried again"), call == "sync", "{what}: {failed}");
+                let mut inspector = Inspector::default();
+                for count in [0, 2] {
+                    let pass = (fail_at as u64, count);
+                    replay(before.as_deref(), &log, at, &states, pass, &mut inspector, &what);
+                }
+                check_append(&scenario, &disk, &what);
+                failures += 1;
+                inspector_images += inspector.images;
+            }
+        }
+    }
+    println!("{failures} failures, {inspector_images} crash images after them, 0 bad");
+    assert!(failures > 500, "only {failures} failures");
+}
+
+#[test]
+fn short_and_interrupted_writes_give_the_same_file() {
+    for scenario in Scenario::all() {
+        let file = |faults| {
+            let (disk, mut states) = scenario.disk(faults);
+            scenario.run(&disk, &mut states).unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
+            disk.bytes(path())
+        };
+        let due = file(Faults::default());
+        for accept in [1, 7, 63, 64, 1_000] {
+            for interrupts in [false, true] {
+                assert!(file(Faults { accept, interrupts, ..Faults::default() }) == due, "{}: {accept}", scenario.name);
+            }
+        }
+    }
+}

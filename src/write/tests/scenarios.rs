@@ -1,0 +1,237 @@
+//! What is done on the disk, and what a reader may find afterwards.
+
+use super::simulated::{Faults, Op, Simulated};
+use crate::write::append::append;
+use crate::write::sink::{Atomic, Sink};
+use crate::{
+    ColumnBuffer, ColumnSchema, DType, InMemory, Profile, Reader, Result, Schema, Shape, Stream, Value, VerifyOptions,
+    Writer, WriterOptions, verify,
+};
+use std::path::Path;
+
+pub const NAME: &str = "folder/data.tsl";
+
+pub fn path() -> &'static Path {
+    Path::new(NAME)
+}
+
+/// The samples of a file: who wrote each. `None`: no file.
+pub type Contents = Option<Vec<u32>>;
+
+/// What happens: files are written, appended to, or overwritten; each commit is of so many samples of one writer.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    /// Samples in the file that stands there before, in commits; bytes behind it that a writer has left.
+    pub before: Option<(Vec<u32>, usize)>,
+    pub steps: Vec<Step>,
+    pub alignment: u32,
+}
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Commits of a file in the place of what stands there.
+    Create(Vec<u32>),
+    /// Commits of an appender, which may discard a tail.
+    Append(Vec<u32>),
+    /// As `Append`, of which the last `fsync` fails; it is dropped.
+    AppendFailing(Vec<u32>),
+}
+
+impl Scenario {
+    pub fn all() -> Vec<Self> {
+        let scenario = |name, before: Option<(&[u32], usize)>, steps: &[Step], alignment| Self {
+            name,
+            before: before.map(|(commits, tail)| (commits.to_vec(), tail)),
+            steps: steps.to_vec(),
+            alignment,
+        };
+        let (create, append) = (|c: &[u32]| Step::Create(c.to_vec()), |c: &[u32]| Step::Append(c.to_vec()));
+        let failing = |c: &[u32]| Step::AppendFailing(c.to_vec());
+        vec![
+            scenario("a new file", None, &[create(&[30])], 64),
+            scenario("a new file of several commits", None, &[create(&[12, 25, 1])], 64),
+            scenario("overwriting", Some((&[20], 0)), &[create(&[33])], 64),
+            scenario("overwriting by several commits", Some((&[20, 3], 0)), &[create(&[11, 14])], 64),
+            scenario("appending", Some((&[10], 0)), &[append(&[17])], 64),
+            scenario("appending several commits", Some((&[10, 5], 0)), &[append(&[17, 3, 20])], 64),
+            scenario("appending twice", Some((&[10], 0)), &[append(&[9, 8]), append(&[7])], 4096),
+            scenario("appending after a torn tail", Some((&[10, 25], 700)), &[append(&[16, 4])], 64),
+            scenario("appending after a long torn tail", Some((&[10, 40], 130)), &[append(&[2])], 64),
+            scenario("appending after an append that failed", Some((&[10], 0)), &[failing(&[20]), append(&[20])], 64),
+            scenario("a new file, appended to", None, &[create(&[8, 8]), append(&[8, 8])], 64),
+        ]
+    }
+
+    /// A disk with what stands there before, and the states that a reader may see, in order, of which the first is that.
+    pub fn disk(&self, faults: Faults) -> (Simulated, Vec<Contents>) {
+        let disk = Simulated::new(faults);
+        let Some((commits, tail)) = &self.before else { return (disk, vec![None]) };
+        let mut writer = Writer::new(Stream(Vec::new()), schema(), &self.options()).unwrap();
+        let mut samples = Vec::new();
+        for (i, &count) in commits.iter().enumerate() {
+            if i > 0 {
+                writer.commit().unwrap();
+            }
+            if *tail == 0 || i + 1 < commits.len() {
+                samples.extend(vec![0; count as usize]);
+            }
+            push(&mut writer, 0, count).unwrap();
+        }
+        let mut bytes = writer.finish().unwrap().sink.0;
+        bytes.truncate(bytes.len() - tail);
+        (disk.with(path(), &bytes), vec![Some(samples)])
+    }
+
+    /// Whether something stands after the last commit at first.
+    pub fn has_tail(&self) -> bool {
+        self.before.as_ref().is_some_and(|(_, tail)| *tail > 0)
+    }
+
+    pub fn options(&self) -> WriterOptions {
+        WriterOptions::new().profile(Profile::Raw).chunk_bytes(512).alignment(self.alignment).discard_tail(true)
+    }
+
+    /// Does all of it, up to the first error. Each state that may be seen is put into `states` before anything of it is
+    /// written, and marked in the log when its commit has returned.
+    pub fn run(&self, disk: &Simulated, states: &mut Vec<Contents>) -> Result<()> {
+        for (number, step) in (1..).zip(&self.steps) {
+            match step {
+                Step::Create(commits) => {
+                    let sink = Atomic::create(disk.clone(), path(), true)?;
+                    let writer = Writer::new(sink, schema(), &self.options())?;
+                    commit_all(writer, disk, states, number, commits, Vec::new())?;
+                }
+                Step::Append(commits) => {
+                    let writer = append(disk.clone(), path(), &self.options(), |sink| sink)?;
+                    let samples = seen(disk, states);
+                    commit_all(writer, disk, states, number, commits, samples)?;
+                }
+                Step::AppendFailing(commits) => {
+                    let writer = append(disk.clone(), path(), &self.options(), |sink| sink)?;
+                    let samples = seen(disk, states);
+                    let calls = calls_of_append(&disk.bytes(path()).unwrap(), disk, &self.options(), number, commits);
+                    let before = disk.state().faults;
+                    let last_sync = disk.state().calls + calls - 1;
+                    if before.fail_at.is_none() {
+                        disk.state().faults.fail_at = Some(last_sync);
+                    }
+                    let failed = commit_all(writer, disk, states, number, commits, samples);
+                    if before.fail_at.is_some() {
+                        failed?;
+                    } else {
+                        assert!(failed.is_err(), "the last call is the last fsync");
+                        disk.state().faults = before;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Calls after opening.
+fn calls_of_append(file: &[u8], disk: &Simulated, options: &WriterOptions, number: u32, commits: &[u32]) -> usize {
+    let faults = Faults { fail_at: None, ..disk.state().faults };
+    let rehearsal = Simulated::new(faults).with(path(), file);
+    let writer = append(rehearsal.clone(), path(), options, |sink| sink).unwrap();
+    let opened = rehearsal.state().calls;
+    commit_all(writer, &rehearsal, &mut Vec::new(), number, commits, Vec::new()).unwrap();
+    let state = rehearsal.state();
+    assert!(matches!(state.log[state.log.len() - 2..], [Op::Sync { .. }, Op::Returned { .. }]));
+    state.calls - opened
+}
+
+/// The samples that a reader sees now.
+fn seen(disk: &Simulated, states: &[Contents]) -> Vec<u32> {
+    let found = contents(&disk.bytes(path()).unwrap()).unwrap();
+    assert!(states.contains(&Some(found.clone())), "a state that nobody wrote");
+    found
+}
+
+fn commit_all<K: Sink>(
+    mut writer: Writer<K>,
+    disk: &Simulated,
+    states: &mut Vec<Contents>,
+    number: u32,
+    commits: &[u32],
+    mut samples: Vec<u32>,
+) -> Result<()> {
+    for (i, &count) in commits.iter().enumerate() {
+        samples.extend(vec![number; count as usize]);
+        states.push(Some(samples.clone()));
+        let done = push(&mut writer, number, count);
+        let last = i + 1 == commits.len();
+        if last && done.is_ok() {
+            writer.finish()?;
+            disk.returned(states.len() - 1);
+            return Ok(());
+        }
+        if let Err(error) = done.and_then(|()| writer.commit()) {
+            let calls = disk.state().calls;
+            assert!(push(&mut writer, number, 1).is_err() && writer.commit().is_err(), "it goes on after {error}");
+            assert_eq!(disk.state().calls, calls, "something was called after {error}");
+            return Err(error);
+        }
+        disk.returned(states.len() - 1);
+    }
+    Ok(())
+}
+
+fn schema() -> Schema {
+    Schema::new([
+        ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[16])),
+        ColumnSchema::tensor("y", DType::U8, Shape::ragged()).nullable(),
+    ])
+}
+
+fn push<K: Sink>(writer: &mut Writer<K>, number: u32, count: u32) -> Result<()> {
+    for _ in 0..count {
+        let i = writer.sample_count() as u32;
+        let (x, y) = sample(number, i);
+        let y = y.as_ref().map_or(Value::NULL, |y| Value::tensor(y.as_slice()));
+        writer.push(&[Value::tensor(&x), y])?;
+    }
+    Ok(())
+}
+
+fn sample(number: u32, i: u32) -> ([u32; 16], Option<Vec<u8>>) {
+    let y = (!i.is_multiple_of(5)).then(|| vec![(number + i) as u8; (i % 7) as usize]);
+    ([number * 1_000 + i; 16], y)
+}
+
+/// The samples that a reader finds, all of them right and nothing damaged; or what is wrong.
+pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
+    let reader = Reader::from_bytes(file).map_err(|error| error.to_string())?;
+    let mut columns = Vec::new();
+    reader
+        .rows(&["x", "y"])
+        .and_then(|mut rows| rows.range_into(0..reader.sample_count(), &mut columns))
+        .map_err(|error| error.to_string())?;
+    let found = numbers(&columns, reader.sample_count() as u32)?;
+    let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).map_err(|error| error.to_string())?;
+    let end = report.file_bytes - reader.tail_bytes();
+    let harmless = |damage: &crate::Damage| match damage.error.rule() {
+        Some("R-2.7") => damage.file_range.start >= end,
+        rule => rule == Some("R-7.8"),
+    };
+    match report.damages.iter().find(|damage| !harmless(damage)) {
+        Some(damage) => Err(damage.error.to_string()),
+        None => Ok(found),
+    }
+}
+
+fn numbers(columns: &[ColumnBuffer], count: u32) -> std::result::Result<Vec<u32>, String> {
+    let (x, y) = (&columns[0], &columns[1]);
+    let values = x.values::<u32>().map_err(|error| error.to_string())?;
+    let number = |i: u32| {
+        let found = &values[i as usize * 16..][..16];
+        let number = found[0] / 1_000;
+        let due = sample(number, i);
+        let right = found == due.0.as_slice()
+            && due.1.as_deref().unwrap_or(&[]) == y.ragged_bytes(i as usize).unwrap()
+            && due.1.is_none() == y.is_null(i as usize);
+        right.then_some(number).ok_or_else(|| format!("sample {i} is wrong"))
+    };
+    (0..count).map(number).collect()
+}
