@@ -1,6 +1,6 @@
 //! Conversion of Arrow and Parquet data to tensilo files.
 //!
-//! [`convert`] takes files; [`write_batches`] and [`write_reader`] take record batches that a program has in memory, or
+//! [`convert`] takes files, and [`append()`] appends them to a file that exists; [`write_batches`] and [`write_reader`] take record batches that a program has in memory, or
 //! gets through Arrow's C data interface
 //! (`arrow::ffi_stream::RecordBatchStreamReader` is a record batch reader). The [`arrow`] crate is re-exported, because
 //! its types are part of these signatures.
@@ -44,6 +44,7 @@
 //! file has them. A panic of a decoder becomes an error, too; the process's panic hook has its say before. What remains: a
 //! Parquet page can claim up to 2 GiB of memory.
 
+mod append;
 mod assemble;
 mod column;
 mod elements;
@@ -110,6 +111,17 @@ pub struct ConvertOptions {
     pub overwrite: bool,
 }
 
+/// How to append.
+#[derive(Clone, Debug, Default)]
+pub struct AppendOptions {
+    /// Leave out columns of an input that the file does not have, which otherwise are an error.
+    pub skip_others: bool,
+    /// What to do with null elements inside a tensor.
+    pub null_elements: NullElements,
+    /// How the new chunks are written, see [`Writer::append`](crate::Writer::append).
+    pub writer: WriterOptions,
+}
+
 /// How far a conversion is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -139,4 +151,23 @@ pub fn convert(
     let sources: Vec<&dyn source::Source> = inputs.iter().map(|input| input.source()).collect();
     let summary = run::run(&sources, sink, &options, progress)?;
     Ok(summary.sample_count)
+}
+
+/// Appends files to the tensilo file `file`, and returns the number of samples that were appended.
+///
+/// Inputs are those of [`convert`]. Each has the columns of the file, in any order: the same names, types and shapes. The values of a column that
+/// was rounded when the file was made are rounded again, from the same type. An input may declare that a column could have
+/// nulls where the file's has none, as long as there is no null. Metadata of the inputs is not looked at, but for the
+/// Arrow type that a column was made from. All that differs is in the error.
+///
+/// The samples appear together, when all are written; the file is finished then. After an error the file is as it was, to the last byte. After a kill,
+/// what was written stands behind the last commit, where readers do not look, and the next [`append()`] says what can be done; see
+/// [`Writer::append`](crate::Writer::append), also for what else is refused.
+pub fn append(
+    inputs: &[PathBuf],
+    file: &Path,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<u64> {
+    append::append(inputs, file, options, progress)
 }

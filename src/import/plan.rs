@@ -65,7 +65,7 @@ pub(super) fn of(sources: &[&dyn Source], options: &ConvertOptions) -> Result<Pl
 }
 
 /// All columns of a schema, those inside structs under dotted names.
-fn candidates(schema: &Schema) -> Vec<Candidate> {
+pub(super) fn candidates(schema: &Schema) -> Vec<Candidate> {
     let mut out = Vec::new();
     for (i, field) in schema.fields().iter().enumerate() {
         collect(field, field.name().clone(), vec![i], false, &mut out);
@@ -147,7 +147,7 @@ fn merge(columns: &mut [Column], others: &[Column], first: &dyn Source) -> Resul
 }
 
 /// The type of a column as far as it must be the same in all sources.
-fn describe(column: &Column) -> String {
+pub(super) fn describe(column: &Column) -> String {
     let kind = &column.kind;
     let levels: Vec<String> = kind.levels.iter().map(|level| format!("{level}")).collect();
     let arrow = column.metadata.get(crate::arrow_type::KEY).map(|text| format!(" ({text})"));

@@ -1,12 +1,13 @@
 //! The two passes: finding shapes, then writing.
 
+use super::assemble::Piece;
 use super::column::{Located, convert, locate};
 use super::plan::{self, Column, Plan};
 use super::shape::ShapeFinder;
 use super::slices::slices;
 use super::source::{Source, guard, located};
 use super::walk::{Problem, walk};
-use super::{ConvertOptions, Progress};
+use super::{ConvertOptions, NullElements, Progress};
 use crate::{ColumnSchema, Error, Result, Schema, Shape, Sink, Summary, Writer};
 use arrow::record_batch::RecordBatch;
 use std::collections::BTreeSet;
@@ -43,7 +44,7 @@ fn known_or(column: &Column, finder: &ShapeFinder) -> Shape {
     }
 }
 
-fn total_rows(sources: &[&dyn Source]) -> Option<u64> {
+pub(super) fn total_rows(sources: &[&dyn Source]) -> Option<u64> {
     sources.iter().try_fold(0_u64, |total, source| total.checked_add(source.row_count()?))
 }
 
@@ -163,15 +164,8 @@ fn write<K: Sink>(
         })?;
     let total = total_rows(sources);
     for (source, paths) in sources.iter().zip(&plan.paths) {
-        let fields = fields(paths.iter());
-        let first = writer.sample_count();
-        let mut copy = Copy { paths, fields: &fields, plan, options, first, writer: &mut writer };
-        let batches = source.batches(&fields).map_err(|error| located(error, *source))?;
-        for batch in batches {
-            let copied = batch.and_then(|batch| copy.batch(&batch));
-            copied.map_err(|error| located(error, *source))?;
-            progress(Progress::Converting(copy.writer.sample_count(), total));
-        }
+        let copy = Copy { paths, columns: &plan.columns, null_elements: options.null_elements };
+        copy.all(*source, &mut writer, &mut |samples| progress(Progress::Converting(samples, total)))?;
     }
     writer.finish()
 }
@@ -191,37 +185,52 @@ fn schema(plan: &Plan, shapes: Vec<Shape>) -> Schema {
 }
 
 /// The second pass over one source.
-struct Copy<'a, K: Sink> {
-    paths: &'a [plan::FieldPath],
-    fields: &'a [usize],
-    plan: &'a Plan,
-    options: &'a ConvertOptions,
-    /// The sample that the source begins with.
-    first: u64,
-    writer: &'a mut Writer<K>,
+pub(super) struct Copy<'a> {
+    /// Where the source has the columns of the file.
+    pub paths: &'a [plan::FieldPath],
+    pub columns: &'a [Column],
+    pub null_elements: NullElements,
 }
 
-impl<K: Sink> Copy<'_, K> {
-    fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
-        for slice in slices(batch, &self.writer.schema().columns) {
-            self.slice(&slice)?;
+impl Copy<'_> {
+    /// Pushes all rows; `progress` is given the number of samples in the file.
+    pub(super) fn all<K: Sink>(
+        &self,
+        source: &dyn Source,
+        writer: &mut Writer<K>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let (fields, first) = (fields(self.paths.iter()), writer.sample_count());
+        let batches = source.batches(&fields).map_err(|error| located(error, source))?;
+        for batch in batches {
+            let copied = batch.and_then(|batch| self.batch(&batch, &fields, first, writer));
+            copied.map_err(|error| located(error, source))?;
+            progress(writer.sample_count());
         }
         Ok(())
     }
 
-    fn slice(&mut self, batch: &RecordBatch) -> Result<()> {
-        let place = Place { slice: self.writer.sample_count(), source: self.first };
+    /// `first` is the sample that the source begins with.
+    fn batch<K: Sink>(&self, batch: &RecordBatch, fields: &[usize], first: u64, writer: &mut Writer<K>) -> Result<()> {
+        for slice in slices(batch, &writer.schema().columns) {
+            let place = Place { slice: writer.sample_count(), source: first };
+            let pieces = self.pieces(&slice, fields, place, writer.schema())?;
+            let batches: Vec<_> = pieces.iter().map(Piece::as_batch).collect();
+            writer.push_batch(&batches)?;
+        }
+        Ok(())
+    }
+
+    fn pieces(&self, batch: &RecordBatch, fields: &[usize], place: Place, schema: &Schema) -> Result<Vec<Piece>> {
         let mut pieces = Vec::with_capacity(self.paths.len());
-        let columns = self.plan.columns.iter().zip(&self.writer.schema().columns).zip(self.paths);
-        for ((column, written), path) in columns {
+        for ((column, written), path) in self.columns.iter().zip(&schema.columns).zip(self.paths) {
             let piece = guard(|| {
-                locate(batch, self.fields, path)
-                    .and_then(|located| convert(&located, column, &written.shape, self.options.null_elements))
+                locate(batch, fields, path)
+                    .and_then(|located| convert(&located, column, &written.shape, self.null_elements))
                     .map_err(|problem| error(problem, place, column))
             });
             pieces.push(piece?);
         }
-        let batches: Vec<_> = pieces.iter().map(super::assemble::Piece::as_batch).collect();
-        self.writer.push_batch(&batches)
+        Ok(pieces)
     }
 }

@@ -93,7 +93,7 @@ fn check_cast(source: DType, target: DType) -> Result<()> {
 }
 
 /// Refuses a shape that the column's type rules out.
-fn check_shape(column: &Column, shape: &Shape) -> Result<()> {
+pub(super) fn check_shape(column: &Column, shape: &Shape) -> Result<()> {
     let mut due: Vec<Option<u32>> = Vec::new();
     for level in &column.kind.levels {
         match level {
