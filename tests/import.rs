@@ -1,6 +1,8 @@
 //! Importers: what becomes what, what is refused, and that malformed input harms nothing.
 #![cfg(feature = "arrow")]
 
+#[path = "import/append.rs"]
+mod append;
 #[path = "import/arrow_types.rs"]
 mod arrow_types;
 #[path = "import/common.rs"]

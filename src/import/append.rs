@@ -107,7 +107,7 @@ fn column(due: &ColumnSchema, mut found: Vec<Candidate>) -> std::result::Result<
 
 /// As `describe` does for an input.
 fn describe_due(due: &ColumnSchema) -> String {
-    let shape = if due.dtype.is_string() { String::new() } else { due.shape.to_string() };
+    let shape = if due.dtype.is_string() || due.shape.rank() == 0 { String::new() } else { due.shape.to_string() };
     let arrow = due.metadata.get(arrow_type::KEY).map(|text| format!(" ({text})"));
     let cast = due.cast.map(|_| format!(" (rounded to {})", due.dtype));
     format!("{}{shape}{}{}", due.pushed_dtype(), arrow.unwrap_or_default(), cast.unwrap_or_default())

@@ -1,5 +1,6 @@
 //! The command line program, run as a process.
 
+mod append;
 mod bench;
 mod convert;
 mod get;

@@ -11,6 +11,7 @@ fn help_teaches() {
     assert_eq!(run(["help"]).done().text(), text);
     for (command, example) in [
         ("convert", "--bf16"),
+        ("append", "--skip-others"),
         ("inspect", "tensilo.inspect/1"),
         ("verify", "tensilo.verify/1"),
         ("get", "--format npy"),
@@ -30,6 +31,7 @@ fn help_has_every_option_of_the_contract() {
             "convert",
             "-o --bf16 --cast --columns --skip --profile --chunk-bytes --no-check --align --threads --force --null-elements",
         ),
+        ("append", "--skip-others --discard-tail --profile --chunk-bytes --no-check --threads --null-elements"),
         ("inspect", "--json --explain --chunk --sample --quiet"),
         ("verify", "--json --deep"),
         ("get", "-c -i --format --as -o --nulls --force"),
@@ -70,6 +72,10 @@ fn bad_usage_is_2() {
         "convert in.parquet -o out.tsl --cast x=i8",
         "convert in.parquet -o out.tsl --columns a,",
         "convert in.parquet -o out.tsl --null-elements keep",
+        "append",
+        "append in.tsl",
+        "append in.tsl in.parquet --profile best",
+        "append in.tsl in.parquet --align 64",
         "get in.tsl -c x -i one",
         "get in.tsl -c x -i 1 --format csv",
         "export in.tsl",

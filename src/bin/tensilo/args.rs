@@ -14,6 +14,7 @@ use tensilo::{DType, Profile};
 const OVERVIEW: &str = "\
 Examples:
   tensilo convert train-*.parquet -o train.tsl --bf16   convert a dataset
+  tensilo append train.tsl more.parquet                 add to it
   tensilo inspect train.tsl                             what is in it
   tensilo verify train.tsl                              is it intact
   tensilo get train.tsl -c embedding -i 0,7,100..110    some samples of a column
@@ -47,6 +48,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Convert Parquet and Arrow files to one tensilo file
     Convert(ConvertArgs),
+    /// Append Parquet and Arrow files to a tensilo file
+    Append(AppendArgs),
     /// Show what is in a file: columns, sizes, encodings, metadata
     Inspect(InspectArgs),
     /// Check every byte of a file, and list all that is damaged
@@ -126,6 +129,59 @@ pub(crate) struct ConvertArgs {
     /// Replace OUT.tsl if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+const APPEND: &str = "\
+Examples:
+  tensilo append train.tsl day-2.parquet
+      all rows of a file that has the same columns
+  tensilo append train.tsl 'more/*.parquet' --skip-others
+      files that have other columns, too
+  tensilo append train.tsl day-3.parquet --profile small
+      the file does not remember its profile, so say it again
+
+Inputs have the columns of the file: same names, types and shapes, in any
+order. Columns that were rounded when the file was made are rounded again.
+All differences are listed.
+
+The samples appear together, when all are written. If anything fails before,
+the file is as it was, to the last byte; readers are not disturbed. A second
+append at the same time is refused.
+
+After a kill, what was written so far stands behind the end of the last
+commit: readers ignore it, \"tensilo verify\" reports it, and the next append
+stops there. \"tensilo salvage\" recovers it, --discard-tail cuts it off.";
+
+/// `tensilo append`
+#[derive(Args, Debug)]
+#[command(after_help = APPEND)]
+pub(crate) struct AppendArgs {
+    /// The tensilo file that is appended to
+    pub(crate) file: PathBuf,
+    /// Parquet files, Arrow IPC files or streams, directories or quoted globs of Parquet files
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Leave out columns that the file does not have
+    #[arg(long)]
+    pub(crate) skip_others: bool,
+    /// Cut off what stands after the last commit, even if it could be recovered
+    #[arg(long)]
+    pub(crate) discard_tail: bool,
+    /// What to trade for what, as in convert
+    #[arg(long, value_parser = parse::profiles(), default_value = Profile::default().name())]
+    pub(crate) profile: Profile,
+    /// Decoded bytes of a new chunk, such as 65536, 64KiB or 1MiB [default: the profile's]
+    #[arg(long, value_name = "N", value_parser = parse::chunk_bytes)]
+    pub(crate) chunk_bytes: Option<usize>,
+    /// Do not decode each chunk again to compare it with what was encoded
+    #[arg(long)]
+    pub(crate) no_check: bool,
+    /// Threads that encode; the bytes written do not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// What to do with a null inside a tensor, which cannot be stored (a null tensor can)
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
+    pub(crate) null_elements: OnNullElement,
 }
 
 /// `--null-elements`

@@ -1,7 +1,8 @@
-//! The command line program `tensilo`: converts, inspects, verifies, reads, exports, draws and measures tensilo files.
+//! The command line program `tensilo`: converts, appends, inspects, verifies, reads, exports, draws and measures tensilo files.
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
+mod append;
 mod args;
 mod bench;
 mod convert;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Outcome<Exit> {
     let done = match &cli.command {
         Command::Convert(args) => convert::run(args, cli.quiet),
+        Command::Append(args) => append::run(args, cli.quiet),
         Command::Inspect(args) => inspect::run(args, cli.quiet),
         Command::Verify(args) => return verify::run(args, cli.quiet),
         Command::Get(args) => get::run(args, cli.quiet),

@@ -1,0 +1,49 @@
+//! `tensilo append`
+
+use crate::args::AppendArgs;
+use crate::exit::{Failure, Outcome};
+use crate::human;
+use crate::open::open;
+use crate::output::Output;
+use crate::progress::{Progress, Unit};
+use std::io::Write;
+use std::thread::available_parallelism;
+use tensilo::WriterOptions;
+use tensilo::import::{self, AppendOptions};
+
+/// Appends, and tells what came of it.
+pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
+    let appended = append(args, quiet).map_err(|error| Failure::about(&args.file, error))?;
+    if quiet {
+        return Ok(());
+    }
+    let reader = open(&args.file, quiet)?;
+    let mut output = Output::stdout();
+    writeln!(
+        output,
+        "{}: {appended} samples appended, {} in all, {} in the file",
+        args.file.display(),
+        reader.sample_count(),
+        human::bytes(reader.file_bytes())
+    )?;
+    output.finish()
+}
+
+fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {
+    let progress = Progress::new(Unit::Samples, quiet);
+    import::append(&args.inputs, &args.file, &options(args), &mut |at| match at {
+        import::Progress::Scanning(done, total) => progress.set("scanning", done, total),
+        import::Progress::Converting(done, total) => progress.set("appending", done, total),
+    })
+}
+
+fn options(args: &AppendArgs) -> AppendOptions {
+    let threads = args.threads.or_else(|| available_parallelism().ok()).map_or(1, usize::from);
+    let writer = WriterOptions::new().profile(args.profile).threads(threads).discard_tail(args.discard_tail);
+    let writer = writer.check_chunks(!args.no_check);
+    let writer = match args.chunk_bytes {
+        Some(bytes) => writer.chunk_bytes(bytes),
+        None => writer, // the profile's own
+    };
+    AppendOptions { skip_others: args.skip_others, null_elements: args.null_elements.into(), writer }
+}
