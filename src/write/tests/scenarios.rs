@@ -1,6 +1,6 @@
 //! What is done on the disk, and what a reader may find afterwards.
 
-use super::simulated::{Faults, Op, Simulated};
+use super::simulated::{Faults, Simulated};
 use crate::write::append::append;
 use crate::write::sink::{Atomic, Sink};
 use crate::{
@@ -34,8 +34,8 @@ pub enum Step {
     Create(Vec<u32>),
     /// Commits of an appender, which may discard a tail.
     Append(Vec<u32>),
-    /// As `Append`, of which the last `fsync` fails; it is dropped.
-    AppendFailing(Vec<u32>),
+    /// A step whose last call, which is an `fsync`, fails.
+    Failing(Box<Step>),
 }
 
 impl Scenario {
@@ -47,7 +47,7 @@ impl Scenario {
             alignment,
         };
         let (create, append) = (|c: &[u32]| Step::Create(c.to_vec()), |c: &[u32]| Step::Append(c.to_vec()));
-        let failing = |c: &[u32]| Step::AppendFailing(c.to_vec());
+        let failing = |step| Step::Failing(Box::new(step));
         vec![
             scenario("a new file", None, &[create(&[30])], 64),
             scenario("a new file of several commits", None, &[create(&[12, 25, 1])], 64),
@@ -58,7 +58,18 @@ impl Scenario {
             scenario("appending twice", Some((&[10], 0)), &[append(&[9, 8]), append(&[7])], 4096),
             scenario("appending after a torn tail", Some((&[10, 25], 700)), &[append(&[16, 4])], 64),
             scenario("appending after a long torn tail", Some((&[10, 40], 130)), &[append(&[2])], 64),
-            scenario("appending after an append that failed", Some((&[10], 0)), &[failing(&[20]), append(&[20])], 64),
+            scenario(
+                "appending after an append that failed",
+                Some((&[10], 0)),
+                &[failing(append(&[20])), append(&[20])],
+                64,
+            ),
+            scenario(
+                "appending to a file whose name was not durable",
+                None,
+                &[failing(create(&[20])), append(&[9])],
+                64,
+            ),
             scenario("a new file, appended to", None, &[create(&[8, 8]), append(&[8, 8])], 64),
         ]
     }
@@ -95,51 +106,35 @@ impl Scenario {
     /// Does all of it, up to the first error. Each state that may be seen is put into `states` before anything of it is
     /// written, and marked in the log when its commit has returned.
     pub fn run(&self, disk: &Simulated, states: &mut Vec<Contents>) -> Result<()> {
-        for (number, step) in (1..).zip(&self.steps) {
-            match step {
-                Step::Create(commits) => {
-                    let sink = Atomic::create(disk.clone(), path(), true)?;
-                    let writer = Writer::new(sink, schema(), &self.options())?;
-                    commit_all(writer, disk, states, number, commits, Vec::new())?;
+        (1..).zip(&self.steps).try_for_each(|(number, step)| self.step(step, number, disk, states))
+    }
+
+    fn step(&self, step: &Step, number: u32, disk: &Simulated, states: &mut Vec<Contents>) -> Result<()> {
+        match step {
+            Step::Create(commits) => {
+                let sink = Atomic::create(disk.clone(), path(), true)?;
+                let writer = Writer::new(sink, schema(), &self.options())?;
+                commit_all(writer, disk, states, number, commits, Vec::new())
+            }
+            Step::Append(commits) => {
+                let writer = append(disk.clone(), path(), &self.options(), |sink| sink)?;
+                let samples = seen(disk, states);
+                commit_all(writer, disk, states, number, commits, samples)
+            }
+            Step::Failing(step) => {
+                let faults = disk.state().faults;
+                if faults.fail_at.is_some() {
+                    return self.step(step, number, disk, states); // another failure is being tried
                 }
-                Step::Append(commits) => {
-                    let writer = append(disk.clone(), path(), &self.options(), |sink| sink)?;
-                    let samples = seen(disk, states);
-                    commit_all(writer, disk, states, number, commits, samples)?;
-                }
-                Step::AppendFailing(commits) => {
-                    let writer = append(disk.clone(), path(), &self.options(), |sink| sink)?;
-                    let samples = seen(disk, states);
-                    let calls = calls_of_append(&disk.bytes(path()).unwrap(), disk, &self.options(), number, commits);
-                    let before = disk.state().faults;
-                    let last_sync = disk.state().calls + calls - 1;
-                    if before.fail_at.is_none() {
-                        disk.state().faults.fail_at = Some(last_sync);
-                    }
-                    let failed = commit_all(writer, disk, states, number, commits, samples);
-                    if before.fail_at.is_some() {
-                        failed?;
-                    } else {
-                        assert!(failed.is_err(), "the last call is the last fsync");
-                        disk.state().faults = before;
-                    }
-                }
+                let rehearsal = disk.copy();
+                self.step(step, number, &rehearsal, &mut states.clone())?;
+                disk.state().faults.fail_at = rehearsal.state().calls.checked_sub(1);
+                assert!(self.step(step, number, disk, states).is_err(), "the last call has failed");
+                disk.state().faults = faults;
+                Ok(())
             }
         }
-        Ok(())
     }
-}
-
-/// Calls after opening.
-fn calls_of_append(file: &[u8], disk: &Simulated, options: &WriterOptions, number: u32, commits: &[u32]) -> usize {
-    let faults = Faults { fail_at: None, ..disk.state().faults };
-    let rehearsal = Simulated::new(faults).with(path(), file);
-    let writer = append(rehearsal.clone(), path(), options, |sink| sink).unwrap();
-    let opened = rehearsal.state().calls;
-    commit_all(writer, &rehearsal, &mut Vec::new(), number, commits, Vec::new()).unwrap();
-    let state = rehearsal.state();
-    assert!(matches!(state.log[state.log.len() - 2..], [Op::Sync { .. }, Op::Returned { .. }]));
-    state.calls - opened
 }
 
 /// The samples that a reader sees now.
@@ -234,4 +229,19 @@ fn numbers(columns: &[ColumnBuffer], count: u32) -> std::result::Result<Vec<u32>
         right.then_some(number).ok_or_else(|| format!("sample {i} is wrong"))
     };
     (0..count).map(number).collect()
+}
+
+/// What is left can be appended to, and is intact then.
+pub fn check_append(file: &[u8], what: &str) {
+    let disk = Simulated::default().with(path(), file);
+    let options = WriterOptions::new().profile(Profile::Raw).discard_tail(true);
+    let appended = append(disk.clone(), path(), &options, |sink| sink).and_then(|mut writer| {
+        push(&mut writer, 9, 3)?;
+        writer.finish()
+    });
+    appended.unwrap_or_else(|error| panic!("{what}: {error}"));
+    let bytes = disk.bytes(path()).unwrap();
+    let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(true)).unwrap();
+    assert!(report.damages.is_empty(), "{what}: {:?}", report.damages);
+    assert!(contents(&bytes).unwrap().ends_with(&[9; 3]), "{what}");
 }

@@ -72,7 +72,7 @@ impl Default for Faults {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct State {
     pub log: Vec<Op>,
     pub files: Vec<Vec<u8>>,
@@ -113,6 +113,11 @@ impl Simulated {
         state.names.insert(name.to_path_buf(), file);
         drop(state);
         self
+    }
+
+    /// Another disk, on which the same has happened.
+    pub fn copy(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.state().clone())))
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
