@@ -6,7 +6,7 @@
 //! * A [`Reader`] opens a file in constant time, from memory, a map or by position ([`Source`]).
 //! * [`Column::view`] borrows a sample from the file; a [`Cursor`] reads, gathers and decodes; a `ParallelCursor` (feature
 //!   `rayon`) gathers by many threads.
-//! * [`verify()`] checks every byte.
+//! * [`verify()`] checks every byte; [`salvage()`] reads what is left of a damaged file.
 //! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and Parquet.
 //!
 //! The file format is defined by `format-spec/SPEC.md`, not by this code.
@@ -90,8 +90,9 @@ pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
 pub use read::{
-    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, Explanation, OpenOptions, Reader, Rows, Sample,
-    Verification, VerifyOptions, VerifyReport, verify,
+    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, Explanation, Losses, LostSamples, OnLoss,
+    OpenOptions, Reader, Rows, SalvageOptions, Salvaged, Sample, Verification, VerifyOptions, VerifyReport, salvage,
+    verify,
 };
 pub use write::{AppendedFile, AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};
 

@@ -75,6 +75,13 @@ impl Footer {
         Self::parse_body(head, body, schema, schema_block).map_err(|error| error.with_offset(head.offset))
     }
 
+    /// The schema block in the body of a footer.
+    pub(crate) fn schema_block(body: &[u8]) -> Result<&[u8]> {
+        let fields = &mut Fields::new(body);
+        let length = fields.u32().and_then(|n| usize::try_from(n).ok()).ok_or_else(short)?;
+        fields.bytes(length).ok_or_else(short)
+    }
+
     fn parse_body(head: &RegionHead, body: &[u8], schema: &Schema, schema_block: &[u8]) -> Result<Self> {
         let fields = &mut Fields::new(body);
         let schema_bytes = fields.u32().and_then(|n| usize::try_from(n).ok()).ok_or_else(short)?;

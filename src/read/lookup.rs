@@ -1,6 +1,7 @@
 //! From a sample's number to its chunk: runs, index pages, entries (chapters 6 and 10).
 
 use super::bitmap::Bitmap;
+use super::listed::Listed;
 use super::source::{Source, fetch, fetch_array};
 use super::{Reader, Verification};
 use crate::format::ColumnSchema;
@@ -19,6 +20,8 @@ pub(super) struct ColumnIndex {
     /// For each run, the pages and chunks of the runs before it.
     before: Vec<(u64, u64)>,
     checked_pages: Bitmap,
+    /// Instead of runs and pages, if the file was salvaged.
+    listed: Option<Listed>,
     /// Chunks that were checked once as the reader's policy asks: with [`Verification::Never`] their heads alone.
     pub checked_chunks: Bitmap,
 }
@@ -46,8 +49,16 @@ impl ColumnIndex {
             facts,
             before,
             checked_pages: Bitmap::new(pages),
+            listed: None,
             checked_chunks: Bitmap::new(chunks),
         })
+    }
+
+    /// Of a salvaged file: `facts` has no runs.
+    pub(super) fn salvaged(number: u32, layout: Layout, facts: ColumnFacts, listed: Listed) -> Self {
+        let checked_chunks = Bitmap::new(facts.chunk_count);
+        let (before, checked_pages) = (Vec::new(), Bitmap::new(0));
+        Self { number, layout, facts, before, checked_pages, listed: Some(listed), checked_chunks }
     }
 
     /// The run that holds sample `sample`, and its number.
@@ -68,6 +79,9 @@ fn disagree(what: &str) -> Error {
 impl<S: Source> Reader<S> {
     /// The chunk that holds a sample, which is below the sample count.
     pub(super) fn locate(&self, column: &ColumnIndex, sample: u64) -> Result<Located> {
+        if let Some(listed) = &column.listed {
+            return listed.locate(sample);
+        }
         let (number, run) = column.run_of(sample).ok_or_else(|| disagree("the footer"))?;
         let in_run = sample.saturating_sub(run.first_sample);
         let (index, first_sample) = match u64::from(run.samples_per_chunk) {
@@ -82,6 +96,9 @@ impl<S: Source> Reader<S> {
 
     /// Chunk number `chunk` of a column, if there is one.
     pub(super) fn locate_chunk(&self, column: &ColumnIndex, chunk: u64) -> Result<Option<Located>> {
+        if let Some(listed) = &column.listed {
+            return Ok(listed.chunk(chunk));
+        }
         let after = column.before.partition_point(|&(_, chunks)| chunks <= chunk);
         let Some(number) = after.checked_sub(1) else { return Ok(None) };
         let (Some(run), Some((_, before))) = (column.facts.runs.get(number), column.before.get(number)) else {

@@ -7,9 +7,11 @@ mod current;
 mod cursor;
 mod explain;
 mod gather;
+mod listed;
 mod lookup;
 #[cfg(feature = "rayon")]
 mod parallel;
+mod salvage;
 mod sample;
 mod verify;
 
@@ -20,6 +22,7 @@ pub use explain::Explanation;
 pub use gather::Rows;
 #[cfg(feature = "rayon")]
 pub use parallel::ParallelCursor;
+pub use salvage::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, salvage};
 pub use sample::Sample;
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod check;
+pub mod damage;
 pub mod data;
 pub mod plan;
 pub mod sinks;

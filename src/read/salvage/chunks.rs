@@ -1,0 +1,157 @@
+//! Which chunks of a file can be read, and what is known of the samples that cannot.
+
+use super::Progress;
+use super::identity::Identity;
+use super::scan::FoundRegion;
+use crate::codec::{ChunkDecoder, codec, parts};
+use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::footer::{ColumnFacts, Footer, Trailer};
+use crate::format::index::{ENTRY_BYTES, PageHead, parse_entry};
+use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::format::schema::Layout;
+use crate::open::body;
+use crate::open::source::{Source, fetch};
+use crate::{Error, ErrorKind, Result, limits};
+
+/// The chunks of a column that can be read.
+pub(super) struct FoundColumn {
+    pub layout: Layout,
+    pub facts: ColumnFacts,
+    pub entries: Vec<ChunkEntry>,
+}
+
+/// What the regions of a file say.
+pub(super) struct Found {
+    pub columns: Vec<FoundColumn>,
+    /// As many samples as anything intact tells of.
+    pub sample_count: u64,
+    /// The last footer that is intact.
+    pub footer: Option<Footer>,
+    /// The file ends as its writer said that it does.
+    pub end_is_known: bool,
+}
+
+/// Collects the chunks of a file, in the order of the file; with `decode`, leaves out those that do not decode.
+pub(super) fn collect(
+    source: &impl Source,
+    identity: &Identity,
+    regions: &[FoundRegion],
+    decode: bool,
+    progress: &mut Progress<'_>,
+) -> Result<Found> {
+    let columns =
+        identity.schema.columns.iter().map(|column| {
+            Ok(FoundColumn { layout: column.layout()?, facts: ColumnFacts::default(), entries: Vec::new() })
+        });
+    let found = Found { columns: columns.collect::<Result<_>>()?, sample_count: 0, footer: None, end_is_known: false };
+    let mut collector = Collector { source, identity, found, decoder: ChunkDecoder::new(), decode, buffer: Vec::new() };
+    for region in regions.iter().filter(|region| region.head.file_id == identity.file_id) {
+        match collector.region(region) {
+            Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.with_offset(region.head.offset)),
+            _ => {} // damage: the samples will be missing
+        }
+        progress.collected(&region.head);
+    }
+    Ok(collector.found)
+}
+
+struct Collector<'a, S> {
+    source: &'a S,
+    identity: &'a Identity,
+    found: Found,
+    decoder: ChunkDecoder,
+    decode: bool,
+    buffer: Vec<u8>,
+}
+
+impl<S: Source> Collector<'_, S> {
+    fn region(&mut self, region: &FoundRegion) -> Result<()> {
+        let head = &region.head;
+        self.found.end_is_known = false;
+        match head.kind {
+            RegionKind::Chunk => self.chunk(head, region.is_intact),
+            _ if !region.is_intact => Ok(()),
+            RegionKind::IndexPage => self.page(head),
+            RegionKind::Footer => self.footer(head),
+            RegionKind::Trailer => self.trailer(head),
+            RegionKind::Header | RegionKind::Table => Ok(()),
+        }
+    }
+
+    fn chunk(&mut self, head: &RegionHead, is_intact: bool) -> Result<()> {
+        let chunk = ChunkHead::parse(head, self.found.columns.len())?;
+        self.count_samples(chunk.entry.samples().end, head)?;
+        let column = usize::try_from(chunk.column).ok().and_then(|column| self.found.columns.get_mut(column));
+        let Some(column) = column.filter(|_| is_intact) else { return Ok(()) };
+        let next = column.entries.last().map_or(0, |entry| entry.samples().end);
+        if chunk.entry.first_sample < next {
+            return Err(Error::corrupt("R-4.2", "the chunk holds samples of one before it"));
+        }
+        let length = if self.decode || chunk.entry.has_parts() { chunk.entry.stored_bytes } else { 0 };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let body = fetch(self.source, head.body_offset(), length, &mut self.buffer)?;
+        column.add(&chunk, body, &mut self.decoder, self.decode)
+    }
+
+    /// The entries of a page tell how many samples there are, where footer and chunks are damaged.
+    fn page(&mut self, head: &RegionHead) -> Result<()> {
+        PageHead::parse(head, self.found.columns.len())?;
+        let entries = body(self.source, head)?;
+        let last = entries.as_chunks::<ENTRY_BYTES>().0.last().map(parse_entry);
+        last.map_or(Ok(()), |last| self.count_samples(last.samples().end, head))
+    }
+
+    fn footer(&mut self, head: &RegionHead) -> Result<()> {
+        let body = body(self.source, head)?;
+        let footer = Footer::parse(head, &body, &self.identity.schema, &self.identity.schema_block)?;
+        self.found.sample_count = self.found.sample_count.max(footer.sample_count); // bounds it by the index
+        self.found.footer = Some(footer);
+        Ok(())
+    }
+
+    fn trailer(&mut self, head: &RegionHead) -> Result<()> {
+        let is_finished = Trailer::parse(head)?.finished;
+        let committed = self.found.footer.as_ref().map(|footer| footer.sample_count);
+        self.found.end_is_known = is_finished && committed == Some(self.found.sample_count);
+        Ok(())
+    }
+
+    /// Takes note that there are `end` samples, if so many can stand before this place: a chunk has at least a head.
+    fn count_samples(&mut self, end: u64, head: &RegionHead) -> Result<()> {
+        if end > (head.offset / HEAD).saturating_mul(limits::CHUNK_SAMPLES.into()) {
+            return Err(Error::corrupt("R-4.1", "more samples than the file has room for"));
+        }
+        self.found.sample_count = self.found.sample_count.max(end);
+        Ok(())
+    }
+}
+
+impl FoundColumn {
+    /// Adds a chunk whose head and body are intact, unless its parts cannot be. `body` is empty if nothing of it needs to be looked at.
+    fn add(&mut self, chunk: &ChunkHead, body: &[u8], decoder: &mut ChunkDecoder, decode: bool) -> Result<()> {
+        let entry = &chunk.entry;
+        codec(entry.encoding)?;
+        let table = parts(&self.layout, chunk, body)?;
+        let mut nulls = 0;
+        if decode {
+            decoder.load(&self.layout, chunk, body)?;
+            let content = decoder.content(body);
+            content.check(&self.layout)?;
+            nulls = content.null_count();
+        } else if !table.validity.is_absent() {
+            decoder.open(&self.layout, chunk, body)?;
+            nulls = decoder.content(body).null_count();
+        }
+        let facts = &mut self.facts;
+        for part in [table.validity, table.shape].iter().filter(|part| !part.is_absent()) {
+            facts.count_encoding(part.encoding, 0);
+        }
+        facts.count_encoding(entry.encoding, 1);
+        facts.raw_bytes = facts.raw_bytes.saturating_add(chunk.raw_bytes.into());
+        facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes.into());
+        facts.null_count = facts.null_count.saturating_add(nulls as u64); // exact: usize has at most 64 bits
+        facts.chunk_count = facts.chunk_count.saturating_add(1);
+        self.entries.push(*entry);
+        Ok(())
+    }
+}

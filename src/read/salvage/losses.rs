@@ -1,0 +1,155 @@
+//! Which samples of a damaged file are lost, and what to read instead of them.
+
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// The samples of each column that a damaged file has lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Losses {
+    /// For each column, in order: its name, and what it has lost.
+    pub columns: Vec<(String, LostSamples)>,
+}
+
+impl Losses {
+    /// Whether every sample of every column can be read.
+    pub fn is_empty(&self) -> bool {
+        self.columns.iter().all(|(_, lost)| lost.is_empty())
+    }
+
+    /// The samples that at least one of these columns has lost, of which a training sample cannot be made.
+    pub fn of(&self, columns: &[&str]) -> Result<LostSamples> {
+        let lost = columns.iter().map(|&name| {
+            let found = self.columns.iter().find(|(column, _)| column == name);
+            found.map(|(_, lost)| lost).ok_or_else(|| Error::bad_argument(format!("there is no column {name:?}")))
+        });
+        let lost: Vec<&LostSamples> = lost.collect::<Result<_>>()?;
+        Ok(LostSamples::union(&lost))
+    }
+
+    /// The samples that at least one column has lost.
+    pub fn of_all(&self) -> LostSamples {
+        LostSamples::union(&self.columns.iter().map(|(_, lost)| lost).collect::<Vec<_>>())
+    }
+}
+
+/// What to do where a lost sample is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnLoss {
+    /// Refuse, with an error that names the lost samples.
+    #[default]
+    Error,
+    /// Leave it out.
+    Skip,
+    /// Read another sample instead, the same one each time and in every process, so that all ranks of a job stay in step.
+    Substitute,
+}
+
+/// Samples that are lost, out of the samples of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LostSamples {
+    sample_count: u64,
+    /// Ascending; they neither overlap nor touch.
+    ranges: Vec<Range<u64>>,
+    /// For each range, how many samples before it are not lost.
+    intact_before: Vec<u64>,
+}
+
+impl LostSamples {
+    /// `ranges` ascend, are not empty, and do not overlap.
+    pub(super) fn new(sample_count: u64, ranges: impl Iterator<Item = Range<u64>>) -> Self {
+        let mut lost = Self { sample_count, ..Self::default() };
+        for range in ranges {
+            match lost.ranges.last_mut() {
+                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+                _ => {
+                    let intact = range.start.saturating_sub(lost.count());
+                    lost.intact_before.push(intact);
+                    lost.ranges.push(range);
+                }
+            }
+        }
+        lost
+    }
+
+    fn union(parts: &[&Self]) -> Self {
+        let sample_count = parts.iter().map(|part| part.sample_count).max().unwrap_or(0);
+        let mut ranges: Vec<Range<u64>> = parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        Self::new(sample_count, ranges.into_iter())
+    }
+
+    /// The lost samples: ranges in ascending order, which neither overlap nor touch.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    /// How many samples are lost.
+    pub fn count(&self) -> u64 {
+        self.ranges.last().zip(self.intact_before.last()).map_or(0, |(last, intact)| last.end.saturating_sub(*intact))
+    }
+
+    /// How many samples are not lost.
+    pub fn intact_count(&self) -> u64 {
+        self.sample_count.saturating_sub(self.count())
+    }
+
+    /// Whether no sample is lost.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Whether sample `i` is lost. Cost: logarithmic in the number of ranges, as that of all below.
+    pub fn contains(&self, i: u64) -> bool {
+        self.range_of(i).is_some()
+    }
+
+    fn range_of(&self, i: u64) -> Option<&Range<u64>> {
+        self.ranges.get(self.ranges.partition_point(|range| range.end <= i)).filter(|range| range.contains(&i))
+    }
+
+    /// The `n`-th sample that is not lost, counted from 0.
+    pub fn intact(&self, n: u64) -> Option<u64> {
+        let after = self.intact_before.partition_point(|&intact| intact <= n);
+        let lost = after.checked_sub(1).and_then(|at| Some(self.ranges.get(at)?.end - self.intact_before.get(at)?));
+        (n < self.intact_count()).then(|| n.saturating_add(lost.unwrap_or(0)))
+    }
+
+    /// The sample to read for sample `i`: itself, or if it is lost one of the others, drawn evenly and always the same:
+    /// number `SplitMix64(i) mod intact_count` of those that are not lost (Steele, Lea, Flood 2014). `None`: all are lost.
+    pub fn substitute(&self, i: u64) -> Option<u64> {
+        match self.contains(i) {
+            false => Some(i),
+            true => self.intact(split_mix(i).checked_rem(self.intact_count())?),
+        }
+    }
+
+    /// The samples to read where `samples` are asked for. On an error `out` is as it was; else it has been cleared before. Allocates nothing once
+    /// `out` is large enough.
+    pub fn resolve(&self, samples: &[u64], on_loss: OnLoss, out: &mut Vec<u64>) -> Result<()> {
+        let refuses = match on_loss {
+            OnLoss::Error => true,
+            OnLoss::Skip => false,
+            OnLoss::Substitute => self.intact_count() == 0,
+        };
+        if refuses && let Some(range) = samples.iter().find_map(|&i| self.range_of(i)) {
+            let message = "these samples are lost: their chunks are damaged";
+            return Err(Error::corrupt("R-4.2", message).with_samples(range.clone()));
+        }
+        out.clear();
+        match on_loss {
+            OnLoss::Skip => out.extend(samples.iter().filter(|&&i| !self.contains(i))),
+            OnLoss::Error | OnLoss::Substitute => out.extend(samples.iter().filter_map(|&i| self.substitute(i))),
+        }
+        Ok(())
+    }
+}
+
+/// SplitMix64's output for the state `i`: a bijection without visible pattern.
+fn split_mix(i: u64) -> u64 {
+    let mut z = i.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,176 @@
+//! Reading what is left of a damaged file (chapter 10, "Salvage").
+
+mod chunks;
+mod identity;
+mod losses;
+mod scan;
+
+pub use losses::{Losses, LostSamples, OnLoss};
+
+use super::listed::Listed;
+use super::lookup::ColumnIndex;
+use super::{Reader, Source, Verification};
+use crate::Result;
+use crate::format::region::{HEAD, RegionHead};
+use chunks::FoundColumn;
+
+/// How a damaged file is opened.
+#[derive(Default)]
+pub struct SalvageOptions<'a> {
+    decode: bool,
+    verification: Verification,
+    progress: Option<&'a mut dyn FnMut(u64, u64)>,
+}
+
+impl<'a> SalvageOptions<'a> {
+    /// The default: each chunk's checksum is checked, nothing is decoded.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Also decodes every chunk, and counts as lost what does not decode though its checksum is right (which no damage does, but a faulty writer).
+    pub fn decode(mut self, decode: bool) -> Self {
+        self.decode = decode;
+        self
+    }
+
+    /// When the reader checks chunks again, see [`Verification`].
+    pub fn verification(mut self, verification: Verification) -> Self {
+        self.verification = verification;
+        self
+    }
+
+    /// Calls `progress` with the number of bytes looked at so far and with how many there are to look at, now and then.
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64)) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+}
+
+/// A damaged file, of which all that is intact can be read.
+#[non_exhaustive]
+pub struct Salvaged<S> {
+    /// Reads every intact chunk, by the numbers its samples always had. A lost sample is an error of kind
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) that names the range lost. Facts of columns are those of the intact chunks.
+    pub reader: Reader<S>,
+    /// Exactly what is lost.
+    pub losses: Losses,
+    /// Whether the header is intact; if not, the schema is that of a footer.
+    pub header_is_intact: bool,
+    /// Samples up to the last commit whose footer is intact.
+    pub committed_samples: Option<u64>,
+    /// Whether it is certain that there were no more samples than [`Reader::sample_count`] says: the end of the file is intact and finished. If
+    /// not, others may be lost at the end that nothing tells of.
+    pub end_is_known: bool,
+}
+
+/// Opens a file of which any part may be damaged: header, index, footer, trailer or chunks.
+///
+/// The file is looked through from its first byte to its last for chunks that are intact and stand in their place; the index is not needed.
+/// Chunks after the last commit count: they are what a killed writer had written. The schema comes from the header or from any footer; without
+/// either the file is lost, which is an error, as is a file that this release cannot read.
+///
+/// Cost: one pass over the file, a second one if it decodes; memory for the largest chunk, and 100 bytes for each region.
+///
+/// ```
+/// use tensilo::{InMemory, OnLoss, SalvageOptions, salvage};
+/// # use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Stream, Value, Writer, WriterOptions};
+/// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
+/// # let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(400);
+/// # let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;
+/// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
+/// # let mut file = writer.finish()?.sink.0;
+/// file[1000] ^= 1; // a bit of a chunk
+/// let end = file.len() - 500;
+/// file.truncate(end); // and the whole index
+///
+/// let salvaged = salvage(InMemory(&file), SalvageOptions::new())?;
+/// let lost = salvaged.losses.of(&["label"])?;
+/// assert_eq!(lost.ranges(), [100..200]);
+/// let mut samples = Vec::new();
+/// lost.resolve(&[99, 100, 199, 200], OnLoss::Skip, &mut samples)?;
+/// assert_eq!(samples, [99, 200]);
+/// assert_eq!(salvaged.reader.column("label")?.cursor().read(200)?.as_slice::<i32>()?, [200]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn salvage<S: Source>(source: S, options: SalvageOptions<'_>) -> Result<Salvaged<S>> {
+    let mut progress = Progress::new(source.byte_count(), options.progress);
+    let regions = scan::regions(&source, &mut progress)?;
+    let identity = identity::identify(&source, &regions)?;
+    if options.decode {
+        progress.begin_decoding(regions.iter().map(|region| &region.head));
+    }
+    let found = chunks::collect(&source, &identity, &regions, options.decode, &mut progress)?;
+    let sample_count = found.sample_count;
+    let casts = found.footer.iter().flat_map(|footer| footer.columns.iter().map(|facts| facts.cast));
+    let casts = casts.chain(std::iter::repeat(None));
+    let (mut columns, mut losses) = (Vec::new(), Vec::new());
+    for (((number, column), schema), cast) in (0..).zip(found.columns).zip(&identity.schema.columns).zip(casts) {
+        let FoundColumn { layout, mut facts, entries } = column;
+        facts.cast = schema.cast.and(cast);
+        let listed = Listed::new(entries, sample_count);
+        losses.push((schema.name.clone(), LostSamples::new(sample_count, listed.gaps())));
+        columns.push(ColumnIndex::salvaged(number, layout, facts, listed));
+    }
+    let reader = Reader {
+        path: None,
+        file_id: identity.file_id,
+        alignment: identity.alignment.unwrap_or(HEAD as u32), // 64
+        schema: identity.schema,
+        columns,
+        sample_count,
+        commit_count: found.footer.as_ref().map_or(0, |footer| footer.commit.saturating_add(1)),
+        is_finished: found.end_is_known,
+        tail_bytes: 0,
+        verification: options.verification,
+        source,
+    };
+    Ok(Salvaged {
+        reader,
+        losses: Losses { columns: losses },
+        header_is_intact: identity.alignment.is_some(),
+        committed_samples: found.footer.map(|footer| footer.sample_count),
+        end_is_known: found.end_is_known,
+    })
+}
+
+/// Counts the bytes that have been looked at, in one pass or two.
+struct Progress<'a> {
+    report: Option<&'a mut dyn FnMut(u64, u64)>,
+    done: u64,
+    total: u64,
+    decodes: bool,
+}
+
+impl<'a> Progress<'a> {
+    fn new(total: u64, report: Option<&'a mut dyn FnMut(u64, u64)>) -> Self {
+        Self { report, done: 0, total, decodes: false }
+    }
+
+    /// The first pass has come to this place.
+    fn scanned(&mut self, at: u64) {
+        self.done = at.min(self.total);
+        self.tell();
+    }
+
+    /// The second pass begins, which decodes these regions.
+    fn begin_decoding<'h>(&mut self, heads: impl Iterator<Item = &'h RegionHead>) {
+        self.decodes = true;
+        let bytes = heads.map(|head| u64::from(head.body_bytes)).fold(0, u64::saturating_add);
+        self.total = self.total.saturating_add(bytes);
+    }
+
+    /// A region has been dealt with in the second pass.
+    fn collected(&mut self, head: &RegionHead) {
+        if self.decodes {
+            self.done = self.done.saturating_add(head.body_bytes.into()).min(self.total);
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        if let Some(report) = &mut self.report {
+            report(self.done, self.total);
+        }
+    }
+}

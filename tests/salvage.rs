@@ -1,0 +1,257 @@
+//! What is left of a damaged file: every chunk whose bytes are intact is read, under the numbers its samples always had; what is not is
+//! reported as lost, to the sample; and no read gives a wrong value.
+
+mod common;
+
+use common::config;
+use common::damage::{ChunkPlace, Damage, chunks, regions};
+use common::data::{ColumnPlan, Random, Regime, table};
+use common::plan::{Step, WritePlan, write_to};
+use common::{Table, full_shape, stored_bytes};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use tensilo::{
+    ColumnSchema, DType, Extent, InMemory, LostSamples, Metadata, OnLoss, Profile, Reader, SalvageOptions, Salvaged,
+    Schema, Shape, Stream, Value, Writer, WriterOptions, salvage,
+};
+
+/// How many damaged files the long test makes; for a release some thousands.
+fn file_count() -> u64 {
+    let asked = std::env::var("TENSILO_SALVAGE_FILES").ok();
+    asked.map_or(300, |count| count.parse().expect("TENSILO_SALVAGE_FILES is a number"))
+}
+
+/// A table and a file of it, in several chunks and commits.
+fn arbitrary_file(random: &mut Random, origin: &str) -> (Table, Vec<u8>) {
+    let plans: Vec<ColumnPlan> = (0..1 + random.below(4)).map(|_| arbitrary_column(random)).collect();
+    let table = table(&plans, Metadata::new(), 1 + random.below(400) as usize);
+    let steps =
+        (0..random.below(4)).flat_map(|_| [Step::Batch(1 + random.below(150) as usize), Step::Commit]).collect();
+    let plan = WritePlan {
+        profile: Profile::ALL[random.below(Profile::ALL.len() as u64) as usize],
+        chunk_bytes: [100, 1000, 5000][random.below(3) as usize],
+        alignment: [64, 64, 4096][random.below(3) as usize],
+        threads: 1,
+        steps,
+    };
+    let options: WriterOptions = plan.options().origin(origin);
+    let summary = write_to(Stream(Vec::new()), &table, &plan, &options).expect("a valid table");
+    (table, summary.sink.0)
+}
+
+fn arbitrary_column(random: &mut Random) -> ColumnPlan {
+    let dtype = DType::ALL[random.below(DType::ALL.len() as u64) as usize];
+    let extent = |random: &mut Random| match random.below(4) {
+        0 => Extent::Varying,
+        _ => Extent::Fixed(1 + random.below(9) as u32),
+    };
+    let shape = match dtype.is_string() {
+        true => vec![Extent::Varying],
+        false => (0..random.below(3)).map(|_| extent(random)).collect(),
+    };
+    let regimes = [Regime::Random, Regime::Constant, Regime::Smooth, Regime::Zero];
+    ColumnPlan {
+        dtype,
+        shape,
+        nullable: random.one_in(3),
+        metadata: Metadata::new(),
+        regime: regimes[random.below(4) as usize],
+        seed: random.next(),
+    }
+}
+
+type Opened<'a> = Salvaged<InMemory<&'a [u8]>>;
+
+/// What must be true of a salvaged file, given what it was.
+fn check_salvaged(salvaged: &Opened<'_>, intact: &[u8], damaged: &[u8], table: &Table) -> u64 {
+    let reader = &salvaged.reader;
+    assert_eq!(reader.schema(), &table.schema);
+    assert!(reader.sample_count() <= table.sample_count as u64);
+    let is_left = |chunk: &&ChunkPlace| damaged.get(chunk.bytes.clone()) == Some(&intact[chunk.bytes.clone()]);
+    let places = chunks(intact);
+    let left: Vec<&ChunkPlace> = places.iter().filter(is_left).collect();
+    for (column, (name, lost)) in salvaged.losses.columns.iter().enumerate() {
+        assert_eq!(*name, table.schema.columns[column].name);
+        let left: Vec<Range<u64>> = left.iter().filter(|c| c.column == column).map(|c| c.samples.clone()).collect();
+        check_losses(lost, &left, reader.sample_count());
+        check_values(reader, column, lost, table);
+    }
+    left.len() as u64
+}
+
+/// Lost is exactly what no intact chunk holds.
+fn check_losses(lost: &LostSamples, left: &[Range<u64>], sample_count: u64) {
+    let is_left = |i: u64| left.iter().any(|samples| samples.contains(&i));
+    for i in 0..sample_count {
+        assert_eq!(lost.contains(i), !is_left(i), "sample {i}: {left:?}, {lost:?}");
+    }
+    assert!(left.iter().all(|samples| samples.end <= sample_count), "{left:?} of {sample_count}");
+    assert_eq!(lost.count() + left.iter().map(|samples| samples.end - samples.start).sum::<u64>(), sample_count);
+}
+
+/// Samples that are left are as they were, the others are refused, and the error names them.
+fn check_values(reader: &Reader<InMemory<&[u8]>>, column: usize, lost: &LostSamples, table: &Table) {
+    let schema = &table.schema.columns[column];
+    let mut cursor = reader.column_at(column).expect("a column").cursor();
+    for i in 0..reader.sample_count() {
+        let due = &table.columns[column][i as usize];
+        match cursor.read(i) {
+            Ok(sample) => {
+                assert_eq!(sample.is_null(), due.is_none(), "sample {i}");
+                assert_eq!(sample.shape(), full_shape(schema, due), "sample {i}");
+                assert_eq!(sample.bytes(), stored_bytes(schema, due), "sample {i}");
+                assert!(!lost.contains(i), "sample {i} was read and is lost");
+            }
+            Err(error) => {
+                assert!(lost.contains(i), "sample {i}: {error}");
+                let range = lost.ranges().iter().find(|range| range.contains(&i));
+                assert_eq!(error.samples().as_ref(), range, "{error}");
+            }
+        }
+    }
+}
+
+/// Whether anything that tells the schema is as it was.
+fn tells_its_schema(intact: &[u8], damaged: &[u8]) -> bool {
+    let places = regions(intact, &[b"\x89TSL", b"TSLF"]);
+    places.iter().any(|place| damaged.get(place.clone()) == Some(&intact[place.clone()]))
+}
+
+#[test]
+fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
+    let mut counts = [0; 3];
+    for seed in 0..file_count() {
+        let random = &mut Random(seed);
+        let (table, intact) = arbitrary_file(random, "");
+        let (_, foreign) = arbitrary_file(random, "foreign");
+        let mut damaged = intact.clone();
+        for _ in 0..1 + random.below(3) {
+            let damage = Damage::ALL[random.below(Damage::ALL.len() as u64) as usize];
+            if !damaged.is_empty() {
+                damage.apply(&mut damaged, &foreign, random);
+            }
+        }
+        match salvage(InMemory(damaged.as_slice()), SalvageOptions::new().decode(random.one_in(2))) {
+            Ok(salvaged) if salvaged.reader.file_id() == Reader::from_bytes(&foreign).unwrap().file_id() => {
+                counts[2] += 1
+            }
+            Ok(salvaged) => counts[0] += check_salvaged(&salvaged, &intact, &damaged, &table),
+            Err(error) => {
+                assert!(!tells_its_schema(&intact, &damaged), "file {seed}: {error}");
+                counts[1] += 1;
+            }
+        }
+    }
+    let [chunks, hopeless, foreign] = counts;
+    println!(
+        "{} damaged files: {chunks} intact chunks, all recovered; {hopeless} without any schema; {foreign} became another file",
+        file_count()
+    );
+    assert!(chunks > file_count() && hopeless + foreign < file_count() / 4);
+}
+
+/// Lost samples of one column of one-sample chunks, as a damaged file has them: those of `lost` are flipped.
+fn lost_samples(sample_count: u64, lost: &BTreeSet<u64>) -> LostSamples {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U64, Shape::scalar())]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(8);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
+    for i in 0..sample_count {
+        writer.push(&[Value::tensor(&[i])]).expect("a sample");
+    }
+    let mut file = writer.finish().expect("a file").sink.0;
+    let places = chunks(&file);
+    lost.iter().for_each(|&i| file[places[i as usize].bytes.end - 1] ^= 1);
+    let salvaged = salvage(InMemory(&file), SalvageOptions::new()).expect("a schema");
+    salvaged.losses.of(&["x"]).expect("a column")
+}
+
+proptest! {
+    #![proptest_config(config(64))]
+
+    /// What is asked for, and what is read for it, against sets.
+    #[test]
+    fn policies_agree_with_sets(
+        sample_count in 1..60_u64,
+        flips in prop::collection::vec(0..60_u64, 0..60),
+        asked in prop::collection::vec(0..60_u64, 0..40),
+    ) {
+        let lost: BTreeSet<u64> = flips.into_iter().filter(|&i| i < sample_count).collect();
+        let intact: Vec<u64> = (0..sample_count).filter(|i| !lost.contains(i)).collect();
+        let asked: Vec<u64> = asked.into_iter().filter(|&i| i < sample_count).collect();
+        let found = lost_samples(sample_count, &lost);
+        prop_assert_eq!(found.ranges().iter().flat_map(Clone::clone).collect::<BTreeSet<_>>(), lost.clone());
+        prop_assert!(found.ranges().windows(2).all(|pair| pair[0].end < pair[1].start));
+        prop_assert_eq!((found.count(), found.intact_count()), (lost.len() as u64, intact.len() as u64));
+        for n in 0..=intact.len() {
+            prop_assert_eq!(found.intact(n as u64), intact.get(n).copied());
+        }
+        let mut out = vec![7];
+        let first_lost = asked.iter().find(|i| lost.contains(i));
+        match found.resolve(&asked, OnLoss::Error, &mut out) {
+            Ok(()) => prop_assert!(first_lost.is_none() && out == asked),
+            Err(error) => {
+                prop_assert!(error.samples().is_some_and(|samples| samples.contains(first_lost.expect("a lost one"))));
+                prop_assert_eq!(&out, &[7]);
+            }
+        }
+        found.resolve(&asked, OnLoss::Skip, &mut out).expect("skipping never fails");
+        prop_assert_eq!(&out, &asked.iter().copied().filter(|i| !lost.contains(i)).collect::<Vec<_>>());
+        let substituted = found.resolve(&asked, OnLoss::Substitute, &mut out);
+        prop_assert_eq!(substituted.is_ok(), first_lost.is_none() || !intact.is_empty());
+        if substituted.is_ok() {
+            prop_assert_eq!(out.len(), asked.len());
+            for (&i, &read) in asked.iter().zip(&out) {
+                let is_right = if lost.contains(&i) { intact.contains(&read) } else { read == i };
+                prop_assert!(is_right, "{} for {}", read, i);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_substitute_is_the_same_in_every_release() {
+    let lost = lost_samples(1000, &(100..200).collect());
+    let read: Vec<_> = (98..106).map(|i| lost.substitute(i).expect("some are left")).collect();
+    assert_eq!(read, [98, 99, 324, 811, 700, 628, 446, 231]);
+}
+
+#[test]
+fn losses_of_several_columns_add_up() {
+    let names = ["a", "b", "c"].map(|name| ColumnSchema::tensor(name, DType::U64, Shape::scalar()));
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(80);
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(names), &options).expect("a writer");
+    (0..50_u64)
+        .for_each(|i| writer.push(&[Value::tensor(&[i]), Value::tensor(&[i]), Value::tensor(&[i])]).expect("a sample"));
+    let mut file = writer.finish().expect("a file").sink.0;
+    for place in chunks(&file)
+        .into_iter()
+        .filter(|place| [(0, 10), (1, 20), (1, 40)].contains(&(place.column, place.samples.start)))
+    {
+        file[place.bytes.start + 64] ^= 0x80;
+    }
+    let salvaged = salvage(InMemory(&file), SalvageOptions::new()).expect("a schema");
+    let of = |columns: &[&str]| salvaged.losses.of(columns).map(|lost| lost.ranges().to_vec());
+    assert_eq!(of(&["a"]).unwrap(), [10..20]);
+    assert_eq!(of(&["b"]).unwrap(), [20..30, 40..50]);
+    assert_eq!(of(&["a", "b"]).unwrap(), [10..30, 40..50]);
+    assert_eq!(of(&["c"]).unwrap(), []);
+    assert_eq!(salvaged.losses.of_all().ranges(), [10..30, 40..50]);
+    assert!(!salvaged.losses.is_empty());
+    assert_eq!(of(&["d"]).unwrap_err().kind(), tensilo::ErrorKind::BadArgument);
+}
+
+#[test]
+fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
+    let (table, file) = arbitrary_file(&mut Random(1), "");
+    let salvaged = salvage(InMemory(file.as_slice()), SalvageOptions::new().decode(true)).expect("a whole file");
+    assert!(salvaged.losses.is_empty() && salvaged.header_is_intact && salvaged.end_is_known);
+    assert_eq!(salvaged.committed_samples, Some(table.sample_count as u64));
+    let reader = Reader::from_bytes(file.as_slice()).expect("a whole file");
+    for (column, salvaged) in reader.columns().zip(salvaged.reader.columns()) {
+        assert_eq!(column.facts(), salvaged.facts());
+    }
+    let cut = &file[..file.len() - 64];
+    let salvaged = salvage(InMemory(cut), SalvageOptions::new()).expect("a schema");
+    assert!(!salvaged.end_is_known && salvaged.losses.is_empty());
+}
