@@ -34,7 +34,7 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `mmap`, `file` | data and files of the outside world |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file` | data and files of the outside world |
 //! | 5 | `read`, `write` | chunks to samples and back; neither knows the other |
 //! | 4 | `open` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | parts to stored bytes and back, and the choice of encodings |
@@ -77,6 +77,7 @@ mod mmap;
 mod open;
 mod pod;
 mod read;
+mod rewrite;
 mod write;
 
 pub use batch::{ColumnBatch, Value};
@@ -94,6 +95,7 @@ pub use read::{
     OpenOptions, Reader, Rows, SalvageOptions, Salvaged, Sample, Verification, VerifyOptions, VerifyReport, salvage,
     verify,
 };
+pub use rewrite::RewriteOptions;
 pub use write::{AppendedFile, AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};
 
 /// The examples of the README, compiled and run.

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tensilo::{
-    ColumnSchema, DType, Extent, InMemory, LostSamples, Metadata, OnLoss, Profile, Reader, SalvageOptions, Salvaged,
-    Schema, Shape, Stream, Value, Writer, WriterOptions, salvage,
+    ColumnSchema, DType, Extent, FileId, InMemory, LostSamples, Metadata, OnLoss, Profile, Reader, RewriteOptions,
+    SalvageOptions, Salvaged, Schema, Shape, Stream, Value, VerifyOptions, Writer, WriterOptions, salvage, verify,
 };
 
 /// How many damaged files the long test makes; for a release some thousands.
@@ -112,6 +112,40 @@ fn check_values(reader: &Reader<InMemory<&[u8]>>, column: usize, lost: &LostSamp
     }
 }
 
+/// Files of what is left: with nulls for what is lost, and without it.
+fn check_rewritten(salvaged: &Opened<'_>, table: &Table) {
+    let written = |options| {
+        let options: RewriteOptions<'_> = options;
+        let summary = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory");
+        summary.sink.0
+    };
+    let mut due = table.head(salvaged.reader.sample_count() as usize);
+    for (column, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
+        due.schema.columns[column].nullable |= !lost.is_empty();
+        let of_lost = (0..).zip(&mut due.columns[column]).filter(|(i, _)| lost.contains(*i));
+        of_lost.for_each(|(_, sample)| *sample = None);
+    }
+    check_file(&written(RewriteOptions::new()), &due, salvaged.reader.file_id());
+    let lost = salvaged.losses.of_all();
+    let mut due = Table { schema: table.schema.clone(), sample_count: lost.intact_count() as usize, ..due };
+    for samples in &mut due.columns {
+        let left = (0..).zip(samples.drain(..)).filter(|(i, _)| !lost.contains(*i));
+        *samples = left.map(|(_, sample)| sample).collect();
+    }
+    check_file(&written(RewriteOptions::new().leave_out(true)), &due, salvaged.reader.file_id());
+}
+
+fn check_file(file: &[u8], due: &Table, old_id: FileId) {
+    let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).expect("a source in memory");
+    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    let reader = Reader::from_bytes(file).expect("a whole file");
+    assert_ne!(reader.file_id(), old_id);
+    assert_eq!((reader.schema(), reader.sample_count()), (&due.schema, due.sample_count as u64));
+    for column in 0..due.columns.len() {
+        check_values(&reader, column, &LostSamples::default(), due);
+    }
+}
+
 /// Whether anything that tells the schema is as it was.
 fn tells_its_schema(intact: &[u8], damaged: &[u8]) -> bool {
     let places = regions(intact, &[b"\x89TSL", b"TSLF"]);
@@ -136,7 +170,10 @@ fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
             Ok(salvaged) if salvaged.reader.file_id() == Reader::from_bytes(&foreign).unwrap().file_id() => {
                 counts[2] += 1
             }
-            Ok(salvaged) => counts[0] += check_salvaged(&salvaged, &intact, &damaged, &table),
+            Ok(salvaged) => {
+                counts[0] += check_salvaged(&salvaged, &intact, &damaged, &table);
+                check_rewritten(&salvaged, &table);
+            }
             Err(error) => {
                 assert!(!tells_its_schema(&intact, &damaged), "file {seed}: {error}");
                 counts[1] += 1;
@@ -183,6 +220,11 @@ proptest! {
         prop_assert_eq!(found.ranges().iter().flat_map(Clone::clone).collect::<BTreeSet<_>>(), lost.clone());
         prop_assert!(found.ranges().windows(2).all(|pair| pair[0].end < pair[1].start));
         prop_assert_eq!((found.count(), found.intact_count()), (lost.len() as u64, intact.len() as u64));
+        for i in 0..=sample_count {
+            prop_assert_eq!(found.intact_before(i), intact.iter().filter(|&&left| left < i).count() as u64);
+            prop_assert_eq!(found.touches(&(i..i + 3)), (i..i + 3).any(|i| lost.contains(&i)));
+            prop_assert!(!found.touches(&(i..i)));
+        }
         for n in 0..=intact.len() {
             prop_assert_eq!(found.intact(n as u64), intact.get(n).copied());
         }
@@ -254,4 +296,34 @@ fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
     let cut = &file[..file.len() - 64];
     let salvaged = salvage(InMemory(cut), SalvageOptions::new()).expect("a schema");
     assert!(!salvaged.end_is_known && salvaged.losses.is_empty());
+}
+
+/// Values that were cast once are not cast again: their bits and the facts of the cast stay.
+#[test]
+fn casts_are_neither_done_again_nor_forgotten() {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::Bf16, Shape::scalar()).cast_from(DType::F32)]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().chunk_bytes(20)).expect("a writer");
+    for i in 0..40 {
+        writer.push(&[Value::tensor(&[1.0 / i as f32])]).expect("a sample");
+    }
+    let mut file = writer.finish().expect("a file").sink.0;
+    let facts = |file: &[u8]| Reader::from_bytes(file).expect("a file").column("x").expect("a column").facts().cast;
+    let due = facts(&file);
+    assert!(due.expect("a cast").max_rel_error > 0.0);
+    let place = chunks(&file)[2].clone();
+    file[place.bytes.start] ^= 1;
+    let salvaged = salvage(InMemory(file.as_slice()), SalvageOptions::new()).expect("a schema");
+    for leave_out in [false, true] {
+        let options = RewriteOptions::new().leave_out(leave_out);
+        let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory").sink.0;
+        assert_eq!(facts(&written), due);
+        let reader = Reader::from_bytes(&written).expect("a file");
+        let bits = |reader: &Reader<_>, i: u64| reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
+        let skipped = if leave_out { 10 } else { 0 };
+        for i in (0..20).chain(30..40) {
+            let there = if i < 20 { i } else { i - skipped };
+            let of_old = salvaged.reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
+            assert_eq!(bits(&reader, there), of_old, "sample {i}");
+        }
+    }
 }

@@ -167,7 +167,7 @@ const LAYERS: [&[&str]; 7] = [
     &["codec"],
     &["open"],
     &["read", "write"],
-    &["import", "export", "mmap", "file", "arrow_type"],
+    &["import", "export", "rewrite", "mmap", "file", "arrow_type"],
 ];
 
 fn layer(module: &str) -> Option<usize> {

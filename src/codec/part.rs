@@ -36,6 +36,13 @@ pub(crate) struct ChunkDecoder {
     sample_count: usize,
 }
 
+/// What a chunk's head does not say of it.
+pub(crate) struct SideFacts {
+    /// Encodings of validity and shape, where they are present.
+    pub encodings: [Option<u16>; 2],
+    pub null_count: u64,
+}
+
 const VALIDITY: usize = 0;
 const SHAPE: usize = 1;
 const VALUES: usize = 2;
@@ -78,6 +85,18 @@ impl ChunkDecoder {
         self.places[VALUES] =
             place(parts.values, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
         Ok(())
+    }
+
+    /// Encodings of the parts beside the values, and the number of nulls. The values are not decoded; of a chunk without parts, `body` is not looked at.
+    pub(crate) fn side_facts(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<SideFacts> {
+        let parts = parts(layout, head, body)?;
+        let encoding = |part: &Part| (!part.is_absent()).then_some(part.encoding);
+        let mut null_count = 0;
+        if !parts.validity.is_absent() {
+            self.open(layout, head, body)?;
+            null_count = self.content(body).null_count() as u64; // exact: usize has at most 64 bits
+        }
+        Ok(SideFacts { encodings: [encoding(&parts.validity), encoding(&parts.shape)], null_count })
     }
 
     /// The length of the values, if they are not decoded yet.

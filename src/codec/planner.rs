@@ -21,6 +21,11 @@ pub(crate) struct RawChunk {
 }
 
 impl RawChunk {
+    pub(crate) fn null_count(&self) -> u64 {
+        let present = |bitmap: &Vec<u8>| bitmap.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+        self.validity.as_ref().map_or(0, |bitmap| u64::from(self.sample_count).saturating_sub(present(bitmap)))
+    }
+
     pub(crate) fn raw_bytes(&self) -> usize {
         let validity = self.validity.as_ref().map_or(0, Vec::len);
         validity.saturating_add(self.shape.len()).saturating_add(self.values.len())

@@ -87,6 +87,12 @@ impl<'a> Content<'a> {
         self.values.get(range).ok_or_else(outside)
     }
 
+    /// The count of sample `i` of a ragged column.
+    pub(crate) fn count(&self, i: usize) -> Result<u32> {
+        let counts = self.counts(&(i..i + 1))?; // i is below a chunk's sample count
+        u32::try_from(counts.end - counts.start).map_err(|_| outside())
+    }
+
     /// Varying extent number `varying` of sample `i` of a ragged column. Its consistency with the other
     /// extents is, see [`Content::check_extents`].
     pub(crate) fn extent(&self, layout: &Layout, i: usize, varying: usize) -> Result<u32> {
@@ -94,8 +100,7 @@ impl<'a> Content<'a> {
             let index = self.sample_count.checked_mul(varying + 1).and_then(|at| at.checked_add(i));
             return index.and_then(|index| u32_in(self.shape, index)).ok_or_else(outside);
         }
-        let counts = self.counts(&(i..i + 1))?; // i is below a chunk's sample count
-        u32::try_from(counts.end - counts.start).map_err(|_| outside())
+        self.count(i)
     }
 
     /// for sample `i`: no varying extent is over the limit, and their product is the sample's count.

@@ -63,6 +63,11 @@ impl<'r, S: Source> Column<'r, S> {
         Self { reader, schema, index }
     }
 
+    /// The number of the column, counted from 0.
+    pub(crate) fn number(&self) -> usize {
+        usize::try_from(self.index.number).unwrap_or(usize::MAX) // below 65,536
+    }
+
     /// Name, type, shape, metadata.
     pub fn schema(&self) -> &'r ColumnSchema {
         self.schema

@@ -13,6 +13,7 @@ mod lookup;
 mod parallel;
 mod salvage;
 mod sample;
+mod stored;
 mod verify;
 
 pub use buffer::ColumnBuffer;
@@ -24,6 +25,7 @@ pub use gather::Rows;
 pub use parallel::ParallelCursor;
 pub use salvage::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, salvage};
 pub use sample::Sample;
+pub(crate) use stored::ChunkScratch;
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
 use crate::format::{FileId, Schema};

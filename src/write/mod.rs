@@ -2,6 +2,7 @@
 
 mod append;
 mod buffered;
+mod chunks;
 mod encode;
 mod index;
 mod options;
@@ -13,6 +14,7 @@ mod storage;
 mod tests;
 
 pub use append::AppendedFile;
+pub(crate) use chunks::ChunkWriter;
 pub use options::WriterOptions;
 pub use sink::{AtomicFile, Sink, Stream};
 

@@ -62,7 +62,7 @@ impl WriterOptions {
         self
     }
 
-    pub(super) fn resolved_chunk_bytes(&self) -> usize {
+    pub(crate) fn resolved_chunk_bytes(&self) -> usize {
         self.chunk_bytes.unwrap_or(self.profile.chunk_bytes())
     }
 
@@ -95,6 +95,14 @@ impl WriterOptions {
     /// Only for [`Writer::append`](crate::Writer::append): whether it may cut off what stands after the last commit, even if that is intact.
     pub fn discard_tail(mut self, discard: bool) -> Self {
         self.discard_tail = discard;
+        self
+    }
+
+    /// The same options, with an origin if they have none.
+    pub(crate) fn origin_or(mut self, description: Vec<u8>) -> Self {
+        if self.origin.is_empty() {
+            self.origin = description;
+        }
         self
     }
 

@@ -3,7 +3,7 @@
 use super::Progress;
 use super::identity::Identity;
 use super::scan::FoundRegion;
-use crate::codec::{ChunkDecoder, codec, parts};
+use crate::codec::{ChunkDecoder, codec};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::footer::{ColumnFacts, Footer, Trailer};
 use crate::format::index::{ENTRY_BYTES, PageHead, parse_entry};
@@ -131,25 +131,17 @@ impl FoundColumn {
     fn add(&mut self, chunk: &ChunkHead, body: &[u8], decoder: &mut ChunkDecoder, decode: bool) -> Result<()> {
         let entry = &chunk.entry;
         codec(entry.encoding)?;
-        let table = parts(&self.layout, chunk, body)?;
-        let mut nulls = 0;
         if decode {
             decoder.load(&self.layout, chunk, body)?;
-            let content = decoder.content(body);
-            content.check(&self.layout)?;
-            nulls = content.null_count();
-        } else if !table.validity.is_absent() {
-            decoder.open(&self.layout, chunk, body)?;
-            nulls = decoder.content(body).null_count();
+            decoder.content(body).check(&self.layout)?;
         }
+        let side = decoder.side_facts(&self.layout, chunk, body)?;
         let facts = &mut self.facts;
-        for part in [table.validity, table.shape].iter().filter(|part| !part.is_absent()) {
-            facts.count_encoding(part.encoding, 0);
-        }
+        side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
         facts.count_encoding(entry.encoding, 1);
         facts.raw_bytes = facts.raw_bytes.saturating_add(chunk.raw_bytes.into());
         facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes.into());
-        facts.null_count = facts.null_count.saturating_add(nulls as u64); // exact: usize has at most 64 bits
+        facts.null_count = facts.null_count.saturating_add(side.null_count);
         facts.chunk_count = facts.chunk_count.saturating_add(1);
         self.entries.push(*entry);
         Ok(())

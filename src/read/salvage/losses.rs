@@ -53,7 +53,7 @@ pub struct LostSamples {
     /// Ascending; they neither overlap nor touch.
     ranges: Vec<Range<u64>>,
     /// For each range, how many samples before it are not lost.
-    intact_before: Vec<u64>,
+    intact: Vec<u64>,
 }
 
 impl LostSamples {
@@ -65,7 +65,7 @@ impl LostSamples {
                 Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
                 _ => {
                     let intact = range.start.saturating_sub(lost.count());
-                    lost.intact_before.push(intact);
+                    lost.intact.push(intact);
                     lost.ranges.push(range);
                 }
             }
@@ -87,7 +87,13 @@ impl LostSamples {
 
     /// How many samples are lost.
     pub fn count(&self) -> u64 {
-        self.ranges.last().zip(self.intact_before.last()).map_or(0, |(last, intact)| last.end.saturating_sub(*intact))
+        self.count_in_first(self.ranges.len())
+    }
+
+    /// How many samples are in the first `count` ranges.
+    fn count_in_first(&self, count: usize) -> u64 {
+        let last = count.checked_sub(1).and_then(|last| Some((self.ranges.get(last)?, self.intact.get(last)?)));
+        last.map_or(0, |(range, intact)| range.end.saturating_sub(*intact))
     }
 
     /// How many samples are not lost.
@@ -106,14 +112,30 @@ impl LostSamples {
     }
 
     fn range_of(&self, i: u64) -> Option<&Range<u64>> {
-        self.ranges.get(self.ranges.partition_point(|range| range.end <= i)).filter(|range| range.contains(&i))
+        self.ranges.get(self.ended_before(i)).filter(|range| range.contains(&i))
+    }
+
+    /// How many ranges end at or before `i`.
+    fn ended_before(&self, i: u64) -> usize {
+        self.ranges.partition_point(|range| range.end <= i)
+    }
+
+    /// Whether any of these samples is lost.
+    pub fn touches(&self, samples: &Range<u64>) -> bool {
+        let next = self.ranges.get(self.ended_before(samples.start));
+        next.is_some_and(|range| range.start < samples.end && !samples.is_empty())
+    }
+
+    /// How many samples before `i` are not lost: the number of sample `i` if those that are lost are left out.
+    pub fn intact_before(&self, i: u64) -> u64 {
+        let lost = self.range_of(i).map_or(0, |range| i.saturating_sub(range.start));
+        i.saturating_sub(lost).saturating_sub(self.count_in_first(self.ended_before(i)))
     }
 
     /// The `n`-th sample that is not lost, counted from 0.
     pub fn intact(&self, n: u64) -> Option<u64> {
-        let after = self.intact_before.partition_point(|&intact| intact <= n);
-        let lost = after.checked_sub(1).and_then(|at| Some(self.ranges.get(at)?.end - self.intact_before.get(at)?));
-        (n < self.intact_count()).then(|| n.saturating_add(lost.unwrap_or(0)))
+        let before = self.intact.partition_point(|&intact| intact <= n);
+        (n < self.intact_count()).then(|| n.saturating_add(self.count_in_first(before)))
     }
 
     /// The sample to read for sample `i`: itself, or if it is lost one of the others, drawn evenly and always the same:
