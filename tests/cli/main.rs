@@ -7,6 +7,7 @@ mod get;
 mod inspect;
 mod map;
 mod process;
+mod salvage;
 mod verify;
 
 use half::f16;

@@ -5,6 +5,7 @@ use crate::get::Indices;
 use crate::inspect::InspectArgs;
 use crate::map::MapArgs;
 use crate::parse::{self, Names};
+use crate::salvage::SalvageArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ Examples:
   tensilo append train.tsl more.parquet                 add to it
   tensilo inspect train.tsl                             what is in it
   tensilo verify train.tsl                              is it intact
+  tensilo salvage broken.tsl -o whole.tsl               what is left of it
   tensilo get train.tsl -c embedding -i 0,7,100..110    some samples of a column
   tensilo export train.tsl -o train.parquet             and back
   tensilo map train.tsl --svg train.svg                 what it looks like
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Check every byte of a file, and list all that is damaged
     Verify(VerifyArgs),
+    /// Recover all that is intact of a damaged file, and tell what is lost
+    Salvage(SalvageArgs),
     /// Print samples of one column
     Get(GetArgs),
     /// Write a Parquet or Arrow file, losslessly

@@ -86,9 +86,11 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
         Some(path) if error.path().is_none() => format!("{}: {error}", path.display()),
         _ => error.to_string(),
     };
-    let is_another_format = error.rule() == Some("R-2.2") && error.offset() == Some(0);
+    let is_another_format = matches!(error.rule(), Some("R-2.2" | "R-2.9")) && error.offset() == Some(0);
     if error.kind() == ErrorKind::Corrupt && !is_another_format {
-        message.push_str("\nhint: \"tensilo verify FILE\" lists everything that is damaged");
+        message.push_str(
+            "\nhint: \"tensilo verify FILE\" lists everything that is damaged, \"tensilo salvage\" recovers the rest",
+        );
     }
     message
 }

@@ -1,4 +1,4 @@
-//! The command line program `tensilo`: converts, appends, inspects, verifies, reads, exports, draws and measures tensilo files.
+//! The command line program `tensilo`: converts, appends, inspects, verifies, salvages, reads, exports, draws and measures tensilo files.
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
@@ -16,6 +16,7 @@ mod open;
 mod output;
 mod parse;
 mod progress;
+mod salvage;
 mod table;
 mod verify;
 
@@ -48,6 +49,7 @@ fn run(cli: &Cli) -> Outcome<Exit> {
         Command::Append(args) => append::run(args, cli.quiet),
         Command::Inspect(args) => inspect::run(args, cli.quiet),
         Command::Verify(args) => return verify::run(args, cli.quiet),
+        Command::Salvage(args) => return salvage::run(args, cli.quiet),
         Command::Get(args) => get::run(args, cli.quiet),
         Command::Export(args) => export::run(args, cli.quiet),
         Command::Map(args) => map::run(args, cli.quiet),

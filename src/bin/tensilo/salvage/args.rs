@@ -1,0 +1,61 @@
+//! What `tensilo salvage` can be asked for.
+
+use crate::parse;
+use clap::Args;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use tensilo::Profile;
+
+const SALVAGE: &str = "\
+Examples:
+  tensilo salvage broken.tsl                    what is lost
+  tensilo salvage broken.tsl -o whole.tsl       and a file of what is left
+  tensilo salvage broken.tsl -o whole.tsl --json | jq '.columns[].lost'
+
+Finds every chunk that is intact, wherever header, index, footers or trailers
+are damaged, cut off or missing, and after a writer that was killed. Chunks are
+copied as they are stored. Only without header and without any footer nothing
+can be done: the columns are then unknown.
+
+Samples that a column has lost become nulls in it, and all samples keep their
+numbers; with --leave-out, samples that any column has lost are left out, and
+those after them get other numbers. BROKEN.tsl is never changed.
+
+Exits with 1 if a sample is lost, or may be at the end; what is left has been
+written all the same.
+
+JSON, schema tensilo.salvage/1 (members may be added, those named here stay):
+  schema, ok, file_bytes, sample_count
+  header_is_intact   if not, the schema is that of a footer
+  committed_samples  up to the last commit whose footer is intact, or null
+  end_is_known       false: there may have been more samples at the end
+  columns: [{ name, chunk_count, stored_bytes, lost_count,
+    lost     [[first, end], ...] sample numbers, end not included }]
+  output             null, or { path, file_bytes, sample_count, file_id }";
+
+/// `tensilo salvage`
+#[derive(Args, Debug)]
+#[command(after_help = SALVAGE)]
+pub(crate) struct SalvageArgs {
+    /// A damaged tensilo file
+    #[arg(value_name = "BROKEN.tsl")]
+    pub(crate) file: PathBuf,
+    /// The file to write; without it, only tell what is lost
+    #[arg(short, long, value_name = "OUT.tsl")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Leave out the samples that any column has lost, instead of making them null in that column
+    #[arg(long)]
+    pub(crate) leave_out: bool,
+    /// For chunks that must be encoded again: those that samples were left out of, and nulls
+    #[arg(long, value_parser = parse::profiles(), default_value = Profile::default().name())]
+    pub(crate) profile: Profile,
+    /// Threads that encode; the bytes written do not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Replace OUT.tsl if it exists
+    #[arg(short, long, requires = "output")]
+    pub(crate) force: bool,
+}

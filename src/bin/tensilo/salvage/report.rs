@@ -1,0 +1,127 @@
+//! What `tensilo salvage` tells.
+
+use crate::human;
+use crate::table::{Side, Table};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+use tensilo::{AtomicFile, LostSamples, PositionedFile, Salvaged, Summary};
+
+/// Ranges of lost samples that are printed of each column; the JSON document has all.
+const RANGES: usize = 8;
+
+/// What was found, and what was written where.
+pub(super) struct Report<'a> {
+    pub(super) salvaged: &'a Salvaged<PositionedFile>,
+    pub(super) written: Option<(&'a Path, &'a Summary<AtomicFile>)>,
+}
+
+impl Report<'_> {
+    /// The document of schema `tensilo.salvage/1`.
+    pub(super) fn document(&self) -> Value {
+        let Salvaged { reader, losses, .. } = self.salvaged;
+        let columns = reader.columns().zip(&losses.columns).map(|(column, (name, lost))| {
+            let facts = column.facts();
+            let ranges: Vec<[u64; 2]> = lost.ranges().iter().map(|range| [range.start, range.end]).collect();
+            json!({
+                "name": name,
+                "chunk_count": facts.chunk_count,
+                "stored_bytes": facts.stored_bytes,
+                "lost_count": lost.count(),
+                "lost": ranges,
+            })
+        });
+        let output = self.written.map(|(path, summary)| {
+            json!({
+                "path": path.to_string_lossy(),
+                "file_bytes": summary.file_bytes,
+                "sample_count": summary.sample_count,
+                "file_id": summary.file_id.to_string(),
+            })
+        });
+        json!({
+            "schema": "tensilo.salvage/1",
+            "ok": losses.is_empty() && self.salvaged.end_is_known,
+            "file_bytes": reader.file_bytes(),
+            "sample_count": reader.sample_count(),
+            "header_is_intact": self.salvaged.header_is_intact,
+            "committed_samples": self.salvaged.committed_samples,
+            "end_is_known": self.salvaged.end_is_known,
+            "columns": columns.collect::<Vec<_>>(),
+            "output": output,
+        })
+    }
+
+    /// A table of the columns, and what is unusual about the file.
+    pub(super) fn write_text(&self, quiet: bool, output: &mut impl Write) -> io::Result<()> {
+        self.write_columns(output)?;
+        if quiet {
+            return Ok(());
+        }
+        writeln!(output)?;
+        for remark in self.remarks() {
+            writeln!(output, "{remark}")?;
+        }
+        Ok(())
+    }
+
+    fn write_columns(&self, output: &mut impl Write) -> io::Result<()> {
+        let right = ["chunks", "bytes", "lost"].map(|name| (name, Side::Right));
+        let [chunks, bytes, lost] = right;
+        let mut table = Table::new(&[("column", Side::Left), chunks, bytes, lost, ("lost samples", Side::Left)]);
+        for (column, (name, lost)) in self.salvaged.reader.columns().zip(&self.salvaged.losses.columns) {
+            let facts = column.facts();
+            table.row(vec![
+                human::excerpt(name),
+                facts.chunk_count.to_string(),
+                human::bytes(facts.stored_bytes),
+                lost.count().to_string(),
+                ranges(lost),
+            ]);
+        }
+        table.write(output)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let Salvaged { reader, losses, header_is_intact, committed_samples, end_is_known, .. } = self.salvaged;
+        let mut remarks = Vec::new();
+        if !header_is_intact {
+            remarks.push("The header is damaged: the columns are those that a footer names.".to_owned());
+        }
+        match committed_samples {
+            None => remarks.push("No footer is intact.".to_owned()),
+            Some(committed) if *committed < reader.sample_count() => {
+                remarks.push(format!("Samples after {committed} come after the last commit whose footer is intact."));
+            }
+            Some(_) => {}
+        }
+        if !end_is_known {
+            remarks.push("The end of the file is missing or damaged: there may have been more samples.".to_owned());
+        }
+        let (any, all) = (losses.of_all().count(), reader.sample_count());
+        remarks.push(match any {
+            0 => format!("All {all} samples are intact."),
+            _ => format!("Of {all} samples, {} are intact in all columns.", all.saturating_sub(any)),
+        });
+        if let Some((path, summary)) = self.written {
+            let (samples, bytes) = (summary.sample_count, human::bytes(summary.file_bytes));
+            remarks.push(format!("{}: {samples} samples, {bytes}", path.display()));
+        }
+        remarks
+    }
+}
+
+/// `100..200, 300..301`
+fn ranges(lost: &LostSamples) -> String {
+    let ranges = lost.ranges();
+    let mut words: Vec<String> =
+        ranges.iter().take(RANGES).map(|range| format!("{}..{}", range.start, range.end)).collect();
+    match ranges.len().saturating_sub(RANGES) {
+        0 if words.is_empty() => "-".to_owned(),
+        0 => words.join(", "),
+        more => {
+            words.push(format!("and {more} more ranges (--json lists all)"));
+            words.join(", ")
+        }
+    }
+}
