@@ -5,60 +5,21 @@ mod common;
 
 use common::config;
 use common::damage::{ChunkPlace, Damage, chunks, regions};
-use common::data::{ColumnPlan, Random, Regime, table};
-use common::plan::{Step, WritePlan, write_to};
+use common::data::Random;
+use common::files::FilePlan;
 use common::{Table, full_shape, stored_bytes};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tensilo::{
-    ColumnSchema, DType, Extent, FileId, InMemory, LostSamples, Metadata, OnLoss, Profile, Reader, RewriteOptions,
-    SalvageOptions, Salvaged, Schema, Shape, Stream, Value, VerifyOptions, Writer, WriterOptions, salvage, verify,
+    ColumnSchema, DType, FileId, InMemory, LostSamples, OnLoss, Profile, Reader, RewriteOptions, SalvageOptions,
+    Salvaged, Schema, Shape, Stream, Value, VerifyOptions, Writer, WriterOptions, salvage, verify,
 };
 
 /// How many damaged files the long test makes; for a release some thousands.
 fn file_count() -> u64 {
     let asked = std::env::var("TENSILO_SALVAGE_FILES").ok();
     asked.map_or(300, |count| count.parse().expect("TENSILO_SALVAGE_FILES is a number"))
-}
-
-/// A table and a file of it, in several chunks and commits.
-fn arbitrary_file(random: &mut Random, origin: &str) -> (Table, Vec<u8>) {
-    let plans: Vec<ColumnPlan> = (0..1 + random.below(4)).map(|_| arbitrary_column(random)).collect();
-    let table = table(&plans, Metadata::new(), 1 + random.below(400) as usize);
-    let steps =
-        (0..random.below(4)).flat_map(|_| [Step::Batch(1 + random.below(150) as usize), Step::Commit]).collect();
-    let plan = WritePlan {
-        profile: Profile::ALL[random.below(Profile::ALL.len() as u64) as usize],
-        chunk_bytes: [100, 1000, 5000][random.below(3) as usize],
-        alignment: [64, 64, 4096][random.below(3) as usize],
-        threads: 1,
-        steps,
-    };
-    let options: WriterOptions = plan.options().origin(origin);
-    let summary = write_to(Stream(Vec::new()), &table, &plan, &options).expect("a valid table");
-    (table, summary.sink.0)
-}
-
-fn arbitrary_column(random: &mut Random) -> ColumnPlan {
-    let dtype = DType::ALL[random.below(DType::ALL.len() as u64) as usize];
-    let extent = |random: &mut Random| match random.below(4) {
-        0 => Extent::Varying,
-        _ => Extent::Fixed(1 + random.below(9) as u32),
-    };
-    let shape = match dtype.is_string() {
-        true => vec![Extent::Varying],
-        false => (0..random.below(3)).map(|_| extent(random)).collect(),
-    };
-    let regimes = [Regime::Random, Regime::Constant, Regime::Smooth, Regime::Zero];
-    ColumnPlan {
-        dtype,
-        shape,
-        nullable: random.one_in(3),
-        metadata: Metadata::new(),
-        regime: regimes[random.below(4) as usize],
-        seed: random.next(),
-    }
 }
 
 type Opened<'a> = Salvaged<InMemory<&'a [u8]>>;
@@ -157,8 +118,8 @@ fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
     let mut counts = [0; 3];
     for seed in 0..file_count() {
         let random = &mut Random(seed);
-        let (table, intact) = arbitrary_file(random, "");
-        let (_, foreign) = arbitrary_file(random, "foreign");
+        let (table, intact) = FilePlan::arbitrary(random).write("");
+        let (_, foreign) = FilePlan::arbitrary(random).write("foreign");
         let mut damaged = intact.clone();
         for _ in 0..1 + random.below(3) {
             let damage = Damage::ALL[random.below(Damage::ALL.len() as u64) as usize];
@@ -285,7 +246,7 @@ fn losses_of_several_columns_add_up() {
 
 #[test]
 fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
-    let (table, file) = arbitrary_file(&mut Random(1), "");
+    let (table, file) = FilePlan::arbitrary(&mut Random(1)).write("");
     let salvaged = salvage(InMemory(file.as_slice()), SalvageOptions::new().decode(true)).expect("a whole file");
     assert!(salvaged.losses.is_empty() && salvaged.header_is_intact && salvaged.end_is_known);
     assert_eq!(salvaged.committed_samples, Some(table.sample_count as u64));

@@ -5,6 +5,7 @@
 pub mod check;
 pub mod damage;
 pub mod data;
+pub mod files;
 pub mod plan;
 pub mod sinks;
 
