@@ -10,10 +10,11 @@ use common::files::FilePlan;
 use common::{Table, full_shape, stored_bytes};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::io;
 use std::ops::Range;
 use tensilo::{
     ColumnSchema, DType, FileId, InMemory, LostSamples, OnLoss, Profile, Reader, RewriteOptions, SalvageOptions,
-    Salvaged, Schema, Shape, Stream, Value, VerifyOptions, Writer, WriterOptions, salvage, verify,
+    Salvaged, Schema, Shape, Source, Stream, Value, VerifyOptions, Writer, WriterOptions, salvage, verify,
 };
 
 /// How many damaged files the long test makes; for a release some thousands.
@@ -52,7 +53,7 @@ fn check_losses(lost: &LostSamples, left: &[Range<u64>], sample_count: u64) {
 }
 
 /// Samples that are left are as they were, the others are refused, and the error names them.
-fn check_values(reader: &Reader<InMemory<&[u8]>>, column: usize, lost: &LostSamples, table: &Table) {
+fn check_values(reader: &Reader<impl Source>, column: usize, lost: &LostSamples, table: &Table) {
     let schema = &table.schema.columns[column];
     let mut cursor = reader.column_at(column).expect("a column").cursor();
     for i in 0..reader.sample_count() {
@@ -285,6 +286,54 @@ fn casts_are_neither_done_again_nor_forgotten() {
             let there = if i < 20 { i } else { i - skipped };
             let of_old = salvaged.reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
             assert_eq!(bits(&reader, there), of_old, "sample {i}");
+        }
+    }
+}
+
+/// A disk: read by position, some of its sectors not at all.
+struct Disk<'a> {
+    file: &'a [u8],
+    bad: Vec<Range<usize>>,
+}
+
+impl Source for Disk<'_> {
+    fn byte_count(&self) -> u64 {
+        self.file.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let read = offset as usize..offset as usize + out.len();
+        if self.bad.iter().any(|bad| bad.start < read.end && read.start < bad.end) {
+            return Err(io::Error::other("bad sector"));
+        }
+        out.copy_from_slice(&self.file[read]);
+        Ok(())
+    }
+}
+
+/// Sectors that cannot be read cost the chunks that stand in them, and no others: the same as if they were garbage.
+#[test]
+fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
+    for seed in 0..file_count() / 3 {
+        let random = &mut Random(seed);
+        let (table, intact) = FilePlan::arbitrary(random).write("");
+        let mut bad: Vec<Range<usize>> = Vec::new();
+        for _ in 0..random.below(4) {
+            let at = random.below(intact.len().div_ceil(4096) as u64) as usize * 4096;
+            bad.push(at..(at + 4096).min(intact.len()));
+        }
+        let mut garbage = intact.clone();
+        bad.iter().for_each(|bad| garbage[bad.clone()].fill(0xA5));
+        let expected = salvage(InMemory(garbage.as_slice()), SalvageOptions::new());
+        let found = salvage(Disk { file: &intact, bad }, SalvageOptions::new().decode(true));
+        let (Ok(expected), Ok(found)) = (&expected, &found) else {
+            assert!(expected.is_err() && found.is_err(), "file {seed}");
+            continue;
+        };
+        assert_eq!(found.losses, expected.losses, "file {seed}");
+        assert_eq!(found.reader.sample_count(), expected.reader.sample_count());
+        for column in 0..table.columns.len() {
+            check_values(&found.reader, column, &found.losses.columns[column].1, &table);
         }
     }
 }

@@ -53,9 +53,11 @@ fn next_head(source: &impl Source, from: u64, buffer: &mut Vec<u8>) -> Result<Op
         return Ok(Some(head));
     }
     let mut at = from.saturating_add(HEAD);
-    let mut block_bytes = LEAST_BLOCK;
+    let mut block_bytes = SECTOR;
     while at.saturating_add(HEAD) <= source.byte_count() {
-        let length = (source.byte_count() - at).min(block_bytes) & !(HEAD - 1);
+        // a block ends with a sector, so that one that cannot be read costs no bytes of others
+        let length = block_bytes - at % SECTOR;
+        let length = (source.byte_count() - at).min(length) & !(HEAD - 1);
         let block = fetch(source, at, usize::try_from(length).unwrap_or(HEAD_BYTES), buffer); // at most MOST_BLOCK
         match passing(block)? {
             Some(block) => {
@@ -65,15 +67,16 @@ fn next_head(source: &impl Source, from: u64, buffer: &mut Vec<u8>) -> Result<Op
                 at = at.saturating_add(length);
                 block_bytes = (block_bytes * 2).min(MOST_BLOCK);
             }
-            None if block_bytes > LEAST_BLOCK => block_bytes = LEAST_BLOCK,
-            None => at = at.saturating_add(length), // a bad sector
+            None if block_bytes > SECTOR => block_bytes = SECTOR,
+            None => at = at.saturating_add(length),
         }
     }
     Ok(None)
 }
 
-/// Bytes read at once in search of a head, where the file is not in memory: the next one is mostly near.
-const LEAST_BLOCK: u64 = 4 << 10;
+/// What a disk cannot read in parts.
+const SECTOR: u64 = 4 << 10;
+/// Bytes read at once in search of a head, where the file is not in memory; the search begins with a sector, for the next one is mostly near.
 const MOST_BLOCK: u64 = 1 << 20;
 
 fn first_head(block: &[u8], at: u64) -> Option<RegionHead> {
