@@ -10,9 +10,15 @@ mod common;
 #[path = "import/ipc.rs"]
 mod ipc;
 #[cfg(feature = "parquet")]
+#[path = "import/malformed.rs"]
+mod malformed;
+#[cfg(feature = "parquet")]
 #[path = "import/parquet.rs"]
 mod parquet;
 #[path = "import/refusals.rs"]
 mod refusals;
 #[path = "import/tensors.rs"]
 mod tensors;
+#[cfg(feature = "parquet")]
+#[path = "import/thrift.rs"]
+mod thrift;

@@ -11,7 +11,7 @@ use ::parquet::arrow::arrow_reader::{
 };
 use ::parquet::basic::Type;
 use ::parquet::errors::ParquetError;
-use ::parquet::file::metadata::RowGroupMetaData;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use ::parquet::schema::types::ColumnDescriptor;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -47,16 +47,46 @@ pub(super) fn glob(pattern: &Path) -> Result<Vec<PathBuf>> {
 /// Opens a Parquet file; its footer is what the id of a file made from it depends on.
 pub(super) fn open(place: &Place) -> Result<(Box<dyn Source>, Vec<u8>)> {
     let file = place.open()?;
-    let footer = footer(&file).map_err(|error| place.io("reading the footer", error))?;
+    let footer = footer(&file).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => Error::bad_input("the Parquet file is malformed: it ends before its footer"),
+        _ => place.io("reading the footer", error),
+    })?;
     parquet_check::check(footer.get(8..footer.len().saturating_sub(8)).unwrap_or(&[]))?;
     let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
-    let row_counts = metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
-    let row_count = row_counts.sum();
-    let row_count: Option<u64> = row_count;
-    if row_count.is_none() {
-        return Err(Error::bad_input("the Parquet file is malformed: a row group has a negative number of rows"));
-    }
+    let length = file.metadata().map_err(|error| place.io("looking at the file", error))?.len();
+    let row_count = check_rows(metadata.metadata(), length)?;
     Ok((Box::new(ParquetFile { place: place.clone(), metadata, row_count }), footer))
+}
+
+/// The number of rows. Refuses what the decoder takes for granted: places and lengths, and that numbers of rows agree.
+fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
+    let lie = |what: &str| Error::bad_input(format!("the Parquet file is malformed: {what}"));
+    let mut row_count = 0_u64;
+    for group in metadata.row_groups() {
+        let rows = u64::try_from(group.num_rows()).map_err(|_| lie("a row group has a negative number of rows"))?;
+        row_count = row_count.saturating_add(rows);
+        for column in group.columns() {
+            let name = column.column_path();
+            let [start, bytes] = [first_page(column), column.compressed_size()].map(u64::try_from);
+            let end = start.ok().zip(bytes.ok()).and_then(|(start, bytes)| start.checked_add(bytes));
+            if end.is_none_or(|end| end > file_bytes) {
+                return Err(lie(&format!("the pages of column {name} are not inside the file")));
+            }
+            if column.column_descr().max_rep_level() == 0 && column.num_values() != group.num_rows() {
+                let message = format!("column {name} has {} values in {rows} rows", column.num_values());
+                return Err(lie(&message));
+            }
+        }
+    }
+    if Ok(row_count) != u64::try_from(metadata.file_metadata().num_rows()) {
+        return Err(lie("its row groups have not as many rows as it says"));
+    }
+    Ok(row_count)
+}
+
+/// Where the pages of a column begin.
+fn first_page(column: &ColumnChunkMetaData) -> i64 {
+    column.dictionary_page_offset().unwrap_or(column.data_page_offset()).min(column.data_page_offset())
 }
 
 /// The file's length, then its footer: metadata, their length, and the magic number.
@@ -80,7 +110,7 @@ fn malformed(error: &ParquetError) -> Error {
 struct ParquetFile {
     place: Place,
     metadata: ArrowReaderMetadata,
-    row_count: Option<u64>,
+    row_count: u64,
 }
 
 impl Source for ParquetFile {
@@ -93,7 +123,7 @@ impl Source for ParquetFile {
     }
 
     fn row_count(&self) -> Option<u64> {
-        self.row_count
+        Some(self.row_count)
     }
 
     fn batches(&self, fields: &[usize]) -> Result<Batches<'_>> {
