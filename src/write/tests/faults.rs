@@ -4,7 +4,8 @@ use super::crash::{Inspector, replay, view};
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
 use super::simulated::{Faults, Op, Simulated};
 use crate::ErrorKind;
-use std::io;
+use crate::write::sink::{Atomic, Sink};
+use std::io::{self, Write};
 
 /// What has failed, and when.
 fn first_failure(log: &[Op]) -> (usize, &'static str) {
@@ -103,5 +104,27 @@ fn short_and_interrupted_writes_give_the_same_file() {
                 assert!(file(Faults { accept, interrupts, ..Faults::default() }) == due, "{}: {accept}", scenario.name);
             }
         }
+    }
+}
+
+/// Also where no writer stands before it.
+#[test]
+fn a_sink_that_has_failed_calls_nothing_again() {
+    // creating it is call 0
+    for fail_at in [1, 2, 3, 4] {
+        let disk = Simulated::new(Faults { fail_at: Some(fail_at), ..Faults::default() });
+        let mut sink = Atomic::create(disk.clone(), path(), true).unwrap();
+        let mut commit = |bytes: &[u8]| sink.write(bytes).and_then(|_| sink.sync()).and_then(|()| sink.publish());
+        commit(b"bytes").unwrap_err();
+        let calls = disk.state().calls;
+        assert_eq!(calls, fail_at + 1);
+        for _ in 0..2 {
+            commit(b"more").unwrap_err();
+            commit(b"").unwrap_err();
+        }
+        assert_eq!(disk.state().calls, calls, "something was called again");
+        drop(sink);
+        let renamed = fail_at == 4; // and its folder was not synced
+        assert_eq!(disk.state().names.len(), usize::from(renamed));
     }
 }
