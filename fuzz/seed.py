@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes seeds of the fuzz targets: the vectors of the specification as files, and what they store of parts in each encoding."""
+"""Writes seeds of the fuzz targets to a folder: the vectors of the specification as files, and what they store of parts in each encoding."""
 import pathlib
+import sys
 
 here = pathlib.Path(__file__).parent
-DECODE = {2: 'decode_bitshuffle_zstd', 4: 'decode_exponent_tiers', 5: 'decode_residual_tiers', 6: 'decode_planes_zstd'}
+DECODE = ['raw', 'constant', 'bitshuffle_zstd', 'zstd', 'exponent_tiers', 'residual_tiers', 'planes_zstd']
 DTYPES = {1: 4, 2: 0, 4: 2, 8: 3}  # i8, bf16, f32 and f64 among the numbers, by their bytes
+RAW_BYTES = 1 << 14  # larger parts are passed over, see decode.rs
 
 
 def le(n, size):
@@ -16,7 +18,7 @@ def number(data, at, size):
 
 
 def write(target, name, data):
-    folder = here / 'corpus' / target
+    folder = pathlib.Path(sys.argv[1]) / target
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
 
@@ -39,7 +41,7 @@ for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
         write(target, path.stem, data)
     for i, (encoding, raw, stored) in enumerate(parts(data)):
         for w, dtype in DTYPES.items():
-            if encoding in DECODE and raw % w == 0 and 0 < raw // w < 1 << 16:
-                # see part.rs; the part stands in both chunks
-                head = le(dtype, 1) + le(0, 1) + le(raw // w, 2) + le(len(stored), 2)
-                write(DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), head + stored + stored)
+            if encoding < len(DECODE) and raw % w == 0 and 0 < raw <= RAW_BYTES:
+                # see decode.rs; the part stands in both chunks, and the file is verified
+                head = le(0x80 + dtype, 1) + le(0, 1) + le(raw // w, 2) + le(len(stored), 2)
+                write('decode_' + DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), head + stored + stored)

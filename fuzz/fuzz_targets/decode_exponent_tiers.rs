@@ -1,12 +1,3 @@
 #![no_main]
-//! Any bytes as stored bytes of `exponent-tiers`.
 
-mod part;
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|input: &[u8]| {
-    if let Some(parts) = part::Parts::new(4, input) {
-        parts.read();
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| tensilo_fuzz::decode::run(4, input));

@@ -1,0 +1,4 @@
+#![no_main]
+
+// a decoder's panic is an error here; one that comes through ends the process even without the hook that libFuzzer sets
+libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| ())), |input: &[u8]| tensilo_fuzz::import::parquet(input));

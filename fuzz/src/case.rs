@@ -1,0 +1,196 @@
+//! Any schema, data, and way to write them.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use std::ops::Range;
+use tensilo::{
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Schema, Shape, Sink, Writer, WriterOptions,
+};
+
+/// About so many bytes have the values of a column at most, and so many chunks: more would only cost time.
+const COLUMN_BYTES: usize = 2048;
+const CHUNKS: usize = 5;
+const SAMPLES: usize = 64;
+
+#[derive(Debug)]
+pub struct Case {
+    pub sample_count: usize,
+    pub columns: Vec<Column>,
+    pub options: WriterOptions,
+    /// After so many samples there is a commit; the last is that of `finish`.
+    pub commits: Vec<usize>,
+}
+
+/// One column and its samples.
+#[derive(Debug)]
+pub struct Column {
+    pub schema: ColumnSchema,
+    nulls: Vec<bool>,
+    extents: Vec<u32>,
+    /// As they are pushed.
+    values: Vec<u8>,
+    /// Where samples begin among the values, and where the last one ends.
+    starts: Vec<usize>,
+}
+
+impl<'a> Arbitrary<'a> for Case {
+    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+        let sample_count = u.int_in_range(0..=SAMPLES)?;
+        let column_count = u.int_in_range(0..=3)?;
+        let columns: Vec<Column> =
+            (0..column_count).map(|i| Column::arbitrary(u, i, sample_count)).collect::<Result<_>>()?;
+        // the stronger levels of Zstandard would take most of the time
+        let profiles =
+            if rarely(u, 32)? { &Profile::ALL[..] } else { &[Profile::Raw, Profile::Fast, Profile::Balanced] };
+        let largest = columns.iter().map(|column| column.values.len()).max().unwrap_or(0);
+        let options = WriterOptions::new()
+            .profile(*u.choose(profiles)?)
+            .chunk_bytes(largest / u.int_in_range(1..=CHUNKS)? + 8)
+            .alignment(if rarely(u, 32)? { 4096 } else { 64 })
+            .check_chunks(u.arbitrary()?);
+        let mut commits = Vec::new();
+        for _ in 0..u.int_in_range(0..=2)? {
+            commits.push(u.int_in_range(0..=sample_count)?);
+        }
+        commits.sort_unstable();
+        Ok(Self { sample_count, columns, options, commits })
+    }
+}
+
+impl Case {
+    pub fn schema(&self) -> Schema {
+        Schema::new(self.columns.iter().map(|column| column.schema.clone()))
+    }
+
+    /// Writes the samples, `step` at a time, with commits between them; `None` if the writer refuses what it should not.
+    pub fn write<K: Sink>(&self, sink: K, options: &WriterOptions, step: usize) -> tensilo::Result<K> {
+        let mut writer = Writer::new(sink, self.schema(), options)?;
+        let mut at = 0;
+        for &commit in &self.commits {
+            self.push(&mut writer, at..commit, step)?;
+            writer.commit()?;
+            at = commit;
+        }
+        self.push(&mut writer, at..self.sample_count, step)?;
+        writer.finish().map(|summary| summary.sink)
+    }
+
+    fn push<K: Sink>(&self, writer: &mut Writer<K>, samples: Range<usize>, step: usize) -> tensilo::Result<()> {
+        let mut at = samples.start;
+        while at < samples.end && !self.columns.is_empty() {
+            let next = samples.end.min(at.saturating_add(step));
+            let validities: Vec<Vec<u8>> = self.columns.iter().map(|column| column.validity(at..next)).collect();
+            let batches = self.columns.iter().zip(&validities);
+            let batches: Vec<ColumnBatch<'_>> = batches.map(|(column, nulls)| column.batch(at..next, nulls)).collect();
+            writer.push_batch(&batches)?;
+            at = next;
+        }
+        Ok(())
+    }
+}
+
+impl Column {
+    fn arbitrary(u: &mut Unstructured<'_>, i: usize, sample_count: usize) -> Result<Self> {
+        let dtype = *u.choose(&DType::ALL)?;
+        let shape = if dtype.is_string() { Shape::ragged() } else { shape(u)? };
+        let mut schema = ColumnSchema::tensor(format!("column {i}"), dtype, shape);
+        schema.nullable = u.arbitrary()?;
+        if rarely(u, 12)? && matches!(dtype, DType::Bf16 | DType::F16 | DType::F32) {
+            schema = schema.cast_from(DType::F64);
+        }
+        let inner = schema.shape.inner_elements().map_or(0, |inner| inner as usize);
+        let element_bytes = schema.pushed_dtype().element_bytes();
+        let varying = schema.shape.varying_count();
+        let mut column = Self { schema, nulls: Vec::new(), extents: Vec::new(), values: Vec::new(), starts: vec![0] };
+        let extents_mask = u.int_in_range(0..=15)?;
+        let mut end = 0_usize;
+        for _ in 0..sample_count {
+            let is_null = column.schema.nullable && rarely(u, 4)?;
+            column.nulls.push(is_null);
+            let mut bytes = inner * element_bytes;
+            for _ in 0..varying {
+                let mut extent = if is_null { 0 } else { u.arbitrary::<u8>()? & extents_mask };
+                if end + bytes * usize::from(extent) > COLUMN_BYTES {
+                    extent = 0;
+                }
+                column.extents.push(extent.into());
+                bytes *= usize::from(extent);
+            }
+            end += bytes;
+            column.starts.push(end);
+        }
+        column.values = values(u, end, element_bytes)?;
+        column.tidy();
+        Ok(column)
+    }
+
+    /// Bools are 0 or 1, texts are text, nulls are zero.
+    fn tidy(&mut self) {
+        let dtype = self.schema.dtype;
+        for (i, bounds) in self.starts.windows(2).enumerate() {
+            for byte in &mut self.values[bounds[0]..bounds[1]] {
+                *byte = match dtype {
+                    _ if self.nulls[i] => 0,
+                    DType::Bool => *byte & 1,
+                    DType::Utf8 => *byte & 0x7F,
+                    _ => *byte,
+                }
+            }
+        }
+    }
+
+    fn validity(&self, samples: Range<usize>) -> Vec<u8> {
+        let mut bitmap = vec![0; samples.len().div_ceil(8)];
+        for (i, is_null) in self.nulls[samples].iter().enumerate() {
+            bitmap[i / 8] |= u8::from(!is_null) << (i % 8);
+        }
+        bitmap
+    }
+
+    fn batch<'a>(&'a self, samples: Range<usize>, validity: &'a [u8]) -> ColumnBatch<'a> {
+        let extents = self.extents(&samples);
+        let values = &self.values[self.starts[samples.start]..self.starts[samples.end]];
+        let batch = ColumnBatch::from_bytes(self.schema.pushed_dtype(), samples.len(), extents, values);
+        if self.schema.nullable { batch.with_validity(validity) } else { batch }
+    }
+
+    fn extents(&self, samples: &Range<usize>) -> &[u32] {
+        let varying = self.schema.shape.varying_count();
+        &self.extents[samples.start * varying..samples.end * varying]
+    }
+
+    /// Checks that a buffer holds these samples.
+    pub fn assert_holds(&self, buffer: &ColumnBuffer, samples: Range<usize>) {
+        if self.schema.pushed_dtype() == self.schema.dtype {
+            assert_eq!(buffer.bytes(), &self.values[self.starts[samples.start]..self.starts[samples.end]]);
+        }
+        assert_eq!(buffer.extents(), self.extents(&samples));
+        assert!((0..samples.len()).map(|i| buffer.is_null(i)).eq(self.nulls[samples].iter().copied()));
+    }
+}
+
+/// Once in so many times, and not where the input has ended.
+pub fn rarely(u: &mut Unstructured<'_>, times: u32) -> Result<bool> {
+    Ok(u.int_in_range(1..=times)? == times)
+}
+
+/// At most 64 elements, or dimensions that vary.
+fn shape(u: &mut Unstructured<'_>) -> Result<Shape> {
+    let rank = u.int_in_range(0..=3)?;
+    let extent = |u: &mut Unstructured<'_>| {
+        if rarely(u, 4)? { Ok(Extent::Varying) } else { Ok(Extent::Fixed(u.int_in_range(0..=4)?)) }
+    };
+    Ok(Shape::new((0..rank).map(|_| extent(u)).collect::<Result<Vec<_>>>()?))
+}
+
+/// Elements that repeat, with a step from each repetition to the next: a few bytes make data of any encoding.
+fn values(u: &mut Unstructured<'_>, bytes: usize, element_bytes: usize) -> Result<Vec<u8>> {
+    let period = u.int_in_range(1..=32)? * element_bytes;
+    let mut period_bytes = vec![0; period];
+    u.fill_buffer(&mut period_bytes)?;
+    let step: u8 = u.arbitrary()?;
+    let mut values: Vec<u8> = period_bytes.into_iter().cycle().take(bytes).collect();
+    for (i, element) in values.chunks_exact_mut(element_bytes).enumerate() {
+        element[0] = element[0].wrapping_add(step.wrapping_mul((i * element_bytes / period) as u8));
+    }
+    Ok(values)
+}

@@ -1,0 +1,236 @@
+//! Any bytes as what is stored of parts, in a file in which all else is right, checksums included. What they decode to does not depend on
+//! what was decoded before in the same memory, nor on the way they are read.
+
+use super::regions::{ENTRY, FOOTER, HEAD, HEADER, PAGE, heads, number, put, seal};
+use std::sync::LazyLock;
+use tensilo::{
+    Column, ColumnBuffer, ColumnSchema, DType, InMemory, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions,
+    Writer, WriterOptions, verify,
+};
+
+/// Larger parts would only cost time.
+const RAW_BYTES: usize = 1 << 14;
+/// Where dtype and extent of the only column stand in the schema, whose name is one letter.
+const DTYPE: usize = 13;
+const EXTENT: usize = 17;
+/// What a footer has after the facts of the only column: one encoding and one run.
+const ENCODING: usize = 16;
+const RUN: usize = 40;
+
+type Memory<'a> = InMemory<&'a [u8]>;
+
+/// A file of two chunks, both of this encoding.
+struct Parts<'a> {
+    encoding: u16,
+    dtype: DType,
+    /// Of each chunk.
+    samples: usize,
+    sample_elements: usize,
+    stored: [&'a [u8]; 2],
+    /// Whether the file is verified as well, which takes as long as all else.
+    verified: bool,
+}
+
+pub fn run(encoding: u16, input: &[u8]) {
+    if let Some(parts) = Parts::new(encoding, input) {
+        parts.check();
+    }
+}
+
+impl<'a> Parts<'a> {
+    /// Six bytes say what the column is and where the second part begins; seed.py knows them.
+    fn new(encoding: u16, input: &'a [u8]) -> Option<Self> {
+        // strings have shapes as well, and values of bools and texts are refused that the encoding allows
+        const NUMBERS: [DType; 12] = [
+            DType::Bf16,
+            DType::F16,
+            DType::F32,
+            DType::F64,
+            DType::I8,
+            DType::I16,
+            DType::I32,
+            DType::I64,
+            DType::U8,
+            DType::U16,
+            DType::U32,
+            DType::U64,
+        ];
+        let (&[dtype, samples, elements @ .., a, b], stored) = input.split_first_chunk::<6>()?;
+        let (first, second) = stored.split_at_checked(u16::from_le_bytes([a, b]).into())?;
+        let parts = Self {
+            encoding,
+            dtype: NUMBERS[usize::from(dtype & 0x7F) % NUMBERS.len()],
+            samples: 1 + usize::from(samples),
+            sample_elements: u16::from_le_bytes(elements).into(),
+            stored: [first, second],
+            verified: dtype >= 0x80,
+        };
+        (1..=RAW_BYTES).contains(&parts.raw_bytes()).then_some(parts)
+    }
+
+    fn sample_bytes(&self) -> usize {
+        self.sample_elements * self.dtype.element_bytes()
+    }
+
+    /// Decoded bytes of each chunk.
+    fn raw_bytes(&self) -> usize {
+        self.samples * self.sample_bytes()
+    }
+
+    /// The samples of a chunk.
+    fn chunk(&self, chunk: usize) -> std::ops::Range<u64> {
+        let samples = self.samples as u64;
+        samples * chunk as u64..samples * (chunk as u64 + 1)
+    }
+
+    /// Takes the file of [`PLAIN`], and puts other parts and another column in.
+    fn file(&self) -> Vec<u8> {
+        let [_, chunk, _, old_page, old_footer, trailer] = PLAIN.regions;
+        let plain = &PLAIN.file;
+        let mut file = Vec::with_capacity(plain.len() + self.stored[0].len() + self.stored[1].len() + 2 * HEAD);
+        file.extend(&plain[..chunk]);
+        self.put_schema(&mut file, HEAD);
+        seal(&mut file, 0);
+        let mut chunks = [0; 2];
+        for (i, at) in (0..).zip(&mut chunks) {
+            *at = file.len();
+            file.extend(&plain[chunk..chunk + HEAD]);
+            file.extend(self.stored[i]);
+            put(&mut file, *at + 32, 8, self.chunk(i).start);
+            put(&mut file, *at + 40, 4, self.samples as u64);
+            put(&mut file, *at + 44, 4, self.stored[i].len() as u64);
+            put(&mut file, *at + 48, 4, self.raw_bytes() as u64);
+            put(&mut file, *at + 52, 2, self.encoding.into());
+            seal(&mut file, *at);
+            file.resize(file.len().next_multiple_of(HEAD), 0);
+        }
+        let page = file.len();
+        file.extend(&plain[old_page..]);
+        let moved = |at: usize| at - old_page + page;
+        for (i, chunk) in chunks.into_iter().enumerate() {
+            self.put_entry(&mut file, page + HEAD + ENTRY * i, chunk);
+        }
+        seal(&mut file, page);
+        self.put_footer(&mut file, moved(old_footer), page);
+        put(&mut file, moved(trailer) + 32, 8, moved(old_footer) as u64);
+        seal(&mut file, moved(trailer));
+        file
+    }
+
+    fn put_schema(&self, file: &mut [u8], at: usize) {
+        let dtype = DType::ALL.iter().position(|&dtype| dtype == self.dtype).map_or(0, |at| at + 1);
+        put(file, at + DTYPE, 1, dtype as u64);
+        put(file, at + EXTENT, 4, self.sample_elements as u64);
+    }
+
+    /// The entry for the chunk that stands at `chunk`.
+    fn put_entry(&self, file: &mut [u8], entry: usize, chunk: usize) {
+        put(file, entry, 8, chunk as u64);
+        for (from, to, bytes) in [(32, 8, 8), (44, 16, 4), (40, 20, 4), (56, 24, 4), (52, 28, 2)] {
+            file.copy_within(chunk + from..chunk + from + bytes, entry + to);
+        }
+    }
+
+    fn put_footer(&self, file: &mut [u8], at: usize, page: usize) {
+        let samples = self.chunk(1).end;
+        let stored_bytes = self.stored.iter().map(|stored| stored.len() as u64).sum();
+        put(file, at + 48, 8, samples);
+        self.put_schema(file, at + HEAD + 4);
+        let run = at + HEAD + number(file, at + 44, 4) as usize - RUN;
+        put(file, run, 8, page as u64);
+        put(file, run + 16, 8, samples);
+        put(file, run + 32, 4, self.samples as u64);
+        let facts = run - ENCODING - 40;
+        put(file, facts, 8, 2 * self.raw_bytes() as u64);
+        put(file, facts + 8, 8, stored_bytes);
+        put(file, facts + 40, 2, self.encoding.into());
+        seal(file, at);
+    }
+
+    /// Reads the file by all paths.
+    fn check(&self) {
+        let file = self.file();
+        let reader = Reader::from_bytes(file.as_slice()).unwrap();
+        let column = reader.column_at(0).unwrap();
+        let mut buffer = ColumnBuffer::new();
+        let due = [0, 1].map(|chunk| {
+            let result = column.cursor().range_into(self.chunk(chunk), &mut buffer);
+            result.ok().map(|()| buffer.bytes().to_vec())
+        });
+        if self.verified {
+            let damages = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap().damages;
+            // a file that were wrong elsewhere would test nothing
+            let of_encoding = |rule: &str| rule.starts_with("R-5.");
+            assert!(damages.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{damages:?}");
+            assert_eq!(due.iter().all(Option::is_some), damages.is_empty(), "{damages:?}");
+        }
+        // memory that the other chunk has been in
+        let mut cursor = column.cursor();
+        for chunk in [1, 0, 1] {
+            match &due[chunk] {
+                Some(due) => self.check_sound(&mut cursor, chunk, due, &mut buffer),
+                None => self.check_broken(&column, &mut cursor, chunk),
+            }
+        }
+    }
+
+    /// Samples of a chunk that decodes.
+    fn check_sound(
+        &self,
+        cursor: &mut tensilo::Cursor<'_, Memory<'_>>,
+        chunk: usize,
+        due: &[u8],
+        buffer: &mut ColumnBuffer,
+    ) {
+        let start = self.chunk(chunk).start;
+        let sample = |i: u64| &due[(i - start) as usize * self.sample_bytes()..][..self.sample_bytes()];
+        for i in self.some(chunk, 3) {
+            assert_eq!(cursor.read(i).unwrap().bytes(), sample(i), "sample {i}");
+        }
+        let some: Vec<u64> = self.some(chunk, 20).collect();
+        cursor.gather_into(&some, buffer).unwrap();
+        assert!(some.iter().flat_map(|&i| sample(i)).eq(buffer.bytes()), "gathered");
+        cursor.range_into(self.chunk(chunk), buffer).unwrap();
+        assert_eq!(buffer.bytes(), due);
+    }
+
+    /// Of a part that does not decode a sample alone may, which then is the same each time.
+    fn check_broken<'r>(
+        &self,
+        column: &Column<'r, Memory<'r>>,
+        cursor: &mut tensilo::Cursor<'r, Memory<'r>>,
+        chunk: usize,
+    ) {
+        for i in self.some(chunk, 2) {
+            let Ok(read) = cursor.read(i).map(|read| read.bytes().to_vec()) else { continue };
+            if let Ok(fresh) = column.cursor().read(i) {
+                assert_eq!(fresh.bytes(), read, "sample {i}");
+            }
+        }
+    }
+
+    /// About so many samples of a chunk, from the last.
+    fn some(&self, chunk: usize, count: usize) -> impl Iterator<Item = u64> + use<> {
+        self.chunk(chunk).rev().step_by(1 + self.samples / count)
+    }
+}
+
+/// A file as a writer makes it, of a column of two samples, each in its own chunk.
+struct Plain {
+    file: Vec<u8>,
+    /// Header, chunks, page, footer, trailer.
+    regions: [usize; 6],
+}
+
+static PLAIN: LazyLock<Plain> = LazyLock::new(|| {
+    let column = ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[1]));
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1);
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &options).unwrap();
+    (0..2).for_each(|_| writer.push(&[Value::tensor(&[1_u8])]).unwrap());
+    let file = writer.finish().unwrap().sink.0;
+    let heads: Vec<(usize, [u8; 4])> = heads(&file).collect();
+    let [(header, HEADER), (chunk, _), (second, _), (page, PAGE), (footer, FOOTER), (trailer, _)] = heads[..] else {
+        panic!("another file than the template: {heads:?}")
+    };
+    Plain { regions: [header, chunk, second, page, footer, trailer], file }
+});

@@ -1,0 +1,103 @@
+//! A gather equals a loop of single reads, for any file, any list of samples, and any calls before with the same memory.
+
+use super::case::{Case, rarely};
+use super::open::Positional;
+use arbitrary::Unstructured;
+use tensilo::{Column, ColumnBuffer, Cursor, InMemory, OpenOptions, Source, Stream, Verification};
+
+pub fn run(input: &[u8]) {
+    let mut u = Unstructured::new(input);
+    let _ = u.arbitrary().and_then(|case| check(&case, &mut u));
+}
+
+fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    let file = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
+    let verification = *u.choose(&[Verification::FirstTouch, Verification::Always, Verification::Never])?;
+    if u.arbitrary()? {
+        gather(InMemory(&file), verification, case, u)
+    } else {
+        gather(Positional(&file), verification, case, u)
+    }
+}
+
+fn gather<S: Source>(
+    source: S,
+    verification: Verification,
+    case: &Case,
+    u: &mut Unstructured<'_>,
+) -> arbitrary::Result<()> {
+    let reader = OpenOptions::new().verification(verification).open(source).unwrap();
+    let names: Vec<&str> = case.columns.iter().map(|column| column.schema.name.as_str()).collect();
+    let mut rows = reader.rows(&names).unwrap();
+    let mut buffers = Vec::new();
+    for _ in 0..u.int_in_range(1..=3)? {
+        let indices = indices(u, reader.sample_count())?;
+        match rows.gather_into(&indices, &mut buffers) {
+            Ok(()) => {
+                for (column, gathered) in reader.columns().zip(&buffers) {
+                    assert_same(&column, &indices, gathered);
+                }
+            }
+            // a sample there is not
+            Err(_) => assert!(indices.iter().any(|&i| i >= reader.sample_count())),
+        }
+        for cursor in rows.cursors() {
+            others(cursor, u, case.sample_count as u64)?;
+        }
+    }
+    Ok(())
+}
+
+/// Mostly samples that exist.
+fn indices(u: &mut Unstructured<'_>, count: u64) -> arbitrary::Result<Vec<u64>> {
+    let wrong = rarely(u, 16)?;
+    let length = u.int_in_range(0..=40)?;
+    let index = |u: &mut Unstructured<'_>| Ok(u64::from(u.arbitrary::<u8>()?) % (count + u64::from(wrong)).max(1));
+    let length = if count == 0 && !wrong { 0 } else { length };
+    (0..length).map(|_| index(u)).collect()
+}
+
+/// Compares what was gathered with single reads by a fresh cursor.
+fn assert_same<S: Source>(column: &Column<'_, S>, indices: &[u64], gathered: &ColumnBuffer) {
+    let mut cursor = column.cursor();
+    let (mut bytes, mut extents, mut nulls) = (Vec::<u8>::new(), Vec::<u32>::new(), Vec::<bool>::new());
+    let shape = column.schema().shape.extents();
+    for &i in indices {
+        let sample = cursor.read(i).unwrap();
+        bytes.extend(sample.bytes());
+        let varies = |at: &usize| shape[*at] == tensilo::Extent::Varying;
+        extents.extend((0..shape.len()).filter(varies).map(|at| sample.shape()[at]));
+        nulls.push(sample.is_null());
+        if let Some(view) = column.view(i).unwrap() {
+            assert_eq!(
+                (view.bytes(), view.shape(), view.is_null()),
+                (sample.bytes(), sample.shape(), sample.is_null())
+            );
+        }
+    }
+    assert_eq!(gathered.sample_count(), indices.len());
+    assert_eq!(gathered.bytes(), bytes);
+    assert_eq!(gathered.extents(), extents);
+    assert!((0..nulls.len()).map(|i| gathered.is_null(i)).eq(nulls));
+}
+
+/// Other calls, which leave other chunks in the cursor's memory.
+fn others<S: Source>(cursor: &mut Cursor<'_, S>, u: &mut Unstructured<'_>, count: u64) -> arbitrary::Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    let i = u.int_in_range(0..=count - 1)?;
+    let column = cursor.column();
+    let single = cursor.read(i).unwrap().bytes().to_vec();
+    if column.schema().dtype == tensilo::DType::F32 {
+        let mut out = vec![0_f32; single.len() / 4];
+        cursor.read_into(i, &mut out).unwrap();
+        assert!(out.iter().flat_map(|element| element.to_le_bytes()).eq(single));
+    }
+    let mut buffer = ColumnBuffer::new();
+    let range = i..count.min(i + u.int_in_range(0..=20)?);
+    cursor.range_into(range.clone(), &mut buffer).unwrap();
+    let range: Vec<u64> = range.collect();
+    assert_same(&column, &range, &buffer);
+    Ok(())
+}

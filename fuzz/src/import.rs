@@ -1,0 +1,45 @@
+//! Any bytes as a Parquet file, Arrow file or stream: a conversion that ends in an error or in a file that verifies, in bounded memory.
+
+use std::fs;
+use std::path::Path;
+use tensilo::import::{ConvertOptions, NullElements, convert};
+use tensilo::{Reader, VerifyOptions};
+
+const PARQUET: &[u8; 4] = b"PAR1";
+
+/// The magic numbers are put where they belong.
+pub fn parquet(input: &[u8]) {
+    let mut file = input.to_vec();
+    if file.len() >= 12 {
+        let tail = file.len() - 4;
+        file[..4].copy_from_slice(PARQUET);
+        file[tail..].copy_from_slice(PARQUET);
+        run(&file);
+    }
+}
+
+pub fn arrow(input: &[u8]) {
+    if !input.starts_with(PARQUET) {
+        run(input);
+    }
+}
+
+fn run(file: &[u8]) {
+    // in memory, where there is such a place
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+    let folder = tempfile::tempdir_in(parent).unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("output.tsl"));
+    fs::write(&input, file).unwrap();
+    let null_elements = [NullElements::Refuse, NullElements::Zero, NullElements::Nan][file.len() % 3];
+    let options = ConvertOptions { null_elements, bf16: file.len().is_multiple_of(5), ..Default::default() };
+    match convert(&[input], &output, &options, &mut |_| ()) {
+        Ok(samples) => {
+            let reader = Reader::from_bytes(fs::read(&output).unwrap()).unwrap();
+            assert_eq!(reader.sample_count(), samples);
+            let damages = reader.verify(VerifyOptions::new().decode(true)).unwrap().damages;
+            assert!(damages.is_empty(), "{damages:?}");
+        }
+        Err(_) => assert!(!output.exists(), "an output in spite of an error"),
+    }
+}

@@ -1,0 +1,37 @@
+//! What the fuzz targets do, as functions of bytes: `fuzz_targets` give them to libFuzzer, `tests/corpora.rs` of the crate replays all
+//! corpora through them. Each panics if the library breaks a promise.
+
+mod case;
+pub mod decode;
+pub mod gather;
+#[cfg(feature = "parquet")]
+pub mod import;
+pub mod mutate;
+pub mod open;
+mod regions;
+pub mod resealed;
+pub mod roundtrip;
+pub mod writer_faults;
+
+/// A target.
+pub type Run = fn(&[u8]);
+
+/// All targets by name, each of which has a folder of that name in `corpus`.
+pub const TARGETS: &[(&str, Run)] = &[
+    ("decode_bitshuffle_zstd", |input| decode::run(2, input)),
+    ("decode_constant", |input| decode::run(1, input)),
+    ("decode_exponent_tiers", |input| decode::run(4, input)),
+    ("decode_planes_zstd", |input| decode::run(6, input)),
+    ("decode_raw", |input| decode::run(0, input)),
+    ("decode_residual_tiers", |input| decode::run(5, input)),
+    ("decode_zstd", |input| decode::run(3, input)),
+    ("gather", gather::run),
+    #[cfg(feature = "parquet")]
+    ("import_arrow", import::arrow),
+    #[cfg(feature = "parquet")]
+    ("import_parquet", import::parquet),
+    ("open", open::run),
+    ("resealed", resealed::run),
+    ("roundtrip", roundtrip::run),
+    ("writer_faults", writer_faults::run),
+];

@@ -1,0 +1,109 @@
+//! Any bytes: if they open, everything in them can be walked; and if they verify, everything in them can be read.
+
+use super::regions::{CHUNK, heads, number};
+use tensilo::{
+    Column, ColumnBuffer, Error, InMemory, OpenOptions, Reader, Result, Source, Verification, VerifyOptions, verify,
+};
+
+/// Chunks of more decoded bytes or samples, and larger samples, are legitimate, but cost only time.
+const SMALL: u64 = 1 << 14;
+/// Samples, columns and chunks that are looked at.
+const SOME: u64 = 12;
+
+pub fn run(file: &[u8]) {
+    let is_small = |(at, magic)| {
+        magic != CHUNK || number(file, at + 40, 4) <= SMALL && number(file, at + 48, 4) <= SMALL // samples, bytes
+    };
+    let is_small = heads(file).all(is_small);
+    let verified = verify(&InMemory(file), VerifyOptions::new().decode(is_small));
+    let salt = file.last().copied().unwrap_or(0); // of a checksum: as good as random
+    let verification = [Verification::FirstTouch, Verification::Always, Verification::Never][usize::from(salt) % 3];
+    let options = OpenOptions::new().verification(verification);
+    let walked = if salt & 4 == 0 {
+        options.open(InMemory(file)).and_then(|reader| walk(&reader, is_small, salt))
+    } else {
+        options.open(Positional(file)).and_then(|reader| walk(&reader, is_small, salt))
+    };
+    if verified.is_ok_and(|report| report.damages.is_empty()) {
+        walked.expect("what verifies can be read");
+    }
+}
+
+/// A file that is read by position.
+pub struct Positional<B>(pub B);
+
+impl<B: AsRef<[u8]> + Send + Sync> Source for Positional<B> {
+    fn byte_count(&self) -> u64 {
+        InMemory(&self.0).byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        InMemory(&self.0).read_exact_at(offset, out)
+    }
+}
+
+/// Reads what a file offers, by every path; returns the first error, which does not keep the rest from being read.
+fn walk<S: Source>(reader: &Reader<S>, is_small: bool, salt: u8) -> Result<()> {
+    let mut first = Errors(Ok(()));
+    let count = reader.sample_count();
+    let samples: Vec<u64> = (0..count.min(SOME)).chain(count.saturating_sub(3)..count).collect();
+    let mut buffer = ColumnBuffer::new();
+    for column in reader.columns().take(SOME as usize) {
+        column.facts();
+        for chunk in 0..column.facts().chunk_count.min(SOME) {
+            first.note(column.chunk(chunk));
+        }
+        first.note(count.checked_sub(1).map_or(Ok(()), |last| column.chunk_of(last).map(|_| ())));
+        if is_small && sample_bytes(&column) <= SMALL {
+            first.note(read(&column, &samples, &mut buffer));
+            if salt.is_multiple_of(32) && count > 0 {
+                first.note(column.explain_chunk_of(0));
+            }
+        }
+    }
+    first.0
+}
+
+fn read<S: Source>(column: &Column<'_, S>, samples: &[u64], buffer: &mut ColumnBuffer) -> Result<()> {
+    let mut first = Errors(Ok(()));
+    let mut cursor = column.cursor();
+    let is_text = column.schema().dtype == tensilo::DType::Utf8;
+    for &i in samples {
+        let view = first.note(column.view(i)).flatten();
+        let Some(sample) = first.note(cursor.read(i)) else { continue };
+        if let Some(view) = view {
+            assert_eq!(
+                (view.is_null(), view.shape(), view.bytes()),
+                (sample.is_null(), sample.shape(), sample.bytes())
+            );
+        }
+        if is_text {
+            first.note(sample.as_str());
+        }
+    }
+    let some: Vec<u64> = samples.iter().rev().copied().collect();
+    first.note(cursor.gather_into(&some, buffer));
+    first.note(column.cursor().range_into(0..column.sample_count().min(SOME), buffer));
+    first.0
+}
+
+/// Bytes of a sample, or of each count of a ragged one.
+fn sample_bytes<S: Source>(column: &Column<'_, S>) -> u64 {
+    let schema = column.schema();
+    schema.shape.inner_elements().unwrap_or(u64::MAX).saturating_mul(schema.dtype.element_bytes() as u64)
+}
+
+/// The first error.
+struct Errors(Result<()>);
+
+impl Errors {
+    fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+        result
+            .map_err(|error: Error| {
+                if self.0.is_ok() {
+                    self.0 = Err(error)
+                }
+            })
+            .ok()
+    }
+}

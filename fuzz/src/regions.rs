@@ -1,0 +1,66 @@
+//! Regions of a file (chapter 2 of the specification), as far as fuzzing changes them.
+
+/// Bytes of a head.
+pub const HEAD: usize = 64;
+/// Bytes of an entry of an index page.
+pub const ENTRY: usize = 32;
+
+pub const HEADER: [u8; 4] = *b"\x89TSL";
+pub const CHUNK: [u8; 4] = *b"TSLC";
+pub const PAGE: [u8; 4] = *b"TSLI";
+pub const FOOTER: [u8; 4] = *b"TSLF";
+
+/// Everything that begins with a magic number at a multiple of 64: place and magic number.
+pub fn heads(file: &[u8]) -> impl Iterator<Item = (usize, [u8; 4])> {
+    file.chunks_exact(HEAD).enumerate().filter_map(|(i, head)| {
+        let magic = *head.first_chunk()?;
+        (magic == HEADER || magic.starts_with(b"TSL")).then_some((i * HEAD, magic))
+    })
+}
+
+/// A number of at most 8 bytes.
+pub fn number(file: &[u8], at: usize, bytes: usize) -> u64 {
+    file[at..at + bytes].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+/// Writes the lower bytes of a number.
+pub fn put(file: &mut [u8], at: usize, bytes: usize, number: u64) {
+    file[at..at + bytes].copy_from_slice(&number.to_le_bytes()[..bytes]);
+}
+
+/// The body of the region at `at`, if it lies inside the file.
+pub fn body(file: &[u8], at: usize) -> Option<&[u8]> {
+    file.get(at + HEAD..)?.get(..number(file, at + 44, 4) as usize)
+}
+
+/// Makes place and checksums right of the region at `at`.
+pub fn seal(file: &mut [u8], at: usize) {
+    put(file, at + 24, 8, at as u64);
+    if let Some(crc) = body(file, at).map(crc32fast::hash) {
+        put(file, at + 56, 4, crc.into());
+    }
+    let crc = crc32fast::hash(&file[at..at + 60]);
+    put(file, at + 60, 4, crc.into());
+}
+
+/// Makes the places and the checksums of all regions right, those that index pages repeat included.
+pub fn reseal(file: &mut [u8]) {
+    let heads: Vec<(usize, [u8; 4])> = heads(file).collect();
+    for (at, magic) in heads {
+        if magic == PAGE {
+            for (entry, chunk) in entries(file, at) {
+                file.copy_within(chunk + 56..chunk + 60, entry + 24);
+            }
+        }
+        seal(file, at);
+    }
+}
+
+/// Entries of the index page at `at` that point to chunks: where they and the chunks stand.
+pub fn entries(file: &[u8], at: usize) -> Vec<(usize, usize)> {
+    let count = body(file, at).map_or(0, |body| body.len() / ENTRY);
+    let entries = (0..count).map(|i| at + HEAD + i * ENTRY);
+    let chunk = |entry| usize::try_from(number(file, entry, 8)).ok();
+    let is_chunk = |&at: &usize| file.get(at..at.saturating_add(HEAD)).is_some_and(|head| head.starts_with(&CHUNK));
+    entries.filter_map(|entry| Some((entry, chunk(entry).filter(is_chunk)?))).collect()
+}

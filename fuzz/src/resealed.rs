@@ -1,0 +1,9 @@
+//! Any bytes whose checksums have been made right, so that what stands behind them is reached.
+
+use super::{open, regions};
+
+pub fn run(input: &[u8]) {
+    let mut file = input.to_vec();
+    regions::reseal(&mut file);
+    open::run(&file);
+}

@@ -1,0 +1,31 @@
+//! Any schema and data: what is written is read, and written twice, however it is pushed, it is the same bytes.
+
+use super::case::{Case, rarely};
+use arbitrary::Unstructured;
+use tensilo::{ColumnBuffer, InMemory, Reader, Stream, VerifyOptions, verify};
+
+pub fn run(input: &[u8]) {
+    let mut u = Unstructured::new(input);
+    let _ = u.arbitrary().and_then(|case| check(&case, &mut u));
+}
+
+fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    let file = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
+    let step = u.int_in_range(1..=20)?;
+    let threads = if rarely(u, 64)? { 2 } else { 1 };
+    let again = case.write(Stream(Vec::new()), &case.options.clone().threads(threads), step).unwrap().0;
+    assert!(file == again, "other bytes, pushed {step} samples at a time");
+    if rarely(u, 4)? {
+        let report = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap();
+        assert!(report.damages.is_empty(), "{:?}", report.damages);
+    }
+    let reader = Reader::from_bytes(&file).unwrap();
+    assert_eq!((reader.commit_count() as usize, reader.is_finished()), (case.commits.len() + 1, true));
+    let mut buffer = ColumnBuffer::new();
+    for (column, due) in reader.columns().zip(&case.columns) {
+        assert_eq!(column.schema(), &due.schema);
+        column.cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
+        due.assert_holds(&buffer, 0..case.sample_count);
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! A sink that fails, is interrupted, or takes a few bytes at a time: an error and nothing worse, and what was committed before can be read.
+
+use super::case::{Case, rarely};
+use arbitrary::Unstructured;
+use std::io::{self, ErrorKind, Write};
+use tensilo::{ColumnBuffer, Reader, Sink, Stream};
+
+pub fn run(input: &[u8]) {
+    let mut u = Unstructured::new(input);
+    let _ = u.arbitrary().and_then(|case| check(&case, &mut u));
+}
+
+fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    let due = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
+    let kinds = [ErrorKind::StorageFull, ErrorKind::WriteZero, ErrorKind::BrokenPipe, ErrorKind::Other];
+    let mut sink = Faulty {
+        bytes: Vec::new(),
+        accepted: u.int_in_range(1..=200)?,
+        interrupted_each: u.int_in_range(2..=20)?,
+        calls_left: if rarely(u, 4)? { usize::MAX } else { u.int_in_range(0..=300)? },
+        error: *u.choose(&kinds)?,
+        calls: 0,
+        failed: false,
+        published: Vec::new(),
+    };
+    let step = u.int_in_range(1..=20)?;
+    let result = case.write(&mut sink, &case.options, step).map(|_| ());
+    assert_eq!(result.is_err(), sink.failed, "{result:?}");
+    if result.is_ok() {
+        assert!(sink.bytes == due, "other bytes than a sink without faults gets");
+    } else {
+        assert!(due.starts_with(&sink.bytes), "what was written before is not the start of the file");
+    }
+    if let Some(&published) = sink.published.last() {
+        check_committed(case, &sink.bytes[..published], sink.published.len());
+        check_committed(case, &sink.bytes, sink.published.len());
+    } else if let Ok(reader) = Reader::from_bytes(&sink.bytes) {
+        // the first commit was written and could not be made durable
+        assert_eq!(reader.commit_count(), 1);
+    }
+    Ok(())
+}
+
+/// The file has these commits, or one more that was written and not published.
+fn check_committed(case: &Case, file: &[u8], commits: usize) {
+    let reader = Reader::from_bytes(file).unwrap();
+    let found = reader.commit_count() as usize;
+    assert!(found == commits || found == commits + 1, "{found} commits, {commits} were published");
+    let samples = case.commits.get(found - 1).copied().unwrap_or(case.sample_count);
+    let samples = if case.columns.is_empty() { 0 } else { samples };
+    assert_eq!(reader.sample_count(), samples as u64);
+    let mut buffer = ColumnBuffer::new();
+    for (column, due) in reader.columns().zip(&case.columns) {
+        column.cursor().range_into(0..samples as u64, &mut buffer).unwrap();
+        due.assert_holds(&buffer, 0..samples);
+    }
+}
+
+struct Faulty {
+    bytes: Vec<u8>,
+    /// Bytes that it takes at a time.
+    accepted: usize,
+    /// Of so many calls, one is interrupted.
+    interrupted_each: usize,
+    /// Calls until the one that fails, as do all after it.
+    calls_left: usize,
+    error: ErrorKind,
+    calls: usize,
+    failed: bool,
+    /// For each commit that was done: the bytes written before.
+    published: Vec<usize>,
+}
+
+impl Faulty {
+    fn call(&mut self) -> io::Result<()> {
+        match self.calls_left.checked_sub(1) {
+            Some(left) => self.calls_left = left,
+            None => {
+                assert!(!self.failed, "a sink that has failed is called again");
+                self.failed = true;
+                return Err(self.error.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for &mut Faulty {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.calls += 1;
+        if self.calls.is_multiple_of(self.interrupted_each) {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        self.call()?;
+        let accepted = bytes.len().min(self.accepted);
+        self.bytes.extend(&bytes[..accepted]);
+        Ok(accepted)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.call()
+    }
+}
+
+impl Sink for &mut Faulty {
+    fn sync(&mut self) -> io::Result<()> {
+        self.call()
+    }
+
+    fn publish(&mut self) -> io::Result<()> {
+        self.call()?;
+        self.published.push(self.bytes.len());
+        Ok(())
+    }
+}
