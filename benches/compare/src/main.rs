@@ -2,6 +2,7 @@
 //!
 //! `README.md` says what is compared and how it is kept fair; `peers/mod.rs` and `run.rs` are where that is done.
 
+mod damage;
 mod data;
 mod measure;
 mod peers;
@@ -9,7 +10,7 @@ mod report;
 mod run;
 
 use anyhow::{Context, Result, ensure};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use report::Report;
 use run::Settings;
 use std::fs;
@@ -20,8 +21,10 @@ use std::time::Duration;
 ///
 /// Prints a table for each data set. Every competitor's results are compared with the input.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Folder with sentence_embeddings.parquet, speech_features.parquet and encoder_layers_bf16.safetensors; without it,
     /// the excerpt in the repository and generated data are used
     #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
@@ -40,8 +43,20 @@ struct Arguments {
     quick: bool,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    Damage(damage::Arguments),
+    #[command(hide = true)]
+    DamageTrials(damage::child::Arguments),
+}
+
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    match &arguments.command {
+        Some(Command::Damage(arguments)) => return damage::run(arguments),
+        Some(Command::DamageTrials(arguments)) => return damage::child::run(arguments),
+        None => {}
+    }
     let settings = Settings {
         rounds: arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 9 }).into(),
         least: Duration::from_millis(if arguments.quick { 2 } else { 20 }),

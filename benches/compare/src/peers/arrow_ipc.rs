@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub struct ArrowIpc;
 
-const BATCH_BYTES: usize = 1 << 20;
+pub const BATCH_BYTES: usize = 1 << 20;
 
 impl Peer for ArrowIpc {
     fn name(&self) -> String {
@@ -80,7 +80,8 @@ fn batches(file: &Buffer) -> Result<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-fn values(batch: &RecordBatch) -> Result<ScalarBuffer<u16>> {
+/// What a batch holds, if it is of the type that is written here.
+pub fn values(batch: &RecordBatch) -> Result<ScalarBuffer<u16>> {
     let list = batch.column(0).as_fixed_size_list_opt().context("no fixed-size list")?;
     Ok(list.values().as_primitive_opt::<UInt16Type>().context("no u16")?.values().clone())
 }

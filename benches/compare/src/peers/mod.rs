@@ -10,15 +10,15 @@
 //!   last, and decodes a chunk once for all samples of a request (`chunked.rs`): what tensilo does, but no checksums.
 //! * One thread, and one and the same Zstandard for all.
 
-mod arrow_ipc;
+pub mod arrow_ipc;
 pub mod blosc2;
-mod chunked;
-mod lmdb_blosc;
-mod parquet;
+pub mod chunked;
+pub mod lmdb_blosc;
+pub mod parquet;
 mod pco;
 mod raw;
-mod tensilo;
-mod zstd;
+pub mod tensilo;
+pub mod zstd;
 
 use crate::data::Dataset;
 use ::tensilo::Profile;
@@ -110,7 +110,7 @@ pub fn all() -> Vec<Box<dyn Peer>> {
         peers.push(Box::new(chunked::Chunked(Blosc2 { chunk_bytes, level })));
     }
     peers.push(Box::new(chunked::Chunked(pco::Pco)));
-    peers.push(Box::new(chunked::Chunked(zstd::Zstd)));
+    peers.push(Box::new(chunked::Chunked(zstd::Zstd { checksum: false })));
     peers.extend([64 << 10, 1 << 20].map(|bytes| Box::new(parquet::Parquet::new(bytes)) as Box<dyn Peer>));
     peers.push(Box::new(arrow_ipc::ArrowIpc));
     peers

@@ -22,6 +22,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub struct Parquet {
     page_bytes: usize,
 }
 
+pub const COLUMN: &str = "x";
 const LEVEL: i32 = 9;
 const GROUP_BYTES: usize = 1 << 20;
 
@@ -37,7 +39,7 @@ impl Parquet {
         Self { page_bytes }
     }
 
-    fn properties(&self, group_rows: usize) -> Result<WriterProperties> {
+    pub fn properties(&self, data: &Dataset) -> Result<WriterProperties> {
         let builder = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
             .set_encoding(Encoding::BYTE_STREAM_SPLIT)
@@ -45,7 +47,7 @@ impl Parquet {
             .set_statistics_enabled(EnabledStatistics::None)
             .set_data_page_size_limit(self.page_bytes)
             .set_data_page_row_count_limit(usize::MAX)
-            .set_max_row_group_row_count(Some(group_rows));
+            .set_max_row_group_row_count(Some(data.samples_in(GROUP_BYTES) * data.elements()));
         Ok(builder.build())
     }
 }
@@ -63,16 +65,7 @@ impl Peer for Parquet {
     }
 
     fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
-        let group_rows = data.samples_in(GROUP_BYTES) * data.elements();
-        let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::FixedSizeBinary(2), false)]));
-        let properties = self.properties(group_rows)?;
-        let mut writer = ArrowWriter::try_new(File::create_new(file)?, schema.clone(), Some(properties))?;
-        for values in data.values.chunks(group_rows) {
-            let array = FixedSizeBinaryArray::try_new(2, Buffer::from(bytemuck::cast_slice::<_, u8>(values)), None)?;
-            writer.write(&RecordBatch::try_new(schema.clone(), vec![Arc::new(array)])?)?;
-        }
-        writer.close()?;
-        Ok(())
+        write(data, self.properties(data)?, File::create_new(file)?)
     }
 
     fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
@@ -94,6 +87,19 @@ impl Peer for Parquet {
             sorted: Vec::new(),
         }))
     }
+}
+
+/// Writes the tensors with these options, row groups as they say.
+pub fn write(data: &Dataset, properties: WriterProperties, file: impl Write + Send) -> Result<()> {
+    let group_rows = properties.max_row_group_row_count().context("no limit of rows")?;
+    let schema = Arc::new(Schema::new(vec![Field::new(COLUMN, DataType::FixedSizeBinary(2), false)]));
+    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
+    for values in data.values.chunks(group_rows) {
+        let array = FixedSizeBinaryArray::try_new(2, Buffer::from(bytemuck::cast_slice::<_, u8>(values)), None)?;
+        writer.write(&RecordBatch::try_new(schema.clone(), vec![Arc::new(array)])?)?;
+    }
+    writer.close()?;
+    Ok(())
 }
 
 struct Open {

@@ -17,7 +17,7 @@ use tensilo::{
 
 pub struct Tensilo(pub Profile);
 
-const COLUMN: &str = "x";
+pub const COLUMN: &str = "x";
 /// As much as tensilo's own file sink has.
 const BUFFER_BYTES: usize = 256 << 10;
 

@@ -6,13 +6,16 @@ use half::bf16;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe;
 
-pub struct Zstd;
+pub struct Zstd {
+    /// Whether each frame gets a checksum, which the library does not do by default.
+    pub checksum: bool,
+}
 
 const LEVEL: i32 = 9;
 
 impl Codec for Zstd {
     fn name(&self) -> String {
-        format!("zstd {LEVEL}")
+        format!("zstd {LEVEL}{}", if self.checksum { ", checksums" } else { "" })
     }
 
     fn about(&self) -> String {
@@ -24,7 +27,9 @@ impl Codec for Zstd {
     }
 
     fn coder(&self) -> Result<Box<dyn Coder>> {
-        Ok(Box::new(Contexts { compressor: Compressor::new(LEVEL)?, decompressor: Decompressor::new()? }))
+        let mut compressor = Compressor::new(LEVEL)?;
+        compressor.include_checksum(self.checksum)?;
+        Ok(Box::new(Contexts { compressor, decompressor: Decompressor::new()? }))
     }
 }
 

@@ -1,0 +1,128 @@
+//! The trials of one format on one data set, in a process of their own, because readers crash.
+//!
+//! It writes a line when the intact file has been read, and one for each trial; the process that started it knows from
+//! their number which trial ended it, and starts another one that goes on behind it.
+
+use super::formats::{self, Format};
+use super::kind::Kind;
+use super::seen::Seen;
+use crate::data::{self, Dataset};
+use crate::measure::Random;
+use anyhow::{Context, Result, ensure};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Trials of a format on a data set, in a process of their own.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// File with the values
+    #[arg(long)]
+    pub values: PathBuf,
+    /// Intact file of the format
+    #[arg(long)]
+    pub file: PathBuf,
+    /// Name of the data set
+    #[arg(long)]
+    pub dataset: String,
+    /// Shape of a sample
+    #[arg(long, value_delimiter = ',')]
+    pub shape: Vec<u32>,
+    /// Number of the format
+    #[arg(long)]
+    pub format: usize,
+    /// Trials of each kind of damage, all data sets together
+    #[arg(long)]
+    pub trials: usize,
+    #[arg(long)]
+    pub seed: u64,
+    /// How many trials of the plan are done
+    #[arg(long)]
+    pub done: usize,
+}
+
+/// What a trial showed.
+pub struct Trial {
+    /// Samples that the ordinary reader gave with their values.
+    pub right: usize,
+    /// Samples that it gave with other values.
+    pub wrong: usize,
+    pub error: bool,
+    /// What the format's own means for damaged files did, if it has them.
+    pub rescue: Option<Rescue>,
+}
+
+pub struct Rescue {
+    pub found: bool,
+    pub right: usize,
+    pub wrong: usize,
+}
+
+impl Trial {
+    fn line(&self) -> String {
+        let rescue = self.rescue.as_ref();
+        let rescue = rescue.map(|rescue| format!(" {} {} {}", u8::from(rescue.found), rescue.right, rescue.wrong));
+        format!("{} {} {}{}", self.right, self.wrong, u8::from(self.error), rescue.unwrap_or_default())
+    }
+
+    pub fn parse(line: &str) -> Result<Self> {
+        let fields = line.split(' ').map(str::parse).collect::<std::result::Result<Vec<usize>, _>>();
+        match fields.with_context(|| format!("not the line of a trial: {line}"))?[..] {
+            [right, wrong, error, ref rescue @ ..] => {
+                let rescue = match *rescue {
+                    [found, right, wrong] => Some(Rescue { found: found != 0, right, wrong }),
+                    _ => None,
+                };
+                Ok(Self { right, wrong, error: error != 0, rescue })
+            }
+            _ => anyhow::bail!("not the line of a trial: {line}"),
+        }
+    }
+}
+
+/// The trials on the data set of this number: kind of damage, and number of the trial. Data sets take turns.
+pub fn plan(dataset: usize, trials: usize) -> Vec<(Kind, usize)> {
+    let of_kind = |kind| (dataset..trials).step_by(data::NAMES.len()).map(move |trial| (kind, trial));
+    Kind::ALL.into_iter().flat_map(of_kind).collect()
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let number = data::NAMES.iter().position(|name| *name == arguments.dataset).context("no such data set")?;
+    let data = Dataset {
+        name: data::NAMES[number],
+        shape: arguments.shape.clone(),
+        values: bytemuck::pod_collect_to_vec(&fs::read(&arguments.values)?),
+        origin: String::new(),
+    };
+    let format = formats::all().into_iter().nth(arguments.format).context("no such format")?;
+    let intact = fs::read(&arguments.file)?;
+    let copy = copy(&arguments.file);
+    fs::write(&copy, &intact)?;
+    let file = File::options().write(true).open(&copy)?;
+    let all = Seen::of(&data, |seen| format.read(&data, &copy, seen));
+    ensure!(all.is_all(), "{} of {} samples of the intact file are right", all.right, data.samples());
+    println!("intact");
+    for (kind, trial) in plan(number, arguments.trials).into_iter().skip(arguments.done) {
+        // the same for all formats; places depend on the length of the file
+        let number = trial * Kind::ALL.len() + kind as usize;
+        let seed = Random::new(arguments.seed).bits() ^ number as u64;
+        let damage = kind.draw(&intact, &mut Random::new(Random::new(seed).bits()));
+        damage.apply(&file)?;
+        println!("{}", one(format.as_ref(), &data, &copy).line());
+        damage.undo(&file, &intact)?;
+    }
+    Ok(())
+}
+
+/// The copy of a file that is damaged.
+pub fn copy(file: &Path) -> PathBuf {
+    file.with_extension("copy")
+}
+
+fn one(format: &dyn Format, data: &Dataset, file: &Path) -> Trial {
+    let Seen { right, wrong, error, .. } = Seen::of(data, |seen| format.read(data, file, seen));
+    let rescue = format.finds_damage(file).map(|found| {
+        let salvaged = Seen::of(data, |seen| format.salvage(data, file, seen));
+        Rescue { found, right: salvaged.right, wrong: salvaged.wrong }
+    });
+    Trial { right, wrong, error, rescue }
+}

@@ -1,0 +1,97 @@
+//! Those whose files are damaged: how each is written, and read by its ordinary reader, with the checks that it makes unasked.
+//!
+//! A reader goes on after an error wherever its interface lets it: with the next sample, record batch, row group. The program knows
+//! what it has written: another name, type, shape or number of samples counts as an error, whoever notices.
+
+mod arrow_ipc;
+mod page_checksums;
+mod parquet;
+mod safetensors;
+mod tensilo;
+
+use super::seen::Seen;
+use crate::data::Dataset;
+use crate::peers::blosc2::{Blosc2, Level};
+use crate::peers::chunked::Chunked;
+use crate::peers::lmdb_blosc::LmdbBlosc;
+use crate::peers::zstd::Zstd;
+use crate::peers::{self, Peer};
+use ::tensilo::Profile;
+use anyhow::Result;
+use half::bf16;
+use std::path::Path;
+
+pub trait Format {
+    /// Short, and different from all others.
+    fn name(&self) -> String;
+
+    /// Settings and version, and what the reader checks, in one line.
+    fn about(&self) -> String;
+
+    /// Writes the tensors to a file, which is not there yet.
+    fn write(&self, data: &Dataset, file: &Path) -> Result<()>;
+
+    /// Reads all that can be read, and shows it to `seen`, with every error on the way; an error that ends it is returned.
+    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()>;
+
+    /// Whether the format's own verification finds the file damaged, if it has one.
+    fn finds_damage(&self, _file: &Path) -> Option<bool> {
+        None
+    }
+
+    /// As `read`, by a reader that is made for damaged files, for those who verify.
+    fn salvage(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+        self.read(data, file, seen)
+    }
+}
+
+/// All of them, in the order of the report.
+pub fn all() -> Vec<Box<dyn Format>> {
+    let blosc = Blosc2 { chunk_bytes: 64 << 10, level: Level::Five };
+    let none = "no checksums";
+    vec![
+        Box::new(tensilo::Tensilo(peers::tensilo::Tensilo(Profile::Balanced))),
+        Box::new(tensilo::Tensilo(peers::tensilo::Tensilo(Profile::Raw))),
+        Box::new(safetensors::Safetensors),
+        Box::new(arrow_ipc::ArrowIpc),
+        Box::new(parquet::Parquet::Default),
+        Box::new(parquet::Parquet::Zstd),
+        Box::new(parquet::Parquet::Checksums),
+        Box::new(Samples { peer: LmdbBlosc, checks: none }),
+        Box::new(Samples { peer: Chunked(blosc), checks: none }),
+        Box::new(Samples { peer: Chunked(Zstd { checksum: false }), checks: "no checksums, the library's default" }),
+        Box::new(Samples { peer: Chunked(Zstd { checksum: true }), checks: "a checksum in each frame" }),
+    ]
+}
+
+/// A peer of the comparison that is read sample by sample.
+struct Samples<P> {
+    peer: P,
+    checks: &'static str,
+}
+
+impl<P: Peer> Format for Samples<P> {
+    fn name(&self) -> String {
+        self.peer.name()
+    }
+
+    fn about(&self) -> String {
+        format!("{}; read sample by sample; {}", self.peer.about(), self.checks)
+    }
+
+    fn write(&self, data: &Dataset, file: &Path) -> Result<()> {
+        self.peer.encode(data, file)
+    }
+
+    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+        let mut store = self.peer.open(data, file)?;
+        let mut sample = vec![bf16::ZERO; data.elements()];
+        for i in 0..data.samples() {
+            match store.sample(i, &mut sample) {
+                Ok(()) => seen.samples(i, &sample),
+                Err(_) => seen.error(),
+            }
+        }
+        Ok(())
+    }
+}

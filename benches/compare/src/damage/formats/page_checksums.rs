@@ -1,0 +1,81 @@
+//! Parquet with page checksums, as other writers make it: parquet-rs checks them but writes none. A file without them is copied,
+//! and each page header gets the field that it lacks; where pages begin and end comes from the offset index.
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use std::io::Write;
+use std::sync::Arc;
+
+/// Copies a file of one column.
+pub fn write(file: Vec<u8>, out: impl Write + Send) -> Result<()> {
+    let file = Bytes::from(file);
+    let metadata =
+        ParquetMetaDataReader::new().with_offset_index_policy(PageIndexPolicy::Required).parse_and_finish(&file)?;
+    let schema = metadata.file_metadata().schema_descr().root_schema_ptr();
+    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(WriterProperties::default()))?;
+    for (number, group) in metadata.row_groups().iter().enumerate() {
+        let column = group.column(0);
+        let (start, bytes) = column.byte_range();
+        let index = metadata.page_index_for_row_group(number);
+        let pages = index.page_locations(0).context("no offset index")?;
+        let mut bounds = vec![start as usize]; // of the dictionary, if there is one
+        bounds.extend(pages.iter().map(|page| page.offset as usize));
+        bounds.push((start + bytes) as usize);
+        bounds.dedup();
+        let (mut sealed, mut first_data) = (Vec::new(), 0);
+        for page in bounds.windows(2) {
+            if page[0] as i64 == column.data_page_offset() {
+                first_data = sealed.len() as i64;
+            }
+            seal(&file[page[0]..page[1]], &mut sealed)?;
+        }
+        let rows = group.num_rows() as u64;
+        let builder = column.clone().into_builder().set_total_compressed_size(sealed.len() as i64);
+        let dictionary = column.dictionary_page_offset().map(|_| 0);
+        let close = ColumnCloseResult {
+            bytes_written: sealed.len() as u64,
+            rows_written: rows,
+            metadata: builder.set_dictionary_page_offset(dictionary).set_data_page_offset(first_data).build()?,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        let mut group = writer.next_row_group()?;
+        group.append_column(&Bytes::from(sealed), close)?;
+        group.close()?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+/// Appends a page with its checksum. A header is a Thrift struct in the compact protocol; its first three fields are 32-bit integers,
+/// the third the length of what follows the header, and the checksum is the fourth.
+fn seal(page: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    const NEXT_FIELD: u8 = 0x10;
+    const INTEGER: u8 = NEXT_FIELD | 5;
+    let (mut at, mut body_bytes) = (0, 0);
+    for _ in 0..3 {
+        ensure!(page[at] == INTEGER, "a page header that is not as expected");
+        let end = at + 1 + page[at + 1..].iter().position(|byte| *byte < 0x80).context("an endless integer")?;
+        body_bytes = page[at + 1..=end].iter().rev().fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f)) / 2; // zigzag
+        at = end + 1;
+    }
+    let body = page.len().checked_sub(body_bytes).context("a page that is too short")?;
+    let checksum = crc32fast::hash(&page[body..]) as i32;
+    out.extend(&page[..at]);
+    out.push(INTEGER);
+    let mut zigzag = (checksum << 1 ^ checksum >> 31) as u32;
+    while zigzag >= 0x80 {
+        out.push(zigzag as u8 | 0x80);
+        zigzag >>= 7;
+    }
+    out.push(zigzag as u8);
+    ensure!(page[at] >> 4 > 1, "the page has a checksum");
+    out.push(page[at] - NEXT_FIELD); // fields are numbered from the one before
+    out.extend(&page[at + 1..]);
+    Ok(())
+}

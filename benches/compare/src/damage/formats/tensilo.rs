@@ -1,0 +1,58 @@
+//! tensilo, mapped: its reader sample by sample, `verify`, and `salvage`.
+
+use super::super::seen::Seen;
+use super::Format;
+use crate::data::Dataset;
+use crate::peers::{Peer, tensilo as peer};
+use anyhow::Result;
+use half::bf16;
+use std::path::Path;
+use tensilo::{MappedFile, Reader, SalvageOptions, VerifyOptions, salvage, verify};
+
+pub struct Tensilo(pub peer::Tensilo);
+
+impl Format for Tensilo {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn about(&self) -> String {
+        format!("{}; read sample by sample; each chunk's checksum is checked when it is first read", self.0.about())
+    }
+
+    fn write(&self, data: &Dataset, file: &Path) -> Result<()> {
+        self.0.encode(data, file)
+    }
+
+    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+        // SAFETY: nobody changes the file as long as it is read.
+        read(&unsafe { Reader::map(file) }?, data, seen)
+    }
+
+    fn finds_damage(&self, file: &Path) -> Option<bool> {
+        // SAFETY: as above.
+        let report = unsafe { MappedFile::open(file) }.and_then(|file| verify(&file, VerifyOptions::new()));
+        Some(!report.is_ok_and(|report| report.damages.is_empty()))
+    }
+
+    fn salvage(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+        // SAFETY: as above.
+        let file = unsafe { MappedFile::open(file) }?;
+        read(&salvage(file, SalvageOptions::new())?.reader, data, seen)
+    }
+}
+
+fn read(reader: &Reader<MappedFile>, data: &Dataset, seen: &mut Seen) -> Result<()> {
+    let mut cursor = reader.column(peer::COLUMN)?.cursor();
+    let mut sample = vec![bf16::ZERO; data.elements()];
+    for i in 0..data.samples() {
+        match cursor.read_into(i as u64, &mut sample) {
+            Ok(Some(_)) => seen.samples(i, &sample),
+            _ => seen.error(),
+        }
+    }
+    if reader.sample_count() != data.samples() as u64 {
+        seen.error();
+    }
+    Ok(())
+}

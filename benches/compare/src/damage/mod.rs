@@ -1,0 +1,158 @@
+//! The same damage to the files of tensilo and of its peers: who notices, who hands out wrong values, who crashes, and how much
+//! can still be read.
+//!
+//! Of each trial, the outcome is the first of these that holds:
+//!
+//! * **crash**: the reader panicked, aborted, was killed by a signal, took more than 10 s, or asked for more than 1 GiB;
+//! * **wrong**: it handed out a value that was not written, and with it no error (elsewhere there may have been one);
+//! * **detected**: there was an error, or samples were missing;
+//! * **harmless**: every value was right.
+
+pub mod child;
+mod formats;
+mod kind;
+mod report;
+mod seen;
+
+use crate::data::{self, Dataset};
+use anyhow::{Context, Result, bail, ensure};
+use child::Trial;
+use report::{Report, Row};
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a trial may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Address space that a process of trials may have.
+const LIMIT_KIB: u64 = 1 << 20;
+
+/// Damages files of tensilo and of its peers, and shows what their readers make of it.
+///
+/// Prints tables of the outcomes. The same seed gives the same damage.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// As in the comparison
+    #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
+    data: Option<PathBuf>,
+    /// Folder to write damage.md and damage.json to, made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Trials of each kind of damage for each peer; the five data sets take turns
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(5..=1_000_000))]
+    trials: u32,
+    /// Seed of all damage
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let folder = tempfile::Builder::new().prefix("tensilo-damage").tempdir().context("a temporary folder")?;
+    let formats = formats::all();
+    let mut rows: Vec<Row> = formats.iter().map(|format| Row::new(format.name(), format.about())).collect();
+    let mut origins = Vec::new();
+    for (number, name) in data::NAMES.into_iter().enumerate() {
+        let data = data::load(name, arguments.data.as_deref())?;
+        let values = folder.path().join(name);
+        fs::write(&values, data.bytes())?;
+        for ((index, format), row) in formats.iter().enumerate().zip(&mut rows) {
+            eprint!("\r{name}: {:<24}", row.name);
+            let file = folder.path().join(format!("{name}-{index}"));
+            format.write(&data, &file).with_context(|| format!("{} writes {name}", row.name))?;
+            ensure!(fs::metadata(&file)?.len() >= kind::LEAST, "{} makes too small a file of {name}", row.name);
+            let trials = child::Arguments {
+                values: values.clone(),
+                file,
+                dataset: name.to_owned(),
+                shape: data.shape.clone(),
+                format: index,
+                trials: arguments.trials as usize,
+                seed: arguments.seed,
+                done: 0,
+            };
+            run_trials(trials, number, &data, row).with_context(|| format!("{} on {name}", row.name))?;
+        }
+        origins.push((name, data.origin));
+    }
+    eprintln!();
+    let report = Report { trials: arguments.trials, seed: arguments.seed, origins, rows };
+    let text = report.markdown();
+    print!("{text}");
+    if let Some(out) = &arguments.out {
+        let write = || -> Result<()> {
+            fs::create_dir_all(out)?;
+            fs::write(out.join("damage.md"), &text)?;
+            Ok(fs::write(out.join("damage.json"), report.json()?)?)
+        };
+        write().with_context(|| out.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// All trials of a format on a data set, by as many processes as it takes.
+fn run_trials(mut trials: child::Arguments, number: usize, data: &Dataset, row: &mut Row) -> Result<()> {
+    let plan = child::plan(number, trials.trials);
+    while trials.done < plan.len() {
+        let (mut child, lines) = start(&trials)?;
+        if lines.recv_timeout(LIMIT).as_deref() != Ok("intact") {
+            child.kill()?;
+            bail!("the intact file is not read: {}", child.wait()?);
+        }
+        for (kind, _) in &plan[trials.done..] {
+            let cell = &mut row.cells[*kind as usize];
+            let ended = match lines.recv_timeout(LIMIT) {
+                Ok(line) => {
+                    cell.count(&Trial::parse(&line)?, data.samples());
+                    None
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    child.kill()?;
+                    child.wait()?;
+                    Some("more than 10 s".to_owned())
+                }
+                Err(RecvTimeoutError::Disconnected) => Some(ending(child.wait()?)),
+            };
+            trials.done += 1;
+            if let Some(reason) = ended {
+                cell.crash(reason);
+                break;
+            }
+        }
+        child.wait()?;
+    }
+    fs::remove_file(child::copy(&trials.file))?;
+    Ok(fs::remove_file(&trials.file)?)
+}
+
+/// What ended a process: a panic, or a signal by its number and name.
+fn ending(status: ExitStatus) -> String {
+    if status.code() == Some(101) { "panic".to_owned() } else { status.to_string() }
+}
+
+/// A process that does the trials from `done`, and the lines that it writes.
+fn start(trials: &child::Arguments) -> Result<(Child, Receiver<String>)> {
+    let shape: Vec<String> = trials.shape.iter().map(u32::to_string).collect();
+    let path = |option: &str, path: &Path| [option.into(), path.as_os_str().to_owned()];
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("ulimit -c 0; ulimit -v {LIMIT_KIB}; exec \"$0\" \"$@\"")])
+        .arg(env::current_exe()?)
+        .arg("damage-trials")
+        .args(path("--values", &trials.values))
+        .args(path("--file", &trials.file))
+        .args(["--dataset", &trials.dataset, "--shape", &shape.join(",")])
+        .args(["--format", &trials.format.to_string(), "--trials", &trials.trials.to_string()])
+        .args(["--seed", &trials.seed.to_string(), "--done", &trials.done.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null()) // panics are counted, not shown
+        .spawn()
+        .context("sh")?;
+    let (sender, receiver) = mpsc::channel();
+    let lines = BufReader::new(child.stdout.take().context("no output")?).lines();
+    thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    Ok((child, receiver))
+}
