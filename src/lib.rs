@@ -40,7 +40,7 @@
 //! | 3 | `codec` | parts to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch` | bytes to structures and back, chapter by chapter |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype` | |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `threads` | |
 //!
 //! # Features
 //!
@@ -78,6 +78,7 @@ mod open;
 mod pod;
 mod read;
 mod rewrite;
+mod threads;
 mod write;
 
 pub use batch::{ColumnBatch, Value};

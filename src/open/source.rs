@@ -78,7 +78,7 @@ pub(crate) fn read(source: &impl Source, offset: u64, out: &mut [u8]) -> Result<
     source.read_exact_at(offset, out).map_err(|error| Error::io("reading", error).with_offset(offset))
 }
 
-fn check_inside(source: &impl Source, offset: u64, length: usize) -> Result<()> {
+pub(crate) fn check_inside(source: &impl Source, offset: u64, length: usize) -> Result<()> {
     let end = u64::try_from(length).ok().and_then(|length| offset.checked_add(length));
     match end {
         Some(end) if end <= source.byte_count() => Ok(()),
