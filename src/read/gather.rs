@@ -191,6 +191,7 @@ impl<S: Source> Column<'_, S> {
     /// Room for the values of these samples, which have a fixed shape.
     pub(super) fn make_room(&self, indices: &[u64], values: &mut AlignedBytes) -> Result<()> {
         indices.iter().try_for_each(|&i| self.check_sample(i))?; // before memory is taken
+        self.reader.check_decoded_bytes(self.index.layout.inner_bytes as u64)?; // exact: usize has at most 64 bits
         let bytes = indices.len().checked_mul(self.index.layout.inner_bytes);
         values.resize(bytes.ok_or_else(|| Error::over_limit("the samples do not fit in memory"))?);
         Ok(())

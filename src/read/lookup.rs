@@ -179,6 +179,7 @@ impl<S: Source> Reader<S> {
         let bytes = fetch(&self.source, entry.offset, length, buffer)?;
         let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
         let (head, chunk) = self.parse_chunk_head(column, entry, head)?;
+        self.check_decoded_bytes(chunk.raw_bytes.into())?;
         if !self.is_checked(column, located.chunk) {
             if self.verification != Verification::Never {
                 head.check_body(body)?;

@@ -1,4 +1,5 @@
 //! Finds the regions of an intact file.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::ops::Range;
 use tensilo::RegionKind;

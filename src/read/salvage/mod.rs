@@ -123,6 +123,7 @@ pub fn salvage<S: Source>(source: S, options: SalvageOptions<'_>) -> Result<Salv
         is_finished: found.end_is_known,
         tail_bytes: 0,
         verification: options.verification,
+        max_chunk_bytes: limits::CHUNK_BYTES,
         source,
     };
     Ok(Salvaged {

@@ -1,7 +1,7 @@
 //! What a body says for itself: its checksum, and what its parts decode to. Any thread can tell, whatever the others find.
 
 use crate::checksum::Crc;
-use crate::codec::{ChunkDecoder, parts};
+use crate::codec::{ChunkDecoder, SideFacts};
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
@@ -19,15 +19,8 @@ pub(super) enum Body {
     Damaged(Error),
     /// Its checksum is right, and it was not decoded.
     Intact,
-    /// Its checksum is right; what its parts are, or what is wrong with them.
-    Decoded(Result<Parts>),
-}
-
-/// What the footer tells of the parts of chunks, of one chunk.
-pub(super) struct Parts {
-    pub null_count: u64,
-    /// The encodings of validity and shape, if they are there.
-    pub encodings: [Option<u16>; 2],
+    /// Its checksum is right; what it holds, or what is wrong with that.
+    Decoded(Result<SideFacts>),
 }
 
 /// Checks bodies, one after the other, in memory that it reuses.
@@ -50,7 +43,7 @@ impl<'a, S: Source> BodyCheck<'a, S> {
         let column = chunk.as_ref().and_then(|chunk| self.layouts.get(usize::try_from(chunk.column).ok()?));
         if let (Some(decoder), Some(chunk), Some(layout)) = (&mut self.decoder, &chunk, column) {
             return match load_body(self.source, head, &mut self.buffer) {
-                Ok(body) => Body::Decoded(decode(decoder, layout, chunk, body)),
+                Ok(body) => Body::Decoded(decoder.check(layout, chunk, body)),
                 Err(error) => Body::Damaged(error),
             };
         }
@@ -85,19 +78,4 @@ fn stream_body(source: &impl Source, head: &RegionHead, buffer: &mut Vec<u8>) ->
         at = at.saturating_add(length as u64); // exact: at most BLOCK_BYTES
     }
     head.check_body_crc(crc.finish())
-}
-
-/// and chapter 5.
-fn decode(decoder: &mut ChunkDecoder, layout: &Layout, chunk: &ChunkHead, body: &[u8]) -> Result<Parts> {
-    decoder.load(layout, chunk, body)?;
-    let table = parts(layout, chunk, body)?;
-    if chunk.entry.has_parts() && !table.padding_is_zero(body) {
-        return Err(Error::corrupt("R-4.4", "the bytes between the parts of the chunk are not zero"));
-    }
-    let content = decoder.content(body);
-    content.check(layout)?;
-    Ok(Parts {
-        null_count: content.null_count() as u64, // exact: usize has at most 64 bits
-        encodings: [table.validity, table.shape].map(|part| (!part.is_absent()).then_some(part.encoding)),
-    })
 }

@@ -1,8 +1,7 @@
 //! What the regions of a commit say of each other (chapters 4, 6, 7).
 
-use super::body::Parts;
 use super::lost::{Damages, Lost, Place, gaps, samples_of_page};
-use crate::codec::codec;
+use crate::codec::{SideFacts, codec};
 use crate::format::Flags;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::footer::{ColumnFacts, Footer, TableEntry, Trailer};
@@ -91,7 +90,7 @@ impl<'a> CommitCheck<'a> {
         &mut self,
         head: &RegionHead,
         body: &[u8],
-        parts: Option<Result<Parts>>,
+        parts: Option<Result<SideFacts>>,
         damages: &Damages,
     ) -> Result<()> {
         let is_clean = damages.all.is_empty();
@@ -204,7 +203,7 @@ impl<'a> CommitCheck<'a> {
         Err(Error::corrupt("R-2.9", message).with_offset(head.offset))
     }
 
-    fn chunk(&mut self, head: &RegionHead, parts: Option<Result<Parts>>, is_clean: bool) -> Result<()> {
+    fn chunk(&mut self, head: &RegionHead, parts: Option<Result<SideFacts>>, is_clean: bool) -> Result<()> {
         let chunk = ChunkHead::parse(head, self.columns.len())?;
         let entry = chunk.entry;
         let column = column_mut(&mut self.columns, chunk.column).ok_or_else(|| unknown_column(head))?;
@@ -220,7 +219,7 @@ impl<'a> CommitCheck<'a> {
         column.facts.chunk_count += 1;
         column.facts.count_encoding(entry.encoding, 1);
         if let Some(parts) = parts {
-            let Parts { null_count, encodings } = parts.map_err(|error| error.with_offset(head.offset))?;
+            let SideFacts { null_count, encodings } = parts.map_err(|error| error.with_offset(head.offset))?;
             encodings.into_iter().flatten().for_each(|id| column.facts.count_encoding(id, 0));
             column.facts.null_count = column.facts.null_count.saturating_add(null_count);
         }
