@@ -192,7 +192,7 @@ impl ChunkDecoder {
         let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
         codec.check(*spec, stored)?;
         let buffer = &mut self.buffers[PART];
-        buffer.resize(spec.raw_bytes);
+        buffer.resize(spec.raw_bytes)?;
         codec.decode(*spec, stored, buffer.as_mut_slice(), &mut self.scratch)?;
         if PART == VALUES {
             swap_to_native(spec.element_bytes, buffer.as_mut_slice());

@@ -1,6 +1,6 @@
 //! Where a reader's bytes come from.
 
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::io;
 use std::ops::Range;
 
@@ -54,7 +54,7 @@ pub(crate) fn fetch<'a>(
     if let Some(bytes) = source.as_bytes() {
         return slice(bytes, offset, length);
     }
-    buffer.resize(length, 0);
+    memory::resize(buffer, length, 0).map_err(|error| error.with_offset(offset))?;
     read(source, offset, buffer)?;
     Ok(buffer)
 }

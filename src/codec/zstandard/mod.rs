@@ -7,7 +7,7 @@ pub(super) use planes::PlanesZstd;
 use super::sampling::windows;
 use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::kernel::{self, Width};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::io;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{self, CParameter, Strategy};
@@ -186,7 +186,7 @@ impl Codec for BitshuffleZstd {
             return self.check(spec, stored);
         };
         let scratch = &mut scratch.frames;
-        scratch.bytes.resize(spec.raw_bytes, 0);
+        memory::resize(&mut scratch.bytes, spec.raw_bytes, 0)?;
         scratch.zstd.decode(stored, &mut scratch.bytes)?;
         kernel::best().unshuffle(width, &scratch.bytes, out);
         Ok(())

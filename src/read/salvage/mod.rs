@@ -10,8 +10,8 @@ pub use losses::{Losses, LostSamples, OnLoss};
 use super::listed::Listed;
 use super::lookup::ColumnIndex;
 use super::{Reader, Source, Verification};
-use crate::Result;
 use crate::format::region::{HEAD, RegionHead};
+use crate::{Result, limits};
 use chunks::FoundColumn;
 
 /// How a damaged file is opened.
