@@ -75,7 +75,13 @@ pub(crate) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
 }
 
 pub(crate) fn read(source: &impl Source, offset: u64, out: &mut [u8]) -> Result<()> {
-    source.read_exact_at(offset, out).map_err(|error| Error::io("reading", error).with_offset(offset))
+    source.read_exact_at(offset, out).map_err(|error| {
+        let doing = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "reading: the file is shorter than it was when it was opened",
+            _ => "reading",
+        };
+        Error::io(doing, error).with_offset(offset)
+    })
 }
 
 pub(crate) fn check_inside(source: &impl Source, offset: u64, length: usize) -> Result<()> {
