@@ -55,7 +55,8 @@ def unframe(stored, length):
     with suppress(zstandard.ZstdError):
         frame = zstandard.get_frame_parameters(stored)
         right = stored[:4] == b"\x28\xb5\x2f\xfd" and frame.content_size == length and frame.dict_id == 0
-        check({"R-5.5 magic, content size or dictionary": right})
+        window = stored[4] & 32 or frame.window_size <= 1 << 31  # 32: it states none
+        check({"R-5.5 magic, content size or dictionary": right, "R-5.5 window": window})
         return zstandard.ZstdDecompressor().decompress(stored, allow_extra_data=False)
     raise Violation("R-5.5", "not exactly one good frame")
 

@@ -40,7 +40,7 @@
 //! | 3 | `codec` | parts to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch` | bytes to structures and back, chapter by chapter |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype` | |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `threads` | |
 //!
 //! # Features
 //!
@@ -71,6 +71,7 @@ pub mod import;
 pub mod kernel;
 mod le;
 pub mod limits;
+mod memory;
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
 mod mmap;
@@ -78,6 +79,7 @@ mod open;
 mod pod;
 mod read;
 mod rewrite;
+mod threads;
 mod write;
 
 pub use batch::{ColumnBatch, Value};

@@ -1,6 +1,7 @@
 //! Typed views of element bytes. The casts themselves are `bytemuck`'s, which check size and alignment.
 
 use crate::dtype::DType;
+use crate::{Result, memory};
 use half::{bf16, f16};
 
 /// A Rust type that is the element of a column.
@@ -64,20 +65,26 @@ pub(crate) struct AlignedBytes {
 
 impl AlignedBytes {
     /// Changes the length. Bytes that were there stay, others are whatever was there before, or 0.
-    pub(crate) fn resize(&mut self, length: usize) {
+    pub(crate) fn resize(&mut self, length: usize) -> Result<()> {
         let words = length.div_ceil(size_of::<u64>());
         if words > self.words.len() {
-            self.words.resize(words, 0);
+            memory::resize(&mut self.words, words, 0)?;
         }
         self.length = length;
+        Ok(())
     }
 
-    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+    pub(crate) fn clear(&mut self) {
+        self.length = 0;
+    }
+
+    pub(crate) fn extend(&mut self, bytes: &[u8]) -> Result<()> {
         let start = self.length;
-        self.resize(start.saturating_add(bytes.len()));
+        self.resize(start.saturating_add(bytes.len()))?;
         if let Some(room) = self.as_mut_slice().get_mut(start..) {
             room.copy_from_slice(bytes); // as long as `bytes`: just made so
         }
+        Ok(())
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {

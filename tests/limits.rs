@@ -2,7 +2,10 @@
 //! largest sample, and never that of the file.
 #![cfg(not(miri))]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "support/peak.rs"]
+mod peak;
+
+use peak::peak_bytes;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,60 +18,10 @@ use tensilo::{
 
 // ---- memory
 
-/// Counts what is allocated by Rust code. (Zstandard's contexts are not: they are some megabytes.)
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-fn add(bytes: usize) {
-    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(now, Ordering::Relaxed);
-}
-
-// SAFETY: every call is passed on to the system's allocator with the arguments it came with.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        add(layout.size());
-        // SAFETY: the caller's promise is the one that is asked for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        add(layout.size());
-        // SAFETY: the caller's promise is the one that is asked for.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is the one that is asked for.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        add(size);
-        // SAFETY: the caller's promise is the one that is asked for.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// One test at a time, because memory is counted for the whole process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The most that was allocated at once by `work`, beyond what is allocated before.
-fn peak_bytes<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let before = NOW.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let result = work();
-    (result, PEAK.load(Ordering::Relaxed) - before)
 }
 
 const MIB: usize = 1 << 20;

@@ -161,7 +161,7 @@ fn assert_none(problems: Vec<String>) {
 // ---- layers
 
 const LAYERS: [&[&str]; 7] = [
-    &["error", "limits", "le", "dtype"],
+    &["error", "limits", "le", "dtype", "memory", "threads"],
     &["kernel", "checksum", "pod", "cast"],
     &["format", "batch"],
     &["codec"],

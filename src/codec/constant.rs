@@ -29,6 +29,10 @@ impl Codec for Constant {
         Err(Error::corrupt("R-5.4", message))
     }
 
+    fn constant<'a>(&self, stored: &'a [u8]) -> Option<&'a [u8]> {
+        Some(stored)
+    }
+
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
         // what is filled is copied behind itself, and so doubles: few long copies instead of many short ones
         let mut filled = spec.element_bytes;

@@ -5,7 +5,7 @@ use super::profile::Candidates;
 use super::{ChunkDecoder, Codec, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW, codec, parts};
 use crate::format::chunk::ChunkHead;
 use crate::format::schema::Layout;
-use crate::{Error, Result, le};
+use crate::{Error, Result, le, memory};
 
 /// A piece of the stored values of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +86,9 @@ impl<'a> Values<'a> {
     pub(crate) fn of_chunk(layout: &Layout, head: &ChunkHead, body: &'a [u8]) -> Result<Self> {
         let mut decoder = ChunkDecoder::new();
         decoder.load(layout, head, body)?;
-        let mut raw = decoder.content(body).values.to_vec();
+        let values = decoder.content(body).values;
+        let mut raw = memory::with_capacity(values.len())?;
+        raw.extend_from_slice(values);
         le::swap_to_native(layout.element_bytes, &mut raw); // back, which is the same
         let part = parts(layout, head, body)?.values;
         let length = usize::try_from(part.stored_bytes).ok();

@@ -23,7 +23,7 @@ mod zstandard;
 
 pub(crate) use explain::{Anatomy, Values};
 pub use explain::{Choice, Piece, Trial};
-pub(crate) use part::{ChunkDecoder, parts};
+pub(crate) use part::{ChunkDecoder, SideFacts, parts};
 pub(crate) use planner::{ChunkEncoder, EncodedChunk, RawChunk};
 pub use profile::Profile;
 
@@ -137,6 +137,11 @@ pub(crate) trait Codec: Sync {
     /// Whether the decoded bytes are the stored ones, so that nothing need be decoded.
     fn is_identity(&self) -> bool {
         false
+    }
+
+    /// The element that all others equal, where the stored bytes are no more than that; [`Codec::check`] has passed.
+    fn constant<'a>(&self, _stored: &'a [u8]) -> Option<&'a [u8]> {
+        None
     }
 
     /// Refuses stored bytes that cannot decode to `spec`, before memory is taken for it.

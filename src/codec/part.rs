@@ -34,6 +34,8 @@ pub(crate) struct ChunkDecoder {
     places: [Place; 3],
     buffers: [AlignedBytes; 3],
     sample_count: usize,
+    /// Samples whose shapes are decoded.
+    shape_count: usize,
 }
 
 /// What a chunk's head does not say of it.
@@ -54,7 +56,33 @@ impl ChunkDecoder {
             places: [Place::Absent, Place::Absent, Place::Absent],
             buffers: Default::default(),
             sample_count: 0,
+            shape_count: 0,
         }
+    }
+
+    /// Checks a chunk: and chapter 5. Elements that are all equal are not expanded: a file of some bytes can say that it
+    /// has 4 GiB of them, or millions of empty samples.
+    pub(crate) fn check(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<SideFacts> {
+        let table = self.open_parts(layout, head, body, true)?;
+        let element = self.constant::<VALUES>(body)?;
+        if element.is_none() {
+            self.decode_values(body)?;
+        }
+        if head.entry.has_parts() && !table.padding_is_zero(body) {
+            return Err(Error::corrupt("R-4.4", "the bytes between the parts of the chunk are not zero"));
+        }
+        let content = self.content(body);
+        content.check_validity()?;
+        let shapes = Content { sample_count: self.shape_count, ..content };
+        shapes.check_shapes(layout)?;
+        match element {
+            Some(element) => content.check_constant(layout, element)?,
+            None => shapes.check_values(layout)?,
+        }
+        Ok(SideFacts {
+            null_count: content.null_count() as u64, // exact: usize has at most 64 bits
+            encodings: [table.validity, table.shape].map(|part| (!part.is_absent()).then_some(part.encoding)),
+        })
     }
 
     /// Decodes the parts of `body`: and chapter 5. What the parts mean is not checked.
@@ -65,6 +93,11 @@ impl ChunkDecoder {
 
     /// As [`ChunkDecoder::load`], but the values are not decoded yet, unless they are used as they are stored.
     pub(crate) fn open(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<()> {
+        self.open_parts(layout, head, body, false).map(|_| ())
+    }
+
+    /// As [`ChunkDecoder::open`]. `brief`: of shapes that are all the same, and so of empty samples but for the first, only two are decoded.
+    fn open_parts(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8], brief: bool) -> Result<PartTable> {
         self.sample_count = usize::try_from(head.entry.sample_count).unwrap_or(0); // at most 2^24
         let n = self.sample_count;
         let parts = parts(layout, head, body)?;
@@ -79,12 +112,27 @@ impl ChunkDecoder {
         self.decode::<VALIDITY>(body)?;
         let shape_due = n.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
         self.places[SHAPE] = place(parts.shape, 4, true, shape_due, shape, body)?;
+        let all_same = brief && self.constant::<SHAPE>(body)?.is_some();
+        self.shape_count = if all_same { n.min(2) } else { n };
+        if let Place::Encoded(shape) = &mut self.places[SHAPE] {
+            shape.spec.raw_bytes = self.shape_count * layout.shape_bytes(); // at most `shape_due`
+        }
         self.decode::<SHAPE>(body)?;
         let count = if layout.is_ragged() { self.last_end(body)? } else { n };
         let values_due = count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)?;
         self.places[VALUES] =
             place(parts.values, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
-        Ok(())
+        Ok(parts)
+    }
+
+    /// The element that all of a part equal, if they are stored so.
+    fn constant<'a, const PART: usize>(&self, body: &'a [u8]) -> Result<Option<&'a [u8]>> {
+        let Place::Encoded(Encoded { codec, spec, range }) = &self.places[PART] else { return Ok(None) };
+        let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
+        match codec.constant(stored) {
+            Some(element) => codec.check(*spec, stored).map(|()| Some(element)),
+            None => Ok(None),
+        }
     }
 
     /// Encodings of the parts beside the values, and the number of nulls. The values are not decoded; of a chunk without parts, `body` is not looked at.
@@ -133,7 +181,7 @@ impl ChunkDecoder {
 
     /// The last of `ends`: the counts of all samples of the chunk.
     fn last_end(&self, body: &[u8]) -> Result<usize> {
-        let last = self.sample_count.checked_sub(1).ok_or_else(wrong_length)?;
+        let last = self.shape_count.checked_sub(1).ok_or_else(wrong_length)?;
         let end = u32_in(self.bytes::<SHAPE>(body), last).ok_or_else(wrong_length)?;
         usize::try_from(end).map_err(|_| wrong_length())
     }
@@ -144,7 +192,7 @@ impl ChunkDecoder {
         let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
         codec.check(*spec, stored)?;
         let buffer = &mut self.buffers[PART];
-        buffer.resize(spec.raw_bytes);
+        buffer.resize(spec.raw_bytes)?;
         codec.decode(*spec, stored, buffer.as_mut_slice(), &mut self.scratch)?;
         if PART == VALUES {
             swap_to_native(spec.element_bytes, buffer.as_mut_slice());

@@ -9,7 +9,7 @@ use super::transform::Transform;
 use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::kernel::Width;
 use crate::kernel::tiers::{GROUP, best};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::ops::Range;
 
 pub(super) struct ResidualTiers {
@@ -153,7 +153,7 @@ impl Codec for ResidualTiers {
             parts.transform.undo(parts.width, out);
             return Ok(true);
         }
-        coded.resize((end - group) * spec.element_bytes, 0);
+        memory::resize(coded, (end - group) * spec.element_bytes, 0)?;
         parts.coded_from(group, end, coded, tiers)?;
         let bytes = |from: usize, to: usize| (from - group) * spec.element_bytes..(to - group) * spec.element_bytes;
         parts.transform.undo(parts.width, coded.get_mut(bytes(restart, range.end)).ok_or_else(wrong_length)?);

@@ -3,7 +3,7 @@
 use super::explain::Anatomy;
 use crate::kernel::tiers::{GROUP, best, code_bytes};
 use crate::le::{array_at, put, u32_at};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::ops::Range;
 
 pub(super) const HEAD_BYTES: usize = 48;
@@ -210,9 +210,9 @@ impl<'a> TierStream<'a> {
         let third_from = third_due - third_due % GROUP;
         let literal_from = from.codes[3].checked_sub(self.escapes(2, third_from..third)).ok_or_else(wrong_counts)?;
         let literals = self.literals.get(literal_from..).unwrap_or(&[]);
-        let (escaped, _) = self.tier(2, &self.head.table(2), third_from..end_3, literals, symbols_3);
+        let (escaped, _) = self.tier(2, &self.head.table(2), third_from..end_3, literals, symbols_3)?;
         let escaped = escaped.get(third_due - third_from..).unwrap_or(&[]);
-        let (escaped, _) = self.tier(1, &self.head.table(1), second_from..end_2, escaped, symbols_2);
+        let (escaped, _) = self.tier(1, &self.head.table(1), second_from..end_2, escaped, symbols_2)?;
         let escaped = escaped.get(second - second_from..).unwrap_or(&[]);
         let block_size = BLOCK.min(1 << self.head.spacing); // each checkpoint is the start of a block
         // made once: what was just stored byte by byte is loaded as a vector only when all stores before it are done, those of `each` too
@@ -221,7 +221,7 @@ impl<'a> TierStream<'a> {
         while at < end_1 {
             let block = at..end_1.min(at + block_size);
             let rest = escaped.get(escapes..).ok_or_else(wrong_counts)?;
-            let (symbols, found) = self.tier(0, &table, block.clone(), rest, symbols_1);
+            let (symbols, found) = self.tier(0, &table, block.clone(), rest, symbols_1)?;
             each(at, escapes, symbols)?;
             escapes += found;
             at = block.end;
@@ -238,15 +238,17 @@ impl<'a> TierStream<'a> {
         range: Range<usize>,
         escaped: &[u8],
         room: &'s mut Vec<u8>,
-    ) -> (&'s [u8], usize) {
+    ) -> Result<(&'s [u8], usize)> {
         if room.len() < range.len() {
-            room.resize(range.len(), 0); // never shorter, or it would be filled again and again
+            memory::resize(room, range.len(), 0)?; // never shorter, or it would be filled again and again
         }
         let out = room.get_mut(..range.len()).unwrap_or(&mut []);
-        let (Some(&width), Some(codes)) = (self.head.widths.get(tier), self.tiers.get(tier)) else { return (&[], 0) };
+        let (Some(&width), Some(codes)) = (self.head.widths.get(tier), self.tiers.get(tier)) else {
+            return Ok((&[], 0));
+        };
         let codes = codes.get(code_bytes(width.into(), range.start)..).unwrap_or(&[]);
         let escapes = best().merge(width.into(), codes, table, escaped, out);
-        (out, escapes)
+        Ok((out, escapes))
     }
 
     /// The last checkpoint at or before a symbol.

@@ -132,27 +132,9 @@ impl<'a> Content<'a> {
         Err(Error::corrupt("R-4.7", "the extents of a sample do not give the number of its elements"))
     }
 
-    /// for every sample.
-    pub(crate) fn check(&self, layout: &Layout) -> Result<()> {
-        if let Some(bitmap) = self.validity {
-            self.check_validity(bitmap)?;
-        }
-        for i in 0..self.sample_count {
-            let values = self.values_of(layout, &(i..i + 1))?;
-            self.check_extents(layout, i)?;
-            if self.is_null(i) {
-                self.check_null(layout, i, values)?;
-            } else if layout.dtype == DType::Utf8 && std::str::from_utf8(values).is_err() {
-                return Err(Error::corrupt("R-4.9", format!("sample {i} of the chunk is not UTF-8")));
-            }
-        }
-        if layout.dtype == DType::Bool && self.values.iter().any(|&byte| byte > 1) {
-            return Err(Error::corrupt("R-4.9", "a bool is neither 0 nor 1"));
-        }
-        Ok(())
-    }
-
-    fn check_validity(&self, bitmap: &[u8]) -> Result<()> {
+    /// there are nulls, and no bits beyond the last sample.
+    pub(crate) fn check_validity(&self) -> Result<()> {
+        let Some(bitmap) = self.validity else { return Ok(()) };
         let mut beyond = self.sample_count..bitmap.len() * 8; // a bitmap is far below 2^32 bytes
         if self.null_count() == 0 || beyond.any(|i| bit(bitmap, i)) {
             let message = "a validity without nulls, or with bits beyond the last sample";
@@ -161,16 +143,84 @@ impl<'a> Content<'a> {
         Ok(())
     }
 
-    fn check_null(&self, layout: &Layout, i: usize, values: &[u8]) -> Result<()> {
-        let no_extents = (0..layout.varying).all(|d| self.extent(layout, i, d).is_ok_and(|e| e == 0));
-        if no_extents && values.iter().all(|&byte| byte == 0) {
+    /// of every sample, and of null ones of a ragged column.
+    pub(crate) fn check_shapes(&self, layout: &Layout) -> Result<()> {
+        if !layout.is_ragged() {
             return Ok(());
         }
-        Err(Error::corrupt("R-4.8", format!("sample {i} of the chunk is null and has values")))
+        for i in 0..self.sample_count {
+            self.check_extents(layout, i)?;
+            if self.is_null(i) && !(0..layout.varying).all(|d| self.extent(layout, i, d).is_ok_and(|e| e == 0)) {
+                return Err(null_with_values(i));
+            }
+        }
+        Ok(())
+    }
+
+    /// of null samples of a fixed column, and, where holds.
+    pub(crate) fn check_values(&self, layout: &Layout) -> Result<()> {
+        if self.validity.is_some() && !layout.is_ragged() && layout.inner_bytes > 0 {
+            for (i, sample) in self.values.chunks_exact(layout.inner_bytes).enumerate() {
+                if self.is_null(i) && sample.iter().any(|&byte| byte != 0) {
+                    return Err(null_with_values(i));
+                }
+            }
+        }
+        match layout.dtype {
+            DType::Bool if self.values.iter().any(|&byte| byte > 1) => Err(no_bool()),
+            DType::Utf8 => self.check_texts(layout),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`Content::check_values`], of values that are one element, repeated.
+    pub(crate) fn check_constant(&self, layout: &Layout, element: &[u8]) -> Result<()> {
+        if self.validity.is_some() && !layout.is_ragged() && element.iter().any(|&byte| byte != 0) {
+            return Err(null_with_values((0..self.sample_count).find(|&i| self.is_null(i)).unwrap_or(0)));
+        }
+        match layout.dtype {
+            DType::Bool if element.iter().any(|&byte| byte > 1) => Err(no_bool()),
+            // a byte repeated is text only if it is a character by itself
+            DType::Utf8 if !element.is_ascii() => Err(no_text(0)),
+            _ => Ok(()),
+        }
+    }
+
+    /// of texts: all of them together are text, and each begins with a character.
+    fn check_texts(&self, layout: &Layout) -> Result<()> {
+        let begins_within = |text: &str, i| self.start(i).is_ok_and(|at| !text.is_char_boundary(at));
+        let is_text = match std::str::from_utf8(self.values) {
+            Ok(text) => text.is_ascii() || !(0..self.sample_count).any(|i| begins_within(text, i)),
+            Err(_) => false,
+        };
+        if is_text {
+            return Ok(());
+        }
+        let is_none =
+            |i: &usize| self.values_of(layout, &(*i..*i + 1)).is_ok_and(|text| std::str::from_utf8(text).is_err());
+        Err(no_text((0..self.sample_count).find(is_none).unwrap_or(0)))
     }
 
     /// Null samples of the chunk.
     pub(crate) fn null_count(&self) -> usize {
-        (0..self.sample_count).filter(|&i| self.is_null(i)).count()
+        let Some(bitmap) = self.validity else { return 0 };
+        let (whole, rest) = (self.sample_count / 8, self.sample_count % 8);
+        let (words, bytes) = bitmap.get(..whole).unwrap_or(bitmap).as_chunks();
+        let words: usize = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as usize).sum(); // at most 64 each
+        let present = words + bytes.iter().map(|byte| byte.count_ones() as usize).sum::<usize>(); // at most 8 each
+        let last = bitmap.get(whole).map_or(0, |byte| byte & ((1 << rest) - 1)); // `rest` is less than 8
+        self.sample_count.saturating_sub(present + last.count_ones() as usize) // as above
     }
+}
+
+fn null_with_values(i: usize) -> Error {
+    Error::corrupt("R-4.8", format!("sample {i} of the chunk is null and has values"))
+}
+
+fn no_bool() -> Error {
+    Error::corrupt("R-4.9", "a bool is neither 0 nor 1")
+}
+
+fn no_text(i: usize) -> Error {
+    Error::corrupt("R-4.9", format!("sample {i} of the chunk is not UTF-8"))
 }

@@ -6,7 +6,7 @@ use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind};
 use super::schema::Schema;
 use crate::cast::CastFacts;
 use crate::le::{Fields, put, u32_at, u64_at};
-use crate::{Error, Result, limits};
+use crate::{Error, Result, limits, memory};
 
 /// What the footer says of one column.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -97,7 +97,7 @@ impl Footer {
         if usize::try_from(commit).map_or(true, |commit| commit >= limits::RUNS) {
             return Err(Error::corrupt("R-7.5", format!("commit number {commit}")));
         }
-        let mut columns = Vec::with_capacity(schema.columns.len());
+        let mut columns = memory::with_capacity(schema.columns.len())?;
         let mut pages_left = head.offset; // pages do not overlap, and all lie before the footer
         for column in &schema.columns {
             let facts = column_facts(fields, column.cast.is_some())
@@ -159,7 +159,7 @@ fn tables(fields: &mut Fields) -> Result<Vec<TableEntry>> {
     if count > limits::TABLES {
         return Err(malformed("too many tables"));
     }
-    let mut tables = Vec::with_capacity(count.min(fields.remaining() / 24));
+    let mut tables = memory::with_capacity(count.min(fields.remaining() / 24))?;
     for _ in 0..count {
         tables.push(table(fields).ok_or_else(short)?);
     }
@@ -189,14 +189,14 @@ fn column_facts(fields: &mut Fields, has_cast: bool) -> Result<ColumnFacts> {
     if run_count > limits::RUNS {
         return Err(malformed("too many runs"));
     }
-    let mut encodings = Vec::with_capacity(encoding_count.min(fields.remaining() / 16));
+    let mut encodings = memory::with_capacity(encoding_count.min(fields.remaining() / 16))?;
     for _ in 0..encoding_count {
         encodings.push(encoding(fields)?);
     }
     if !encodings.is_sorted_by(|a, b| a.0 < b.0) {
         return Err(Error::corrupt("R-7.4", "the footer's encodings do not ascend"));
     }
-    let mut runs = Vec::with_capacity(run_count.min(fields.remaining() / 40));
+    let mut runs = memory::with_capacity(run_count.min(fields.remaining() / 40))?;
     for _ in 0..run_count {
         runs.push(run(fields)?);
     }

@@ -3,7 +3,7 @@
 use super::schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
 use crate::dtype::DType;
 use crate::le::Fields;
-use crate::{Error, Result, limits};
+use crate::{Error, Result, limits, memory};
 use std::collections::HashSet;
 
 const NULLABLE: u8 = 1;
@@ -98,7 +98,7 @@ pub(crate) fn parse(block: &[u8]) -> Result<Schema> {
     }
     let metadata = metadata(fields)?;
     // memory for columns is bounded by the bytes that could describe them
-    let mut columns = Vec::with_capacity(count.min(fields.remaining() / MIN_COLUMN_BYTES));
+    let mut columns = memory::with_capacity(count.min(fields.remaining() / MIN_COLUMN_BYTES))?;
     for _ in 0..count {
         columns.push(column(fields)?);
     }

@@ -11,7 +11,7 @@ use crate::format::footer::{Footer, Trailer};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
 use crate::format::{Flags, Schema, schema_block};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use source::{fetch, fetch_array};
 
 /// The header, checked.
@@ -50,7 +50,9 @@ pub(crate) fn body(source: &impl Source, head: &RegionHead) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     let body = fetch(source, head.body_offset(), length, &mut buffer)?;
     head.check_body(body)?;
-    Ok(body.to_vec())
+    let mut kept = memory::with_capacity(body.len())?;
+    kept.extend_from_slice(body);
+    Ok(kept)
 }
 
 /// A trailer that is valid by chapter 7.3, and its footer, whose body has not been looked into.

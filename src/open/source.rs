@@ -1,6 +1,6 @@
 //! Where a reader's bytes come from.
 
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::io;
 use std::ops::Range;
 
@@ -54,7 +54,7 @@ pub(crate) fn fetch<'a>(
     if let Some(bytes) = source.as_bytes() {
         return slice(bytes, offset, length);
     }
-    buffer.resize(length, 0);
+    memory::resize(buffer, length, 0).map_err(|error| error.with_offset(offset))?;
     read(source, offset, buffer)?;
     Ok(buffer)
 }
@@ -75,10 +75,16 @@ pub(crate) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
 }
 
 pub(crate) fn read(source: &impl Source, offset: u64, out: &mut [u8]) -> Result<()> {
-    source.read_exact_at(offset, out).map_err(|error| Error::io("reading", error).with_offset(offset))
+    source.read_exact_at(offset, out).map_err(|error| {
+        let doing = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "reading: the file is shorter than it was when it was opened",
+            _ => "reading",
+        };
+        Error::io(doing, error).with_offset(offset)
+    })
 }
 
-fn check_inside(source: &impl Source, offset: u64, length: usize) -> Result<()> {
+pub(crate) fn check_inside(source: &impl Source, offset: u64, length: usize) -> Result<()> {
     let end = u64::try_from(length).ok().and_then(|length| offset.checked_add(length));
     match end {
         Some(end) if end <= source.byte_count() => Ok(()),

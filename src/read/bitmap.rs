@@ -37,3 +37,37 @@ impl Bitmap {
 fn word(words: &[AtomicU64], bit: u64) -> Option<&AtomicU64> {
     words.get(usize::try_from(bit / 64).ok()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::thread;
+
+    /// The first touch, by several threads at once: Miri and the thread sanitizer look at every access.
+    #[test]
+    fn bits_set_by_several_threads_are_all_set_and_no_others() {
+        const THREADS: u64 = 4;
+        for bits in [1, 64, 65, 200] {
+            let bitmap = Bitmap::new(bits);
+            let barrier = Barrier::new(4);
+            assert!((0..bits).all(|bit| !bitmap.get(bit)));
+            thread::scope(|scope| {
+                for number in 0..THREADS {
+                    let (bitmap, barrier) = (&bitmap, &barrier);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        for bit in (0..bits).filter(|bit| bit % 3 != 2 && bit % THREADS == number) {
+                            bitmap.set(bit);
+                            assert!(bitmap.get(bit), "a thread sees its own bit");
+                            assert!(bit == 0 || !bitmap.get(bit - 1) || (bit - 1) % 3 != 2);
+                        }
+                    });
+                }
+            });
+            assert!((0..bits).all(|bit| bitmap.get(bit) == (bit % 3 != 2)));
+            bitmap.set(bits + 1000);
+            assert!(!bitmap.get(bits + 1000), "there is no such bit");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use crate::batch::ColumnBatch;
 use crate::format::content::{bit, validity_bytes};
 use crate::format::{ColumnSchema, DType, Shape};
 use crate::pod::{self, AlignedBytes, Element};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 /// Samples of one column side by side, in the order they were asked for. Its memory is reused by the next call that
 /// fills it.
@@ -43,18 +43,20 @@ impl ColumnBuffer {
     }
 
     /// Empties the buffer for `sample_count` samples of a column, all of them present.
-    pub(super) fn begin(&mut self, column: &ColumnSchema, sample_count: usize) {
+    pub(super) fn begin(&mut self, column: &ColumnSchema, sample_count: usize) -> Result<()> {
+        self.sample_count = 0; // until there is memory for them
         self.dtype = column.dtype;
         if self.shape != column.shape {
             self.shape.clone_from(&column.shape);
         }
-        self.sample_count = sample_count;
-        self.values.resize(0);
+        self.values.clear();
         self.offsets.clear();
         self.extents.clear();
         self.validity.clear();
-        self.validity.resize(validity_bytes(sample_count), 0xFF);
         self.null_count = 0;
+        memory::resize(&mut self.validity, validity_bytes(sample_count), 0xFF)?;
+        self.sample_count = sample_count;
+        Ok(())
     }
 
     pub(super) fn set_null(&mut self, position: usize) {

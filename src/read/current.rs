@@ -176,7 +176,7 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
         let bytes = self.values_range(samples)?;
         let start = out.as_slice().len();
         let end = start.saturating_add(bytes.len());
-        out.resize(end);
+        out.resize(end)?;
         self.copy(&bytes, out.as_mut_slice().get_mut(start..).unwrap_or(&mut []))?;
         Ok(start..end)
     }
@@ -215,7 +215,7 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
     fn take_sample(&mut self, i: usize) -> Result<bool> {
         let bytes = self.values_range(&(i..i + 1))?; // i is below a chunk's sample count
         let mut sample = std::mem::take(&mut self.sample);
-        sample.resize(bytes.len()); // three quarters of a chunk at most, or all of one that has but one sample: `prepare`
+        sample.resize(bytes.len())?; // three quarters of a chunk at most, or all of one that has but one sample: `prepare`
         let taken = self.take(&bytes, sample.as_mut_slice());
         self.sample = sample;
         taken

@@ -11,7 +11,7 @@ use crate::format::content::Content;
 use crate::format::region::HEAD;
 use crate::format::schema::Layout;
 use crate::pod::{self, AlignedBytes, Element};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::ops::Range;
 
 /// Memory that gathering reuses.
@@ -48,7 +48,6 @@ impl<'r, S: Source> Cursor<'r, S> {
     ///
     /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
-        out.begin(self.chunk.column.schema, indices.len());
         let result = if self.chunk.column.index.layout.is_ragged() {
             self.try_gather_ragged(indices, out)
         } else {
@@ -64,6 +63,7 @@ impl<'r, S: Source> Cursor<'r, S> {
     }
 
     fn gather_fixed_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
+        out.begin(self.chunk.column.schema, indices.len())?;
         let mut values = std::mem::take(&mut out.values);
         let result = self
             .chunk
@@ -78,7 +78,7 @@ impl<'r, S: Source> Cursor<'r, S> {
     fn try_gather_fixed(&mut self, indices: &[u64], out: &mut [u8], on_null: &mut dyn FnMut(usize)) -> Result<usize> {
         let sample_bytes = self.chunk.column.check_room(indices.len(), out.len())?;
         let mut nulls = 0;
-        let mut stored = self.take_stored(indices.len());
+        let mut stored = self.take_stored(indices.len())?;
         let result = self.for_each(indices, |chunk, i, position| {
             if chunk.content().is_null(i) {
                 nulls += 1;
@@ -104,23 +104,23 @@ impl<'r, S: Source> Cursor<'r, S> {
     }
 
     /// [`GatherScratch::stored`] for a request of `count` samples, none of them found yet.
-    fn take_stored(&mut self, count: usize) -> Vec<Option<&'r [u8]>> {
+    fn take_stored(&mut self, count: usize) -> Result<Vec<Option<&'r [u8]>>> {
         let mut stored = std::mem::take(&mut self.gather.stored);
         stored.clear();
-        stored.resize(count, None);
-        stored
+        memory::resize(&mut stored, count, None).map(|()| stored)
     }
 
     fn try_gather_ragged(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
+        let layout = self.chunk.column.index.layout;
+        out.begin(self.chunk.column.schema, indices.len())?;
+        memory::resize(&mut out.extents, indices.len().saturating_mul(layout.varying), 0)?;
+        let mut stored = self.take_stored(indices.len())?;
         let mut staging = std::mem::take(&mut self.gather.staging);
         let mut staged = std::mem::take(&mut self.gather.staged);
-        let mut stored = self.take_stored(indices.len());
-        staging.resize(0);
+        staging.clear();
         staged.clear();
-        staged.resize(indices.len(), 0..0);
-        let layout = self.chunk.column.index.layout;
-        out.extents.resize(indices.len().saturating_mul(layout.varying), 0);
-        let result = self.for_each(indices, |chunk, i, position| {
+        memory::resize(&mut staged, indices.len(), 0..0)?;
+        let mut result = self.for_each(indices, |chunk, i, position| {
             if chunk.content().is_null(i) {
                 out.set_null(position);
             }
@@ -136,7 +136,7 @@ impl<'r, S: Source> Cursor<'r, S> {
         if result.is_ok() {
             let staged = staged.iter().map(|range| staging.as_slice().get(range.clone()).unwrap_or(&[]));
             let values = stored.iter().zip(staged).map(|(stored, staged)| stored.unwrap_or(staged));
-            place_in_order(values, layout.element_bytes, out);
+            result = place_in_order(values, layout.element_bytes, out);
         }
         (self.gather.staging, self.gather.staged, self.gather.stored) = (staging, staged, stored);
         result
@@ -150,6 +150,7 @@ impl<'r, S: Source> Cursor<'r, S> {
     ) -> Result<()> {
         let Self { chunk, gather: GatherScratch { order, chunks, .. } } = self;
         order.clear();
+        memory::reserve(order, indices.len())?;
         order.extend(indices.iter().copied().zip(0..));
         order.sort_unstable();
         chunk.column.locate_sorted(order.iter().map(|(sample, _)| *sample), chunks)?;
@@ -171,7 +172,7 @@ impl<'r, S: Source> Cursor<'r, S> {
         }
         let count = range.end.saturating_sub(range.start);
         let count = usize::try_from(count).map_err(|_| Error::over_limit("the samples do not fit in memory"))?;
-        out.begin(column.schema, count);
+        out.begin(column.schema, count)?;
         if column.index.layout.is_ragged() {
             out.offsets.push(0);
         }
@@ -191,9 +192,9 @@ impl<S: Source> Column<'_, S> {
     /// Room for the values of these samples, which have a fixed shape.
     pub(super) fn make_room(&self, indices: &[u64], values: &mut AlignedBytes) -> Result<()> {
         indices.iter().try_for_each(|&i| self.check_sample(i))?; // before memory is taken
+        self.reader.check_decoded_bytes(self.index.layout.inner_bytes as u64)?; // exact: usize has at most 64 bits
         let bytes = indices.len().checked_mul(self.index.layout.inner_bytes);
-        values.resize(bytes.ok_or_else(|| Error::over_limit("the samples do not fit in memory"))?);
-        Ok(())
+        values.resize(bytes.ok_or_else(|| Error::over_limit("the samples do not fit in memory"))?)
     }
 
     /// The bytes of one sample of a fixed shape, if `room` is exactly enough for `count` of them.
@@ -255,10 +256,11 @@ fn append<S: Source>(
             continue;
         }
         let start = out.extents.len();
-        out.extents.resize(start.saturating_add(layout.varying), 0);
+        memory::resize(&mut out.extents, start.saturating_add(layout.varying), 0)?;
         copy_extents(layout, &content, i, out.extents.get_mut(start..).unwrap_or(&mut []))?;
         let elements = chunk.values_range(&(i..i + 1))?.len() / layout.element_bytes;
         let start = out.offsets.last().copied().unwrap_or(0);
+        memory::reserve(&mut out.offsets, 1)?;
         out.offsets.push(start.saturating_add(elements as u64)); // exact: usize has at most 64 bits
     }
     Ok(())
@@ -274,13 +276,19 @@ pub(super) fn copy_extents(layout: &Layout, content: &Content<'_>, i: usize, out
 }
 
 /// Copies the values of ragged samples to `out`, in the order of the request, and fills its offsets.
-pub(super) fn place_in_order<'a>(values: impl Iterator<Item = &'a [u8]>, element_bytes: usize, out: &mut ColumnBuffer) {
+pub(super) fn place_in_order<'a>(
+    values: impl Iterator<Item = &'a [u8]>,
+    element_bytes: usize,
+    out: &mut ColumnBuffer,
+) -> Result<()> {
+    memory::reserve(&mut out.offsets, out.sample_count.saturating_add(1))?;
     out.offsets.push(0);
     for sample in values {
-        out.values.extend(sample);
+        out.values.extend(sample)?;
         let end = out.values.as_slice().len() / element_bytes;
         out.offsets.push(end as u64); // exact: usize has at most 64 bits
     }
+    Ok(())
 }
 
 /// Several columns of an open file, read for the same samples by one call. Belongs to one thread.

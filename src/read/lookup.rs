@@ -10,7 +10,7 @@ use crate::format::footer::ColumnFacts;
 use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
 use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
 use crate::format::schema::Layout;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 /// What a reader keeps of a column: its runs, and what has been checked.
 pub(super) struct ColumnIndex {
@@ -37,7 +37,7 @@ pub(super) struct Located {
 impl ColumnIndex {
     pub(super) fn new(number: u32, column: &ColumnSchema, facts: ColumnFacts) -> Result<Self> {
         let (mut pages, mut chunks) = (0_u64, 0_u64);
-        let mut before = Vec::with_capacity(facts.runs.len());
+        let mut before = memory::with_capacity(facts.runs.len())?;
         for run in &facts.runs {
             before.push((pages, chunks));
             pages = pages.saturating_add(run.page_count());
@@ -179,6 +179,7 @@ impl<S: Source> Reader<S> {
         let bytes = fetch(&self.source, entry.offset, length, buffer)?;
         let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
         let (head, chunk) = self.parse_chunk_head(column, entry, head)?;
+        self.check_decoded_bytes(chunk.raw_bytes.into())?;
         if !self.is_checked(column, located.chunk) {
             if self.verification != Verification::Never {
                 head.check_body(body)?;

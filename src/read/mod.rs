@@ -30,7 +30,7 @@ pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
 use crate::format::{FileId, Schema};
 use crate::open::{self, InMemory, Source, source};
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 use lookup::ColumnIndex;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +51,7 @@ pub enum Verification {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenOptions {
     verification: Verification,
+    max_chunk_bytes: Option<u32>,
 }
 
 impl OpenOptions {
@@ -62,6 +63,15 @@ impl OpenOptions {
     /// When chunks are checked.
     pub fn verification(mut self, verification: Verification) -> Self {
         self.verification = verification;
+        self
+    }
+
+    /// Refuses chunks that decode to more than this, before memory is taken for them: [`ErrorKind::OverLimit`](crate::ErrorKind). Set it where
+    /// files come from strangers: a file of some bytes may hold a sample of 4 GiB, all of it the same. Chunks of several samples decode to
+    /// 64 MiB at most, and writers keep to some hundred KiB unless one sample is larger. Default: what the format allows,
+    /// [`limits::CHUNK_BYTES`].
+    pub fn max_chunk_bytes(mut self, bytes: u32) -> Self {
+        self.max_chunk_bytes = Some(bytes);
         self
     }
 
@@ -86,6 +96,7 @@ impl OpenOptions {
             is_finished: commit.trailer.finished,
             tail_bytes,
             verification: self.verification,
+            max_chunk_bytes: self.max_chunk_bytes.unwrap_or(limits::CHUNK_BYTES),
         })
     }
 }
@@ -106,6 +117,7 @@ pub struct Reader<S> {
     is_finished: bool,
     tail_bytes: u64,
     verification: Verification,
+    max_chunk_bytes: u32,
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> Reader<InMemory<B>> {
@@ -137,6 +149,7 @@ impl<S: Source> Reader<S> {
             is_finished: self.is_finished,
             tail_bytes: self.tail_bytes,
             verification: self.verification,
+            max_chunk_bytes: self.max_chunk_bytes,
         })
     }
 
@@ -216,6 +229,16 @@ impl<S: Source> Reader<S> {
     /// Checks every byte of the file, see [`verify()`].
     pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
         verify(&self.source, options)
+    }
+
+    /// Refuses what decodes to more than [`OpenOptions::max_chunk_bytes`].
+    fn check_decoded_bytes(&self, bytes: u64) -> Result<()> {
+        let limit = self.max_chunk_bytes;
+        if bytes <= limit.into() {
+            return Ok(());
+        }
+        let message = format!("the chunk decodes to {bytes} bytes; the file was opened with a limit of {limit}");
+        Err(Error::over_limit(message))
     }
 
     /// Adds the path to an error.

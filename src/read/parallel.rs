@@ -8,7 +8,7 @@ use super::lookup::Located;
 use super::sample::check_type;
 use super::source::Source;
 use crate::pod::{self, AlignedBytes, Element};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -86,7 +86,6 @@ impl<'r, S: Source> ParallelCursor<'r, S> {
     /// As [`Cursor::gather_into`](super::Cursor::gather_into), by all threads of the pool. Cost: as [`ParallelCursor::gather_slice`]; values of ragged
     /// samples are copied to their places by the calling thread.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
-        out.begin(self.column.schema, indices.len());
         let result = if self.column.index.layout.is_ragged() {
             self.try_gather_ragged(indices, out)
         } else {
@@ -96,6 +95,7 @@ impl<'r, S: Source> ParallelCursor<'r, S> {
     }
 
     fn gather_fixed_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
+        out.begin(self.column.schema, indices.len())?;
         let mut values = std::mem::take(&mut out.values);
         let result = self
             .column
@@ -121,11 +121,12 @@ impl<'r, S: Source> ParallelCursor<'r, S> {
 
     fn try_gather_ragged(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         let layout = self.column.index.layout;
+        out.begin(self.column.schema, indices.len())?;
         let mut extents = std::mem::take(&mut out.extents);
-        extents.resize(indices.len().saturating_mul(layout.varying), 0);
+        memory::resize(&mut extents, indices.len().saturating_mul(layout.varying), 0)?;
         let places = extents.chunks_exact_mut(layout.varying.max(1));
         let mut wanted = wanted(indices, places.map(|extents| Ragged { extents, in_file: None, staged: (0, 0..0) }));
-        self.workers.iter_mut().for_each(|worker| worker.staging.resize(0));
+        self.workers.iter_mut().for_each(|worker| worker.staging.clear());
         self.for_each(&mut wanted, |worker, i, to| {
             copy_extents(&layout, &worker.chunk.content(), i, to.extents)?;
             match worker.chunk.in_file() {
@@ -134,7 +135,8 @@ impl<'r, S: Source> ParallelCursor<'r, S> {
             }
             Ok(())
         })?;
-        let mut values: Vec<&[u8]> = vec![&[]; indices.len()];
+        let mut values: Vec<&[u8]> = Vec::new();
+        memory::resize(&mut values, indices.len(), &[])?;
         for Wanted { position, is_null, to, .. } in &wanted {
             if *is_null {
                 out.set_null(*position);
@@ -143,9 +145,9 @@ impl<'r, S: Source> ParallelCursor<'r, S> {
                 *place = to.in_file.or_else(|| self.staged(&to.staged)).unwrap_or(&[]);
             }
         }
-        place_in_order(values.into_iter(), layout.element_bytes, out);
+        let result = place_in_order(values.into_iter(), layout.element_bytes, out);
         out.extents = extents;
-        Ok(())
+        result
     }
 
     fn staged(&self, (worker, range): &(usize, Range<usize>)) -> Option<&[u8]> {

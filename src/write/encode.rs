@@ -3,10 +3,9 @@
 use super::WriterOptions;
 use crate::codec::{ChunkEncoder, EncodedChunk, RawChunk};
 use crate::format::schema::Layout;
-use crate::{Error, Result};
+use crate::{Error, Result, threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// Encoders for a number of threads, with the memory they reuse.
 pub(super) struct EncodePool {
@@ -45,27 +44,18 @@ fn encode_parallel(
 ) -> Result<Vec<EncodedChunk>> {
     let next = AtomicUsize::new(0);
     let slots: Vec<Mutex<Option<Result<EncodedChunk>>>> = chunks.iter().map(|_| Mutex::new(None)).collect();
-    thread::scope(|scope| {
-        let mut work = encoders.iter_mut().take(chunks.len()).map(|encoder| {
-            || {
-                let encoder = encoder;
-                while let Some((chunk, slot)) = {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    chunks.get(i).zip(slots.get(i))
-                } {
-                    let result = encode_one(encoder, layouts, chunk);
-                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-                }
-            }
-        });
-        let own = work.next(); // this thread works too, so that all is done even where no other can be had
-        for work in work {
-            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                break;
+    threads::run(encoders.iter_mut().take(chunks.len()).map(|encoder| {
+        || {
+            let encoder = encoder;
+            while let Some((chunk, slot)) = {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                chunks.get(i).zip(slots.get(i))
+            } {
+                let result = encode_one(encoder, layouts, chunk);
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             }
         }
-        own.into_iter().for_each(|work| work());
-    });
+    }));
     slots
         .into_iter()
         .map(|slot| {

@@ -78,3 +78,19 @@ fn what_cannot_be_opened_is_damaged_not_an_error() {
         assert_eq!(run.json()["ok"], false, "{}", path.display());
     }
 }
+
+#[test]
+fn any_number_of_threads_prints_the_same() {
+    let folder = Folder::new();
+    let path = folder.file("a.tsl", &damaged_file());
+    for words in ["--json", "--deep", "--deep --json"] {
+        let due = on("verify", &path, &format!("{words} --threads 1"));
+        due.failed(1, "");
+        for threads in ["", "--threads 2", "--threads 7"] {
+            let run = on("verify", &path, &format!("{words} {threads}"));
+            run.failed(1, "");
+            assert_eq!(run.text(), due.text(), "{words} {threads}");
+        }
+    }
+    on("verify", &path, "--threads 0").failed(2, "--threads");
+}

@@ -239,6 +239,9 @@ pub(crate) struct VerifyArgs {
     /// Also decode every chunk, and check what it holds
     #[arg(long)]
     pub(crate) deep: bool,
+    /// Threads that check; the report does not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
 }
 
 const GET: &str = "\

@@ -5,12 +5,11 @@ use crate::exit::Outcome;
 use crate::human;
 use crate::open::open;
 use crate::output::{Output, refuse_to_replace};
-use crate::parse::Names;
+use crate::parse::{Names, threads};
 use crate::progress::{Progress, Unit};
 use crate::table::{Side, Table};
 use std::io::Write;
 use std::path::Path;
-use std::thread::available_parallelism;
 use tensilo::import::{self, ConvertOptions};
 use tensilo::{PositionedFile, Reader, WriterOptions};
 
@@ -50,8 +49,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
 }
 
 fn writer_options(args: &ConvertArgs) -> WriterOptions {
-    let threads = args.threads.or_else(|| available_parallelism().ok()).map_or(1, usize::from);
-    let options = WriterOptions::new().profile(args.profile).alignment(args.align).threads(threads);
+    let options = WriterOptions::new().profile(args.profile).alignment(args.align).threads(threads(args.threads));
     let options = options.check_chunks(!args.no_check);
     match args.chunk_bytes {
         Some(bytes) => options.chunk_bytes(bytes),

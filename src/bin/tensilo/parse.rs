@@ -1,7 +1,9 @@
 //! Values of options.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::num::NonZeroUsize;
 use std::str::FromStr;
+use std::thread::available_parallelism;
 use tensilo::{DType, Profile};
 
 /// Names of columns: `a,b`, where `\,` stands for a comma and `\\` for a backslash in a name.
@@ -87,6 +89,11 @@ fn help_of(profile: Profile) -> &'static str {
 /// An alignment: 64 or 4096.
 pub(crate) fn alignments() -> impl TypedValueParser<Value = u32> {
     PossibleValuesParser::new(["64", "4096"]).try_map(|text| text.parse::<u32>())
+}
+
+/// `--threads`, or all cores.
+pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
+    asked.or_else(|| available_parallelism().ok()).map_or(1, usize::from)
 }
 
 #[cfg(test)]

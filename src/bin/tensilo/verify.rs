@@ -4,6 +4,7 @@ use crate::args::VerifyArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::human;
 use crate::output::{Output, write_json};
+use crate::parse::threads;
 use crate::progress::{Progress, Unit};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -25,7 +26,7 @@ fn verify(args: &VerifyArgs, quiet: bool) -> Outcome<VerifyReport> {
     let source = PositionedFile::open(&args.file).map_err(about)?;
     let progress = Progress::new(Unit::Bytes, quiet);
     let mut advance = |bytes| progress.set("verifying", bytes, Some(source.byte_count()));
-    let options = VerifyOptions::new().decode(args.deep).progress(&mut advance);
+    let options = VerifyOptions::new().decode(args.deep).threads(threads(args.threads)).progress(&mut advance);
     tensilo::verify(&source, options).map_err(about)
 }
 
@@ -58,7 +59,7 @@ fn damage_object(damage: &Damage) -> Value {
         "offset": range.start,
         "bytes": range.end.saturating_sub(range.start),
         "region": damage.region.map(RegionKind::name),
-        "column": damage.column,
+        "column": damage.column.as_deref(),
         "samples": damage.samples.as_ref().map(|samples| [samples.start, samples.end]),
         "rule": damage.error.rule(),
         "message": damage.error.message(),

@@ -7,7 +7,7 @@ pub(super) use planes::PlanesZstd;
 use super::sampling::windows;
 use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::kernel::{self, Width};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::io;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{self, CParameter, Strategy};
@@ -112,6 +112,9 @@ fn check_frame(spec: PartSpec, stored: &[u8]) -> Result<()> {
     if zstd_safe::get_dict_id_from_frame(stored).is_some() {
         return Err(malformed("it names a dictionary"));
     }
+    if stated_window(stored).is_some_and(|window| window > MAX_WINDOW) {
+        return Err(malformed("it states a window of more than 2^31 bytes"));
+    }
     // a block takes at least 4 stored bytes and gives at most 128 KiB
     if spec.raw_bytes.div_ceil(128 << 10) > stored.len() / 4 {
         return Err(malformed(&format!("{} bytes cannot decode to {}", stored.len(), spec.raw_bytes)));
@@ -121,6 +124,15 @@ fn check_frame(spec: PartSpec, stored: &[u8]) -> Result<()> {
         Ok(found) if found.is_some() && found == due => Ok(()),
         found => Err(malformed(&format!("it states a length of {found:?}, not {}", spec.raw_bytes))),
     }
+}
+
+const MAX_WINDOW: u64 = 1 << 31;
+
+/// The window that a frame states (RFC 8878, 3.1.1.1.2); `None` if it is to be decoded in one segment.
+fn stated_window(frame: &[u8]) -> Option<u64> {
+    let &[descriptor, window] = frame.get(MAGIC.len()..)?.first_chunk::<2>()?;
+    let base = 1_u64 << (10 + (window >> 3)); // at most 2^41
+    (descriptor & 0x20 == 0).then_some(base + base / 8 * u64::from(window & 7))
 }
 
 pub(super) struct Zstd;
@@ -174,7 +186,7 @@ impl Codec for BitshuffleZstd {
             return self.check(spec, stored);
         };
         let scratch = &mut scratch.frames;
-        scratch.bytes.resize(spec.raw_bytes, 0);
+        memory::resize(&mut scratch.bytes, spec.raw_bytes, 0)?;
         scratch.zstd.decode(stored, &mut scratch.bytes)?;
         kernel::best().unshuffle(width, &scratch.bytes, out);
         Ok(())

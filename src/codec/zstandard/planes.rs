@@ -8,7 +8,7 @@ use crate::codec::transform::{TRANSFORM_BYTES, Transform};
 use crate::codec::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, whole_elements};
 use crate::kernel::{self, Width, words};
 use crate::le::{array_at, put, u32_at};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 pub(in crate::codec) struct PlanesZstd;
 
@@ -122,7 +122,7 @@ impl Codec for PlanesZstd {
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         let head = PlanesHead::parse(spec, stored)?;
         let FrameScratch { zstd, bytes } = &mut scratch.frames;
-        bytes.resize(spec.raw_bytes, 0);
+        memory::resize(bytes, spec.raw_bytes, 0)?;
         let split = bytes.split_at_mut_checked(head.stream_bytes.saturating_mul(head.entries.len()));
         let (planes, tail_out) = split.ok_or_else(|| malformed_planes("the streams are too long"))?; // never: `parse`
         let mut planes = planes.chunks_exact_mut(head.stream_bytes.max(1));

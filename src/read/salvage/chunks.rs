@@ -131,11 +131,10 @@ impl FoundColumn {
     fn add(&mut self, chunk: &ChunkHead, body: &[u8], decoder: &mut ChunkDecoder, decode: bool) -> Result<()> {
         let entry = &chunk.entry;
         codec(entry.encoding)?;
-        if decode {
-            decoder.load(&self.layout, chunk, body)?;
-            decoder.content(body).check(&self.layout)?;
-        }
-        let side = decoder.side_facts(&self.layout, chunk, body)?;
+        let side = match decode {
+            true => decoder.check(&self.layout, chunk, body)?,
+            false => decoder.side_facts(&self.layout, chunk, body)?,
+        };
         let facts = &mut self.facts;
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
         facts.count_encoding(entry.encoding, 1);

@@ -10,8 +10,8 @@ pub use losses::{Losses, LostSamples, OnLoss};
 use super::listed::Listed;
 use super::lookup::ColumnIndex;
 use super::{Reader, Source, Verification};
-use crate::Result;
 use crate::format::region::{HEAD, RegionHead};
+use crate::{Result, limits};
 use chunks::FoundColumn;
 
 /// How a damaged file is opened.
@@ -123,6 +123,7 @@ pub fn salvage<S: Source>(source: S, options: SalvageOptions<'_>) -> Result<Salv
         is_finished: found.end_is_known,
         tail_bytes: 0,
         verification: options.verification,
+        max_chunk_bytes: limits::CHUNK_BYTES,
         source,
     };
     Ok(Salvaged {

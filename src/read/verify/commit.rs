@@ -1,21 +1,21 @@
 //! What the regions of a commit say of each other (chapters 4, 6, 7).
 
-use super::Damage;
-use crate::codec::{ChunkDecoder, codec, parts};
+use super::lost::{Damages, Lost, Place, gaps, samples_of_page};
+use crate::codec::{SideFacts, codec};
+use crate::format::Flags;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::footer::{ColumnFacts, Footer, TableEntry, Trailer};
-use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry, samples_per_chunk};
+use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry, samples_per_chunk};
 use crate::format::region::{HEAD, RegionHead, RegionKind, align};
-use crate::format::schema::Layout;
-use crate::format::{ColumnSchema, Flags};
 use crate::le::{u32_at, u64_at};
 use crate::open::OpenedHeader;
-use crate::{Error, Result, limits};
+use crate::{Error, Result};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What has been met of a column.
 struct ColumnCheck {
-    layout: Layout,
+    name: Arc<str>,
     next_sample: u64,
     facts: ColumnFacts,
     table_count: u32,
@@ -23,12 +23,14 @@ struct ColumnCheck {
     chunks: Vec<ChunkEntry>,
     /// How many of them the index has listed.
     listed: usize,
+    /// Chunks that the index has listed and that the walk has not met.
+    missing: Vec<ChunkEntry>,
 }
 
 /// What has been met so far.
 pub(super) struct CommitCheck<'a> {
     header: &'a OpenedHeader,
-    decoder: Option<ChunkDecoder>,
+    decode: bool,
     columns: Vec<ColumnCheck>,
     tables: Vec<TableEntry>,
     flags: Flags,
@@ -39,32 +41,25 @@ pub(super) struct CommitCheck<'a> {
     last_trailer: u64,
     commits: u32,
     sample_count: u64,
-    lost: Vec<LostChunk>,
+    lost: Vec<Lost>,
     pub(super) intact_chunks: u64,
     pub(super) is_finished: bool,
 }
 
-/// A chunk that the index lists and the walk has not met.
-pub(super) struct LostChunk {
-    entry: ChunkEntry,
-    column: String,
-}
-
 impl<'a> CommitCheck<'a> {
     pub(super) fn new(header: &'a OpenedHeader, decode: bool) -> Self {
-        let columns = header.schema.columns.iter().filter_map(|column| {
-            Some(ColumnCheck {
-                layout: column.layout().ok()?, // has been checked
-                next_sample: 0,
-                facts: ColumnFacts::default(),
-                table_count: 0,
-                chunks: Vec::new(),
-                listed: 0,
-            })
+        let columns = header.schema.columns.iter().map(|column| ColumnCheck {
+            name: column.name.as_str().into(),
+            next_sample: 0,
+            facts: ColumnFacts::default(),
+            table_count: 0,
+            chunks: Vec::new(),
+            listed: 0,
+            missing: Vec::new(),
         });
         Self {
             header,
-            decoder: decode.then(ChunkDecoder::new),
+            decode,
             columns: columns.collect(),
             tables: Vec::new(),
             flags: header.header.flags,
@@ -80,37 +75,35 @@ impl<'a> CommitCheck<'a> {
         }
     }
 
-    /// Whether [`CommitCheck::region`] looks at the body of regions of this kind.
-    pub(super) fn needs_body(&self, kind: RegionKind) -> bool {
-        match kind {
-            RegionKind::Chunk => self.decoder.is_some(),
-            RegionKind::IndexPage | RegionKind::Footer => true,
-            RegionKind::Header | RegionKind::Table | RegionKind::Trailer => false,
-        }
-    }
-
     pub(super) fn ends_with_trailer(&self) -> bool {
         self.last_kind == RegionKind::Trailer
     }
 
-    /// Chunks found to be missing since the last call.
-    pub(super) fn take_lost(&mut self) -> Vec<LostChunk> {
+    /// What was found to be missing since the last call.
+    pub(super) fn take_lost(&mut self) -> Vec<Lost> {
         std::mem::take(&mut self.lost)
     }
 
-    /// Checks a region whose head and body are intact. What one region says of others is checked only if the file
-    /// `is_clean` so far: after a damage it would only be reported again.
-    pub(super) fn region(&mut self, head: &RegionHead, body: &[u8], is_clean: bool) -> Result<()> {
+    /// Checks a region whose head and body are intact; a chunk comes without its body, and if it was decoded with what that gave. What
+    /// one region says of others is checked only if there are no `damages` so far: after the first it would only be reported again.
+    pub(super) fn region(
+        &mut self,
+        head: &RegionHead,
+        body: &[u8],
+        parts: Option<Result<SideFacts>>,
+        damages: &Damages,
+    ) -> Result<()> {
+        let is_clean = damages.all.is_empty();
         if is_clean {
             self.check_order(head)?;
         }
         self.last_kind = head.kind;
         match head.kind {
             RegionKind::Header => Ok(()),
-            RegionKind::Chunk => self.chunk(head, body, is_clean),
+            RegionKind::Chunk => self.chunk(head, parts, is_clean),
             RegionKind::Table => self.table(head),
             RegionKind::IndexPage => self.page(head, body, is_clean),
-            RegionKind::Footer => self.footer(head, body, is_clean),
+            RegionKind::Footer => self.footer(head, body, damages),
             RegionKind::Trailer => self.trailer(head, is_clean),
         }
     }
@@ -127,20 +120,70 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// The column and the samples of a region, as its head says.
-    pub(super) fn place_of(&self, head: &RegionHead) -> (Option<String>, Option<Range<u64>>) {
-        let number = match head.kind {
-            RegionKind::Chunk | RegionKind::Table | RegionKind::IndexPage => u32::from_le_bytes(head.slot4),
-            _ => return (None, None),
-        };
+    pub(super) fn place_of(&self, head: &RegionHead) -> (Option<Arc<str>>, Option<Range<u64>>) {
         let first = u64_at::<0, 12>(&head.slot32);
-        let samples = first..first.saturating_add(u32_at::<8, 12>(&head.slot32).into());
-        let samples = (head.kind == RegionKind::Chunk).then_some(samples);
-        (self.name(number).map(str::to_owned), samples)
+        let column = match head.kind {
+            RegionKind::Chunk | RegionKind::Table | RegionKind::IndexPage => {
+                usize::try_from(u32::from_le_bytes(head.slot4)).ok().and_then(|number| self.columns.get(number))
+            }
+            _ => None,
+        };
+        let samples = match head.kind {
+            RegionKind::Chunk => Some(first..first.saturating_add(u32_at::<8, 12>(&head.slot32).into())),
+            RegionKind::IndexPage => column.and_then(|column| column.listed_from(first, head.body_bytes)),
+            _ => None,
+        };
+        (column.map(|column| column.name.clone()), samples)
     }
 
-    fn name(&self, number: u32) -> Option<&'a str> {
-        let columns: &'a [ColumnSchema] = &self.header.schema.columns;
-        Some(&columns.get(usize::try_from(number).ok()?)?.name)
+    /// Takes note of samples of this commit that no chunk holds. `footer`: how many samples the file has with this commit, and where its
+    /// footer stands, if it was met.
+    pub(super) fn find_gaps(&mut self, footer: Option<(u64, u64)>) {
+        let from = (self.sample_count, self.commit_start());
+        for column in &self.columns {
+            let known = column.chunks.iter().chain(&column.missing).copied();
+            self.lost.extend(gaps(from, known, footer).into_iter().map(|(samples, place)| Lost {
+                region: RegionKind::Chunk,
+                column: Some(column.name.clone()),
+                samples: Some(samples),
+                place: Place::Within(place),
+            }));
+        }
+    }
+
+    /// Where the regions of this commit begin, at the earliest.
+    fn commit_start(&self) -> u64 {
+        self.last_footer.map_or(self.header.head.end(), |(_, end)| end)
+    }
+
+    /// Takes note of pages of this commit that the walk has not met.
+    fn find_lost_pages(&mut self, footer: &Footer, damages: &Damages) {
+        let from = self.commit_start();
+        let of_column = |(facts, column): (&'_ ColumnFacts, _)| {
+            facts
+                .runs
+                .iter()
+                .rev()
+                .take_while(move |run| run.offset >= from)
+                .map(move |run| (*run, column))
+                .collect::<Vec<_>>()
+        };
+        let mut runs: Vec<(Run, &ColumnCheck)> = footer.columns.iter().zip(&self.columns).flat_map(of_column).collect();
+        runs.sort_unstable_by_key(|(run, _)| run.offset);
+        if !runs.is_sorted_by(|(a, _), (b, _)| a.end() <= b.offset) {
+            return; // not
+        }
+        let (runs, columns): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+        for (number, page) in damages.lost_pages(&runs, from) {
+            let (Some(run), Some(column)) = (runs.get(number), columns.get(number)) else { continue };
+            let place = run.page_offset(page);
+            self.lost.push(Lost {
+                region: RegionKind::IndexPage,
+                column: Some(column.name.clone()),
+                samples: samples_of_page(run, page, &column.chunks),
+                place: Place::At(place..place.saturating_add(PAGE_BYTES).min(run.end())),
+            });
+        }
     }
 
     ///
@@ -160,7 +203,7 @@ impl<'a> CommitCheck<'a> {
         Err(Error::corrupt("R-2.9", message).with_offset(head.offset))
     }
 
-    fn chunk(&mut self, head: &RegionHead, body: &[u8], is_clean: bool) -> Result<()> {
+    fn chunk(&mut self, head: &RegionHead, parts: Option<Result<SideFacts>>, is_clean: bool) -> Result<()> {
         let chunk = ChunkHead::parse(head, self.columns.len())?;
         let entry = chunk.entry;
         let column = column_mut(&mut self.columns, chunk.column).ok_or_else(|| unknown_column(head))?;
@@ -175,8 +218,10 @@ impl<'a> CommitCheck<'a> {
         column.facts.stored_bytes = column.facts.stored_bytes.saturating_add(entry.stored_bytes.into());
         column.facts.chunk_count += 1;
         column.facts.count_encoding(entry.encoding, 1);
-        if let Some(decoder) = &mut self.decoder {
-            decode(decoder, column, &chunk, body).map_err(|error| error.with_offset(head.offset))?;
+        if let Some(parts) = parts {
+            let SideFacts { null_count, encodings } = parts.map_err(|error| error.with_offset(head.offset))?;
+            encodings.into_iter().flatten().for_each(|id| column.facts.count_encoding(id, 0));
+            column.facts.null_count = column.facts.null_count.saturating_add(null_count);
         }
         self.intact_chunks += 1;
         Ok(())
@@ -217,7 +262,6 @@ impl<'a> CommitCheck<'a> {
             self.check_page_order(&page).map_err(|error| error.with_offset(head.offset))?;
         }
         self.last_page = Some((page.column, page.entry_count));
-        let name = self.name(page.column).unwrap_or_default();
         let column = column_mut(&mut self.columns, page.column).ok_or_else(|| unknown_column(head))?;
         if is_clean {
             column.start_page(&page, head.offset)?;
@@ -235,7 +279,8 @@ impl<'a> CommitCheck<'a> {
                 let message = format!("an entry of the index is not the chunk it should be: {entry:?}");
                 return Err(Error::corrupt("R-6.2", message).with_offset(head.offset));
             } else {
-                self.lost.push(LostChunk { entry, column: name.to_owned() });
+                column.missing.push(entry);
+                self.lost.push(Lost::chunk(&entry, Some(column.name.clone())));
             }
         }
         Ok(())
@@ -254,11 +299,17 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Chapter 7.1, R-9.1, R-9.2.
-    fn footer(&mut self, head: &RegionHead, body: &[u8], is_clean: bool) -> Result<()> {
+    fn footer(&mut self, head: &RegionHead, body: &[u8], damages: &Damages) -> Result<()> {
         let schema = &self.header.schema;
         Flags::from_slot(&head.slot32).check()?;
         let footer = Footer::parse(head, body, schema, &self.header.schema_block)?;
-        let result = if is_clean { self.compare(&footer) } else { Ok(()) };
+        let result = if damages.all.is_empty() {
+            self.compare(&footer)
+        } else {
+            self.find_gaps(Some((footer.sample_count, head.offset)));
+            self.find_lost_pages(&footer, damages);
+            Ok(())
+        };
         self.last_footer = Some((head.offset, head.end()));
         self.sample_count = footer.sample_count;
         self.commits = footer.commit.saturating_add(1);
@@ -266,6 +317,7 @@ impl<'a> CommitCheck<'a> {
         self.last_page = None;
         for column in &mut self.columns {
             column.chunks.clear();
+            column.missing.clear();
             column.listed = 0;
         }
         result.map_err(|error| error.with_offset(head.offset))
@@ -283,9 +335,8 @@ impl<'a> CommitCheck<'a> {
         if footer.tables != self.tables {
             return Err(Error::corrupt("R-7.4", "the footer's tables are not those of the file"));
         }
-        let decoded = self.decoder.is_some();
-        for ((column, found), schema) in self.columns.iter().zip(&footer.columns).zip(&self.header.schema.columns) {
-            column.compare(found, decoded).map_err(|error| error.with_column(&schema.name))?;
+        for (column, found) in self.columns.iter().zip(&footer.columns) {
+            column.compare(found, self.decode).map_err(|error| error.with_column(&column.name))?;
         }
         Ok(())
     }
@@ -307,6 +358,16 @@ impl<'a> CommitCheck<'a> {
 }
 
 impl ColumnCheck {
+    /// The samples of the chunks that a page of the index lists from sample `first` on, if all of them were met.
+    fn listed_from(&self, first: u64, body_bytes: u32) -> Option<Range<u64>> {
+        let count = usize::try_from(body_bytes).ok()? / ENTRY_BYTES;
+        let at = self.chunks.partition_point(|chunk| chunk.first_sample < first);
+        let chunks = self.chunks.get(at..)?.get(..count)?;
+        let follow = chunks.is_sorted_by(|a, b| a.samples().end == b.first_sample);
+        let (from, to) = (chunks.first()?.first_sample, chunks.last()?.samples().end);
+        (follow && from == first).then_some(from..to)
+    }
+
     /// Begins or continues the run of this commit: for `first_chunk`.
     fn start_page(&mut self, page: &PageHead, offset: u64) -> Result<()> {
         let before = self.facts.chunk_count.saturating_sub(self.chunks.len() as u64); // exact: usize has at most 64 bits
@@ -351,56 +412,10 @@ impl ColumnCheck {
     }
 }
 
-/// and chapter 5.
-fn decode(decoder: &mut ChunkDecoder, column: &mut ColumnCheck, chunk: &ChunkHead, body: &[u8]) -> Result<()> {
-    decoder.load(&column.layout, chunk, body)?;
-    let table = parts(&column.layout, chunk, body)?;
-    if chunk.entry.has_parts() && !table.padding_is_zero(body) {
-        return Err(Error::corrupt("R-4.4", "the bytes between the parts of the chunk are not zero"));
-    }
-    for part in [table.validity, table.shape] {
-        if !part.is_absent() {
-            column.facts.count_encoding(part.encoding, 0);
-        }
-    }
-    let content = decoder.content(body);
-    content.check(&column.layout)?;
-    column.facts.null_count += content.null_count() as u64; // exact: usize has at most 64 bits
-    Ok(())
-}
-
 fn column_mut(columns: &mut [ColumnCheck], number: u32) -> Option<&mut ColumnCheck> {
     columns.get_mut(usize::try_from(number).ok()?)
 }
 
 fn unknown_column(head: &RegionHead) -> Error {
     Error::corrupt("R-4.1", "there is no such column").with_offset(head.offset)
-}
-
-impl LostChunk {
-    /// Names column and samples in the report of the bytes where the chunk stood.
-    pub(super) fn report(self, damages: &mut Vec<Damage>, unnamed: &[usize]) {
-        let Self { entry, column } = self;
-        let place = align(entry.offset, HEAD);
-        // `unnamed` ascends: the walk does
-        let after =
-            unnamed.partition_point(|&at| damages.get(at).is_some_and(|damage| damage.file_range.start <= place));
-        let at = after.checked_sub(1).and_then(|last| unnamed.get(last)).copied();
-        let damage = at.and_then(|at| damages.get_mut(at));
-        if let Some(damage) = damage.filter(|d| d.samples.is_none() && d.file_range.contains(&place)) {
-            damage.region = Some(RegionKind::Chunk);
-            damage.column = Some(column);
-            damage.samples = Some(entry.samples());
-            return;
-        }
-        let stored = u64::from(entry.stored_bytes.min(limits::CHUNK_BYTES));
-        let error = Error::corrupt("R-6.2", "a chunk that the index lists is not there").with_offset(entry.offset);
-        damages.push(Damage {
-            file_range: entry.offset..entry.offset.saturating_add(HEAD).saturating_add(stored),
-            region: Some(RegionKind::Chunk),
-            column: Some(column),
-            samples: Some(entry.samples()),
-            error,
-        });
-    }
 }

@@ -1,13 +1,21 @@
 //! Checks every byte of a file.
 
+mod batch;
+mod body;
 mod commit;
+mod findings;
+mod lost;
 mod walk;
 
 use super::Source;
 use super::open::{open_header, open_last_commit};
 use crate::format::region::HEAD;
 use crate::{Error, ErrorKind, RegionKind, Result};
+use batch::Batch;
+use body::BodyCheck;
+use findings::Findings;
 use std::ops::Range;
+use std::sync::Arc;
 use walk::Walk;
 
 /// A damaged region.
@@ -19,8 +27,8 @@ pub struct Damage {
     /// The kind of region that stands there, if that can be told.
     pub region: Option<RegionKind>,
     /// The column whose chunk or index it is, if that can be told.
-    pub column: Option<String>,
-    /// The samples that are lost or in doubt, if that can be told.
+    pub column: Option<Arc<str>>,
+    /// The samples that are lost or in doubt, if that can be told; of a page of the index, those that are found through it.
     pub samples: Option<Range<u64>>,
     /// What is wrong; names the rule of the specification.
     pub error: Error,
@@ -30,6 +38,7 @@ pub struct Damage {
 #[derive(Default)]
 pub struct VerifyOptions<'a> {
     decode: bool,
+    threads: usize,
     progress: Option<&'a mut dyn FnMut(u64)>,
 }
 
@@ -42,6 +51,12 @@ impl<'a> VerifyOptions<'a> {
     /// Also decodes every chunk and checks what it holds (bools are 0 or 1, texts are UTF-8, nulls are zero ...).
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
+        self
+    }
+
+    /// Checks and decodes chunks on so many threads, this one included. The report is the same. Default: 1.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
         self
     }
 
@@ -68,9 +83,9 @@ pub struct VerifyReport {
 
 /// Checks every byte of a file: structure, checksums, padding, and that all parts agree (chapter 10 of the specification).
 ///
-/// Damage is reported, not returned: an error means that the source could not be read, or that the file needs a newer
-/// release or another build. Works on files that cannot be opened. Cost: one pass over the file, at the speed of its
-/// source or of CRC-32; memory for the largest chunk if it decodes, else 1 MiB, and 40 bytes for each chunk of a commit.
+/// Damage is reported, not returned: an error means that the source could not be read, that memory ran out, or that the file needs a
+/// newer release or another build. Works on files that cannot be opened. Cost: one pass over the file, at the speed of its source or of
+/// CRC-32 on each thread; memory for the largest chunk on each thread if it decodes, else 1 MiB, and 40 bytes for each chunk of a commit.
 pub fn verify(source: &impl Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
     let header = match open_header(source) {
@@ -90,14 +105,26 @@ pub fn verify(source: &impl Source, mut options: VerifyOptions<'_>) -> Result<Ve
             source.byte_count()
         }
     };
-    let mut walk = Walk::new(source, &header, end, options.decode, report.damages);
-    while let Some(bytes) = walk.step()? {
+    let layouts = header.schema.columns.iter().map(|column| column.layout()).collect::<Result<Vec<_>>>()?;
+    let worker = |_| BodyCheck::new(source, &layouts, options.decode);
+    let mut workers: Vec<_> = (0..options.threads.max(1)).map(worker).collect();
+    let mut walk = Walk::new(source, &header, end);
+    let mut findings = Findings::new(source, &header, options.decode);
+    loop {
+        let (met, error) = Batch::check(&mut walk, &mut workers);
+        let is_over = met.is_empty();
+        met.into_iter().try_for_each(|(met, body)| findings.add(met, body))?;
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if is_over {
+            findings.finish(end, &mut report);
+            return Ok(report);
+        }
         if let Some(progress) = &mut options.progress {
-            progress(bytes);
+            progress(walk.at());
         }
     }
-    (report.damages, report.chunk_count) = walk.finish();
-    Ok(report)
 }
 
 /// Damage goes on; other errors end the verification.

@@ -1,0 +1,48 @@
+//! Verification of a warm file, on one thread, beside `memcpy` of its bytes: one file of 64 MiB of raw mel-like values in chunks of
+//! 64 KiB, one of the same values as the default profile writes them.
+//!
+//! * `in memory`, `mapped`, `by position`: without decoding, as `tensilo verify` does it, every byte and its checksum.
+//! * `decode`: every chunk is decoded too, and what it holds is checked (`--deep`).
+//! * `all threads`: by position, on all cores.
+
+mod support;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use std::fs;
+use std::hint::black_box;
+use std::thread::available_parallelism;
+use support::{MEL_BANDS, criterion, file, mel};
+use tensilo::{InMemory, MappedFile, PositionedFile, Profile, Source, VerifyOptions};
+
+fn verify(source: &impl Source, decode: bool, threads: usize) {
+    let report = tensilo::verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap();
+    assert!(report.damages.is_empty());
+}
+
+fn verification(c: &mut Criterion) {
+    let values = mel((32 << 20) / (162 * MEL_BANDS) * 162 * MEL_BANDS);
+    let folder = tempfile::tempdir().unwrap();
+    let threads = available_parallelism().map_or(1, usize::from);
+    for profile in [Profile::Raw, Profile::Balanced] {
+        let bytes = file(&[162, MEL_BANDS as u32], &values, profile);
+        let path = folder.path().join("x.tsl");
+        fs::write(&path, &bytes).unwrap();
+        // SAFETY: nobody else knows this file, and it is not written again.
+        let mapped = unsafe { MappedFile::open(&path) }.unwrap();
+        let positioned = PositionedFile::open(&path).unwrap();
+        let mut copy = vec![0; bytes.len()];
+        let mut group = c.benchmark_group(format!("verify {}", profile.name()));
+        group.sample_size(10).throughput(Throughput::Bytes(bytes.len() as u64));
+        group.bench_function("memcpy", |b| b.iter(|| black_box(&mut copy).copy_from_slice(black_box(&bytes))));
+        group.bench_function("in memory", |b| b.iter(|| verify(&InMemory(&bytes), false, 1)));
+        group.bench_function("mapped", |b| b.iter(|| verify(&mapped, false, 1)));
+        group.bench_function("by position", |b| b.iter(|| verify(&positioned, false, 1)));
+        group.bench_function("by position, all threads", |b| b.iter(|| verify(&positioned, false, threads)));
+        group.bench_function("in memory, decode", |b| b.iter(|| verify(&InMemory(&bytes), true, 1)));
+        group.bench_function("by position, decode", |b| b.iter(|| verify(&positioned, true, 1)));
+        group.bench_function("by position, decode, all threads", |b| b.iter(|| verify(&positioned, true, threads)));
+    }
+}
+
+criterion_group! { name = benches; config = criterion(); targets = verification }
+criterion_main!(benches);

@@ -1,0 +1,95 @@
+//! Puts together what was found of regions and bodies, in the order of the file.
+
+use super::body::{Body, load_body};
+use super::commit::CommitCheck;
+use super::lost::Damages;
+use super::walk::Met;
+use super::{Damage, VerifyReport, passing};
+use crate::format::region::RegionHead;
+use crate::open::OpenedHeader;
+use crate::open::source::Source;
+use crate::{Error, Result};
+
+pub(super) struct Findings<'a, S> {
+    source: &'a S,
+    check: CommitCheck<'a>,
+    damages: Damages,
+    buffer: Vec<u8>,
+}
+
+impl<'a, S: Source> Findings<'a, S> {
+    pub(super) fn new(source: &'a S, header: &'a OpenedHeader, decode: bool) -> Self {
+        let check = CommitCheck::new(header, decode);
+        Self { source, check, damages: Damages::default(), buffer: Vec::new() }
+    }
+
+    /// Adds what comes next in the file.
+    pub(super) fn add(&mut self, met: Met, body: Body) -> Result<()> {
+        match met {
+            Met::Region(head) => self.region(&head, body),
+            Met::Damage(damage) => {
+                self.damages.push_unnamed(damage);
+                Ok(())
+            }
+        }
+    }
+
+    fn region(&mut self, head: &RegionHead, body: Body) -> Result<()> {
+        let (bytes, parts) = match body {
+            Body::Unread => (load_body(self.source, head, &mut self.buffer), None),
+            Body::Damaged(error) => (Err(error), None),
+            Body::Intact => (Ok(&[][..]), None),
+            Body::Decoded(parts) => (Ok(&[][..]), Some(parts)),
+        };
+        let result = match bytes {
+            Ok(bytes) => self.check.region(head, bytes, parts, &self.damages),
+            Err(error) => {
+                self.check.damaged_region(head);
+                Err(error)
+            }
+        };
+        if let Err(error) = result {
+            let error = passing(error)?;
+            let (column, samples) = self.check.place_of(head);
+            let file_range = head.offset..head.end();
+            self.damages.all.push(Damage { file_range, region: Some(head.kind), column, samples, error });
+        }
+        self.report_lost();
+        Ok(())
+    }
+
+    fn report_lost(&mut self) {
+        self.check.take_lost().into_iter().for_each(|lost| self.damages.report(lost));
+    }
+
+    /// The end of the file: for what stands after the last trailer, R-7.8, R-2.9.
+    pub(super) fn finish(mut self, end: u64, report: &mut VerifyReport) {
+        if !self.damages.all.is_empty() {
+            self.check.find_gaps(None);
+            self.report_lost();
+        }
+        let (file_bytes, is_clean) = (self.source.byte_count(), self.damages.all.is_empty());
+        let error = if end < file_bytes {
+            let message = format!("{} bytes stand after the last valid trailer", file_bytes - end);
+            Some(Error::corrupt("R-2.7", message))
+        } else if is_clean && !self.check.ends_with_trailer() {
+            let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
+            Some(Error::corrupt("R-2.9", message))
+        } else if is_clean && !self.check.is_finished {
+            let message = "the file is readable but not finished: its writer is at work, or was stopped after a commit";
+            Some(Error::corrupt("R-7.8", message))
+        } else {
+            None
+        };
+        self.damages.all.extend(error.map(|error| Damage {
+            file_range: end..file_bytes,
+            region: None,
+            column: None,
+            samples: None,
+            error: error.with_offset(end),
+        }));
+        report.chunk_count = self.check.intact_chunks;
+        report.damages = self.damages.all;
+        report.damages.sort_by_key(|damage| damage.file_range.start); // what is lost was found out later
+    }
+}

@@ -1,0 +1,155 @@
+//! Small files that are built to hurt: each is refused, and neither that nor anything else that is asked of it takes more than 10 ms or
+//! 16 MiB. `cargo test --release --test hostile -- --nocapture` prints the table.
+#![cfg(all(feature = "zstd", not(miri)))]
+
+#[path = "support/build.rs"]
+mod build;
+#[path = "hostile/files.rs"]
+mod files;
+#[path = "support/peak.rs"]
+mod peak;
+#[path = "support/regions.rs"]
+mod regions;
+
+use files::{Refused, Row};
+use peak::peak_bytes;
+use std::io;
+use std::time::{Duration, Instant};
+use tensilo::{ColumnBuffer, Error, ErrorKind, InMemory, OpenOptions, Source, Verification, VerifyOptions, verify};
+
+const MOST_TIME: Duration = Duration::from_millis(10);
+const MOST_BYTES: usize = 16 << 20;
+
+/// A file that is not in memory.
+struct ByPosition<'a>(&'a [u8]);
+
+impl Source for ByPosition<'_> {
+    fn byte_count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        InMemory(self.0).read_exact_at(offset, out)
+    }
+}
+
+fn rule(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::OverLimit => "OverLimit",
+        _ => error.rule().unwrap_or("no rule"),
+    }
+}
+
+/// The rule that verification names first.
+fn verify_rule(source: &impl Source, decode: bool) -> Option<&'static str> {
+    match verify(source, VerifyOptions::new().decode(decode)) {
+        Ok(report) => report.damages.first().map(|damage| rule(&damage.error)),
+        Err(error) => Some(rule(&error)),
+    }
+}
+
+/// Asks everything of a file; returns the rule that opening names, or the first that reading does.
+fn walk<S: Source>(source: S, verification: Verification) -> (Option<&'static str>, Option<&'static str>) {
+    let options = OpenOptions::new().verification(verification).max_chunk_bytes(MOST_BYTES as u32 / 16);
+    let reader = match options.open(source) {
+        Ok(reader) => reader,
+        Err(error) => return (Some(rule(&error)), None),
+    };
+    let mut first = None;
+    let mut note = |error: Option<Error>| first = first.or(error.map(|error| rule(&error)));
+    let count = reader.sample_count();
+    let samples: Vec<u64> = (0..count.min(4)).chain(count.saturating_sub(2)..count).rev().collect();
+    let mut buffer = ColumnBuffer::new();
+    for column in reader.columns().take(4) {
+        let mut cursor = column.cursor();
+        for &i in &samples {
+            note(column.chunk_of(i).err());
+            note(column.view(i).err());
+            note(cursor.read(i).map(|sample| drop(sample.as_str())).err());
+        }
+        note(column.chunk(0).err());
+        note(column.chunk(u64::MAX).err());
+        note(cursor.gather_into(&samples, &mut buffer).err());
+        note(cursor.range_into(0..count.min(4), &mut buffer).err());
+        note(column.explain(0).err());
+    }
+    (None, first)
+}
+
+/// The least time and the peak memory of some runs of `work`.
+fn cost<T>(work: impl Fn() -> T) -> (T, Duration, usize) {
+    let run = || {
+        let start = Instant::now();
+        let (result, peak) = peak_bytes(&work);
+        (result, start.elapsed(), peak)
+    };
+    let (mut result, mut time, mut peak) = run();
+    for _ in 0..20 {
+        if time < MOST_TIME / 2 {
+            break;
+        }
+        let (again, elapsed, bytes) = run();
+        (result, time, peak) = (again, time.min(elapsed), peak.max(bytes));
+    }
+    (result, time, peak)
+}
+
+/// What of a row is not as it must be.
+fn check(row: &Row) -> Vec<String> {
+    let Row { name, file, refused } = row;
+    let mut problems = Vec::new();
+    let mut slowest = (Duration::ZERO, 0);
+    let mut measured = |what: &str, time: Duration, peak: usize| {
+        slowest = (slowest.0.max(time), slowest.1.max(peak));
+        if time > MOST_TIME || peak > MOST_BYTES {
+            problems.push(format!("{name}: {what} takes {time:?} and {peak} bytes"));
+        }
+    };
+    let (in_memory, time, peak) = cost(|| walk(InMemory(file.as_slice()), Verification::FirstTouch));
+    measured("reading", time, peak);
+    let (by_position, time, peak) = cost(|| walk(ByPosition(file), Verification::Always));
+    measured("reading by position", time, peak);
+    let (_, time, peak) = cost(|| walk(ByPosition(file), Verification::Never));
+    measured("reading without checks", time, peak);
+    let (shallow, time, peak) = cost(|| verify_rule(&ByPosition(file), false));
+    measured("verifying by position", time, peak);
+    let (deep, time, peak) = cost(|| verify_rule(&InMemory(file), true));
+    measured("decoding", time, peak);
+    let (opening, reading) = in_memory;
+    print_row(name, file, &refused.to_string(), slowest.0, slowest.1);
+    let found = match *refused {
+        Refused::Opening(_) => Refused::Opening(opening.unwrap_or("nothing")),
+        Refused::Verifying(_) => Refused::Verifying(shallow.unwrap_or("nothing")),
+        Refused::Decoding(_) => Refused::Decoding(deep.unwrap_or("nothing")),
+        Refused::Reading(..) => Refused::Reading(deep.unwrap_or("nothing"), reading.unwrap_or("nothing")),
+    };
+    if found != *refused || by_position != in_memory || opening.is_some() != matches!(refused, Refused::Opening(_)) {
+        problems.push(format!("{name}: {refused} is due, found is {found}, by position {by_position:?}"));
+    }
+    if opening.is_some() && (shallow.is_none() || deep.is_none()) {
+        problems.push(format!("{name}: cannot be opened, and is intact"));
+    }
+    problems
+}
+
+/// The builder is right: what it builds without a fault is intact. Some of it is much larger when it is decoded.
+fn check_intact((name, file): &(&str, Vec<u8>)) -> Vec<String> {
+    let (rule, time, peak) = cost(|| verify_rule(&InMemory(file.as_slice()), true));
+    print_row(name, file, "nothing: it is intact", time, peak);
+    let is_right = rule.is_none() && time < MOST_TIME && peak < MOST_BYTES;
+    (!is_right).then(|| format!("{name}: {rule:?}, {time:?}, {peak} bytes")).into_iter().collect()
+}
+
+fn print_row(name: &str, file: &[u8], refused: &str, time: Duration, peak: usize) {
+    let (ms, mib) = (time.as_secs_f64() * 1e3, peak as f64 / f64::from(1 << 20));
+    println!("{name:<58} {:>9} {refused:<46} {ms:>9.3} {mib:>9.3}", file.len());
+}
+
+/// One test, so that nothing else is at work while time and memory are measured.
+#[test]
+fn small_files_that_are_built_to_hurt_are_refused_at_once() {
+    println!("{:<58} {:>9} {:<46} {:>9} {:>9}", "file", "bytes", "refused by", "ms", "MiB");
+    let mut problems: Vec<String> = files::all().iter().flat_map(check).collect();
+    problems.extend(files::intact().iter().flat_map(check_intact));
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
+}

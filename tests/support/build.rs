@@ -1,0 +1,193 @@
+//! Builds files region by region, right or wrong, by chapters 2 to 7 of the specification and without the crate.
+
+use super::regions::{regions, u32_at};
+use std::ops::Range;
+use tensilo::RegionKind;
+
+pub const FILE_ID: [u8; 16] = *b"0123456789abcdef";
+
+/// A column record of the schema block. An extent of 2^32 - 1 varies.
+pub fn column(name: &str, dtype: u8, nullable: bool, extents: &[u32]) -> Vec<u8> {
+    let mut record = (name.len() as u32).to_le_bytes().to_vec();
+    record.extend(name.as_bytes());
+    record.extend([dtype, nullable.into(), extents.len() as u8, 0]);
+    record.extend(extents.iter().flat_map(|extent| extent.to_le_bytes()));
+    record.extend([0; 4]);
+    record
+}
+
+pub fn schema(columns: &[Vec<u8>]) -> Vec<u8> {
+    [&(columns.len() as u32).to_le_bytes()[..], &[0; 4], &columns.concat()].concat()
+}
+
+/// What a chunk is to be.
+#[derive(Clone)]
+pub struct Chunk {
+    pub column: u32,
+    pub samples: u32,
+    pub raw_bytes: u32,
+    pub encoding: u16,
+    pub parts: bool,
+    pub body: Vec<u8>,
+}
+
+/// A part: encoding, decoded length, stored bytes.
+pub type Part<'a> = (u16, u32, &'a [u8]);
+
+pub const ABSENT: Part<'static> = (0, 0, &[]);
+
+impl Chunk {
+    /// Values alone, of column 0.
+    pub fn of_values(samples: u32, (encoding, raw_bytes, stored): Part) -> Self {
+        Self { column: 0, samples, raw_bytes, encoding, parts: false, body: stored.to_vec() }
+    }
+
+    /// Validity, shape and values, of column 0.
+    pub fn of_parts(samples: u32, parts: [Part; 3]) -> Self {
+        let mut body = Vec::new();
+        for (encoding, raw_bytes, stored) in parts {
+            body.extend((stored.len() as u32).to_le_bytes());
+            body.extend(raw_bytes.to_le_bytes());
+            body.extend(encoding.to_le_bytes());
+            body.extend([0; 6]);
+        }
+        body.resize(64, 0);
+        for (_, _, stored) in parts {
+            body.resize(body.len().next_multiple_of(64), 0);
+            body.extend(stored);
+        }
+        let raw_bytes = parts.iter().fold(0_u32, |sum, part| sum.wrapping_add(part.1));
+        Self { column: 0, samples, raw_bytes, encoding: parts[2].0, parts: true, body }
+    }
+}
+
+/// A file that grows.
+#[derive(Default)]
+pub struct Build {
+    pub file: Vec<u8>,
+    schema: Vec<u8>,
+    columns: usize,
+    /// Of each chunk: its column, and its entry of the index.
+    entries: Vec<(u32, [u8; 32])>,
+    raw_bytes: Vec<u64>,
+}
+
+impl Build {
+    pub fn new(columns: &[Vec<u8>]) -> Self {
+        let mut build = Self { schema: schema(columns), columns: columns.len(), ..Self::default() };
+        let body = build.schema.clone();
+        build.region(b"\x89TSL", [0x0D, 0x0A, 0x1A, 0x0A], &[0; 12], &64_u64.to_le_bytes(), &body);
+        build
+    }
+
+    /// Goes on behind a file.
+    pub fn after(file: &[u8]) -> Self {
+        Self { file: file.to_vec(), ..Self::default() }
+    }
+
+    /// Adds a region where the next one stands; returns where that is.
+    pub fn region(&mut self, magic: &[u8; 4], slot4: [u8; 4], slot32: &[u8], slot48: &[u8], body: &[u8]) -> u64 {
+        self.file.resize(self.file.len().next_multiple_of(64), 0);
+        let offset = self.file.len();
+        self.file.extend(magic);
+        self.file.extend(slot4);
+        self.file.extend(FILE_ID);
+        self.file.extend((offset as u64).to_le_bytes());
+        self.file.extend(slot32);
+        self.file.extend((body.len() as u32).to_le_bytes());
+        self.file.extend(slot48);
+        self.file.extend([0; 8]);
+        self.file.extend(body);
+        seal(&mut self.file, offset);
+        offset as u64
+    }
+
+    fn next_sample(&self, column: u32) -> u64 {
+        let of_column = self.entries.iter().filter(|(of, _)| *of == column);
+        of_column.map(|(_, entry)| u64::from(u32_at(entry, 20))).sum()
+    }
+
+    pub fn chunk(&mut self, chunk: &Chunk) -> u64 {
+        let first = self.next_sample(chunk.column).to_le_bytes();
+        let (samples, flags) = (chunk.samples.to_le_bytes(), u16::from(chunk.parts).to_le_bytes());
+        let slot32 = [&first[..], &samples].concat();
+        let slot48 = [&chunk.raw_bytes.to_le_bytes()[..], &chunk.encoding.to_le_bytes(), &flags].concat();
+        let offset = self.region(b"TSLC", chunk.column.to_le_bytes(), &slot32, &slot48, &chunk.body);
+        let (length, crc) = ((chunk.body.len() as u32).to_le_bytes(), crc32fast::hash(&chunk.body).to_le_bytes());
+        let encoding = chunk.encoding.to_le_bytes();
+        let entry = [&offset.to_le_bytes()[..], &first, &length, &samples, &crc, &encoding, &flags].concat();
+        self.entries.push((chunk.column, entry.try_into().unwrap()));
+        self.raw_bytes.push(chunk.raw_bytes.into());
+        offset
+    }
+
+    /// Adds index, footer and trailer of the only commit. `nulls` and `encodings` (id, chunks) are those of every column.
+    pub fn finish(mut self, nulls: u64, encodings: &[(u16, u64)]) -> Vec<u8> {
+        let mut facts = Vec::new();
+        let sample_count = self.next_sample(0);
+        for column in 0..self.columns as u32 {
+            facts.extend(self.column_facts(column, nulls, encodings));
+        }
+        let schema = self.schema.clone();
+        let body = [&(schema.len() as u32).to_le_bytes()[..], &schema, &[0; 4], &facts].concat();
+        let footer = self.region(b"TSLF", [0; 4], &[0; 12], &sample_count.to_le_bytes(), &body);
+        let slot32 = [&footer.to_le_bytes()[..], &[0; 4]].concat();
+        self.region(b"TSLE", [1, 0, 0, 0], &slot32, &[0; 8], &[]);
+        self.file
+    }
+
+    /// Adds the pages of a column; returns its facts.
+    fn column_facts(&mut self, column: u32, nulls: u64, encodings: &[(u16, u64)]) -> Vec<u8> {
+        let all = self.entries.iter().zip(&self.raw_bytes).filter(|((of, _), _)| *of == column);
+        let (entries, raw): (Vec<[u8; 32]>, Vec<u64>) = all.map(|((_, entry), raw)| (*entry, *raw)).unzip();
+        let mut pages = Vec::new();
+        for (number, page) in entries.chunks(126).enumerate() {
+            let slot32 = [&page[0][8..16], &(page.len() as u32).to_le_bytes()].concat();
+            let first_chunk = (126 * number as u64).to_le_bytes();
+            pages.push(self.region(b"TSLI", column.to_le_bytes(), &slot32, &first_chunk, &page.concat()));
+        }
+        let counts: Vec<u32> = entries.iter().map(|entry| u32_at(entry, 20)).collect();
+        let stored: u64 = entries.iter().map(|entry| u64::from(u32_at(entry, 16))).sum();
+        let mut facts: Vec<u8> =
+            [raw.iter().sum(), stored, nulls, counts.len() as u64].into_iter().flat_map(u64::to_le_bytes).collect();
+        facts.extend(u32::from(!pages.is_empty()).to_le_bytes());
+        facts.extend((encodings.len() as u32).to_le_bytes());
+        for (id, chunks) in encodings {
+            facts.extend([&id.to_le_bytes()[..], &[0; 6], &chunks.to_le_bytes()].concat());
+        }
+        if let (Some(offset), [first, rest @ ..]) = (pages.first(), &counts[..]) {
+            let samples = counts.iter().map(|&count| u64::from(count)).sum();
+            let (last, inner) = rest.split_last().unwrap_or((first, &[]));
+            let uniform = inner.iter().all(|count| count == first) && last <= first;
+            facts.extend([*offset, 0, samples, counts.len() as u64].into_iter().flat_map(u64::to_le_bytes));
+            facts.extend(u64::from(if uniform { *first } else { 0 }).to_le_bytes());
+        }
+        facts
+    }
+}
+
+/// Makes the checksums of the region at `at` right.
+pub fn seal(file: &mut [u8], at: usize) {
+    let length = u32_at(file, at + 44) as usize;
+    if let Some(body) = file.get(at + 64..(at + 64).saturating_add(length)) {
+        let crc = crc32fast::hash(body);
+        file[at + 56..at + 60].copy_from_slice(&crc.to_le_bytes());
+    }
+    let crc = crc32fast::hash(&file[at..at + 60]);
+    file[at + 60..at + 64].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Overwrites bytes of the first region of this kind, counted from its head, and makes its checksums right.
+pub fn patch(file: &mut [u8], kind: RegionKind, at: usize, bytes: &[u8]) {
+    let all = regions(file);
+    let region = all.iter().find(|region| region.kind == kind).unwrap();
+    file[region.head + at..region.head + at + bytes.len()].copy_from_slice(bytes);
+    seal(file, region.head);
+}
+
+/// The bytes of the first region of this kind.
+pub fn place_of(file: &[u8], kind: RegionKind) -> Range<usize> {
+    let all = regions(file);
+    let region = all.iter().find(|region| region.kind == kind).unwrap();
+    region.head..region.end
+}

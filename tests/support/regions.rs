@@ -1,0 +1,62 @@
+//! Finds the regions of an intact file.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::ops::Range;
+use tensilo::RegionKind;
+
+/// A region, and of a chunk or a page of the index whose it is.
+#[derive(Clone, Debug)]
+pub struct Region {
+    pub kind: RegionKind,
+    /// Where its head stands.
+    pub head: usize,
+    /// Where its body ends.
+    pub end: usize,
+    pub column: usize,
+    pub samples: Range<u64>,
+}
+
+fn kind_of(head: &[u8]) -> Option<RegionKind> {
+    match &head[..4] {
+        b"\x89TSL" => Some(RegionKind::Header),
+        b"TSLC" => Some(RegionKind::Chunk),
+        b"TSLT" => Some(RegionKind::Table),
+        b"TSLI" => Some(RegionKind::IndexPage),
+        b"TSLF" => Some(RegionKind::Footer),
+        b"TSLE" => Some(RegionKind::Trailer),
+        _ => None,
+    }
+}
+
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+/// All regions of an intact file, in order.
+pub fn regions(file: &[u8]) -> Vec<Region> {
+    let mut regions = Vec::new();
+    let mut at = 0;
+    while at < file.len() {
+        let head = &file[at..at + 64];
+        let Some(kind) = kind_of(head) else {
+            at += 64; // padding
+            continue;
+        };
+        let end = at + 64 + u32_at(head, 44) as usize;
+        let first = u64_at(head, 32);
+        let last = match kind {
+            RegionKind::IndexPage => {
+                let entry = &file[end - 32..end];
+                u64_at(entry, 8) + u64::from(u32_at(entry, 20))
+            }
+            _ => first.saturating_add(u32_at(head, 40).into()),
+        };
+        regions.push(Region { kind, head: at, end, column: u32_at(head, 4) as usize, samples: first..last });
+        at = end.next_multiple_of(64);
+    }
+    regions
+}
