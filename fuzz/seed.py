@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Writes seeds of the fuzz targets to a folder: the vectors of the specification as files, and what they store of parts in each encoding."""
+"""Writes seeds of the fuzz targets to a folder: the vectors of the specification as files, what they store of parts in each encoding, and any
+bytes for the targets that make schema and data of them. (Those of the imports were made by other programs.)"""
 import pathlib
+import random
 import sys
 
 here = pathlib.Path(__file__).parent
@@ -45,3 +47,7 @@ for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
                 # see decode.rs; the part stands in both chunks, and the file is verified
                 head = le(0x80 + dtype, 1) + le(0, 1) + le(raw // w, 2) + le(len(stored), 2)
                 write('decode_' + DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), head + stored + stored)
+
+for target in ('gather', 'roundtrip', 'writer_faults'):
+    for seed in range(64):
+        write(target, 'random-%d' % seed, random.Random(seed).randbytes(8 * (1 + seed)))

@@ -9,7 +9,7 @@ use tensilo::{
 /// About so many bytes have the values of a column at most, and so many chunks: more would only cost time.
 const COLUMN_BYTES: usize = 2048;
 const CHUNKS: usize = 5;
-const SAMPLES: usize = 64;
+const SAMPLES: usize = 48;
 
 #[derive(Debug)]
 pub struct Case {
@@ -48,7 +48,7 @@ impl<'a> Arbitrary<'a> for Case {
             .alignment(if rarely(u, 32)? { 4096 } else { 64 })
             .check_chunks(u.arbitrary()?);
         let mut commits = Vec::new();
-        for _ in 0..u.int_in_range(0..=2)? {
+        while commits.len() < 3 && rarely(u, 3)? {
             commits.push(u.int_in_range(0..=sample_count)?);
         }
         commits.sort_unstable();
