@@ -83,7 +83,10 @@ impl Reader<'_> {
                 self.found.push(Integer { path: self.path.clone(), bytes: start..self.at });
             }
             7 => self.at += 8,
-            8 => self.at = self.varint() as usize + self.at,
+            8 => {
+                let length = self.varint() as usize;
+                self.at += length;
+            }
             9 => self.list(),
             12 => self.structure(),
             other => panic!("no such type: {other}"),
