@@ -39,7 +39,7 @@ def parts(file):
 for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
     lines = path.read_text().splitlines()
     data = bytes.fromhex(''.join(line.split('#')[0] for line in lines))
-    for target in ('open', 'resealed'):
+    for target in ('open', 'resealed', 'salvage'):
         write(target, path.stem, data)
     for i, (encoding, raw, stored) in enumerate(parts(data)):
         for w, dtype in DTYPES.items():

@@ -11,6 +11,7 @@ pub mod open;
 mod regions;
 pub mod resealed;
 pub mod roundtrip;
+pub mod salvage;
 pub mod writer_faults;
 
 /// A target.
@@ -33,5 +34,6 @@ pub const TARGETS: &[(&str, Run)] = &[
     ("open", open::run),
     ("resealed", resealed::run),
     ("roundtrip", roundtrip::run),
+    ("salvage", salvage::run),
     ("writer_faults", writer_faults::run),
 ];

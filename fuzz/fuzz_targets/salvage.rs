@@ -1,0 +1,10 @@
+#![no_main]
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
+use tensilo_fuzz::{mutate, salvage};
+
+fuzz_target!(|input: &[u8]| salvage::run(input));
+
+fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| {
+    mutate::mutate(data, size, most, seed, fuzzer_mutate)
+});
