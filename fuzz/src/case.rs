@@ -1,15 +1,15 @@
 //! Any schema, data, and way to write them.
 
-use arbitrary::{Arbitrary, Result, Unstructured};
+use arbitrary::{Result, Unstructured};
 use std::ops::Range;
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Schema, Shape, Sink, Writer, WriterOptions,
 };
 
 /// About so many bytes have the values of a column at most, and so many chunks: more would only cost time.
-const COLUMN_BYTES: usize = 2048;
-const CHUNKS: usize = 5;
-const SAMPLES: usize = 48;
+const COLUMN_BYTES: usize = 1024;
+const CHUNKS: usize = 3;
+const SAMPLES: usize = 32;
 
 #[derive(Debug)]
 pub struct Case {
@@ -18,6 +18,8 @@ pub struct Case {
     pub options: WriterOptions,
     /// After so many samples there is a commit; the last is that of `finish`.
     pub commits: Vec<usize>,
+    /// As good as random.
+    pub dice: u32,
 }
 
 /// One column and its samples.
@@ -32,36 +34,44 @@ pub struct Column {
     starts: Vec<usize>,
 }
 
-impl<'a> Arbitrary<'a> for Case {
-    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+/// Makes a case of the input, and checks it; the check may use what is left of the input.
+pub fn run(input: &[u8], check: fn(&Case, &mut Unstructured<'_>) -> Result<()>) {
+    let mut u = Unstructured::new(input);
+    let _ = Case::new(&mut u, crc32fast::hash(input)).and_then(|case| check(&case, &mut u)); // an error: the input is too short
+}
+
+impl Case {
+    /// What costs much depends on `dice`, not on bytes of the input: a fuzzer would keep those that choose it, and do hardly anything else.
+    fn new(u: &mut Unstructured<'_>, dice: u32) -> Result<Self> {
         let sample_count = u.int_in_range(0..=SAMPLES)?;
-        let column_count = u.int_in_range(0..=3)?;
+        let column_count = if rarely(u, 8)? { u.int_in_range(0..=5)? } else { 1 };
         let columns: Vec<Column> =
             (0..column_count).map(|i| Column::arbitrary(u, i, sample_count)).collect::<Result<_>>()?;
-        // the stronger levels of Zstandard would take most of the time
-        let profiles =
-            if rarely(u, 32)? { &Profile::ALL[..] } else { &[Profile::Raw, Profile::Fast, Profile::Balanced] };
+        let profile = match dice % 32 {
+            0 => Profile::ALL[dice as usize / 32 % Profile::ALL.len()],
+            1..=4 => Profile::Fast,
+            5..=7 => Profile::Balanced,
+            _ => Profile::Raw,
+        };
         let largest = columns.iter().map(|column| column.values.len()).max().unwrap_or(0);
         let options = WriterOptions::new()
-            .profile(*u.choose(profiles)?)
+            .profile(profile)
             .chunk_bytes(largest / u.int_in_range(1..=CHUNKS)? + 8)
-            .alignment(if rarely(u, 32)? { 4096 } else { 64 })
+            .alignment(if dice.is_multiple_of(61) { 4096 } else { 64 })
             .check_chunks(u.arbitrary()?);
         let mut commits = Vec::new();
         while commits.len() < 3 && rarely(u, 3)? {
             commits.push(u.int_in_range(0..=sample_count)?);
         }
         commits.sort_unstable();
-        Ok(Self { sample_count, columns, options, commits })
+        Ok(Self { sample_count, columns, options, commits, dice })
     }
-}
 
-impl Case {
     pub fn schema(&self) -> Schema {
         Schema::new(self.columns.iter().map(|column| column.schema.clone()))
     }
 
-    /// Writes the samples, `step` at a time, with commits between them; `None` if the writer refuses what it should not.
+    /// Writes the samples, `step` at a time, with commits between them.
     pub fn write<K: Sink>(&self, sink: K, options: &WriterOptions, step: usize) -> tensilo::Result<K> {
         let mut writer = Writer::new(sink, self.schema(), options)?;
         let mut at = 0;

@@ -1,13 +1,12 @@
 //! A gather equals a loop of single reads, for any file, any list of samples, and any calls before with the same memory.
 
-use super::case::{Case, rarely};
+use super::case::{self, Case, rarely};
 use super::open::Positional;
 use arbitrary::Unstructured;
 use tensilo::{Column, ColumnBuffer, Cursor, InMemory, OpenOptions, Source, Stream, Verification};
 
 pub fn run(input: &[u8]) {
-    let mut u = Unstructured::new(input);
-    let _ = u.arbitrary().and_then(|case| check(&case, &mut u));
+    case::run(input, check);
 }
 
 fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {

@@ -1,27 +1,25 @@
 //! Any schema and data: what is written is read, and written twice, however it is pushed, it is the same bytes.
 
-use super::case::{Case, rarely};
+use super::case::{self, Case, rarely};
 use arbitrary::Unstructured;
 use tensilo::{ColumnBuffer, InMemory, Reader, Stream, VerifyOptions, verify};
 
 pub fn run(input: &[u8]) {
-    let _ = try_run(&mut Unstructured::new(input));
+    case::run(input, check);
 }
 
-fn try_run(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
-    let more = u.int_in_range(0..=3)?;
-    let case: Case = u.arbitrary()?;
+fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let file = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
     // one of them, or none, as each takes as long as all else
-    match more {
-        1 => check_again(&case, &file, u)?,
-        2 => {
+    match case.dice / 32 % 4 {
+        0 => check_again(case, &file, u)?,
+        1 => {
             let report = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap();
             assert!(report.damages.is_empty(), "{:?}", report.damages);
         }
         _ => {}
     }
-    check_read(&case, &file);
+    check_read(case, &file);
     Ok(())
 }
 

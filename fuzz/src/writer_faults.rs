@@ -1,13 +1,12 @@
 //! A sink that fails, is interrupted, or takes a few bytes at a time: an error and nothing worse, and what was committed before can be read.
 
-use super::case::{Case, rarely};
+use super::case::{self, Case, rarely};
 use arbitrary::Unstructured;
 use std::io::{self, ErrorKind, Write};
 use tensilo::{ColumnBuffer, Reader, Sink, Stream};
 
 pub fn run(input: &[u8]) {
-    let mut u = Unstructured::new(input);
-    let _ = u.arbitrary().and_then(|case| check(&case, &mut u));
+    case::run(input, check);
 }
 
 fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
