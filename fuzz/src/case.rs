@@ -47,8 +47,8 @@ impl Case {
         let column_count = if rarely(u, 8)? { u.int_in_range(0..=5)? } else { 1 };
         let columns: Vec<Column> =
             (0..column_count).map(|i| Column::arbitrary(u, i, sample_count)).collect::<Result<_>>()?;
-        let profile = match dice % 32 {
-            0 => Profile::ALL[dice as usize / 32 % Profile::ALL.len()],
+        let profile = match dice % 64 {
+            0 => Profile::ALL[dice as usize / 64 % Profile::ALL.len()],
             1..=4 => Profile::Fast,
             5..=7 => Profile::Balanced,
             _ => Profile::Raw,
@@ -57,7 +57,7 @@ impl Case {
         let options = WriterOptions::new()
             .profile(profile)
             .chunk_bytes(largest / u.int_in_range(1..=CHUNKS)? + 8)
-            .alignment(if dice.is_multiple_of(61) { 4096 } else { 64 })
+            .alignment(if dice.is_multiple_of(127) { 4096 } else { 64 })
             .check_chunks(u.arbitrary()?);
         let mut commits = Vec::new();
         while commits.len() < 3 && rarely(u, 3)? {

@@ -11,7 +11,7 @@ pub fn run(input: &[u8]) {
 fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let file = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
     // one of them, or none, as each takes as long as all else
-    match case.dice / 32 % 4 {
+    match case.dice / 64 % 4 {
         0 => check_again(case, &file, u)?,
         1 => {
             let report = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap();

@@ -8,7 +8,7 @@ use super::{AppendOptions, Progress, input};
 use crate::{AppendedFile, ColumnSchema, Error, Result, Schema, Writer, arrow_type};
 use std::path::{Path, PathBuf};
 
-/// See [`super::append`].
+/// See [`append`](fn@super::append).
 pub(super) fn append(
     inputs: &[PathBuf],
     file: &Path,

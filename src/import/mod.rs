@@ -41,8 +41,8 @@
 //! # Malformed input
 //!
 //! It gives an error that names the file, and nothing at the destination. Checksums of Parquet pages are checked where the
-//! file has them. A panic of a decoder becomes an error, too; the process's panic hook has its say before. What remains: a
-//! Parquet page can claim up to 2 GiB of memory.
+//! file has them. A panic of a decoder becomes an error, too; the process's panic hook has its say before. What pages and messages claim
+//! of their lengths is compared with the bytes that are there. What remains: a Brotli page can become longer than it says.
 
 mod append;
 mod assemble;
@@ -61,12 +61,16 @@ mod parquet;
 mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_check;
+#[cfg(feature = "parquet")]
+mod parquet_pages;
 mod plan;
 mod run;
 mod select;
 mod shape;
 mod slices;
 mod source;
+#[cfg(feature = "parquet")]
+mod thrift;
 mod types;
 mod walk;
 

@@ -1,9 +1,9 @@
 //! Parquet files.
 
 use super::input::Place;
-use super::parquet_check;
 use super::slices::SLICE_BYTES;
 use super::source::{Batches, Guarded, Source, guard};
+use super::{parquet_check, parquet_pages};
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
@@ -176,6 +176,10 @@ impl RowGroups<'_> {
         let most_rows = batch_rows(metadata, &self.mask);
         let batch_rows = most_rows.min(FIRST_ROWS);
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
+        let file = self.file.place.open()?;
+        for (_, column) in metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i)) {
+            guard(|| parquet_pages::check(&file, column, rows))?;
+        }
         let reader = self.reader(self.next, batch_rows, 0)?;
         Ok(Group { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })
     }

@@ -4,7 +4,8 @@
 use crate::common::*;
 use crate::thrift::{integers, set};
 use parquet::arrow::ArrowWriter;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::basic::Encoding;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,11 +24,12 @@ struct Parquet {
 
 impl Parquet {
     fn new(batch: &RecordBatch, dictionary: bool) -> Self {
-        let properties = WriterProperties::builder()
-            .set_dictionary_enabled(dictionary)
-            .set_statistics_enabled(EnabledStatistics::None)
-            .set_offset_index_disabled(true)
-            .build();
+        Self::written(batch, WriterProperties::builder().set_dictionary_enabled(dictionary))
+    }
+
+    fn written(batch: &RecordBatch, properties: WriterPropertiesBuilder) -> Self {
+        let properties =
+            properties.set_statistics_enabled(EnabledStatistics::None).set_offset_index_disabled(true).build();
         let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
         writer.write(batch).unwrap();
         let bytes = writer.into_inner().unwrap();
@@ -229,6 +231,37 @@ fn every_malformed_file_is_refused_or_read_right() {
     }
     println!("{refused} malformed files are refused; read right all the same: {right:#?}");
     assert!(refused > 50 && right.len() < 12, "{right:#?}");
+}
+
+/// The decoder would take memory for it, and the process be aborted if there is not so much.
+#[test]
+fn what_a_page_claims_is_compared_with_the_bytes_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |bytes: &[u8], why: &str| {
+        let error = converted(folder.path(), bytes).map(|_| ()).unwrap_err();
+        assert!(error.message().contains(why), "{error}");
+        assert_eq!(error.column(), Some("x"));
+    };
+    refused(&numbers().page(0, &[2], i64::from(i32::MAX)), "cannot become as long as it says");
+    refused(&numbers().page(0, &[3], i64::from(i32::MAX)), "cut off");
+    refused(&texts().page(0, &[7, 1], 1 << 30), "more values than bytes");
+    let texts = one(Arc::new(StringArray::from_iter_values((0..10).map(|i| ["a", "ab", "abc"][i % 3]))));
+    for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let properties = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(encoding);
+            let file = Parquet::written(&texts, properties.set_writer_version(version));
+            assert_eq!(converted(folder.path(), &file.to_bytes()).unwrap().sample_count(), 10);
+            // packed numbers begin with 128, 4 and how many there are, the lengths behind the prefixes too
+            let packed = file.data.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0x80, 1, 4, 10]);
+            let packed: Vec<usize> = packed.map(|(at, _)| at).collect();
+            assert_eq!(packed.len(), if encoding == Encoding::DELTA_BYTE_ARRAY { 2 } else { 1 });
+            for at in packed {
+                let mut changed = file.clone();
+                changed.data[at + 3] = 11;
+                refused(&changed.to_bytes(), "not as many as its values");
+            }
+        }
+    }
 }
 
 /// Every integer of every header, small, large and negative: an error or a file, and no panic.

@@ -1,0 +1,139 @@
+//! Thrift's compact protocol, in which Parquet files say what is in them, as far as that is looked at before the decoder of Parquet believes it.
+//!
+//! What the decoder might understand in another way is refused: a look that sees something else is worth nothing.
+
+/// Structs in structs that are skipped; there are few.
+const SKIPPED_LEVELS: usize = 16;
+
+pub(super) const STOP: u8 = 0;
+const TRUE: u8 = 1;
+pub(super) const BOOL: u8 = 2; // and that it is false
+const BYTE: u8 = 3;
+const I16: u8 = 4;
+pub(super) const I32: u8 = 5;
+pub(super) const I64: u8 = 6;
+const DOUBLE: u8 = 7;
+pub(super) const BINARY: u8 = 8;
+pub(super) const LIST: u8 = 9;
+const SET: u8 = 10;
+const MAP: u8 = 11;
+pub(super) const STRUCT: u8 = 12;
+
+/// Bytes in the compact protocol.
+pub(super) struct Thrift<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Thrift<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// Bytes that were not read yet.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    /// The next bytes.
+    pub(super) fn take(&mut self, bytes: u64) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(usize::try_from(bytes).ok()?)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    pub(super) fn varint(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn zigzag(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        let half = i64::try_from(value >> 1).ok()?;
+        Some(if value & 1 == 0 { half } else { -half - 1 })
+    }
+
+    pub(super) fn i32(&mut self) -> Option<i32> {
+        i32::try_from(self.zigzag()?).ok()
+    }
+
+    /// The type of the next field of a struct, and its id. `types` are those of the ids from 1, which the decoder takes for granted.
+    pub(super) fn field(&mut self, id: &mut i16, types: &[u8]) -> Option<u8> {
+        let head = self.byte()?;
+        if head == STOP {
+            return Some(STOP);
+        }
+        *id = match head >> 4 {
+            0 => self.zigzag().and_then(|id| i16::try_from(id).ok())?,
+            delta => id.checked_add(delta.into())?,
+        };
+        let of_type = if head & 0x0F == TRUE { BOOL } else { head & 0x0F };
+        let due = id.checked_sub(1).and_then(|at| types.get(usize::try_from(at).ok()?));
+        due.is_none_or(|due| *due == of_type).then_some(of_type)
+    }
+
+    /// Length and type of a list's elements.
+    pub(super) fn list_head(&mut self) -> Option<(u64, u8)> {
+        let head = self.byte()?;
+        let length = match head >> 4 {
+            15 => self.varint()?,
+            length => length.into(),
+        };
+        Some((length, head & 0x0F))
+    }
+
+    /// Passes over a field of a struct.
+    pub(super) fn skip(&mut self, of_type: u8) -> Option<()> {
+        self.skip_within(of_type, SKIPPED_LEVELS)
+    }
+
+    fn skip_within(&mut self, of_type: u8, levels: usize) -> Option<()> {
+        let levels = levels.checked_sub(1)?;
+        match of_type {
+            BOOL => Some(()),
+            BYTE => self.byte().map(|_| ()),
+            I16..=I64 => self.varint().map(|_| ()),
+            DOUBLE => self.take(8).map(|_| ()),
+            BINARY => self.varint().and_then(|bytes| self.take(bytes)).map(|_| ()),
+            LIST | SET => {
+                let (length, element) = self.list_head()?;
+                (0..length).try_for_each(|_| self.skip_element(element, levels))
+            }
+            MAP => {
+                let length = self.varint()?;
+                let types = if length == 0 { 0 } else { self.byte()? };
+                (0..length).try_for_each(|_| {
+                    self.skip_element(types >> 4, levels)?;
+                    self.skip_element(types & 0x0F, levels)
+                })
+            }
+            STRUCT => {
+                let mut id = 0;
+                loop {
+                    match self.field(&mut id, &[])? {
+                        STOP => return Some(()),
+                        other => self.skip_within(other, levels)?,
+                    }
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Passes over an element of a list or map. There are none of bools, which the decoder takes to have no bytes.
+    fn skip_element(&mut self, of_type: u8, levels: usize) -> Option<()> {
+        if matches!(of_type, TRUE | BOOL) { None } else { self.skip_within(of_type, levels) }
+    }
+}
