@@ -5,7 +5,7 @@ use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
 use crate::read::{ChunkScratch, Column};
 use crate::write::ChunkWriter;
-use crate::{LostSamples, Result, Salvaged, Sink, Source, Summary, WriterOptions, limits};
+use crate::{LostSamples, Result, Salvaged, Sink, Source, Summary, WriterOptions, limits, memory};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -178,14 +178,21 @@ impl<K: Sink> Rewrite<K> {
                 column: column.number(),
                 first_sample,
                 sample_count: u32::try_from(count).unwrap_or(0), // as above
-                validity: Some(vec![0; validity_bytes(n)]),
-                shape: vec![0; n * layout.shape_bytes()], // a sample or `null_bytes`
-                values: vec![0; n * null_value_bytes(&layout)],
+                validity: Some(zeros(validity_bytes(n))?),
+                shape: zeros(n.saturating_mul(layout.shape_bytes()))?, // a sample or `null_bytes`
+                values: zeros(n.saturating_mul(null_value_bytes(&layout)))?,
             })?;
             first_sample += count;
         }
         Ok(())
     }
+}
+
+/// A null of a large fixed shape takes much memory, and there may not be as much.
+fn zeros(count: usize) -> Result<Vec<u8>> {
+    let mut zeros = Vec::new();
+    memory::resize(&mut zeros, count, 0)?;
+    Ok(zeros)
 }
 
 /// a null of a fixed shape has zeros, one of a ragged shape nothing.

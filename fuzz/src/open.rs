@@ -87,7 +87,7 @@ fn read<S: Source>(column: &Column<'_, S>, samples: &[u64], buffer: &mut ColumnB
 }
 
 /// Bytes of a sample, or of each count of a ragged one.
-fn sample_bytes<S: Source>(column: &Column<'_, S>) -> u64 {
+pub fn sample_bytes<S: Source>(column: &Column<'_, S>) -> u64 {
     let schema = column.schema();
     schema.shape.inner_elements().unwrap_or(u64::MAX).saturating_mul(schema.dtype.element_bytes() as u64)
 }
