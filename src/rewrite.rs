@@ -62,7 +62,7 @@ impl<S: Source> Salvaged<S> {
         let null_bytes = writer.resolved_chunk_bytes();
         let mut rewrite = Rewrite { output, left_out, null_bytes, scratch: ChunkScratch::new() };
         let mut progress = options.progress;
-        let mut pieces = Pieces::new(self)?;
+        let mut pieces = Pieces::new(self);
         while let Some((piece, column)) = pieces.next()? {
             rewrite.piece(&piece, &column)?;
             if let Some(progress) = &mut progress {
@@ -93,14 +93,14 @@ struct ColumnPieces<'a, S> {
 }
 
 impl<'a, S: Source> Pieces<'a, S> {
-    fn new(salvaged: &'a Salvaged<S>) -> Result<Self> {
+    fn new(salvaged: &'a Salvaged<S>) -> Self {
         let pieces = |column| ColumnPieces { column, next_chunk: 0, next_sample: 0 };
         let columns: Vec<ColumnPieces<'a, S>> = salvaged.reader.columns().map(pieces).collect();
         let next = match salvaged.reader.sample_count() {
             0 => BinaryHeap::new(),
             _ => (0..columns.len()).map(|column| Reverse((0, column))).collect(),
         };
-        Ok(Self { columns, next })
+        Self { columns, next }
     }
 
     fn next(&mut self) -> Result<Option<(Piece, Column<'a, S>)>> {
@@ -133,6 +133,7 @@ impl<S: Source> ColumnPieces<'_, S> {
 
 struct Rewrite<K: Sink> {
     output: ChunkWriter<K>,
+    /// Empty if lost samples become nulls; if they are left out, it holds those of every piece that is not a chunk.
     left_out: LostSamples,
     /// Decoded bytes of a chunk of nulls, at most.
     null_bytes: usize,

@@ -8,30 +8,19 @@ mod build;
 mod files;
 #[path = "support/peak.rs"]
 mod peak;
+#[path = "support/positional.rs"]
+mod positional;
 #[path = "support/regions.rs"]
 mod regions;
 
 use files::{Refused, Row};
 use peak::peak_bytes;
-use std::io;
+use positional::Positional;
 use std::time::{Duration, Instant};
 use tensilo::{ColumnBuffer, Error, ErrorKind, InMemory, OpenOptions, Source, Verification, VerifyOptions, verify};
 
 const MOST_TIME: Duration = Duration::from_millis(10);
 const MOST_BYTES: usize = 16 << 20;
-
-/// A file that is not in memory.
-struct ByPosition<'a>(&'a [u8]);
-
-impl Source for ByPosition<'_> {
-    fn byte_count(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        InMemory(self.0).read_exact_at(offset, out)
-    }
-}
 
 fn rule(error: &Error) -> &'static str {
     match error.kind() {
@@ -107,11 +96,11 @@ fn check(row: &Row) -> Vec<String> {
     };
     let (in_memory, time, peak) = cost(|| walk(InMemory(file.as_slice()), Verification::FirstTouch));
     measured("reading", time, peak);
-    let (by_position, time, peak) = cost(|| walk(ByPosition(file), Verification::Always));
+    let (by_position, time, peak) = cost(|| walk(Positional(file), Verification::Always));
     measured("reading by position", time, peak);
-    let (_, time, peak) = cost(|| walk(ByPosition(file), Verification::Never));
+    let (_, time, peak) = cost(|| walk(Positional(file), Verification::Never));
     measured("reading without checks", time, peak);
-    let (shallow, time, peak) = cost(|| verify_rule(&ByPosition(file), false));
+    let (shallow, time, peak) = cost(|| verify_rule(&Positional(file), false));
     measured("verifying by position", time, peak);
     let (deep, time, peak) = cost(|| verify_rule(&InMemory(file), true));
     measured("decoding", time, peak);

@@ -10,11 +10,13 @@ use common::files::FilePlan;
 use common::{Table, full_shape, stored_bytes};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::ops::Range;
 use tensilo::{
-    ColumnSchema, DType, FileId, InMemory, LostSamples, OnLoss, Profile, Reader, RewriteOptions, SalvageOptions,
-    Salvaged, Schema, Shape, Source, Stream, Value, VerifyOptions, Writer, WriterOptions, salvage, verify,
+    ColumnSchema, DType, FileId, InMemory, LostSamples, OnLoss, PositionedFile, Profile, Reader, RewriteOptions,
+    SalvageOptions, Salvaged, Schema, Shape, Source, Stream, Value, Verification, VerifyOptions, Writer, WriterOptions,
+    salvage, verify,
 };
 
 /// How many damaged files the long test makes; for a release some thousands.
@@ -286,6 +288,41 @@ fn casts_are_neither_done_again_nor_forgotten() {
             let there = if i < 20 { i } else { i - skipped };
             let of_old = salvaged.reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
             assert_eq!(bits(&reader, there), of_old, "sample {i}");
+        }
+    }
+}
+
+/// A copy of a chunk gets a checksum of its own, which must not vouch for bytes that have changed since they were checked.
+#[test]
+fn what_decays_after_it_was_found_intact_is_not_written_again() {
+    let columns =
+        [("a", DType::U8), ("b", DType::U16)].map(|(name, dtype)| ColumnSchema::tensor(name, dtype, Shape::scalar()));
+    let options = WriterOptions::new().chunk_bytes(20);
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &options).expect("a writer");
+    for i in 0..40 {
+        writer.push(&[Value::tensor(&[i as u8]), Value::tensor(&[i as u16])]).expect("a sample");
+    }
+    let mut file = writer.finish().expect("a file").sink.0;
+    let of_column = |column| chunks(&file).into_iter().find(|chunk| chunk.column == column).expect("a chunk").bytes;
+    let (decaying, lost) = (of_column(0).end - 1, of_column(1).end - 1);
+    file[lost] ^= 1;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("decaying.tsl");
+    for verification in [Verification::FirstTouch, Verification::Always, Verification::Never] {
+        fs::write(&path, &file).expect("a file");
+        let source = PositionedFile::open(&path).expect("the file");
+        let salvaged = salvage(source, SalvageOptions::new().verification(verification)).expect("a schema");
+        let lost = salvaged.losses.of_all();
+        assert!(lost.count() == 10 && (0..10).all(|i| lost.contains(i)));
+        salvaged.reader.column("a").expect("a column").cursor().read(0).expect("an intact sample");
+        let mut decayed = file.clone();
+        decayed[decaying] ^= 1;
+        fs::write(&path, &decayed).expect("the same file");
+        for leave_out in [false, true] {
+            let options = RewriteOptions::new().leave_out(leave_out);
+            let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options);
+            let error = written.expect_err("decayed");
+            assert_eq!((error.rule(), error.samples()), (Some("R-2.6"), Some(0..20)), "{error}");
         }
     }
 }

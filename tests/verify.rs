@@ -1,31 +1,20 @@
 //! What `verify` reports: the same on any number of threads and from any source, and of damaged chunks the column and the samples.
 #![cfg(feature = "zstd")]
 
+#[path = "support/positional.rs"]
+mod positional;
 #[path = "support/regions.rs"]
 mod regions;
 #[path = "support/vectors.rs"]
 mod support;
 
+use positional::Positional;
 use regions::{Region, regions};
-use std::io;
 use support::{bytes, file_of, vectors};
 use tensilo::{
     ColumnBatch, ColumnSchema, DType, Damage, InMemory, Profile, RegionKind, Schema, Shape, Source, Stream,
     VerifyOptions, VerifyReport, Writer, WriterOptions, verify,
 };
-
-/// A file that is not in memory.
-struct ByPosition<'a>(&'a [u8]);
-
-impl Source for ByPosition<'_> {
-    fn byte_count(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        InMemory(self.0).read_exact_at(offset, out)
-    }
-}
 
 /// SplitMix64.
 struct Random(u64);
@@ -78,7 +67,7 @@ fn assert_same_on_any_threads(file: &[u8], what: &str) {
         let due = format!("{:?}", report(&InMemory(file), decode, 1));
         for threads in [1, 2, 5] {
             let in_memory = format!("{:?}", report(&InMemory(file), decode, threads));
-            let by_position = format!("{:?}", report(&ByPosition(file), decode, threads));
+            let by_position = format!("{:?}", report(&Positional(file), decode, threads));
             assert!(in_memory == due, "{what}, {threads} threads: {in_memory}, not {due}");
             assert!(by_position == due, "{what}, by position, {threads} threads: {by_position}, not {due}");
         }
@@ -178,7 +167,7 @@ const COLUMNS: [&str; 3] = ["a", "b", "c"];
 
 /// Reports exactly the samples of `hit`, by column, in chunks that are damaged.
 fn assert_names(file: &[u8], hit: &[&Region], what: &str) {
-    let report = report(&ByPosition(file), false, 1).unwrap();
+    let report = report(&Positional(file), false, 1).unwrap();
     for (number, name) in COLUMNS.iter().enumerate() {
         let of_column = hit.iter().filter(|region| region.kind == RegionKind::Chunk && region.column == number);
         let due = merged(of_column.map(|region| (region.samples.start, region.samples.end)).collect());

@@ -173,13 +173,7 @@ impl<S: Source> Reader<S> {
         located: &Located,
         buffer: &'a mut Vec<u8>,
     ) -> Result<(ChunkHead, &'a [u8])> {
-        let entry = &located.entry;
-        let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEAD_BYTES));
-        let length = length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))?;
-        let bytes = fetch(&self.source, entry.offset, length, buffer)?;
-        let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
-        let (head, chunk) = self.parse_chunk_head(column, entry, head)?;
-        self.check_decoded_bytes(chunk.raw_bytes.into())?;
+        let (head, chunk, body) = self.fetch_chunk(column, &located.entry, buffer)?;
         if !self.is_checked(column, located.chunk) {
             if self.verification != Verification::Never {
                 head.check_body(body)?;
@@ -187,6 +181,22 @@ impl<S: Source> Reader<S> {
             column.checked_chunks.set(located.chunk);
         }
         Ok((chunk, body))
+    }
+
+    /// A chunk's head, checked, and its body, which is not.
+    pub(super) fn fetch_chunk<'a>(
+        &'a self,
+        column: &ColumnIndex,
+        entry: &ChunkEntry,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
+        let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEAD_BYTES));
+        let length = length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))?;
+        let bytes = fetch(&self.source, entry.offset, length, buffer)?;
+        let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
+        let (head, chunk) = self.parse_chunk_head(column, entry, head)?;
+        self.check_decoded_bytes(chunk.raw_bytes.into())?;
+        Ok((head, chunk, body))
     }
 
     /// The head of a chunk, checked; its body is not touched.

@@ -54,10 +54,13 @@ impl<S: Source> Column<'_, S> {
     ) -> Result<T> {
         let take = || {
             let located = self.reader.locate_chunk(self.index, chunk)?;
-            let located = located.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?;
-            let (head, body) = self.reader.load_chunk(self.index, &located, &mut scratch.buffer)?;
-            then(&self.index.layout, head, body, &mut scratch.decoder)
-                .map_err(|error| error.with_offset(head.entry.offset).with_samples(head.entry.samples()))
+            let entry = located.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?.entry;
+            let copy = || {
+                let (region, head, body) = self.reader.fetch_chunk(self.index, &entry, &mut scratch.buffer)?;
+                region.check_body(body)?; // each time: the copy gets a checksum of its own, which would vouch for what has changed since
+                then(&self.index.layout, head, body, &mut scratch.decoder)
+            };
+            copy().map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))
         };
         take().map_err(|error| self.place(error))
     }

@@ -7,8 +7,6 @@ use crate::open::open;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
 use std::io::Write;
-use std::thread::available_parallelism;
-use tensilo::WriterOptions;
 use tensilo::import::{self, AppendOptions};
 
 /// Appends, and tells what came of it.
@@ -38,12 +36,6 @@ fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {
 }
 
 fn options(args: &AppendArgs) -> AppendOptions {
-    let threads = args.threads.or_else(|| available_parallelism().ok()).map_or(1, usize::from);
-    let writer = WriterOptions::new().profile(args.profile).threads(threads).discard_tail(args.discard_tail);
-    let writer = writer.check_chunks(!args.no_check);
-    let writer = match args.chunk_bytes {
-        Some(bytes) => writer.chunk_bytes(bytes),
-        None => writer, // the profile's own
-    };
+    let writer = args.encoding.writer_options().discard_tail(args.discard_tail);
     AppendOptions { skip_others: args.skip_others, null_elements: args.null_elements.into(), writer }
 }

@@ -1,6 +1,7 @@
 //! What the command line looks like. The help texts here are the manual.
 
 use crate::bench::BenchArgs;
+use crate::encoding::EncodingArgs;
 use crate::get::Indices;
 use crate::inspect::InspectArgs;
 use crate::map::MapArgs;
@@ -9,8 +10,8 @@ use crate::salvage::SalvageArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use tensilo::DType;
 use tensilo::import::NullElements;
-use tensilo::{DType, Profile};
 
 const OVERVIEW: &str = "\
 Examples:
@@ -110,29 +111,17 @@ pub(crate) struct ConvertArgs {
     /// Leave a column out; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) skip: Vec<String>,
-    /// What to trade for what; "inspect --explain" shows what each would give
-    #[arg(long, value_parser = parse::profiles(), default_value = Profile::default().name())]
-    pub(crate) profile: Profile,
-    /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB: what one random sample costs to read [default: 64KiB,
-    /// with --profile small 256KiB]
-    #[arg(long, value_name = "N", value_parser = parse::chunk_bytes)]
-    pub(crate) chunk_bytes: Option<usize>,
-    /// Do not decode each chunk again to compare it with what was encoded: a little faster, and errors of memory or
-    /// processor can get into the file
-    #[arg(long)]
-    pub(crate) no_check: bool,
     /// Every chunk starts at a multiple of this; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = parse::alignments(), default_value = "64")]
     pub(crate) align: u32,
-    /// Threads that encode; the bytes written do not depend on it [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
     /// What to do with a null inside a tensor, which cannot be stored (a null tensor can)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,
     /// Replace OUT.tsl if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) encoding: EncodingArgs,
 }
 
 const APPEND: &str = "\
@@ -171,21 +160,11 @@ pub(crate) struct AppendArgs {
     /// Cut off what stands after the last commit, even if it could be recovered
     #[arg(long)]
     pub(crate) discard_tail: bool,
-    /// What to trade for what, as in convert
-    #[arg(long, value_parser = parse::profiles(), default_value = Profile::default().name())]
-    pub(crate) profile: Profile,
-    /// Decoded bytes of a new chunk, such as 65536, 64KiB or 1MiB [default: the profile's]
-    #[arg(long, value_name = "N", value_parser = parse::chunk_bytes)]
-    pub(crate) chunk_bytes: Option<usize>,
-    /// Do not decode each chunk again to compare it with what was encoded
-    #[arg(long)]
-    pub(crate) no_check: bool,
-    /// Threads that encode; the bytes written do not depend on it [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
     /// What to do with a null inside a tensor, which cannot be stored (a null tensor can)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,
+    #[command(flatten)]
+    pub(crate) encoding: EncodingArgs,
 }
 
 /// `--null-elements`
@@ -357,6 +336,7 @@ pub(crate) struct ExportArgs {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use tensilo::Profile;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -370,14 +350,15 @@ mod tests {
         let args = convert_args(line);
         assert_eq!(args.cast, [("x".to_owned(), DType::F16), ("y=z".to_owned(), DType::F32)]);
         assert_eq!(args.skip, ["c", "d"]);
-        assert_eq!((args.profile, args.chunk_bytes, args.align), (Profile::Raw, Some(1 << 20), 4096));
-        assert_eq!(args.threads, NonZeroUsize::new(3));
-        assert!(args.bf16 && args.no_check && args.force);
+        let encoding = &args.encoding;
+        assert_eq!((encoding.profile, encoding.chunk_bytes, args.align), (Profile::Raw, Some(1 << 20), 4096));
+        assert_eq!(encoding.threads, NonZeroUsize::new(3));
+        assert!(args.bf16 && encoding.no_check && args.force);
     }
 
     #[test]
     fn convert_leaves_to_the_library_what_is_not_said() {
-        let args = convert_args("");
+        let args = convert_args("").encoding;
         assert_eq!((args.profile, args.chunk_bytes, args.threads), (Profile::Balanced, None, None));
         assert!(!args.no_check);
     }

@@ -5,13 +5,13 @@ use crate::exit::Outcome;
 use crate::human;
 use crate::open::open;
 use crate::output::{Output, refuse_to_replace};
-use crate::parse::{Names, threads};
+use crate::parse::Names;
 use crate::progress::{Progress, Unit};
 use crate::table::{Side, Table};
 use std::io::Write;
 use std::path::Path;
 use tensilo::import::{self, ConvertOptions};
-use tensilo::{PositionedFile, Reader, WriterOptions};
+use tensilo::{PositionedFile, Reader};
 
 /// Converts, and tells what came of it.
 pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
@@ -42,18 +42,9 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         columns: Names::all(&args.columns),
         skip: args.skip.clone(),
         null_elements: args.null_elements.into(),
-        writer: writer_options(args),
+        writer: args.encoding.writer_options().alignment(args.align),
         overwrite: args.force,
         ..ConvertOptions::default()
-    }
-}
-
-fn writer_options(args: &ConvertArgs) -> WriterOptions {
-    let options = WriterOptions::new().profile(args.profile).alignment(args.align).threads(threads(args.threads));
-    let options = options.check_chunks(!args.no_check);
-    match args.chunk_bytes {
-        Some(bytes) => options.chunk_bytes(bytes),
-        None => options, // the profile's own
     }
 }
 

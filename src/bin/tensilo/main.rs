@@ -6,6 +6,7 @@ mod append;
 mod args;
 mod bench;
 mod convert;
+mod encoding;
 mod exit;
 mod export;
 mod get;

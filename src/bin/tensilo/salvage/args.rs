@@ -1,10 +1,8 @@
 //! What `tensilo salvage` can be asked for.
 
-use crate::parse;
+use crate::encoding::EncodingArgs;
 use clap::Args;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use tensilo::Profile;
 
 const SALVAGE: &str = "\
 Examples:
@@ -19,7 +17,8 @@ can be done: the columns are then unknown.
 
 Samples that a column has lost become nulls in it, and all samples keep their
 numbers; with --leave-out, samples that any column has lost are left out, and
-those after them get other numbers. BROKEN.tsl is never changed.
+those after them get other numbers. How to encode only matters to the nulls,
+and to chunks that samples are left out of. BROKEN.tsl is never changed.
 
 Exits with 1 if a sample is lost, or may be at the end; what is left has been
 written all the same.
@@ -49,13 +48,9 @@ pub(crate) struct SalvageArgs {
     /// Leave out the samples that any column has lost, instead of making them null in that column
     #[arg(long)]
     pub(crate) leave_out: bool,
-    /// For chunks that must be encoded again: those that samples were left out of, and nulls
-    #[arg(long, value_parser = parse::profiles(), default_value = Profile::default().name())]
-    pub(crate) profile: Profile,
-    /// Threads that encode; the bytes written do not depend on it [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
     /// Replace OUT.tsl if it exists
     #[arg(short, long, requires = "output")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) encoding: EncodingArgs,
 }

@@ -10,7 +10,7 @@ use crate::output::{Output, refuse_to_replace, write_json};
 use crate::progress::{Progress, Unit};
 use report::Report;
 use std::path::Path;
-use tensilo::{AtomicFile, PositionedFile, RewriteOptions, SalvageOptions, Salvaged, Summary, WriterOptions, salvage};
+use tensilo::{AtomicFile, PositionedFile, RewriteOptions, SalvageOptions, Salvaged, Summary, salvage};
 
 /// Tells what is lost, and writes what is left.
 pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
@@ -57,8 +57,7 @@ fn write(
     let progress = Progress::new(Unit::Samples, quiet);
     let total = Some(salvaged.reader.sample_count());
     let mut advance = |done| progress.set("writing", done, total);
-    let threads = args.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, usize::from);
-    let writer = WriterOptions::new().profile(args.profile).alignment(salvaged.reader.alignment()).threads(threads);
+    let writer = args.encoding.writer_options().alignment(salvaged.reader.alignment());
     let options = RewriteOptions::new().leave_out(args.leave_out).progress(&mut advance);
     let sink = AtomicFile::create(output, args.force)?;
     Ok(salvaged.write_to(sink, &writer, options)?)

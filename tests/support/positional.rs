@@ -1,0 +1,17 @@
+//! A file that is not in memory.
+
+use std::io;
+use tensilo::{InMemory, Source};
+
+/// A file that is read by position only.
+pub struct Positional<'a>(pub &'a [u8]);
+
+impl Source for Positional<'_> {
+    fn byte_count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        InMemory(self.0).read_exact_at(offset, out)
+    }
+}
