@@ -115,6 +115,18 @@ fn the_report_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn the_report_of_an_intact_file_counts_what_is_in_it() {
+    let file = written(Profile::Balanced, 2, 64, 100);
+    let chunk_count = regions(&file).iter().filter(|region| region.kind == RegionKind::Chunk).count() as u64;
+    let report = report(&InMemory(&file), true, 1).unwrap();
+    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert_eq!(
+        (report.file_bytes, report.chunk_count, report.sample_count),
+        (file.len() as u64, chunk_count, Some(200))
+    );
+}
+
+#[test]
 fn more_regions_than_a_batch_has_are_reported_the_same() {
     let mut file = written(Profile::Raw, 1, 64, 80_000);
     let all = regions(&file);
