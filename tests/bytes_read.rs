@@ -1,16 +1,18 @@
-//! How much of a file is read for a sample, where it is read by position.
+//! How much of a file is read for a sample, and when it is checked, where it is read by position.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::{
-    ColumnBatch, ColumnSchema, DType, InMemory, OpenOptions, Profile, Reader, Schema, Shape, Source, Stream,
+    ColumnBatch, ColumnSchema, DType, ErrorKind, InMemory, OpenOptions, Profile, Reader, Schema, Shape, Source, Stream,
     Verification, Writer, WriterOptions,
 };
 
-/// A file that is read by position, and counts.
+/// A file that is read by position, counts, and can decay.
 struct Counted {
     file: InMemory<Vec<u8>>,
     bytes: AtomicU64,
+    /// Where a bit has changed.
+    decayed: AtomicU64,
 }
 
 impl Source for Counted {
@@ -20,7 +22,12 @@ impl Source for Counted {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
-        self.file.read_exact_at(offset, out)
+        self.file.read_exact_at(offset, out)?;
+        let decayed = self.decayed.load(Ordering::Relaxed).checked_sub(offset);
+        if let Some(byte) = decayed.and_then(|at| out.get_mut(usize::try_from(at).ok()?)) {
+            *byte ^= 1;
+        }
+        Ok(())
     }
 }
 
@@ -29,13 +36,20 @@ const ELEMENTS: usize = 192;
 
 /// Samples of 768 bytes in chunks of 85.
 fn open(verification: Verification) -> Reader<Counted> {
+    open_profile(verification, Profile::Raw)
+}
+
+fn open_profile(verification: Verification, profile: Profile) -> Reader<Counted> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[ELEMENTS as u32]))]);
-    let options = WriterOptions::new().profile(Profile::Raw);
+    let options = WriterOptions::new().profile(profile);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     let values: Vec<i32> = (0..SAMPLES as i32 * ELEMENTS as i32).collect();
     writer.push_batch(&[ColumnBatch::fixed(SAMPLES as usize, &values)]).unwrap();
     let file = InMemory(writer.finish().unwrap().sink.0);
-    OpenOptions::new().verification(verification).open(Counted { file, bytes: AtomicU64::new(0) }).unwrap()
+    OpenOptions::new()
+        .verification(verification)
+        .open(Counted { file, bytes: AtomicU64::new(0), decayed: AtomicU64::new(u64::MAX) })
+        .unwrap()
 }
 
 /// The bytes that `work` reads from the file.
@@ -97,4 +111,36 @@ fn reading_in_order_reads_each_chunk_once_and_hardly_more() {
     read_all();
     let bytes = bytes_read(&reader, read_all);
     assert!(bytes < SAMPLES * 768 + CHUNK / 4, "{bytes} bytes");
+}
+
+/// The last byte of chunks changes after one of them was read.
+#[test]
+fn what_decays_is_noticed_when_the_policy_checks_it() {
+    for profile in [Profile::Raw, Profile::Fast] {
+        for (verification, of_touched, of_untouched) in [
+            (Verification::FirstTouch, false, true),
+            (Verification::Always, true, true),
+            (Verification::Never, false, false),
+        ] {
+            let reader = open_profile(verification, profile);
+            let column = reader.column("x").unwrap();
+            let mut out = [0; ELEMENTS];
+            column.cursor().read_into(100, &mut out).unwrap();
+            for (sample, noticed) in [(100, of_touched), (200, of_untouched)] {
+                let body = column.chunk_of(sample).unwrap().file_range;
+                reader.source().decayed.store(body.end - 1, Ordering::Relaxed);
+                let result = column.cursor().read_into(column.chunk_of(sample).unwrap().samples.end - 1, &mut out);
+                match result {
+                    Err(error) if noticed => {
+                        assert_eq!((error.kind(), error.rule()), (ErrorKind::Corrupt, Some("R-2.6")))
+                    }
+                    // values that were not checked may be wrong, or not even decode
+                    _ => assert!(
+                        !noticed && (result.is_ok() || profile != Profile::Raw),
+                        "{profile:?}, {verification:?}, {result:?}"
+                    ),
+                }
+            }
+        }
+    }
 }

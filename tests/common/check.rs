@@ -2,8 +2,8 @@
 
 use super::data::Random;
 use super::plan::WritePlan;
+use super::with_element;
 use super::{ModelSample, Table, full_shape, inner_bytes, shape_bytes, stored_bytes};
-use crate::with_element;
 use std::ops::Range;
 use tensilo::{ChunkInfo, Column, ColumnBuffer, ColumnSchema, Cursor, DType, Element, Reader, Sample, Source};
 

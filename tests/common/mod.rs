@@ -83,17 +83,16 @@ pub fn shape_bytes(column: &ColumnSchema) -> usize {
 /// The proptest configuration of a file of tests: `cases`, or as many as PROPTEST_CASES says. Failures are kept beside the
 /// test, in a file that is committed.
 pub fn config(cases: u32) -> Config {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    let asked = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     Config {
-        cases: asked.unwrap_or(cases),
+        cases: asked("PROPTEST_CASES").unwrap_or(cases),
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("proptest-regressions"))),
-        max_shrink_iters: 2_000,
+        max_shrink_iters: asked("PROPTEST_MAX_SHRINK_ITERS").unwrap_or(2_000),
         ..Config::default()
     }
 }
 
 /// Runs `$body` with `$element` as the Rust type of the elements of a column of type `$dtype`.
-#[macro_export]
 macro_rules! with_element {
     ($dtype:expr, $element:ident => $body:expr) => {
         match $dtype {
@@ -148,6 +147,7 @@ macro_rules! with_element {
         }
     };
 }
+pub(crate) use with_element;
 
 /// Elements out of bytes of any alignment.
 pub fn elements<T: tensilo::Element>(bytes: &[u8]) -> Vec<T> {

@@ -182,7 +182,7 @@ impl<'a> TypedValue<'a> {
         let bytes: &[u8] = &bytemuck::cast_slice(&self.words)[..sample.bytes.len()];
         // with one varying extent and elements, the extent follows from the number of elements
         let follows = sample.extents.len() < 2 && inner_bytes(self.column) > 0;
-        crate::with_element!(self.column.pushed_dtype(), T => {
+        super::with_element!(self.column.pushed_dtype(), T => {
             let elements: &[T] = bytemuck::cast_slice(bytes);
             if follows { Value::tensor(elements) } else { Value::ragged(elements, &sample.extents) }
         })

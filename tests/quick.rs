@@ -1,0 +1,19 @@
+//! Tests that are quick, as one program: `cargo mutants` builds it anew for each change, and code that is generic over its source is compiled
+//! in each test program again.
+
+#[path = "append.rs"]
+mod append;
+#[path = "bytes_read.rs"]
+mod bytes_read;
+#[path = "casts.rs"]
+mod casts;
+#[path = "golden.rs"]
+mod golden;
+#[path = "refusals.rs"]
+mod refusals;
+#[path = "roundtrip.rs"]
+mod roundtrip;
+#[path = "salvage.rs"]
+mod salvage;
+#[path = "vectors.rs"]
+mod vectors;
