@@ -9,6 +9,8 @@ pub(crate) mod index;
 pub(crate) mod region;
 pub(crate) mod schema;
 pub(crate) mod schema_block;
+#[cfg(test)]
+mod tests;
 
 pub use region::{FileId, RegionKind};
 pub use schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
