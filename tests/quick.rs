@@ -7,6 +7,8 @@ mod append;
 mod bytes_read;
 #[path = "casts.rs"]
 mod casts;
+#[path = "choices.rs"]
+mod choices;
 #[path = "golden.rs"]
 mod golden;
 #[path = "refusals.rs"]
