@@ -2,7 +2,7 @@
 
 use super::chunk::{ChunkEntry, ChunkHead, PARTS};
 use super::content::Content;
-use super::footer::{ColumnFacts, Footer};
+use super::footer::{ColumnFacts, Footer, TableEntry};
 use super::index::{PAGE_BODY_BYTES, PageHead, Run, page, samples_per_chunk};
 use super::region::{FileId, RegionHead, RegionKind};
 use super::schema::Layout;
@@ -286,6 +286,35 @@ fn counts_in_a_footer_end_at_their_limits() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "megabytes")]
+fn tables_ascend_and_are_no_more_than_the_format_allows() {
+    let table = |column, table| TableEntry { column, table, offset: 64, body_bytes: 1, body_crc: 2 };
+    let parse = |tables: Vec<TableEntry>| {
+        let footer = Footer { columns: Vec::new(), tables, ..footer(0, &[]) };
+        parse_at(FOOTER_AT, &footer, &Schema::default()).map(|found| assert_eq!(found, footer))
+    };
+    assert_eq!(rule(parse(vec![table(0, 0), table(0, 1), table(2, 0)])), None);
+    for wrong in [[table(0, 1), table(0, 1)], [table(0, 1), table(0, 0)], [table(1, 0), table(0, 1)]] {
+        assert_eq!(rule(parse(wrong.to_vec())), Some("R-7.4"));
+    }
+    let most = limits::TABLES as u32;
+    assert_eq!(rule(parse((0..most).map(|i| table(0, i)).collect())), None);
+    assert_eq!(rule(parse((0..=most).map(|i| table(0, i)).collect())), Some("R-7.2"));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "megabytes")]
+fn runs_are_no_more_than_the_format_allows() {
+    let parse = |count: u64| {
+        let runs: Vec<Run> = (0..count).map(|i| Run { offset: 0, ..run(i, 1, 1, 0) }).collect();
+        let schema = Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())]);
+        parse_at(96 * count, &footer(count, &runs), &schema).map(|found| assert_eq!(found.columns[0].runs, runs))
+    };
+    assert_eq!(rule(parse(limits::RUNS as u64)), None);
+    assert_eq!(rule(parse(limits::RUNS as u64 + 1)), Some("R-7.2"));
+}
+
+#[test]
 fn what_casts_and_encodings_did_is_kept_bit_by_bit() {
     let schema = Schema::new([ColumnSchema::tensor("c", DType::Bf16, Shape::scalar()).cast_from(DType::F32)]);
     let mut footer = footer(0, &[]);
@@ -302,8 +331,10 @@ fn what_casts_and_encodings_did_is_kept_bit_by_bit() {
         assert_eq!(rule(parse_at(FOOTER_AT, &footer, &schema)), Some("R-7.4"));
     }
     footer.columns[0].cast = Some(cast);
-    footer.columns[0].encodings.reverse();
-    assert_eq!(rule(parse_at(FOOTER_AT, &footer, &schema)), Some("R-7.4"));
+    for encodings in [[(5, 1), (1, 1)], [(5, 1), (5, 1)]] {
+        footer.columns[0].encodings = encodings.to_vec();
+        assert_eq!(rule(parse_at(FOOTER_AT, &footer, &schema)), Some("R-7.4"));
+    }
 }
 
 // ---- regions
