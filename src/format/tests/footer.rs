@@ -1,0 +1,142 @@
+//! The footer: its counts, runs and tables.
+
+use super::index::run;
+use super::{FILE, rule};
+use crate::format::footer::{ColumnFacts, Footer, TableEntry};
+use crate::format::index::Run;
+use crate::format::region::RegionHead;
+use crate::format::{Flags, schema_block};
+use crate::{CastFacts, ColumnSchema, DType, Result, Schema, Shape, limits};
+
+const FOOTER_AT: u64 = 1 << 20;
+
+fn footer(sample_count: u64, runs: &[Run]) -> Footer {
+    let chunk_count = runs.iter().map(|run| run.chunk_count).sum();
+    let column = ColumnFacts { chunk_count, runs: runs.to_vec(), ..ColumnFacts::default() };
+    Footer { commit: 0, flags: Flags::default(), sample_count, tables: Vec::new(), columns: vec![column] }
+}
+
+fn parse_at(offset: u64, footer: &Footer, schema: &Schema) -> Result<Footer> {
+    let block = schema_block::to_bytes(schema)?;
+    let (head, body) = footer.to_bytes(FILE, offset, &block)?;
+    Footer::parse(&RegionHead::parse(&head, offset)?, &body, schema, &block)
+}
+
+fn parse(footer: &Footer) -> Result<Footer> {
+    parse_at(FOOTER_AT, footer, &Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())]))
+}
+
+#[test]
+fn runs_cover_all_samples_in_chunks_that_can_be() {
+    const MOST: u64 = limits::CHUNK_SAMPLES as u64;
+    let good: [(u64, &[Run]); 7] = [
+        (0, &[]),
+        (5, &[run(0, 5, 5, 0)]),
+        (5, &[run(0, 5, 3, 2)]),
+        (4, &[run(0, 4, 2, 2)]),
+        (MOST, &[run(0, MOST, 1, limits::CHUNK_SAMPLES)]),
+        (MOST + 1, &[run(0, MOST + 1, 2, 0)]),
+        (9, &[run(0, 4, 2, 2), run(4, 5, 1, 0)]),
+    ];
+    for (samples, runs) in good {
+        let footer = footer(samples, runs);
+        assert_eq!(parse(&footer).expect("a footer"), footer);
+    }
+    let bad: [(u64, &[Run]); 11] = [
+        (1, &[]),
+        (5, &[run(1, 4, 1, 0)]),
+        (4, &[run(1, 4, 1, 0)]),
+        (0, &[run(0, 0, 0, 0)]),
+        (4, &[run(0, 4, 5, 0)]),
+        (5, &[run(0, 5, 2, 2)]),
+        (5, &[run(0, 5, 4, 2)]),
+        (MOST + 1, &[run(0, MOST + 1, 1, 0)]),
+        (3, &[run(0, 3, 1, limits::CHUNK_SAMPLES + 1)]),
+        (6, &[run(0, 5, 1, 0)]),
+        (9, &[run(0, 4, 2, 2), run(5, 5, 1, 0)]),
+    ];
+    for (samples, runs) in bad {
+        assert_eq!(rule(parse(&footer(samples, runs))), Some("R-7.3"), "{samples} {runs:?}");
+    }
+    let mut wrong = footer(5, &[run(0, 5, 5, 0)]);
+    for chunk_count in [4, 6] {
+        wrong.columns[0].chunk_count = chunk_count;
+        assert_eq!(rule(parse(&wrong)), Some("R-7.3"));
+    }
+}
+
+#[test]
+fn the_pages_of_all_runs_lie_before_the_footer() {
+    let schema = Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())]);
+    let at_end = Run { offset: FOOTER_AT - 96, ..run(0, 5, 1, 0) };
+    let parse = |runs: &[Run]| parse_at(FOOTER_AT, &footer(5 * runs.len() as u64, runs), &schema);
+    assert!(parse(&[at_end]).is_ok());
+    assert_eq!(rule(parse(&[Run { offset: at_end.offset + 1, ..at_end }])), Some("R-7.3"));
+    // Together they cannot be longer than the file: room for two is no room for three.
+    let runs = [0, 5, 10].map(|first_sample| Run { offset: 0, ..run(first_sample, 5, 1, 0) });
+    let parse = |runs: &[Run]| parse_at(2 * 96, &footer(5 * runs.len() as u64, runs), &schema);
+    assert!(parse(&runs[..2]).is_ok());
+    assert_eq!(rule(parse(&runs)), Some("R-7.3"));
+}
+
+#[test]
+fn counts_in_a_footer_end_at_their_limits() {
+    let empty = Footer { columns: Vec::new(), ..footer(0, &[]) };
+    let parse = |footer: Footer| parse_at(FOOTER_AT, &footer, &Schema::default());
+    let last = limits::RUNS as u32 - 1;
+    assert!(parse(Footer { commit: last, sample_count: limits::SAMPLES, ..empty.clone() }).is_ok());
+    assert_eq!(rule(parse(Footer { commit: last + 1, ..empty.clone() })), Some("R-7.5"));
+    assert_eq!(rule(parse(Footer { sample_count: limits::SAMPLES + 1, ..empty })), Some("R-7.5"));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "megabytes")]
+fn tables_ascend_and_are_no_more_than_the_format_allows() {
+    let table = |column, table| TableEntry { column, table, offset: 64, body_bytes: 1, body_crc: 2 };
+    let parse = |tables: Vec<TableEntry>| {
+        let footer = Footer { columns: Vec::new(), tables, ..footer(0, &[]) };
+        parse_at(FOOTER_AT, &footer, &Schema::default()).map(|found| assert_eq!(found, footer))
+    };
+    assert_eq!(rule(parse(vec![table(0, 0), table(0, 1), table(2, 0)])), None);
+    for wrong in [[table(0, 1), table(0, 1)], [table(0, 1), table(0, 0)], [table(1, 0), table(0, 1)]] {
+        assert_eq!(rule(parse(wrong.to_vec())), Some("R-7.4"));
+    }
+    let most = limits::TABLES as u32;
+    assert_eq!(rule(parse((0..most).map(|i| table(0, i)).collect())), None);
+    assert_eq!(rule(parse((0..=most).map(|i| table(0, i)).collect())), Some("R-7.2"));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "megabytes")]
+fn runs_are_no_more_than_the_format_allows() {
+    let parse = |count: u64| {
+        let runs: Vec<Run> = (0..count).map(|i| Run { offset: 0, ..run(i, 1, 1, 0) }).collect();
+        let schema = Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())]);
+        parse_at(96 * count, &footer(count, &runs), &schema).map(|found| assert_eq!(found.columns[0].runs, runs))
+    };
+    assert_eq!(rule(parse(limits::RUNS as u64)), None);
+    assert_eq!(rule(parse(limits::RUNS as u64 + 1)), Some("R-7.2"));
+}
+
+#[test]
+fn what_casts_and_encodings_did_is_kept_bit_by_bit() {
+    let schema = Schema::new([ColumnSchema::tensor("c", DType::Bf16, Shape::scalar()).cast_from(DType::F32)]);
+    let mut footer = footer(0, &[]);
+    let cast = CastFacts { max_abs_error: 0.5, max_rel_error: f64::INFINITY, to_infinite: 3, to_subnormal: 4 };
+    footer.columns[0].cast = Some(cast);
+    for (id, chunks) in [(5, 2), (1, 7), (5, 3), (300, 1)] {
+        footer.columns[0].count_encoding(id, chunks);
+    }
+    assert_eq!(footer.columns[0].encodings, [(1, 7), (5, 5), (300, 1)]);
+    assert_eq!([1, 5, 7].map(|id| footer.columns[0].encoding(id)), [Some(7), Some(5), None]);
+    assert_eq!(parse_at(FOOTER_AT, &footer, &schema).expect("a footer"), footer);
+    for (max_abs_error, max_rel_error) in [(-0.0, 0.0), (0.0, -1.0), (f64::NAN, 0.0), (0.0, f64::NAN)] {
+        footer.columns[0].cast = Some(CastFacts { max_abs_error, max_rel_error, ..cast });
+        assert_eq!(rule(parse_at(FOOTER_AT, &footer, &schema)), Some("R-7.4"));
+    }
+    footer.columns[0].cast = Some(cast);
+    for encodings in [[(5, 1), (1, 1)], [(5, 1), (5, 1)]] {
+        footer.columns[0].encodings = encodings.to_vec();
+        assert_eq!(rule(parse_at(FOOTER_AT, &footer, &schema)), Some("R-7.4"));
+    }
+}

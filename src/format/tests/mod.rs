@@ -1,0 +1,40 @@
+//! Where what can be parsed ends: structures at a limit, and one step beyond it. (The vectors show the rest.)
+
+mod chunks;
+mod footer;
+mod index;
+mod region;
+mod schema;
+
+use super::Flags;
+use super::region::FileId;
+use crate::{ErrorKind, Result};
+
+const FILE: FileId = FileId([7; 16]);
+
+/// The rule that is broken, if one is.
+fn rule<T>(result: Result<T>) -> Option<&'static str> {
+    result.err().map(|error| error.rule().expect("the rule of a file"))
+}
+
+fn flags(incompat: u32, ro_compat: u32, compat: u32) -> Flags {
+    Flags { incompat, ro_compat, compat }
+}
+
+#[test]
+fn flags_are_united_bit_by_bit() {
+    let united = flags(0b0011, 0b0101, 0b1001).union(flags(0b0110, 0b0011, 0b0001));
+    assert_eq!(united, flags(0b0111, 0b0111, 0b1001));
+    assert!(united.contains(flags(0b0100, 0b0100, 0b1000)));
+    for missing in [flags(8, 0, 0), flags(0, 8, 0), flags(0, 0, 2), flags(1, 1, 3)] {
+        assert!(!united.contains(missing), "{missing:?}");
+    }
+}
+
+#[test]
+fn a_flag_nobody_knows_yet_bars_reading_appending_or_nothing() {
+    let refusals = |flags: Flags| [flags.check(), flags.check_writable()].map(|result| result.err().map(|e| e.kind()));
+    assert_eq!(refusals(flags(1 << 31, 0, 0)), [Some(ErrorKind::TooNew), None]);
+    assert_eq!(refusals(flags(0, 1 << 31, 0)), [None, Some(ErrorKind::TooNew)]);
+    assert_eq!(refusals(flags(0, 0, u32::MAX)), [None, None]);
+}
