@@ -40,16 +40,17 @@ fn open(verification: Verification) -> Reader<Counted> {
 }
 
 fn open_profile(verification: Verification, profile: Profile) -> Reader<Counted> {
+    OpenOptions::new().verification(verification).open(file(profile)).unwrap()
+}
+
+fn file(profile: Profile) -> Counted {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[ELEMENTS as u32]))]);
     let options = WriterOptions::new().profile(profile);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     let values: Vec<i32> = (0..SAMPLES as i32 * ELEMENTS as i32).collect();
     writer.push_batch(&[ColumnBatch::fixed(SAMPLES as usize, &values)]).unwrap();
     let file = InMemory(writer.finish().unwrap().sink.0);
-    OpenOptions::new()
-        .verification(verification)
-        .open(Counted { file, bytes: AtomicU64::new(0), decayed: AtomicU64::new(u64::MAX) })
-        .unwrap()
+    Counted { file, bytes: AtomicU64::new(0), decayed: AtomicU64::new(u64::MAX) }
 }
 
 /// The bytes that `work` reads from the file.
@@ -141,6 +142,22 @@ fn what_decays_is_noticed_when_the_policy_checks_it() {
                     ),
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not() {
+    let mut out = [0; ELEMENTS];
+    for profile in [Profile::Raw, Profile::Fast] {
+        for (limit, refused) in [(CHUNK, false), (CHUNK - 1, true)] {
+            let reader = OpenOptions::new().max_chunk_bytes(limit as u32).open(file(profile)).unwrap();
+            let column = reader.column("x").unwrap();
+            assert_eq!(column.chunk(0).unwrap().unwrap().raw_bytes, CHUNK);
+            let first = column.cursor().read_into(0, &mut out).map_err(|error| error.kind());
+            assert_eq!(first, if refused { Err(ErrorKind::OverLimit) } else { Ok(Some(ELEMENTS)) }, "{profile:?}");
+            // the last chunk is smaller
+            assert_eq!(column.cursor().read_into(SAMPLES - 1, &mut out).unwrap(), Some(ELEMENTS), "{profile:?}");
         }
     }
 }
