@@ -13,8 +13,8 @@ use patterns::{Pattern, mix};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use tensilo::{
-    ColumnBatch, ColumnSchema, DType, Explanation, InMemory, OpenOptions, Profile, Reader, Schema, Shape, Stream,
-    Verification, Writer, WriterOptions,
+    Choice, ColumnBatch, ColumnSchema, DType, Explanation, InMemory, OpenOptions, Profile, Reader, Schema, Shape,
+    Stream, Verification, Writer, WriterOptions,
 };
 
 /// Of a chunk that this profile wrote.
@@ -35,7 +35,7 @@ fn check(explanation: &Explanation, profile: Profile) {
         });
         let trial = trial.unwrap_or_else(|| panic!("{choice:?} was not tried: {explanation:?}"));
         assert!(trial.in_file || !choice.in_file);
-        assert!(!choice.reason.is_empty());
+        check_reason(explanation, choice);
     }
     assert_eq!(explanation.trials.iter().filter(|trial| trial.in_file).count(), 1, "{explanation:?}");
     let sizes: Vec<u64> = explanation.trials.iter().filter_map(|trial| trial.stored_bytes).collect();
@@ -43,6 +43,44 @@ fn check(explanation: &Explanation, profile: Profile) {
     // raw is always possible
     let raw = explanation.trials.iter().find(|trial| trial.encoding == "raw").unwrap();
     assert_eq!(raw.stored_bytes, Some(explanation.raw_bytes));
+}
+
+/// What the reason says is so.
+fn check_reason(explanation: &Explanation, choice: &Choice) {
+    let tried = explanation.trials.iter().filter(|trial| trial.profiles.contains(&choice.profile));
+    let tried = tried.filter(|trial| trial.encoding != "raw");
+    let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, trial.encoding.as_str()))).min();
+    let (raw, chosen) = (explanation.raw_bytes, choice.stored_bytes);
+    let (least, name) = smallest.unwrap_or((raw, ""));
+    let is_true = match choice.reason.strip_prefix(name).unwrap_or(&choice.reason) {
+        "there is nothing to encode" => raw == 0,
+        "it encodes nothing" => choice.profile == Profile::Raw || choice.profile == Profile::Fast,
+        "nothing that it has can express them" => raw > 0 && smallest.is_none(),
+        "the smallest that it has" => chosen == least && chosen < raw - raw / 20,
+        " is smaller, but decodes more slowly and would have to save 20 %" => {
+            least < chosen && least * 125 >= chosen * 100
+        }
+        " is smaller, but seemed not to be in the windows that were looked at" => least < chosen,
+        reason => {
+            let best = reason.strip_prefix("nothing saves 5 %, and less is not worth decoding; the best is ");
+            best == Some(name) && choice.encoding == "raw" && least >= raw - raw / 20
+        }
+    };
+    assert!(is_true, "{choice:?} of {explanation:?}");
+}
+
+/// Without the names in it.
+fn kind_of(reason: &str) -> &str {
+    let kinds = [
+        "nothing to encode",
+        "encodes nothing",
+        "can express them",
+        "the smallest",
+        "saves 5 %",
+        "would have to save",
+        "seemed not",
+    ];
+    kinds.into_iter().find(|kind| reason.contains(kind)).unwrap()
 }
 
 proptest! {
@@ -106,18 +144,22 @@ fn file(dtype: DType, values: &[u8], profile: Profile) -> Vec<u8> {
 #[test]
 fn any_pattern_in_any_profile_is_explained() {
     let (mut encodings, mut transformed, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut reasons = BTreeSet::new();
     for profile in profiles() {
         for pattern in Pattern::ALL {
             for dtype in [DType::U8, DType::Bf16, DType::I32, DType::F64] {
                 let reader = Reader::from_bytes(patterned(pattern, dtype, profile)).unwrap();
                 let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
                 check(&explanation, profile);
+                reasons.extend(explanation.choices.iter().map(|choice| kind_of(&choice.reason).to_owned()));
                 encodings.insert(explanation.info.encoding.clone());
                 transformed.extend(explanation.transform.map(|_| explanation.info.encoding));
                 names.extend(explanation.pieces.into_iter().map(|piece| piece.name));
             }
         }
     }
+    let due = ["would have to save", "encodes nothing", "saves 5 %", "seemed not", "the smallest"];
+    assert!(due.iter().all(|due| reasons.contains(*due)), "{reasons:?}");
     let mut due = vec!["raw", "constant", "exponent-tiers", "residual-tiers"];
     if cfg!(feature = "zstd") {
         due.extend(["bitshuffle-zstd", "planes-zstd"]);
