@@ -158,8 +158,11 @@ fn any_pattern_in_any_profile_is_explained() {
             }
         }
     }
-    let due = ["would have to save", "encodes nothing", "saves 5 %", "seemed not", "the smallest"];
-    assert!(due.iter().all(|due| reasons.contains(*due)), "{reasons:?}");
+    let mut due = vec!["encodes nothing", "saves 5 %", "seemed not", "the smallest"];
+    if cfg!(feature = "zstd") {
+        due.push("would have to save");
+    }
+    assert_eq!(reasons, due.iter().map(ToString::to_string).collect());
     let mut due = vec!["raw", "constant", "exponent-tiers", "residual-tiers"];
     if cfg!(feature = "zstd") {
         due.extend(["bitshuffle-zstd", "planes-zstd"]);
