@@ -327,10 +327,13 @@ fn what_was_written_before_makes_no_difference() {
 #[test]
 fn every_range_of_some_groups_is_decoded_alone() {
     let geometry = Geometry { element_bytes: 2, float: false, restart: 10, strides: [0, 0] };
-    for encoder in [&ENCODERS[4], &ENCODERS[9]] {
-        let case = Case { encoder: *encoder, geometry, pattern: Pattern::RandomLengths, count: 150, seed: 1 };
+    let [constant, exponents, residuals] = [0, 4, 9].map(|encoder| ENCODERS[encoder]);
+    let cases =
+        [(constant, Pattern::AllEqual), (exponents, Pattern::RandomLengths), (residuals, Pattern::RandomLengths)];
+    for (encoder, pattern) in cases {
+        let case = Case { encoder, geometry, pattern, count: 150, seed: 1 };
         let (raw, mut memory) = (case.raw(), Memory::default());
-        let stored = memory.encode(&case).expect("tiers express anything");
+        let stored = memory.encode(&case).expect("they can express it");
         for start in 0..case.count {
             for end in start + 1..=case.count {
                 let alone = memory.decode_range(case.encoder, case.spec(), &stored, &(start..end), 0xA5);
@@ -338,6 +341,25 @@ fn every_range_of_some_groups_is_decoded_alone() {
             }
         }
     }
+}
+
+#[test]
+fn a_constant_is_one_element_of_some() {
+    let check = |stored: &[u8], raw_bytes| Constant.check(PartSpec { element_bytes: 2, raw_bytes }, stored);
+    assert!(check(&[1, 2], 2).is_ok() && check(&[1, 2], 4).is_ok());
+    for (stored, raw_bytes) in [(&[1, 2][..], 0), (&[1, 2], 3), (&[1], 4), (&[1, 2, 3], 4), (&[], 4)] {
+        assert_eq!(
+            check(stored, raw_bytes).map_err(|error| error.rule()),
+            Err(Some("R-5.4")),
+            "{stored:?} {raw_bytes}"
+        );
+    }
+    let encode = |raw: &[u8]| {
+        let geometry = Geometry::of_numbers(2);
+        Constant.encode(&geometry, raw, &mut Vec::new(), &mut EncodeScratch::default()).expect("nothing fails")
+    };
+    assert!(encode(&[1, 2]) && encode(&[1, 2, 1, 2]));
+    assert!(!encode(&[1]) && !encode(&[1, 2, 1]) && !encode(&[1, 2, 1, 3]) && !encode(&[1, 2, 2, 2]));
 }
 
 /// The same values give the same bytes, on all machines and in all releases that do not say otherwise: those of Zstandard depend on its version.
