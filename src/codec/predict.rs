@@ -27,7 +27,7 @@ pub(super) fn best_transform(
 }
 
 /// Delta along each axis, and the gradient over the axis and the innermost one.
-fn predictions(geometry: &Geometry) -> impl Iterator<Item = Prediction> {
+pub(super) fn predictions(geometry: &Geometry) -> impl Iterator<Item = Prediction> {
     let Geometry { float, restart, strides, .. } = *geometry;
     let delta = move |stride| Prediction { gradient: false, float, restart, stride };
     let gradients = strides.into_iter().map(move |stride| Prediction { gradient: true, float, restart, stride });

@@ -1,8 +1,9 @@
 //! Every encoder alone, on data that encoders find hard: what it writes decodes to the bit; bytes that it did not write decode to an error
 //! or to some values, and what they decode to does not depend on what memory held before.
 
-#[path = "../../tests/support/adversarial.rs"]
+#[path = "../../../tests/support/adversarial.rs"]
 mod adversarial;
+mod choosing;
 
 use super::constant::Constant;
 use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};

@@ -1,0 +1,94 @@
+//! What the choice of an encoding is made of: windows, predictions, estimates and what saves enough.
+
+use super::adversarial::mix;
+use crate::codec::predict::{best_transform, predictions};
+use crate::codec::sampling::windows;
+use crate::codec::transform::Transform;
+use crate::codec::{DecodeScratch, EncodeScratch, Geometry, PartSpec, RAW, planner::saves_enough};
+use crate::kernel::Width;
+use crate::kernel::words::Prediction;
+use crate::{ErrorKind, Profile};
+
+#[test]
+fn windows_are_all_of_a_small_part_and_a_sixteenth_of_a_large_one() {
+    let of = |count, length| windows(count, length).collect::<Vec<_>>();
+    assert_eq!(of(0, 1024), []);
+    for (count, length) in [(1, 1024), (4096, 1024), (5000, 2500), (4096, 1)] {
+        assert_eq!(of(count, length), [0..count]);
+    }
+    assert_eq!(of(4097, 1024), [0..1024]);
+    assert_eq!(of(5000, 2499), [0..2499]);
+    assert_eq!(of(40_000, 1024), [0..1024, 16_384..17_408, 32_768..33_792]);
+    assert_eq!(of(16_500, 1024), [0..1024, 16_384..16_500]);
+}
+
+fn geometry(float: bool, restart: u32, strides: [u32; 2]) -> Geometry {
+    Geometry { element_bytes: 2, float, restart, strides }
+}
+
+#[test]
+fn predictions_go_along_axes_within_a_sample() {
+    let of = |restart, strides| -> Vec<_> {
+        predictions(&geometry(true, restart, strides)).map(|p| (p.gradient, p.stride, p.float, p.restart)).collect()
+    };
+    let delta = |stride| (false, stride, true, 100);
+    let gradient = |stride| (true, stride, true, 100);
+    assert_eq!(of(100, [3, 12]), [delta(1), delta(3), gradient(3), delta(12), gradient(12)]);
+    assert_eq!(of(100, [99, 0]), [delta(1), delta(99), gradient(99)]);
+    for strides in [[0, 0], [1, 0], [100, 101]] {
+        assert_eq!(of(100, strides), [delta(1)], "{strides:?}");
+    }
+}
+
+/// `count` elements of two bytes.
+fn elements(count: usize, element: impl Fn(u64) -> u64) -> Vec<u8> {
+    (0..count as u64).flat_map(|i| (element(i) as u16).to_le_bytes()).collect()
+}
+
+fn best(geometry: &Geometry, raw: &[u8]) -> (Transform, usize) {
+    best_transform(Width::W2, geometry, raw, &mut EncodeScratch::default())
+}
+
+fn rows(gradient: bool, restart: u32) -> Transform {
+    Transform::Predict(Prediction { gradient, float: false, restart, stride: 128 })
+}
+
+/// Rows of 128 random elements, each row like the one above: only the first row of a sample costs anything.
+#[test]
+fn the_first_row_of_a_sample_counts_and_that_of_a_window_does_not() {
+    let raw = elements(40_000, |i| mix(1, i % 128));
+    // windows that begin within a sample have no row above: 128 of 2,816 residuals are random
+    assert_eq!(best(&geometry(false, 5120, [128, 0]), &raw), (rows(false, 5120), 8684));
+    // each window begins with a sample: 384 of 3,072
+    assert_eq!(best(&geometry(false, 16_384, [128, 0]), &raw), (rows(false, 16_384), 15_131));
+}
+
+/// Random in the first window, of which there are three.
+#[test]
+fn all_windows_are_looked_at() {
+    let raw = elements(40_000, |i| if i < 1024 { mix(1, i) } else { i / 128 % 40 * 7 + i % 128 * 3 });
+    assert_eq!(best(&geometry(false, 5120, [128, 0]), &raw), (rows(true, 5120), 34_927));
+}
+
+#[test]
+fn five_percent_is_enough_and_less_is_not() {
+    assert!(saves_enough(94, 100) && !saves_enough(95, 100) && !saves_enough(100, 100));
+    assert!(saves_enough(0, 1) && !saves_enough(1, 1) && !saves_enough(0, 0));
+    assert!(saves_enough(18, 20) && !saves_enough(19, 20) && saves_enough(18, 19));
+}
+
+#[test]
+fn small_asks_for_large_chunks() {
+    for profile in Profile::ALL {
+        assert_eq!(profile.chunk_bytes(), if profile == Profile::Small { 262_144 } else { 65_536 });
+    }
+}
+
+#[test]
+fn raw_bytes_are_copied() {
+    let (spec, mut out) = (PartSpec { element_bytes: 2, raw_bytes: 4 }, [0; 4]);
+    RAW.decode(spec, &[1, 2, 3, 4], &mut out, &mut DecodeScratch::default()).expect("raw");
+    assert_eq!(out, [1, 2, 3, 4]);
+    assert!(RAW.check(spec, &[1, 2, 3, 4]).is_ok());
+    assert_eq!(RAW.check(spec, &[1, 2, 3]).expect_err("too short").kind(), ErrorKind::Corrupt);
+}
