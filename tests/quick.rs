@@ -1,5 +1,6 @@
 //! Tests that are quick, as one program: `cargo mutants` builds it anew for each change, and code that is generic over its source is compiled
 //! in each test program again.
+#![allow(clippy::duplicate_mod, reason = "each of them is a program of its own, too")]
 
 #[path = "append.rs"]
 mod append;
