@@ -1,6 +1,8 @@
 //! Chapters 5.3 to 5.5: Zstandard frames, alone and behind a bit-shuffle.
 
 mod planes;
+#[cfg(test)]
+mod tests;
 
 pub(super) use planes::PlanesZstd;
 
@@ -121,8 +123,9 @@ fn check_frame(spec: PartSpec, stored: &[u8]) -> Result<()> {
     }
     let due = u64::try_from(spec.raw_bytes).ok();
     match zstd_safe::get_frame_content_size(stored) {
-        Ok(found) if found.is_some() && found == due => Ok(()),
-        found => Err(malformed(&format!("it states a length of {found:?}, not {}", spec.raw_bytes))),
+        Ok(Some(found)) if Some(found) == due => Ok(()),
+        Ok(Some(found)) => Err(malformed(&format!("it states a length of {found}, not {}", spec.raw_bytes))),
+        _ => Err(malformed("it does not state its length")),
     }
 }
 

@@ -1,0 +1,57 @@
+//! Frames that are refused before memory is taken for what they claim.
+
+use super::{MAGIC, Zstd, stated_window};
+use crate::codec::{Codec, EncodeScratch, Encoder, Geometry, PartSpec};
+
+/// Why a frame cannot be `raw_bytes`, if it cannot.
+fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {
+    let result = Zstd.check(PartSpec { element_bytes: 1, raw_bytes }, frame);
+    result.err().map(|error| {
+        assert_eq!(error.rule(), Some("R-5.5"));
+        error.to_string()
+    })
+}
+
+/// A frame in one segment that states a length, and then has one block: the same byte as often as that.
+fn frame_of(length: u32) -> Vec<u8> {
+    let (descriptor, last_of_one_byte) = (0b1010_0000, 0b11);
+    let block = length.min(128 << 10) << 3 | last_of_one_byte;
+    [&MAGIC[..], &[descriptor], &length.to_le_bytes(), &block.to_le_bytes()[..3], &[7]].concat()
+}
+
+#[test]
+fn a_frame_states_the_length_that_is_due() {
+    let mut frame = Vec::new();
+    let raw = [1, 2, 3, 4, 5];
+    Zstd.encode(&Geometry::of_numbers(1), &raw, &mut frame, &mut EncodeScratch::default()).expect("a frame");
+    assert_eq!(refusal(&frame, 5), None);
+    for length in [4, 6] {
+        assert!(
+            refusal(&frame, length)
+                .expect("another length")
+                .contains(&format!("it states a length of 5, not {length}"))
+        );
+    }
+}
+
+#[test]
+fn a_frame_that_states_more_than_its_blocks_can_give_is_refused() {
+    for length in [1, 1000, 128 << 10] {
+        assert_eq!(refusal(&frame_of(length), length as usize), None);
+    }
+    for length in [20 * (128 << 10), 1 << 31] {
+        assert!(refusal(&frame_of(length), length as usize).expect("too much").contains("13 bytes cannot decode to"));
+    }
+}
+
+#[test]
+fn windows_are_what_the_frame_format_says() {
+    let window = |descriptor: u8, byte: u8| stated_window(&[&MAGIC[..], &[descriptor, byte]].concat());
+    assert_eq!(window(0, 0), Some(1 << 10));
+    assert_eq!(window(0, 7), Some((1 << 10) + 7 * (1 << 7)));
+    assert_eq!(window(0, 21 << 3), Some(1 << 31));
+    assert_eq!(window(0b1000_0000, 20 << 3 | 7), Some((1 << 30) + 7 * (1 << 27)));
+    assert_eq!(window(0, 0xFF), Some((1 << 41) + 7 * (1 << 38)));
+    assert_eq!(window(0x20, 0xFF), None, "one segment");
+    assert_eq!(stated_window(&MAGIC), None);
+}
