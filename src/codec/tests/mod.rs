@@ -344,6 +344,19 @@ fn every_range_of_some_groups_is_decoded_alone() {
     }
 }
 
+/// Prediction begins with the first element: what is behind a third of them is decoded with all others.
+#[test]
+fn a_range_far_behind_the_start_of_its_prediction_is_not_decoded_alone() {
+    let geometry = Geometry { element_bytes: 2, float: false, restart: u32::MAX, strides: [0, 0] };
+    let case = Case { encoder: ENCODERS[9], geometry, pattern: Pattern::Sawtooth, count: 3000, seed: 1 };
+    let (raw, mut memory) = (case.raw(), Memory::default());
+    let stored = memory.encode(&case).expect("tiers express anything");
+    for (start, alone) in [(0, true), (5, true), (1000, true), (1001, false), (2999, false)] {
+        let found = memory.decode_range(case.encoder, case.spec(), &stored, &(start..start + 1), 0xA5);
+        assert_eq!(found, Ok(alone.then(|| raw[2 * start..2 * start + 2].to_vec())), "{start}");
+    }
+}
+
 #[test]
 fn a_constant_is_one_element_of_some() {
     let check = |stored: &[u8], raw_bytes| Constant.check(PartSpec { element_bytes: 2, raw_bytes }, stored);
