@@ -16,6 +16,11 @@ fn footer(sample_count: u64, runs: &[Run]) -> Footer {
     Footer { commit: 0, flags: Flags::default(), sample_count, tables: Vec::new(), columns: vec![column] }
 }
 
+/// Of one column of bytes.
+fn schema() -> Schema {
+    Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())])
+}
+
 fn parse_at(offset: u64, footer: &Footer, schema: &Schema) -> Result<Footer> {
     let block = schema_block::to_bytes(schema)?;
     let (head, body) = footer.to_bytes(FILE, offset, &block)?;
@@ -23,7 +28,7 @@ fn parse_at(offset: u64, footer: &Footer, schema: &Schema) -> Result<Footer> {
 }
 
 fn parse(footer: &Footer) -> Result<Footer> {
-    parse_at(FOOTER_AT, footer, &Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())]))
+    parse_at(FOOTER_AT, footer, &schema())
 }
 
 #[test]
@@ -67,16 +72,14 @@ fn runs_cover_all_samples_in_chunks_that_can_be() {
 
 #[test]
 fn the_pages_of_all_runs_lie_before_the_footer() {
-    let schema = Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())]);
-    let at_end = Run { offset: FOOTER_AT - 96, ..run(0, 5, 1, 0) };
-    let parse = |runs: &[Run]| parse_at(FOOTER_AT, &footer(5 * runs.len() as u64, runs), &schema);
-    assert!(parse(&[at_end]).is_ok());
-    assert_eq!(rule(parse(&[Run { offset: at_end.offset + 1, ..at_end }])), Some("R-7.3"));
-    // Together they cannot be longer than the file: room for two is no room for three.
-    let runs = [0, 5, 10].map(|first_sample| Run { offset: 0, ..run(first_sample, 5, 1, 0) });
-    let parse = |runs: &[Run]| parse_at(2 * 96, &footer(5 * runs.len() as u64, runs), &schema);
-    assert!(parse(&runs[..2]).is_ok());
-    assert_eq!(rule(parse(&runs)), Some("R-7.3"));
+    let parse = |footer_at, runs: &[Run]| rule(parse_at(footer_at, &footer(5 * runs.len() as u64, runs), &schema()));
+    let run_at = |offset, first_sample| Run { offset, ..run(first_sample, 5, 1, 0) };
+    assert_eq!(parse(FOOTER_AT, &[run_at(FOOTER_AT - 96, 0)]), None);
+    assert_eq!(parse(FOOTER_AT, &[run_at(FOOTER_AT - 95, 0)]), Some("R-7.3"));
+    // together they cannot be longer than the file: room for two is no room for three
+    let runs = [run_at(0, 0), run_at(0, 5), run_at(0, 10)];
+    assert_eq!(parse(2 * 96, &runs[..2]), None);
+    assert_eq!(parse(2 * 96, &runs), Some("R-7.3"));
 }
 
 #[test]
@@ -111,8 +114,7 @@ fn tables_ascend_and_are_no_more_than_the_format_allows() {
 fn runs_are_no_more_than_the_format_allows() {
     let parse = |count: u64| {
         let runs: Vec<Run> = (0..count).map(|i| Run { offset: 0, ..run(i, 1, 1, 0) }).collect();
-        let schema = Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())]);
-        parse_at(96 * count, &footer(count, &runs), &schema).map(|found| assert_eq!(found.columns[0].runs, runs))
+        parse_at(96 * count, &footer(count, &runs), &schema()).map(|found| assert_eq!(found.columns[0].runs, runs))
     };
     assert_eq!(rule(parse(limits::RUNS as u64)), None);
     assert_eq!(rule(parse(limits::RUNS as u64 + 1)), Some("R-7.2"));
