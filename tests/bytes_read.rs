@@ -1,10 +1,12 @@
 //! How much of a file is read for a sample, and when it is checked, where it is read by position.
 
 use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::{
-    ColumnBatch, ColumnSchema, DType, ErrorKind, InMemory, OpenOptions, Profile, Reader, Schema, Shape, Source, Stream,
-    Verification, Writer, WriterOptions,
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, ErrorKind, InMemory, OpenOptions, Profile, Reader, Schema, Shape,
+    Source, Stream, Verification, Writer, WriterOptions,
 };
 
 /// A file that is read by position, counts, and can decay.
@@ -13,6 +15,8 @@ struct Counted {
     bytes: AtomicU64,
     /// Where a bit has changed.
     decayed: AtomicU64,
+    /// What was said to be needed soon.
+    announced: Mutex<Vec<Range<u64>>>,
 }
 
 impl Source for Counted {
@@ -29,6 +33,10 @@ impl Source for Counted {
         }
         Ok(())
     }
+
+    fn will_need(&self, range: Range<u64>) {
+        self.announced.lock().unwrap().push(range);
+    }
 }
 
 const SAMPLES: u64 = 1000;
@@ -40,17 +48,18 @@ fn open(verification: Verification) -> Reader<Counted> {
 }
 
 fn open_profile(verification: Verification, profile: Profile) -> Reader<Counted> {
-    OpenOptions::new().verification(verification).open(file(profile)).unwrap()
+    OpenOptions::new().verification(verification).open(file(profile, SAMPLES, ELEMENTS)).unwrap()
 }
 
-fn file(profile: Profile) -> Counted {
-    let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[ELEMENTS as u32]))]);
-    let options = WriterOptions::new().profile(profile);
+/// Samples of so many elements in chunks of at most 64 KiB.
+fn file(profile: Profile, samples: u64, elements: usize) -> Counted {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[elements as u32]))]);
+    let options = WriterOptions::new().profile(profile).chunk_bytes(64 << 10);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
-    let values: Vec<i32> = (0..SAMPLES as i32 * ELEMENTS as i32).collect();
-    writer.push_batch(&[ColumnBatch::fixed(SAMPLES as usize, &values)]).unwrap();
+    let values: Vec<i32> = (0..samples as i32 * elements as i32).collect();
+    writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
     let file = InMemory(writer.finish().unwrap().sink.0);
-    Counted { file, bytes: AtomicU64::new(0), decayed: AtomicU64::new(u64::MAX) }
+    Counted { file, bytes: AtomicU64::new(0), decayed: AtomicU64::new(u64::MAX), announced: Mutex::default() }
 }
 
 /// The bytes that `work` reads from the file.
@@ -114,6 +123,111 @@ fn reading_in_order_reads_each_chunk_once_and_hardly_more() {
     assert!(bytes < SAMPLES * 768 + CHUNK / 4, "{bytes} bytes");
 }
 
+/// The entry of a chunk in the index, and its head.
+const ENTRY: u64 = 32;
+const HEAD: u64 = 64;
+
+/// Of samples in three raw chunks of 64 KiB, that have been checked.
+fn checked(sample_bytes: u64) -> Reader<Counted> {
+    checked_of(3 * (64 << 10) / sample_bytes, sample_bytes)
+}
+
+fn checked_of(samples: u64, sample_bytes: u64) -> Reader<Counted> {
+    let reader = OpenOptions::new().open(file(Profile::Raw, samples, sample_bytes as usize / 4)).unwrap();
+    reader.column("x").unwrap().cursor().range_into(0..samples, &mut ColumnBuffer::new()).unwrap();
+    reader
+}
+
+#[test]
+fn a_chunk_is_read_whole_once_more_than_an_eighth_of_it_was_read_alone() {
+    // a sample counts as 1 KiB at least; one that is its whole chunk needs no copy if it is read straight to its place
+    for (sample_bytes, straight, alone) in
+        [(64, false, 9), (1024, true, 9), (4096, false, 3), (4096, true, 3), (64 << 10, false, 1), (64 << 10, true, 20)]
+    {
+        let reader = checked(sample_bytes);
+        let column = reader.column("x").unwrap();
+        let (mut cursor, mut out) = (column.cursor(), vec![0_i32; sample_bytes as usize / 4]);
+        let sample = column.chunk(1).unwrap().unwrap().samples.start;
+        for time in 0..20 {
+            let bytes = bytes_read(&reader, || match straight {
+                true => assert!(cursor.read_into(sample, &mut out).is_ok()),
+                false => out.copy_from_slice(cursor.read(sample).unwrap().as_slice().unwrap()),
+            });
+            let due = match time {
+                0 => ENTRY + sample_bytes,
+                _ if time < alone => sample_bytes,
+                _ if time == alone => HEAD + (64 << 10),
+                _ => 0,
+            };
+            assert_eq!(bytes, due, "{sample_bytes} bytes, straight: {straight}, time {time}");
+            assert_eq!(out[0], sample as i32 * out.len() as i32);
+        }
+    }
+}
+
+#[test]
+fn samples_are_gathered_alone_up_to_three_quarters_of_their_chunk() {
+    for (sample_bytes, wanted, due) in [
+        (1024, 48, 48 * 1024),
+        (1024, 49, HEAD + (64 << 10)),
+        (64 << 10, 1, 64 << 10),
+        (64 << 10, 2, HEAD + (64 << 10)), // the same sample twice
+    ] {
+        let reader = checked(sample_bytes);
+        let column = reader.column("x").unwrap();
+        let chunk = column.chunk(1).unwrap().unwrap().samples;
+        let wanted: Vec<u64> = (0..wanted).map(|i| chunk.start + i % (chunk.end - chunk.start)).collect();
+        let mut out = ColumnBuffer::new();
+        let bytes = bytes_read(&reader, || column.cursor().gather_into(&wanted, &mut out).unwrap());
+        assert_eq!(bytes, ENTRY + due, "{} of {sample_bytes} bytes", wanted.len());
+    }
+}
+
+#[test]
+fn a_small_chunk_is_read_whole() {
+    let reader = checked_of(2, 64);
+    let column = reader.column("x").unwrap();
+    let bytes = bytes_read(&reader, || assert!(column.cursor().read(0).is_ok()));
+    assert_eq!(bytes, ENTRY + HEAD + 2 * 64);
+}
+
+#[test]
+fn chunks_that_were_not_read_before_are_announced_all_at_once() {
+    let reader = open(Verification::FirstTouch);
+    let column = reader.column("x").unwrap();
+    let announced = |samples: &[u64]| {
+        column.cursor().gather_into(samples, &mut ColumnBuffer::new()).unwrap();
+        std::mem::take(&mut *reader.source().announced.lock().unwrap())
+    };
+    let places = |samples: &[u64]| -> Vec<Range<u64>> {
+        let bodies = samples.iter().map(|&i| column.chunk_of(i).unwrap().file_range);
+        bodies.map(|body| body.start - HEAD..body.end).collect()
+    };
+    assert_eq!(announced(&[500, 2, 1]), places(&[2, 500]));
+    assert_eq!(announced(&[0, 300, 900]), places(&[300, 900]));
+    assert_eq!(announced(&[3, 301, 901]), []);
+}
+
+#[test]
+fn ranges_are_read_straight_to_their_place_where_they_are_whole_chunks() {
+    let reader = checked(1024);
+    let column = reader.column("x").unwrap();
+    for (samples, due) in [
+        (64..128, 64 << 10),                  // a chunk, straight to its place
+        (64..127, HEAD + (64 << 10)),         // more than three quarters of it
+        (65..128, HEAD + (64 << 10)),         // the same
+        (64..112, 48 << 10),                  // three quarters
+        (0..192, 2 * ENTRY + (192 << 10)),    // all
+        (96..160, ENTRY + HEAD + (96 << 10)), // half of one, and all of the next, that was entered from it
+    ] {
+        let mut out = ColumnBuffer::new();
+        let bytes = bytes_read(&reader, || column.cursor().range_into(samples.clone(), &mut out).unwrap());
+        assert_eq!(bytes, ENTRY + due, "{samples:?}");
+        let first = samples.start as i32 * 256;
+        assert!(out.values::<i32>().unwrap().iter().copied().eq(first..samples.end as i32 * 256));
+    }
+}
+
 /// The last byte of chunks changes after one of them was read.
 #[test]
 fn what_decays_is_noticed_when_the_policy_checks_it() {
@@ -151,13 +265,34 @@ fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not
     let mut out = [0; ELEMENTS];
     for profile in [Profile::Raw, Profile::Fast] {
         for (limit, refused) in [(CHUNK, false), (CHUNK - 1, true)] {
-            let reader = OpenOptions::new().max_chunk_bytes(limit as u32).open(file(profile)).unwrap();
+            let reader =
+                OpenOptions::new().max_chunk_bytes(limit as u32).open(file(profile, SAMPLES, ELEMENTS)).unwrap();
             let column = reader.column("x").unwrap();
             assert_eq!(column.chunk(0).unwrap().unwrap().raw_bytes, CHUNK);
             let first = column.cursor().read_into(0, &mut out).map_err(|error| error.kind());
             assert_eq!(first, if refused { Err(ErrorKind::OverLimit) } else { Ok(Some(ELEMENTS)) }, "{profile:?}");
             // the last chunk is smaller
             assert_eq!(column.cursor().read_into(SAMPLES - 1, &mut out).unwrap(), Some(ELEMENTS), "{profile:?}");
+        }
+    }
+}
+
+/// What is used where it stands in the file is checked, too.
+#[test]
+fn views_of_damaged_chunks_are_refused_by_policies_that_check() {
+    let intact = file(Profile::Raw, SAMPLES, ELEMENTS).file;
+    let chunk = Reader::from_bytes(intact.0.clone()).unwrap().column("x").unwrap().chunk(1).unwrap().unwrap();
+    let mut damaged = intact.0.clone();
+    damaged[chunk.file_range.end as usize - 1] ^= 1;
+    for (verification, refuses) in
+        [(Verification::FirstTouch, true), (Verification::Always, true), (Verification::Never, false)]
+    {
+        let reader = OpenOptions::new().verification(verification).open(InMemory(&damaged)).unwrap();
+        let column = reader.column("x").unwrap();
+        for _ in 0..2 {
+            let rule = column.view(chunk.samples.start).map(|view| view.is_some());
+            assert_eq!(rule.map_err(|error| error.rule()), if refuses { Err(Some("R-2.6")) } else { Ok(true) });
+            assert!(column.view(chunk.samples.end).unwrap().is_some(), "the next chunk is intact");
         }
     }
 }

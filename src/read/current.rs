@@ -50,7 +50,8 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
         }
     }
 
-    /// Makes the chunk of sample `i` the current one, prepared as by [`CurrentChunk::prepare`]. Returns the sample's place in it.
+    /// Makes the chunk of sample `i` the current one, prepared as by [`CurrentChunk::prepare`] for `count` samples from there, or as many as it has.
+    /// Returns the sample's place in it.
     ///
     /// A chunk that is entered from the one before it is decoded whole: samples are read in order. But where all of its samples are to be copied to one
     /// place, they are decoded there.
@@ -63,10 +64,11 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
             }
         };
         let first = in_chunk(&located, i);
-        if copied && first == 0 && u32::try_from(count).is_ok_and(|count| count >= located.entry.sample_count) {
+        let samples = usize::try_from(located.entry.sample_count).unwrap_or(usize::MAX); // at most 2^24
+        if copied && first == 0 && count >= samples {
             self.open_unless_current(&located)?;
         } else {
-            self.prepare(&located, wanted)?;
+            self.prepare(&located, wanted.min(samples.saturating_sub(first)))?;
         }
         Ok(first)
     }

@@ -56,8 +56,8 @@ impl<'r, S: Source> Cursor<'r, S> {
         result.map_err(|error| self.chunk.column.place(error))
     }
 
-    /// Fills `out` with the samples of a range. Cost: each chunk is decoded once and copied in one piece; of the first and the last only what is
-    /// asked for, as in [`Cursor::gather_slice`].
+    /// Fills `out` with the samples of a range. Cost: each chunk is decoded once, straight to its place if it is asked for whole; of the first only what is
+    /// asked for, as in [`Cursor::gather_slice`], and all of the last, where the next range mostly begins.
     pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
         self.try_range(range, out).map_err(|error| self.chunk.column.place(error))
     }
