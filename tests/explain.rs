@@ -24,7 +24,7 @@ fn check(explanation: &Explanation, profile: Profile) {
     let pieces: u64 = explanation.pieces.iter().map(|piece| piece.stored_bytes).sum();
     assert_eq!(pieces, explanation.stored_bytes, "{explanation:?}");
     assert!(explanation.stored_bytes <= explanation.chunk_bytes() && explanation.raw_bytes <= info.raw_bytes);
-    assert_eq!(explanation.cold_read_bytes(), explanation.chunk_bytes() + 64);
+    check_ratios(explanation);
     let choice = explanation.choices.iter().find(|choice| choice.profile == profile).unwrap();
     assert!(choice.in_file, "{profile:?} gives other bytes than it wrote: {explanation:?}");
     assert_eq!((&choice.encoding, choice.stored_bytes), (&info.encoding, explanation.stored_bytes));
@@ -43,6 +43,24 @@ fn check(explanation: &Explanation, profile: Profile) {
     // raw is always possible
     let raw = explanation.trials.iter().find(|trial| trial.encoding == "raw").unwrap();
     assert_eq!(raw.stored_bytes, Some(explanation.raw_bytes));
+}
+
+fn check_ratios(explanation: &Explanation) {
+    let info = &explanation.info;
+    let chunk_bytes = info.file_range.end - info.file_range.start;
+    assert_eq!((explanation.chunk_bytes(), explanation.cold_read_bytes()), (chunk_bytes, chunk_bytes + 64));
+    let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
+    let samples = (info.samples.end - info.samples.start) as f64;
+    match explanation.read_amplification() {
+        Some(times) => assert!(is_near(times * chunk_bytes as f64, (chunk_bytes + 64) as f64 * samples), "{times}"),
+        None => assert_eq!(chunk_bytes, 0),
+    }
+    match explanation.bits_per_element(explanation.stored_bytes) {
+        Some(bits) => {
+            assert!(is_near(bits * explanation.element_count as f64, 8.0 * explanation.stored_bytes as f64), "{bits}")
+        }
+        None => assert_eq!(explanation.element_count, 0),
+    }
 }
 
 /// What the reason says is so.

@@ -18,7 +18,10 @@ use files::{Refused, Row};
 use peak::peak_bytes;
 use positional::Positional;
 use std::time::{Duration, Instant};
-use tensilo::{ColumnBuffer, Error, ErrorKind, InMemory, OpenOptions, Source, Verification, VerifyOptions, verify};
+use tensilo::{
+    ColumnBuffer, Error, ErrorKind, InMemory, OpenOptions, SalvageOptions, Source, Verification, VerifyOptions,
+    salvage, verify,
+};
 
 const MOST_TIME: Duration = Duration::from_millis(10);
 const TOO_LONG: Duration = Duration::from_millis(100);
@@ -67,6 +70,18 @@ fn walk<S: Source>(source: S, verification: Verification) -> (Option<&'static st
     (None, first)
 }
 
+/// Salvages a file; the first error of reading what is not lost.
+fn salvage_and_read(file: &[u8], decode: bool) -> Option<Error> {
+    let salvaged = salvage(InMemory(file), SalvageOptions::new().decode(decode)).ok()?;
+    let columns = salvaged.reader.columns().zip(&salvaged.losses.columns);
+    columns.take(4).find_map(|(column, (_, lost))| {
+        let mut cursor = column.cursor();
+        let is_small = |i: &u64| column.chunk_of(*i).is_ok_and(|chunk| chunk.raw_bytes <= MOST_BYTES as u64 / 16);
+        let left = (0..column.sample_count().min(100)).filter(|i| !lost.contains(*i));
+        left.filter(is_small).find_map(|i| cursor.read(i).err())
+    })
+}
+
 /// The least time and the peak memory of some runs of `work`.
 fn cost<T>(work: impl Fn() -> T) -> (T, Duration, usize) {
     let run = || {
@@ -106,6 +121,8 @@ fn check(row: &Row) -> Vec<String> {
     measured("verifying by position", time, peak);
     let (deep, time, peak) = cost(|| verify_rule(&InMemory(file), true));
     measured("decoding", time, peak);
+    let (unreadable, peak) = peak_bytes(|| salvage_and_read(file, true));
+    measured("salvaging", Duration::ZERO, peak); // which refuses nothing, but looks through all of a file: it may take its time
     let (opening, reading) = in_memory;
     print_row(name, file, &refused.to_string(), slowest.0, slowest.1);
     let found = match *refused {
@@ -119,6 +136,9 @@ fn check(row: &Row) -> Vec<String> {
     }
     if opening.is_some() && (shallow.is_none() || deep.is_none()) {
         problems.push(format!("{name}: cannot be opened, and is intact"));
+    }
+    if let Some(error) = unreadable {
+        problems.push(format!("{name}: what was salvaged, and decoded, cannot be read: {error}"));
     }
     problems
 }
@@ -142,5 +162,8 @@ fn small_files_that_are_built_to_hurt_are_refused_at_once() {
     println!("{:<58} {:>9} {:<46} {:>9} {:>9}", "file", "bytes", "refused by", "ms", "MiB");
     let mut problems: Vec<String> = files::all().iter().flat_map(check).collect();
     problems.extend(files::intact().iter().flat_map(check_intact));
+    if !files::all().iter().any(|row| salvage_and_read(&row.file, false).is_some()) {
+        problems.push("decoding finds nothing that checksums do not: add a file where it does".to_owned());
+    }
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }

@@ -262,6 +262,28 @@ fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
     assert!(!salvaged.end_is_known && salvaged.losses.is_empty());
 }
 
+#[test]
+fn progress_ends_when_all_bytes_were_looked_at() {
+    let (_, file) = FilePlan::arbitrary(&mut Random(1)).write("");
+    let bodies: u64 = chunks(&file).iter().map(|chunk| chunk.bytes.len() as u64 - 64).sum();
+    for decode in [false, true] {
+        let mut calls = Vec::new();
+        let mut progress = |done, total| calls.push((done, total));
+        let options = SalvageOptions::new().decode(decode).progress(&mut progress);
+        salvage(InMemory(file.as_slice()), options).expect("a whole file");
+        assert!(calls.len() > chunks(&file).len() && calls.is_sorted(), "{calls:?}");
+        let bytes = file.len() as u64;
+        let &(done, total) = calls.last().expect("calls");
+        assert_eq!(done, total, "{calls:?}");
+        assert!(if decode { total >= bytes + bodies } else { total == bytes }, "{calls:?}");
+        // the first pass goes through the file
+        assert!(
+            calls.iter().any(|&(done, _)| 0 < done && done < bytes) && calls.contains(&(bytes, bytes)),
+            "{calls:?}"
+        );
+    }
+}
+
 /// Values that were cast once are not cast again: their bits and the facts of the cast stay.
 #[test]
 fn casts_are_neither_done_again_nor_forgotten() {
@@ -318,6 +340,9 @@ fn what_decays_after_it_was_found_intact_is_not_written_again() {
         let mut decayed = file.clone();
         decayed[decaying] ^= 1;
         fs::write(&path, &decayed).expect("the same file");
+        let noticed = salvaged.reader.column("a").expect("a column").cursor().read(1).err();
+        let is_checked = noticed.is_some_and(|error| error.rule() == Some("R-2.6"));
+        assert_eq!(is_checked, verification == Verification::Always, "{verification:?}");
         for leave_out in [false, true] {
             let options = RewriteOptions::new().leave_out(leave_out);
             let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options);

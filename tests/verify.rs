@@ -12,7 +12,7 @@ use positional::Positional;
 use regions::{Region, regions};
 use support::{bytes, file_of, vectors};
 use tensilo::{
-    ColumnBatch, ColumnSchema, DType, Damage, InMemory, Profile, RegionKind, Schema, Shape, Source, Stream,
+    ColumnBatch, ColumnSchema, DType, Damage, InMemory, Profile, Reader, RegionKind, Schema, Shape, Source, Stream,
     VerifyOptions, VerifyReport, Writer, WriterOptions, verify,
 };
 
@@ -124,6 +124,17 @@ fn the_report_of_an_intact_file_counts_what_is_in_it() {
         (report.file_bytes, report.chunk_count, report.sample_count),
         (file.len() as u64, chunk_count, Some(200))
     );
+}
+
+#[test]
+fn a_reader_verifies_its_file() {
+    let mut file = written(Profile::Balanced, 2, 64, 100);
+    let chunk = regions(&file).into_iter().find(|region| region.kind == RegionKind::Chunk).unwrap();
+    file[chunk.head + 64] ^= 1;
+    let reader = Reader::from_bytes(&file).unwrap();
+    let by_reader = reader.verify(VerifyOptions::new()).unwrap();
+    assert_eq!(by_reader.damages.len(), 1);
+    assert_eq!(format!("{by_reader:?}"), format!("{:?}", report(&InMemory(&file), false, 1).unwrap()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::plan::WritePlan;
 use super::with_element;
 use super::{ModelSample, Table, full_shape, inner_bytes, shape_bytes, stored_bytes};
 use std::ops::Range;
-use tensilo::{ChunkInfo, Column, ColumnBuffer, ColumnSchema, Cursor, DType, Element, Reader, Sample, Source};
+use tensilo::{ChunkInfo, Column, ColumnBuffer, ColumnSchema, Cursor, DType, Element, Profile, Reader, Sample, Source};
 
 /// Every read path of every column, and what the file says of itself.
 pub fn check<S: Source>(reader: &Reader<S>, table: &Table, plan: &WritePlan, seed: u64) {
@@ -15,7 +15,7 @@ pub fn check<S: Source>(reader: &Reader<S>, table: &Table, plan: &WritePlan, see
     let random = &mut Random(seed);
     for (column, samples) in reader.columns().zip(&table.columns) {
         assert_eq!(column.sample_count(), samples.len() as u64);
-        check_single_samples(column, samples, random);
+        check_single_samples(column, samples, reader.source().as_bytes(), plan.profile, random);
         check_many_samples(column, samples, random);
         check_out_of_range(column, samples.len() as u64);
     }
@@ -45,8 +45,15 @@ fn check_sample(column: &ColumnSchema, found: &Sample, expected: &ModelSample, w
 }
 
 /// view, read and read_into of each sample, in an order that jumps between chunks.
-fn check_single_samples<S: Source>(column: Column<S>, samples: &[ModelSample], random: &mut Random) {
+fn check_single_samples<S: Source>(
+    column: Column<S>,
+    samples: &[ModelSample],
+    file: Option<&[u8]>,
+    profile: Profile,
+    random: &mut Random,
+) {
     let schema = column.schema();
+    let must_have_views = file.is_some() && profile == Profile::Raw && cfg!(target_endian = "little");
     let mut order: Vec<usize> = (0..samples.len()).collect();
     if random.one_in(2) {
         for i in 0..order.len() {
@@ -58,8 +65,14 @@ fn check_single_samples<S: Source>(column: Column<S>, samples: &[ModelSample], r
     for i in order {
         let (number, expected) = (i as u64, &samples[i]);
         let what = format!("column {:?}, sample {i}", schema.name);
-        if let Some(view) = column.view(number).expect(&what) {
-            check_sample(schema, &view, expected, &format!("view of {what}"));
+        match column.view(number).expect(&what) {
+            Some(view) => {
+                check_sample(schema, &view, expected, &format!("view of {what}"));
+                let file = file.expect("views are of files in memory").as_ptr_range();
+                let bytes = view.bytes().as_ptr_range();
+                assert!(bytes.is_empty() || (file.start <= bytes.start && bytes.end <= file.end), "{what}: a copy");
+            }
+            None => assert!(!must_have_views, "{what}: no view"),
         }
         check_sample(schema, &cursor.read(number).expect(&what), expected, &format!("read of {what}"));
         with_element!(schema.dtype, T => check_read_into::<T, S>(&mut into, number, expected, &what));
@@ -101,6 +114,7 @@ fn check_buffer(schema: &ColumnSchema, buffer: &ColumnBuffer, expected: &[&Model
             assert_eq!(bitmap[i / 8] >> (i % 8) & 1 == 1, sample.is_some(), "{what}: validity {i}");
         }
     }
+    assert!(!buffer.is_null(expected.len()), "{what}: null after the last");
     if !schema.shape.is_ragged() {
         assert!(buffer.offsets().is_empty() && buffer.extents().is_empty(), "{what}: of a fixed shape");
         return;
@@ -150,6 +164,8 @@ fn check_many_samples<S: Source>(column: Column<S>, samples: &[ModelSample], ran
     #[cfg(feature = "rayon")]
     let mut parallel = column.parallel_cursor();
     let mut buffer = ColumnBuffer::new();
+    #[cfg(feature = "rayon")]
+    let mut buffer_of_parallel = ColumnBuffer::new();
     let what = format!("column {:?}", schema.name);
     for round in 0..3 {
         let indices = request(samples.len(), random);
@@ -157,7 +173,7 @@ fn check_many_samples<S: Source>(column: Column<S>, samples: &[ModelSample], ran
         cursor.gather_into(&indices, &mut buffer).expect(&what);
         check_buffer(schema, &buffer, &expected, &format!("gather_into {indices:?} of {what}"));
         #[cfg(feature = "rayon")]
-        check_parallel(&mut parallel, &indices, &expected, &mut buffer, &what);
+        check_parallel(&mut parallel, &indices, &expected, &mut buffer_of_parallel, &what);
         with_element!(schema.dtype, T => check_gather_slice::<T, S>(&mut cursor, &indices, &expected, &what));
         let range = if round == 0 { 0..samples.len() as u64 } else { subrange(samples.len(), random) };
         let expected: Vec<&ModelSample> = samples[range.start as usize..range.end as usize].iter().collect();
@@ -246,6 +262,8 @@ fn check_rows<S: Source>(reader: &Reader<S>, table: &Table, random: &mut Random)
     let chosen: Vec<usize> = (0..random.below(5)).map(|_| random.below(names.len() as u64) as usize).collect();
     let mut rows = reader.rows(&chosen.iter().map(|&i| names[i]).collect::<Vec<_>>()).expect("columns of the file");
     let mut out = vec![ColumnBuffer::new(); 7];
+    let of_cursors = rows.cursors().iter().map(|cursor| cursor.column().schema().name.as_str());
+    assert!(of_cursors.eq(chosen.iter().map(|&i| names[i])), "the cursors of the columns, in order");
     let indices = request(table.sample_count, random);
     rows.gather_into(&indices, &mut out).expect("samples of the file");
     assert_eq!(out.len(), chosen.len());

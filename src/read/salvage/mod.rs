@@ -70,7 +70,8 @@ pub struct Salvaged<S> {
 /// Chunks after the last commit count: they are what a killed writer had written. The schema comes from the header or from any footer; without
 /// either the file is lost, which is an error, as is a file that this release cannot read.
 ///
-/// Cost: one pass over the file, a second one if it decodes; memory for the largest chunk, and 100 bytes for each region.
+/// Cost: one pass over the file, a second one if it decodes; memory for the largest chunk, and 100 bytes for each region. (A file made to hurt can
+/// hold many heads that each claim the rest of it, and make the first pass take the square of its length.)
 ///
 /// ```
 /// use tensilo::{InMemory, OnLoss, SalvageOptions, salvage};
