@@ -127,6 +127,18 @@ fn the_report_of_an_intact_file_counts_what_is_in_it() {
 }
 
 #[test]
+fn progress_comes_to_the_end_of_the_file() {
+    for (samples, at_least) in [(100, 1), (80_000, 3)] {
+        let file = written(Profile::Raw, 1, 64, samples);
+        let mut calls = Vec::new();
+        let mut progress = |bytes| calls.push(bytes);
+        verify(&InMemory(&file), VerifyOptions::new().progress(&mut progress)).unwrap();
+        assert!(calls.len() >= at_least && calls.is_sorted(), "{calls:?}");
+        assert_eq!(calls.last(), Some(&(file.len() as u64)));
+    }
+}
+
+#[test]
 fn a_reader_verifies_its_file() {
     let mut file = written(Profile::Balanced, 2, 64, 100);
     let chunk = regions(&file).into_iter().find(|region| region.kind == RegionKind::Chunk).unwrap();
