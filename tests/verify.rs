@@ -127,6 +127,18 @@ fn the_report_of_an_intact_file_counts_what_is_in_it() {
 }
 
 #[test]
+fn intact_files_are_intact_whether_they_are_decoded_or_not() {
+    let of_vectors = vectors(true).into_iter().map(|vector| bytes(file_of(&vector)));
+    let of_profiles = Profile::ALL.into_iter().map(|profile| written(profile, 2, 64, 300));
+    for file in of_vectors.chain(of_profiles) {
+        for decode in [false, true] {
+            let damages = report(&InMemory(&file), decode, 1).unwrap().damages;
+            assert!(damages.is_empty(), "decode {decode}: {damages:?}");
+        }
+    }
+}
+
+#[test]
 fn progress_comes_to_the_end_of_the_file() {
     for (samples, at_least) in [(100, 1), (80_000, 3)] {
         let file = written(Profile::Raw, 1, 64, samples);
@@ -200,13 +212,32 @@ fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 
 const COLUMNS: [&str; 3] = ["a", "b", "c"];
 
-/// Reports exactly the samples of `hit`, by column, in chunks that are damaged.
-fn assert_names(file: &[u8], hit: &[&Region], what: &str) {
+/// Reports exactly the samples of `hit`, by column, in chunks that are damaged, and nothing of them before these or after the next footer.
+fn assert_names(file: &[u8], intact: &[u8], hit: &[&Region], what: &str) {
     let report = report(&Positional(file), false, 1).unwrap();
     for (number, name) in COLUMNS.iter().enumerate() {
         let of_column = hit.iter().filter(|region| region.kind == RegionKind::Chunk && region.column == number);
         let due = merged(of_column.map(|region| (region.samples.start, region.samples.end)).collect());
         assert_eq!(lost(&report.damages, name), due, "{what}, column {name}: {:#?}", report.damages);
+    }
+    let all = regions(intact);
+    let chunks = || hit.iter().filter(|region| region.kind == RegionKind::Chunk).map(|region| region.head);
+    let is_intact = |region: &&Region| file[region.head..region.end] == intact[region.head..region.end];
+    let before = all.iter().take_while(|region| chunks().all(|head| region.head < head)).filter(is_intact).last();
+    let mut footers = all.iter().filter(|region| region.kind == RegionKind::Footer).filter(is_intact);
+    let after = footers.find(|region| chunks().all(|head| head < region.head));
+    let around = before.map_or(0, |region| region.end as u64)..after.map_or(file.len(), |region| region.head) as u64;
+    for damage in &report.damages {
+        let (place, region) = (&damage.file_range, damage.region);
+        let is_around = around.start <= place.start && place.end <= around.end;
+        assert!(region != Some(RegionKind::Chunk) || is_around, "{what}: {damage:?}, not in {around:?}");
+        let is_page = |page: &&Region| page.kind == RegionKind::IndexPage && place.contains(&(page.head as u64));
+        if region == Some(RegionKind::IndexPage)
+            && let Some(samples) = &damage.samples
+        {
+            let is_told = all.iter().filter(is_page).any(|page| page.samples == *samples);
+            assert!(is_told, "{what}: no page there lists these samples: {damage:?}");
+        }
     }
     for region in hit.iter().filter(|region| region.kind == RegionKind::IndexPage) {
         let named = report.damages.iter().find(|damage| {
@@ -226,17 +257,17 @@ fn every_damaged_region_is_named() {
     for (commits, alignment, samples, step) in
         [(1, 64, 300, 1), (3, 64, 100, 1), (2, 4096, 100, 1), (1, 64, 10_000, 37)]
     {
-        let file = written(Profile::Balanced, commits, alignment, samples);
-        let all = regions(&file);
+        let intact = written(Profile::Balanced, commits, alignment, samples);
+        let all = regions(&intact);
         let is_chunk = |region: &&Region| region.kind == RegionKind::Chunk;
         assert!(all.iter().filter(is_chunk).count() > 40);
         let pages = all.iter().filter(|region| region.kind == RegionKind::IndexPage);
         for region in all[1..].iter().filter(is_chunk).step_by(step).chain(pages) {
             for kind in DAMAGES {
-                let mut file = file.clone();
+                let mut file = intact.clone();
                 damage(&mut file, region, kind);
                 let what = format!("{commits} commits, alignment {alignment}, {kind}, {region:?}");
-                assert_names(&file, &[region], &what);
+                assert_names(&file, &intact, &[region], &what);
             }
         }
     }
@@ -246,8 +277,8 @@ fn every_damaged_region_is_named() {
 #[test]
 fn damaged_chunks_are_named_where_all_pages_of_the_index_are_damaged_too() {
     for (commits, alignment) in [(1, 64), (3, 64), (2, 4096)] {
-        let mut file = written(Profile::Balanced, commits, alignment, 120);
-        let all = regions(&file);
+        let intact = written(Profile::Balanced, commits, alignment, 120);
+        let (all, mut file) = (regions(&intact), intact.clone());
         let pages: Vec<&Region> = all.iter().filter(|region| region.kind == RegionKind::IndexPage).collect();
         for (i, page) in pages.iter().enumerate() {
             damage(&mut file, page, DAMAGES[i % DAMAGES.len()]);
@@ -257,9 +288,56 @@ fn damaged_chunks_are_named_where_all_pages_of_the_index_are_damaged_too() {
                 let mut file = file.clone();
                 damage(&mut file, region, kind);
                 // what a page lists cannot be told if its chunks are damaged, too
-                assert_names(&file, &[region], &format!("{commits} commits, {kind}, {region:?}"));
+                assert_names(&file, &intact, &[region], &format!("{commits} commits, {kind}, {region:?}"));
             }
         }
+    }
+}
+
+/// A chunk between others is missed even if no index, no footer and no trailer is left.
+#[test]
+fn damaged_chunks_are_named_where_nothing_but_chunks_is_left() {
+    let intact = written(Profile::Balanced, 1, 64, 120);
+    let (all, mut file) = (regions(&intact), intact.clone());
+    let (chunks, others): (Vec<&Region>, Vec<&Region>) =
+        all[1..].iter().partition(|region| region.kind == RegionKind::Chunk);
+    others.into_iter().for_each(|region| damage(&mut file, region, "head zeroed"));
+    let is_last = |region: &Region| !chunks.iter().any(|c| c.column == region.column && c.head > region.head);
+    for region in chunks.iter().filter(|region| !is_last(region)) {
+        for kind in DAMAGES {
+            let mut file = file.clone();
+            damage(&mut file, region, kind);
+            assert_names(&file, &intact, &[region], &format!("{kind}, {region:?}"));
+        }
+    }
+}
+
+/// Where all chunks have as many samples, the footer tells those of a page.
+#[test]
+fn samples_of_a_damaged_page_are_named_though_a_chunk_is_damaged_too() {
+    let intact = written(Profile::Balanced, 1, 64, 10_000);
+    let all = regions(&intact);
+    let of_a = |kind| all.iter().filter(move |region| region.kind == kind && region.column == 0);
+    let chunk = of_a(RegionKind::Chunk).nth(100).unwrap();
+    assert!(of_a(RegionKind::IndexPage).count() > 2);
+    for page in of_a(RegionKind::IndexPage) {
+        let mut file = intact.clone();
+        damage(&mut file, chunk, "head zeroed");
+        damage(&mut file, page, "head zeroed");
+        assert_names(&file, &intact, &[chunk, page], &format!("{page:?}"));
+    }
+}
+
+/// What is missed breaks the rule that says it must be there, unless the bytes where it was break one.
+fn assert_rules(file: &[u8], with_index: bool) {
+    for Damage { region, error, .. } in report(&Positional(file), false, 1).unwrap().damages {
+        let missed = match region {
+            Some(RegionKind::Chunk) if with_index => "R-6.2",
+            Some(RegionKind::Chunk) => "R-4.2",
+            _ => "R-7.3",
+        };
+        let rule = error.rule().unwrap();
+        assert!(rule.starts_with("R-2.") || rule == missed, "{region:?}, index {with_index}: {error}");
     }
 }
 
@@ -285,7 +363,11 @@ fn all_samples_of_a_zeroed_block_are_named() {
             let hit: Vec<&Region> =
                 all.iter().filter(|region| region.kind == RegionKind::Chunk).filter(is_hit).collect();
             if hit.iter().all(|region| region.head < last_footer) {
-                assert_names(&zeroed, &hit, &format!("{block:?} zeroed, index {with_index}"));
+                assert_names(&zeroed, &file, &hit, &format!("{block:?} zeroed, index {with_index}"));
+                let mut pages = all.iter().filter(|region| region.kind == RegionKind::IndexPage);
+                if !with_index || !pages.any(|page| is_hit(&page)) {
+                    assert_rules(&zeroed, with_index);
+                }
             }
         }
     }
