@@ -7,11 +7,13 @@ mod positional;
 mod support;
 
 use positional::Positional;
-
 use serde_json::Value as Json;
 use std::fmt::Write;
 use support::{bytes, file_of, json, vectors};
-use tensilo::{Error, InMemory, OpenOptions, Reader, Source, Verification, VerifyOptions, verify};
+use tensilo::{
+    Error, ErrorKind, InMemory, OpenOptions, Reader, SalvageOptions, Source, Verification, VerifyOptions, salvage,
+    verify,
+};
 
 /// The first thing that a thorough verification finds.
 fn first_error(bytes: &[u8]) -> Option<Error> {
@@ -81,6 +83,23 @@ fn what_is_refused_is_refused_again_whatever_is_remembered_of_it() {
             assert!(!due.0.iter().zip(&due.1).any(differ), "{name}, {policy:?}: {due:?}");
         }
     }
+}
+
+#[test]
+fn what_needs_a_newer_release_is_refused_and_not_taken_for_damage() {
+    let mut kinds = Vec::new();
+    for vector in vectors(false) {
+        let file = bytes(file_of(&vector));
+        let Err(error) = verify(&InMemory(&file), VerifyOptions::new()) else { continue };
+        assert_eq!(error.kind(), ErrorKind::TooNew, "{}: {error}", file_of(&vector));
+        for decode in [false, true] {
+            let salvaged = salvage(InMemory(&file), SalvageOptions::new().decode(decode));
+            assert_eq!(salvaged.err().map(|error| error.kind()), Some(ErrorKind::TooNew), "{}", file_of(&vector));
+        }
+        kinds.push(error.rule());
+    }
+    kinds.dedup();
+    assert!(kinds.len() > 1, "{kinds:?}");
 }
 
 #[test]

@@ -212,12 +212,16 @@ pub(crate) fn codec(id: u16) -> Result<&'static dyn Codec> {
 
 /// Refuses, when a file is opened, an encoding that this release or build cannot decode.
 pub(crate) fn check_supported(id: u16) -> Result<()> {
-    let codec = codec(id).map_err(|_| {
+    known(id)?.check_built()
+}
+
+/// The codec with this id, which the file uses: if this release does not know it, the file is not damaged, but too new.
+pub(crate) fn known(id: u16) -> Result<&'static dyn Codec> {
+    codec(id).map_err(|_| {
         let message =
             format!("the file uses encoding {id}, which this release does not know; read it with a newer tensilo");
         Error::too_new("R-7.6", message)
-    })?;
-    codec.check_built()
+    })
 }
 
 /// Width and number of the elements of a part, if they are whole and of a width that the encodings 4 to 6 can express.

@@ -3,7 +3,7 @@
 use super::Progress;
 use super::identity::Identity;
 use super::scan::FoundRegion;
-use crate::codec::{ChunkDecoder, codec};
+use crate::codec::{self, ChunkDecoder, parts};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::footer::{ColumnFacts, Footer, Trailer};
 use crate::format::index::{ENTRY_BYTES, PageHead, parse_entry};
@@ -130,7 +130,10 @@ impl FoundColumn {
     /// Adds a chunk whose head and body are intact, unless its parts cannot be. `body` is empty if nothing of it needs to be looked at.
     fn add(&mut self, chunk: &ChunkHead, body: &[u8], decoder: &mut ChunkDecoder, decode: bool) -> Result<()> {
         let entry = &chunk.entry;
-        codec(entry.encoding)?;
+        let parts = parts(&self.layout, chunk, body)?;
+        for part in [parts.validity, parts.shape, parts.values] {
+            codec::known(part.encoding)?; // else a file that is too new would be salvaged without its data
+        }
         let side = match decode {
             true => decoder.check(&self.layout, chunk, body)?,
             false => decoder.side_facts(&self.layout, chunk, body)?,
