@@ -70,15 +70,19 @@ fn walk<S: Source>(source: S, verification: Verification) -> (Option<&'static st
     (None, first)
 }
 
-/// Salvages a file; the first error of reading what is not lost.
-fn salvage_and_read(file: &[u8], decode: bool) -> Option<Error> {
+/// Salvages a file; what is wrong with what is not lost.
+fn salvage_and_read(file: &[u8], decode: bool) -> Option<String> {
     let salvaged = salvage(InMemory(file), SalvageOptions::new().decode(decode)).ok()?;
+    let room = (file.len() as u64 / 64) << 24;
+    if salvaged.reader.sample_count() > room {
+        return Some(format!("{} samples, room for {room}", salvaged.reader.sample_count()));
+    }
     let columns = salvaged.reader.columns().zip(&salvaged.losses.columns);
     columns.take(4).find_map(|(column, (_, lost))| {
         let mut cursor = column.cursor();
         let is_small = |i: &u64| column.chunk_of(*i).is_ok_and(|chunk| chunk.raw_bytes <= MOST_BYTES as u64 / 16);
         let left = (0..column.sample_count().min(100)).filter(|i| !lost.contains(*i));
-        left.filter(is_small).find_map(|i| cursor.read(i).err())
+        left.filter(is_small).find_map(|i| cursor.read(i).err()).map(|error| format!("cannot be read: {error}"))
     })
 }
 
@@ -121,7 +125,7 @@ fn check(row: &Row) -> Vec<String> {
     measured("verifying by position", time, peak);
     let (deep, time, peak) = cost(|| verify_rule(&InMemory(file), true));
     measured("decoding", time, peak);
-    let (unreadable, peak) = peak_bytes(|| salvage_and_read(file, true));
+    let (wrong, peak) = peak_bytes(|| salvage_and_read(file, true));
     measured("salvaging", Duration::ZERO, peak); // which refuses nothing, but looks through all of a file: it may take its time
     let (opening, reading) = in_memory;
     print_row(name, file, &refused.to_string(), slowest.0, slowest.1);
@@ -137,9 +141,7 @@ fn check(row: &Row) -> Vec<String> {
     if opening.is_some() && (shallow.is_none() || deep.is_none()) {
         problems.push(format!("{name}: cannot be opened, and is intact"));
     }
-    if let Some(error) = unreadable {
-        problems.push(format!("{name}: what was salvaged, and decoded, cannot be read: {error}"));
-    }
+    problems.extend(wrong.map(|wrong| format!("{name}: what was salvaged, and decoded: {wrong}")));
     problems
 }
 

@@ -152,15 +152,23 @@ fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
     assert!(chunks > file_count() && hopeless + foreign < file_count() / 4);
 }
 
+/// So many numbers in chunks of one, with a commit after every `step`.
+fn numbers(count: u64, step: u64, salt: u64) -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U64, Shape::scalar())]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(8).origin(salt.to_le_bytes());
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
+    for i in 0..count {
+        writer.push(&[Value::tensor(&[i])]).expect("a sample");
+        if (i + 1) % step == 0 {
+            writer.commit().expect("memory");
+        }
+    }
+    writer.finish().expect("a file").sink.0
+}
+
 /// Lost samples of one column of one-sample chunks, as a damaged file has them: those of `lost` are flipped.
 fn lost_samples(sample_count: u64, lost: &BTreeSet<u64>) -> LostSamples {
-    let schema = Schema::new([ColumnSchema::tensor("x", DType::U64, Shape::scalar())]);
-    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(8);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
-    for i in 0..sample_count {
-        writer.push(&[Value::tensor(&[i])]).expect("a sample");
-    }
-    let mut file = writer.finish().expect("a file").sink.0;
+    let mut file = numbers(sample_count, u64::MAX, 0);
     let places = chunks(&file);
     lost.iter().for_each(|&i| file[places[i as usize].bytes.end - 1] ^= 1);
     let salvaged = salvage(InMemory(&file), SalvageOptions::new()).expect("a schema");
@@ -260,6 +268,52 @@ fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
     let cut = &file[..file.len() - 64];
     let salvaged = salvage(InMemory(cut), SalvageOptions::new()).expect("a schema");
     assert!(!salvaged.end_is_known && salvaged.losses.is_empty());
+}
+
+/// Most intact chunks decide, and no other regions: not the header, and not the many footers behind.
+#[test]
+fn a_file_that_was_partly_overwritten_by_another_is_still_itself() {
+    let (file, other) = (numbers(100, u64::MAX, 1), numbers(90, 1, 2));
+    let header = regions(&file, &[b"\x89TSL"])[0].clone();
+    let mut mixed = other.clone();
+    mixed[header.end..file.len()].copy_from_slice(&file[header.end..]);
+    let salvaged = salvage(InMemory(&mixed), SalvageOptions::new()).expect("a schema");
+    assert_eq!(salvaged.reader.file_id(), Reader::from_bytes(&file).expect("a file").file_id());
+    assert!(salvaged.losses.is_empty() && !salvaged.header_is_intact && salvaged.end_is_known);
+    assert_eq!(salvaged.reader.sample_count(), 100);
+    mixed[..header.end].fill(0);
+    let salvaged = salvage(InMemory(&mixed), SalvageOptions::new()).expect("a schema");
+    assert_eq!((salvaged.losses.is_empty(), salvaged.reader.sample_count()), (true, 100));
+}
+
+#[test]
+fn a_page_of_the_index_tells_of_samples_that_nothing_else_tells_of() {
+    let mut file = numbers(50, u64::MAX, 1);
+    regions(&file, &[b"TSLF", b"TSLE"]).into_iter().for_each(|place| file[place].fill(0));
+    let chunks = regions(&file, &[b"TSLC"]);
+    file[chunks[49].clone()].fill(0);
+    let of = |file: &[u8]| {
+        let salvaged = salvage(InMemory(file), SalvageOptions::new()).expect("a schema");
+        assert!(!salvaged.end_is_known && salvaged.committed_samples.is_none());
+        let lost = salvaged.losses.of_all();
+        (salvaged.reader.sample_count(), lost.ranges().iter().map(|range| (range.start, range.end)).collect::<Vec<_>>())
+    };
+    assert_eq!(of(&file), (50, vec![(49, 50)]));
+    regions(&file, &[b"TSLI"]).into_iter().for_each(|place| file[place].fill(0));
+    assert_eq!(of(&file), (49, vec![]));
+}
+
+#[test]
+fn the_end_of_a_file_that_was_not_finished_is_not_known() {
+    let file = numbers(10, 5, 1);
+    let trailers = regions(&file, &[b"TSLE"]);
+    for (trailer, due) in [(0, 5), (1, 10)] {
+        let committed = &file[..trailers[trailer].end];
+        let salvaged = salvage(InMemory(committed), SalvageOptions::new()).expect("a schema");
+        assert_eq!((salvaged.reader.sample_count(), salvaged.committed_samples), (due, Some(due)));
+        assert!(salvaged.losses.is_empty() && !salvaged.end_is_known && !salvaged.reader.is_finished());
+    }
+    assert!(salvage(InMemory(&file), SalvageOptions::new()).expect("a schema").end_is_known);
 }
 
 #[test]

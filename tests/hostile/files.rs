@@ -262,6 +262,7 @@ fn chunk_heads() -> Vec<Row> {
             Reading("R-4.10", "R-4.10"),
         ),
         row("a chunk that begins at sample 2^64 - 1", chunk(32, &[0xFF; 8]), Reading("R-4.2", "R-6.2")),
+        row("a chunk that begins at sample 2^30", chunk(32, &(1_u64 << 30).to_le_bytes()), Reading("R-4.2", "R-6.2")),
         row("chunks and garbage in turn", chunks_and_garbage(5_000), Verifying("R-2.1")),
         row("a chunk in the body of another", nested_chunk(), Verifying("R-6.2")),
     ]
