@@ -219,6 +219,17 @@ fn pieces_are_as_long_as_what_stands_in_them() {
 }
 
 #[test]
+fn samples_without_elements_have_no_ratios() {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[0]))]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
+    writer.push_batch(&[ColumnBatch::from_bytes(DType::F32, 3, &[], &[])]).unwrap();
+    let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
+    assert_eq!((explanation.chunk_bytes(), explanation.cold_read_bytes()), (0, 64));
+    assert_eq!((explanation.read_amplification(), explanation.bits_per_element(0)), (None, None));
+}
+
+#[test]
 fn invalid_vectors_are_refused_or_explained() {
     for vector in vectors::vectors(false) {
         let file = vectors::bytes(vectors::file_of(&vector));
