@@ -198,7 +198,7 @@ fn values(u: &mut Unstructured<'_>, bytes: usize, element_bytes: usize) -> Resul
     let mut period_bytes = vec![0; period];
     u.fill_buffer(&mut period_bytes)?;
     let step: u8 = u.arbitrary()?;
-    let mut values: Vec<u8> = period_bytes.into_iter().cycle().take(bytes).collect();
+    let mut values: Vec<u8> = period_bytes.iter().copied().cycle().take(bytes).collect();
     for (i, element) in values.chunks_exact_mut(element_bytes).enumerate() {
         element[0] = element[0].wrapping_add(step.wrapping_mul((i * element_bytes / period) as u8));
     }
