@@ -14,9 +14,9 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 use tensilo::{
-    ColumnSchema, DType, FileId, InMemory, LostSamples, OnLoss, PositionedFile, Profile, Reader, RewriteOptions,
-    SalvageOptions, Salvaged, Schema, Shape, Source, Stream, Value, Verification, VerifyOptions, Writer, WriterOptions,
-    salvage, verify,
+    ColumnBatch, ColumnSchema, DType, Extent, FileId, InMemory, LostSamples, OnLoss, PositionedFile, Profile, Reader,
+    RewriteOptions, SalvageOptions, Salvaged, Schema, Shape, Source, Stream, Value, Verification, VerifyOptions,
+    Writer, WriterOptions, salvage, verify,
 };
 
 /// How many damaged files the long test makes; for a release some thousands.
@@ -253,6 +253,39 @@ fn losses_of_several_columns_add_up() {
     assert_eq!(salvaged.losses.of_all().ranges(), [10..30, 40..50]);
     assert!(!salvaged.losses.is_empty());
     assert_eq!(of(&["d"]).unwrap_err().kind(), tensilo::ErrorKind::BadArgument);
+}
+
+/// What other columns lose is taken out of a chunk sample by sample, with its shape.
+#[test]
+fn samples_of_two_varying_dimensions_are_left_out() {
+    let shape = Shape::new([Extent::Varying, Extent::Varying]);
+    let lost = ColumnSchema::tensor("lost", DType::U8, Shape::fixed(&[80]));
+    let schema = Schema::new([lost, ColumnSchema::tensor("ragged", DType::U8, shape)]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(160);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
+    let sides = |i: u32| [i % 4, 1 + i % 3];
+    let extents: Vec<u32> = (0..12).flat_map(sides).collect();
+    let values: Vec<u8> = (0..12).flat_map(|i| vec![i as u8; sides(i).iter().product::<u32>() as usize]).collect();
+    let columns = [
+        ColumnBatch::from_bytes(DType::U8, 12, &[], &[7; 12 * 80]),
+        ColumnBatch::from_bytes(DType::U8, 12, &extents, &values),
+    ];
+    writer.push_batch(&columns).expect("samples");
+    let mut file = writer.finish().expect("a file").sink.0;
+    let damaged = chunks(&file).into_iter().find(|chunk| (chunk.column, chunk.samples.start) == (0, 4));
+    file[damaged.expect("a chunk").bytes.start + 64] ^= 1;
+    let salvaged = salvage(InMemory(&file), SalvageOptions::new()).expect("a schema");
+    assert_eq!(salvaged.losses.of_all().ranges(), [4..6]);
+    let leave_out = RewriteOptions::new().leave_out(true);
+    let written = salvaged.write_to(Stream(Vec::new()), &options, leave_out).expect("a copy");
+    let reader = Reader::from_bytes(written.sink.0).expect("a file");
+    let mut cursor = reader.column("ragged").expect("a column").cursor();
+    for (at, i) in (0..4).chain(6..12).enumerate() {
+        let sample = cursor.read(at as u64).expect("a sample");
+        assert_eq!(sample.shape(), sides(i));
+        assert!(sample.bytes().iter().all(|byte| *byte == i as u8), "{i}: {:?}", sample.bytes());
+    }
+    assert_eq!(reader.sample_count(), 10);
 }
 
 #[test]
