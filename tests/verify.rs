@@ -274,6 +274,30 @@ fn every_damaged_region_is_named() {
 }
 
 /// No entry of the index is there to tell: the chunks before and after do.
+/// Two bytes of the same value: a difference that would cancel out. Nothing else is damaged, and nothing lost.
+#[test]
+fn padding_that_is_not_zero_is_found_to_the_byte() {
+    let intact = written(Profile::Raw, 2, 4096, 40);
+    let mut checked = 0;
+    for pair in regions(&intact).windows(2) {
+        let padding = pair[0].end..pair[1].head;
+        if padding.len() < 2 {
+            continue;
+        }
+        checked += 1;
+        let (first, last) = (padding.start + padding.len() / 3, padding.end - 1);
+        let mut file = intact.clone();
+        file[first] = 0x10;
+        file[last] = 0x10;
+        let damages = verify(&InMemory(&file), VerifyOptions::new()).unwrap().damages;
+        let [damage] = &damages[..] else { panic!("{padding:?}: {damages:?}") };
+        assert_eq!((&damage.file_range, damage.region), (&(padding.start as u64..padding.end as u64), None));
+        assert_eq!((damage.error.rule(), damage.error.offset()), (Some("R-2.8"), Some(first as u64)));
+        assert!(damage.column.is_none() && damage.samples.is_none(), "{damage:?}");
+    }
+    assert!(checked > 10, "{checked}");
+}
+
 #[test]
 fn damaged_chunks_are_named_where_all_pages_of_the_index_are_damaged_too() {
     for (commits, alignment) in [(1, 64), (3, 64), (2, 4096)] {

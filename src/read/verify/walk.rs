@@ -25,7 +25,7 @@ pub(super) struct Walk<'a, S> {
     end: u64,
     /// Where the region before ended.
     at: u64,
-    /// A region that was found behind a damage.
+    /// A region that stands behind a damage.
     found: Option<RegionHead>,
     window: Window,
 }
@@ -87,14 +87,17 @@ impl<'a, S: Source> Walk<'a, S> {
             let message = format!("a {} stands where it must not", head.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }
-        check_padding(ahead, self.at, at)?;
+        let found = (at == other).then_some(head); // else other regions may have stood between
+        check_padding(ahead, self.at, at).inspect_err(|_| self.found = found)?;
         Ok(head)
     }
 
     /// The damage of what cannot be a region, up to the next place where one of this file stands.
     fn skip(&mut self, error: Error) -> Result<Damage> {
         let start = self.at;
-        self.found = self.find_region(align(self.at, HEAD).saturating_add(HEAD))?;
+        if self.found.is_none() {
+            self.found = self.find_region(align(self.at, HEAD).saturating_add(HEAD))?;
+        }
         self.at = self.found.map_or(self.end, |head| head.offset);
         Ok(Damage { file_range: start..self.at, region: None, column: None, samples: None, error })
     }
