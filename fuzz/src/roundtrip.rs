@@ -25,7 +25,7 @@ fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 
 fn check_again(case: &Case, file: &[u8], u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let step = u.int_in_range(1..=20)?;
-    let threads = if case.dice / 256 % 64 == 0 { 2 } else { 1 }; // costs much
+    let threads = if (case.dice / 256).is_multiple_of(64) { 2 } else { 1 }; // costs much
     let again = case.write(Stream(Vec::new()), &case.options.clone().threads(threads), step).unwrap().0;
     assert!(file == again, "other bytes, pushed {step} samples at a time");
     Ok(())
