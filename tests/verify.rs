@@ -273,7 +273,6 @@ fn every_damaged_region_is_named() {
     }
 }
 
-/// No entry of the index is there to tell: the chunks before and after do.
 /// Two bytes of the same value: a difference that would cancel out. Nothing else is damaged, and nothing lost.
 #[test]
 fn padding_that_is_not_zero_is_found_to_the_byte() {
@@ -298,6 +297,7 @@ fn padding_that_is_not_zero_is_found_to_the_byte() {
     assert!(checked > 10, "{checked}");
 }
 
+/// No entry of the index is there to tell: the chunks before and after do.
 #[test]
 fn damaged_chunks_are_named_where_all_pages_of_the_index_are_damaged_too() {
     for (commits, alignment) in [(1, 64), (3, 64), (2, 4096)] {
