@@ -4,14 +4,14 @@ mod common;
 
 use common::check::check;
 use common::data::{arbitrary_column, arbitrary_table, table};
-use common::plan::{WritePlan, arbitrary_plan, write, write_to};
+use common::plan::{WritePlan, arbitrary_plan, profiles, write, write_to};
 use common::sinks::Stingy;
 use common::{Table, config};
 use proptest::prelude::*;
 use std::sync::Arc;
 use tensilo::{
-    DType, Extent, InMemory, Metadata, OpenOptions, PositionedFile, Reader, Source, Stream, Verification,
-    VerifyOptions, verify,
+    ColumnBatch, ColumnSchema, DType, Element, Extent, InMemory, Metadata, OpenOptions, PositionedFile, Profile,
+    Reader, Schema, Shape, Source, Stream, Verification, VerifyOptions, Writer, WriterOptions, verify,
 };
 
 const POLICIES: [Verification; 3] = [Verification::FirstTouch, Verification::Always, Verification::Never];
@@ -221,5 +221,56 @@ fn a_reader_is_shared_by_threads() {
                 scope.spawn(move || check(reader, table, plan, seed));
             }
         });
+    }
+}
+
+const ALONE: usize = 200;
+const ELEMENTS: usize = 24;
+
+/// Of a cursor that has read nothing else, so that little more of the chunk is decoded.
+fn check_each<T: Element + PartialEq + std::fmt::Debug>(
+    reader: &Reader<impl Source>,
+    name: &str,
+    values: &[T],
+    profile: Profile,
+) {
+    let column = reader.column(name).expect("a column of the file");
+    let mut out = values[..ELEMENTS].to_vec();
+    for (i, sample) in values.chunks_exact(ELEMENTS).enumerate() {
+        out.fill(values[0]);
+        assert_eq!(column.cursor().read_into(i as u64, &mut out).expect("an intact file"), Some(ELEMENTS));
+        assert_eq!(out, sample, "{i} of {name}, {profile:?}");
+    }
+}
+
+#[test]
+fn any_sample_of_a_chunk_may_be_the_first_that_is_asked_for() {
+    // less often the smaller they are, as embeddings; near each other; and all the same
+    let bits = |i: u32| i.wrapping_mul(0x9E37_79B9_u32).rotate_left(13).wrapping_mul(0x85EB_CA6B);
+    let floats: Vec<f32> = (0..(ALONE * ELEMENTS) as u32)
+        .map(|i| f32::from_bits((bits(i) & 0x807F_FFFF) | (127 - bits(i).leading_zeros()) << 23))
+        .collect();
+    let integers: Vec<i64> = (0..floats.len() as u32).map(|i| i64::from(1000 * i + (bits(i) >> 28))).collect();
+    let equal = vec![7_i16; ALONE * ELEMENTS];
+    let tensor = |name, dtype| ColumnSchema::tensor(name, dtype, Shape::fixed(&[ELEMENTS as u32]));
+    let schema =
+        Schema::new([tensor("floats", DType::F32), tensor("integers", DType::I64), tensor("equal", DType::I16)]);
+    for profile in profiles() {
+        let options = WriterOptions::new().profile(profile);
+        let mut writer = Writer::new(Stream(Vec::new()), schema.clone(), &options).expect("a valid schema");
+        let batch = [
+            ColumnBatch::fixed(ALONE, &floats),
+            ColumnBatch::fixed(ALONE, &integers),
+            ColumnBatch::fixed(ALONE, &equal),
+        ];
+        writer.push_batch(&batch).expect("samples of this schema");
+        let reader = Reader::from_bytes(writer.finish().expect("a sink that takes all").sink.0).expect("a file");
+        if profile == Profile::Fast {
+            let encodings = reader.columns().map(|column| column.chunk(0).expect("intact").expect("a chunk").encoding);
+            assert!(encodings.eq(["exponent-tiers", "residual-tiers", "constant"]));
+        }
+        check_each(&reader, "floats", &floats, profile);
+        check_each(&reader, "integers", &integers, profile);
+        check_each(&reader, "equal", &equal, profile);
     }
 }

@@ -168,7 +168,7 @@ impl ChunkEncoder {
     }
 
     /// Decodes what was encoded, and compares.
-    fn compare(&mut self, codec: &dyn Encoder, geometry: &Geometry, raw: &[u8]) -> Result<()> {
+    pub(super) fn compare(&mut self, codec: &dyn Encoder, geometry: &Geometry, raw: &[u8]) -> Result<()> {
         let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
         decoded.resize(raw.len(), 0);

@@ -1,10 +1,14 @@
-//! What the choice of an encoding is made of: windows, predictions, estimates and what saves enough.
+//! What the choice of an encoding is made of: windows, predictions, estimates and what saves enough; and that what was chosen is compared.
 
 use super::adversarial::mix;
 use crate::codec::predict::{best_transform, predictions};
 use crate::codec::sampling::windows;
 use crate::codec::transform::Transform;
-use crate::codec::{DecodeScratch, EncodeScratch, Geometry, PartSpec, RAW, planner::saves_enough};
+use crate::codec::zstandard::BitshuffleZstd;
+use crate::codec::{
+    ChunkEncoder, Codec, DecodeScratch, EncodeScratch, Encoder, ExponentTiers, Geometry, PartSpec, RAW, ResidualTiers,
+    planner::saves_enough,
+};
 use crate::kernel::Width;
 use crate::kernel::words::Prediction;
 use crate::{ErrorKind, Profile};
@@ -70,6 +74,35 @@ fn all_windows_are_looked_at() {
     assert_eq!(best(&geometry(false, 5120, [128, 0]), &raw), (rows(true, 5120), 34_927));
 }
 
+/// Random at some places and zero at others: an estimate that looks elsewhere gives other numbers.
+#[test]
+fn estimates_look_at_their_windows_and_nothing_else() {
+    const COUNT: usize = 40_000;
+    let mut encoders: Vec<(&dyn Encoder, usize)> =
+        vec![(&ExponentTiers { spacing: 13 }, 512), (&ResidualTiers { spacing: 14 }, 1024)];
+    if BitshuffleZstd.check_built().is_ok() {
+        encoders.push((&BitshuffleZstd, 2048));
+    }
+    for (encoder, length) in encoders {
+        for element_bytes in [1, 2, 4, 8] {
+            let geometry = Geometry { element_bytes, ..geometry(false, 1024, [0, 0]) };
+            let mut looked_at = vec![false; COUNT];
+            windows(COUNT, length).for_each(|window| looked_at[window].fill(true));
+            let estimate = |is_random: &dyn Fn(bool) -> bool| {
+                let element = |(i, &is_in): (u64, _)| if is_random(is_in) { mix(1, i) } else { 0 };
+                let raw: Vec<u8> = (0..)
+                    .zip(&looked_at)
+                    .flat_map(|of| element(of).to_le_bytes().into_iter().take(element_bytes))
+                    .collect();
+                encoder.estimate(&geometry, &raw, &mut EncodeScratch::default()).expect("they estimate")
+            };
+            let name = encoder.name();
+            assert_eq!(estimate(&|is_in| is_in), estimate(&|_| true), "{name}, {element_bytes} bytes: random");
+            assert_eq!(estimate(&|is_in| !is_in), estimate(&|_| false), "{name}, {element_bytes} bytes: zero");
+        }
+    }
+}
+
 #[test]
 fn five_percent_is_enough_and_less_is_not() {
     assert!(saves_enough(94, 100) && !saves_enough(95, 100) && !saves_enough(100, 100));
@@ -91,4 +124,43 @@ fn raw_bytes_are_copied() {
     assert_eq!(out, [1, 2, 3, 4]);
     assert!(RAW.check(spec, &[1, 2, 3, 4]).is_ok());
     assert_eq!(RAW.check(spec, &[1, 2, 3]).expect_err("too short").kind(), ErrorKind::Corrupt);
+}
+
+/// Has lost the values.
+struct Faulty;
+
+impl Codec for Faulty {
+    fn id(&self) -> u16 {
+        999
+    }
+
+    fn name(&self) -> &'static str {
+        "faulty"
+    }
+
+    fn check(&self, _: PartSpec, _: &[u8]) -> crate::Result<()> {
+        Ok(())
+    }
+
+    fn decode(&self, _: PartSpec, _: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> crate::Result<()> {
+        out.fill(0);
+        Ok(())
+    }
+}
+
+impl Encoder for Faulty {
+    fn encode(&self, _: &Geometry, _: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> crate::Result<bool> {
+        stored.clear();
+        Ok(true)
+    }
+}
+
+#[test]
+fn a_checking_writer_notices_an_encoder_that_loses_values() {
+    let compare = |check, raw: &[u8]| {
+        ChunkEncoder::new(Profile::default(), check).compare(&Faulty, &Geometry::of_numbers(1), raw)
+    };
+    assert!(compare(true, &[0, 0]).is_ok() && compare(false, &[0, 1]).is_ok());
+    let error = compare(true, &[0, 1]).expect_err("other values").to_string();
+    assert!(error.contains("faulty"), "{error}");
 }
