@@ -213,6 +213,9 @@ fn pieces_are_as_long_as_what_stands_in_them() {
     let codes = &piece("tier 1").detail;
     let width: u64 = codes.strip_prefix("8704 codes of ").unwrap().split(' ').next().unwrap().parse().unwrap();
     assert_eq!(piece("tier 1").stored_bytes, count * width / 8);
+    assert_eq!(codes.ends_with("bits"), width > 1, "{codes}");
+    let checkpoints = piece("checkpoints");
+    assert_eq!((checkpoints.detail.as_str(), checkpoints.stored_bytes), ("one every 2048 elements", 4 * 12));
     assert_eq!(explanation.bits_per_element(count), Some(8.0));
     let amplification = explanation.read_amplification().unwrap();
     assert!((17.0..17.1).contains(&amplification), "17 samples: {amplification}");

@@ -4,14 +4,12 @@
 #[path = "../../../tests/support/adversarial.rs"]
 mod adversarial;
 mod choosing;
+mod refusals;
 
 use super::constant::Constant;
 use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
-use super::{
-    Codec, DecodeScratch, EncodeScratch, Encoder, ExponentTiers, Geometry, PartSpec, REGISTRY, ResidualTiers,
-    check_supported, encoding_name,
-};
-use crate::{ColumnSchema, DType, ErrorKind, Extent, Shape};
+use super::{Codec, DecodeScratch, EncodeScratch, Encoder, ExponentTiers, Geometry, PartSpec, REGISTRY, ResidualTiers};
+use crate::{ColumnSchema, DType, Extent, Shape};
 use adversarial::Pattern;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -357,25 +355,6 @@ fn a_range_far_behind_the_start_of_its_prediction_is_not_decoded_alone() {
     }
 }
 
-#[test]
-fn a_constant_is_one_element_of_some() {
-    let check = |stored: &[u8], raw_bytes| Constant.check(PartSpec { element_bytes: 2, raw_bytes }, stored);
-    assert!(check(&[1, 2], 2).is_ok() && check(&[1, 2], 4).is_ok());
-    for (stored, raw_bytes) in [(&[1, 2][..], 0), (&[1, 2], 3), (&[1], 4), (&[1, 2, 3], 4), (&[], 4)] {
-        assert_eq!(
-            check(stored, raw_bytes).map_err(|error| error.rule()),
-            Err(Some("R-5.4")),
-            "{stored:?} {raw_bytes}"
-        );
-    }
-    let encode = |raw: &[u8]| {
-        let geometry = Geometry::of_numbers(2);
-        Constant.encode(&geometry, raw, &mut Vec::new(), &mut EncodeScratch::default()).expect("nothing fails")
-    };
-    assert!(encode(&[1, 2]) && encode(&[1, 2, 1, 2]));
-    assert!(!encode(&[1]) && !encode(&[1, 2, 1]) && !encode(&[1, 2, 1, 3]) && !encode(&[1, 2, 2, 2]));
-}
-
 /// The same values give the same bytes, on all machines and in all releases that do not say otherwise: those of Zstandard depend on its version.
 #[test]
 fn what_tiers_write_stays_as_it_is() {
@@ -419,17 +398,4 @@ fn prediction_starts_anew_with_each_tensor() {
     assert_eq!([1, 20, 21, 40].map(|count| tensors.spacing(count, 12)), [31, 31, 12, 12]);
     let scalars = geometry(Shape::scalar());
     assert_eq!([1, 1024, 1025].map(|count| scalars.spacing(count, 12)), [12; 3]);
-}
-
-#[test]
-fn encodings_that_this_release_does_not_know_are_refused() {
-    for id in 0..REGISTRY.len() as u16 {
-        assert_eq!(check_supported(id).is_ok(), REGISTRY[usize::from(id)].check_built().is_ok(), "{id}");
-    }
-    for id in [REGISTRY.len() as u16, 999, u16::MAX] {
-        let error = check_supported(id).unwrap_err();
-        assert_eq!((error.kind(), error.rule()), (ErrorKind::TooNew, Some("R-7.6")), "{error}");
-        assert_eq!(encoding_name(id), format!("encoding-{id}"));
-    }
-    assert_eq!(encoding_name(0), "raw");
 }

@@ -1,0 +1,75 @@
+//! What is refused, though it could be decoded.
+
+use super::adversarial::Pattern;
+use super::{Case, ENCODERS, Memory};
+use crate::ErrorKind;
+use crate::codec::constant::Constant;
+use crate::codec::tiers::{RANKS, TierHead};
+use crate::codec::transform::Transform;
+use crate::codec::{Codec, EncodeScratch, Encoder, Geometry, PartSpec, REGISTRY, check_supported, encoding_name};
+
+#[test]
+fn a_constant_is_one_element_of_some() {
+    let check = |stored: &[u8], raw_bytes| Constant.check(PartSpec { element_bytes: 2, raw_bytes }, stored);
+    assert!(check(&[1, 2], 2).is_ok() && check(&[1, 2], 4).is_ok());
+    for (stored, raw_bytes) in [(&[1, 2][..], 0), (&[1, 2], 3), (&[1], 4), (&[1, 2, 3], 4), (&[], 4)] {
+        assert_eq!(
+            check(stored, raw_bytes).map_err(|error| error.rule()),
+            Err(Some("R-5.4")),
+            "{stored:?} {raw_bytes}"
+        );
+    }
+    let encode = |raw: &[u8]| {
+        let geometry = Geometry::of_numbers(2);
+        Constant.encode(&geometry, raw, &mut Vec::new(), &mut EncodeScratch::default()).expect("nothing fails")
+    };
+    assert!(encode(&[1, 2]) && encode(&[1, 2, 1, 2]));
+    assert!(!encode(&[1]) && !encode(&[1, 2, 1]) && !encode(&[1, 2, 1, 3]) && !encode(&[1, 2, 2, 2]));
+}
+
+/// Where codes have two bits, both words of a group could otherwise hide the same bit from each other.
+#[test]
+fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
+    let mut ranks = [0; RANKS];
+    ranks[0] = 7;
+    let head = TierHead { widths: [2, 1, 1], spacing: 31, escapes: [0; 3], ranks };
+    let decode = |planes: [u64; 2]| {
+        let planes = planes.map(u64::to_le_bytes);
+        let stored = [&Transform::None.to_bytes()[..], &head.to_bytes(), planes.as_flattened()].concat();
+        Memory::default().decode(ENCODERS[4], PartSpec { element_bytes: 1, raw_bytes: 5 }, &stored, 0)
+    };
+    assert_eq!(decode([0, 0]), Ok(vec![7; 5]));
+    for filling in (5..64).map(|bit| 1 << bit) {
+        for planes in [[filling, 0], [0, filling], [filling, filling]] {
+            assert!(decode(planes).is_err_and(|error| error.contains("R-5.8")), "{planes:x?}");
+        }
+    }
+}
+
+/// Wherever a byte is too many, that is before the extra bits, too.
+#[test]
+fn residuals_take_whole_words() {
+    let geometry = Geometry::of_numbers(2);
+    let case = Case { encoder: ENCODERS[9], geometry, pattern: Pattern::RandomLengths, count: 150, seed: 1 };
+    let mut memory = Memory::default();
+    let stored = memory.encode(&case).expect("tiers express anything");
+    assert_eq!(stored.len() % 8, 0);
+    for at in 0..=stored.len() {
+        let mut longer = stored.clone();
+        longer.insert(at, 0);
+        assert!(memory.decode(case.encoder, case.spec(), &longer, 0).is_err(), "a byte more at {at}");
+    }
+}
+
+#[test]
+fn encodings_that_this_release_does_not_know_are_refused() {
+    for id in 0..REGISTRY.len() as u16 {
+        assert_eq!(check_supported(id).is_ok(), REGISTRY[usize::from(id)].check_built().is_ok(), "{id}");
+    }
+    for id in [REGISTRY.len() as u16, 999, u16::MAX] {
+        let error = check_supported(id).unwrap_err();
+        assert_eq!((error.kind(), error.rule()), (ErrorKind::TooNew, Some("R-7.6")), "{error}");
+        assert_eq!(encoding_name(id), format!("encoding-{id}"));
+    }
+    assert_eq!(encoding_name(0), "raw");
+}
