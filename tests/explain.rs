@@ -162,7 +162,7 @@ fn file(dtype: DType, values: &[u8], profile: Profile) -> Vec<u8> {
 #[test]
 fn any_pattern_in_any_profile_is_explained() {
     let (mut encodings, mut transformed, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut reasons = BTreeSet::new();
+    let (mut reasons, mut packings) = (BTreeSet::new(), BTreeSet::new());
     for profile in profiles() {
         for pattern in Pattern::ALL {
             for dtype in [DType::U8, DType::Bf16, DType::I32, DType::F64] {
@@ -171,6 +171,10 @@ fn any_pattern_in_any_profile_is_explained() {
                 check(&explanation, profile);
                 reasons.extend(explanation.choices.iter().map(|choice| kind_of(&choice.reason).to_owned()));
                 encodings.insert(explanation.info.encoding.clone());
+                if explanation.info.encoding == "planes-zstd" {
+                    let streams = explanation.pieces.iter().filter(|piece| !["heads", "tail"].contains(&&*piece.name));
+                    packings.extend(streams.map(|piece| piece.detail.clone()));
+                }
                 transformed.extend(explanation.transform.map(|_| explanation.info.encoding));
                 names.extend(explanation.pieces.into_iter().map(|piece| piece.name));
             }
@@ -186,6 +190,8 @@ fn any_pattern_in_any_profile_is_explained() {
         due.extend(["bitshuffle-zstd", "planes-zstd"]);
     }
     assert_eq!(encodings, due.iter().map(ToString::to_string).collect());
+    let due_packings = if cfg!(feature = "zstd") { vec!["as it is", "one byte, repeated", "zstd"] } else { vec![] };
+    assert_eq!(packings, due_packings.iter().map(ToString::to_string).collect());
     due.retain(|encoding| !["raw", "constant", "bitshuffle-zstd"].contains(encoding));
     assert_eq!(transformed, due.iter().map(ToString::to_string).collect());
     for name in ["heads", "tier 1", "tier 2", "tier 3", "literals", "extra bits", "byte 0", "checkpoints"] {
@@ -263,6 +269,8 @@ fn valid_vectors_are_explained() {
             names.extend(explanation.pieces.into_iter().map(|piece| piece.name));
         }
     }
-    assert!(!cfg!(feature = "zstd") || names.contains("bit plane 0"), "{names:?}");
+    for name in ["bit plane 0", "bit plane 1"] {
+        assert!(!cfg!(feature = "zstd") || names.contains(name), "{names:?}");
+    }
     assert!(encodings.len() >= if cfg!(feature = "zstd") { 7 } else { 4 }, "{encodings:?}");
 }
