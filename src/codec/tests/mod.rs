@@ -2,7 +2,7 @@
 //! or to some values, and what they decode to does not depend on what memory held before.
 
 #[path = "../../../tests/support/adversarial.rs"]
-mod adversarial;
+pub(in crate::codec) mod adversarial;
 mod choosing;
 mod refusals;
 

@@ -1,7 +1,8 @@
-//! Frames that are refused before memory is taken for what they claim.
+//! Frames that are refused before memory is taken for what they claim, and planes that are packed in the smallest way.
 
-use super::{MAGIC, Zstd, stated_window};
-use crate::codec::{Codec, EncodeScratch, Encoder, Geometry, PartSpec};
+use super::{MAGIC, PlanesZstd, Zstd, stated_window};
+use crate::codec::tests::adversarial::mix;
+use crate::codec::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 
 /// Why a frame cannot be `raw_bytes`, if it cannot.
 fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {
@@ -54,4 +55,33 @@ fn windows_are_what_the_frame_format_says() {
     assert_eq!(window(0, 0xFF), Some((1 << 41) + 7 * (1 << 38)));
     assert_eq!(window(0x20, 0xFF), None, "one segment");
     assert_eq!(stated_window(&MAGIC), None);
+}
+
+/// The bytes that planes of some elements take.
+fn packed(element: impl Fn(u64) -> u64) -> usize {
+    let raw: Vec<u8> = (0..ELEMENTS).flat_map(|i| (element(i) as u16).to_le_bytes()).collect();
+    let (mut stored, mut decoded) = (Vec::new(), vec![0; raw.len()]);
+    let encoded = PlanesZstd.encode(&Geometry::of_numbers(2), &raw, &mut stored, &mut EncodeScratch::default());
+    assert!(encoded.expect("nothing fails but memory"));
+    let spec = PartSpec { element_bytes: 2, raw_bytes: raw.len() };
+    PlanesZstd.check(spec, &stored).expect("planes");
+    PlanesZstd.decode(spec, &stored, &mut decoded, &mut DecodeScratch::default()).expect("planes");
+    assert_eq!(decoded, raw);
+    stored.len()
+}
+
+/// Not a multiple of 8: three have no place in bit planes.
+const ELEMENTS: u64 = 4099;
+
+#[test]
+fn planes_are_packed_in_the_smallest_way() {
+    let noise = packed(|i| mix(1, i));
+    assert_eq!(noise, 24 + 2 * 8 + 2 * 4099, "bytes as they are");
+    let even_steps = packed(|i| 12_345 * i);
+    assert!(even_steps < 100, "{even_steps}: bytes of residuals");
+    let repeated = packed(|i| mix(1, i % 300) % 64);
+    assert!(repeated < 500, "{repeated}: bytes with matches");
+    // a bit that seldom changes below four random ones: 4 bits, and in bytes 5
+    let bits = packed(|i| mix(1, i) % 16 * 2 + i / 64 % 2);
+    assert!(bits < 2400, "{bits}: bits");
 }
