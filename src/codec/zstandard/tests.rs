@@ -81,6 +81,8 @@ fn planes_are_packed_in_the_smallest_way() {
     assert!(even_steps < 100, "{even_steps}: bytes of residuals");
     let repeated = packed(|i| mix(1, i % 300) % 64);
     assert!(repeated < 500, "{repeated}: bytes with matches");
+    let words = packed(|i| mix(2, mix(1, i / 4) % 16 * 4 + i % 4) % 256);
+    assert!(words < 1500, "{words}: bytes with short matches");
     // a bit that seldom changes below four random ones: 4 bits, and in bytes 5
     let bits = packed(|i| mix(1, i) % 16 * 2 + i / 64 % 2);
     assert!(bits < 2400, "{bits}: bits");
