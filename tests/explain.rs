@@ -223,6 +223,9 @@ fn pieces_are_as_long_as_what_stands_in_them() {
     let checkpoints = piece("checkpoints");
     assert_eq!((checkpoints.detail.as_str(), checkpoints.stored_bytes), ("one every 2048 elements", 4 * 12));
     assert_eq!(explanation.bits_per_element(count), Some(8.0));
+    // an encoding that writers have for text only
+    let zstd = explanation.trials.iter().find(|trial| trial.encoding == "zstd");
+    assert_eq!(zstd.map(|trial| trial.profiles.len()), cfg!(feature = "zstd").then_some(0));
     let amplification = explanation.read_amplification().unwrap();
     assert!((17.0..17.1).contains(&amplification), "17 samples: {amplification}");
 }
@@ -236,6 +239,8 @@ fn samples_without_elements_have_no_ratios() {
     let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
     assert_eq!((explanation.chunk_bytes(), explanation.cold_read_bytes()), (0, 64));
     assert_eq!((explanation.read_amplification(), explanation.bits_per_element(0)), (None, None));
+    let tried: Vec<&str> = explanation.trials.iter().map(|trial| trial.encoding.as_str()).collect();
+    assert_eq!(tried, ["raw"], "there is nothing to encode");
 }
 
 #[test]
