@@ -3,7 +3,7 @@
     reader.py [--columns A,B] [--no-samples] FILE    prints what the file holds as one line of JSON
     reader.py --verify FILE                          prints "ok", or the first rule that is broken
 Exit status: 0 good, 1 invalid, 2 wrong usage, 3 unreadable. Python 3.9; for Zstandard: package zstandard."""
-import argparse, json, math, operator, struct, sys, zlib
+import argparse, hashlib, json, math, operator, struct, sys, zlib
 from collections import Counter
 from contextlib import suppress
 from itertools import chain
@@ -182,9 +182,11 @@ def read_page(file, region):
            "R-6.2 not the next chunks": entries == column.chunks[first_chunk:column.listed],
            "R-6.3 the page before is not full": last < index or last_count == 126})
     column.run_offset = region.at if last < index else column.run_offset
+    file.content += region.body
 # ---- 7. Footer, trailer, commits ---------------------------------------------------------------------------
 def read_footer(file, region):  # what is stated of a column becomes part of it
     fields = Block(region.body, "R-7.2")
+    file.stated_id, = fields.unpack("16s")
     check({"R-7.1 schema": fields.take(*fields.unpack("I")) == file.schema})
     file.tables = list(struct.iter_unpack("<IIQII", fields.take(24 * fields.count("R-7.2 table_count"))))
     for column in file.columns:
@@ -229,7 +231,9 @@ def end_commit(file, region):
         check({f"R-7.4 runs of {name!a}": column.stated_runs == column.runs, "R-7.4 errors of a cast": right})
     check({"R-7.4 tables": file.tables == [table for column in file.columns for table in column.tables],
            "R-9.1 incompat_flags": flags[0] == 0,
-           "R-9.2 flags": all(old & ~new == 0 for old, new in zip(file.flags, flags))})
+           "R-9.2 flags": all(old & ~new == 0 for old, new in zip(file.flags, flags)),
+           "R-7.9 content_id": hashlib.sha256(file.content + region.body[16:]).digest()[:16] == file.stated_id})
+    file.content = file.content_id = file.stated_id
     file.commits, file.sample_count, file.flags = commit + 1, sample_count, flags
 
 def read_trailer(file, region):
@@ -251,7 +255,8 @@ def find_last_trailer(file):  # 7.3: the offset of the last valid trailer, and i
 READ = {CHUNK: read_chunk, TABLE: read_table, INDEX: read_page, FOOTER: end_commit, TRAILER: read_trailer}
 
 def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; without one, to a violation
-    file = Record(data=data, wanted=wanted, at=0, file_id=None, commits=0, sample_count=0, trailer=0)
+    file = Record(data=data, wanted=wanted, at=0, file_id=None, commits=0, sample_count=0, trailer=0,
+                  content=bytes(16))
     try:
         read_header(file)
         last, footer = find_last_trailer(file)
@@ -281,7 +286,7 @@ def read(data: bytes, wanted=None, to_the_end=False) -> dict:  # with samples of
         if wanted is None or column.info["name"] in wanted:
             column.info["samples"] = column.samples
     names = "alignment", "finished", "tail_bytes", "commits", "sample_count", "metadata"
-    return {"file_id": file.file_id.hex(), **{name: getattr(file, name) for name in names},
+    return {"file_id": file.file_id.hex(), "content_id": file.content_id.hex(), **{name: getattr(file, name) for name in names},
             "columns": [column.info for column in file.columns]}
 
 def verify(data: bytes):  # the first violation, or None

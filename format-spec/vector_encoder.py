@@ -4,6 +4,7 @@ A file is put together region by region. Any call that makes a region takes a di
 named pieces of it; everything that stands behind it (checksums, index entries, facts) is then made from what
 was put, so that a vector breaks the one rule it is named after and no checksum.
 """
+import hashlib
 import re
 import struct
 import zlib
@@ -15,7 +16,7 @@ DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5,
           'bytes': (14, 1), 'utf8': (15, 1)}
 ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd']
 VARIES = 0xFFFFFFFF
-NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|name|(key|value) \d+|extents|error|body|padding|rounding|'
+NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
                           r'checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*)$')
 FILE_ID = bytes(range(0x10, 0x20))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
@@ -45,7 +46,7 @@ def put(pieces=None, **more):
 
 
 class Region:
-    def __init__(self, kind, offset, file_id, body, title, tweak=None, **fields):
+    def __init__(self, kind, offset, file_id, body, title, tweak=None, content=b'', **fields):
         magic, at4, at32, at48 = KINDS[kind]
         fields.setdefault('magic_tail', 0x0A1A0A0D)
         zeros = [(name, le(fields.get(name, 0), size)) for name, size in at32]
@@ -57,6 +58,8 @@ class Region:
         self.body = dict(body)
         for name, value in self.tweak.items():
             self.set(name, value)
+        if kind == 'footer' and 'content_id' not in self.tweak:
+            self.body['content_id'] = content_id(content, self.body)
         data = b''.join(self.body.values())
         for name, value in (('body_bytes', len(data)), ('body_crc', zlib.crc32(data)), ('head_crc', None)):
             if name not in self.tweak:
@@ -75,6 +78,11 @@ class Region:
 
     def get(self, name):
         return int.from_bytes(self.head[name], 'little')
+
+
+def content_id(content, footer):
+    """What the commit before and the index pages give, then the footer without its first piece."""
+    return hashlib.sha256(content + b''.join(list(footer.values())[1:])).digest()[:16]
 
 
 # ---- values and encodings --------------------------------------------------------------------------------------
@@ -165,7 +173,7 @@ class Tsl:
         self.columns, self.meta, self.A, self.file_id, self.flags = columns, meta, A, file_id, flags
         self.regions, self.pokes, self.tail, self.commits, self.tables = [], [], b'', 0, []
         self.pending, self.indexed, self.runs, self.samples = ([[] for _ in columns] for _ in range(4))
-        self.next, self.finished, self.last_trailer = [0] * len(columns), False, 0
+        self.next, self.finished, self.last_trailer, self.content = [0] * len(columns), False, 0, bytes(16)
         self.add('header', schema_block(columns, meta), '', tweak=tweak,
                  **{**dict(zip(('incompat_flags', 'ro_compat_flags', 'compat_flags'), flags), alignment=A), **fields})
         self.schema = b''.join(self.regions[0].body.values())
@@ -174,6 +182,8 @@ class Tsl:
         end = self.regions[-1].end if self.regions else 0
         place = align(end + 64, self.A) - 64 if kind in ('chunk', 'table') else align(end, 64)
         self.regions.append(Region(kind, place + shift, self.file_id, body, title, tweak, **fields))
+        if kind == 'index page':
+            self.content += b''.join(self.regions[-1].body.values())
         return self.regions[-1]
 
     def chunk(self, column, samples, enc=RAW, validity=RAW, shape=RAW, tweak=None, shift=0):
@@ -248,7 +258,7 @@ class Tsl:
         self.pending[column] = []
 
     def footer(self, tweak=None, samples=None, flags=None):
-        body = [('schema_bytes', le(len(self.schema), 4)), ('schema', self.schema), ('table_count', le(len(self.tables), 4))]
+        body = [('content_id', bytes(16)), ('schema_bytes', le(len(self.schema), 4)), ('schema', self.schema), ('table_count', le(len(self.tables), 4))]
         for i, (column, number, r) in enumerate(sorted(self.tables, key=lambda t: t[:2])):
             for name, value in (('column', le(column, 4)), ('table', le(number, 4)), ('offset', r.head['offset']),
                                 ('body_bytes', r.head['body_bytes']), ('body_crc', r.head['body_crc'])):
@@ -280,9 +290,10 @@ class Tsl:
         self.sample_count = samples
         if samples is None:
             self.sample_count = max([sum(r.get('sample_count') for r in chunks) for chunks in self.indexed] + [0])
-        self.footer_offset = self.add(
+        r = self.add(
             'footer', body, 'of commit %d' % self.commits, 0, tweak, commit=self.commits, sample_count=self.sample_count,
-            **dict(zip(('incompat_flags', 'ro_compat_flags', 'compat_flags'), flags or self.flags))).offset
+            content=self.content, **dict(zip(('incompat_flags', 'ro_compat_flags', 'compat_flags'), flags or self.flags)))
+        self.footer_offset, self.content = r.offset, r.body['content_id']
 
     def trailer(self, finished=True, tweak=None, shift=0):
         r = self.add('trailer', [], 'of commit %d' % self.commits, shift, tweak, trailer_flags=finished,
@@ -353,7 +364,7 @@ class Tsl:
                 'metadata': dict(c['meta']), 'chunk_count': facts['chunk_count'], 'raw_bytes': facts['raw_bytes'],
                 'stored_bytes': facts['stored_bytes'], 'null_count': facts['null_count'], 'encodings': encodings,
                 'samples': samples})
-        return {'file_id': self.file_id.hex(), 'alignment': self.A, 'finished': bool(self.finished), 'tail_bytes': 0,
+        return {'file_id': self.file_id.hex(), 'content_id': self.content.hex(), 'alignment': self.A, 'finished': bool(self.finished), 'tail_bytes': 0,
                 'commits': self.commits, 'sample_count': self.sample_count, 'metadata': dict(self.meta), 'columns': columns}
 
 

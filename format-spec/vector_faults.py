@@ -692,6 +692,40 @@ def footer_cases():
     yield 'R-9.1', 'both', 'an incompat flag in header and footer', worked(flags=(2, 0, 0)).commit()
 
 
+def hashed(f, content):
+    """Commits with the content id that follows from `content`, which is made of what the right one follows from."""
+    for c in range(len(f.columns)):
+        f.pages(c)
+    f.content = content(f.content)
+    f.commit()
+    f.regions[-2].tweak['content_id'] = f.content  # so that the dump marks it
+    return f
+
+
+def content_id_cases():
+    yield 'R-7.9', 'zero', 'content_id is zero', broken(footer=put(content_id=bytes(16)))
+    right = worked().commit().content
+    yield 'R-7.9', 'last-bit', 'the last bit of content_id', broken(footer=put(content_id=right[:15] + bytes([right[15] ^ 0x80])))
+    yield 'R-7.9', 'of-first', 'content_id of the first of two commits; the second follows from it', broken(
+        finished=False, footer=put(content_id=bytes(range(16)))).commit()
+    yield 'R-7.9', 'without-pages', 'content_id without the index page', hashed(worked(), lambda content: content[:16])
+    yield 'R-7.9', 'without-start', 'content_id without the 16 zero bytes of the first commit', hashed(
+        worked(), lambda content: content[16:])
+    yield 'R-7.9', 'order-of-pages', 'content_id of the index pages in another order', hashed(
+        chunks(None, columns=2, commit=False), lambda content: content[:16] + content[48:] + content[16:48])
+    f = worked().commit(finished=False)
+    f.chunk(0, PAIR)
+    yield 'R-7.9', 'not-chained', 'content_id of the second of two commits, as if it were the first', hashed(
+        f, lambda content: bytes(16) + content[16:])
+    f = worked()
+    f.pages(0)
+    first = f.content[16:]
+    f.commit(finished=False)
+    f.chunk(0, PAIR)
+    yield 'R-7.9', 'all-pages', 'content_id of the second of two commits, with the index page of the first once more', hashed(
+        f, lambda content: content[:16] + first + content[16:])
+
+
 def invalid_vectors():
-    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, tier_cases, index_cases, footer_cases):
+    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, tier_cases, index_cases, footer_cases, content_id_cases):
         yield from cases()

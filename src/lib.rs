@@ -85,7 +85,9 @@ mod write;
 pub use batch::{ColumnBatch, Value};
 pub use codec::{Choice, Piece, Profile, Trial};
 pub use error::{Error, ErrorKind, Result};
-pub use format::{CastFacts, CastSpec, ColumnSchema, DType, Extent, FileId, Metadata, RegionKind, Schema, Shape};
+pub use format::{
+    CastFacts, CastSpec, ColumnSchema, ContentId, DType, Extent, FileId, Metadata, RegionKind, Schema, Shape,
+};
 #[cfg(feature = "mmap")]
 pub use mmap::MappedFile;
 pub use open::{InMemory, PositionedFile, Source};

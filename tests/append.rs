@@ -335,13 +335,14 @@ fn what_cannot_be_opened_is_refused() {
 
 // ---- facts that cannot be true
 
-/// The file with 8 bytes of its last footer's body replaced, all checksums right. `at` counts from the facts of the first column.
+/// The file with 8 bytes of its last footer's body replaced. All checksums are right, the content
+/// id is not. `at` counts from the facts of the first column.
 fn with_fact(mut file: Vec<u8>, at: usize, value: u64) -> Vec<u8> {
     let u32_at = |file: &[u8], at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     let trailer = file.len() - 64;
     let footer = u32_at(&file, trailer + 32);
     let body = footer + 64..footer + 64 + u32_at(&file, footer + 44);
-    let facts = body.start + 4 + u32_at(&file, body.start) + 4;
+    let facts = body.start + 16 + 4 + u32_at(&file, body.start + 16) + 4;
     file[facts + at..facts + at + 8].copy_from_slice(&value.to_le_bytes());
     let crc = crc32fast::hash(&file[body]).to_le_bytes();
     file[footer + 56..footer + 60].copy_from_slice(&crc);

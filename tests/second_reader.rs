@@ -155,6 +155,7 @@ fn check(second: &SecondReader, bytes: &[u8], stored: &[Vec<ModelSample>]) {
     dump.as_object_mut().expect("an object").remove("columns");
     let due = json!({
         "file_id": reader.file_id().to_string(),
+        "content_id": reader.content_id().to_string(),
         "alignment": reader.alignment(),
         "finished": true,
         "tail_bytes": 0,

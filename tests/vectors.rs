@@ -110,6 +110,7 @@ fn valid_vectors_read_as_their_dump_says() {
         let reader = Reader::from_bytes(bytes(file)).unwrap();
         assert_eq!(dump["sample_count"], reader.sample_count(), "{file}");
         assert_eq!(dump["file_id"], reader.file_id().to_string().as_str(), "{file}");
+        assert_eq!(dump["content_id"], reader.content_id().to_string().as_str(), "{file}");
         assert_eq!(dump["alignment"], reader.alignment(), "{file}");
         assert_eq!(dump["finished"], reader.is_finished(), "{file}");
         assert_eq!(dump["commits"], reader.commit_count(), "{file}");

@@ -1,7 +1,9 @@
 //! Any bytes as what is stored of parts, in a file in which all else is right, checksums included. What they decode to does not depend on
 //! what was decoded before in the same memory, nor on the way they are read.
 
-use super::regions::{ENTRY, FOOTER, HEAD, HEADER, PAGE, heads, number, put, seal};
+use super::regions::{
+    CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, body, heads, number, put, put_content_id, seal,
+};
 use std::sync::LazyLock;
 use tensilo::{
     Column, ColumnBuffer, ColumnSchema, DType, InMemory, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions,
@@ -135,7 +137,7 @@ impl<'a> Parts<'a> {
         let samples = self.chunk(1).end;
         let stored_bytes = self.stored.iter().map(|stored| stored.len() as u64).sum();
         put(file, at + 48, 8, samples);
-        self.put_schema(file, at + HEAD + 4);
+        self.put_schema(file, at + FOOTER_SCHEMA);
         let run = at + HEAD + number(file, at + 44, 4) as usize - RUN;
         put(file, run, 8, page as u64);
         put(file, run + 16, 8, samples);
@@ -144,6 +146,8 @@ impl<'a> Parts<'a> {
         put(file, facts, 8, 2 * self.raw_bytes() as u64);
         put(file, facts + 8, 8, stored_bytes);
         put(file, facts + 40, 2, self.encoding.into());
+        let before = [&[0; CONTENT_ID], body(file, page).unwrap_or(&[])].concat();
+        put_content_id(file, at, &before);
         seal(file, at);
     }
 

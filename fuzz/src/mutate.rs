@@ -1,7 +1,7 @@
 //! Changes inside the regions of a file, for `resealed`: numbers of heads, index entries and footers, bytes of bodies. Most of the files
 //! still open, so that what stands behind the checksums is reached by nearly every one.
 
-use super::regions::{CHUNK, FOOTER, HEAD, HEADER, PAGE, body, entries, heads, number, put, reseal};
+use super::regions::{CHUNK, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, body, entries, heads, number, put, reseal};
 
 /// Changes bytes without knowing what they are: libFuzzer's own mutations. Takes room, the length before, the most after; returns that after.
 pub type Bytes = fn(&mut [u8], usize, usize) -> usize;
@@ -105,7 +105,7 @@ fn copy_region(file: &mut [u8], from: usize, to: usize) {
 fn repeat_schema(file: &mut [u8], regions: &[(usize, [u8; 4])], header: usize) {
     let length = body(file, header).map_or(0, <[u8]>::len);
     for &(footer, _) in regions.iter().filter(|(_, magic)| *magic == FOOTER) {
-        let to = footer + HEAD + 4;
+        let to = footer + FOOTER_SCHEMA;
         if to + length <= file.len() {
             file.copy_within(header + HEAD..header + HEAD + length, to);
         }

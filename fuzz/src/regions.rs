@@ -1,9 +1,15 @@
 //! Regions of a file (chapter 2 of the specification), as far as fuzzing changes them.
 
+use sha2::{Digest, Sha256};
+
 /// Bytes of a head.
 pub const HEAD: usize = 64;
 /// Bytes of an entry of an index page.
 pub const ENTRY: usize = 32;
+/// Bytes of the content id that a footer's body begins with.
+pub const CONTENT_ID: usize = 16;
+/// Where the schema of a footer stands, counted from its head.
+pub const FOOTER_SCHEMA: usize = HEAD + CONTENT_ID + 4;
 
 pub const HEADER: [u8; 4] = *b"\x89TSL";
 pub const CHUNK: [u8; 4] = *b"TSLC";
@@ -43,14 +49,29 @@ pub fn seal(file: &mut [u8], at: usize) {
     put(file, at + 60, 4, crc.into());
 }
 
-/// Makes the places and the checksums of all regions right, those that index pages repeat included.
+/// Makes the content id of the footer at `at` right and returns it. `before` is the id of the
+/// commit before, followed by the bodies of the index pages since.
+pub fn put_content_id(file: &mut [u8], at: usize, before: &[u8]) -> Vec<u8> {
+    let Some(rest) = body(file, at).and_then(|body| body.get(CONTENT_ID..)) else { return vec![0; CONTENT_ID] };
+    let id = Sha256::digest([before, rest].concat())[..CONTENT_ID].to_vec();
+    file[at + HEAD..at + HEAD + CONTENT_ID].copy_from_slice(&id);
+    id
+}
+
+/// Makes the places, the checksums and the content ids of all regions right, and the checksums that
+/// index pages repeat.
 pub fn reseal(file: &mut [u8]) {
+    let mut content = vec![0; CONTENT_ID];
     let heads: Vec<(usize, [u8; 4])> = heads(file).collect();
     for (at, magic) in heads {
         if magic == PAGE {
             for (entry, chunk) in entries(file, at) {
                 file.copy_within(chunk + 56..chunk + 60, entry + 24);
             }
+            content.extend(body(file, at).unwrap_or(&[]));
+        }
+        if magic == FOOTER {
+            content = put_content_id(file, at, &content);
         }
         seal(file, at);
     }

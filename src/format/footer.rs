@@ -1,6 +1,7 @@
 //! Chapter 7: footer and trailer.
 
 use super::Flags;
+use super::content_id::{ContentHasher, ContentId};
 use super::index::Run;
 use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind};
 use super::schema::Schema;
@@ -34,6 +35,7 @@ pub(crate) struct TableEntry {
 /// What the footer says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Footer {
+    pub content_id: ContentId,
     pub commit: u32,
     pub flags: Flags,
     pub sample_count: u64,
@@ -42,14 +44,16 @@ pub(crate) struct Footer {
 }
 
 impl Footer {
-    /// Head and body of the footer as it stands at `offset`.
+    /// Sets the content id and returns head and body for a footer at `offset`. `content` has hashed
+    /// the index pages of the commit.
     pub(crate) fn to_bytes(
-        &self,
+        &mut self,
         file_id: FileId,
         offset: u64,
         schema_block: &[u8],
+        content: ContentHasher,
     ) -> Result<([u8; HEAD_BYTES], Vec<u8>)> {
-        let mut body = Vec::new();
+        let mut body = vec![0; CONTENT_ID_BYTES];
         put_count(&mut body, schema_block.len());
         body.extend(schema_block);
         put_count(&mut body, self.tables.len());
@@ -62,6 +66,10 @@ impl Footer {
         }
         for column in &self.columns {
             put_column(&mut body, column);
+        }
+        if let Some((id, rest)) = body.split_first_chunk_mut::<CONTENT_ID_BYTES>() {
+            self.content_id = content.finish(rest);
+            *id = self.content_id.0;
         }
         let mut head = RegionHead::new(RegionKind::Footer, file_id, offset, &body)?;
         head.slot4 = self.commit.to_le_bytes();
@@ -77,13 +85,22 @@ impl Footer {
 
     /// The schema block in the body of a footer.
     pub(crate) fn schema_block(body: &[u8]) -> Result<&[u8]> {
-        let fields = &mut Fields::new(body);
+        let (_, rest) = Self::split_content_id(body)?;
+        let fields = &mut Fields::new(rest);
         let length = fields.u32().and_then(|n| usize::try_from(n).ok()).ok_or_else(short)?;
         fields.bytes(length).ok_or_else(short)
     }
 
+    /// Splits the body of a footer into the content id and the bytes after it. Whether the id is
+    /// right only a verifier can tell.
+    pub(crate) fn split_content_id(body: &[u8]) -> Result<(ContentId, &[u8])> {
+        let (id, rest) = body.split_first_chunk().ok_or_else(short)?;
+        Ok((ContentId(*id), rest))
+    }
+
     fn parse_body(head: &RegionHead, body: &[u8], schema: &Schema, schema_block: &[u8]) -> Result<Self> {
-        let fields = &mut Fields::new(body);
+        let (content_id, rest) = Self::split_content_id(body)?;
+        let fields = &mut Fields::new(rest);
         let schema_bytes = fields.u32().and_then(|n| usize::try_from(n).ok()).ok_or_else(short)?;
         if fields.bytes(schema_bytes).ok_or_else(short)? != schema_block {
             return Err(Error::corrupt("R-7.1", "the schema in the footer is not that of the header"));
@@ -109,9 +126,12 @@ impl Footer {
             let message = format!("{} bytes after the end of the footer", fields.remaining());
             return Err(Error::corrupt("R-7.2", message));
         }
-        Ok(Self { commit, flags: Flags::from_slot(&head.slot32), sample_count, tables, columns })
+        Ok(Self { content_id, commit, flags: Flags::from_slot(&head.slot32), sample_count, tables, columns })
     }
 }
+
+/// Length of the field that a footer's body begins with.
+const CONTENT_ID_BYTES: usize = 16;
 
 fn put_count(out: &mut Vec<u8>, count: usize) {
     // counts of valid files are bounded far below 2^32; a body that is too long is refused by its limit

@@ -3,6 +3,7 @@
 
 pub(crate) mod chunk;
 pub(crate) mod content;
+pub(crate) mod content_id;
 pub(crate) mod footer;
 pub(crate) mod header;
 pub(crate) mod index;
@@ -12,11 +13,17 @@ pub(crate) mod schema_block;
 #[cfg(test)]
 mod tests;
 
+pub use content_id::ContentId;
 pub use region::{FileId, RegionKind};
 pub use schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
 
 pub use crate::cast::CastFacts;
 pub use crate::dtype::DType;
+
+/// Writes the bytes of an id as hexadecimal digits.
+fn hex(bytes: &[u8], f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
 
 /// Bits of `incompat_flags` that this release knows (chapter 9).
 pub(crate) const KNOWN_INCOMPAT: u32 = 0;

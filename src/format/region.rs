@@ -17,7 +17,7 @@ pub struct FileId(pub [u8; 16]);
 
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        super::hex(&self.0, f)
     }
 }
 

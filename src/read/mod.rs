@@ -28,7 +28,7 @@ pub use sample::Sample;
 pub(crate) use stored::ChunkScratch;
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
-use crate::format::{FileId, Schema};
+use crate::format::{ContentId, FileId, Schema};
 use crate::open::{self, InMemory, Source, source};
 use crate::{Error, Result, limits};
 use lookup::ColumnIndex;
@@ -88,6 +88,7 @@ impl OpenOptions {
             source,
             path: None,
             file_id: header.header.file_id,
+            content_id: commit.footer.content_id,
             alignment: header.header.alignment,
             schema: header.schema,
             columns,
@@ -110,6 +111,7 @@ pub struct Reader<S> {
     path: Option<PathBuf>,
     schema: Schema,
     file_id: FileId,
+    content_id: ContentId,
     alignment: u32,
     columns: Vec<ColumnIndex>,
     sample_count: u64,
@@ -142,6 +144,7 @@ impl<S: Source> Reader<S> {
             path: self.path,
             schema: self.schema,
             file_id: self.file_id,
+            content_id: self.content_id,
             alignment: self.alignment,
             columns: self.columns,
             sample_count: self.sample_count,
@@ -166,6 +169,13 @@ impl<S: Source> Reader<S> {
     /// The file's id.
     pub fn file_id(&self) -> FileId {
         self.file_id
+    }
+
+    /// Returns the 16 bytes that identify the content of the file up to the commit that is read.
+    /// They are read from the footer; [`verify()`] checks that they are right. Of a salvaged file
+    /// they are those of its last intact footer, or zero if none is left.
+    pub fn content_id(&self) -> ContentId {
+        self.content_id
     }
 
     /// The length of the file.

@@ -86,7 +86,7 @@ pub(super) fn append<S: Storage, K: Sink>(
 }
 
 fn going_on(header: OpenedHeader, commit: OpenedCommit) -> Start {
-    let Footer { commit: number, flags, sample_count, tables, columns } = commit.footer;
+    let Footer { content_id, commit: number, flags, sample_count, tables, columns } = commit.footer;
     Start {
         schema: header.schema,
         schema_block: header.schema_block,
@@ -95,6 +95,7 @@ fn going_on(header: OpenedHeader, commit: OpenedCommit) -> Start {
         tables,
         columns,
         commits: number.saturating_add(1), // below the limit
+        content_id,
         last_trailer: commit.trailer_offset,
     }
 }

@@ -4,6 +4,7 @@ use super::output::Output;
 use super::sink::Sink;
 use crate::codec::EncodedChunk;
 use crate::format::chunk::ChunkEntry;
+use crate::format::content_id::ContentHasher;
 use crate::format::footer::ColumnFacts;
 use crate::format::index::{self, PAGE_ENTRIES, Run};
 use crate::format::region::RegionKind;
@@ -39,8 +40,13 @@ impl ColumnIndex {
         Ok(())
     }
 
-    /// Writes the index of the chunks since the last commit, as a run.
-    pub(super) fn write<K: Sink>(&mut self, column: u32, output: &mut Output<K>) -> Result<()> {
+    /// Writes the index of the chunks since the last commit as a run. Adds its pages to `content`.
+    pub(super) fn write<K: Sink>(
+        &mut self,
+        column: u32,
+        output: &mut Output<K>,
+        content: &mut ContentHasher,
+    ) -> Result<()> {
         let (Some(first), Some(last)) = (self.entries.first(), self.entries.last()) else {
             return Ok(());
         };
@@ -57,6 +63,7 @@ impl ColumnIndex {
             let offset = output.next(RegionKind::IndexPage);
             let (head, body) = index::page(output.file_id, offset, column, first_chunk, entries)?;
             output.region(RegionKind::IndexPage, &head, &body)?;
+            content.add_page(&body);
             first_chunk += PAGE_ENTRIES;
         }
         self.facts.runs.push(run);

@@ -20,11 +20,12 @@ pub use sink::{AtomicFile, Sink, Stream};
 
 use crate::batch::{ColumnBatch, Value, pushed_inner_bytes};
 use crate::codec::{EncodedChunk, RawChunk};
+use crate::format::content_id::ContentHasher;
 use crate::format::footer::{ColumnFacts, Footer, TableEntry, Trailer};
 use crate::format::header::Header;
 use crate::format::region::RegionKind;
 use crate::format::schema::Layout;
-use crate::format::{ColumnSchema, Extent, FileId, Flags, Schema, schema_block};
+use crate::format::{ColumnSchema, ContentId, Extent, FileId, Flags, Schema, schema_block};
 use crate::{Error, Result, limits};
 use encode::EncodePool;
 use index::ColumnIndex;
@@ -61,6 +62,8 @@ pub struct Writer<K: Sink> {
     tables: Vec<TableEntry>,
     sample_count: u64,
     commits: u32,
+    /// Of the last commit.
+    content_id: ContentId,
     last_trailer: u64,
     failed: bool,
 }
@@ -74,6 +77,7 @@ struct Start {
     tables: Vec<TableEntry>,
     columns: Vec<ColumnFacts>,
     commits: u32,
+    content_id: ContentId,
     last_trailer: u64,
 }
 
@@ -102,6 +106,7 @@ impl<K: Sink> Writer<K> {
             tables: Vec::new(),
             columns,
             commits: 0,
+            content_id: ContentId::default(),
             last_trailer: 0,
         };
         let mut writer = Self::start(Output::new(sink, file_id, options.alignment.into(), 0), start, options)?;
@@ -111,7 +116,8 @@ impl<K: Sink> Writer<K> {
 
     /// A writer that goes on from `start`.
     fn start(output: Output<K>, start: Start, options: &WriterOptions) -> Result<Self> {
-        let Start { schema, schema_block, flags, sample_count, tables, columns, commits, last_trailer } = start;
+        let Start { schema, schema_block, flags, sample_count, tables, columns, commits, content_id, last_trailer } =
+            start;
         let numbered = schema.columns.iter().enumerate().zip(&columns);
         let pending: Vec<PendingColumn> = numbered
             .map(|((i, column), facts)| {
@@ -133,6 +139,7 @@ impl<K: Sink> Writer<K> {
             tables,
             sample_count,
             commits,
+            content_id,
             last_trailer,
             failed: false,
         })
@@ -271,6 +278,7 @@ impl<K: Sink> Writer<K> {
             sample_count: self.sample_count,
             file_bytes: self.output.next(RegionKind::Trailer),
             file_id: self.output.file_id,
+            content_id: self.content_id,
             sink: self.output.into_sink(),
         })
     }
@@ -293,11 +301,13 @@ impl<K: Sink> Writer<K> {
     }
 
     fn write_index_and_footer(&mut self, finished: bool) -> Result<()> {
+        let mut content = ContentHasher::after(self.content_id);
         for (column, index) in (0..).zip(&mut self.index) {
-            index.write(column, &mut self.output)?;
+            index.write(column, &mut self.output, &mut content)?;
         }
         let footer_offset = self.output.next(RegionKind::Footer);
-        let (head, body) = self.footer().to_bytes(self.output.file_id, footer_offset, &self.schema_block)?;
+        let mut footer = self.footer();
+        let (head, body) = footer.to_bytes(self.output.file_id, footer_offset, &self.schema_block, content)?;
         self.output.region(RegionKind::Footer, &head, &body)?;
         self.output.sync()?;
         let offset = self.output.next(RegionKind::Trailer);
@@ -306,6 +316,7 @@ impl<K: Sink> Writer<K> {
         self.output.region(RegionKind::Trailer, &head, &[])?;
         self.output.sync()?;
         self.output.publish()?;
+        self.content_id = footer.content_id;
         self.last_trailer = offset;
         self.commits += 1;
         Ok(())
@@ -317,6 +328,7 @@ impl<K: Sink> Writer<K> {
             index.facts.cast = pending.cast_facts();
         }
         Footer {
+            content_id: self.content_id, // until the footer is written
             commit: self.commits,
             flags: self.flags,
             sample_count: self.sample_count,
@@ -335,6 +347,8 @@ pub struct Summary<K> {
     pub file_bytes: u64,
     /// The file's id.
     pub file_id: FileId,
+    /// The 16 bytes that identify the content of the file.
+    pub content_id: ContentId,
     /// The sink, all of the file in it.
     pub sink: K,
 }

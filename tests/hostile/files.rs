@@ -75,8 +75,9 @@ fn patched(kind: tensilo::RegionKind, at: usize, bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Places in the footer's body of [`base`]: after schema and tables, the facts of the column, then its run.
-const FACTS: usize = 64 + 4 + 8 + 17 + 4;
+/// Places in the footer's body of [`base`]: after content id, schema and tables, the facts of the
+/// column, then its run.
+const FACTS: usize = 64 + 16 + 4 + 8 + 17 + 4;
 const RUN: usize = FACTS + 40 + 16;
 
 /// A file whose only column and chunk are these.
@@ -118,7 +119,8 @@ fn footers() -> Vec<Row> {
     vec![
         row("a footer of 256 MiB in a small file", footer(44, &(256_u32 << 20).to_le_bytes()), Opening("R-7.7")),
         row("a footer of 4 GiB", footer(44, &[0xFF; 4]), Opening("R-2.5")),
-        row("a schema of 4 GiB in the footer", footer(64, &[0xFF; 4]), Opening("R-7.2")),
+        row("a schema of 4 GiB in the footer", footer(64 + 16, &[0xFF; 4]), Opening("R-7.2")),
+        row("another content id", footer(64, &[0xFF; 16]), Verifying("R-7.9")),
         row("2^32 - 1 tables", footer(FACTS - 4, &[0xFF; 4]), Opening("R-7.2")),
         row("65,536 tables that are not there", footer(FACTS - 4, &65_536_u32.to_le_bytes()), Opening("R-7.2")),
         row("2^32 - 1 runs", footer(FACTS + 32, &[0xFF; 4]), Opening("R-7.2")),

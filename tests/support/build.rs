@@ -1,6 +1,7 @@
 //! Builds files region by region, right or wrong, by chapters 2 to 7 of the specification and without the crate.
 
 use super::regions::{regions, u32_at};
+use sha2::{Digest, Sha256};
 use std::ops::Range;
 use tensilo::RegionKind;
 
@@ -70,6 +71,8 @@ pub struct Build {
     /// Of each chunk: its column, and its entry of the index.
     entries: Vec<(u32, [u8; 32])>,
     raw_bytes: Vec<u64>,
+    /// Bodies of the index pages.
+    pages: Vec<u8>,
 }
 
 impl Build {
@@ -129,7 +132,9 @@ impl Build {
             facts.extend(self.column_facts(column, nulls, encodings));
         }
         let schema = self.schema.clone();
-        let body = [&(schema.len() as u32).to_le_bytes()[..], &schema, &[0; 4], &facts].concat();
+        let rest = [&(schema.len() as u32).to_le_bytes()[..], &schema, &[0; 4], &facts].concat();
+        let hash = Sha256::digest([&[0; 16][..], &self.pages, &rest].concat());
+        let body = [&hash[..16], &rest].concat();
         let footer = self.region(b"TSLF", [0; 4], &[0; 12], &sample_count.to_le_bytes(), &body);
         let slot32 = [&footer.to_le_bytes()[..], &[0; 4]].concat();
         self.region(b"TSLE", [1, 0, 0, 0], &slot32, &[0; 8], &[]);
@@ -144,6 +149,7 @@ impl Build {
         for (number, page) in entries.chunks(126).enumerate() {
             let slot32 = [&page[0][8..16], &(page.len() as u32).to_le_bytes()].concat();
             let first_chunk = (126 * number as u64).to_le_bytes();
+            self.pages.extend(page.concat());
             pages.push(self.region(b"TSLI", column.to_le_bytes(), &slot32, &first_chunk, &page.concat()));
         }
         let counts: Vec<u32> = entries.iter().map(|entry| u32_at(entry, 20)).collect();

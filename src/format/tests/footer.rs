@@ -2,6 +2,7 @@
 
 use super::index::run;
 use super::{FILE, rule};
+use crate::format::content_id::{ContentHasher, ContentId};
 use crate::format::footer::{ColumnFacts, Footer, TableEntry};
 use crate::format::index::Run;
 use crate::format::region::RegionHead;
@@ -13,7 +14,14 @@ const FOOTER_AT: u64 = 1 << 20;
 fn footer(sample_count: u64, runs: &[Run]) -> Footer {
     let chunk_count = runs.iter().map(|run| run.chunk_count).sum();
     let column = ColumnFacts { chunk_count, runs: runs.to_vec(), ..ColumnFacts::default() };
-    Footer { commit: 0, flags: Flags::default(), sample_count, tables: Vec::new(), columns: vec![column] }
+    Footer {
+        content_id: ContentId::default(),
+        commit: 0,
+        flags: Flags::default(),
+        sample_count,
+        tables: Vec::new(),
+        columns: vec![column],
+    }
 }
 
 /// Of one column of bytes.
@@ -21,10 +29,14 @@ fn schema() -> Schema {
     Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())])
 }
 
+/// Writes and parses a footer; its content id is the only thing that this changes.
 fn parse_at(offset: u64, footer: &Footer, schema: &Schema) -> Result<Footer> {
     let block = schema_block::to_bytes(schema)?;
-    let (head, body) = footer.to_bytes(FILE, offset, &block)?;
-    Footer::parse(&RegionHead::parse(&head, offset)?, &body, schema, &block)
+    let mut written = footer.clone();
+    let (head, body) = written.to_bytes(FILE, offset, &block, ContentHasher::after(footer.content_id))?;
+    let parsed = Footer::parse(&RegionHead::parse(&head, offset)?, &body, schema, &block)?;
+    assert_eq!(parsed.content_id, written.content_id);
+    Ok(Footer { content_id: footer.content_id, ..parsed })
 }
 
 fn parse(footer: &Footer) -> Result<Footer> {

@@ -10,6 +10,7 @@ pub use losses::{Losses, LostSamples, OnLoss};
 use super::listed::Listed;
 use super::lookup::ColumnIndex;
 use super::{Reader, Source, Verification};
+use crate::format::ContentId;
 use crate::format::region::{HEAD, RegionHead};
 use crate::{Result, limits};
 use chunks::FoundColumn;
@@ -116,6 +117,7 @@ pub fn salvage<S: Source>(source: S, options: SalvageOptions<'_>) -> Result<Salv
     let reader = Reader {
         path: None,
         file_id: identity.file_id,
+        content_id: found.footer.as_ref().map_or(ContentId::default(), |footer| footer.content_id),
         alignment: identity.alignment.unwrap_or(HEAD as u32), // 64
         schema: identity.schema,
         columns,

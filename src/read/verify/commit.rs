@@ -4,6 +4,7 @@ use super::lost::{Damages, Lost, Place, gaps, samples_of_page};
 use crate::codec::{SideFacts, codec};
 use crate::format::Flags;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::content_id::{ContentHasher, ContentId};
 use crate::format::footer::{ColumnFacts, Footer, TableEntry, Trailer};
 use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry, samples_per_chunk};
 use crate::format::region::{HEAD, RegionHead, RegionKind, align};
@@ -38,6 +39,7 @@ pub(super) struct CommitCheck<'a> {
     last_kind: RegionKind,
     last_page: Option<(u32, u32)>,
     last_footer: Option<(u64, u64)>,
+    content: ContentHasher,
     last_trailer: u64,
     commits: u32,
     sample_count: u64,
@@ -66,6 +68,7 @@ impl<'a> CommitCheck<'a> {
             last_kind: RegionKind::Header,
             last_page: None,
             last_footer: None,
+            content: ContentHasher::after(ContentId::default()),
             last_trailer: 0,
             commits: 0,
             sample_count: 0,
@@ -253,6 +256,7 @@ impl<'a> CommitCheck<'a> {
     ///
     fn page(&mut self, head: &RegionHead, body: &[u8], is_clean: bool) -> Result<()> {
         let page = PageHead::parse(head, self.columns.len())?;
+        self.content.add_page(body);
         let entries = body.as_chunks::<ENTRY_BYTES>().0;
         if entries.first().map(|entry| parse_entry(entry).first_sample) != Some(page.first_sample) {
             let message = "the page's first sample is not that of its first entry";
@@ -303,8 +307,9 @@ impl<'a> CommitCheck<'a> {
         let schema = &self.header.schema;
         Flags::from_slot(&head.slot32).check()?;
         let footer = Footer::parse(head, body, schema, &self.header.schema_block)?;
+        let content = std::mem::replace(&mut self.content, ContentHasher::after(footer.content_id));
         let result = if damages.all.is_empty() {
-            self.compare(&footer)
+            self.compare(&footer).and_then(|()| check_content_id(content, body))
         } else {
             self.find_gaps(Some((footer.sample_count, head.offset)));
             self.find_lost_pages(&footer, damages);
@@ -410,6 +415,16 @@ impl ColumnCheck {
         let message = format!("the footer's facts are not those of the file: {found:?}, not {due:?}");
         Err(Error::corrupt("R-7.4", message))
     }
+}
+
+/// given what was hashed of the commit before its footer.
+fn check_content_id(content: ContentHasher, footer: &[u8]) -> Result<()> {
+    let (found, rest) = Footer::split_content_id(footer)?;
+    let computed = content.finish(rest);
+    if found == computed {
+        return Ok(());
+    }
+    Err(Error::corrupt("R-7.9", format!("the content id is {found}; index and footer give {computed}")))
 }
 
 fn column_mut(columns: &mut [ColumnCheck], number: u32) -> Option<&mut ColumnCheck> {

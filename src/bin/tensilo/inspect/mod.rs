@@ -55,6 +55,7 @@ fn document(args: &InspectArgs, reader: &Reader<PositionedFile>) -> Outcome<Valu
         "file_bytes": reader.file_bytes(),
         "sample_count": reader.sample_count(),
         "file_id": reader.file_id().to_string(),
+        "content_id": reader.content_id().to_string(),
         "alignment": reader.alignment(),
         "commit_count": reader.commit_count(),
         "finished": reader.is_finished(),
@@ -134,11 +135,12 @@ fn write_text(reader: &Reader<PositionedFile>, path: &Path, output: &mut impl Wr
     let state = if reader.is_finished() { "finished" } else { "not finished" };
     writeln!(
         output,
-        "id {}, alignment {}, commits {}, {state}\n",
+        "id {}, alignment {}, commits {}, {state}",
         reader.file_id(),
         reader.alignment(),
         reader.commit_count()
     )?;
+    writeln!(output, "content {}\n", reader.content_id())?;
     columns_table(reader).write(output)?;
     write_metadata(output, "file", &reader.schema().metadata)?;
     for column in &reader.schema().columns {
