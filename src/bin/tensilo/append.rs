@@ -6,7 +6,7 @@ use crate::human;
 use crate::open::open;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
-use std::io::Write;
+use crate::terminal::{output_width, write_wrapped};
 use tensilo::import::{self, AppendOptions};
 
 /// Appends, and tells what came of it.
@@ -17,13 +17,9 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     }
     let reader = open(&args.file, quiet)?;
     let mut output = Output::stdout();
-    writeln!(
-        output,
-        "{}: {appended} samples appended, {} in all, {} in the file",
-        args.file.display(),
-        reader.sample_count(),
-        human::bytes(reader.file_bytes())
-    )?;
+    let (samples, bytes) = (reader.sample_count(), human::bytes(reader.file_bytes()));
+    let line = format!("{}: {appended} samples appended, {samples} in all, {bytes} in the file", args.file.display());
+    write_wrapped(&mut output, &line, output_width())?;
     output.finish()
 }
 

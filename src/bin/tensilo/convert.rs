@@ -1,13 +1,15 @@
 //! `tensilo convert`
 
 use crate::args::ConvertArgs;
+use crate::casts::write_casts;
 use crate::exit::Outcome;
 use crate::human;
 use crate::open::open;
 use crate::output::{Output, refuse_to_replace};
 use crate::parse::Names;
 use crate::progress::{Progress, Unit};
-use crate::table::{Side, Table};
+use crate::table::{Cells, Table};
+use crate::terminal::{output_width, write_wrapped};
 use std::io::Write;
 use std::path::Path;
 use tensilo::import::{self, ConvertOptions};
@@ -50,13 +52,12 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
 
 fn write_summary(reader: &Reader<PositionedFile>, path: &Path, output: &mut impl Write) -> Outcome {
     let mut table = Table::new(&[
-        ("column", Side::Left),
-        ("type", Side::Left),
-        ("shape", Side::Left),
-        ("raw bytes", Side::Right),
-        ("stored bytes", Side::Right),
-        ("ratio", Side::Right),
-        ("cast error", Side::Left),
+        ("column", Cells::Name),
+        ("type", Cells::Text),
+        ("shape", Cells::List),
+        ("raw bytes", Cells::Number),
+        ("stored bytes", Cells::Number),
+        ("ratio", Cells::Number),
     ]);
     let mut raw_bytes = 0_u64;
     for column in reader.columns() {
@@ -69,18 +70,15 @@ fn write_summary(reader: &Reader<PositionedFile>, path: &Path, output: &mut impl
             human::bytes(facts.raw_bytes),
             human::bytes(facts.stored_bytes),
             human::ratio(facts.raw_bytes, facts.stored_bytes),
-            human::cast(schema, facts.cast.as_ref()),
         ]);
     }
-    table.write(output)?;
+    let width = output_width();
+    table.write(output, width)?;
+    write_casts(reader, width, output)?;
     let (samples, file_bytes) = (reader.sample_count(), reader.file_bytes());
-    writeln!(
-        output,
-        "\n{}: {samples} samples, {} raw, {} in the file, ratio {}",
-        path.display(),
-        human::bytes(raw_bytes),
-        human::bytes(file_bytes),
-        human::ratio(raw_bytes, file_bytes)
-    )?;
-    Ok(())
+    let (raw, stored, ratio) =
+        (human::bytes(raw_bytes), human::bytes(file_bytes), human::ratio(raw_bytes, file_bytes));
+    let line = format!("{}: {samples} samples, {raw} raw, {stored} in the file, ratio {ratio}", path.display());
+    writeln!(output)?;
+    Ok(write_wrapped(output, &line, width)?)
 }

@@ -1,6 +1,6 @@
 //! Numbers and facts as people read them.
 
-use tensilo::{CastFacts, ColumnSchema};
+use tensilo::ColumnFacts;
 
 /// Bytes in powers of 1000: `512 B`, `41.6 MB`.
 pub(crate) fn bytes(bytes: u64) -> String {
@@ -38,13 +38,12 @@ pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
     format!("{:.2}", raw_bytes as f64 / stored_bytes as f64) // rounded anyway
 }
 
-/// What a cast did to a column: `f32->bf16 max rel 3.9e-3, 0 to inf, 0 to subnormal`, or `-` if there was none.
-pub(crate) fn cast(column: &ColumnSchema, facts: Option<&CastFacts>) -> String {
-    let (Some(spec), Some(facts)) = (column.cast, facts) else { return "-".to_owned() };
-    format!(
-        "{}->{} max rel {:.1e}, {} to inf, {} to subnormal",
-        spec.source, column.dtype, facts.max_rel_error, facts.to_infinite, facts.to_subnormal
-    )
+/// The encodings of the chunks of a column: `constant:1 exponent-tiers:12`, or `-` if it has none. Those that encode no
+/// values, only nulls and extents, are left out.
+pub(crate) fn encodings(facts: &ColumnFacts) -> String {
+    let used = facts.encodings.iter().filter(|(_, chunks)| *chunks > 0);
+    let used: Vec<String> = used.map(|(name, chunks)| format!("{name}:{chunks}")).collect();
+    if used.is_empty() { "-".to_owned() } else { used.join(" ") }
 }
 
 /// Text that may be long or hold anything, on one line: control characters escaped, and cut short.
@@ -67,7 +66,6 @@ pub(crate) fn excerpt(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tensilo::{DType, Shape};
 
     #[test]
     fn bytes_have_a_unit_and_one_decimal() {
@@ -96,14 +94,6 @@ mod tests {
         assert_eq!(ratio(3, 2), "1.50");
         assert_eq!(ratio(0, 2), "-");
         assert_eq!(ratio(2, 0), "-");
-    }
-
-    #[test]
-    fn a_cast_tells_what_it_cost() {
-        let column = ColumnSchema::tensor("x", DType::Bf16, Shape::scalar()).cast_from(DType::F32);
-        let facts = CastFacts { max_abs_error: 1.0, max_rel_error: 0.0039, to_infinite: 2, to_subnormal: 0 };
-        assert_eq!(cast(&column, Some(&facts)), "f32->bf16 max rel 3.9e-3, 2 to inf, 0 to subnormal");
-        assert_eq!(cast(&ColumnSchema::utf8("t"), None), "-");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod append;
 mod args;
 mod bench;
+mod casts;
 mod convert;
 mod encoding;
 mod exit;
@@ -12,19 +13,21 @@ mod export;
 mod get;
 mod human;
 mod inspect;
+mod layout;
 mod map;
 mod open;
 mod output;
 mod parse;
 mod progress;
+mod progress_line;
 mod salvage;
 mod table;
+mod terminal;
 mod verify;
 
 use args::{Cli, Command};
 use clap::Parser;
 use exit::{Exit, Outcome};
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
     };
     let exit = run(&cli).unwrap_or_else(|failure| {
         if let Some(message) = failure.message() {
-            let _ = writeln!(io::stderr(), "error: {message}"); // nobody is left to tell
+            terminal::error(&message);
         }
         failure.exit()
     });
@@ -53,7 +56,7 @@ fn run(cli: &Cli) -> Outcome<Exit> {
         Command::Salvage(args) => return salvage::run(args, cli.quiet),
         Command::Get(args) => get::run(args, cli.quiet),
         Command::Export(args) => export::run(args, cli.quiet),
-        Command::Map(args) => map::run(args, cli.quiet),
+        Command::Map(args) => return map::run(args, cli.quiet),
         Command::Bench(args) => bench::run(args, cli.quiet),
     };
     done.map(|()| Exit::Done)

@@ -1,7 +1,7 @@
 //! Opening a file for reading, with a word about what is unusual about it.
 
 use crate::exit::{Failure, Outcome};
-use std::io::{self, Write};
+use crate::terminal;
 use std::path::Path;
 use tensilo::{PositionedFile, Reader, Source};
 
@@ -18,7 +18,7 @@ pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader<PositionedFile>> 
 /// Warns of a file that is not finished or has bytes after its last commit.
 pub(crate) fn warn<S: Source>(path: &Path, reader: &Reader<S>) {
     for warning in warnings(reader) {
-        let _ = writeln!(io::stderr(), "warning: {}: {warning}", path.display()); // the data matters more
+        terminal::warning(&format!("{}: {warning}", path.display()));
     }
 }
 

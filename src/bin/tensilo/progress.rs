@@ -1,6 +1,9 @@
 //! A progress bar on the standard error, where that is a terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use crate::human;
+use crate::progress_line::{End, ProgressLine};
+use crate::terminal::stderr_width;
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::cell::Cell;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -15,18 +18,40 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    fn style(self, knows_total: bool) -> ProgressStyle {
-        let template = match (self, knows_total) {
-            (Self::Samples, true) => "{msg} [{bar:30}] {human_pos}/{human_len} samples, {rate}, {eta} left",
-            (Self::Samples, false) => "{msg} {human_pos} samples, {elapsed}",
-            (Self::Bytes, true) => "{msg} [{bar:30}] {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
-            (Self::Bytes, false) => "{msg} {bytes}, {elapsed}",
-        };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let rate = |state: &ProgressState, text: &mut dyn Write| {
-            let _ = write!(text, "{:.0}/s", state.per_sec()); // it is only a display
-        };
-        style.with_key("rate", rate).progress_chars("=> ")
+    /// A line that is laid out each time it is drawn, for the terminal as it is then.
+    fn style(self, phase: &'static str) -> ProgressStyle {
+        let style = ProgressStyle::with_template("{line}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        style.with_key("line", move |state: &ProgressState, text: &mut dyn Write| {
+            // terminals differ in what they do after their last column
+            let line = self.line(phase, state).fit(stderr_width().saturating_sub(1));
+            let _ = text.write_str(&line); // it is only a display
+        })
+    }
+
+    fn line(self, phase: &'static str, state: &ProgressState) -> ProgressLine<'static> {
+        let end = state.len().map(|total| End {
+            total: self.amount(total, true),
+            fraction: f64::from(state.fraction()),
+            rate: self.rate(state.per_sec()),
+            left: format!("{:#}", HumanDuration(state.eta())),
+        });
+        let elapsed = format!("{:#}", HumanDuration(state.elapsed()));
+        ProgressLine { phase, done: self.amount(state.pos(), end.is_none()), elapsed, end }
+    }
+
+    fn amount(self, amount: u64, with_unit: bool) -> String {
+        match self {
+            Self::Bytes => human::bytes(amount),
+            Self::Samples if with_unit => format!("{} samples", HumanCount(amount)),
+            Self::Samples => HumanCount(amount).to_string(),
+        }
+    }
+
+    fn rate(self, per_second: f64) -> String {
+        match self {
+            Self::Samples => format!("{per_second:.0}/s"),
+            Self::Bytes => format!("{}/s", human::bytes(per_second as u64)), // saturates, rounded anyway
+        }
     }
 }
 
@@ -56,8 +81,7 @@ impl Progress {
         }
         if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
             // first what it looks like: the other calls draw it
-            self.bar.set_style(self.unit.style(total.is_some()));
-            self.bar.set_message(phase);
+            self.bar.set_style(self.unit.style(phase));
             match total {
                 Some(total) => self.bar.set_length(total),
                 None => self.bar.unset_length(),

@@ -84,7 +84,7 @@ fn write_text(report: &VerifyReport, quiet: bool, output: &mut impl Write) -> io
 }
 
 /// `bytes 4160..4672: chunk, column "x", samples 0..32: what is wrong (rule )`
-fn damage_line(damage: &Damage) -> String {
+pub(crate) fn damage_line(damage: &Damage) -> String {
     let mut line = format!("bytes {}..{}", damage.file_range.start, damage.file_range.end);
     let mut separator = ": ";
     let mut add = |text: String| {

@@ -3,7 +3,8 @@
 use super::args::BenchArgs;
 use super::measure::Counts;
 use crate::human;
-use crate::table::{Side, Table};
+use crate::table::{Cells, Table};
+use crate::terminal::output_width;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -71,8 +72,8 @@ impl Report<'_> {
 
     /// A table for people.
     pub(super) fn write_text(&self, output: &mut impl Write) -> io::Result<()> {
-        let file = self.args.file.to_string_lossy();
-        let mut table = Table::new(&[("file", Side::Left), (&human::excerpt(&file), Side::Left)]);
+        let file = human::excerpt(&self.args.file.to_string_lossy());
+        let mut table = Table::new(&[("file", Cells::Text), (&file, Cells::Prose)]);
         let mut row = |what: &str, is: String| table.row(vec![what.to_owned(), is]);
         row("column", self.column_text());
         row("reads", self.reads_text());
@@ -83,7 +84,7 @@ impl Report<'_> {
         row("p50", text(self.percentile(50), human::nanoseconds));
         row("p99", text(self.percentile(99), human::nanoseconds));
         row("from the file", self.file_text());
-        table.write(output)
+        table.write(output, output_width())
     }
 
     fn column_text(&self) -> String {

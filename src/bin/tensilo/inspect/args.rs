@@ -1,15 +1,21 @@
 //! The arguments of `tensilo inspect`.
 
+use crate::terminal::output_width;
 use clap::Args;
 use std::path::PathBuf;
 
 const INSPECT: &str = "\
 Examples:
   tensilo inspect train.tsl
+  tensilo inspect train.tsl --wide | less -S
+      all that is known of each column
   tensilo inspect train.tsl --json | jq '.columns[] | {name, dtype, shape}'
   tensilo inspect train.tsl --explain
       why each column is as small as it is, and what other profiles would give
   tensilo inspect train.tsl --explain --sample 517 --json
+
+Lines are as wide as the terminal, or 80 characters. What is most important
+comes first; what does not fit is left out or cut. --wide prints all of it.
 
 The column \"cold read\" is what one random sample costs that is in no cache:
 the bytes of a stored chunk, on average; \"amplification\" is that divided by
@@ -25,7 +31,8 @@ JSON, schema tensilo.inspect/1 (members may be added, those named here stay):
   schema, file_bytes, sample_count
   columns: [{ name, dtype, nullable, raw_bytes, stored_bytes, chunk_count,
     shape      a varying extent is null
-    encodings  how many chunks have which encoding
+    encodings  how many chunks have which encoding; 0: only what tells nulls
+               and extents has it
     cast       null, or what rounding cost: source, rounding, max_abs_error,
                max_rel_error, to_infinite, to_subnormal
     cold_read_bytes
@@ -47,6 +54,9 @@ pub(crate) struct InspectArgs {
     /// Print a JSON document
     #[arg(long)]
     pub(super) json: bool,
+    /// Print every fact of each column, whole, in lines as long as they need to be
+    #[arg(long, conflicts_with = "json")]
+    pub(super) wide: bool,
     /// Explain how a chunk of each column came to be as large as it is
     #[arg(long)]
     pub(super) explain: bool,
@@ -56,4 +66,11 @@ pub(crate) struct InspectArgs {
     /// Explain the chunk that holds this sample
     #[arg(long, value_name = "N", requires = "explain")]
     pub(super) sample: Option<u64>,
+}
+
+impl InspectArgs {
+    /// The width of a line.
+    pub(super) fn width(&self) -> usize {
+        if self.wide { usize::MAX } else { output_width() }
+    }
 }

@@ -2,7 +2,8 @@
 
 use super::InspectArgs;
 use crate::human;
-use crate::table::{Side, Table};
+use crate::table::{Cells, Table};
+use crate::terminal::write_wrapped;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use tensilo::{Choice, Column, Explanation, Piece, PositionedFile, Profile, Trial};
@@ -74,30 +75,37 @@ pub(super) fn write(
     output: &mut impl Write,
     column: &Column<'_, PositionedFile>,
     explanation: Option<&Explanation>,
+    width: usize,
 ) -> io::Result<()> {
     let (name, chunks) = (human::excerpt(&column.schema().name), column.facts().chunk_count);
     let Some(explanation) = explanation else {
-        return writeln!(output, "\ncolumn {name}: no such chunk, it has {chunks}");
+        return heading(output, &format!("column {name}: no such chunk, it has {chunks}"), width);
     };
     let (info, chunk) = (&explanation.info, explanation.chunk);
     let samples = format!("samples {}..{}", info.samples.start, info.samples.end);
     let encoding = &info.encoding;
-    writeln!(output, "\ncolumn {name}: chunk {chunk} of {chunks}, {samples}, values in {encoding}")?;
+    let words = format!("column {name}: chunk {chunk} of {chunks}, {samples}, values in {encoding}");
+    heading(output, &words, width)?;
     if let Some(transform) = &explanation.transform {
-        writeln!(output, "transform: {transform}")?;
+        write_wrapped(output, &format!("transform: {transform}"), width)?;
     }
     writeln!(output)?;
-    pieces_table(explanation).write(output)?;
+    pieces_table(explanation).write(output, width)?;
     writeln!(output)?;
-    trials_table(explanation).write(output)?;
+    trials_table(explanation).write(output, width)?;
     writeln!(output)?;
-    choices_table(explanation).write(output)?;
-    writeln!(output, "{}", origin(explanation))?;
-    writeln!(output, "{}", cold_read(explanation))
+    choices_table(explanation).write(output, width)?;
+    write_wrapped(output, origin(explanation), width)?;
+    write_wrapped(output, &cold_read(explanation), width)
 }
 
-fn pieces_table(explanation: &Explanation) -> Table {
-    let headings = [("piece", Side::Left), ("bytes", Side::Right), ("bits/element", Side::Right), ("what", Side::Left)];
+fn heading(output: &mut impl Write, words: &str, width: usize) -> io::Result<()> {
+    writeln!(output)?;
+    write_wrapped(output, words, width)
+}
+
+fn pieces_table(explanation: &Explanation) -> Table<'static> {
+    let headings = [("piece", Cells::Text), ("bytes", Cells::Number), ("bits/element", Cells::Number), ("what", Cells::Prose)];
     let mut table = Table::new(&headings);
     let mut row = |name: &str, bytes: u64, detail: String| {
         table.row(vec![name.to_owned(), bytes.to_string(), bits(explanation, Some(bytes)), detail]);
@@ -109,14 +117,14 @@ fn pieces_table(explanation: &Explanation) -> Table {
     table
 }
 
-fn trials_table(explanation: &Explanation) -> Table {
+fn trials_table(explanation: &Explanation) -> Table<'static> {
     let mut table = Table::new(&[
-        ("encoding", Side::Left),
-        ("bytes", Side::Right),
-        ("bits/element", Side::Right),
-        ("ratio", Side::Right),
-        ("", Side::Left),
-        ("profiles", Side::Left),
+        ("encoding", Cells::Text),
+        ("bytes", Cells::Number),
+        ("bits/element", Cells::Number),
+        ("ratio", Cells::Number),
+        ("", Cells::Text),
+        ("profiles", Cells::Prose),
     ]);
     for trial in &explanation.trials {
         let bytes = trial.stored_bytes;
@@ -132,13 +140,13 @@ fn trials_table(explanation: &Explanation) -> Table {
     table
 }
 
-fn choices_table(explanation: &Explanation) -> Table {
+fn choices_table(explanation: &Explanation) -> Table<'static> {
     let mut table = Table::new(&[
-        ("profile", Side::Left),
-        ("takes", Side::Left),
-        ("bytes", Side::Right),
-        ("", Side::Left),
-        ("because", Side::Left),
+        ("profile", Cells::Text),
+        ("takes", Cells::Text),
+        ("bytes", Cells::Number),
+        ("", Cells::Text),
+        ("because", Cells::Prose),
     ]);
     for choice in &explanation.choices {
         table.row(vec![

@@ -5,14 +5,16 @@ mod explain;
 
 pub(crate) use args::InspectArgs;
 
+use crate::casts::write_casts;
 use crate::exit::{Failure, Outcome};
 use crate::human;
+use crate::layout::cut_end;
 use crate::open::open;
 use crate::output::{Output, write_json};
-use crate::table::{Side, Table};
+use crate::table::{Cells, Table};
+use crate::terminal::write_wrapped;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
-use std::path::Path;
 use tensilo::{Column, ColumnFacts, ColumnSchema, Explanation, Extent, Metadata, PositionedFile, Reader};
 
 /// Prints what is in a file.
@@ -22,7 +24,7 @@ pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
     if args.json {
         write_json(&mut output, &document(args, &reader)?)?;
     } else {
-        write_text(&reader, &args.file, &mut output)?;
+        write_text(args, &reader, &mut output)?;
         write_explanations(args, &reader, &mut output)?;
     }
     output.finish()
@@ -34,7 +36,7 @@ fn explain(args: &InspectArgs, column: &Column<'_, PositionedFile>) -> Outcome<O
 
 fn write_explanations(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut impl Write) -> Outcome {
     for column in reader.columns().filter(|_| args.explain) {
-        explain::write(output, &column, explain(args, &column)?.as_ref())?;
+        explain::write(output, &column, explain(args, &column)?.as_ref(), args.width())?;
     }
     Ok(())
 }
@@ -129,41 +131,51 @@ fn amplification(ratio: Option<f64>) -> String {
     ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.1}"))
 }
 
-fn write_text(reader: &Reader<PositionedFile>, path: &Path, output: &mut impl Write) -> io::Result<()> {
-    let (file_bytes, samples) = (reader.file_bytes(), reader.sample_count());
-    writeln!(output, "{}: {samples} samples, {} ({file_bytes} bytes)", path.display(), human::bytes(file_bytes))?;
+fn write_text(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut impl Write) -> io::Result<()> {
+    let (file_bytes, samples, width) = (reader.file_bytes(), reader.sample_count(), args.width());
+    let bytes = human::bytes(file_bytes);
+    let file = format!("{}: {samples} samples, {bytes} ({file_bytes} bytes)", args.file.display());
+    write_wrapped(output, &file, width)?;
     let state = if reader.is_finished() { "finished" } else { "not finished" };
-    writeln!(
-        output,
-        "id {}, alignment {}, commits {}, {state}",
-        reader.file_id(),
-        reader.alignment(),
-        reader.commit_count()
-    )?;
-    writeln!(output, "content {}\n", reader.content_id())?;
-    columns_table(reader).write(output)?;
-    write_metadata(output, "file", &reader.schema().metadata)?;
+    let (id, alignment, commits) = (reader.file_id(), reader.alignment(), reader.commit_count());
+    write_wrapped(output, &format!("id {id}, alignment {alignment}, commits {commits}, {state}"), width)?;
+    write_wrapped(output, &format!("content {}", reader.content_id()), width)?;
+    writeln!(output)?;
+    write_columns(args, reader, output)?;
+    write_casts(reader, width, output)?;
+    write_metadata(output, "file", &reader.schema().metadata, width)?;
     for column in &reader.schema().columns {
-        write_metadata(output, &format!("column {}", human::excerpt(&column.name)), &column.metadata)?;
+        let whose = format!("column {}", human::excerpt(&column.name));
+        write_metadata(output, &whose, &column.metadata, width)?;
     }
     Ok(())
 }
 
-fn columns_table(reader: &Reader<PositionedFile>) -> Table {
+fn write_columns(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut impl Write) -> io::Result<()> {
+    let (table, width) = (columns_table(reader), args.width());
+    let table = if args.wide { table } else { table.without_blank() };
+    table.write(output, width)?;
+    match table.left_out(width).join(", ") {
+        left_out if left_out.is_empty() => Ok(()),
+        left_out => write_wrapped(output, &format!("(--wide also shows: {left_out})"), width),
+    }
+}
+
+/// All facts of each column, the most important first.
+fn columns_table(reader: &Reader<PositionedFile>) -> Table<'static> {
     let mut table = Table::new(&[
-        ("column", Side::Left),
-        ("type", Side::Left),
-        ("shape", Side::Left),
-        ("nulls", Side::Right),
-        ("raw", Side::Right),
-        ("stored", Side::Right),
-        ("ratio", Side::Right),
-        ("chunks", Side::Right),
-        ("samples/chunk", Side::Right),
-        ("cold read", Side::Right),
-        ("amplification", Side::Right),
-        ("encodings", Side::Left),
-        ("cast", Side::Left),
+        ("column", Cells::Name),
+        ("type", Cells::Text),
+        ("shape", Cells::List),
+        ("raw", Cells::Number),
+        ("stored", Cells::Number),
+        ("ratio", Cells::Number),
+        ("nulls", Cells::Number),
+        ("encodings", Cells::List),
+        ("chunks", Cells::Number),
+        ("samples/chunk", Cells::Number),
+        ("cold read", Cells::Number),
+        ("amplification", Cells::Number),
     ]);
     for column in reader.columns() {
         table.row(column_row(column.schema(), &column.facts(), reader.sample_count()));
@@ -173,21 +185,19 @@ fn columns_table(reader: &Reader<PositionedFile>) -> Table {
 
 fn column_row(schema: &ColumnSchema, facts: &ColumnFacts, sample_count: u64) -> Vec<String> {
     let nulls = if schema.nullable { facts.null_count.to_string() } else { "-".to_owned() };
-    let encodings: Vec<String> = facts.encodings.iter().map(|(name, chunks)| format!("{name}:{chunks}")).collect();
     vec![
         human::excerpt(&schema.name),
         schema.dtype.to_string(),
         schema.shape.to_string(),
-        nulls,
         human::bytes(facts.raw_bytes),
         human::bytes(facts.stored_bytes),
         human::ratio(facts.raw_bytes, facts.stored_bytes),
+        nulls,
+        human::encodings(facts),
         facts.chunk_count.to_string(),
         samples_per_chunk(sample_count, facts.chunk_count),
         human::bytes(cold_read_bytes(facts)),
         amplification(read_amplification(facts, sample_count)),
-        if encodings.is_empty() { "-".to_owned() } else { encodings.join(" ") },
-        human::cast(schema, facts.cast.as_ref()),
     ]
 }
 
@@ -200,12 +210,13 @@ fn samples_per_chunk(samples: u64, chunks: u64) -> String {
     }
 }
 
-fn write_metadata(output: &mut impl Write, whose: &str, metadata: &Metadata) -> io::Result<()> {
+fn write_metadata(output: &mut impl Write, whose: &str, metadata: &Metadata, width: usize) -> io::Result<()> {
     if metadata.is_empty() {
         return Ok(());
     }
-    writeln!(output, "\nmetadata of {whose}")?;
-    metadata
-        .iter()
-        .try_for_each(|(key, value)| writeln!(output, "  {} = {}", human::excerpt(key), human::excerpt(value)))
+    writeln!(output, "\n{}", cut_end(&format!("metadata of {whose}"), width))?;
+    metadata.iter().try_for_each(|(key, value)| {
+        let line = format!("  {} = {}", human::excerpt(key), human::excerpt(value));
+        writeln!(output, "{}", cut_end(&line, width))
+    })
 }

@@ -23,11 +23,10 @@ pub(super) fn entries<S: Source>(reader: &Reader<S>, most: usize) -> Vec<Entry> 
 
 fn entry<S: Source>(column: &Column<'_, S>) -> Entry {
     let (schema, facts) = (column.schema(), column.facts());
-    let encodings: Vec<String> = facts.encodings.iter().map(|(name, chunks)| format!("{name}:{chunks}")).collect();
     Entry {
         name: human::excerpt(&schema.name),
         kind: format!("{} {}", schema.dtype, schema.shape),
-        encodings: if encodings.is_empty() { "-".to_owned() } else { encodings.join(" ") },
+        encodings: human::encodings(&facts),
         stored: human::bytes(facts.stored_bytes),
         ratio: human::ratio(facts.raw_bytes, facts.stored_bytes),
         compression: facts.raw_bytes as f64 / facts.stored_bytes.max(1) as f64, // rounded anyway

@@ -2,6 +2,7 @@
 
 mod args;
 mod colour;
+mod damage;
 mod legend;
 mod svg;
 mod terminal;
@@ -9,61 +10,82 @@ mod tiles;
 
 pub(crate) use args::MapArgs;
 
-use crate::exit::{Failure, Outcome};
-use crate::open::open;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, refuse_to_replace};
-use std::env;
-use std::io::{self, IsTerminal};
+use crate::terminal::{USUAL_WIDTH, has_colours, stdout_width};
+use damage::Subject;
+use std::io;
 use std::path::Path;
-use tensilo::{PositionedFile, Reader};
 use terminal::Grid;
 
 /// Chunks that are drawn one by one, and tiles of a drawing of more.
 const TILES: u64 = 4000;
 /// Pixels of a drawing, if nothing is said.
 const SVG_WIDTH: u32 = 1200;
-/// Characters of a line, if nothing is said and nothing is known.
-const TEXT_WIDTH: u32 = 80;
+/// Endings of names of pictures that this is not.
+const OTHER_PICTURES: &[&str] = &[
+    "avif", "bmp", "emf", "eps", "gif", "heic", "ico", "jpeg", "jpg", "pdf", "png", "ps", "svgz", "tif", "tiff", "webp",
+    "wmf",
+];
 
-/// Draws where in a file its columns are.
-pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome {
-    match &args.svg {
+/// Draws where in a file its columns are, and what is damaged.
+pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
+    let subject = match &args.svg {
         Some(out) => write_svg(args, out, quiet),
         None => write_text(args, quiet),
-    }
+    };
+    subject.map(|subject| if subject.damages.is_empty() { Exit::Done } else { Exit::Damaged })
 }
 
-fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome {
+fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome<Subject> {
     let width = args.width.unwrap_or(SVG_WIDTH);
     if width < 600 {
         return Err(Failure::Usage("--width: a drawing is 600 to 10000 pixels wide".to_owned()));
     }
+    refuse_other_picture(out)?;
     refuse_to_replace(out, args.force)?;
-    let reader = open(&args.file, quiet)?;
-    let tiles = match legend::chunk_count(&reader) {
-        ..=TILES => tiles::chunk_tiles(&reader, &args.file, quiet)?,
-        _ => tiles::equal_tiles(&reader, &args.file, reader.file_bytes().div_ceil(TILES), quiet)?,
+    let subject = Subject::open(args, quiet)?;
+    let reader = &subject.reader;
+    let tiles = match legend::chunk_count(reader) {
+        ..=TILES => tiles::chunk_tiles(reader, &args.file, quiet)?,
+        _ => tiles::equal_tiles(reader, &args.file, reader.file_bytes().div_ceil(TILES), quiet)?,
     };
     let mut output = Output::create(Some(out), args.force)?;
-    svg::write(&mut output, &reader, &args.file, &tiles, width)?;
-    output.finish()
+    svg::write(&mut output, &subject, &args.file, &tiles, width)?;
+    output.finish()?;
+    Ok(subject)
 }
 
-fn write_text(args: &MapArgs, quiet: bool) -> Outcome {
-    let is_terminal = io::stdout().is_terminal();
-    let width = args.width.unwrap_or_else(|| if is_terminal { terminal_width() } else { TEXT_WIDTH });
+/// The content does not follow the ending: a PNG that is none helps nobody.
+fn refuse_other_picture(out: &Path) -> Outcome {
+    let ending = out.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    match ending.filter(|ending| OTHER_PICTURES.contains(&ending.as_str())) {
+        None => Ok(()),
+        Some(ending) => Err(Failure::Usage(format!(
+            "--svg {}: the drawing is an SVG file, not {ending}; write to {}, which browsers and Inkscape convert",
+            out.display(),
+            out.with_extension("svg").display()
+        ))),
+    }
+}
+
+fn write_text(args: &MapArgs, quiet: bool) -> Outcome<Subject> {
+    let width = match args.width {
+        Some(width) => usize::try_from(width).unwrap_or(usize::MAX),
+        None => stdout_width().unwrap_or(USUAL_WIDTH).clamp(20, 1000),
+    };
     if width > 1000 {
         return Err(Failure::Usage("--width: a line is 40 to 1000 characters wide".to_owned()));
     }
-    let reader: Reader<PositionedFile> = open(&args.file, quiet)?;
-    let grid = Grid::new(reader.file_bytes(), usize::try_from(width).unwrap_or(usize::MAX));
-    let tiles = tiles::equal_tiles(&reader, &args.file, grid.cell_bytes, quiet)?;
-    let colours = is_terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let subject = Subject::open(args, quiet)?;
+    let grid = Grid::new(subject.reader.file_bytes(), width);
+    let mut tiles = tiles::equal_tiles(&subject.reader, &args.file, grid.cell_bytes, quiet)?;
+    tiles::mark_damage(&mut tiles, &subject.places());
     let mut output = Output::stdout();
-    terminal::write(&mut output, &reader, &args.file, (grid, &tiles), colours)?;
-    output.finish()
-}
-
-fn terminal_width() -> u32 {
-    terminal_size::terminal_size().map_or(TEXT_WIDTH, |(width, _)| u32::from(width.0).clamp(40, 1000))
+    terminal::write(&mut output, &subject, &args.file, (grid, &tiles), has_colours(&io::stdout()))?;
+    match output.finish() {
+        // the verdict does not depend on how much of it was read
+        Ok(()) | Err(Failure::Closed) => Ok(subject),
+        Err(failure) => Err(failure),
+    }
 }

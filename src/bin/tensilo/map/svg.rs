@@ -2,10 +2,13 @@
 //! on white.
 
 use super::colour::{colour, grey};
+use super::damage::Subject;
 use super::legend;
 use super::tiles::{Piece, Tile, length};
 use crate::human;
+use crate::verify::damage_line;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 use tensilo::{Reader, Source};
 
@@ -13,6 +16,10 @@ use tensilo::{Reader, Source};
 const LEGEND: usize = 200;
 /// Of both backgrounds this grey differs enough to be read.
 const TEXT: &str = "#767676";
+/// Damage, on all hues.
+const RED: &str = "#d8000c";
+/// Damages that are drawn at most; a file that has more is red all over.
+const DAMAGES: usize = 1000;
 /// Heights of a row of the file and of a line of text, and what is between rows.
 const ROW: f64 = 22.0;
 const LINE: f64 = 20.0;
@@ -49,6 +56,20 @@ impl Frame {
         TOP + row as f64 * (ROW + GAP) // exact: at most ROWS
     }
 
+    /// The rectangles of a range of the file, one in each row that it touches: their left and top, and their width.
+    fn parts(&self, range: &Range<u64>) -> impl Iterator<Item = (f64, f64, f64)> {
+        let (mut start, end) = (range.start, range.end);
+        std::iter::from_fn(move || {
+            let row = start / self.row_bytes;
+            let row_start = row.saturating_mul(self.row_bytes);
+            let row_end = end.min(row_start.saturating_add(self.row_bytes));
+            let bytes = row_end.checked_sub(start).filter(|bytes| *bytes > 0)?;
+            let x = GUTTER + MARGIN + self.width_of(start.saturating_sub(row_start));
+            start = row_end;
+            Some((x, self.y(row), self.width_of(bytes)))
+        })
+    }
+
     /// How wide so many bytes are.
     fn width_of(&self, bytes: u64) -> f64 {
         bytes as f64 / self.row_bytes as f64 * self.map_width // to scale, but for rounding
@@ -56,15 +77,16 @@ impl Frame {
 }
 
 /// Writes the drawing. `width` is in pixels.
-pub(super) fn write<S: Source>(
+pub(super) fn write(
     output: &mut impl Write,
-    reader: &Reader<S>,
+    subject: &Subject,
     path: &Path,
     tiles: &[Tile],
     width: u32,
 ) -> io::Result<()> {
+    let reader = &subject.reader;
     let frame = Frame::new(reader.file_bytes(), tiles.len(), width);
-    let lines = reader.schema().columns.len().min(LEGEND).saturating_add(4) as f64; // exact: at most 204
+    let lines = reader.schema().columns.len().min(LEGEND).saturating_add(5) as f64; // exact: at most 205
     let height = frame.y(frame.rows) + LINE * lines + MARGIN;
     let width = frame.width;
     writeln!(
@@ -78,7 +100,8 @@ pub(super) fn write<S: Source>(
     text(output, MARGIN, 24.0, &title)?;
     write_rows(output, reader, &frame)?;
     tiles.iter().try_for_each(|tile| write_tile(output, reader, &frame, tile))?;
-    write_legend(output, reader, frame.y(frame.rows) + LINE)?;
+    write_damages(output, subject, &frame)?;
+    write_legend(output, subject, frame.y(frame.rows) + LINE)?;
     writeln!(output, "</svg>")
 }
 
@@ -98,19 +121,35 @@ fn write_rows<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Fr
 fn write_tile<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Frame, tile: &Tile) -> io::Result<()> {
     let Some(main) = tile.main() else { return Ok(()) };
     let (title, fill) = (tooltip(reader, tile), colour(main.column, main.ratio()));
-    let mut start = tile.range.start;
-    while start < tile.range.end {
-        let row = start / frame.row_bytes;
-        let row_start = row.saturating_mul(frame.row_bytes);
-        let end = tile.range.end.min(row_start.saturating_add(frame.row_bytes));
-        let x = GUTTER + MARGIN + frame.width_of(start.saturating_sub(row_start));
-        let width = frame.width_of(length(&(start..end)));
+    for (x, y, width) in frame.parts(&tile.range) {
         // a hair of space between neighbours, where there is room for it
         let width = if width > 3.0 { width - 0.5 } else { width };
-        rect(output, (x, frame.y(row)), width, &fill, &title)?;
-        start = end;
+        rect(output, (x, y), width, &fill, &title)?;
     }
     Ok(())
+}
+
+/// A cross over each damage.
+fn write_damages(output: &mut impl Write, subject: &Subject, frame: &Frame) -> io::Result<()> {
+    for (damage, place) in subject.damages.iter().zip(subject.places()).take(DAMAGES) {
+        let title = human::excerpt(&damage_line(damage));
+        for (x, y, width) in frame.parts(&place) {
+            cross(output, (x, y), width.max(4.0), ROW, &title)?;
+        }
+    }
+    Ok(())
+}
+
+/// A red box that is crossed out: it can be told from a tile of any hue without its colour.
+fn cross(output: &mut impl Write, (x, y): (f64, f64), width: f64, height: f64, title: &str) -> io::Result<()> {
+    let (right, bottom) = (x + width, y + height);
+    let path = format!("M{x:.2} {y:.2}H{right:.2}V{bottom:.2}H{x:.2}ZL{right:.2} {bottom:.2}M{right:.2} {y:.2}L{x:.2} {bottom:.2}");
+    // the box is filled with what is not seen, so that the pointer finds it
+    writeln!(
+        output,
+        r#"<path d="{path}" fill="{RED}" fill-opacity="0.15" stroke="{RED}" stroke-width="2"><title>{}</title></path>"#,
+        escape(title)
+    )
 }
 
 /// A line for each column in the tile.
@@ -138,7 +177,8 @@ fn piece_text<S: Source>(reader: &Reader<S>, piece: &Piece) -> String {
     )
 }
 
-fn write_legend<S: Source>(output: &mut impl Write, reader: &Reader<S>, top: f64) -> io::Result<()> {
+fn write_legend(output: &mut impl Write, subject: &Subject, top: f64) -> io::Result<()> {
+    let reader = &subject.reader;
     let mut y = top;
     let mut line = |fill: Option<String>, words: &str| {
         if let Some(fill) = fill {
@@ -160,6 +200,14 @@ fn write_legend<S: Source>(output: &mut impl Write, reader: &Reader<S>, top: f64
     }
     let structure = human::bytes(legend::structure_bytes(reader));
     line(Some(grey()), &format!("structure, {structure}: header, heads of chunks, index, footers, padding"))?;
+    match subject.damages.len() {
+        _ if !subject.is_verified => {}
+        0 => line(None, "nothing is damaged: every byte was checked")?,
+        _ => {
+            line(None, &format!("damaged: {}", subject.damage_text()))?;
+            cross(output, (MARGIN, y - LINE - 11.0), 16.0, 14.0, "damaged")?;
+        }
+    }
     for (at, (ratio, words)) in (0_u32..).zip([(1.0, "ratio 1"), (2.0, "2"), (4.0, "4"), (8.0, "8 or more")]) {
         let x = MARGIN + 100.0 * f64::from(at);
         swatch(output, x, y, &colour(0, ratio))?;

@@ -1,17 +1,22 @@
 //! The map in characters.
 
+use super::damage::Subject;
 use super::legend::{self, Entry};
 use super::tiles::{Piece, Tile};
 use crate::human;
-use crate::table::{Side, Table};
+use crate::layout::wrap;
+use crate::table::{Cells, Table};
+use crate::terminal::write_wrapped;
 use std::io::{self, Write};
 use std::path::Path;
-use tensilo::{Reader, Source};
 
 /// Letters of columns; those after the last share [`OTHER`].
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const OTHER: char = '+';
 const STRUCTURE: char = '·';
+const DAMAGE: char = '!';
+/// White on red.
+const DAMAGE_CODE: &str = "\u{1b}[1;97;41m";
 /// Lines of the map at most.
 const LINES: u64 = 24;
 /// No character stands for less.
@@ -39,51 +44,82 @@ impl Grid {
         let cell_bytes = file_bytes.div_ceil(cells).next_multiple_of(LEAST_BYTES);
         Self { columns, gutter, cell_bytes }
     }
+
+    /// The characters of a line.
+    fn width(&self) -> usize {
+        self.columns.saturating_add(self.gutter).saturating_add(1)
+    }
 }
 
 /// Writes the map and its legend.
-pub(super) fn write<S: Source>(
+pub(super) fn write(
     output: &mut impl Write,
-    reader: &Reader<S>,
+    subject: &Subject,
     path: &Path,
     (grid, tiles): (Grid, &[Tile]),
     colours: bool,
 ) -> io::Result<()> {
-    let (chunks, file_bytes) = (legend::chunk_count(reader), reader.file_bytes());
-    writeln!(
-        output,
-        "{}: {}, {chunks} chunks; a character is {} bytes\n",
-        human::excerpt(&path.to_string_lossy()),
-        human::bytes(file_bytes),
-        grid.cell_bytes
-    )?;
+    let (chunks, file_bytes) = (legend::chunk_count(&subject.reader), subject.reader.file_bytes());
+    let name = human::excerpt(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy());
+    let (bytes, cell) = (human::bytes(file_bytes), grid.cell_bytes);
+    let title = format!("{name}: {bytes}, {chunks} chunks; a character is {cell} bytes");
+    write_wrapped(output, &title, grid.width())?;
+    writeln!(output)?;
     for line in tiles.chunks(grid.columns) {
         let offset = line.first().map_or(0, |tile| tile.range.start);
         writeln!(output, "{offset:>width$} {}", line_text(line, colours), width = grid.gutter)?;
     }
     writeln!(output)?;
-    write_legend(output, reader, colours)
+    write_legend(output, subject, grid.width(), colours)
+}
+
+/// What a character shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ink {
+    Structure,
+    Column(usize),
+    Damage,
+}
+
+impl Ink {
+    fn of(tile: &Tile) -> Self {
+        match tile.main() {
+            _ if tile.is_damaged => Self::Damage,
+            Some(piece) => Self::Column(piece.column),
+            None => Self::Structure,
+        }
+    }
+
+    fn code(self) -> String {
+        match self {
+            Self::Structure => RESET.to_owned(),
+            Self::Column(column) => paint(column),
+            Self::Damage => DAMAGE_CODE.to_owned(),
+        }
+    }
 }
 
 /// The tiles of a line: a letter where the column changes, else a shade.
 fn line_text(line: &[Tile], colours: bool) -> String {
     let mut text = String::new();
-    let (mut last, mut painted) = (None, None);
+    let mut last = None;
     for tile in line {
-        let main = tile.main();
-        let column = main.map(|piece| piece.column);
-        if colours && painted != column {
-            text.push_str(&column.map_or_else(|| RESET.to_owned(), paint));
-            painted = column;
+        let ink = Ink::of(tile);
+        if colours && last.unwrap_or(Ink::Structure) != ink {
+            // what was painted before may have had a background
+            let reset = if last == Some(Ink::Damage) && ink != Ink::Structure { RESET } else { "" };
+            text.push_str(reset);
+            text.push_str(&ink.code());
         }
-        text.push(match main {
-            None => STRUCTURE,
-            Some(piece) if last == column => shade(piece),
-            Some(piece) => letter(piece.column),
+        text.push(match (ink, tile.main()) {
+            (Ink::Damage, _) => DAMAGE,
+            (Ink::Column(_), Some(piece)) if last == Some(ink) => shade(piece),
+            (Ink::Column(column), _) => letter(column),
+            (Ink::Structure, _) => STRUCTURE,
         });
-        last = column;
+        last = Some(ink);
     }
-    if painted.is_some() {
+    if colours && last.is_some_and(|ink| ink != Ink::Structure) {
         text.push_str(RESET);
     }
     text
@@ -110,15 +146,15 @@ fn shade(piece: &Piece) -> char {
     }
 }
 
-fn write_legend<S: Source>(output: &mut impl Write, reader: &Reader<S>, colours: bool) -> io::Result<()> {
-    let letters = LETTERS.len();
+fn write_legend(output: &mut impl Write, subject: &Subject, width: usize, colours: bool) -> io::Result<()> {
+    let (reader, letters) = (&subject.reader, LETTERS.len());
     let mut table = Table::new(&[
-        (" ", Side::Left),
-        ("column", Side::Left),
-        ("type", Side::Left),
-        ("stored", Side::Right),
-        ("ratio", Side::Right),
-        ("encodings", Side::Left),
+        (" ", Cells::Text),
+        ("column", Cells::Name),
+        ("type", Cells::List),
+        ("stored", Cells::Number),
+        ("ratio", Cells::Number),
+        ("encodings", Cells::List),
     ]);
     for (column, entry) in legend::entries(reader, letters).into_iter().enumerate() {
         let Entry { name, kind, encodings, stored, ratio, .. } = entry;
@@ -127,7 +163,7 @@ fn write_legend<S: Source>(output: &mut impl Write, reader: &Reader<S>, colours:
     let structure = human::bytes(legend::structure_bytes(reader));
     table.row(["·", "structure", "", &structure, "-", "-"].map(str::to_owned).to_vec());
     let mut text = Vec::new();
-    table.write(&mut text)?;
+    table.write(&mut text, width)?;
     for (number, line) in String::from_utf8_lossy(&text).lines().enumerate() {
         match number.checked_sub(1).filter(|column| colours && *column < reader.schema().columns.len().min(letters)) {
             None => writeln!(output, "{line}")?,
@@ -140,7 +176,24 @@ fn write_legend<S: Source>(output: &mut impl Write, reader: &Reader<S>, colours:
     if let Some(more) = legend::more(reader, letters) {
         writeln!(output, "{OTHER}  {more}")?;
     }
-    writeln!(output, "\nratio: █ below 1.1, ▓ below 2, ▒ below 4, ░ from 4 on")
+    write_damage(output, subject, width, colours)?;
+    writeln!(output)?;
+    write_wrapped(output, "ratio: █ below 1.1, ▓ below 2, ▒ below 4, ░ from 4 on", width)
+}
+
+/// What is damaged, or that nothing is; nothing if that was not looked for.
+fn write_damage(output: &mut impl Write, subject: &Subject, width: usize, colours: bool) -> io::Result<()> {
+    if !subject.is_verified {
+        return Ok(());
+    }
+    if subject.damages.is_empty() {
+        return write_wrapped(output, "nothing is damaged: every byte was checked", width);
+    }
+    let text = wrap(&format!("{DAMAGE}  damaged: {}", subject.damage_text()), width, 3).join("\n");
+    match text.strip_prefix(DAMAGE).filter(|_| colours) {
+        Some(text) => writeln!(output, "{DAMAGE_CODE}{DAMAGE}{RESET}{text}"),
+        None => writeln!(output, "{text}"),
+    }
 }
 
 #[cfg(test)]

@@ -64,11 +64,13 @@ pub(super) struct Tile {
     pub(super) pieces: Vec<Piece>,
     /// Columns that were left out.
     pub(super) left_out: u64,
+    /// Whether any byte of it is damaged.
+    pub(super) is_damaged: bool,
 }
 
 impl Tile {
     fn new(range: Range<u64>) -> Self {
-        Self { range, chunk_bytes: 0, pieces: Vec::new(), left_out: 0 }
+        Self { range, chunk_bytes: 0, pieces: Vec::new(), left_out: 0, is_damaged: false }
     }
 
     /// The piece that takes most of the tile; `None` if it is structure that does.
@@ -132,6 +134,15 @@ pub(super) fn equal_tiles<S: Source>(
         touched.for_each(|tile| tile.add(column, chunk));
     })?;
     Ok(tiles)
+}
+
+/// Marks the tiles, which are in the order of the file, of which a byte is in one of these ranges.
+pub(super) fn mark_damage(tiles: &mut [Tile], damaged: &[Range<u64>]) {
+    for range in damaged {
+        let first = tiles.partition_point(|tile| tile.range.end <= range.start);
+        let touched = tiles.iter_mut().skip(first).take_while(|tile| tile.range.start < range.end);
+        touched.for_each(|tile| tile.is_damaged = true);
+    }
 }
 
 /// A tile for each chunk that has bytes, in the order of the file.
@@ -200,6 +211,14 @@ mod tests {
         }
         assert_eq!((tile.pieces.len(), tile.left_out), (16, 84));
         assert!(tile.pieces.iter().any(|piece| piece.column == 3));
+    }
+
+    #[test]
+    fn a_damaged_byte_marks_its_tile() {
+        let mut tiles: Vec<Tile> = (0..10).map(|i| Tile::new(i * 10..i * 10 + 10)).collect();
+        mark_damage(&mut tiles, &[19..20, 30..50, 99..200]);
+        let marked: Vec<u64> = tiles.iter().filter(|tile| tile.is_damaged).map(|tile| tile.range.start).collect();
+        assert_eq!(marked, [10, 30, 40, 90]);
     }
 
     #[test]

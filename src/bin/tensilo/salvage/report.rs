@@ -1,7 +1,8 @@
 //! What `tensilo salvage` tells.
 
 use crate::human;
-use crate::table::{Side, Table};
+use crate::table::{Cells, Table};
+use crate::terminal::{output_width, write_wrapped};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
@@ -60,15 +61,15 @@ impl Report<'_> {
         }
         writeln!(output)?;
         for remark in self.remarks() {
-            writeln!(output, "{remark}")?;
+            write_wrapped(output, &remark, output_width())?;
         }
         Ok(())
     }
 
     fn write_columns(&self, output: &mut impl Write) -> io::Result<()> {
-        let right = ["chunks", "bytes", "lost"].map(|name| (name, Side::Right));
+        let right = ["chunks", "bytes", "lost"].map(|name| (name, Cells::Number));
         let [chunks, bytes, lost] = right;
-        let mut table = Table::new(&[("column", Side::Left), chunks, bytes, lost, ("lost samples", Side::Left)]);
+        let mut table = Table::new(&[("column", Cells::Name), chunks, bytes, lost, ("lost samples", Cells::Prose)]);
         for (column, (name, lost)) in self.salvaged.reader.columns().zip(&self.salvaged.losses.columns) {
             let facts = column.facts();
             table.row(vec![
@@ -79,7 +80,7 @@ impl Report<'_> {
                 ranges(lost),
             ]);
         }
-        table.write(output)
+        table.write(output, output_width())
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -1,0 +1,29 @@
+//! What casts did to columns, as a table.
+
+use crate::human;
+use crate::table::{Cells, Table};
+use std::io::{self, Write};
+use tensilo::{Reader, Source};
+
+/// Writes an empty line and a table of the columns that were rounded; nothing if none was.
+pub(crate) fn write_casts<S: Source>(reader: &Reader<S>, width: usize, output: &mut impl Write) -> io::Result<()> {
+    let numbers = ["max rel error", "to inf", "to subnormal"].map(|name| (name, Cells::Number));
+    let [error, infinite, subnormal] = numbers;
+    let mut table = Table::new(&[("rounded", Cells::Name), ("cast", Cells::Text), error, infinite, subnormal]);
+    for column in reader.columns() {
+        let (schema, facts) = (column.schema(), column.facts());
+        let (Some(spec), Some(cast)) = (schema.cast, facts.cast) else { continue };
+        table.row(vec![
+            human::excerpt(&schema.name),
+            format!("{}->{}", spec.source, schema.dtype),
+            format!("{:.1e}", cast.max_rel_error),
+            cast.to_infinite.to_string(),
+            cast.to_subnormal.to_string(),
+        ]);
+    }
+    if table.is_empty() {
+        return Ok(());
+    }
+    writeln!(output)?;
+    table.write(output, width)
+}

@@ -1,0 +1,126 @@
+//! Text in a line that is only so wide. Widths are columns of a terminal, of which some characters take two and some none.
+
+use unicode_width::UnicodeWidthStr;
+
+const ELLIPSIS: char = '…';
+
+/// The columns that a text takes. Control characters are not in it: texts are excerpts.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// The text if it fits, else its beginning and an ellipsis.
+pub(crate) fn cut_end(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    match width.checked_sub(1) {
+        None => String::new(),
+        Some(kept) => format!("{}{ELLIPSIS}", beginning(text, kept)),
+    }
+}
+
+/// The text if it fits, else its beginning, an ellipsis and its end: names of columns often differ at one of both.
+pub(crate) fn cut_middle(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    match width.checked_sub(1) {
+        None => String::new(),
+        Some(kept) => format!("{}{ELLIPSIS}{}", beginning(text, kept.div_ceil(2)), end(text, kept / 2)),
+    }
+}
+
+/// The longest beginning that is at most so wide.
+fn beginning(text: &str, width: usize) -> &str {
+    let ends = text.char_indices().map(|(at, character)| at.saturating_add(character.len_utf8()));
+    let fitting = ends.map_while(|end| text.get(..end)).take_while(|beginning| columns(beginning) <= width);
+    fitting.last().unwrap_or("")
+}
+
+/// The longest end that is at most so wide.
+fn end(text: &str, width: usize) -> &str {
+    let starts = text.char_indices().rev().map(|(at, _)| at);
+    let fitting = starts.map_while(|start| text.get(start..)).take_while(|end| columns(end) <= width);
+    let end = fitting.last().unwrap_or("");
+    // a mark that belongs to the character before would now stand on the ellipsis
+    end.trim_start_matches(|character: char| columns(character.encode_utf8(&mut [0; 4])) == 0)
+}
+
+/// The words of a text in lines of at most this width, 4 or more, all but the first indented. Only a word that is wider
+/// than a line is broken.
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let indent = " ".repeat(indent.min(width / 2));
+    let room = width.saturating_sub(indent.len()).max(2); // no character is wider
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut rest = word;
+        while !rest.is_empty() {
+            let piece = beginning(rest, room);
+            match lines.last_mut().filter(|_| rest.len() == word.len()) {
+                Some(line) if line.is_empty() => line.push_str(piece),
+                Some(line) if columns(line).saturating_add(1).saturating_add(columns(piece)) <= width => {
+                    line.push(' ');
+                    line.push_str(piece);
+                }
+                _ => lines.push(format!("{indent}{piece}")),
+            }
+            rest = rest.strip_prefix(piece).filter(|_| !piece.is_empty()).unwrap_or("");
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXTS: [&str; 7] = [
+        "",
+        "a",
+        "encoder.layers.11.attention.weight",
+        "日本語のとても長い列の名前",
+        "e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}",
+        "❤\u{fe0f}👩\u{200d}👩\u{200d}👧 family 👩\u{200d}👩\u{200d}👧",
+        "a  word, another wooooooooooooooord and the end",
+    ];
+
+    #[test]
+    fn what_is_cut_is_as_wide_as_it_may_be() {
+        for text in TEXTS {
+            for width in 0..60 {
+                for cut in [cut_end(text, width), cut_middle(text, width)] {
+                    assert!(columns(&cut) <= width, "{cut:?} in {width}");
+                    let is_whole = columns(text) <= width;
+                    assert_eq!(is_whole, cut == text, "{cut:?} in {width}");
+                    assert_eq!(is_whole || width == 0, !cut.contains(ELLIPSIS), "{cut:?} in {width}");
+                    // two characters that are 2 wide, and what cannot be parted, may each leave some room
+                    assert!(is_whole || width - columns(&cut) <= 6, "{cut:?} in {width}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_keep_both_ends() {
+        assert_eq!(cut_middle("encoder.layers.11.weight", 11), "encod…eight");
+        assert_eq!(cut_middle("encoder.layers.11.weight", 10), "encod…ight");
+        assert_eq!(cut_middle("日本語の名前", 8), "日本…前");
+        assert_eq!(cut_middle("aaaaae\u{301}", 2), "a…");
+        assert_eq!(cut_end("encoder.layers.11.weight", 8), "encoder…");
+    }
+
+    #[test]
+    fn wrapped_lines_fit_and_lose_nothing() {
+        for text in TEXTS {
+            for (width, indent) in (4..60).flat_map(|width| [0, 2].map(|indent| (width, indent))) {
+                let lines = wrap(text, width, indent);
+                assert!(lines.iter().all(|line| columns(line) <= width), "{lines:?} in {width}");
+                let letters = |text: &str| text.split(' ').collect::<String>();
+                assert_eq!(letters(&lines.concat()), letters(text), "{width}");
+            }
+        }
+        assert_eq!(wrap("one two three four", 9, 2), ["one two", "  three", "  four"]);
+        assert_eq!(wrap("/a/very/long/path: 5 samples", 12, 2), ["/a/very/lo", "  ng/path: 5", "  samples"]);
+    }
+}
