@@ -21,6 +21,8 @@ mod parse;
 mod progress;
 mod progress_line;
 mod salvage;
+#[allow(unsafe_code, reason = "a mapped file can change under the reader: the user promises that it does not")]
+mod sys;
 mod table;
 mod terminal;
 mod verify;

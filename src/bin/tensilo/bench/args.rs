@@ -11,10 +11,17 @@ Examples:
   tensilo bench train.tsl -c mel --batch 256     gathers of 256 samples
   tensilo bench train.tsl --pattern shuffled --threads 8
   tensilo bench train.tsl --cold --pattern sequential
+  tensilo bench train.tsl --map                  out of a memory map
   tensilo bench train.tsl --json | jq .ns_per_sample_p99
 
-The file is read by position. A sample of a fixed shape is read into memory
-that is there, a ragged one is read and copied; a batch is one gather.
+A sample of a fixed shape is read into memory that is there, a ragged one is
+read and copied; a batch is one gather.
+
+The file is read by position, or out of a memory map with --map. Only map a
+file that no process changes or truncates before the end: a truncated one
+kills this program (SIGBUS), a changed one gives wrong values or worse. A file
+that is replaced by renaming, as tensilo does, is safe. Of a network file
+system that cannot be said; read those by position.
 
 Warm: every chunk is read before, at most for five times --seconds. Cold: the
 file's pages are dropped from the page cache, and the reads of a new reader
@@ -30,11 +37,12 @@ p50, p99      of the time of a sample; of a batch, its time divided by its
 from the file what the measured reads took from the file: chunks, their heads
               (64 bytes) and entries of the index (32 bytes). A chunk counts
               each time it is read. Read amplification is this, divided by
-              the decoded bytes.
+              the decoded bytes. Of a map it cannot be told.
 
 JSON, schema tensilo.bench/1 (members may be added, those named here stay; a
 number that cannot be told is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
+  access       by-position or mapped
   warmed_up    whether all chunks were read before
   verification first-touch, always or never
   samples, seconds, samples_per_s, decoded_gb_per_s, memcpy_gb_per_s (10^9)
@@ -62,6 +70,9 @@ pub(crate) struct BenchArgs {
     /// Drop the file from the page cache first (Linux, Android, FreeBSD)
     #[arg(long)]
     pub(crate) cold: bool,
+    /// Map the file instead of reading it by position; nothing may change or truncate it meanwhile
+    #[arg(long)]
+    pub(crate) map: bool,
     /// How long to measure
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "1")]
     pub(crate) seconds: Duration,

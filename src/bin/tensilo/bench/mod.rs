@@ -14,13 +14,14 @@ pub(crate) use args::BenchArgs;
 use crate::exit::{Failure, Outcome};
 use crate::open::warn;
 use crate::output::{Output, write_json};
+use crate::sys;
 use access::access;
 use measure::{Counts, Worker, on_threads};
 use pattern::{Sequence, share};
 use report::Report;
 use source::{Counted, drop_from_cache};
 use std::time::Instant;
-use tensilo::{Column, OpenOptions, PositionedFile, Reader};
+use tensilo::{Column, OpenOptions, PositionedFile, Reader, Source};
 
 /// Warming up may take this many times the time of measuring.
 const WARM_UP: u32 = 5;
@@ -28,7 +29,15 @@ const WARM_UP: u32 = 5;
 /// Measures reading of one column.
 pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     let about = |error| Failure::about(&args.file, error);
-    let reader = open(args).map_err(about)?;
+    match args.map {
+        true => run_on(args, quiet, sys::map(&args.file).map_err(about)?),
+        false => run_on(args, quiet, PositionedFile::open(&args.file).map_err(about)?),
+    }
+}
+
+fn run_on(args: &BenchArgs, quiet: bool, source: impl Source) -> Outcome {
+    let options = OpenOptions::new().verification(args.verification.into());
+    let reader = options.open(Counted(source)).map_err(|error| Failure::about(&args.file, error))?;
     if !quiet {
         warn(&args.file, &reader);
     }
@@ -42,16 +51,12 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     output.finish()
 }
 
-fn open(args: &BenchArgs) -> tensilo::Result<Reader<Counted>> {
-    OpenOptions::new().verification(args.verification.into()).open(Counted(PositionedFile::open(&args.file)?))
-}
-
 /// The column that was asked for; or the first tensor of a fixed shape, else the first scalar, else the first column.
-fn column<'r>(args: &BenchArgs, reader: &'r Reader<Counted>) -> Outcome<Column<'r, Counted>> {
+fn column<'r, S: Source>(args: &BenchArgs, reader: &'r Reader<S>) -> Outcome<Column<'r, S>> {
     if let Some(name) = &args.column {
         return reader.column(name).map_err(|error| Failure::about(&args.file, error));
     }
-    let rank = |column: &Column<'r, Counted>| match &column.schema().shape {
+    let rank = |column: &Column<'r, S>| match &column.schema().shape {
         shape if shape.is_ragged() => 2,
         shape => u8::from(shape.rank() == 0),
     };
@@ -61,7 +66,7 @@ fn column<'r>(args: &BenchArgs, reader: &'r Reader<Counted>) -> Outcome<Column<'
         .ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", args.file.display())))
 }
 
-fn measure<'a>(args: &'a BenchArgs, column: Column<'a, Counted>) -> Outcome<Report<'a>> {
+fn measure<'a, S: Source>(args: &'a BenchArgs, column: Column<'a, S>) -> Outcome<Report<'a>> {
     let about = |error| Failure::about(&args.file, error);
     let (sample_count, batch) = (column.sample_count(), batch(args));
     let threads = u32::try_from(sample_count).unwrap_or(u32::MAX).min(args.threads);
@@ -85,7 +90,7 @@ fn batch(args: &BenchArgs) -> usize {
 }
 
 /// Warms up, or cools down. Whether all chunks were read.
-fn prepare(args: &BenchArgs, column: Column<'_, Counted>, workers: &mut [Worker<'_>]) -> Outcome<bool> {
+fn prepare<S: Source>(args: &BenchArgs, column: Column<'_, S>, workers: &mut [Worker<'_>]) -> Outcome<bool> {
     if args.cold {
         return drop_from_cache(&args.file).map(|()| false);
     }

@@ -33,8 +33,13 @@ impl Report<'_> {
         quotient(amount, self.counts.samples as f64) // rounded anyway
     }
 
+    /// What was read of the file; `None` if it was mapped.
+    fn file_bytes(&self) -> Option<u64> {
+        (!self.args.map).then_some(self.counts.file_bytes)
+    }
+
     fn read_amplification(&self) -> Option<f64> {
-        quotient(self.counts.file_bytes, self.counts.decoded_bytes as f64) // rounded anyway
+        quotient(self.file_bytes()?, self.counts.decoded_bytes as f64) // rounded anyway
     }
 
     /// Of the time of a read, divided by its samples.
@@ -54,6 +59,7 @@ impl Report<'_> {
             "pattern": args.pattern.name(),
             "batch": args.batch,
             "threads": self.threads,
+            "access": if args.map { "mapped" } else { "by-position" },
             "cold": args.cold,
             "warmed_up": self.warmed_up,
             "verification": args.verification.name(),
@@ -65,7 +71,7 @@ impl Report<'_> {
             "ns_per_sample_p50": self.percentile(50),
             "ns_per_sample_p99": self.percentile(99),
             "decoded_bytes_per_sample": self.per_sample(counts.decoded_bytes),
-            "stored_bytes_per_sample": self.per_sample(counts.file_bytes),
+            "stored_bytes_per_sample": self.file_bytes().and_then(|bytes| self.per_sample(bytes)),
             "read_amplification": self.read_amplification(),
         })
     }
@@ -76,6 +82,7 @@ impl Report<'_> {
         let mut table = Table::new(&[("file", Cells::Text), (&file, Cells::Prose)]);
         let mut row = |what: &str, is: String| table.row(vec![what.to_owned(), is]);
         row("column", self.column_text());
+        row("access", if self.args.map { "mapped" } else { "by position" }.to_owned());
         row("reads", self.reads_text());
         row("measured", format!("{} samples in {:.2} s", self.counts.samples, self.counts.busy.as_secs_f64()));
         row("samples/s", text(self.per_second(self.counts.samples), |rate| format!("{rate:.0}")));
@@ -104,6 +111,9 @@ impl Report<'_> {
     }
 
     fn file_text(&self) -> String {
+        if self.args.map {
+            return "cannot be told of a map".to_owned();
+        }
         let sample = text(self.per_sample(self.counts.file_bytes), |bytes| format!("{bytes:.1} B"));
         let amplification = text(self.read_amplification(), |ratio| format!("{ratio:.2}"));
         format!("{sample} for each sample, read amplification {amplification}")

@@ -1,11 +1,11 @@
-//! The file that is measured: read by position, with a count of what is read.
+//! The file that is measured, with a count of what is read of it.
 
 use crate::exit::{Failure, Outcome};
 use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use tensilo::{PositionedFile, Source};
+use tensilo::Source;
 
 thread_local! {
     /// Bytes that this thread has read from files.
@@ -17,10 +17,10 @@ pub(super) fn bytes_read() -> u64 {
     READ.get()
 }
 
-/// A file that counts what each thread reads of it.
-pub(super) struct Counted(pub(super) PositionedFile);
+/// A file that counts what each thread reads of it by position.
+pub(super) struct Counted<S>(pub(super) S);
 
-impl Source for Counted {
+impl<S: Source> Source for Counted<S> {
     fn byte_count(&self) -> u64 {
         self.0.byte_count()
     }
@@ -28,6 +28,10 @@ impl Source for Counted {
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         READ.set(READ.get().saturating_add(out.len() as u64)); // exact: usize has at most 64 bits
         self.0.read_exact_at(offset, out)
+    }
+
+    fn as_bytes(&self) -> Option<&[u8]> {
+        self.0.as_bytes()
     }
 
     fn will_need(&self, range: Range<u64>) {

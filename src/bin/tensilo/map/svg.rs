@@ -4,7 +4,7 @@
 use super::colour::{colour, grey};
 use super::damage::Subject;
 use super::legend;
-use super::tiles::{Piece, Tile, length};
+use super::tiles::{Piece, Tile};
 use crate::human;
 use crate::verify::damage_line;
 use std::io::{self, Write};
