@@ -5,6 +5,7 @@ mod bench;
 mod convert;
 mod get;
 mod inspect;
+mod layout;
 mod map;
 mod process;
 mod salvage;

@@ -54,7 +54,7 @@ fn write_summary(reader: &Reader<PositionedFile>, path: &Path, output: &mut impl
     let mut table = Table::new(&[
         ("column", Cells::Name),
         ("type", Cells::Text),
-        ("shape", Cells::List),
+        ("shape", Cells::List(10)),
         ("raw bytes", Cells::Number),
         ("stored bytes", Cells::Number),
         ("ratio", Cells::Number),

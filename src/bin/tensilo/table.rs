@@ -12,8 +12,8 @@ pub(crate) enum Cells {
     Number,
     /// A name, of which the middle may be left out.
     Name,
-    /// A list, of which the end may be left out.
-    List,
+    /// A list, of which the end may be left out, but not of what is only so wide.
+    List(usize),
     /// Sentences, which take several lines. Only the last column may hold them.
     Prose,
 }
@@ -24,7 +24,7 @@ impl Cells {
         let least = match self {
             Self::Text | Self::Number => widest,
             Self::Name => table.saturating_mul(7) / 20, // 28 of 80
-            Self::List => 10,
+            Self::List(least) => least,
             Self::Prose => table.saturating_mul(3) / 10,
         };
         least.max(layout::columns(heading)).min(widest)
@@ -35,7 +35,7 @@ impl Cells {
         match self {
             Self::Name => vec![layout::cut_middle(cell, width)],
             Self::Prose => layout::wrap(cell, width, 0),
-            Self::Text | Self::Number | Self::List => vec![layout::cut_end(cell, width)],
+            Self::Text | Self::Number | Self::List(_) => vec![layout::cut_end(cell, width)],
         }
     }
 }
@@ -168,7 +168,7 @@ mod tests {
 
     fn wide_table() -> Table<'static> {
         let [name, number] = [("name", Cells::Name), ("bytes", Cells::Number)];
-        let mut table = Table::new(&[name, number, ("list", Cells::List), ("because", Cells::Prose)]);
+        let mut table = Table::new(&[name, number, ("list", Cells::List(10)), ("because", Cells::Prose)]);
         for (name, bytes) in [("encoder.layers.11.attention.weight", "4711"), ("b", "12345678")] {
             let because = "it is the smallest of all that were tried";
             table.row([name, bytes, "raw:1 constant:22", because].map(str::to_owned).to_vec());

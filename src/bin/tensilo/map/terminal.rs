@@ -151,10 +151,10 @@ fn write_legend(output: &mut impl Write, subject: &Subject, width: usize, colour
     let mut table = Table::new(&[
         (" ", Cells::Text),
         ("column", Cells::Name),
-        ("type", Cells::List),
+        ("type", Cells::List(10)),
         ("stored", Cells::Number),
         ("ratio", Cells::Number),
-        ("encodings", Cells::List),
+        ("encodings", Cells::List(16)),
     ]);
     for (column, entry) in legend::entries(reader, letters).into_iter().enumerate() {
         let Entry { name, kind, encodings, stored, ratio, .. } = entry;
