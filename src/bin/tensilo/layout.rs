@@ -53,12 +53,12 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let indent = " ".repeat(indent.min(width / 2));
     let room = width.saturating_sub(indent.len()).max(2); // no character is wider
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for (number, word) in text.split(' ').enumerate() {
         let mut rest = word;
-        while !rest.is_empty() {
+        loop {
             let piece = beginning(rest, room);
             match lines.last_mut().filter(|_| rest.len() == word.len()) {
-                Some(line) if line.is_empty() => line.push_str(piece),
+                Some(line) if number == 0 => line.push_str(piece),
                 Some(line) if columns(line).saturating_add(1).saturating_add(columns(piece)) <= width => {
                     line.push(' ');
                     line.push_str(piece);
@@ -66,6 +66,9 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
                 _ => lines.push(format!("{indent}{piece}")),
             }
             rest = rest.strip_prefix(piece).filter(|_| !piece.is_empty()).unwrap_or("");
+            if rest.is_empty() {
+                break;
+            }
         }
     }
     lines
@@ -120,6 +123,7 @@ mod tests {
                 assert_eq!(letters(&lines.concat()), letters(text), "{width}");
             }
         }
+        assert_eq!(wrap("a  b", 9, 2), ["a  b"]);
         assert_eq!(wrap("one two three four", 9, 2), ["one two", "  three", "  four"]);
         assert_eq!(wrap("/a/very/long/path: 5 samples", 12, 2), ["/a/very/lo", "  ng/path: 5", "  samples"]);
     }

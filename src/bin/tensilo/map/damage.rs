@@ -10,15 +10,15 @@ use std::ops::Range;
 use tensilo::{Damage, ErrorKind, PositionedFile, Reader, SalvageOptions, Source, VerifyOptions, salvage, verify};
 
 /// A file, and what of it is damaged.
-pub(super) struct Subject {
-    pub(super) reader: Reader<PositionedFile>,
+pub(super) struct Subject<S> {
+    pub(super) reader: Reader<S>,
     /// Whether every byte was checked.
     pub(super) is_verified: bool,
     /// In the order of the file; none if it was not verified.
     pub(super) damages: Vec<Damage>,
 }
 
-impl Subject {
+impl Subject<PositionedFile> {
     /// Opens the file, which was verified before if that was asked for; then, if it cannot be opened, of what is intact.
     pub(super) fn open(args: &MapArgs, quiet: bool) -> Outcome<Self> {
         if !args.verify {
@@ -51,6 +51,9 @@ impl Subject {
         Ok(Self { reader, is_verified: true, damages })
     }
 
+}
+
+impl<S: Source> Subject<S> {
     /// Where each damage is drawn, at least a byte each.
     pub(super) fn places(&self) -> Vec<Range<u64>> {
         let whole = 0..self.reader.file_bytes();

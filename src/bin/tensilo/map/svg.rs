@@ -77,9 +77,9 @@ impl Frame {
 }
 
 /// Writes the drawing. `width` is in pixels.
-pub(super) fn write(
+pub(super) fn write<S: Source>(
     output: &mut impl Write,
-    subject: &Subject,
+    subject: &Subject<S>,
     path: &Path,
     tiles: &[Tile],
     width: u32,
@@ -130,7 +130,7 @@ fn write_tile<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Fr
 }
 
 /// A cross over each damage.
-fn write_damages(output: &mut impl Write, subject: &Subject, frame: &Frame) -> io::Result<()> {
+fn write_damages<S: Source>(output: &mut impl Write, subject: &Subject<S>, frame: &Frame) -> io::Result<()> {
     for (damage, place) in subject.damages.iter().zip(subject.places()).take(DAMAGES) {
         let title = human::excerpt(&damage_line(damage));
         for (x, y, width) in frame.parts(&place) {
@@ -177,7 +177,7 @@ fn piece_text<S: Source>(reader: &Reader<S>, piece: &Piece) -> String {
     )
 }
 
-fn write_legend(output: &mut impl Write, subject: &Subject, top: f64) -> io::Result<()> {
+fn write_legend<S: Source>(output: &mut impl Write, subject: &Subject<S>, top: f64) -> io::Result<()> {
     let reader = &subject.reader;
     let mut y = top;
     let mut line = |fill: Option<String>, words: &str| {

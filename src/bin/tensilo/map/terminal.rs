@@ -9,6 +9,7 @@ use crate::table::{Cells, Table};
 use crate::terminal::write_wrapped;
 use std::io::{self, Write};
 use std::path::Path;
+use tensilo::Source;
 
 /// Letters of columns; those after the last share [`OTHER`].
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -52,9 +53,9 @@ impl Grid {
 }
 
 /// Writes the map and its legend.
-pub(super) fn write(
+pub(super) fn write<S: Source>(
     output: &mut impl Write,
-    subject: &Subject,
+    subject: &Subject<S>,
     path: &Path,
     (grid, tiles): (Grid, &[Tile]),
     colours: bool,
@@ -146,7 +147,7 @@ fn shade(piece: &Piece) -> char {
     }
 }
 
-fn write_legend(output: &mut impl Write, subject: &Subject, width: usize, colours: bool) -> io::Result<()> {
+fn write_legend<S: Source>(output: &mut impl Write, subject: &Subject<S>, width: usize, colours: bool) -> io::Result<()> {
     let (reader, letters) = (&subject.reader, LETTERS.len());
     let mut table = Table::new(&[
         (" ", Cells::Text),
@@ -182,25 +183,26 @@ fn write_legend(output: &mut impl Write, subject: &Subject, width: usize, colour
 }
 
 /// What is damaged, or that nothing is; nothing if that was not looked for.
-fn write_damage(output: &mut impl Write, subject: &Subject, width: usize, colours: bool) -> io::Result<()> {
+fn write_damage<S: Source>(output: &mut impl Write, subject: &Subject<S>, width: usize, colours: bool) -> io::Result<()> {
     if !subject.is_verified {
         return Ok(());
     }
     if subject.damages.is_empty() {
         return write_wrapped(output, "nothing is damaged: every byte was checked", width);
     }
-    let text = wrap(&format!("{DAMAGE}  damaged: {}", subject.damage_text()), width, 3).join("\n");
-    match text.strip_prefix(DAMAGE).filter(|_| colours) {
-        Some(text) => writeln!(output, "{DAMAGE_CODE}{DAMAGE}{RESET}{text}"),
-        None => writeln!(output, "{text}"),
-    }
+    let (code, reset) = if colours { (DAMAGE_CODE, RESET) } else { ("", "") };
+    let text = wrap(&format!("damaged: {}", subject.damage_text()), width.saturating_sub(3), 0).join("\n   ");
+    writeln!(output, "{code}{DAMAGE}{reset}  {text}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tiles::equal_tiles;
+    use super::super::tiles::{equal_tiles, mark_damage};
     use super::*;
-    use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Stream, Value, Writer, WriterOptions};
+    use tensilo::{
+        ColumnSchema, DType, InMemory, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions, Writer,
+        WriterOptions, verify,
+    };
 
     #[test]
     fn the_map_has_a_bounded_number_of_lines() {
@@ -213,25 +215,47 @@ mod tests {
         assert!(Grid::new(u64::MAX, 40).columns >= 16);
     }
 
-    #[test]
-    fn colours_change_nothing_but_the_colour() {
+    /// A file of two columns of 300 bytes, of which these are damaged.
+    fn subject(damages: &[std::ops::Range<u64>]) -> Subject<InMemory<Vec<u8>>> {
         let schema = Schema::new(["a", "b"].map(|name| ColumnSchema::tensor(name, DType::U8, Shape::fixed(&[300]))));
         let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
         writer.push(&[Value::tensor(&[1_u8; 300]), Value::tensor(&[2_u8; 300])]).unwrap();
-        let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
-        let grid = Grid::new(reader.file_bytes(), 80);
-        let tiles = equal_tiles(&reader, Path::new("a.tsl"), grid.cell_bytes, true).unwrap();
-        let text = |colours| {
-            let mut out = Vec::new();
-            write(&mut out, &reader, Path::new("a.tsl"), (grid, &tiles), colours).unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        let (plain, coloured) = (text(false), text(true));
-        assert!(!plain.contains('\u{1b}'));
+        let mut bytes = writer.finish().unwrap().sink.0;
+        let reader = Reader::from_bytes(bytes.clone()).unwrap();
+        for range in damages {
+            bytes[usize::try_from(range.start).unwrap()] ^= 1;
+        }
+        let damages = verify(&InMemory(&bytes), VerifyOptions::new()).unwrap().damages;
+        Subject { reader, is_verified: true, damages }
+    }
+
+    fn text(subject: &Subject<InMemory<Vec<u8>>>, colours: bool) -> String {
+        let grid = Grid::new(subject.reader.file_bytes(), 80);
+        let mut tiles = equal_tiles(&subject.reader, Path::new("a.tsl"), grid.cell_bytes, true).unwrap();
+        mark_damage(&mut tiles, &subject.places());
+        let mut out = Vec::new();
+        write(&mut out, subject, Path::new("a.tsl"), (grid, &tiles), colours).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn colours_change_nothing_but_the_colour() {
         let [a, b] = [0, 1].map(paint);
-        assert!(coloured.contains(&format!("{a}A")) && coloured.contains(&format!("{RESET}·")), "{coloured}");
-        assert!(coloured.contains(&format!("\n{b}B{RESET}  b")), "{coloured}");
-        assert_eq!([a.as_str(), &b, RESET].iter().fold(coloured, |text, code| text.replace(code, "")), plain);
+        let whole = subject(&[]);
+        let place = whole.reader.column("b").unwrap().chunk(0).unwrap().unwrap().file_range;
+        for subject in [whole, subject(&[place])] {
+            let (plain, coloured) = (text(&subject, false), text(&subject, true));
+            assert!(!plain.contains('\u{1b}'));
+            assert!(coloured.contains(&format!("{a}A")) && coloured.contains(&format!("{RESET}·")), "{coloured}");
+            assert!(coloured.contains(&format!("\n{b}B{RESET}  b")), "{coloured}");
+            let is_damaged = !subject.damages.is_empty();
+            assert_eq!(coloured.contains(&format!("{DAMAGE_CODE}!")), is_damaged, "{coloured}");
+            assert_eq!(plain.contains("!!!!!"), is_damaged, "{plain}");
+            assert_eq!(plain.contains("\n!  damaged: 1 place;"), is_damaged, "{plain}");
+            assert_eq!(plain.contains("nothing is damaged"), !is_damaged, "{plain}");
+            let codes = [a.as_str(), &b, DAMAGE_CODE, RESET];
+            assert_eq!(codes.iter().fold(coloured, |text, code| text.replace(code, "")), plain);
+        }
     }
 
     #[test]
