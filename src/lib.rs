@@ -40,7 +40,7 @@
 //! | 3 | `codec` | parts to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch` | bytes to structures and back, chapter by chapter |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `threads` | |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | |
 //!
 //! # Features
 //!
@@ -75,6 +75,7 @@ mod memory;
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
 mod mmap;
+mod names;
 mod open;
 mod pod;
 mod read;

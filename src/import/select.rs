@@ -3,6 +3,7 @@
 use super::ConvertOptions;
 use super::plan::{Candidate, Column};
 use super::types::Level;
+use crate::names::no_column;
 use crate::{DType, Error, Extent, Result, Shape};
 
 /// Whether `selector` is the name of a column or of a struct around it.
@@ -17,19 +18,11 @@ pub(super) fn check_names(sources: &[Vec<Candidate>], options: &ConvertOptions) 
     for selector in selectors.chain(named) {
         let mut names = sources.iter().flatten().map(|candidate| candidate.name.as_str());
         if !names.any(|name| selects(selector, name)) {
-            let names = sources.first().map(|source| source.iter().map(|candidate| candidate.name.as_str()));
-            return Err(unknown(selector, names.into_iter().flatten()));
+            let names = sources.first().into_iter().flatten().map(|candidate| candidate.name.as_str());
+            return Err(no_column(selector, names));
         }
     }
     Ok(())
-}
-
-fn unknown<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Error {
-    const LISTED: usize = 50;
-    let available: Vec<&str> = available.collect();
-    let more = if available.len() > LISTED { ", ..." } else { "" };
-    let listed: Vec<&str> = available.iter().take(LISTED).copied().collect();
-    Error::bad_argument(format!("there is no column {name:?}; there are: {}{more}", listed.join(", ")))
 }
 
 /// The columns asked for, in the order asked for.
@@ -77,7 +70,7 @@ pub(super) fn apply_options(columns: &mut [Column], options: &ConvertOptions) ->
 
 fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {
     let position = columns.iter().position(|column| column.name == name);
-    let error = || unknown(name, columns.iter().map(|column| column.name.as_str()));
+    let error = || no_column(name, columns.iter().map(|column| column.name.as_str()));
     let position = position.ok_or_else(error)?;
     columns.get_mut(position).ok_or_else(|| Error::bad_argument(format!("there is no column {name:?}")))
 }

@@ -29,6 +29,7 @@ pub(crate) use stored::ChunkScratch;
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
 use crate::format::{ContentId, FileId, Schema};
+use crate::names::no_column;
 use crate::open::{self, InMemory, Source, source};
 use crate::{Error, Result, limits};
 use lookup::ColumnIndex;
@@ -212,11 +213,9 @@ impl<S: Source> Reader<S> {
     /// The column called `name`. Cost: linear in the number of columns; keep the handle.
     pub fn column(&self, name: &str) -> Result<Column<'_, S>> {
         let index = self.schema.column_index(name);
-        index.and_then(|index| self.column_at(index)).ok_or_else(|| {
-            let names: Vec<&str> = self.schema.columns.iter().take(20).map(|c| c.name.as_str()).collect();
-            let message = format!("there is no column {name:?}; the file has {}", names.join(", "));
-            self.place(Error::bad_argument(message))
-        })
+        index
+            .and_then(|index| self.column_at(index))
+            .ok_or_else(|| self.place(no_column(name, self.schema.columns.iter().map(|column| column.name.as_str()))))
     }
 
     /// The column with this number, counted from 0.

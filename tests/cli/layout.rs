@@ -138,3 +138,30 @@ fn wide_is_for_people() {
     let run = run(["inspect", "a.tsl", "--wide", "--json"]);
     run.failed(2, "--wide");
 }
+
+#[test]
+fn a_column_that_is_not_there_is_answered_with_a_similar_one() {
+    let folder = Folder::new();
+    let file = folder.samples("a.tsl");
+    let similar = "there is no column \"flags\"; the most similar is \"flag\"; there are: x, e, t, b, r, flag, n, h";
+    on("get", &file, "-c flags -i 0").failed(2, similar);
+    on("bench", &file, "-c flags").failed(2, similar);
+    on("export", &file, &format!("--columns flags -o {}", folder.path("a.parquet").display())).failed(2, similar);
+    let parquet = folder.path("b.parquet");
+    on("export", &file, &format!("-o {}", parquet.display())).done();
+    for option in ["--columns flags", "--skip flags", "--cast flags=f16"] {
+        let out = folder.path("out.tsl");
+        on("convert", &parquet, &format!("{option} -o {}", out.display())).failed(2, similar);
+    }
+}
+
+#[test]
+fn what_is_another_format_is_named() {
+    let folder = Folder::new();
+    let parquet = folder.path("a.parquet");
+    on("export", &folder.samples("a.tsl"), &format!("-o {}", parquet.display())).done();
+    for (command, words) in [("inspect", ""), ("verify", ""), ("get", "-c x -i 0"), ("map", ""), ("salvage", "")] {
+        on(command, &parquet, words).failed(1, "this is a Parquet file; \"tensilo convert\"");
+        on(command, &folder.file("b.tsl", b""), words).failed(1, "the file is empty");
+    }
+}

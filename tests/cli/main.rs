@@ -9,6 +9,7 @@ mod layout;
 mod map;
 mod process;
 mod salvage;
+mod terminal;
 mod verify;
 
 use half::f16;

@@ -1,6 +1,6 @@
 //! `tensilo map`
 
-use super::{Folder, damaged_file, empty_file, on, schema, unfinished_file};
+use super::{Folder, damaged_file, empty_file, on, sample_file, schema, unfinished_file};
 use std::fs;
 use std::path::Path;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
@@ -203,4 +203,77 @@ fn an_unfinished_file_gives_a_warning() {
     let path = folder.file("a.tsl", &unfinished_file());
     assert!(on("map", &path, "").done().stderr.contains("not finished"));
     assert_eq!(on("map", &path, "--quiet").done().stderr, "");
+}
+
+#[test]
+fn a_picture_of_another_format_is_refused_before_any_work() {
+    let folder = Folder::new();
+    for name in ["a.png", "a.PDF", "a.svgz"] {
+        let out = folder.path(name);
+        // not even the file is looked for
+        on("map", &folder.path("missing.tsl"), &format!("--svg {}", out.display())).failed(2, "a.svg");
+    }
+    let file = folder.samples("a.tsl");
+    for name in ["drawing", "a.svg", "a.SVG", "a.v2"] {
+        on("map", &file, &format!("--svg {}", folder.path(name).display())).done();
+    }
+    assert_eq!(folder.names().len(), 5);
+}
+
+#[test]
+fn damage_is_marked_if_that_is_asked_for() {
+    let folder = Folder::new();
+    let (whole, damaged) = (folder.samples("a.tsl"), folder.file("b.tsl", &damaged_file()));
+    let text = on("map", &whole, "--verify").done().text();
+    assert!(text.contains("\nnothing is damaged: every byte was checked\n") && !text.contains('!'), "{text}");
+    let run = on("map", &damaged, "--verify");
+    run.failed(1, "");
+    let text = run.text();
+    let map: String = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+    let document = on("verify", &damaged, "--json").json();
+    let (start, bytes) =
+        (document["damages"][0]["offset"].as_u64().unwrap(), document["damages"][0]["bytes"].as_u64().unwrap());
+    assert_eq!(map.matches('!').count() as u64, (start + bytes).div_ceil(64) - start / 64, "{text}");
+    assert!(text.contains("\n!  damaged: 1 place; "), "{text}");
+    assert!(!on("map", &damaged, "").done().text().contains('!'), "nobody asked");
+}
+
+#[test]
+fn a_drawing_has_a_cross_over_what_is_damaged() {
+    let folder = Folder::new();
+    let out = folder.path("out.svg");
+    let draw = |file: &Path, code| {
+        let run = on("map", file, &format!("--verify --force --svg {}", out.display()));
+        run.failed(code, "");
+        let svg = fs::read_to_string(&out).unwrap();
+        check_well_formed(&svg);
+        svg
+    };
+    let svg = draw(&folder.samples("a.tsl"), 0);
+    assert!(svg.contains(">nothing is damaged: every byte was checked<") && !svg.contains("<path "), "{svg}");
+    let svg = draw(&folder.file("b.tsl", &damaged_file()), 1);
+    assert_eq!(svg.matches("<path ").count(), 2, "the chunk, in one row, and the legend");
+    assert!(svg.contains(": chunk, column &quot;") && svg.contains(">damaged: 1 place; "), "{svg}");
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_drawn_of_what_is_intact() {
+    let folder = Folder::new();
+    let whole = sample_file();
+    let mut headless = whole.clone();
+    headless[40] ^= 1;
+    for bytes in [whole[..whole.len() - 64].to_vec(), headless] {
+        let file = folder.file("a.tsl", &bytes);
+        on("map", &file, "").failed(1, "map --verify");
+        let run = on("map", &file, "--verify");
+        run.failed(1, "salvaged");
+        let text = run.text();
+        assert!(text.contains("structure, or lost") && text.contains("\n!  damaged: "), "{text}");
+        for (letter, name) in ('A'..).zip(NAMES) {
+            assert!(text.contains(&format!("\n{letter}  {name} ")), "{name}: {text}");
+        }
+        let map: String = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+        assert!(map.contains('!') && map.contains('A') && map.contains('H'), "{text}");
+    }
+    on("map", &folder.file("b.tsl", b"nothing of the kind"), "--verify").failed(1, "b.tsl");
 }

@@ -76,8 +76,7 @@ fn write_summary(reader: &Reader<PositionedFile>, path: &Path, output: &mut impl
     table.write(output, width)?;
     write_casts(reader, width, output)?;
     let (samples, file_bytes) = (reader.sample_count(), reader.file_bytes());
-    let (raw, stored, ratio) =
-        (human::bytes(raw_bytes), human::bytes(file_bytes), human::ratio(raw_bytes, file_bytes));
+    let (raw, stored, ratio) = (human::bytes(raw_bytes), human::bytes(file_bytes), human::ratio(raw_bytes, file_bytes));
     let line = format!("{}: {samples} samples, {raw} raw, {stored} in the file, ratio {ratio}", path.display());
     writeln!(output)?;
     Ok(write_wrapped(output, &line, width)?)

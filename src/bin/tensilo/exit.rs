@@ -1,5 +1,6 @@
 //! What a run ends with: an exit code, and a message where it failed.
 
+use crate::open::foreign;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -87,9 +88,12 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
         _ => error.to_string(),
     };
     let is_another_format = matches!(error.rule(), Some("R-2.2" | "R-2.9")) && error.offset() == Some(0);
-    if error.kind() == ErrorKind::Corrupt && !is_another_format {
+    if let Some(foreign) = path.filter(|_| error.offset() == Some(0)).and_then(foreign) {
+        message = format!("{message}\nhint: {foreign}");
+    } else if error.kind() == ErrorKind::Corrupt && !is_another_format {
         message.push_str(
-            "\nhint: \"tensilo verify FILE\" lists everything that is damaged, \"tensilo salvage\" recovers the rest",
+            "\nhint: \"tensilo verify FILE\" lists everything that is damaged, \"tensilo map --verify\" draws it, \
+             \"tensilo salvage\" recovers the rest",
         );
     }
     message

@@ -2,6 +2,8 @@
 
 use crate::exit::{Failure, Outcome};
 use crate::terminal;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use tensilo::{PositionedFile, Reader, Source};
 
@@ -37,4 +39,16 @@ fn warnings<S: Source>(reader: &Reader<S>) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// What a file is that is no tensilo file, and what to do with it; `None` if it may be a damaged one.
+pub(crate) fn foreign(path: &Path) -> Option<&'static str> {
+    let mut start = Vec::new();
+    File::open(path).ok()?.take(6).read_to_end(&mut start).ok()?;
+    match start.as_slice() {
+        [] => Some("the file is empty"),
+        [b'P', b'A', b'R', b'1', ..] => Some("this is a Parquet file; \"tensilo convert\" makes a tensilo file of it"),
+        b"ARROW1" => Some("this is an Arrow file; \"tensilo convert\" makes a tensilo file of it"),
+        _ => None,
+    }
 }

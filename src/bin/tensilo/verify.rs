@@ -3,9 +3,11 @@
 use crate::args::VerifyArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::human;
+use crate::open::foreign;
 use crate::output::{Output, write_json};
 use crate::parse::threads;
 use crate::progress::{Progress, Unit};
+use crate::terminal::warning;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use tensilo::{Damage, PositionedFile, RegionKind, Source, VerifyOptions, VerifyReport};
@@ -13,6 +15,9 @@ use tensilo::{Damage, PositionedFile, RegionKind, Source, VerifyOptions, VerifyR
 /// Verifies a file, and lists what is damaged.
 pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
     let report = verify(args, quiet)?;
+    if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && !report.damages.is_empty()) {
+        warning(&format!("{}: {foreign}", args.file.display()));
+    }
     let verdict = if report.damages.is_empty() { Exit::Done } else { Exit::Damaged };
     match print(&report, args.json, quiet) {
         // the verdict does not depend on how much of it was read

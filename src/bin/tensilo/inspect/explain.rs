@@ -105,7 +105,8 @@ fn heading(output: &mut impl Write, words: &str, width: usize) -> io::Result<()>
 }
 
 fn pieces_table(explanation: &Explanation) -> Table<'static> {
-    let headings = [("piece", Cells::Text), ("bytes", Cells::Number), ("bits/element", Cells::Number), ("what", Cells::Prose)];
+    let headings =
+        [("piece", Cells::Text), ("bytes", Cells::Number), ("bits/element", Cells::Number), ("what", Cells::Prose)];
     let mut table = Table::new(&headings);
     let mut row = |name: &str, bytes: u64, detail: String| {
         table.row(vec![name.to_owned(), bytes.to_string(), bits(explanation, Some(bytes)), detail]);

@@ -14,6 +14,8 @@ pub(super) struct Subject<S> {
     pub(super) reader: Reader<S>,
     /// Whether every byte was checked.
     pub(super) is_verified: bool,
+    /// Whether it could not be opened: chunks that are not drawn are lost, or are no longer found.
+    pub(super) is_salvaged: bool,
     /// In the order of the file; none if it was not verified.
     pub(super) damages: Vec<Damage>,
 }
@@ -23,7 +25,7 @@ impl Subject<PositionedFile> {
     pub(super) fn open(args: &MapArgs, quiet: bool) -> Outcome<Self> {
         if !args.verify {
             let reader = open(&args.file, quiet)?;
-            return Ok(Self { reader, is_verified: false, damages: Vec::new() });
+            return Ok(Self { reader, is_verified: false, is_salvaged: false, damages: Vec::new() });
         }
         let about = |error| Failure::about(&args.file, error);
         let source = PositionedFile::open(&args.file).map_err(about)?;
@@ -32,12 +34,14 @@ impl Subject<PositionedFile> {
         let options = VerifyOptions::new().threads(threads(None)).progress(&mut advance);
         let damages = verify(&source, options).map_err(about)?.damages;
         drop(progress);
+        let mut is_salvaged = false;
         let reader = match Reader::open(&args.file) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 let salvaged = salvage(source, SalvageOptions::new()).map_err(about)?;
                 if !quiet {
                     warning(&format!("{}: it cannot be opened; what is drawn was salvaged", args.file.display()));
                 }
+                is_salvaged = true;
                 salvaged.reader
             }
             opened => {
@@ -48,9 +52,8 @@ impl Subject<PositionedFile> {
                 reader
             }
         };
-        Ok(Self { reader, is_verified: true, damages })
+        Ok(Self { reader, is_verified: true, is_salvaged, damages })
     }
-
 }
 
 impl<S: Source> Subject<S> {
@@ -60,9 +63,15 @@ impl<S: Source> Subject<S> {
         self.damages.iter().map(|damage| place(&damage.file_range, &whole)).collect()
     }
 
-    /// `3 places, 12.8 kB`
+    /// What is no chunk that can be read.
+    pub(super) fn structure_name(&self) -> &'static str {
+        if self.is_salvaged { "structure, or lost" } else { "structure" }
+    }
+
+    /// `3 places; "tensilo verify" says what is wrong`
     pub(super) fn damage_text(&self) -> String {
-        let places = if self.damages.len() == 1 { "1 place".to_owned() } else { format!("{} places", self.damages.len()) };
+        let places =
+            if self.damages.len() == 1 { "1 place".to_owned() } else { format!("{} places", self.damages.len()) };
         format!("{places}; \"tensilo verify\" says what is wrong")
     }
 }

@@ -25,8 +25,8 @@ const TILES: u64 = 4000;
 const SVG_WIDTH: u32 = 1200;
 /// Endings of names of pictures that this is not.
 const OTHER_PICTURES: &[&str] = &[
-    "avif", "bmp", "emf", "eps", "gif", "heic", "ico", "jpeg", "jpg", "pdf", "png", "ps", "svgz", "tif", "tiff", "webp",
-    "wmf",
+    "avif", "bmp", "emf", "eps", "gif", "heic", "ico", "jpeg", "jpg", "pdf", "png", "ps", "svgz", "tif", "tiff",
+    "webp", "wmf",
 ];
 
 /// Draws where in a file its columns are, and what is damaged.

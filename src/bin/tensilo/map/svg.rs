@@ -143,7 +143,9 @@ fn write_damages<S: Source>(output: &mut impl Write, subject: &Subject<S>, frame
 /// A red box that is crossed out: it can be told from a tile of any hue without its colour.
 fn cross(output: &mut impl Write, (x, y): (f64, f64), width: f64, height: f64, title: &str) -> io::Result<()> {
     let (right, bottom) = (x + width, y + height);
-    let path = format!("M{x:.2} {y:.2}H{right:.2}V{bottom:.2}H{x:.2}ZL{right:.2} {bottom:.2}M{right:.2} {y:.2}L{x:.2} {bottom:.2}");
+    let path = format!(
+        "M{x:.2} {y:.2}H{right:.2}V{bottom:.2}H{x:.2}ZL{right:.2} {bottom:.2}M{right:.2} {y:.2}L{x:.2} {bottom:.2}"
+    );
     // the box is filled with what is not seen, so that the pointer finds it
     writeln!(
         output,
@@ -199,7 +201,8 @@ fn write_legend<S: Source>(output: &mut impl Write, subject: &Subject<S>, top: f
         line(None, &more)?;
     }
     let structure = human::bytes(legend::structure_bytes(reader));
-    line(Some(grey()), &format!("structure, {structure}: header, heads of chunks, index, footers, padding"))?;
+    let name = subject.structure_name();
+    line(Some(grey()), &format!("{name}, {structure}: header, heads of chunks, index, footers, padding"))?;
     match subject.damages.len() {
         _ if !subject.is_verified => {}
         0 => line(None, "nothing is damaged: every byte was checked")?,

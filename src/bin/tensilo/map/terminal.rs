@@ -147,7 +147,12 @@ fn shade(piece: &Piece) -> char {
     }
 }
 
-fn write_legend<S: Source>(output: &mut impl Write, subject: &Subject<S>, width: usize, colours: bool) -> io::Result<()> {
+fn write_legend<S: Source>(
+    output: &mut impl Write,
+    subject: &Subject<S>,
+    width: usize,
+    colours: bool,
+) -> io::Result<()> {
     let (reader, letters) = (&subject.reader, LETTERS.len());
     let mut table = Table::new(&[
         (" ", Cells::Text),
@@ -162,7 +167,7 @@ fn write_legend<S: Source>(output: &mut impl Write, subject: &Subject<S>, width:
         table.row(vec![letter(column).to_string(), name, kind, stored, ratio, encodings]);
     }
     let structure = human::bytes(legend::structure_bytes(reader));
-    table.row(["·", "structure", "", &structure, "-", "-"].map(str::to_owned).to_vec());
+    table.row(["·", subject.structure_name(), "", &structure, "-", "-"].map(str::to_owned).to_vec());
     let mut text = Vec::new();
     table.write(&mut text, width)?;
     for (number, line) in String::from_utf8_lossy(&text).lines().enumerate() {
@@ -183,7 +188,12 @@ fn write_legend<S: Source>(output: &mut impl Write, subject: &Subject<S>, width:
 }
 
 /// What is damaged, or that nothing is; nothing if that was not looked for.
-fn write_damage<S: Source>(output: &mut impl Write, subject: &Subject<S>, width: usize, colours: bool) -> io::Result<()> {
+fn write_damage<S: Source>(
+    output: &mut impl Write,
+    subject: &Subject<S>,
+    width: usize,
+    colours: bool,
+) -> io::Result<()> {
     if !subject.is_verified {
         return Ok(());
     }
@@ -226,7 +236,7 @@ mod tests {
             bytes[usize::try_from(range.start).unwrap()] ^= 1;
         }
         let damages = verify(&InMemory(&bytes), VerifyOptions::new()).unwrap().damages;
-        Subject { reader, is_verified: true, damages }
+        Subject { reader, is_verified: true, is_salvaged: false, damages }
     }
 
     fn text(subject: &Subject<InMemory<Vec<u8>>>, colours: bool) -> String {

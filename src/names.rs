@@ -1,0 +1,96 @@
+//! Names of columns that are not there, and what was perhaps meant.
+
+use crate::Error;
+
+/// Names that a message lists.
+const LISTED: usize = 20;
+/// Names that are compared, and their characters: a file may have many and long ones.
+const COMPARED: usize = 10_000;
+const LONGEST: usize = 64;
+
+/// The error of a name that none of `available` is: names the most similar one, and lists the first.
+pub(crate) fn no_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Error {
+    let similar = nearest(name, available.clone());
+    let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
+    let mut listed: Vec<String> = available.clone().take(LISTED).map(|name| name.escape_debug().to_string()).collect();
+    if available.skip(LISTED).next().is_some() {
+        listed.push("...".to_owned());
+    }
+    Error::bad_argument(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
+}
+
+/// The name that is so similar that it may have been meant; the first of several.
+fn nearest<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name: Vec<char> = name.to_lowercase().chars().take(LONGEST + 1).collect();
+    let most = name.len() / 3 + 1;
+    let short = available.take(COMPARED).filter(|other| other.len() <= 4 * LONGEST && name.len() <= LONGEST);
+    let distances = short.map(|other| (distance(&name, other), other));
+    distances.filter(|(distance, _)| *distance <= most).min_by_key(|(distance, _)| *distance).map(|(_, other)| other)
+}
+
+/// How many characters must be inserted, left out or replaced (Levenshtein), without regard to case; 1 if `other` is a
+/// field of that name in a struct.
+fn distance(name: &[char], other: &str) -> usize {
+    let other: Vec<char> = other.to_lowercase().chars().collect();
+    if other.strip_suffix(name).is_some_and(|before| before.last() == Some(&'.')) {
+        return 1;
+    }
+    // of the beginning of `name` that has been looked at, and each beginning of `other`
+    let mut distances: Vec<usize> = (0..=other.len()).collect();
+    for (above, &character) in (1..).zip(name) {
+        let mut diagonal = above - 1;
+        let mut left = above;
+        for (at, &theirs) in distances.iter_mut().zip(std::iter::once(&'\0').chain(&other)).skip(1) {
+            let replaced = diagonal + usize::from(theirs != character);
+            diagonal = *at;
+            left = replaced.min(*at + 1).min(left + 1);
+            *at = left;
+        }
+        if let Some(first) = distances.first_mut() {
+            *first = above;
+        }
+    }
+    distances.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_those_of_levenshtein() {
+        for (a, b, due) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("kitten", "sitting", 3),
+            ("flaw", "lawn", 2),
+            ("saturday", "sunday", 3),
+            ("same", "SAME", 0),
+            ("mel", "features.mel", 1),
+        ] {
+            let name: Vec<char> = a.chars().collect();
+            assert_eq!(distance(&name, b), due, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn the_most_similar_name_is_named_and_nothing_that_is_not_similar() {
+        let names = ["utt_id", "embedding", "embeddings", "features.mel"];
+        let nearest = |name| nearest(name, names.into_iter());
+        assert_eq!(nearest("embeding"), Some("embedding"));
+        assert_eq!(nearest("Embeddings"), Some("embeddings"));
+        assert_eq!(nearest("mel"), Some("features.mel"));
+        assert_eq!(nearest("id_utt"), None);
+        assert_eq!(nearest(""), None);
+        assert_eq!(nearest(&"embedding".repeat(100)), None);
+    }
+
+    #[test]
+    fn a_message_lists_some_names_and_cannot_steer_the_terminal() {
+        let names: Vec<String> = (0..30).map(|i| format!("c{i}\u{1b}")).collect();
+        let error = no_column("d3\u{1b}", names.iter().map(String::as_str)).to_string();
+        assert!(error.contains("the most similar is \"c3\\u{1b}\"; there are: c0\\u{1b}, "), "{error}");
+        assert!(error.ends_with("c19\\u{1b}, ...") && !error.contains('\u{1b}'), "{error}");
+    }
+}
