@@ -13,7 +13,7 @@ pub(crate) fn no_column<'a>(name: &str, available: impl Iterator<Item = &'a str>
     let similar = nearest(name, available.clone());
     let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
     let mut listed: Vec<String> = available.clone().take(LISTED).map(|name| name.escape_debug().to_string()).collect();
-    if available.skip(LISTED).next().is_some() {
+    if available.count() > LISTED {
         listed.push("...".to_owned());
     }
     Error::bad_argument(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
