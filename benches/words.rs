@@ -16,11 +16,11 @@ const CHUNK: usize = 64 << 10;
 const WIDTHS: [Width; 4] = [Width::W1, Width::W2, Width::W4, Width::W8];
 
 const PREDICTIONS: [(&str, Prediction); 5] = [
-    ("gradient 128", Prediction { gradient: true, float: true, restart: 101 * 128, stride: 128 }),
-    ("gradient 360", Prediction { gradient: true, float: true, restart: 101 * 360, stride: 360 }),
-    ("gradient 9", Prediction { gradient: true, float: true, restart: 101 * 9, stride: 9 }),
-    ("delta 128", Prediction { gradient: false, float: true, restart: 101 * 128, stride: 128 }),
-    ("delta 1", Prediction { gradient: false, float: true, restart: 101, stride: 1 }),
+    ("lorenzo 128", Prediction { lorenzo: true, float: true, restart: 101 * 128, stride: 128 }),
+    ("lorenzo 360", Prediction { lorenzo: true, float: true, restart: 101 * 360, stride: 360 }),
+    ("lorenzo 9", Prediction { lorenzo: true, float: true, restart: 101 * 9, stride: 9 }),
+    ("delta 128", Prediction { lorenzo: false, float: true, restart: 101 * 128, stride: 128 }),
+    ("delta 1", Prediction { lorenzo: false, float: true, restart: 101, stride: 1 }),
 ];
 
 fn bytes(group: &mut BenchmarkGroup<'_, WallTime>, words: &Words, width: Width, from: &[u8], to: &mut [u8]) {

@@ -26,12 +26,12 @@ pub(super) fn best_transform(
     (transform, (bits * count as f64 / 8.0) as usize) // an estimate, and saturating
 }
 
-/// Delta along each axis, and the gradient over the axis and the innermost one.
+/// Delta along each axis, and the Lorenzo predictor over the axis and the innermost one.
 pub(super) fn predictions(geometry: &Geometry) -> impl Iterator<Item = Prediction> {
     let Geometry { float, restart, strides, .. } = *geometry;
-    let delta = move |stride| Prediction { gradient: false, float, restart, stride };
-    let gradients = strides.into_iter().map(move |stride| Prediction { gradient: true, float, restart, stride });
-    let rows = gradients.flat_map(move |gradient| [delta(gradient.stride), gradient]);
+    let delta = move |stride| Prediction { lorenzo: false, float, restart, stride };
+    let planar = strides.into_iter().map(move |stride| Prediction { lorenzo: true, float, restart, stride });
+    let rows = planar.flat_map(move |lorenzo| [delta(lorenzo.stride), lorenzo]);
     std::iter::once(delta(1)).chain(rows.filter(move |row| row.stride > 1 && row.stride < restart))
 }
 

@@ -27,7 +27,7 @@ impl Transform {
             Self::None => {}
             Self::Rotate => put::<0, 1, 16>(&mut out, [1]),
             Self::Predict(prediction) => {
-                put::<0, 1, 16>(&mut out, [if prediction.gradient { 3 } else { 2 }]);
+                put::<0, 1, 16>(&mut out, [if prediction.lorenzo { 3 } else { 2 }]);
                 put::<1, 1, 16>(&mut out, [if prediction.float { FLOAT } else { 0 }]);
                 put::<4, 4, 16>(&mut out, prediction.restart.to_le_bytes());
                 put::<8, 4, 16>(&mut out, prediction.stride.to_le_bytes());
@@ -45,7 +45,7 @@ impl Transform {
             0 => Self::None,
             1 => Self::Rotate,
             2 | 3 if restart > 0 && stride > 0 => {
-                Self::Predict(Prediction { gradient: kind == 3, float: flags & FLOAT != 0, restart, stride })
+                Self::Predict(Prediction { lorenzo: kind == 3, float: flags & FLOAT != 0, restart, stride })
             }
             _ => return Err(malformed(bytes)),
         };
@@ -58,8 +58,8 @@ impl Transform {
         match self {
             Self::None => "none".to_owned(),
             Self::Rotate => "rotate".to_owned(),
-            Self::Predict(Prediction { gradient, float, restart, stride }) => {
-                let kind = if gradient { "gradient" } else { "delta" };
+            Self::Predict(Prediction { lorenzo, float, restart, stride }) => {
+                let kind = if lorenzo { "lorenzo" } else { "delta" };
                 let elements = if float { "floats" } else { "integers" };
                 format!("{kind} of {elements}, stride {stride}, restart {restart}")
             }

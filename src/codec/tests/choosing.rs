@@ -33,12 +33,12 @@ fn geometry(float: bool, restart: u32, strides: [u32; 2]) -> Geometry {
 #[test]
 fn predictions_go_along_axes_within_a_sample() {
     let of = |restart, strides| -> Vec<_> {
-        predictions(&geometry(true, restart, strides)).map(|p| (p.gradient, p.stride, p.float, p.restart)).collect()
+        predictions(&geometry(true, restart, strides)).map(|p| (p.lorenzo, p.stride, p.float, p.restart)).collect()
     };
     let delta = |stride| (false, stride, true, 100);
-    let gradient = |stride| (true, stride, true, 100);
-    assert_eq!(of(100, [3, 12]), [delta(1), delta(3), gradient(3), delta(12), gradient(12)]);
-    assert_eq!(of(100, [99, 0]), [delta(1), delta(99), gradient(99)]);
+    let lorenzo = |stride| (true, stride, true, 100);
+    assert_eq!(of(100, [3, 12]), [delta(1), delta(3), lorenzo(3), delta(12), lorenzo(12)]);
+    assert_eq!(of(100, [99, 0]), [delta(1), delta(99), lorenzo(99)]);
     for strides in [[0, 0], [1, 0], [100, 101]] {
         assert_eq!(of(100, strides), [delta(1)], "{strides:?}");
     }
@@ -53,8 +53,8 @@ fn best(geometry: &Geometry, raw: &[u8]) -> (Transform, usize) {
     best_transform(Width::W2, geometry, raw, &mut EncodeScratch::default())
 }
 
-fn rows(gradient: bool, restart: u32) -> Transform {
-    Transform::Predict(Prediction { gradient, float: false, restart, stride: 128 })
+fn rows(lorenzo: bool, restart: u32) -> Transform {
+    Transform::Predict(Prediction { lorenzo, float: false, restart, stride: 128 })
 }
 
 /// Rows of 128 random elements, each row like the one above: only the first row of a sample costs anything.

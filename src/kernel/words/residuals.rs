@@ -28,7 +28,7 @@ fn all<W: Word, const FLOAT: bool>(prediction: &Prediction, elements: &[u8], out
         let above = end.min(start + stride);
         run::<W, FLOAT, false, false>(elements, out, start..start + 1, stride);
         run::<W, FLOAT, true, false>(elements, out, start + 1..above, stride);
-        if !prediction.gradient {
+        if !prediction.lorenzo {
             run::<W, FLOAT, false, true>(elements, out, above..end, stride);
         } else if above < end {
             run::<W, FLOAT, true, true>(elements, out, above + 1..end, stride);

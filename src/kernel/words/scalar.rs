@@ -98,7 +98,7 @@ fn predict<W: Word>(prediction: &Prediction, element: impl Fn(usize) -> W, i: us
     match j {
         0 => W::default(),
         _ if j < stride => element(i - 1),
-        _ if !prediction.gradient || j.is_multiple_of(stride) => element(i - stride),
+        _ if !prediction.lorenzo || j.is_multiple_of(stride) => element(i - stride),
         _ => element(i - 1).plus(element(i - stride)).minus(element(i - stride - 1)),
     }
 }

@@ -113,23 +113,23 @@ const EDGES: [u32; 14] = [0, 1, 2, 3, 31, 32, 33, 64, 101, 128, 360, 505, 1 << 2
 
 fn predictions() -> impl Iterator<Item = Prediction> {
     let flags = [(false, false), (false, true), (true, false), (true, true)];
-    flags.into_iter().flat_map(|(gradient, float)| {
+    flags.into_iter().flat_map(|(lorenzo, float)| {
         let restarts = EDGES.into_iter().chain([7, 16, 360 * 2 + 5]);
-        restarts.flat_map(move |restart| EDGES.map(|stride| Prediction { gradient, float, restart, stride }))
+        restarts.flat_map(move |restart| EDGES.map(|stride| Prediction { lorenzo, float, restart, stride }))
     })
 }
 
 #[test]
 fn worked_examples() {
     // chapter 5.6 of the specification
-    let delta = Prediction { gradient: false, float: true, restart: 3, stride: 1 };
+    let delta = Prediction { lorenzo: false, float: true, restart: 3, stride: 1 };
     let mut elements = [0x80, 0x3F, 0x90, 0x3F, 0x80, 0xBF];
-    let gradient = Prediction { gradient: true, float: false, restart: 6, stride: 3 };
+    let lorenzo = Prediction { lorenzo: true, float: false, restart: 6, stride: 3 };
     for words in available() {
         let mut coded = [0; 6];
         words.residuals(&delta, Width::W2, &elements, &mut coded);
         assert_eq!(coded, [0x00, 0x7F, 0x20, 0x00, 0x21, 0xFE]);
-        words.residuals(&gradient, Width::W1, &[0x10, 0x12, 0x14, 0x20, 0x23, 0x26], &mut coded);
+        words.residuals(&lorenzo, Width::W1, &[0x10, 0x12, 0x14, 0x20, 0x23, 0x26], &mut coded);
         assert_eq!(coded, [0x20, 0x04, 0x04, 0x20, 0x02, 0x02]);
         words.join(Width::W2, true, &[&[1, 2]], &[0x7F, 0x80], &mut elements[..4]);
         assert_eq!(elements[..4], [0x80, 0xBF, 0x01, 0x40]);
@@ -158,10 +158,10 @@ fn predictions_of_every_count() {
         for width in WIDTHS {
             for count in COUNTS {
                 for (stride, restart) in some {
-                    let [gradient, float] = [count % 2 == 0, count % 4 < 2];
-                    let prediction = Prediction { gradient, float, restart, stride };
+                    let [lorenzo, float] = [count % 2 == 0, count % 4 < 2];
+                    let prediction = Prediction { lorenzo, float, restart, stride };
                     check_prediction(words, &prediction, width, count, count % 64);
-                    let prediction = Prediction { gradient: !gradient, ..prediction };
+                    let prediction = Prediction { lorenzo: !lorenzo, ..prediction };
                     check_prediction(words, &prediction, width, count, 0);
                 }
             }
@@ -191,8 +191,8 @@ fn chunks_of_usual_size() {
             for bytes in [64 << 10, (64 << 10) + 8 * 77, 40_000] {
                 let count = bytes / width.bytes();
                 check_bytes(words, width, true, count, 0);
-                for (gradient, restart, stride) in [(true, 101 * 128, 128), (true, 101 * 360, 360), (false, 101, 1)] {
-                    let prediction = Prediction { gradient, float: true, restart, stride };
+                for (lorenzo, restart, stride) in [(true, 101 * 128, 128), (true, 101 * 360, 360), (false, 101, 1)] {
+                    let prediction = Prediction { lorenzo, float: true, restart, stride };
                     check_prediction(words, &prediction, width, count, 0);
                 }
             }
@@ -202,7 +202,7 @@ fn chunks_of_usual_size() {
 
 #[test]
 fn a_part_of_an_element_is_left_alone() {
-    let prediction = Prediction { gradient: true, float: true, restart: 30, stride: 5 };
+    let prediction = Prediction { lorenzo: true, float: true, restart: 30, stride: 5 };
     for words in available() {
         let content = contents(5, 64 * 8 + 7);
         let mut data = content.clone();
@@ -216,7 +216,7 @@ fn a_part_of_an_element_is_left_alone() {
 #[test]
 #[cfg(not(debug_assertions))]
 fn slices_of_other_lengths() {
-    let prediction = Prediction { gradient: false, float: false, restart: 1, stride: 1 };
+    let prediction = Prediction { lorenzo: false, float: false, restart: 1, stride: 1 };
     for words in available() {
         let mut out = [GUARD; 9];
         words.join(Width::W2, true, &[&[1; 4]], &[2; 5], &mut out);

@@ -1,6 +1,6 @@
 //! Coded integers to elements, row by row.
 //!
-//! In a row of a gradient, the differences to the row above are the sums of the coded integers from the start of the row on, for
+//! In a row of the Lorenzo predictor, the differences to the row above are sums of coded integers from the start of the row on:
 //! `m[i] - m[i-stride] = (m[i-1] - m[i-stride-1]) + r[i]`. The first row of a sample is such sums alone, and so is a whole sample
 //! whose elements are predicted from the one before. The sums of a vector are made in it, in as many steps as the number of its
 //! elements has bits, and then those of all the vectors before it are added.
@@ -60,7 +60,7 @@ impl<I: Isa, const FLOAT: bool> Undo<I, FLOAT> {
         }
         let mut rest = data;
         while !rest.is_empty() {
-            rest = match (stride <= I::BYTES, prediction.gradient) {
+            rest = match (stride <= I::BYTES, prediction.lorenzo) {
                 (true, true) => self.narrow::<W, true>(rest, restart, stride),
                 (true, false) => self.narrow::<W, false>(rest, restart, stride),
                 (false, true) => self.wide::<W, true>(rest, restart, stride),
@@ -71,7 +71,7 @@ impl<I: Isa, const FLOAT: bool> Undo<I, FLOAT> {
 
     /// Undoes a sample of `len` bytes in rows of `stride`. Returns what follows.
     #[inline(always)]
-    fn wide<'d, W: Word, const GRADIENT: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
+    fn wide<'d, W: Word, const LORENZO: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
         let len = len.min(data.len());
         let first = stride.min(len);
         self.first_row::<W, true>(data, first);
@@ -79,7 +79,7 @@ impl<I: Isa, const FLOAT: bool> Undo<I, FLOAT> {
         let mut left = len - first;
         while left > 0 {
             let row = stride.min(left);
-            self.row::<W, GRADIENT>(rest, row, above);
+            self.row::<W, LORENZO>(rest, row, above);
             (above, rest) = rest.split_at_mut(row); // there are `left` bytes
             left -= row;
         }
@@ -88,14 +88,14 @@ impl<I: Isa, const FLOAT: bool> Undo<I, FLOAT> {
 
     /// The same where rows each fit in a vector, so that the row above need not be loaded.
     #[inline(always)]
-    fn narrow<'d, W: Word, const GRADIENT: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
+    fn narrow<'d, W: Word, const LORENZO: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
         let isa = self.0;
         let mut left = len.min(data.len());
         let (mut above, mut sums, mut rest) = (isa.zero(), true, data);
         while left > 0 {
             let residuals = self.load::<W>(rest);
             above = isa.plus::<W>(above, if sums { isa.sums::<W>(residuals) } else { residuals });
-            sums = GRADIENT;
+            sums = LORENZO;
             let (row, after) = rest.split_at_mut(stride.min(left)); // there are `left` bytes
             left -= row.len();
             isa.store(self.order::<W>(above), row);
@@ -122,13 +122,13 @@ impl<I: Isa, const FLOAT: bool> Undo<I, FLOAT> {
 
     /// Undoes a row of `len` bytes, of which the elements are predicted from those `above`.
     #[inline(always)]
-    fn row<W: Word, const GRADIENT: bool>(&self, data: &mut [u8], len: usize, above: &[u8]) {
+    fn row<W: Word, const LORENZO: bool>(&self, data: &mut [u8], len: usize, above: &[u8]) {
         let isa = self.0;
         let (mut rest, mut left, mut sum) = (data, len, isa.zero());
         for above in above.chunks(I::BYTES).take(len.div_ceil(I::BYTES)) {
             let mut vector = self.load::<W>(rest);
             let mut above = self.order::<W>(isa.load(above));
-            if GRADIENT {
+            if LORENZO {
                 vector = isa.sums::<W>(vector);
                 above = isa.plus::<W>(above, sum);
                 sum = isa.plus::<W>(sum, isa.last::<W>(vector));
