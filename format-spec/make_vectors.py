@@ -214,7 +214,7 @@ def tier_vectors():
     f = Tsl([col('x', 'u8', [6]), col('y', 'bf16', [3]), col('z', 'u8', [2, 3]), col('r', 'u16', [5])])
     f.chunk(0, [bytes.fromhex('0707050709AA')], exponent_tiers())
     f.chunk(1, [bytes.fromhex('803F903F80BF')], residual_tiers('delta', is_float=True, restart=3, stride=1))
-    f.chunk(2, [bytes.fromhex('101214202326')], residual_tiers('gradient', restart=6, stride=3))
+    f.chunk(2, [bytes.fromhex('101214202326')], residual_tiers('lorenzo', restart=6, stride=3))
     f.chunk(3, [bytes.fromhex('00000100020007000400')], residual_tiers())
     yield 'tiers-of-text', 'the examples of 5.6, 5.7 and 5.9', f.commit()
 
@@ -242,7 +242,7 @@ def tier_vectors():
         ('u16', b''.join(b'\0' + el('B', s) for s in skewed(4100, 5)), exponent_tiers()))
 
     numbers = [(dtype, n, w) for dtype, n, w in (('bf16', 75, 2), ('f32', 44, 4), ('f64', 26, 8))]
-    for transform in ('delta', 'gradient'):
+    for transform in ('delta', 'lorenzo'):
         yield 'residual-tiers-' + transform, ('encoding residual-tiers, %s, with and without float: stride 1, 0 < stride < restart, stride >= '
                                               'restart, restart no multiple of stride, restart 1, restart over n' % transform), of_many(*(
             (dtype, floats(w, n), residual_tiers(transform, widths, is_float=is_float, restart=restart, stride=stride))
@@ -265,7 +265,7 @@ def tier_vectors():
     yield 'residual-tiers-checkpoints', ('residual-tiers with a checkpoint every 64 elements (0 to 3 of them), every 128 and every 4096, and spacing 31: '
                                          'none; without extra bits; literals'), of_many(
         ('u16', mels, residual_tiers(spacing=6)), ('u16', mels, residual_tiers('delta', (2, 2, 3), spacing=6, restart=50, stride=1)),
-        ('u16', mels, residual_tiers('gradient', (1, 1, 2), spacing=7, restart=100, stride=10)), ('u16', mels, residual_tiers(spacing=31)),
+        ('u16', mels, residual_tiers('lorenzo', (1, 1, 2), spacing=7, restart=100, stride=10)), ('u16', mels, residual_tiers(spacing=31)),
         ('u16', mels[:128], residual_tiers(spacing=6)), ('u16', mels[:130], residual_tiers(spacing=6)),
         ('u8', bytes(129), residual_tiers(spacing=6)), ('u8', b'\0\1\1' * 43, residual_tiers(spacing=6)),
         ('f32', floats(4, 129), residual_tiers('delta', (1, 2, 2), spacing=6, is_float=True, restart=129, stride=1)),
@@ -278,9 +278,9 @@ def tier_vectors():
     words = [None if a % 7 == 0 else 'residuals and planes'[:a % 20] for a in mixed(70)]
     f.chunk(1, words, exponent_tiers(widths=(2, 2, 2)), planes_zstd(8, by_turns(2)), residual_tiers('delta', (1, 1, 1), restart=70, stride=1))
     f.chunk(2, [((a % 4, 3), bytes(a % 4 * 3)) for a in mixed(70)], planes_zstd(1, by_turns(1)), shape=residual_tiers(
-        'gradient', (2, 1, 1), restart=210, stride=70))
+        'lorenzo', (2, 1, 1), restart=210, stride=70))
     f.chunk(3, [None if i % 3 == 0 else el('i', i, -i) for i in range(70)],
-            residual_tiers('gradient', (2, 2, 3), restart=2, stride=1), exponent_tiers('rotate'))
+            residual_tiers('lorenzo', (2, 2, 3), restart=2, stride=1), exponent_tiers('rotate'))
     yield 'tiers-of-parts', 'encodings 4 to 6 in validity and shape, of text and bools, with nulls', f.commit()
 
     yield 'planes-zstd', 'encoding planes-zstd: both splits, all packings, all transforms, tails of 0 to 7, less than 8 elements', of_many(*(
@@ -288,10 +288,10 @@ def tier_vectors():
          planes_zstd(split, by_turns(*packings), transform, **(dict(zip(('is_float', 'restart', 'stride'), details)))))
         for dtype, w, n, split, packings, transform, details in (
             ('bf16', 2, 24, 1, (1, 2), 'rotate', ()), ('bf16', 2, 25, 8, (0, 2), 'rotate', ()), ('bf16', 2, 7, 1, (2,), 'none', ()),
-            ('f32', 4, 26, 1, (0, 1), 'delta', (True, 8, 2)), ('f32', 4, 27, 8, (2,), 'gradient', (True, 9, 3)),
-            ('f64', 8, 20, 1, (1,), 'gradient', (True, 10, 1)), ('f64', 8, 12, 8, (1, 2), 'none', ()),
+            ('f32', 4, 26, 1, (0, 1), 'delta', (True, 8, 2)), ('f32', 4, 27, 8, (2,), 'lorenzo', (True, 9, 3)),
+            ('f64', 8, 20, 1, (1,), 'lorenzo', (True, 10, 1)), ('f64', 8, 12, 8, (1, 2), 'none', ()),
             ('u8', 1, 29, 1, (2, 1, 0), 'none', ()), ('u8', 1, 30, 8, (2,), 'delta', (False, 1, 1)), ('u8', 1, 1, 1, (0,), 'none', ()),
-            ('i64', 8, 31, 1, (1, 2), 'none', ()), ('i64', 8, 5, 8, (1,), 'delta', (False, 3, 7)), ('u16', 2, 8, 1, (0,), 'gradient', (False, 8, 4)))))
+            ('i64', 8, 31, 1, (1, 2), 'none', ()), ('i64', 8, 5, 8, (1,), 'delta', (False, 3, 7)), ('u16', 2, 8, 1, (0,), 'lorenzo', (False, 8, 4)))))
 
 
 # ---- output ----------------------------------------------------------------------------------------------------

@@ -213,15 +213,19 @@ def end_commit(file, region):
             column.runs.append((column.run_offset, chunks[0][1], sum(counts), len(counts), by, 0))
     read_footer(file, region)
     commit, *flags, sample_count = region.fields
+    pages = []  # where those of all runs of the file begin and end
     for column in file.columns:
         samples = chunks = 0
         for offset, first_sample, run_samples, run_chunks, by, _ in column.stated_runs:
-            right = 1 <= run_chunks <= run_samples <= run_chunks << 24 and (by == 0 or run_chunks == -(-run_samples // by))
-            pages_end = offset + 64 * -(-run_chunks // 126) + 32 * run_chunks
+            right = 1 <= run_chunks <= run_samples <= run_chunks << 24 and by <= 1 << 24
+            right = right and (by == 0 or run_chunks == -(-run_samples // by))
+            pages.append((offset, offset + 64 * -(-run_chunks // 126) + 32 * run_chunks))
             check({"R-7.3 first sample of a run": first_sample == samples, "R-7.3 chunks of a run": right,
-                   "R-7.3 pages of a run": pages_end <= region.at})
+                   "R-7.3 pages of a run": pages[-1][1] <= region.at})
             samples, chunks = samples + run_samples, chunks + run_chunks
         check({"R-7.3 sums of runs": (samples, chunks) == (sample_count, column.stated["chunk_count"])})
+    pages.sort()
+    check({"R-7.3 a page in two runs": all(end <= start for (_, end), (start, _) in zip(pages, pages[1:]))})
     check({f"R-7.5 commit {commit}": commit == file.commits < 65536,
            f"R-7.5 sample_count {sample_count}": file.sample_count <= sample_count < 1 << 63})
     for column in file.columns:

@@ -39,12 +39,11 @@ def decode(stored, length, encoding, w):  # the caller has checked `length` with
         return stored if encoding == RAW else stored * (length // w)
     if encoding in (BITSHUFFLE_ZSTD, ZSTD):
         content = unframe(stored, length)
-        check({"R-5.6 length": encoding == ZSTD or whole})
         return content if encoding == ZSTD else unshuffle(content, w)
     fields, n = Fields(stored, RULES[encoding]), length // w
     transform, *details = read_transform(fields)
-    allowed = {EXPONENT_TIERS: (NONE, ROTATE), RESIDUAL_TIERS: (NONE, DELTA, GRADIENT)}
-    check({"R-5.7 length": whole, f"{fields.rule} transform": transform in allowed.get(encoding, TRANSFORMS)})
+    allowed = {EXPONENT_TIERS: (NONE, ROTATE), RESIDUAL_TIERS: (NONE, DELTA, LORENZO)}
+    check({f"{fields.rule} transform": transform in allowed.get(encoding, TRANSFORMS)})
     join = {EXPONENT_TIERS: join_exponents, RESIDUAL_TIERS: join_residuals, PLANES_ZSTD: join_planes}[encoding]
     y = join(fields, n, w)
     check({f"{fields.rule} the stored bytes are too long": not fields.read()})
@@ -70,11 +69,11 @@ def unshuffle(shuffled, w):
             result[t * w + k:8 * m * w:8 * w] = number.to_bytes(m, "little")
     return bytes(result)
 # ---- 5.6 Transforms ----------------------------------------------------------------------------------------
-TRANSFORMS = NONE, ROTATE, DELTA, GRADIENT = range(4)
+TRANSFORMS = NONE, ROTATE, DELTA, LORENZO = range(4)
 
 def read_transform(fields):
     transform, flags, reserved, restart, stride, reserved_2 = fields.unpack("BBHIII")
-    predicts = transform in (DELTA, GRADIENT)
+    predicts = transform in (DELTA, LORENZO)
     right = restart and stride and flags < 2 if predicts else restart == stride == flags == 0
     check({"R-5.7 transform": transform in TRANSFORMS, "R-5.7 transform_flags, restart or stride": right,
            "R-5.7 reserved": reserved == reserved_2 == 0})

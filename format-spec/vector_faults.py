@@ -336,8 +336,8 @@ def encoding_cases():
         enc=shuffled(frame(bitshuffle(b''.join(PAIR), 2)) + b'\0'))
     yield 'R-5.5', 'shape-two-frames', 'a shape of two frames', broken(
         RAGGED, [b'a', b'b'], shape=zstd(frame(el('I', 1)) + frame(el('I', 2))))
-    yield 'R-5.6', 'part-of-element', 'bitshuffle-zstd of one element and a half', broken(
-        col('x', 'u16'), [b'\1\0', b'\2\0'], enc=shuffled(frame(b'\1\0\2')), chunk=put(raw_bytes=3)), {'also': ['R-4.5']}
+    yield 'R-4.5', 'part-of-element', 'bitshuffle-zstd of one element and a half', broken(
+        col('x', 'u16'), [b'\1\0', b'\2\0'], enc=shuffled(frame(b'\1\0\2')), chunk=put(raw_bytes=3))
 
 
 def tiers(enc, data, tweak, dtype='u8', **more):
@@ -370,8 +370,8 @@ def tier_cases():
             ('reserved-2', 'the last reserved field', r, {'reserved 2': 1}),
             ('restart-0', 'delta with restart 0', delta, {'restart': 0}),
             ('stride-0', 'delta with stride 0', delta, {'stride': 0}),
-            ('restart-and-stride-0', 'gradient with restart and stride 0', planes_zstd(
-                8, lambda j, s: (0, s), 'gradient', restart=9, stride=2), {'restart': 0, 'stride': 0}),
+            ('restart-and-stride-0', 'lorenzo with restart and stride 0', planes_zstd(
+                8, lambda j, s: (0, s), 'lorenzo', restart=9, stride=2), {'restart': 0, 'stride': 0}),
             ('float-of-none', 'float without prediction', r, {'transform_flags': 1}),
             ('float-of-rotate', 'float with rotate', turned, {'transform_flags': 1}),
             ('restart-of-none', 'restart without prediction', planes, {'restart': 1}),
@@ -379,8 +379,8 @@ def tier_cases():
             ('stride-of-none', 'stride without prediction', e, {'stride': 1})):
         yield 'R-5.7', name, what, tiers(enc, few, tweak)
     for enc in (e, r, byte_planes):
-        yield 'R-5.7', 'part-of-element-' + enc[0], enc[0] + ' of one element and a half', broken(
-            col('x', 'u16'), [b'\1\0'], enc=enc, chunk=put(raw_bytes=3)), {'also': ['R-4.5']}
+        yield 'R-4.5', 'part-of-element-' + enc[0], enc[0] + ' of one element and a half', broken(
+            col('x', 'u16'), [b'\1\0'], enc=enc, chunk=put(raw_bytes=3))
 
     for enc in (e, r):
         yield 'R-5.8', 'width-1-0-' + enc[0], 'width_1 is 0: each symbol has its code in tier 2', tiers(enc, sixes, {
@@ -460,7 +460,7 @@ def tier_cases():
             yield rule, 'cut-in-head', 'stored bytes that end within the head of the tiers', tiers(enc, data, shortened(
                 enc, data, 40, dtype), dtype), {'also': ['R-5.8']}
         yield rule, 'byte-left', 'a byte after the last', tiers(enc, data, {'+': b'\0'}, dtype)
-    for name, what, transform in (('delta', 'delta in exponent-tiers', 2), ('gradient', 'gradient in exponent-tiers', 3)):
+    for name, what, transform in (('delta', 'delta in exponent-tiers', 2), ('lorenzo', 'lorenzo in exponent-tiers', 3)):
         yield 'R-5.10', name, what, tiers(e, few, {'transform': transform, 'restart': 1, 'stride': 1})
     yield 'R-5.10', 'transform-4', 'an unknown transform', tiers(e, few, {'transform': 4}), {'also': ['R-5.7']}
     yield 'R-5.10', 'cut-in-low-bytes', 'stored bytes that end within the low bytes', tiers(e, twelve, shortened(e, twelve, 70, 'u16'), 'u16')
@@ -618,6 +618,14 @@ def footer_cases():
         c + 'chunk_count': 3, c + 'run 0: chunk_count': 3, c + 'run 0: samples_per_chunk': 0}), {'also': ['R-7.4']}
     yield 'R-7.3', 'page-after-footer', 'a run that begins at the footer', broken(footer={c + 'run 0: offset': 384}), {'also': ['R-7.4']}
     yield 'R-7.3', 'offset-beyond-file', 'a run that begins far beyond the file', broken(footer={c + 'run 0: offset': (1 << 64) - 64}), {'also': ['R-7.4']}
+    yield 'R-7.3', 'page-of-two-columns', 'the runs of columns 0 and 1 begin at the same page', chunks(None, columns=2, footer={
+        c + 'run 0: offset': 512}), {'also': ['R-7.4']}
+    f = worked().commit(finished=False)
+    f.chunk(0, PAIR)
+    yield 'R-7.3', 'page-of-two-runs', 'the second run begins within the page of the first', f.commit(footer={
+        c + 'run 1: offset': 320}), {'also': ['R-7.4']}
+    yield 'R-7.3', 'samples-per-chunk', 'samples_per_chunk of 16,777,217', broken(footer={
+        c + 'run 0: samples_per_chunk': (1 << 24) + 1}), {'also': ['R-7.4']}
     yield 'R-7.3', 'chunks-by-division', 'samples_per_chunk 1 with 2 chunks of 2', chunks(None, None, footer={
         c + 'run 0: samples_per_chunk': 1}), {'also': ['R-7.4']}
     yield 'R-7.3', 'sum-wraps', 'runs whose samples add up modulo 2^64 only', broken(footer={
@@ -644,8 +652,8 @@ def footer_cases():
         c + 'run 0: samples_per_chunk': 0})
     yield 'R-7.4', 'samples-per-chunk', 'samples_per_chunk 2 for chunks of 3, 2 and 1', run_of([3, 2, 1], footer={
         c + 'run 0: samples_per_chunk': 2})
-    yield 'R-7.4', 'run-offset', 'the run of column 0 points to the page of column 1', chunks(None, columns=2, footer={
-        c + 'run 0: offset': 512})
+    yield 'R-7.4', 'run-offset', 'the runs of columns 0 and 1 point to the pages of each other', chunks(None, columns=2, footer={
+        c + 'run 0: offset': 512, 'column 1: run 0: offset': 384})
     f = broken(finished=False, footer={c + 'raw_bytes': 9})
     yield 'R-7.4', 'first-commit', 'a fact of the first of two commits', f.commit()
     for name, value in (('nan', le(0x7FF8 << 48, 8)), ('negative', el('d', -1.0)), ('minus-0', el('d', -0.0))):

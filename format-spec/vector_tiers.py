@@ -4,7 +4,7 @@ An encoding is a pair: its name, and a function of the decoded bytes and the ele
 as named pieces, in order.
 """
 
-TRANSFORMS = ['none', 'rotate', 'delta', 'gradient']
+TRANSFORMS = ['none', 'rotate', 'delta', 'lorenzo']
 
 
 def le(n, size):
@@ -123,7 +123,7 @@ def planes_zstd(split, pack, transform='none', **details):
 # ---- the examples of the text ----------------------------------------------------------------------------------------
 
 assert transformed([0x3F80, 0x3F90, 0xBF80], 2, 'delta', True, 3, 1) == [0x7F00, 0x0020, 0xFE21]
-assert transformed(list(bytes.fromhex('101214202326')), 1, 'gradient', False, 6, 3) == list(bytes.fromhex('200404200202'))
+assert transformed(list(bytes.fromhex('101214202326')), 1, 'lorenzo', False, 6, 3) == list(bytes.fromhex('200404200202'))
 EXAMPLE = tier_stream(bytes.fromhex('0707050709AA'), (1, 1, 1))
 assert EXAMPLE[0]['ranks'] == bytes.fromhex('070509') + bytes(29) and EXAMPLE[1] == {
     'checkpoints': b'', 'tier 1': le(0x34, 8), 'tier 2': le(0x06, 8), 'tier 3': le(0x02, 8), 'literals': b'\xAA'}

@@ -85,6 +85,16 @@ fn what_is_refused_is_refused_again_whatever_is_remembered_of_it() {
     }
 }
 
+/// A reader does not look at the bytes between parts (chapter 10): what it reads does not depend on them.
+#[test]
+fn padding_between_parts_is_checked_by_verify_alone() {
+    let file = bytes("invalid/R-4.4-padding.hex");
+    assert_eq!(first_error(&file).and_then(|error| error.rule()), Some("R-4.4"));
+    let due = [Ok(b"ab".to_vec()), Ok(Vec::new()), Ok(b"c".to_vec())];
+    assert_eq!(read_alone(&Reader::from_bytes(&file).unwrap()), due);
+    assert_eq!(read_alone(&OpenOptions::new().open(Positional(&file)).unwrap()), due);
+}
+
 #[test]
 fn what_needs_a_newer_release_is_refused_and_not_taken_for_damage() {
     let mut kinds = Vec::new();

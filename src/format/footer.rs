@@ -115,13 +115,13 @@ impl Footer {
             return Err(Error::corrupt("R-7.5", format!("commit number {commit}")));
         }
         let mut columns = memory::with_capacity(schema.columns.len())?;
-        let mut pages_left = head.offset; // pages do not overlap, and all lie before the footer
         for column in &schema.columns {
             let facts = column_facts(fields, column.cast.is_some())
-                .and_then(|facts| facts.check(sample_count, head.offset, &mut pages_left).map(|()| facts))
+                .and_then(|facts| facts.check(sample_count, head.offset).map(|()| facts))
                 .map_err(|error| error.with_column(&column.name))?;
             columns.push(facts);
         }
+        check_pages(&columns)?;
         if fields.remaining() != 0 {
             let message = format!("{} bytes after the end of the footer", fields.remaining());
             return Err(Error::corrupt("R-7.2", message));
@@ -281,8 +281,8 @@ impl ColumnFacts {
         self.encodings.iter().find(|&&(found, _)| found == id).map(|&(_, chunks)| chunks)
     }
 
-    /// the runs cover samples and chunks without gap, and lie before the footer.
-    fn check(&self, sample_count: u64, footer_offset: u64, pages_left: &mut u64) -> Result<()> {
+    /// of one column: the runs cover samples and chunks without gap, and lie before the footer.
+    fn check(&self, sample_count: u64, footer_offset: u64) -> Result<()> {
         let (mut samples, mut chunks) = (0_u64, 0_u64);
         for run in &self.runs {
             let per_chunk = u64::from(run.samples_per_chunk);
@@ -293,12 +293,10 @@ impl ColumnFacts {
                 || run.sample_count.div_ceil(u64::from(limits::CHUNK_SAMPLES)) > run.chunk_count
                 || run.samples_per_chunk > limits::CHUNK_SAMPLES
                 || run.end() > footer_offset
-                || run.end() - run.offset > *pages_left
                 || !uniform
             {
                 return Err(Error::corrupt("R-7.3", format!("a run of the index cannot be: {run:?}")));
             }
-            *pages_left -= run.end() - run.offset;
             samples = run.end_sample();
             chunks = chunks.saturating_add(run.chunk_count);
         }
@@ -311,6 +309,17 @@ impl ColumnFacts {
         }
         Ok(())
     }
+}
+
+/// of all columns: the pages of any two runs do not overlap. Takes 16 bytes for each run, which has 40 in the footer.
+fn check_pages(columns: &[ColumnFacts]) -> Result<()> {
+    let runs = || columns.iter().flat_map(|facts| &facts.runs);
+    let mut pages = memory::with_capacity(runs().count())?;
+    pages.extend(runs().map(|run| (run.offset, run.end())));
+    pages.sort_unstable();
+    let overlap = pages.iter().zip(pages.iter().skip(1)).find(|((_, end), (next, _))| end > next);
+    let Some(((one, _), (other, _))) = overlap else { return Ok(()) };
+    Err(Error::corrupt("R-7.3", format!("the index pages of two runs, at {one} and at {other}, overlap")))
 }
 
 /// What the trailer says.

@@ -179,7 +179,7 @@ impl Codec for BitshuffleZstd {
     fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
         if whole_elements(spec.element_bytes, spec.raw_bytes).is_none() {
             let message = format!("{} bytes of elements of {}", spec.raw_bytes, spec.element_bytes);
-            return Err(Error::corrupt("R-5.6", message));
+            return Err(Error::corrupt("R-4.5", message));
         }
         check_frame(spec, stored)
     }

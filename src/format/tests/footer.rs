@@ -53,7 +53,7 @@ fn runs_cover_all_samples_in_chunks_that_can_be() {
         (4, &[run(0, 4, 2, 2)]),
         (MOST, &[run(0, MOST, 1, limits::CHUNK_SAMPLES)]),
         (MOST + 1, &[run(0, MOST + 1, 2, 0)]),
-        (9, &[run(0, 4, 2, 2), run(4, 5, 1, 0)]),
+        (9, &[run(0, 4, 2, 2), Run { offset: 8192, ..run(4, 5, 1, 0) }]),
     ];
     for (samples, runs) in good {
         let footer = footer(samples, runs);
@@ -88,10 +88,26 @@ fn the_pages_of_all_runs_lie_before_the_footer() {
     let run_at = |offset, first_sample| Run { offset, ..run(first_sample, 5, 1, 0) };
     assert_eq!(parse(FOOTER_AT, &[run_at(FOOTER_AT - 96, 0)]), None);
     assert_eq!(parse(FOOTER_AT, &[run_at(FOOTER_AT - 95, 0)]), Some("R-7.3"));
-    // together they cannot be longer than the file: room for two is no room for three
-    let runs = [run_at(0, 0), run_at(0, 5), run_at(0, 10)];
-    assert_eq!(parse(2 * 96, &runs[..2]), None);
-    assert_eq!(parse(2 * 96, &runs), Some("R-7.3"));
+}
+
+#[test]
+fn no_page_is_in_two_runs_of_a_file() {
+    // a page of one entry has 96 bytes
+    let run_at = |offset, first_sample| Run { offset, ..run(first_sample, 5, 1, 0) };
+    let of_one_column = |runs: &[Run]| rule(parse(&footer(5 * runs.len() as u64, runs)));
+    assert_eq!(of_one_column(&[run_at(192, 0), run_at(0, 5), run_at(96, 10)]), None);
+    for other in [96, 1, 95, 191] {
+        assert_eq!(of_one_column(&[run_at(96, 0), run_at(other, 5)]), Some("R-7.3"), "{other}");
+    }
+    let schema = Schema::new(["a", "b"].map(|name| ColumnSchema::tensor(name, DType::U8, Shape::scalar())));
+    let of_two_columns = |a, b| {
+        let mut footer = footer(5, &[run_at(a, 0)]);
+        footer.columns.extend(self::footer(5, &[run_at(b, 0)]).columns);
+        rule(parse_at(FOOTER_AT, &footer, &schema))
+    };
+    assert_eq!(of_two_columns(96, 0), None);
+    assert_eq!(of_two_columns(96, 96), Some("R-7.3"));
+    assert_eq!(of_two_columns(96, 64), Some("R-7.3"));
 }
 
 #[test]
