@@ -2,9 +2,11 @@
 """Makes the test vectors of the tensilo file format from SPEC.md, with no other code.
 
     make_vectors.py           write vectors/valid, vectors/invalid and vectors/manifest.json
-    make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes
+    make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes,
+                              and the examples of SPEC.md show what is in them
 
-vector_encoder.py puts files together, vector_faults.py has the invalid vectors, this file the valid ones.
+vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_text.py the examples, this
+file the other valid ones.
 """
 import json
 import pathlib
@@ -12,6 +14,7 @@ import sys
 
 from vector_encoder import *
 from vector_faults import invalid_vectors
+from vector_text import example_vectors, wrong_examples
 
 
 def valid_vectors():
@@ -313,7 +316,7 @@ def pretty(dump):
 def everything():
     """The text of every file, by its name below vectors/."""
     files, manifest = {}, []
-    for name, what, f in [*valid_vectors(), *tier_vectors()]:
+    for name, what, f in [*valid_vectors(), *tier_vectors(), *example_vectors()]:
         files['valid/%s.hex' % name], files['valid/%s.json' % name] = f.hex(what), pretty(f.dump())
         manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'what': what})
     for rule, name, what, f, *more in invalid_vectors():
@@ -339,7 +342,10 @@ def main():
                  if not (root / n).is_file() or (root / n).read_bytes() != text.encode()] + stale
         for name in wrong:
             print('not as made:', name)
-        sys.exit(1 if wrong else 0)
+        problems = wrong_examples((root.parent / 'SPEC.md').read_text('utf-8'), files)
+        for problem in problems:
+            print(problem)
+        sys.exit(1 if wrong or problems else 0)
     if sys.argv[1:]:
         sys.exit(__doc__)
     for name in stale:

@@ -434,12 +434,26 @@ fn every_rule_that_the_code_names_is_defined_and_every_rule_is_named() {
     assert_none(problems);
 }
 
-/// The cross-references of the specification itself.
+/// The cross-references of the specification itself. Its last chapter lists the numbers that are retired.
 #[test]
 fn every_rule_that_the_specification_refers_to_is_defined() {
     let spec = fs::read_to_string(root().join("format-spec/SPEC.md")).expect("the specification");
+    let (text, retired) = spec.split_once("\n## 15. Retired numbers\n").expect("the chapter of retired numbers");
     let defined = defined_rules();
-    assert_none(rules(&spec).difference(&defined).cloned().collect());
+    assert_none(rules(text).difference(&defined).cloned().collect());
+    let rows: String = retired.lines().filter_map(|line| line.strip_prefix("| R-")).fold(String::new(), |rows, row| {
+        rows + "R-" + row.split(' ').next().expect("a number") + " "
+    });
+    let retired = rules(&rows);
+    assert!(!retired.is_empty(), "the retired numbers were not found");
+    assert_none(retired.intersection(&defined).map(|rule| format!("{rule} is retired and defined")).collect());
+}
+
+#[test]
+fn lines_of_the_specification_have_at_most_100_columns() {
+    let spec = fs::read_to_string(root().join("format-spec/SPEC.md")).expect("the specification");
+    let long = spec.lines().enumerate().filter(|(_, line)| line.chars().count() > 100);
+    assert_none(long.map(|(number, line)| format!("SPEC.md:{}: {line}", number + 1)).collect());
 }
 
 // ---- this test itself

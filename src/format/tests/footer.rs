@@ -141,7 +141,7 @@ fn tables_ascend_and_are_no_more_than_the_format_allows() {
 #[cfg_attr(miri, ignore = "megabytes")]
 fn runs_are_no_more_than_the_format_allows() {
     let parse = |count: u64| {
-        let runs: Vec<Run> = (0..count).map(|i| Run { offset: 0, ..run(i, 1, 1, 0) }).collect();
+        let runs: Vec<Run> = (0..count).map(|i| Run { offset: 96 * i, ..run(i, 1, 1, 0) }).collect();
         parse_at(96 * count, &footer(count, &runs), &schema()).map(|found| assert_eq!(found.columns[0].runs, runs))
     };
     assert_eq!(rule(parse(limits::RUNS as u64)), None);

@@ -1,0 +1,59 @@
+"""The examples of chapters 11 and 12 of SPEC.md: the files they show, and the check that the text shows their bytes.
+
+In the text a comment such as `<!-- bytes 192 to 366 of vectors/valid/example-x.hex -->` precedes an example. In code
+blocks after it, a line is an offset from the first of these bytes, at most 16 bytes in hex, and words.
+"""
+import re
+
+from vector_encoder import *
+
+MARK = re.compile(r'<!-- bytes (\d+) to (\d+) of vectors/(\S*) -->')
+LINE = re.compile(r' *(\d+)  ((?:[0-9A-F]{2} ){0,15}[0-9A-F]{2})(?:  .*)?$')
+
+
+def one_chunk(column, samples, encoding=RAW):
+    f = Tsl([column])
+    f.chunk(0, samples, encoding)
+    return f.commit()
+
+
+def example_vectors():
+    """(name, what, file)"""
+    values = [0x3F80] * 66
+    values[3], values[5], values[64], values[65] = 0x4000, 0xBF00, 0x0000, 0x4040
+    yield 'example-exponent-tiers', 'the example of 12.1', one_chunk(
+        col('x', 'bf16', [66]), [el('H', *values)], exponent_tiers('rotate', ranks=b'\x7F\x80\x7E', spacing=6))
+    rows = [[100 + 3 * i + 2 * j for j in range(11)] for i in range(6)]
+    rows[2][4] += 5
+    yield 'example-residual-tiers', 'the example of 12.2', one_chunk(
+        col('x', 'i16', [6, 11]), [el('h', *sum(rows, []))],
+        residual_tiers('lorenzo', ranks=b'\0\3\4', spacing=6, restart=66, stride=11))
+    packings = {0: lambda s: (0, s), 1: lambda s: (2, frame(s))}
+    yield 'example-planes-zstd', 'the example of 12.3', one_chunk(
+        col('x', 'i32', [4]), [el('i', 1000, 1001, 1003, 1002)],
+        planes_zstd(8, lambda j, s: packings.get(j, lambda s: (1, s[:1]))(s), 'delta', restart=4, stride=1))
+    yield 'example-parts', 'the example of 12.4', one_chunk(
+        col('x', 'i16', [None, None], nullable=True),
+        [((2, 3), el('h', 1, 2, 3, 4, 5, 6)), None, ((1, 1), el('h', -7))])
+
+
+def bytes_of(hex_file):
+    return bytes.fromhex(' '.join(line.split('#')[0] for line in hex_file.splitlines()))
+
+
+def wrong_examples(spec, files):
+    """What is wrong with the hex of the text, given the vectors by name."""
+    shown, problems, marks = {}, [], 0
+    for number, line in enumerate(spec.splitlines() + ['<!-- bytes 0 to 0 of vectors/ -->'], 1):
+        mark, row = MARK.match(line), LINE.match(line)
+        if mark:
+            if marks and sorted(shown) != list(range(len(due))):
+                problems.append('SPEC.md:%d: the example before this line does not show all of its bytes' % number)
+            begin, end, name = int(mark[1]), int(mark[2]), mark[3]
+            due, shown, marks = bytes_of(files[name])[begin:end] if name else b'', {}, marks + 1
+        elif row and marks:
+            for at, byte in enumerate(bytes.fromhex(row[2]), int(row[1])):
+                if at in shown or due[at:at + 1] != bytes([byte]):
+                    problems.append('SPEC.md:%d: byte %d is not that of the vector, or is shown twice' % (number, at))
+                shown[at] = byte
+    return problems + ['SPEC.md: there are no examples'] * (marks < 6)
