@@ -161,6 +161,23 @@ mod tests {
         }
     }
 
+    /// Chapter 3.3 of the specification.
+    #[test]
+    #[cfg_attr(miri, ignore = "NaN payloads are arbitrary there")]
+    fn a_nan_keeps_its_sign_and_the_first_bits_of_its_fraction() {
+        use DType::{Bf16, F16, F32, F64};
+        let f64_bits = 0xFFF0_1234_5678_9ABC_u64.to_ne_bytes();
+        assert_eq!(cast_one(F64, F32, &f64_bits).0, 0xFFC0_91A2_u32.to_ne_bytes());
+        assert_eq!(cast_one(F64, Bf16, &f64_bits).0, 0xFFC0_u16.to_ne_bytes());
+        assert_eq!(cast_one(F64, F16, &f64_bits).0, 0xFE04_u16.to_ne_bytes());
+        let f32_bits = 0x7F81_2345_u32.to_ne_bytes();
+        assert_eq!(cast_one(F32, Bf16, &f32_bits).0, 0x7FC1_u16.to_ne_bytes());
+        assert_eq!(cast_one(F32, F16, &f32_bits).0, 0x7E09_u16.to_ne_bytes());
+        let f16_bits = 0xFC09_u16.to_ne_bytes();
+        assert_eq!(cast_one(F16, F32, &f16_bits).0, 0xFFC1_2000_u32.to_ne_bytes());
+        assert_eq!(cast_one(F16, Bf16, &f16_bits).0, 0xFFC1_u16.to_ne_bytes());
+    }
+
     #[test]
     fn the_record_counts_what_was_lost() {
         let values = [f32::MAX, 1e-20, 0.0, f32::INFINITY, 1.0 + 2f32.powi(-12)];

@@ -5,6 +5,8 @@
 //! TENSILO_REQUIRE_PYTHON=1 says that they must.
 
 mod common;
+#[path = "support/python.rs"]
+mod python;
 
 use common::data::arbitrary_table;
 use common::plan::{Step, WritePlan, arbitrary_plan, options, profiles, write};
@@ -12,8 +14,9 @@ use common::{ModelSample, Table, config};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use python::{python_is_there, spec_folder};
 use serde_json::{Value as Json, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use tensilo::{
     Column, ColumnSchema, DType, Extent, InMemory, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions,
@@ -22,21 +25,6 @@ use tensilo::{
 
 /// Files from the generator. PROPTEST_CASES raises it.
 const FILES: u32 = 40;
-
-/// Whether to go on: `false` only where Python is not there and the environment does not say that it must be.
-fn python_is_there() -> bool {
-    let probe =
-        Command::new("python3").args(["-c", "import sys, zstandard; assert sys.version_info >= (3, 9)"]).output();
-    let problem = match probe {
-        Ok(output) if output.status.success() => return true,
-        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-        Err(error) => error.to_string(),
-    };
-    let must = std::env::var("TENSILO_REQUIRE_PYTHON").is_ok_and(|value| value == "1");
-    assert!(!must, "python3 (3.9 or later) with the package zstandard is needed: {problem}");
-    println!("not run: python3 (3.9 or later) with the package zstandard is not there");
-    false
-}
 
 struct SecondReader {
     folder: tempfile::TempDir,
@@ -53,7 +41,7 @@ impl SecondReader {
 
     fn run(&self, bytes: &[u8], arguments: &[&str]) -> Output {
         std::fs::write(self.path(), bytes).expect("room for a small file");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("format-spec/reader.py");
+        let script = spec_folder().join("reader.py");
         let mut command = Command::new("python3");
         command.env("PYTHONIOENCODING", "utf-8").arg(script).args(arguments).arg(self.path());
         command.output().expect("python3 starts")

@@ -441,9 +441,10 @@ fn every_rule_that_the_specification_refers_to_is_defined() {
     let (text, retired) = spec.split_once("\n## 15. Retired numbers\n").expect("the chapter of retired numbers");
     let defined = defined_rules();
     assert_none(rules(text).difference(&defined).cloned().collect());
-    let rows: String = retired.lines().filter_map(|line| line.strip_prefix("| R-")).fold(String::new(), |rows, row| {
-        rows + "R-" + row.split(' ').next().expect("a number") + " "
-    });
+    let rows: String = retired
+        .lines()
+        .filter_map(|line| line.strip_prefix("| R-"))
+        .fold(String::new(), |rows, row| rows + "R-" + row.split(' ').next().expect("a number") + " ");
     let retired = rules(&rows);
     assert!(!retired.is_empty(), "the retired numbers were not found");
     assert_none(retired.intersection(&defined).map(|rule| format!("{rule} is retired and defined")).collect());
