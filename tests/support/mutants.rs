@@ -4,6 +4,7 @@
 use super::build::{Build, Chunk, column, seal};
 use super::common::data::Random;
 use super::regions::{Region, regions, u32_at, u64_at};
+use sha2::{Digest, Sha256};
 use std::ops::Range;
 use tensilo::{DType, Extent, Reader, RegionKind};
 
@@ -131,20 +132,40 @@ fn repeat_schema(file: &mut [u8], all: &[Region]) {
 }
 
 /// Where the schema of a footer begins, counted from its head.
-const FOOTER_SCHEMA: usize = 64 + 4;
+const FOOTER_SCHEMA: usize = 64 + CONTENT_ID + 4;
 
-/// Makes right what protects the regions: the checksums of bodies and heads, and the entries that repeat the former.
+/// Bytes of the content id, with which the body of a footer begins.
+const CONTENT_ID: usize = 16;
+
+/// Makes right what protects the regions: the checksums of bodies and heads, the entries that repeat the former, and the
+/// content ids.
 fn reseal(file: &mut [u8], all: &[Region]) {
+    let mut content = vec![0; CONTENT_ID];
     for region in all {
-        if region.kind == RegionKind::IndexPage {
-            for entry in entries(file, std::slice::from_ref(region)).collect::<Vec<_>>() {
-                let chunk = usize::try_from(u64_at(file, entry)).unwrap_or(usize::MAX);
-                if file.get(chunk..chunk.saturating_add(64)).is_some_and(|head| head.starts_with(b"TSLC")) {
-                    file.copy_within(chunk + 56..chunk + 60, entry + 24);
-                }
+        let body = region.head + 64..region.end.min(file.len());
+        match region.kind {
+            RegionKind::IndexPage => {
+                repeat_checksums(file, region);
+                content.extend(&file[body]);
             }
+            RegionKind::Footer => {
+                content.extend(&file[body.start + CONTENT_ID..body.end]);
+                content = Sha256::digest(&content)[..CONTENT_ID].to_vec();
+                file[body.start..body.start + CONTENT_ID].copy_from_slice(&content);
+            }
+            _ => {}
         }
         seal(file, region.head);
+    }
+}
+
+/// The entries of a page repeat the checksums of the bodies of chunks.
+fn repeat_checksums(file: &mut [u8], page: &Region) {
+    for entry in entries(file, std::slice::from_ref(page)).collect::<Vec<_>>() {
+        let chunk = usize::try_from(u64_at(file, entry)).unwrap_or(usize::MAX);
+        if file.get(chunk..chunk.saturating_add(64)).is_some_and(|head| head.starts_with(b"TSLC")) {
+            file.copy_within(chunk + 56..chunk + 60, entry + 24);
+        }
     }
 }
 
