@@ -21,6 +21,7 @@ def valid_vectors():
     yield 'worked', 'the worked file of chapter 11', worked().commit()
     yield 'no-samples', 'columns, but no sample and no chunk', Tsl([col('x', 'f32', [3]), col('t', 'utf8', [None])]).commit()
     yield 'no-columns', 'no column at all', Tsl([]).commit()
+    yield 'no-columns-samples', 'no column, and 3 samples: nothing bounds them', Tsl([]).commit(samples=3)
 
     f = Tsl([col('x', 'f64')])
     f.chunk(0, [el('d', 1.5), el('d', -2)])
