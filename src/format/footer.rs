@@ -46,7 +46,7 @@ pub(crate) struct Footer {
 impl Footer {
     /// Sets the content id and returns head and body for a footer at `offset`. `content` has hashed
     /// the index pages of the commit.
-    pub(crate) fn to_bytes(
+    pub(crate) fn seal(
         &mut self,
         file_id: FileId,
         offset: u64,

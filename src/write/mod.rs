@@ -307,7 +307,7 @@ impl<K: Sink> Writer<K> {
         }
         let footer_offset = self.output.next(RegionKind::Footer);
         let mut footer = self.footer();
-        let (head, body) = footer.to_bytes(self.output.file_id, footer_offset, &self.schema_block, content)?;
+        let (head, body) = footer.seal(self.output.file_id, footer_offset, &self.schema_block, content)?;
         self.output.region(RegionKind::Footer, &head, &body)?;
         self.output.sync()?;
         let offset = self.output.next(RegionKind::Trailer);
