@@ -5,8 +5,13 @@
 mod append;
 #[path = "import/arrow_types.rs"]
 mod arrow_types;
+#[path = "import/changed.rs"]
+mod changed;
 #[path = "import/common.rs"]
 mod common;
+#[cfg(feature = "parquet")]
+#[path = "import/folders.rs"]
+mod folders;
 #[path = "import/ipc.rs"]
 mod ipc;
 #[cfg(feature = "parquet")]

@@ -3,7 +3,7 @@
 use super::plan::{Candidate, Column, FieldPath, candidates, describe};
 use super::run::{Copy, total_rows};
 use super::select::check_shape;
-use super::source::{Source, located};
+use super::source::{Source, check_unchanged, located};
 use super::{AppendOptions, Progress, input};
 use crate::{AppendedFile, ColumnSchema, Error, Result, Schema, Writer, arrow_type};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,10 @@ pub(super) fn append(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<u64> {
-    let inputs = input::open_all(inputs)?;
-    let sources: Vec<&dyn Source> = inputs.iter().map(input::Input::source).collect();
+    let mut inputs = input::open_all(inputs, options.dash_is_stdin)?;
     let mut writer = Writer::append(file, &options.writer)?;
+    input::adapt_partitions(&mut inputs, writer.schema());
+    let sources: Vec<&dyn Source> = inputs.iter().map(input::OpenInput::source).collect();
     let plan = |source: &&dyn Source| {
         let plan = Plan::of(*source, writer.schema(), options.skip_others);
         plan.map_err(|differences| located(refusal(&differences, file), *source))
@@ -26,6 +27,7 @@ pub(super) fn append(
     let before = writer.sample_count();
     copy_all(&sources, &plans, &mut writer, options, progress)?;
     let appended = writer.sample_count().saturating_sub(before);
+    check_unchanged(&sources)?;
     writer.finish()?;
     Ok(appended)
 }

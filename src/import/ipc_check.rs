@@ -3,10 +3,9 @@
 //! The decoder takes as much memory as a message asks for, and the process is aborted if there is not so much. So what
 //! a message claims is compared with the bytes that are there.
 
-use super::input::Place;
+use super::input::{InputFile, InputReader};
 use crate::{Error, Result};
 use arrow::ipc::{CompressionType, Message, RecordBatch, root_as_footer, root_as_message};
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 /// Bytes before the metadata of a message that begins with this are twice as many.
@@ -16,8 +15,8 @@ const ZSTD_RATIO: u64 = 32 << 10;
 const LZ4_RATIO: u64 = 255;
 
 /// Checks a file by the blocks in its footer; the number of rows.
-pub(super) fn file(place: &Place) -> Result<u64> {
-    let mut bytes = Bytes::open(place)?;
+pub(super) fn file(file: &InputFile) -> Result<u64> {
+    let mut bytes = Bytes::open(file)?;
     let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;
     let Some((footer_bytes, b"ARROW1")) = tail.split_first_chunk::<4>() else {
         return Err(malformed("its end is not that of an Arrow file"));
@@ -41,8 +40,8 @@ pub(super) fn file(place: &Place) -> Result<u64> {
 }
 
 /// Checks a stream message by message; the number of rows.
-pub(super) fn stream(place: &Place) -> Result<u64> {
-    let mut bytes = Bytes::open(place)?;
+pub(super) fn stream(file: &InputFile) -> Result<u64> {
+    let mut bytes = Bytes::open(file)?;
     let (mut at, mut rows) = (0, 0);
     while at < bytes.length {
         let is_first = at == 0;
@@ -86,16 +85,16 @@ fn cut_off() -> Error {
 
 /// A file whose every claim about itself is compared with its length.
 struct Bytes<'a> {
-    place: &'a Place,
-    file: BufReader<File>,
+    file: &'a InputFile,
+    reader: BufReader<InputReader>,
     length: u64,
 }
 
 impl<'a> Bytes<'a> {
-    fn open(place: &'a Place) -> Result<Self> {
-        let file = place.open()?;
-        let length = file.metadata().map_err(|error| place.io("reading the file", error))?.len();
-        Ok(Self { place, file: BufReader::new(file), length })
+    fn open(file: &'a InputFile) -> Result<Self> {
+        let reader = file.reader()?;
+        let length = reader.byte_count();
+        Ok(Self { file, reader: BufReader::new(reader), length })
     }
 
     fn check_inside(&self, start: u64, bytes: u64) -> Result<()> {
@@ -107,11 +106,11 @@ impl<'a> Bytes<'a> {
         self.check_inside(start, bytes)?;
         let mut read = || -> io::Result<Vec<u8>> {
             let mut out = Vec::new();
-            self.file.seek(SeekFrom::Start(start))?;
-            (&mut self.file).take(bytes).read_to_end(&mut out)?;
+            self.reader.seek(SeekFrom::Start(start))?;
+            (&mut self.reader).take(bytes).read_to_end(&mut out)?;
             Ok(out)
         };
-        let out = read().map_err(|error| self.place.io("reading the file", error))?;
+        let out = read().map_err(|error| self.file.io("reading the file", error))?;
         if out.len() as u64 == bytes { Ok(out) } else { Err(cut_off()) }
     }
 

@@ -1,6 +1,6 @@
 //! Parquet files.
 
-use super::input::Place;
+use super::input::{InputFile, InputReader};
 use super::slices::SLICE_BYTES;
 use super::source::{Batches, Guarded, Source, guard};
 use super::{parquet_check, parquet_pages};
@@ -15,47 +15,24 @@ use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMe
 use ::parquet::schema::types::ColumnDescriptor;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::rc::Rc;
 
 /// Rows of the first batch of a row group, which tells how large rows are.
 const FIRST_ROWS: usize = 64;
 
-/// The files that match a pattern, in the byte order of their names.
-pub(super) fn glob(pattern: &Path) -> Result<Vec<PathBuf>> {
-    let bad = |message: String| Error::bad_argument(message).with_path(pattern);
-    let text = pattern.to_str().ok_or_else(|| bad("a pattern that is not UTF-8".to_owned()))?;
-    let matches = ::glob::glob(text).map_err(|error| bad(format!("not a pattern: {error}")))?;
-    let mut paths = Vec::new();
-    for path in matches {
-        let path = path.map_err(|error| {
-            let path = error.path().to_path_buf();
-            Error::io("looking for files", error.into()).with_path(&path)
-        })?;
-        if path.is_file() {
-            paths.push(path);
-        }
-    }
-    if paths.is_empty() {
-        return Err(bad("no file matches this pattern".to_owned()));
-    }
-    paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-    Ok(paths)
-}
-
 /// Opens a Parquet file; its footer is what the id of a file made from it depends on.
-pub(super) fn open(place: &Place) -> Result<(Box<dyn Source>, Vec<u8>)> {
-    let file = place.open()?;
-    let footer = footer(&file).map_err(|error| match error.kind() {
+pub(super) fn open(file: &Rc<InputFile>) -> Result<(Box<dyn Source>, Vec<u8>)> {
+    let mut reader = file.reader()?;
+    let footer = footer(&mut reader).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::bad_input("the Parquet file is malformed: it ends before its footer"),
-        _ => place.io("reading the footer", error),
+        _ => file.io("reading the footer", error),
     })?;
     parquet_check::check(footer.get(8..footer.len().saturating_sub(8)).unwrap_or(&[]))?;
-    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
-    let length = file.metadata().map_err(|error| place.io("looking at the file", error))?.len();
-    let row_count = check_rows(metadata.metadata(), length)?;
-    Ok((Box::new(ParquetFile { place: place.clone(), metadata, row_count }), footer))
+    let metadata = ArrowReaderMetadata::load(&reader, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
+    let row_count = check_rows(metadata.metadata(), reader.byte_count())?;
+    Ok((Box::new(ParquetFile { input: Rc::clone(file), metadata, row_count }), footer))
 }
 
 /// The number of rows. Refuses what the decoder takes for granted: places and lengths, and that numbers of rows agree.
@@ -90,8 +67,8 @@ fn first_page(column: &ColumnChunkMetaData) -> i64 {
 }
 
 /// The file's length, then its footer: metadata, their length, and the magic number.
-fn footer(mut file: &File) -> io::Result<Vec<u8>> {
-    let length = file.metadata()?.len();
+fn footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
+    let length = file.byte_count();
     let mut tail = [0; 8];
     file.seek(SeekFrom::Start(length.saturating_sub(8)))?;
     file.read_exact(&mut tail)?;
@@ -108,7 +85,7 @@ fn malformed(error: &ParquetError) -> Error {
 }
 
 struct ParquetFile {
-    place: Place,
+    input: Rc<InputFile>,
     metadata: ArrowReaderMetadata,
     row_count: u64,
 }
@@ -119,7 +96,7 @@ impl Source for ParquetFile {
     }
 
     fn path(&self) -> Option<&Path> {
-        Some(&self.place.name)
+        Some(self.input.name())
     }
 
     fn row_count(&self) -> Option<u64> {
@@ -176,7 +153,7 @@ impl RowGroups<'_> {
         let most_rows = batch_rows(metadata, &self.mask);
         let batch_rows = most_rows.min(FIRST_ROWS);
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
-        let file = self.file.place.open()?;
+        let file = self.file.input.reader()?;
         for (_, column) in metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i)) {
             guard(|| parquet_pages::check(&file, column, rows))?;
         }
@@ -198,7 +175,7 @@ impl RowGroups<'_> {
     }
 
     fn reader(&self, number: usize, batch_rows: usize, skip: usize) -> Result<Guarded<ParquetRecordBatchReader>> {
-        let file = self.file.place.open()?;
+        let file = self.file.input.reader()?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.file.metadata.clone())
             .with_projection(self.mask.clone())
             .with_row_groups(vec![number])

@@ -1,14 +1,10 @@
 //! What stands in for Parquet where the crate is built without it.
 
-use super::input::Place;
+use super::input::InputFile;
 use super::source::Source;
 use crate::{Error, Result};
-use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-pub(super) fn glob(_pattern: &Path) -> Result<Vec<PathBuf>> {
-    Err(Error::not_built("parquet", "a pattern of file names"))
-}
-
-pub(super) fn open(_place: &Place) -> Result<(Box<dyn Source>, Vec<u8>)> {
+pub(super) fn open(_file: &Rc<InputFile>) -> Result<(Box<dyn Source>, Vec<u8>)> {
     Err(Error::not_built("parquet", "reading Parquet files"))
 }

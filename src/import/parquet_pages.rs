@@ -3,6 +3,7 @@
 //! The decoder takes as much memory as a page asks for, and the process is aborted if there is not so much. So what a page claims is
 //! compared with the bytes that are there.
 
+use super::input::InputReader;
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
 use crate::{Error, Result};
 use ::parquet::basic::Encoding;
@@ -10,7 +11,6 @@ use ::parquet::column::page::{Page, PageReader};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ColumnChunkMetaData;
 use ::parquet::file::serialized_reader::SerializedPageReader;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
@@ -30,14 +30,14 @@ const DICTIONARY: [u8; 3] = [I32, I32, BOOL];
 const DATA_2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 
 /// Checks the pages of a column in a row group of so many rows.
-pub(super) fn check(mut file: &File, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
+pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
     let failed = |error| Error::io("reading the head of a page", error);
-    let file_bytes = file.metadata().map_err(failed)?.len();
+    let (file_bytes, mut reader) = (file.byte_count(), file.clone());
     let (mut at, bytes) = column.byte_range();
     let end = at.saturating_add(bytes);
     let mut has_packed_lengths = false;
     while at < end {
-        let page = read_head(&mut file, at).map_err(failed)?;
+        let page = read_head(&mut reader, at).map_err(failed)?;
         let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
         at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
         if page.raw_bytes > PAGE_BYTES.max(page.stored_bytes.saturating_mul(RATIO)) {
@@ -67,7 +67,7 @@ struct PageHead {
 }
 
 /// The head of the page at `at`; `None` if there is none.
-fn read_head(file: &mut &File, at: u64) -> io::Result<Option<PageHead>> {
+fn read_head(file: &mut InputReader, at: u64) -> io::Result<Option<PageHead>> {
     for most in HEAD_BYTES {
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(at))?;
@@ -132,10 +132,9 @@ fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
 }
 
 /// Checks pages of texts whose lengths are packed, and may be few bytes for any number of them.
-fn check_packed_lengths(file: &File, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
+fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
     let damaged = |error: ParquetError| malformed(column, &error.to_string());
-    let file = file.try_clone().map_err(|error| Error::io("reading a page", error))?;
-    let mut pages = SerializedPageReader::new(Arc::new(file), column, rows, None).map_err(damaged)?;
+    let mut pages = SerializedPageReader::new(Arc::new(file.clone()), column, rows, None).map_err(damaged)?;
     while let Some(page) = pages.get_next_page().map_err(damaged)? {
         let right = match lengths(&page, column) {
             Some((Encoding::DELTA_LENGTH_BYTE_ARRAY, lengths, values)) => are_packed(&mut Thrift::new(lengths), values),

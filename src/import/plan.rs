@@ -5,7 +5,8 @@ use super::types::{Kind, kind_of};
 use super::{ConvertOptions, extension, metadata, select};
 use crate::{DType, Error, Metadata, Result, Shape, limits};
 use arrow::datatypes::{DataType, Field, Schema};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// One column of the file to be.
 #[derive(Clone, Debug)]
@@ -46,20 +47,23 @@ pub(super) fn of(sources: &[&dyn Source], options: &ConvertOptions) -> Result<Pl
     let candidates: Vec<Vec<Candidate>> = sources.iter().map(|source| candidates(source.schema())).collect();
     select::check_names(&candidates, options)?;
     let mut plan = Plan { columns: Vec::new(), metadata: Metadata::new(), paths: Vec::new() };
-    let mut first: Option<&dyn Source> = None;
+    let mut differences = Differences::default();
     for (source, candidates) in sources.iter().copied().zip(candidates) {
         let chosen = select::choose(candidates, options).map_err(|error| located(error, source))?;
-        plan.paths.push(chosen.iter().map(|candidate| candidate.path.clone()).collect());
-        let columns = storable(chosen).map_err(|error| located(error, source))?;
-        match first {
-            None => {
-                plan.columns = columns;
-                plan.metadata = metadata::of_file(source.schema());
-                first = Some(source);
-            }
-            Some(first) => merge(&mut plan.columns, &columns, first).map_err(|error| located(error, source))?,
+        let found = storable(chosen).map_err(|error| located(error, source))?;
+        if plan.paths.is_empty() {
+            let (columns, paths) = found.into_iter().unzip();
+            (plan.columns, plan.metadata) = (columns, metadata::of_file(source.schema()));
+            plan.paths.push(paths);
+        } else {
+            let paths = merge(&mut plan.columns, found).unwrap_or_else(|found| {
+                differences.add(source, found);
+                Vec::new()
+            });
+            plan.paths.push(paths);
         }
     }
+    differences.refuse(sources)?;
     select::apply_options(&mut plan.columns, options)?;
     Ok(plan)
 }
@@ -88,29 +92,27 @@ fn collect(field: &Field, name: String, path: FieldPath, nullable: bool, out: &m
 }
 
 /// Refuses columns that cannot be stored, naming all of them.
-fn storable(chosen: Vec<Candidate>) -> Result<Vec<Column>> {
-    let refused: Vec<String> = chosen
-        .iter()
-        .filter_map(|candidate| Some(format!("{:?} ({})", candidate.name, candidate.kind.as_ref().err()?)))
-        .collect();
-    if !refused.is_empty() {
+fn storable(chosen: Vec<Candidate>) -> Result<Vec<(Column, FieldPath)>> {
+    let mut names = HashSet::new();
+    let mut problem = |candidate: &Candidate| match &candidate.kind {
+        Err(found) => Some(found.clone()),
+        Ok(_) if !is_name(&candidate.name) => Some("a name has 1 to 1,024 bytes and no control characters".to_owned()),
+        Ok(_) if !names.insert(candidate.name.clone()) => Some("there are two columns of this name".to_owned()),
+        Ok(_) => None,
+    };
+    let problems: Vec<(&str, String)> =
+        chosen.iter().filter_map(|candidate| Some((candidate.name.as_str(), problem(candidate)?))).collect();
+    if !problems.is_empty() {
+        let listed: Vec<String> = problems.iter().map(|(name, problem)| format!("{name:?} ({problem})")).collect();
         let message = format!(
             "these columns cannot be stored: {}; leave them out with --skip NAME (`ConvertOptions::skip`)",
-            refused.join(", ")
+            listed.join(", ")
         );
         return Err(Error::bad_input(message));
     }
-    if let Some(bad) = chosen.iter().find(|candidate| !is_name(&candidate.name)) {
-        let message = "a column's name has 1 to 1,024 bytes and no control characters; leave it out with --skip";
-        return Err(Error::bad_input(message).with_column(&bad.name));
-    }
-    let mut names = HashSet::new();
-    if let Some(twice) = chosen.iter().find(|candidate| !names.insert(candidate.name.as_str())) {
-        return Err(Error::bad_input("two columns have this name").with_column(&twice.name));
-    }
     let column = |candidate: Candidate| {
-        let Candidate { name, kind, nullable, metadata, .. } = candidate;
-        Some(Column { name, kind: kind.ok()?, nullable, metadata, cast: None, shape: None })
+        let Candidate { name, path, kind, nullable, metadata } = candidate;
+        Some((Column { name, kind: kind.ok()?, nullable, metadata, cast: None, shape: None }, path))
     };
     Ok(chosen.into_iter().filter_map(column).collect())
 }
@@ -120,30 +122,75 @@ fn is_name(name: &str) -> bool {
     (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
 
-/// Refuses columns that differ from those of the first source; what may be null in one of them may be null in the file.
-fn merge(columns: &mut [Column], others: &[Column], first: &dyn Source) -> Result<()> {
-    let first = first.path().map_or_else(|| "the first source".to_owned(), |path| path.display().to_string());
-    let missing = columns.iter().find(|column| !others.iter().any(|other| other.name == column.name));
-    if let Some(column) = missing {
-        return Err(Error::bad_input(format!("there is no such column, and {first} has it")).with_column(&column.name));
-    }
-    let extra = others.iter().find(|other| !columns.iter().any(|column| column.name == other.name));
-    if let Some(column) = extra {
-        return Err(Error::bad_input(format!("{first} has no such column")).with_column(&column.name));
-    }
-    for (column, other) in columns.iter_mut().zip(others) {
-        if column.name != other.name {
-            let message = format!("stands where {first} has column {:?}; the inputs have one schema", column.name);
-            return Err(Error::bad_input(message).with_column(&other.name));
-        }
-        let (here, there) = (describe(other), describe(column));
+/// Finds the columns in another source, in any order; what may be null in one of them may be null in the file.
+///
+/// `Err`: all that differs.
+fn merge(columns: &mut [Column], found: Vec<(Column, FieldPath)>) -> std::result::Result<Vec<FieldPath>, Vec<String>> {
+    let mut differences = Vec::new();
+    let mut paths = Vec::with_capacity(columns.len());
+    let mut found: BTreeMap<String, (Column, FieldPath)> =
+        found.into_iter().map(|found| (found.0.name.clone(), found)).collect();
+    for column in columns {
+        let Some((other, path)) = found.remove(&column.name) else {
+            differences.push(format!("column {:?} is missing", column.name));
+            continue;
+        };
+        let (here, there) = (describe(&other), describe(column));
         if here != there {
-            let message = format!("is {here}, but {there} in {first}; the inputs have one schema");
-            return Err(Error::bad_input(message).with_column(&column.name));
+            differences.push(format!("column {:?} is {here}, not {there}", column.name));
         }
         column.nullable |= other.nullable;
+        paths.push(path);
     }
-    Ok(())
+    differences.extend(found.keys().map(|name| format!("column {name:?} is not there")));
+    if differences.is_empty() { Ok(paths) } else { Err(differences) }
+}
+
+/// How sources differ from the first.
+#[derive(Default)]
+struct Differences {
+    /// The first that differs.
+    path: Option<PathBuf>,
+    listed: Vec<String>,
+    count: usize,
+}
+
+impl Differences {
+    fn add(&mut self, source: &dyn Source, differences: Vec<String>) {
+        const LISTED: usize = 50;
+        self.count += differences.len();
+        let room = LISTED.saturating_sub(self.listed.len());
+        let mut differences = differences.into_iter().take(room);
+        if self.listed.is_empty() {
+            self.path = source.path().map(Path::to_path_buf); // the error begins with it
+        } else if let Some(difference) = differences.next() {
+            self.listed.push(format!("in {}, {difference}", name(source)));
+        }
+        self.listed.extend(differences);
+    }
+
+    /// Refuses sources that differ, naming all differences that there is room for.
+    fn refuse(&self, sources: &[&dyn Source]) -> Result<()> {
+        let Some(first) = sources.first().filter(|_| self.count > 0) else { return Ok(()) };
+        let more = match self.count - self.listed.len() {
+            0 => String::new(),
+            more => format!("; and {more} more differences"),
+        };
+        let message = format!(
+            "the columns are not those of {}: {}{more}; columns are left out with --skip NAME (`ConvertOptions::skip`)",
+            name(*first),
+            self.listed.join("; ")
+        );
+        let error = Error::bad_input(message);
+        Err(match &self.path {
+            Some(path) => error.with_path(path),
+            None => error,
+        })
+    }
+}
+
+fn name(source: &dyn Source) -> String {
+    source.path().map_or_else(|| "another source".to_owned(), |path| path.display().to_string())
 }
 
 /// The type of a column as far as it must be the same in all sources.

@@ -5,7 +5,7 @@ use super::column::{Located, convert, locate};
 use super::plan::{self, Column, Plan};
 use super::shape::ShapeFinder;
 use super::slices::slices;
-use super::source::{Source, guard, located};
+use super::source::{Source, check_unchanged, guard, located};
 use super::walk::{Problem, walk};
 use super::{ConvertOptions, NullElements, Progress};
 use crate::{ColumnSchema, Error, Result, Schema, Shape, Sink, Summary, Writer};
@@ -167,6 +167,7 @@ fn write<K: Sink>(
         let copy = Copy { paths, columns: &plan.columns, null_elements: options.null_elements };
         copy.all(*source, &mut writer, &mut |samples| progress(Progress::Converting(samples, total)))?;
     }
+    check_unchanged(sources)?;
     writer.finish()
 }
 

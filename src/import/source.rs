@@ -23,10 +23,21 @@ pub(super) trait Source {
 
     /// All batches, of only these fields of the schema, which ascend.
     fn batches(&self, fields: &[usize]) -> Result<Batches<'_>>;
+
+    /// Refuses a source that was changed since it was opened, so that what was read of it is of two versions.
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
-/// Adds the source's path to an error that has none.
+/// Refuses sources that were changed since they were opened.
+pub(super) fn check_unchanged(sources: &[&dyn Source]) -> Result<()> {
+    sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| located(error, *source)))
+}
+
+/// Adds the source's path to an error that has none. A source that was changed is the reason of any error about it.
 pub(super) fn located(error: Error, source: &dyn Source) -> Error {
+    let error = source.check_unchanged().err().unwrap_or(error);
     match source.path() {
         Some(path) => error.with_path(path),
         None => error,

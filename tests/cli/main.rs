@@ -4,6 +4,7 @@ mod append;
 mod bench;
 mod convert;
 mod get;
+mod inputs;
 mod inspect;
 mod layout;
 mod map;

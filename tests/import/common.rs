@@ -116,3 +116,48 @@ pub fn assert_only(folder: &std::path::Path, names: &[&str]) {
     found.sort();
     assert_eq!(found, names);
 }
+
+/// Writes a file that was changed long ago: it need not be waited for until its modification time tells.
+pub fn write_old(path: &std::path::Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).unwrap();
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(60)).unwrap();
+}
+
+/// Writes an Arrow IPC file.
+pub fn write_arrow(path: impl AsRef<std::path::Path>, batches: &[RecordBatch]) {
+    use tensilo::import::arrow::ipc::writer::FileWriter;
+    let mut writer = FileWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    write_old(path.as_ref(), &writer.into_inner().unwrap());
+}
+
+/// Writes an Arrow IPC stream.
+pub fn write_stream(path: impl AsRef<std::path::Path>, batches: &[RecordBatch]) {
+    use tensilo::import::arrow::ipc::writer::StreamWriter;
+    let mut writer = StreamWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    write_old(path.as_ref(), &writer.into_inner().unwrap());
+}
+
+/// Writes a Parquet file with row groups of 100 rows, each value by itself.
+#[cfg(feature = "parquet")]
+pub fn write_parquet(path: impl AsRef<std::path::Path>, batches: &[RecordBatch]) {
+    use parquet::file::properties::WriterProperties;
+    let properties =
+        WriterProperties::builder().set_max_row_group_row_count(Some(100)).set_dictionary_enabled(false).build();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), batches[0].schema(), Some(properties)).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    write_old(path.as_ref(), &writer.into_inner().unwrap());
+}
+
+/// Converts to `out.tsl` in a folder, and reads it.
+pub fn converted(folder: &std::path::Path, inputs: &[std::path::PathBuf], options: &ConvertOptions) -> Result<File> {
+    let output = folder.join("out.tsl");
+    tensilo::import::convert(inputs, &output, options, &mut |_| ())?;
+    let bytes = std::fs::read(&output).unwrap();
+    std::fs::remove_file(output).unwrap();
+    let reader = Reader::from_bytes(bytes).unwrap();
+    assert!(reader.verify(tensilo::VerifyOptions::new().decode(true)).unwrap().damages.is_empty());
+    Ok(reader)
+}

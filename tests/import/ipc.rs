@@ -107,7 +107,7 @@ fn a_stream_from_a_pipe() {
 /// Runs on damaged input: it gives samples or an error with the file's name, and no output with an error.
 fn check_damaged(folder: &Path, bytes: &[u8]) -> bool {
     let (input, output) = (folder.join("input"), folder.join("out.tsl"));
-    fs::write(&input, bytes).unwrap();
+    write_old(&input, bytes);
     match run(&input, &output) {
         Ok(_) => {
             read(&output).verify(tensilo::VerifyOptions::new()).unwrap();

@@ -119,7 +119,7 @@ fn lists() -> Parquet {
 /// Converts, and gives the file or the error.
 fn converted(folder: &Path, bytes: &[u8]) -> Result<File, tensilo::Error> {
     let (input, output) = (folder.join("input"), folder.join("out.tsl"));
-    fs::write(&input, bytes).unwrap();
+    write_old(&input, bytes);
     let result = convert(std::slice::from_ref(&input), &output, &ConvertOptions::default(), &mut |_| ());
     let names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     match result {

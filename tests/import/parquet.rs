@@ -138,7 +138,7 @@ fn damaged_files_never_panic_and_leave_nothing_behind() {
     let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
     let bytes = parquet_bytes(&[mixed(20, 0)], 12, Compression::SNAPPY);
     let check = |bytes: &[u8]| {
-        fs::write(&input, bytes).unwrap();
+        write_old(&input, bytes);
         match run(std::slice::from_ref(&input), &output) {
             Ok(_) => {
                 read(&output).verify(tensilo::VerifyOptions::new()).unwrap();

@@ -3,6 +3,7 @@
 use crate::args::AppendArgs;
 use crate::exit::{Failure, Outcome};
 use crate::human;
+use crate::input::refuse_terminal;
 use crate::open::open;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
@@ -11,6 +12,7 @@ use tensilo::import::{self, AppendOptions};
 
 /// Appends, and tells what came of it.
 pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
+    refuse_terminal(&args.inputs)?;
     let appended = append(args, quiet).map_err(|error| Failure::about(&args.file, error))?;
     if quiet {
         return Ok(());
@@ -33,5 +35,10 @@ fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {
 
 fn options(args: &AppendArgs) -> AppendOptions {
     let writer = args.encoding.writer_options().discard_tail(args.discard_tail);
-    AppendOptions { skip_others: args.skip_others, null_elements: args.null_elements.into(), writer }
+    AppendOptions {
+        skip_others: args.skip_others,
+        null_elements: args.null_elements.into(),
+        writer,
+        dash_is_stdin: true,
+    }
 }

@@ -77,6 +77,10 @@ Examples:
       floats rounded to bf16; the table at the end tells what that cost
   tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
       two columns of two files, one column rounded
+  tensilo convert data/ -o train.tsl
+      all files below a folder; folders year=2024/month=7 become columns
+  zstdcat train.arrows.zst | tensilo convert - -o train.tsl
+      an Arrow stream, or a Parquet or Arrow file, from the standard input
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
       no compression: samples are read without decoding, also with O_DIRECT
   tensilo convert train.parquet -o train.tsl --profile small
@@ -85,15 +89,27 @@ Examples:
 A field of a struct is a column called struct.field; the name of the struct
 means all of them.
 
-Inputs must have one schema. They are read in the order given; those of a
-directory or glob in the order of their names. The output appears when it is
-complete. The same inputs and options give the same bytes.";
+Inputs must have the same columns; their order may differ. They are read in
+the order given, those of a folder or glob in the order of their paths.
+
+folder  All *.parquet files in it and below (or, if there are none, all *.arrow
+        and *.feather files). Names that begin with . or _ are passed over.
+        A folder that \"datasets\" saved is read in the order of its state.json.
+-       The standard input. Like every pipe, it is copied to an unnamed file in
+        the folder for temporary files (TMPDIR), which needs as much space.
+
+Folders called key=value become columns of integers or text, also those in the
+path of a file that is given by itself. --skip key leaves such a column out.
+
+An input that is changed while it is read is an error; one that is replaced is
+read to its end as it was. The output appears when it is complete. The same
+inputs and options give the same bytes.";
 
 /// `tensilo convert`
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT)]
 pub(crate) struct ConvertArgs {
-    /// Parquet files, Arrow IPC files or streams, directories or quoted globs of Parquet files
+    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them, - for the standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// The file to write
@@ -133,8 +149,8 @@ Examples:
   tensilo append train.tsl day-3.parquet --profile small
       the file does not remember its profile, so say it again
 
-Inputs have the columns of the file: same names, types and shapes, in any
-order. Columns that were rounded when the file was made are rounded again.
+Inputs are those of \"tensilo convert\". They have the columns of the file: same
+names, types and shapes, in any order. Columns that were rounded when the file was made are rounded again.
 All differences are listed.
 
 The samples appear together, when all are written. If anything fails before,
@@ -151,7 +167,7 @@ stops there. \"tensilo salvage\" recovers it, --discard-tail cuts it off.";
 pub(crate) struct AppendArgs {
     /// The tensilo file that is appended to
     pub(crate) file: PathBuf,
-    /// Parquet files, Arrow IPC files or streams, directories or quoted globs of Parquet files
+    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them, - for the standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Leave out columns that the file does not have

@@ -4,6 +4,7 @@ use crate::args::ConvertArgs;
 use crate::casts::write_casts;
 use crate::exit::Outcome;
 use crate::human;
+use crate::input::refuse_terminal;
 use crate::open::open;
 use crate::output::{Output, refuse_to_replace};
 use crate::parse::Names;
@@ -17,6 +18,7 @@ use tensilo::{PositionedFile, Reader};
 
 /// Converts, and tells what came of it.
 pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
+    refuse_terminal(&args.inputs)?;
     refuse_to_replace(&args.output, args.force)?;
     convert(args, quiet)?;
     if quiet {
@@ -46,6 +48,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         null_elements: args.null_elements.into(),
         writer: args.encoding.writer_options().alignment(args.align),
         overwrite: args.force,
+        dash_is_stdin: true,
         ..ConvertOptions::default()
     }
 }

@@ -12,6 +12,7 @@ mod exit;
 mod export;
 mod get;
 mod human;
+mod input;
 mod inspect;
 mod layout;
 mod map;

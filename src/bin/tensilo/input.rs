@@ -1,0 +1,14 @@
+//! The inputs of conversions.
+
+use crate::exit::{Failure, Outcome};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+/// Refuses to read Parquet or Arrow data from a terminal.
+pub(crate) fn refuse_terminal(inputs: &[PathBuf]) -> Outcome {
+    if inputs.iter().any(|input| input == Path::new("-")) && io::stdin().is_terminal() {
+        let message = "standard input: is a terminal; redirect or pipe a Parquet or Arrow file into it";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! The data files below a folder.
+
+use super::saved;
+use crate::{Error, Result};
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why the Arrow files of a cache are not read: splits and results of computations stand side by side.
+const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; give the files \
+                     that are meant, such as FOLDER/*-train.arrow";
+
+/// The data files below a folder, in the byte order of their paths, component by component.
+///
+/// They are the Parquet files, or the Arrow files if there are no Parquet files. Names that begin with `.` or `_` are
+/// passed over, except folders `key=value`.
+pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
+    if let Some(shards) = saved::shards(root)? {
+        return Ok(shards);
+    }
+    let mut walk = Walk::default();
+    walk.all(root)?;
+    let refuse = |message: &str| Err(Error::bad_input(message).with_path(root));
+    let mut files = match (walk.parquet, walk.arrow) {
+        (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => {
+            return refuse("neither the folder nor a folder in it has a *.parquet, *.arrow or *.feather file");
+        }
+        (parquet, arrow) if arrow.is_empty() => parquet,
+        (parquet, arrow) if parquet.is_empty() => match walk.cache {
+            Some(folder) => return Err(Error::bad_input(CACHE).with_path(&folder)),
+            None => arrow,
+        },
+        _ => return refuse("the folder has Parquet and Arrow files; choose by a pattern, such as FOLDER/**/*.parquet"),
+    };
+    files.sort_by(|a, b| compare(a, b));
+    Ok(files)
+}
+
+/// By the bytes of components: what is in a folder follows it directly.
+pub(super) fn compare(a: &Path, b: &Path) -> Ordering {
+    fn components(path: &Path) -> impl Iterator<Item = &[u8]> {
+        path.components().map(|component| component.as_os_str().as_encoded_bytes())
+    }
+    components(a).cmp(components(b))
+}
+
+/// A folder as it was reached, and its path without symbolic links.
+struct Folder {
+    path: PathBuf,
+    canonical: PathBuf,
+}
+
+/// A search. It goes into every folder once: those reached through symbolic links come last, and only if they were not
+/// reached otherwise. So a loop of links ends, and a link to a sibling adds nothing.
+#[derive(Default)]
+struct Walk {
+    parquet: Vec<PathBuf>,
+    arrow: Vec<PathBuf>,
+    /// A folder that the library `datasets` describes, without the state of a saved dataset.
+    cache: Option<PathBuf>,
+    folders: Vec<Folder>,
+    links: Vec<PathBuf>,
+    seen: HashSet<PathBuf>,
+}
+
+impl Walk {
+    fn all(&mut self, root: &Path) -> Result<()> {
+        self.links.push(root.to_path_buf());
+        while !self.links.is_empty() {
+            self.links.sort_by(|a, b| compare(b, a)); // the first is taken from the end
+            let Some(path) = self.links.pop() else { break };
+            let canonical = fs::canonicalize(&path).map_err(|error| listing(&path, error))?;
+            self.folders.push(Folder { path, canonical });
+            while let Some(folder) = self.folders.pop() {
+                if !self.seen.contains(&folder.canonical) {
+                    self.folder(&folder)?;
+                    self.seen.insert(folder.canonical);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn folder(&mut self, folder: &Folder) -> Result<()> {
+        let failed = |error| listing(&folder.path, error);
+        for entry in fs::read_dir(&folder.path).map_err(failed)? {
+            self.entry(folder, &entry.map_err(failed)?)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, folder: &Folder, entry: &DirEntry) -> Result<()> {
+        let (name, path) = (entry.file_name(), entry.path());
+        let file_type = entry.file_type().map_err(|error| listing(&path, error))?;
+        let (mut is_folder, mut is_file) = (file_type.is_dir(), file_type.is_file());
+        if file_type.is_symlink() {
+            // a link to nothing is an error only if its name is that of data
+            match fs::metadata(&path) {
+                Ok(target) => (is_folder, is_file) = (target.is_dir(), target.is_file()),
+                Err(_) if kind(&name).is_none() => {}
+                Err(error) => return Err(Error::io("following the link", error).with_path(&path)),
+            }
+        }
+        let is_visible = !matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_'));
+        if is_folder && (is_visible || name.as_encoded_bytes().contains(&b'=')) {
+            if file_type.is_symlink() {
+                self.links.push(path);
+            } else {
+                self.folders.push(Folder { path, canonical: folder.canonical.join(&name) });
+            }
+        } else if is_file && is_visible {
+            match kind(&name) {
+                Some(Kind::Parquet) => self.parquet.push(path),
+                Some(Kind::Arrow) => self.arrow.push(path),
+                None if name == "dataset_info.json" => self.cache = Some(folder.path.clone()),
+                None => check_not_saved(&folder.path, &name)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn listing(path: &Path, error: io::Error) -> Error {
+    Error::io("listing the folder", error).with_path(path)
+}
+
+/// Refuses a saved dataset inside a folder: its files have an order of their own.
+fn check_not_saved(folder: &Path, name: &OsStr) -> Result<()> {
+    if saved::MARKS.iter().any(|mark| name == *mark) && saved::shards(folder)?.is_some() {
+        let message =
+            "the folder was saved by the library datasets, and is an input by itself; give it by its own path";
+        return Err(Error::bad_input(message).with_path(folder));
+    }
+    Ok(())
+}
+
+enum Kind {
+    Parquet,
+    Arrow,
+}
+
+fn kind(name: &OsStr) -> Option<Kind> {
+    let extension = Path::new(name).extension()?;
+    match extension.to_ascii_lowercase().as_encoded_bytes() {
+        b"parquet" => Some(Kind::Parquet),
+        b"arrow" | b"feather" => Some(Kind::Arrow),
+        _ => None,
+    }
+}

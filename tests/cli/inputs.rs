@@ -1,0 +1,110 @@
+//! Inputs of `tensilo convert` and `tensilo append`: the standard input, and many files.
+
+use super::{Folder, Run, SAMPLES, empty_file, on, program, run};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tensilo::import::arrow::array::{ArrayRef, Int32Array, RecordBatch};
+use tensilo::import::arrow::ipc::writer::{FileWriter, StreamWriter};
+
+/// Runs with a file as the standard input, through a pipe.
+fn piped(from: &Path, words: &[&str]) -> Run {
+    let mut child =
+        program().args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    // a program that refuses closes the pipe
+    let _ = std::io::copy(&mut File::open(from).unwrap(), &mut pipe);
+    drop(pipe);
+    child.wait_with_output().unwrap().into()
+}
+
+fn numbers(count: i32) -> RecordBatch {
+    let numbers: ArrayRef = std::sync::Arc::new(Int32Array::from_iter_values(0..count));
+    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
+}
+
+fn exported(folder: &Folder, ending: &str) -> PathBuf {
+    let path = folder.path(&format!("in.{ending}"));
+    on("export", &folder.samples("a.tsl"), &format!("-f -o {}", path.display())).done();
+    path
+}
+
+#[test]
+fn the_standard_input_may_be_any_sort_of_input() {
+    let folder = Folder::new();
+    let stream = folder.path("in.stream");
+    let mut writer = StreamWriter::try_new(File::create(&stream).unwrap(), &numbers(0).schema()).unwrap();
+    writer.write(&numbers(20)).unwrap();
+    writer.finish().unwrap();
+    for input in [exported(&folder, "parquet"), exported(&folder, "arrow"), stream] {
+        let (piped_to, read_to) = (folder.path("piped.tsl"), folder.path("read.tsl"));
+        piped(&input, &["convert", "-", "-f", "-o", piped_to.to_str().unwrap()]).done();
+        on("convert", &input, &format!("-f -o {}", read_to.display())).done();
+        assert!(fs::read(&piped_to).unwrap() == fs::read(&read_to).unwrap(), "{}", input.display());
+    }
+    let parquet = exported(&folder, "parquet");
+    let file = folder.file("empty.tsl", &empty_file());
+    let text = piped(&parquet, &["append", file.to_str().unwrap(), "-"]).done().text();
+    assert!(text.contains(&format!("{SAMPLES} samples appended")), "{text}");
+}
+
+#[test]
+fn errors_of_the_standard_input_call_it_so() {
+    let folder = Folder::new();
+    let (parquet, out) = (exported(&folder, "parquet"), folder.path("out.tsl"));
+    let text = folder.file("text", b"hello, world, this is no Arrow");
+    let convert =
+        |from: &Path, inputs: &[&str]| piped(from, &[&["convert", "-o", out.to_str().unwrap()], inputs].concat());
+    convert(&text, &["-"]).failed(2, "standard input: ");
+    convert(&folder.file("empty", b""), &["-"]).failed(2, "standard input: ");
+    convert(&parquet, &["-", "-"]).failed(2, "twice");
+    assert!(!out.exists());
+    // a file of this name
+    folder.file("-", &fs::read(&parquet).unwrap());
+    convert(&text, &[folder.path("-").to_str().unwrap()]).done();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_is_no_input() {
+    use std::os::fd::{FromRawFd, OwnedFd};
+    let (mut master, mut terminal) = (-1, -1);
+    let null = std::ptr::null_mut();
+    // SAFETY: two places for descriptors, which nobody else has afterwards
+    let [_master, terminal] = unsafe {
+        assert_eq!(libc::openpty(&mut master, &mut terminal, null, null.cast(), null.cast()), 0);
+        [OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(terminal)]
+    };
+    let folder = Folder::new();
+    let file = folder.samples("a.tsl");
+    let before = fs::read(&file).unwrap();
+    for words in [&["convert", "-", "-o", "out.tsl"], &["append", "a.tsl", "-", "-q"]] {
+        let mut command = program();
+        command.args(words).current_dir(folder.0.path()).stdin(terminal.try_clone().unwrap());
+        Run::from(command.output().unwrap()).failed(2, "standard input: is a terminal");
+    }
+    assert_eq!(folder.names(), ["a.tsl"]);
+    assert!(fs::read(&file).unwrap() == before);
+}
+
+#[cfg(unix)]
+#[test]
+fn more_inputs_than_files_may_be_open() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("data")).unwrap();
+    for i in 0..300 {
+        let file = File::create(folder.path(&format!("data/{i:03}.arrow"))).unwrap();
+        let mut writer = FileWriter::try_new(file, &numbers(0).schema()).unwrap();
+        writer.write(&numbers(2)).unwrap();
+        writer.finish().unwrap();
+    }
+    let out = folder.path("out.tsl");
+    let script = format!(
+        "ulimit -n 280; exec {} convert {} -o {}",
+        env!("CARGO_BIN_EXE_tensilo"),
+        folder.path("data").display(),
+        out.display()
+    );
+    Run::from(std::process::Command::new("sh").args(["-c", &script]).output().unwrap()).done();
+    assert_eq!(run(["inspect", "--json", out.to_str().unwrap()]).done().json()["sample_count"], 600);
+}
