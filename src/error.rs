@@ -23,7 +23,8 @@ pub enum ErrorKind {
     OverLimit,
     /// An argument does not fit: unknown column, sample out of range, wrong type or length.
     BadArgument,
-    /// An input of an import holds what a tensilo file cannot store, is malformed, or was changed while it was read.
+    /// An input of an import holds what a tensilo file cannot store, is malformed, or was changed
+    /// while it was read.
     BadInput,
     /// The operating system reported an error; [`std::error::Error::source`] is the [`io::Error`].
     Io,

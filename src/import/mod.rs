@@ -11,35 +11,40 @@
 //!
 //! - a Parquet file, an Arrow IPC file or an Arrow IPC stream, recognised by its first bytes;
 //! - a pipe with any of these, or the standard input, which is called `-`
-//!   ([`ConvertOptions::dash_is_stdin`]). It is copied to an unnamed temporary file first, which takes
-//!   as much space in [`std::env::temp_dir`];
-//! - a folder. All `*.parquet` files in it and in the folders below are read, in the byte order of their
-//!   paths, compared component by component; or all `*.arrow` and `*.feather` files if there are no
-//!   Parquet files. Names that begin with `.` or `_` are passed over, except folders `key=value`.
-//!   Each folder is searched once, whatever symbolic links lead to it;
-//! - a folder that the Python library `datasets` saved. Its shards are read in the order of `state.json`;
-//! - a pattern such as `shards/*/part-?.parquet`, as a shell has it. `**` stands for any folders, and a
-//!   folder that matches is searched.
+//!   ([`ConvertOptions::dash_is_stdin`]). It is copied to an unnamed temporary file first, which
+//!   takes as much space in [`std::env::temp_dir`];
+//! - a folder. All `*.parquet` files in it and in the folders below are read, in the byte order of
+//!   their paths, compared component by component; or all `*.arrow` and `*.feather` files if there
+//!   are no Parquet files (both together are refused). Names that begin with `.` or `_` are passed
+//!   over, except folders `key=value`. Each folder is searched once, whatever symbolic links lead to
+//!   it;
+//! - a folder that the Python library `datasets` saved. Its shards are read in the order of
+//!   `state.json`;
+//! - a pattern such as `shards/*/part-?.parquet`, as a shell has it. `**` stands for any folders,
+//!   and a folder that matches is searched.
 //!
-//! Folders called `key=value` become columns, as Hive has it. That goes for every such folder in the path
-//! of a file, as the caller writes it and below it: a file that is named alone has the same columns as in
-//! its folder. A key's column is `i64` if all its values, in all inputs, are canonical decimal integers of
-//! 64 bits, else `utf8`. Keys and values are percent-decoded; `__HIVE_DEFAULT_PARTITION__` is a null. If
-//! the file has a column of this name itself, it is kept, and an error if it has another value anywhere.
-//! These columns stand behind those of the file, and can be left out, rounded or appended like others.
+//! Folders called `key=value` become columns, as Hive has it. That goes for every such folder in
+//! the path of a file, as the caller writes it and below it: a file that is named alone has the
+//! same columns as in its folder. A key's column is `i64` if all its values, in all inputs, are
+//! canonical decimal integers of 64 bits, else `utf8`. Keys and values are percent-decoded;
+//! `__HIVE_DEFAULT_PARTITION__` is a null. If the file has a column of this name itself, it is
+//! kept, and an error if it has another value anywhere. These columns follow those of the file, and
+//! can be left out, rounded or appended like others.
 //!
-//! All inputs have the same columns, in any order; the order is that of the first. All that differs is in
-//! the error.
+//! All inputs have the same columns, in any order; the order is that of the first. All that differs
+//! is in the error.
 //!
 //! # Inputs that change
 //!
-//! A file is opened once, and every pass reads it through the same handle. If another file takes its name
-//! meanwhile, nothing changes. If it is changed in place, its size or modification time tells, and the
-//! conversion ends in an error, without an output. A file that was changed less than 20 ms before it is
-//! opened is waited for, because the clock that gives modification times has ticks.
+//! A file is opened once, and every pass reads it through the same handle. If another file takes
+//! its name meanwhile, nothing changes. If it is changed in place, its size or modification time
+//! tells, and the conversion ends in an error, without an output. A file that was changed less than
+//! 20 ms before it is opened (2 s on file systems that count seconds) is waited for, because the
+//! clock that gives modification times has ticks.
 //!
-//! Of more than 256 inputs (macOS: 128) the others are closed after their schema was read and opened again
-//! for each pass. If another file has taken the name of one of these before a pass, that is an error, too.
+//! Of more than 256 inputs (macOS: 128) the others are closed after their schema was read and
+//! opened again for each pass. If another file has taken the name of one of these before a pass,
+//! that is an error, too.
 //!
 //! # What becomes what
 //!
@@ -149,7 +154,8 @@ pub struct ConvertOptions {
     pub writer: WriterOptions,
     /// Whether a file at the destination is replaced.
     pub overwrite: bool,
-    /// Whether an input called `-` is the standard input, as on a command line, and not a file of that name.
+    /// Whether an input called `-` is the standard input, as on a command line, and not a file of
+    /// that name.
     pub dash_is_stdin: bool,
 }
 
@@ -162,7 +168,8 @@ pub struct AppendOptions {
     pub null_elements: NullElements,
     /// How the new chunks are written, see [`Writer::append`](crate::Writer::append).
     pub writer: WriterOptions,
-    /// Whether an input called `-` is the standard input, as on a command line, and not a file of that name.
+    /// Whether an input called `-` is the standard input, as on a command line, and not a file of
+    /// that name.
     pub dash_is_stdin: bool,
 }
 
@@ -177,11 +184,11 @@ pub enum Progress {
 
 /// Converts files to one file at `output`, and returns the number of samples.
 ///
-/// The inputs are files, folders, patterns and pipes, see [the module](self#inputs); they are read in the
-/// order given.
+/// The inputs are files, folders, patterns and pipes, see [the module](self#inputs); they are read
+/// in the order given.
 ///
-/// The output appears when it is complete; after an error nothing has changed at `output`. An input that
-/// is changed while it is read is an error ([`ErrorKind::BadInput`](crate::ErrorKind)).
+/// The output appears when it is complete; after an error nothing has changed at `output`. An input
+/// that is changed while it is read is an error ([`ErrorKind::BadInput`](crate::ErrorKind)).
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,

@@ -122,7 +122,8 @@ fn is_name(name: &str) -> bool {
     (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
 
-/// Finds the columns in another source, in any order; what may be null in one of them may be null in the file.
+/// Finds the columns in another source, in any order; what may be null in one of them may be null
+/// in the file.
 ///
 /// `Err`: all that differs.
 fn merge(columns: &mut [Column], found: Vec<(Column, FieldPath)>) -> std::result::Result<Vec<FieldPath>, Vec<String>> {

@@ -24,7 +24,7 @@ pub(super) trait Source {
     /// All batches, of only these fields of the schema, which ascend.
     fn batches(&self, fields: &[usize]) -> Result<Batches<'_>>;
 
-    /// Refuses a source that was changed since it was opened, so that what was read of it is of two versions.
+    /// Refuses a source that was changed since it was opened: what was read may be of two versions.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
@@ -35,7 +35,7 @@ pub(super) fn check_unchanged(sources: &[&dyn Source]) -> Result<()> {
     sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| located(error, *source)))
 }
 
-/// Adds the source's path to an error that has none. A source that was changed is the reason of any error about it.
+/// Adds the source's path to an error that has none. If the source was changed, that is the error.
 pub(super) fn located(error: Error, source: &dyn Source) -> Error {
     let error = source.check_unchanged().err().unwrap_or(error);
     match source.path() {

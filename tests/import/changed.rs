@@ -1,4 +1,5 @@
-//! Inputs that are replaced or changed while they are read: a file is of one version of each input, or there is none.
+//! Inputs that are replaced or changed while they are read: a file is of one version of each input,
+//! or there is none.
 
 use crate::common::*;
 use std::fs;
@@ -156,7 +157,8 @@ fn the_error_tells_what_has_changed() {
     assert!(text.contains("modification time") && !text.contains("size"), "{text}");
 }
 
-/// Another thread does it, so that it happens at any time: also while the input is opened or a batch is decoded.
+/// Another thread does it, so that it happens at any time: also while the input is opened or a
+/// batch is decoded.
 #[test]
 fn at_50_random_moments_there_is_no_mixture() {
     let folder = tempfile::tempdir().unwrap();
@@ -277,7 +279,8 @@ fn a_file_that_took_the_name_of_a_closed_one_is_never_read() {
     let next = folder.path().join("next");
     let inputs = many(folder.path());
     let (_, calls) = at_moment(folder.path(), &inputs, usize::MAX, &|| ());
-    // (when, which, whether it is noticed): one that is kept open, one that is to be read again, one that was read
+    // (when, which, whether it is noticed): one that is kept open, one that is to be read again,
+    // one that was read
     for (moment, input, is_error) in [(0, 3, false), (0, 299, true), (calls - 100, 260, true), (calls - 1, 260, false)]
     {
         many(folder.path());

@@ -109,7 +109,8 @@ inputs and options give the same bytes.";
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT)]
 pub(crate) struct ConvertArgs {
-    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them, - for the standard input
+    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them, - for the
+    /// standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// The file to write
@@ -167,7 +168,8 @@ stops there. \"tensilo salvage\" recovers it, --discard-tail cuts it off.";
 pub(crate) struct AppendArgs {
     /// The tensilo file that is appended to
     pub(crate) file: PathBuf,
-    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them, - for the standard input
+    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them, - for the
+    /// standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Leave out columns that the file does not have

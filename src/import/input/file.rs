@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 
 /// A file, open for as many passes as needed.
 ///
-/// All passes read through the handle it was opened with. If another file takes its name meanwhile, nothing changes. If
-/// it is changed in place, [`InputFile::check_unchanged`] says so.
+/// All passes read through the handle it was opened with. If another file takes its name meanwhile,
+/// nothing changes. If it is changed in place, [`InputFile::check_unchanged`] says so.
 pub(in crate::import) struct InputFile {
     /// As the caller named it.
     name: PathBuf,
@@ -27,7 +27,8 @@ enum Handle {
 }
 
 impl InputFile {
-    /// Opens a file; what is no regular file, such as a pipe, is copied to an unnamed temporary file.
+    /// Opens a file; what is no regular file, such as a pipe, is copied to an unnamed temporary
+    /// file.
     pub(super) fn open(name: &Path) -> Result<Self> {
         let file = File::open(name).map_err(|error| Error::io("opening the input", error).with_path(name))?;
         let is_file = file.metadata().map(|metadata| metadata.is_file());
@@ -125,7 +126,8 @@ impl InputFile {
         }
     }
 
-    /// The present stamp: of the open file, or of what has the name of a released one. `None`: nothing has it.
+    /// The present stamp: of the open file, or of what has the name of a released one. `None`:
+    /// nothing has it.
     fn stamp_now(&self) -> Result<Option<Stamp>> {
         let open = match &*self.handle.borrow() {
             Handle::Held(file) => Some(Arc::clone(file)),

@@ -9,14 +9,14 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the Arrow files of a cache are not read: splits and results of computations stand side by side.
+/// Why the Arrow files of a cache are not read: some are splits, others results of computations.
 const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; give the files \
                      that are meant, such as FOLDER/*-train.arrow";
 
 /// The data files below a folder, in the byte order of their paths, component by component.
 ///
-/// They are the Parquet files, or the Arrow files if there are no Parquet files. Names that begin with `.` or `_` are
-/// passed over, except folders `key=value`.
+/// They are the Parquet files, or the Arrow files if there are no Parquet files. Names that begin
+/// with `.` or `_` are passed over, except folders `key=value`.
 pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     if let Some(shards) = saved::shards(root)? {
         return Ok(shards);
@@ -53,8 +53,9 @@ struct Folder {
     canonical: PathBuf,
 }
 
-/// A search. It goes into every folder once: those reached through symbolic links come last, and only if they were not
-/// reached otherwise. So a loop of links ends, and a link to a sibling adds nothing.
+/// A search. It goes into every folder once: those reached through symbolic links come last, and
+/// only if they were not reached otherwise. So a loop of links ends, and a link to a sibling adds
+/// nothing.
 #[derive(Default)]
 struct Walk {
     parquet: Vec<PathBuf>,

@@ -14,12 +14,14 @@ pub(super) use opened::OpenInput;
 use crate::{Error, Result, Schema};
 use std::path::{Path, PathBuf};
 
-/// So many inputs are kept open. Others are closed after their schema was read, and opened again for each pass.
+/// So many inputs are kept open. Others are closed after their schema was read, and opened again
+/// for each pass.
 ///
 /// A process of macOS may have 256 open files, unless its user says otherwise.
 const HELD: usize = if cfg!(target_os = "macos") { 128 } else { 256 };
 
-/// Opens all inputs; those of a folder or pattern one after the other. `-` is the standard input if `dash_is_stdin`.
+/// Opens all inputs; those of a folder or pattern one after the other. `-` is the standard input if
+/// `dash_is_stdin`.
 pub(super) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
@@ -55,8 +57,8 @@ pub(super) fn adapt_partitions(inputs: &mut [OpenInput], schema: &Schema) {
     }
 }
 
-/// What the ids of files made from these inputs depend on: nothing but the inputs' bytes, and the names of folders that
-/// become columns.
+/// What the ids of files made from these inputs depend on: nothing but the inputs' bytes, and the
+/// names of folders that become columns.
 pub(super) fn origin(inputs: &[OpenInput]) -> Vec<u8> {
     let mut out = Vec::new();
     for origin in inputs.iter().map(OpenInput::origin) {

@@ -24,7 +24,8 @@ struct Key {
     /// `None`: null.
     value: Option<String>,
     is_integer: bool,
-    /// Which field of the file has the same name, if one has. It must have the same value in every row, and is kept.
+    /// Which field of the file has the same name, if one has. It must have the same value in every
+    /// row, and is kept.
     own: Option<usize>,
 }
 
@@ -106,7 +107,8 @@ impl Partition {
     }
 }
 
-/// Decides which keys are integers: those of which all values, of all inputs, are canonical decimals of 64 bits.
+/// Decides which keys are integers: those of which all values, of all inputs, are canonical
+/// decimals of 64 bits.
 pub(super) fn settle_types<'a>(partitions: impl Iterator<Item = &'a mut Partition>) {
     let mut partitions: Vec<&mut Partition> = partitions.collect();
     let mut are_integers: HashMap<String, bool> = HashMap::new();
@@ -139,7 +141,8 @@ impl Key {
         Ok(Arc::new(array.map_err(|error| malformed(&error))?))
     }
 
-    /// Refuses a column of the file that has another value than the folder; `first` is the number of its first row.
+    /// Refuses a column of the file that has another value than the folder; `first` is the number
+    /// of its first row.
     fn check(&self, column: &ArrayRef, first: u64) -> Result<()> {
         let is_integer = column.data_type().is_integer();
         let agrees = |found: Option<&str>| match (found, &self.value) {

@@ -16,7 +16,8 @@ const JSON_BYTES: u64 = 64 << 20;
 
 /// The shards of a saved dataset, in its order. `None`: the folder is another.
 ///
-/// Several datasets that were saved together (`DatasetDict`) are refused, because they are as many inputs.
+/// Several datasets that were saved together (`DatasetDict`) are refused, because they are as many
+/// inputs.
 pub(super) fn shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
     let refuse = |message: String| Error::bad_input(message).with_path(folder);
     if let Some(splits) = json(folder, DICT)?.as_ref().and_then(|dict| dict.get("splits")?.as_array()) {

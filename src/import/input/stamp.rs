@@ -21,8 +21,9 @@ impl Stamp {
 
     /// The stamp of a file that is to be read from now on: every later change gives it another one.
     ///
-    /// The clock that stamps files has ticks. Two changes in one tick leave the same modification time, so this waits
-    /// until the tick of the last change is over. `None` if the file is changed all the time.
+    /// The clock that stamps files has ticks. Two changes in one tick leave the same modification
+    /// time, so this waits until the tick of the last change is over. `None` if the file is changed
+    /// all the time.
     pub(super) fn settled(file: &File) -> io::Result<Option<Self>> {
         const TRIES: usize = 8;
         for _ in 0..TRIES {
