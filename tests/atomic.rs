@@ -27,6 +27,12 @@ impl Folder {
         self.0.path().join("out.tsl")
     }
 
+    /// Whether a file has a temporary name here before it is complete.
+    fn names_temporary_files(&self) -> bool {
+        let file = AtomicFile::create(self.0.path().join("another"), false).expect("a new file");
+        file.temporary_path().is_some()
+    }
+
     /// All but the destination.
     fn others(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.0.path()).expect("a folder");
@@ -155,7 +161,7 @@ fn a_writer_that_is_dropped_leaves_nothing_and_what_stood_there() {
         }
         let mut writer = begin(&destination, true).expect("a new file");
         push(&mut writer, 1, 200).expect("room");
-        assert_eq!(folder.others().len(), 1, "the temporary file");
+        assert_eq!(folder.others().len(), usize::from(folder.names_temporary_files()), "{:?}", folder.others());
         drop(writer);
         assert_eq!(folder.others(), Vec::<PathBuf>::new());
         assert_eq!(fs::read_to_string(&destination).ok().as_deref(), old);
@@ -219,13 +225,119 @@ fn places_where_no_file_can_be_are_errors_with_their_path() {
     for path in [Path::new("/"), Path::new(".."), Path::new("")] {
         assert_eq!(begin(path, true).map(|_| ()).expect_err("no name").kind(), ErrorKind::Io);
     }
-    // a folder stands there: it is not replaced
-    fs::create_dir(folder.destination()).expect("a folder");
-    let mut writer = begin(&folder.destination(), true).expect("a temporary file beside it");
+}
+
+#[test]
+fn only_a_regular_file_is_replaced() {
+    let make: [(&str, fn(&Path)); 3] = [
+        ("a folder", |path| fs::create_dir(path).expect("a folder")),
+        ("a named pipe", |path| assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success())),
+        ("a socket", |path| drop(std::os::unix::net::UnixListener::bind(path).expect("a socket"))),
+    ];
+    for (what, make) in make {
+        let folder = Folder::new();
+        make(&folder.destination());
+        let kind = || fs::symlink_metadata(folder.destination()).expect("it is there").file_type();
+        let before = kind();
+        for overwrite in [false, true] {
+            let error = begin(&folder.destination(), overwrite).map(|_| ()).expect_err(what);
+            assert_eq!(error.kind(), ErrorKind::Io);
+            assert!(error.to_string().contains(what), "{error}");
+        }
+        assert_eq!(kind(), before, "{what}");
+        assert_eq!(folder.others(), Vec::<PathBuf>::new());
+    }
+    let error = begin(Path::new("/dev/null"), true).map(|_| ()).expect_err("a device");
+    assert!(error.to_string().contains("/dev/null: creating the file: a character device"), "{error}");
+}
+
+#[test]
+fn a_folder_that_appears_meanwhile_is_not_replaced() {
+    let folder = Folder::new();
+    let mut writer = begin(&folder.destination(), true).expect("nothing is there yet");
     push(&mut writer, 1, 1).expect("room");
-    assert_eq!(writer.finish().expect_err("a folder stands there").kind(), ErrorKind::Io);
+    fs::create_dir(folder.destination()).expect("a folder");
+    assert_eq!(writer.finish().expect_err("a folder is there").kind(), ErrorKind::Io);
     assert!(folder.destination().is_dir());
     assert_eq!(folder.others(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_symbolic_link_keeps_pointing_and_its_target_is_replaced() {
+    for old in [None, Some("the old file")] {
+        let folder = Folder::new();
+        let elsewhere = tempfile::tempdir().expect("another folder");
+        let target = elsewhere.path().join("target.tsl");
+        old.map(|old| fs::write(&target, old).expect("room"));
+        // a chain of two, the first of which is relative
+        let middle = folder.0.path().join("middle");
+        std::os::unix::fs::symlink(&target, &middle).expect("a link");
+        std::os::unix::fs::symlink("middle", folder.destination()).expect("a link");
+        if old.is_some() {
+            let error = begin(&folder.destination(), false).map(|_| ()).expect_err("a file is there");
+            assert_eq!(
+                (error.path(), io_kind(&error)),
+                (Some(&*folder.destination()), Some(io::ErrorKind::AlreadyExists))
+            );
+        }
+        let mut writer = begin(&folder.destination(), old.is_some()).expect("a new file");
+        push(&mut writer, 1, 10).expect("room");
+        writer.finish().expect("room");
+        assert_eq!(fs::read_link(folder.destination()).expect("still a link"), Path::new("middle"));
+        assert_eq!(fs::read_link(&middle).expect("still a link"), target);
+        assert!(fs::symlink_metadata(&target).expect("a file").is_file());
+        assert_eq!(check_whole(&target, 1), 10);
+        assert_eq!(fs::read_dir(elsewhere.path()).expect("a folder").count(), 1);
+    }
+    let folder = Folder::new();
+    std::os::unix::fs::symlink("out.tsl", folder.destination()).expect("a link to itself");
+    let error = begin(&folder.destination(), true).map(|_| ()).expect_err("a circle");
+    assert!(error.to_string().contains("symbolic links"), "{error}");
+}
+
+#[test]
+fn a_file_that_replaces_another_gets_its_permissions() {
+    for mode in [0o600, 0o640, 0o444, 0o777] {
+        let folder = Folder::new();
+        fs::write(folder.destination(), "old").expect("room");
+        fs::set_permissions(folder.destination(), fs::Permissions::from_mode(mode)).expect("an own file");
+        let mut writer = begin(&folder.destination(), true).expect("a new file");
+        push(&mut writer, 1, 1).expect("room");
+        writer.finish().expect("room");
+        assert_eq!(check_whole(&folder.destination(), 1), 1);
+        let found = fs::metadata(folder.destination()).expect("a file").permissions().mode();
+        assert_eq!(found & 0o7777, mode);
+    }
+}
+
+#[test]
+fn what_killed_writers_left_behind_is_listed() {
+    let folder = Folder::new();
+    let left = |destination: &Path| AtomicFile::left_behind(destination).expect("a folder");
+    assert_eq!(left(&folder.destination()), Vec::<PathBuf>::new());
+    let names = [
+        ".out.tsl.a1B2c3.tmp",
+        ".out.tsl.short.tmp",
+        ".out.tsl.a1B2c3.tmpx",
+        ".other.tsl.a1B2c3.tmp",
+        "out.tsl.a1B2c3.tmp",
+    ];
+    for name in names {
+        fs::write(folder.0.path().join(name), "old").expect("room");
+    }
+    let due = folder.0.path().join(names[0]);
+    assert_eq!(left(&folder.destination()), [due.clone()]);
+    // through a symbolic link it is the target's
+    let link = tempfile::tempdir().expect("another folder");
+    std::os::unix::fs::symlink(folder.destination(), link.path().join("link")).expect("a link");
+    assert_eq!(left(&link.path().join("link")), [due.clone()]);
+    // that of a writer that is at work is not listed
+    let file = fs::File::open(&due).expect("a file");
+    file.lock().expect("a lock");
+    assert_eq!(left(&folder.destination()), Vec::<PathBuf>::new());
+    drop(file);
+    assert_eq!(left(&folder.destination()).len(), 1);
+    assert!(due.exists(), "it is never removed");
 }
 
 // ---- killed writers
@@ -305,6 +417,17 @@ impl Writing {
         }
     }
 
+    /// The size of the child's file in this folder, if that has no name.
+    fn unnamed_bytes(&self, folder: &Path) -> Option<u64> {
+        let files = fs::read_dir(format!("/proc/{}/fd", self.child.id())).ok()?;
+        let paths = files.map(|file| file.expect("an open file").path());
+        let mut unnamed = paths.filter(|path| {
+            let target = fs::read_link(path).unwrap_or_default();
+            target.starts_with(folder) && target.to_string_lossy().ends_with(" (deleted)")
+        });
+        Some(fs::metadata(unnamed.next()?).expect("a file").len())
+    }
+
     /// SIGKILL; the number of samples that the child reported last, in what was not yet read.
     fn kill(mut self) -> Option<u64> {
         self.child.kill().expect("it is still alive");
@@ -330,9 +453,12 @@ fn a_writer_killed_at_any_time_leaves_what_stood_there_and_no_file_that_opens() 
         let mut child = Writing::start(&folder.destination(), Work::Push);
         child.wait_for_reports(1 + 2 * round as usize); // a writer queues 1 MiB before it writes
         std::thread::sleep(Duration::from_micros(700 * (round % 9)));
+        sizes.extend(child.unnamed_bytes(folder.0.path()));
         child.kill();
         assert_eq!(fs::read_to_string(folder.destination()).ok().as_deref(), old, "round {round}");
-        for left in folder.others() {
+        let others = folder.others();
+        assert_eq!(others.len(), usize::from(folder.names_temporary_files()), "{others:?}");
+        for left in others {
             sizes.push(fs::metadata(&left).expect("a file").len());
             let name = left.file_name().and_then(|name| name.to_str()).expect("plain characters");
             assert!(name.starts_with(".out.tsl.") && name.ends_with(".tmp"), "{name}");
@@ -340,7 +466,7 @@ fn a_writer_killed_at_any_time_leaves_what_stood_there_and_no_file_that_opens() 
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         }
     }
-    assert_eq!(sizes.len(), 20, "each killed writer leaves one temporary file");
+    assert_eq!(sizes.len(), 20, "each killed writer had one temporary file");
     assert!(sizes.iter().filter(|size| **size > 0).count() >= 15, "they were killed too early: {sizes:?}");
     sizes.sort_unstable();
     sizes.dedup();
@@ -360,6 +486,6 @@ fn a_writer_killed_after_a_commit_leaves_that_commit() {
         // a commit that was done and not yet reported may be there too
         assert!(samples == reported || samples == reported + 20, "round {round}: {samples}, reported {reported}");
         assert!(!reader.is_finished());
-        assert_eq!(folder.others(), Vec::<PathBuf>::new(), "it was renamed by its first commit");
+        assert_eq!(folder.others(), Vec::<PathBuf>::new(), "its first commit gave it its name");
     }
 }

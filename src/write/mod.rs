@@ -12,6 +12,7 @@ mod sink;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod unnamed;
 
 pub use append::AppendedFile;
 pub(crate) use chunks::ChunkWriter;

@@ -1,29 +1,50 @@
 //! What the sinks for files ask of the operating system. Tests put a disk that fails and loses power in its place.
 
+use super::unnamed;
 use crate::open::{PositionedFile, Source};
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, FileType, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::Path;
-use tempfile::{Builder, NamedTempFile, TempPath};
+use std::path::{Path, PathBuf};
+use tempfile::{Builder, TempPath};
 
-/// A file system. Each function is one system call, but for the names that are tried for a temporary file.
+/// A file system. Each function is one step that a loss of power or a failure can come before or after.
 pub(super) trait Storage {
     type File: StoredFile;
     /// The name of a temporary file, which is removed when this is dropped.
     type Temporary;
 
-    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Follows symbolic links from `destination`, and tells what is at their end.
+    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Standing)>;
 
-    /// A new file in the folder of `destination`, whose name begins with `prefix`.
-    fn create_beside(&self, destination: &Path, prefix: &str) -> io::Result<(Self::File, Self::Temporary)>;
+    /// Makes a file without a name in the folder of `target`; `None` if the file system cannot.
+    fn create_unnamed(&self, target: &Path) -> io::Result<Option<Self::File>>;
 
-    /// A file that exists, to be read and written by nobody else who locks it.
+    /// Makes a file in the folder of `target`, whose name begins with `prefix`.
+    fn create_beside(&self, target: &Path, prefix: &str) -> io::Result<(Self::File, Self::Temporary)>;
+
+    /// Names a file that has no name; fails if something has that name.
+    fn link(&self, file: &Self::File, target: &Path) -> io::Result<()>;
+
+    /// Gives a file that has no name a temporary one in the folder of `target`, which begins with `prefix`.
+    fn link_beside(&self, file: &Self::File, target: &Path, prefix: &str) -> io::Result<Self::Temporary>;
+
+    /// Opens a file that exists, to be read and written by nobody else who locks it.
     fn open(&self, path: &Path) -> io::Result<Self::File>;
 
-    fn rename(&self, temporary: Self::Temporary, destination: &Path, overwrite: bool) -> io::Result<()>;
+    fn rename(&self, temporary: Self::Temporary, target: &Path, overwrite: bool) -> io::Result<()>;
 
     /// Makes renames and new files in the folder of `path` durable.
     fn sync_folder_of(&self, path: &Path) -> io::Result<()>;
+}
+
+/// Whatever has the name that a file is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Nothing,
+    /// A regular file, which can be replaced.
+    File,
+    /// Something else, which cannot; what it is called.
+    Other(&'static str),
 }
 
 /// A file of a [`Storage`]. Its length as a [`Source`] is that at opening.
@@ -42,17 +63,36 @@ impl Storage for Disk {
     type File = DiskFile;
     type Temporary = TempPath;
 
-    fn exists(&self, path: &Path) -> io::Result<bool> {
-        path.try_exists()
+    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Standing)> {
+        let target = follow(destination)?;
+        let standing = match fs::metadata(&target) {
+            Ok(metadata) if metadata.is_file() => Standing::File,
+            Ok(metadata) => Standing::Other(kind_of(metadata.file_type())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Standing::Nothing,
+            Err(error) => return Err(error),
+        };
+        Ok((target, standing))
     }
 
-    fn create_beside(&self, destination: &Path, prefix: &str) -> io::Result<(DiskFile, TempPath)> {
-        let mut builder = Builder::new();
-        builder.prefix(prefix).suffix(".tmp");
-        allow_others(&mut builder);
-        let (file, temporary) = NamedTempFile::into_parts(builder.tempfile_in(parent(destination))?);
-        keep_appenders_out(&file);
-        Ok((DiskFile(PositionedFile::of(file)?), temporary))
+    fn create_unnamed(&self, target: &Path) -> io::Result<Option<DiskFile>> {
+        unnamed::create(parent(target)).map(|file| begin(file, target)).transpose()
+    }
+
+    fn create_beside(&self, target: &Path, prefix: &str) -> io::Result<(DiskFile, TempPath)> {
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true); // with the permissions that the process's mask leaves
+        let named = temporary_names(prefix).make_in(parent(target), |path| options.open(path))?;
+        let (file, temporary) = named.into_parts();
+        Ok((begin(file, target)?, temporary))
+    }
+
+    fn link(&self, file: &DiskFile, target: &Path) -> io::Result<()> {
+        unnamed::link(file.0.file(), target)
+    }
+
+    fn link_beside(&self, file: &DiskFile, target: &Path, prefix: &str) -> io::Result<TempPath> {
+        let linked = temporary_names(prefix).make_in(parent(target), |path| unnamed::link(file.0.file(), path))?;
+        Ok(linked.into_parts().1)
     }
 
     fn open(&self, path: &Path) -> io::Result<DiskFile> {
@@ -67,8 +107,8 @@ impl Storage for Disk {
         Ok(DiskFile(PositionedFile::of(file)?)) // its length is taken after it is locked
     }
 
-    fn rename(&self, temporary: TempPath, destination: &Path, overwrite: bool) -> io::Result<()> {
-        let renamed = if overwrite { temporary.persist(destination) } else { temporary.persist_noclobber(destination) };
+    fn rename(&self, temporary: TempPath, target: &Path, overwrite: bool) -> io::Result<()> {
+        let renamed = if overwrite { temporary.persist(target) } else { temporary.persist_noclobber(target) };
         renamed.map_err(|error| error.error)
     }
 
@@ -81,6 +121,75 @@ impl Storage for Disk {
     fn sync_folder_of(&self, _: &Path) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// A new file that will replace what is at `target`.
+fn begin(file: File, target: &Path) -> io::Result<DiskFile> {
+    keep_appenders_out(&file);
+    keep_permissions(&file, target);
+    Ok(DiskFile(PositionedFile::of(file)?))
+}
+
+/// Follows symbolic links by hand: the last one may lead to nothing yet.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    const MOST: usize = 40; // as Linux has it
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST {
+        match fs::read_link(&path) {
+            Ok(link) => path = parent(&path).join(link),
+            Err(_) => return Ok(path), // no link, or nothing: whatever is wrong with the path shows when it is used
+        }
+    }
+    Err(io::Error::other("too many levels of symbolic links"))
+}
+
+#[cfg(unix)]
+fn kind_of(file: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match file {
+        file if file.is_dir() => "a folder",
+        file if file.is_fifo() => "a named pipe",
+        file if file.is_socket() => "a socket",
+        file if file.is_block_device() => "a block device",
+        file if file.is_char_device() => "a character device",
+        _ => "no regular file",
+    }
+}
+
+#[cfg(not(unix))]
+fn kind_of(file: FileType) -> &'static str {
+    if file.is_dir() { "a folder" } else { "no regular file" }
+}
+
+/// How many characters of a temporary name are random.
+const RANDOM_CHARS: usize = 6;
+
+fn temporary_names(prefix: &str) -> Builder<'_, 'static> {
+    let mut builder = Builder::new();
+    builder.prefix(prefix).suffix(".tmp").rand_bytes(RANDOM_CHARS);
+    builder
+}
+
+/// The temporary files beside `target` whose names begin with `prefix` and that no writer has locked: theirs were killed.
+pub(super) fn left_behind(target: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(parent(target))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(".tmp"));
+        let is_ours = random.is_some_and(|random| {
+            random.len() == RANDOM_CHARS && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
+        if is_ours && entry.file_type()?.is_file() && !is_locked(&entry.path()) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// A file of the real file system.
@@ -127,15 +236,20 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A new file gets the permissions that the process's mask leaves, not the private ones of a temporary file.
+/// A file that replaces another gets its permissions; its owner is whoever runs this process.
 #[cfg(unix)]
-fn allow_others(builder: &mut Builder<'_, '_>) {
+fn keep_permissions(file: &File, target: &Path) {
     use std::os::unix::fs::PermissionsExt;
-    builder.permissions(std::fs::Permissions::from_mode(0o666));
+    if let Ok(metadata) = fs::metadata(target)
+        && metadata.is_file()
+    {
+        let mode = metadata.permissions().mode() & 0o777;
+        let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // else those of a new file
+    }
 }
 
 #[cfg(not(unix))]
-fn allow_others(_: &mut Builder<'_, '_>) {}
+fn keep_permissions(_: &File, _: &Path) {}
 
 /// A writer goes on writing to a file that has appeared with its first commit: who wants to append has to wait. Where files cannot be
 /// locked, nobody can append either.

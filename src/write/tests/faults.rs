@@ -36,8 +36,9 @@ fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u
 
     let (mark, state) = last_returned(&log);
     let found = disk.bytes(path()).map(|bytes| contents(&bytes).unwrap_or_else(|error| panic!("{what}: {error}")));
-    // the last commit is there, but for its folder or, where nothing can be cut off any more, its last sync
-    let later = call == "sync of the folder" || (faults.for_ever && call == "sync");
+    // the last commit is there, but for its folder, the sync that follows its name or, where nothing can be cut off any more, its last sync
+    let is_named = log[..failed_at].last().is_some_and(|op| matches!(op, Op::Link { .. } | Op::Rename { .. }));
+    let later = call == "sync of the folder" || (call == "sync" && (faults.for_ever || is_named));
     assert!(found == states[state] || (later && Some(&found) == states.last()), "{what}: {found:?}");
     let due = view(before, &log[..mark]);
     if !later && !faults.for_ever && !scenario.has_tail() {
@@ -50,8 +51,10 @@ fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u
 #[test]
 fn a_call_that_fails_is_reported_and_leaves_the_last_commit() {
     let (mut failures, mut inspector_images) = (0, 0);
-    for scenario in Scenario::all() {
-        let healthy = Faults { accept: 1_500, interrupts: true, fail_at: Some(usize::MAX), ..Faults::default() };
+    let scenarios = Scenario::all().into_iter().flat_map(|scenario| [(scenario.clone(), false), (scenario, true)]);
+    for (scenario, only_named) in scenarios {
+        let healthy =
+            Faults { accept: 1_500, interrupts: true, fail_at: Some(usize::MAX), only_named, ..Faults::default() };
         let (disk, mut states) = scenario.disk(healthy);
         scenario.run(&disk, &mut states).unwrap();
         let calls = disk.state().calls;
@@ -110,21 +113,26 @@ fn short_and_interrupted_writes_give_the_same_file() {
 /// Also where no writer stands before it.
 #[test]
 fn a_sink_that_has_failed_calls_nothing_again() {
-    // creating it is call 0
-    for fail_at in [1, 2, 3, 4] {
-        let disk = Simulated::new(Faults { fail_at: Some(fail_at), ..Faults::default() });
-        let mut sink = Atomic::create(disk.clone(), path(), true).unwrap();
-        let mut commit = |bytes: &[u8]| sink.write(bytes).and_then(|_| sink.sync()).and_then(|()| sink.publish());
-        commit(b"bytes").unwrap_err();
-        let calls = disk.state().calls;
-        assert_eq!(calls, fail_at + 1);
-        for _ in 0..2 {
-            commit(b"more").unwrap_err();
-            commit(b"").unwrap_err();
+    // resolving its path is call 0, creating it call 1
+    for (only_named, calls) in [(true, ["write", "sync", "rename", "sync of the folder"].as_slice()), (false, &CALLS)] {
+        for (fail_at, due) in (2..).zip(calls) {
+            let disk = Simulated::new(Faults { fail_at: Some(fail_at), only_named, ..Faults::default() });
+            let mut sink = Atomic::create(disk.clone(), path(), true).unwrap();
+            let mut commit = |bytes: &[u8]| sink.write(bytes).and_then(|_| sink.sync()).and_then(|()| sink.publish());
+            commit(b"bytes").unwrap_err();
+            let calls = disk.state().calls;
+            assert_eq!((calls, first_failure(&disk.state().log).1), (fail_at + 1, *due));
+            for _ in 0..2 {
+                commit(b"more").unwrap_err();
+                commit(b"").unwrap_err();
+            }
+            assert_eq!(disk.state().calls, calls, "something was called again");
+            let is_named = disk.bytes(path()).is_some();
+            drop(sink);
+            assert_eq!(disk.state().names.len(), usize::from(is_named), "{due}");
         }
-        assert_eq!(disk.state().calls, calls, "something was called again");
-        drop(sink);
-        let renamed = fail_at == 4; // and its folder was not synced
-        assert_eq!(disk.state().names.len(), usize::from(renamed));
     }
 }
+
+/// Of a file that gets its name when it is complete.
+const CALLS: [&str; 5] = ["write", "sync", "link", "sync", "sync of the folder"];

@@ -1,7 +1,7 @@
 //! A file system of one folder that remembers every operation, and fails when it is told to.
 
 use crate::open::Source;
-use crate::write::storage::{Storage, StoredFile};
+use crate::write::storage::{Standing, Storage, StoredFile};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// What was done. Files are numbered in the order in which they appeared.
 #[derive(Clone, Debug)]
 pub enum Op {
+    /// `None`: without a name.
     Create {
+        name: Option<PathBuf>,
+    },
+    /// A file that has no name gets one.
+    Link {
+        file: usize,
         name: PathBuf,
     },
     Write {
@@ -48,7 +54,10 @@ pub enum Op {
 impl Op {
     /// Whether it adds to what a reader finds, or claims that it is durable.
     pub fn changes(&self) -> bool {
-        matches!(self, Self::Write { .. } | Self::Sync { .. } | Self::Rename { .. } | Self::SyncFolder)
+        matches!(
+            self,
+            Self::Write { .. } | Self::Sync { .. } | Self::Link { .. } | Self::Rename { .. } | Self::SyncFolder
+        )
     }
 }
 
@@ -64,11 +73,20 @@ pub struct Faults {
     pub error: ErrorKind,
     /// Whether all calls after it fail too.
     pub for_ever: bool,
+    /// Whether every file needs a name.
+    pub only_named: bool,
 }
 
 impl Default for Faults {
     fn default() -> Self {
-        Self { accept: usize::MAX, interrupts: false, fail_at: None, error: ErrorKind::Other, for_ever: false }
+        Self {
+            accept: usize::MAX,
+            interrupts: false,
+            fail_at: None,
+            error: ErrorKind::Other,
+            for_ever: false,
+            only_named: false,
+        }
     }
 }
 
@@ -130,6 +148,23 @@ impl Simulated {
         state.names.get(name).map(|&file| state.files[file].clone())
     }
 
+    /// A new file.
+    fn create(&self, name: Option<PathBuf>) -> io::Result<SimulatedFile> {
+        let mut state = self.state();
+        state.call("create")?;
+        let file = state.files.len();
+        state.files.push(Vec::new());
+        if let Some(name) = &name {
+            state.names.insert(name.clone(), file);
+        }
+        state.log.push(Op::Create { name });
+        Ok(SimulatedFile { disk: self.clone(), file, at: 0, opened: 0 })
+    }
+
+    fn temporary_name(&self, target: &Path, prefix: &str) -> PathBuf {
+        target.with_file_name(format!("{prefix}{}.tmp", self.state().files.len()))
+    }
+
     pub fn returned(&self, number: usize) {
         self.state().log.push(Op::Returned { state: number });
     }
@@ -160,22 +195,40 @@ impl Storage for Simulated {
     type File = SimulatedFile;
     type Temporary = Temporary;
 
-    fn exists(&self, path: &Path) -> io::Result<bool> {
+    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Standing)> {
         let mut state = self.state();
-        state.call("exists")?;
-        Ok(state.names.contains_key(path))
+        state.call("resolve")?;
+        let exists = state.names.contains_key(destination);
+        Ok((destination.to_path_buf(), if exists { Standing::File } else { Standing::Nothing }))
     }
 
-    fn create_beside(&self, destination: &Path, prefix: &str) -> io::Result<(SimulatedFile, Temporary)> {
+    fn create_unnamed(&self, _: &Path) -> io::Result<Option<SimulatedFile>> {
+        if self.state().faults.only_named {
+            return Ok(None);
+        }
+        self.create(None).map(Some)
+    }
+
+    fn create_beside(&self, target: &Path, prefix: &str) -> io::Result<(SimulatedFile, Temporary)> {
+        let name = self.temporary_name(target, prefix);
+        Ok((self.create(Some(name.clone()))?, Temporary { disk: self.clone(), name }))
+    }
+
+    fn link(&self, file: &SimulatedFile, target: &Path) -> io::Result<()> {
         let mut state = self.state();
-        state.call("create")?;
-        let file = state.files.len();
-        let name = destination.with_file_name(format!("{prefix}{file}.tmp"));
-        state.files.push(Vec::new());
-        state.names.insert(name.clone(), file);
-        state.log.push(Op::Create { name: name.clone() });
-        let disk = self.clone();
-        Ok((SimulatedFile { disk, file, at: 0, opened: 0 }, Temporary { disk: self.clone(), name }))
+        state.call("link")?;
+        if state.names.contains_key(target) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        state.names.insert(target.to_path_buf(), file.file);
+        state.log.push(Op::Link { file: file.file, name: target.to_path_buf() });
+        Ok(())
+    }
+
+    fn link_beside(&self, file: &SimulatedFile, target: &Path, prefix: &str) -> io::Result<Temporary> {
+        let name = self.temporary_name(target, prefix);
+        self.link(file, &name)?;
+        Ok(Temporary { disk: self.clone(), name })
     }
 
     fn open(&self, path: &Path) -> io::Result<SimulatedFile> {
