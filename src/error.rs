@@ -1,8 +1,8 @@
 //! The one error type of the crate.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::io;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 /// The result of every fallible function of the crate.
@@ -26,6 +26,8 @@ pub enum ErrorKind {
     /// An input of an import holds what a tensilo file cannot store, is malformed, or was changed
     /// while it was read.
     BadInput,
+    /// A progress callback ended the work, which left everything as it was.
+    Cancelled,
     /// The operating system reported an error; [`std::error::Error::source`] is the [`io::Error`].
     Io,
 }
@@ -107,6 +109,11 @@ impl Error {
         Self::new(ErrorKind::BadInput, message)
     }
 
+    /// `Break` of a progress callback.
+    pub(crate) fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "cancelled")
+    }
+
     pub(crate) fn io(doing: &str, source: io::Error) -> Self {
         let mut error = Self::new(ErrorKind::Io, format!("{doing}: {source}"));
         error.0.source = Some(source);
@@ -169,11 +176,35 @@ impl Error {
     }
 }
 
+/// What a progress callback says.
+pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::cancelled()),
+    }
+}
+
+/// Shows a path in a message: control characters are escaped, so that a file's name cannot steer a terminal or forge a line.
+pub fn display_path(path: &Path) -> impl fmt::Display + '_ {
+    Shown(path)
+}
+
+struct Shown<'a>(&'a Path);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.to_string_lossy().chars().try_for_each(|character| match character {
+            character if character.is_control() => write!(f, "{}", character.escape_default()),
+            character => f.write_char(character),
+        })
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let details = &*self.0;
         if let Some(path) = &details.path {
-            write!(f, "{}: ", path.display())?;
+            write!(f, "{}: ", display_path(path))?;
         }
         if let Some(column) = &details.column {
             write!(f, "column {column:?}: ")?;

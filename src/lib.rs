@@ -85,18 +85,18 @@ mod write;
 
 pub use batch::{ColumnBatch, Value};
 pub use codec::{Choice, Piece, Profile, Trial};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, display_path};
 pub use format::{
     CastFacts, CastSpec, ColumnSchema, ContentId, DType, Extent, FileId, Metadata, RegionKind, Schema, Shape,
 };
 #[cfg(feature = "mmap")]
 pub use mmap::MappedFile;
-pub use open::{InMemory, PositionedFile, Source};
+pub use open::{ColumnFacts, FileIdentity, InMemory, PositionedFile, Source};
 pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
 pub use read::{
-    ChunkInfo, Column, ColumnBuffer, ColumnFacts, Cursor, Damage, Explanation, Losses, LostSamples, OnLoss,
+    ChunkInfo, Column, ColumnBuffer, Cursor, Damage, Explanation, Losses, LostSamples, OnLoss,
     OpenOptions, Reader, Rows, SalvageOptions, Salvaged, Sample, Verification, VerifyOptions, VerifyReport, salvage,
     verify,
 };

@@ -1,6 +1,6 @@
 //! Files as memory maps.
 
-use crate::open::{InMemory, PositionedFile, Source};
+use crate::open::{FileIdentity, InMemory, PositionedFile, Source};
 use crate::read::{OpenOptions, Reader};
 use crate::{Error, Result};
 use memmap2::{Mmap, MmapOptions};
@@ -10,7 +10,10 @@ use std::path::Path;
 
 /// A file as a read-only memory map.
 #[derive(Debug)]
-pub struct MappedFile(Mmap);
+pub struct MappedFile {
+    map: Mmap,
+    identity: Option<FileIdentity>,
+}
 
 impl MappedFile {
     /// Maps a file.
@@ -38,7 +41,7 @@ impl MappedFile {
         // SAFETY: the caller keeps the file as it is.
         let map = unsafe { options.map(file.file()) }.map_err(|error| Error::io("mapping the file", error))?;
         advise_random(&map);
-        Ok(Self(map))
+        Ok(Self { map, identity: file.identity() })
     }
 }
 
@@ -71,19 +74,23 @@ fn advise_random(_: &Mmap) {}
 
 impl Source for MappedFile {
     fn byte_count(&self) -> u64 {
-        self.0.len() as u64 // exact: usize has at most 64 bits
+        self.map.len() as u64 // exact: usize has at most 64 bits
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        InMemory(&self.0).read_exact_at(offset, out)
+        InMemory(&self.map).read_exact_at(offset, out)
     }
 
     fn as_bytes(&self) -> Option<&[u8]> {
-        Some(&self.0)
+        Some(&self.map)
     }
 
     fn will_need(&self, range: Range<u64>) {
-        will_need(&self.0, range);
+        will_need(&self.map, range);
+    }
+
+    fn identity(&self) -> Option<FileIdentity> {
+        self.identity.clone()
     }
 }
 

@@ -5,16 +5,17 @@ use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
 use crate::read::{ChunkScratch, Column};
 use crate::write::ChunkWriter;
+use crate::error::go_on;
 use crate::{LostSamples, Result, Salvaged, Sink, Source, Summary, WriterOptions, limits, memory};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// How [`Salvaged::write_to`] writes a file.
 #[derive(Default)]
 pub struct RewriteOptions<'a> {
     leave_out: bool,
-    progress: Option<&'a mut dyn FnMut(u64)>,
+    progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
 impl<'a> RewriteOptions<'a> {
@@ -30,8 +31,9 @@ impl<'a> RewriteOptions<'a> {
         self
     }
 
-    /// Calls `progress` with the number of samples done so far, now and then.
-    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64)) -> Self {
+    /// Calls `progress` with the number of samples done so far, now and then. If it breaks, the work ends with an error of kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled).
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
@@ -42,6 +44,8 @@ impl<S: Source> Salvaged<S> {
     /// decoded; only where samples of a chunk are left out are the others encoded again, and nulls for what is lost, both as `writer` says. With
     /// options that give no [`WriterOptions::file_id`] and no [`WriterOptions::origin`], the id follows from that of the damaged file.
     ///
+    /// A sink that writes to the damaged file itself is refused.
+    ///
     /// Cost: reading and writing the file once; memory for the largest chunk and 32 bytes for each.
     pub fn write_to<K: Sink>(
         &self,
@@ -49,6 +53,7 @@ impl<S: Source> Salvaged<S> {
         writer: &WriterOptions,
         options: RewriteOptions<'_>,
     ) -> Result<Summary<K>> {
+        self.reader.check_output(sink.identity(), sink.path())?;
         let mut schema = self.reader.schema().clone();
         if !options.leave_out {
             for (column, (_, lost)) in schema.columns.iter_mut().zip(&self.losses.columns) {
@@ -66,7 +71,7 @@ impl<S: Source> Salvaged<S> {
         while let Some((piece, column)) = pieces.next()? {
             rewrite.piece(&piece, &column)?;
             if let Some(progress) = &mut progress {
-                progress(piece.samples.start);
+                go_on(progress(piece.samples.start))?;
             }
         }
         rewrite.output.finish(self.reader.sample_count() - rewrite.left_out.count()) // those left out are some of all

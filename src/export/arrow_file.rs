@@ -2,16 +2,17 @@
 
 use super::field::Parts;
 use super::{BatchWriter, Format, write_error};
-use crate::{AtomicFile, Result};
+use crate::Result;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::FileWriter;
+use std::io::Write;
 
-struct ArrowFile<'a>(FileWriter<&'a mut AtomicFile>);
+struct ArrowFile<'a>(FileWriter<&'a mut (dyn Write + Send)>);
 
 pub(super) const FORMAT: Format = Format { begin, parts: Parts::Required };
 
-fn begin<'a>(file: &'a mut AtomicFile, schema: &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>> {
+fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>> {
     Ok(Box::new(ArrowFile(FileWriter::try_new(file, schema).map_err(write_error)?)))
 }
 

@@ -34,34 +34,78 @@ mod parquet_file;
 
 pub use batches::{Batches, batches};
 
-use crate::write::Sink;
-use crate::{AtomicFile, Error, Reader, Result, Source};
+use crate::error::go_on;
+use crate::{AtomicFile, Error, Reader, Result, Sink, Source};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use field::Parts;
-use std::io;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
+/// A format to export to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// A Parquet file.
+    Parquet,
+    /// An Arrow IPC file.
+    Arrow,
+}
+
+impl ExportFormat {
+    /// The format that the name of a file ends with: `.parquet` or `.arrow`.
+    pub fn of(path: impl AsRef<Path>) -> Option<Self> {
+        match path.as_ref().extension()?.to_str()? {
+            "parquet" => Some(Self::Parquet),
+            "arrow" => Some(Self::Arrow),
+            _ => None,
+        }
+    }
+}
+
 /// Writes columns of a file (all if `None`) to a Parquet file (`.parquet`) or an Arrow IPC file (`.arrow`), whichever `output` ends
-/// with. `progress` is told the samples written so far. Appears when complete; replaces an existing file only if `overwrite`.
+/// with. `progress` is told the samples written so far; if it breaks, the work ends with an error of kind
+/// [`Cancelled`](crate::ErrorKind::Cancelled). Appears when complete ([`AtomicFile`]); replaces an existing file only if `overwrite`, and
+/// never the file that is read.
 pub fn export<S: Source>(
     reader: &Reader<S>,
     output: &Path,
     columns: Option<&[String]>,
     overwrite: bool,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<()> {
-    let format = format_of(output)?;
+    let format = ExportFormat::of(output).ok_or_else(|| {
+        let message = "the name tells no format to export to; end it in .parquet (Parquet) or .arrow (Arrow IPC file)";
+        Error::bad_argument(message).with_path(output)
+    })?;
+    export_into(reader, AtomicFile::create(output, overwrite)?, format, columns, progress).map(|_| ())
+}
+
+/// Writes columns of a file as [`export`] does, to any sink, which it returns: a pipe, memory.
+pub fn export_into<S: Source, K: Sink + Send>(
+    reader: &Reader<S>,
+    mut sink: K,
+    format: ExportFormat,
+    columns: Option<&[String]>,
+    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<K> {
+    let path = sink.path().map(Path::to_path_buf);
+    let to_output = |error: Error| match &path {
+        Some(path) => error.with_path(path),
+        None => error,
+    };
+    reader.check_output(sink.identity(), path.as_deref())?;
+    let format = format_of(format).map_err(to_output)?;
     let mut batches = batches::select(reader, columns, format.parts)?;
-    let mut file = AtomicFile::create(output, overwrite)?;
-    let to_output = |error: Error| error.with_path(output);
-    let mut writer = (format.begin)(&mut file, batches.arrow_schema()).map_err(to_output)?;
+    let mut writer = (format.begin)(&mut sink, batches.arrow_schema()).map_err(to_output)?;
     while let Some(batch) = batches.next_batch()? {
         writer.write(&batch).map_err(to_output)?;
-        progress(batches.position());
+        go_on(progress(batches.position()))?;
     }
     writer.finish().map_err(to_output)?;
-    file.sync().and_then(|()| file.publish()).map_err(|error| to_output(Error::io("finishing the file", error)))
+    let finished = sink.sync().and_then(|()| sink.publish());
+    finished.map_err(|error| to_output(Error::io("finishing the file", error)))?;
+    Ok(sink)
 }
 
 /// A file that is made of record batches.
@@ -73,24 +117,19 @@ trait BatchWriter {
 }
 
 /// Begins a file.
-type Begin = for<'a> fn(&'a mut AtomicFile, &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>>;
+type Begin = for<'a> fn(&'a mut (dyn Write + Send), &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>>;
 
-/// A format to export to.
+/// How a format is written.
 struct Format {
     begin: Begin,
     parts: Parts,
 }
 
-/// The format that a path ends with.
-fn format_of(output: &Path) -> Result<Format> {
-    let format = match output.extension().and_then(|extension| extension.to_str()) {
-        Some("arrow") => Ok(arrow_file::FORMAT),
-        Some("parquet") => parquet_file::format(),
-        _ => Err(Error::bad_argument(
-            "the name tells no format to export to; end it in .parquet (Parquet) or .arrow (Arrow IPC file)",
-        )),
-    };
-    format.map_err(|error| error.with_path(output))
+fn format_of(format: ExportFormat) -> Result<Format> {
+    match format {
+        ExportFormat::Arrow => Ok(arrow_file::FORMAT),
+        ExportFormat::Parquet => parquet_file::format(),
+    }
 }
 
 /// An error of the libraries that write: a failing device, or what they cannot express.

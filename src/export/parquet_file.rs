@@ -2,7 +2,7 @@
 
 use super::field::Parts;
 use super::{BatchWriter, Format, write_error};
-use crate::{AtomicFile, Result};
+use crate::Result;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
@@ -10,12 +10,13 @@ use parquet::basic::{Compression, Encoding, LogicalType, Type, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnDescriptor;
+use std::io::Write;
 
 /// A row group is closed before its batches have more bytes than this in memory.
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
 struct ParquetFile<'a> {
-    writer: ArrowWriter<&'a mut AtomicFile>,
+    writer: ArrowWriter<&'a mut (dyn Write + Send)>,
     /// Bytes of the batches in the row group that is being written.
     row_group_bytes: usize,
 }
@@ -24,7 +25,7 @@ pub(super) fn format() -> Result<Format> {
     Ok(Format { begin, parts: Parts::Optional })
 }
 
-fn begin<'a>(file: &'a mut AtomicFile, schema: &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>> {
+fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>> {
     let properties = properties(schema).map_err(write_error)?;
     let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(write_error)?;
     Ok(Box::new(ParquetFile { writer, row_group_bytes: 0 }))

@@ -5,7 +5,10 @@ use super::run::{Copy, total_rows};
 use super::select::check_shape;
 use super::source::{Source, check_unchanged, located};
 use super::{AppendOptions, Progress, input};
-use crate::{AppendedFile, ColumnSchema, Error, Result, Schema, Writer, arrow_type};
+use crate::error::go_on;
+use crate::open::FileIdentity;
+use crate::{AppendedFile, ColumnSchema, Error, Result, Schema, Writer, arrow_type, display_path};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// See [`append`](fn@super::append).
@@ -13,9 +16,10 @@ pub(super) fn append(
     inputs: &[PathBuf],
     file: &Path,
     options: &AppendOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
     let mut inputs = input::open_all(inputs, options.dash_is_stdin)?;
+    input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
     let mut writer = Writer::append(file, &options.writer)?;
     input::adapt_partitions(&mut inputs, writer.schema());
     let sources: Vec<&dyn Source> = inputs.iter().map(input::OpenInput::source).collect();
@@ -37,13 +41,14 @@ fn copy_all(
     plans: &[Plan],
     writer: &mut Writer<AppendedFile>,
     options: &AppendOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<()> {
     let (before, total) = (writer.sample_count(), total_rows(sources));
+    go_on(progress(Progress::Converting(0, total)))?; // before anything is written
     for (source, Plan { columns, paths }) in sources.iter().zip(plans) {
         let copy = Copy { paths, columns, null_elements: options.null_elements };
         copy.all(*source, writer, &mut |samples| {
-            progress(Progress::Converting(samples.saturating_sub(before), total));
+            progress(Progress::Converting(samples.saturating_sub(before), total))
         })?;
     }
     Ok(())
@@ -125,5 +130,5 @@ fn refusal(differences: &[String], file: &Path) -> Error {
     } else {
         ""
     };
-    Error::bad_input(format!("the columns are not those of {}: {}{more}{hint}", file.display(), listed.join("; ")))
+    Error::bad_input(format!("the columns are not those of {}: {}{more}{hint}", display_path(file), listed.join("; ")))
 }

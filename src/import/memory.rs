@@ -6,6 +6,7 @@ use crate::{Error, Result, Sink, Summary};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchReader};
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Writes record batches of one schema to a sink. Shapes of lists are found in a first pass over them.
@@ -31,7 +32,7 @@ pub fn write_batches<K: Sink>(
     options: &ConvertOptions,
 ) -> Result<Summary<K>> {
     let source = InMemory { schema, batches };
-    run::run(&[&source], sink, options, &mut |_| ())
+    run::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
 /// Writes all batches of a reader to a sink, in one pass: a file, a stream, a query's result, or what another language passes

@@ -118,7 +118,8 @@ mod walk;
 pub use ::arrow;
 pub use memory::{write_batches, write_reader};
 
-use crate::{AtomicFile, DType, Result, Shape, WriterOptions};
+use crate::{AtomicFile, DType, Result, Shape, Sink, Summary, WriterOptions};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// What to do with a null element inside a tensor, which a tensilo file cannot store.
@@ -187,21 +188,35 @@ pub enum Progress {
 /// The inputs are files, folders, patterns and pipes, see [the module](self#inputs); they are read
 /// in the order given.
 ///
-/// The output appears when it is complete; after an error nothing has changed at `output`. An input
-/// that is changed while it is read is an error ([`ErrorKind::BadInput`](crate::ErrorKind)).
+/// The output appears when it is complete ([`AtomicFile`]); after an error nothing has changed at
+/// `output`. An input that is changed while it is read is an error
+/// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` breaks, the work ends with an error of
+/// kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the inputs, through
+/// whatever path, is refused, also if it may be overwritten.
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,
     options: &ConvertOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
     let sink = AtomicFile::create(output, options.overwrite)?;
+    Ok(convert_into(inputs, sink, options, progress)?.sample_count)
+}
+
+/// Converts files as [`convert`] does, to any sink: a pipe, memory. [`ConvertOptions::overwrite`]
+/// is a matter of the sink.
+pub fn convert_into<K: Sink>(
+    inputs: &[PathBuf],
+    sink: K,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Summary<K>> {
     let inputs = input::open_all(inputs, options.dash_is_stdin)?;
+    input::check_output(&inputs, sink.identity(), sink.path())?;
     let mut options = options.clone();
     options.writer = options.writer.origin(input::origin(&inputs));
     let sources: Vec<&dyn source::Source> = inputs.iter().map(|input| input.source()).collect();
-    let summary = run::run(&sources, sink, &options, progress)?;
-    Ok(summary.sample_count)
+    run::run(&sources, sink, &options, progress)
 }
 
 /// Appends files to the tensilo file `file`, and returns the number of samples that were appended.
@@ -211,14 +226,16 @@ pub fn convert(
 /// nulls where the file's has none, as long as there is no null. Metadata of the inputs is not looked at, but for the
 /// Arrow type that a column was made from. All that differs is in the error.
 ///
-/// The samples appear together, when all are written; the file is finished then. After an error the file is as it was, to the last byte. After a kill,
+/// The samples appear together, when all are written; the file is finished then. After an error, also of kind
+/// [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is as it was, to the last byte. An input that is the file itself is
+/// refused. After a kill,
 /// what was written stands behind the last commit, where readers do not look, and the next [`append()`] says what can be done; see
 /// [`Writer::append`](crate::Writer::append), also for what else is refused.
 pub fn append(
     inputs: &[PathBuf],
     file: &Path,
     options: &AppendOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
     append::append(inputs, file, options, progress)
 }

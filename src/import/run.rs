@@ -8,16 +8,18 @@ use super::slices::slices;
 use super::source::{Source, check_unchanged, guard, located};
 use super::walk::{Problem, walk};
 use super::{ConvertOptions, NullElements, Progress};
+use crate::error::go_on;
 use crate::{ColumnSchema, Error, Result, Schema, Shape, Sink, Summary, Writer};
 use arrow::record_batch::RecordBatch;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// Converts all sources to one file.
 pub(super) fn run<K: Sink>(
     sources: &[&dyn Source],
     sink: K,
     options: &ConvertOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
     let plan = plan::of(sources, options)?;
     let shapes = find_shapes(sources, &plan, progress)?;
@@ -28,7 +30,7 @@ pub(super) fn run<K: Sink>(
 pub(super) fn run_once<K: Sink>(source: &dyn Source, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let plan = plan::of(&[source], options)?;
     let shapes = finders(&plan).map(|(column, finder)| known_or(column, &finder)).collect();
-    write(&[source], &plan, shapes, sink, options, &mut |_| ())
+    write(&[source], &plan, shapes, sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
 fn finders(plan: &Plan) -> impl Iterator<Item = (&Column, ShapeFinder)> {
@@ -49,7 +51,7 @@ pub(super) fn total_rows(sources: &[&dyn Source]) -> Option<u64> {
 }
 
 /// The first pass: reads the columns whose shape the type does not tell, and nothing else.
-fn find_shapes(sources: &[&dyn Source], plan: &Plan, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Shape>> {
+fn find_shapes(sources: &[&dyn Source], plan: &Plan, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Vec<Shape>> {
     let mut finders: Vec<(&Column, ShapeFinder)> = finders(plan).collect();
     let total = total_rows(sources);
     let mut rows = 0;
@@ -77,7 +79,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn run(&self, finders: &mut [(&Column, ShapeFinder)], rows: &mut u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
+    fn run(&self, finders: &mut [(&Column, ShapeFinder)], rows: &mut u64, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
         let fields = fields(self.wanted.iter().filter_map(|&i| self.paths.get(i)));
         let source = *rows;
         for batch in self.source.batches(&fields)? {
@@ -95,7 +97,7 @@ impl Scan<'_> {
                 }
                 *rows += count(&slice);
             }
-            progress(*rows);
+            go_on(progress(*rows))?;
             if self.wanted.iter().all(|&i| finders.get(i).is_none_or(|(_, finder)| finder.is_settled())) {
                 return Ok(());
             }
@@ -154,7 +156,7 @@ fn write<K: Sink>(
     shapes: Vec<Shape>,
     sink: K,
     options: &ConvertOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
     let schema = schema(plan, shapes);
     let mut writer =
@@ -163,6 +165,7 @@ fn write<K: Sink>(
             _ => error,
         })?;
     let total = total_rows(sources);
+    go_on(progress(Progress::Converting(0, total)))?;
     for (source, paths) in sources.iter().zip(&plan.paths) {
         let copy = Copy { paths, columns: &plan.columns, null_elements: options.null_elements };
         copy.all(*source, &mut writer, &mut |samples| progress(Progress::Converting(samples, total)))?;
@@ -199,25 +202,32 @@ impl Copy<'_> {
         &self,
         source: &dyn Source,
         writer: &mut Writer<K>,
-        progress: &mut dyn FnMut(u64),
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
         let (fields, first) = (fields(self.paths.iter()), writer.sample_count());
         let batches = source.batches(&fields).map_err(|error| located(error, source))?;
         for batch in batches {
-            let copied = batch.and_then(|batch| self.batch(&batch, &fields, first, writer));
+            let copied = batch.and_then(|batch| self.batch(&batch, &fields, first, writer, progress));
             copied.map_err(|error| located(error, source))?;
-            progress(writer.sample_count());
         }
         Ok(())
     }
 
     /// `first` is the sample that the source begins with.
-    fn batch<K: Sink>(&self, batch: &RecordBatch, fields: &[usize], first: u64, writer: &mut Writer<K>) -> Result<()> {
+    fn batch<K: Sink>(
+        &self,
+        batch: &RecordBatch,
+        fields: &[usize],
+        first: u64,
+        writer: &mut Writer<K>,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<()> {
         for slice in slices(batch, &writer.schema().columns) {
             let place = Place { slice: writer.sample_count(), source: first };
             let pieces = self.pieces(&slice, fields, place, writer.schema())?;
             let batches: Vec<_> = pieces.iter().map(Piece::as_batch).collect();
             writer.push_batch(&batches)?;
+            go_on(progress(writer.sample_count()))?;
         }
         Ok(())
     }

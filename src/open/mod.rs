@@ -1,8 +1,13 @@
 //! What reading and appending begin with: where the bytes come from; header, last valid trailer, footer (chapter 10).
 
+mod facts;
+mod identity;
 mod positioned;
 pub(crate) mod source;
 
+pub use facts::ColumnFacts;
+pub use identity::FileIdentity;
+pub(crate) use identity::refuse_same;
 pub use positioned::PositionedFile;
 pub use source::{InMemory, Source};
 

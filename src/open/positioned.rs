@@ -1,5 +1,6 @@
 //! Files read by position.
 
+use super::FileIdentity;
 use super::source::Source;
 use crate::{Error, Result};
 use std::fs::File;
@@ -41,6 +42,10 @@ impl Source for PositionedFile {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         read_exact_at(&self.file, offset, out)
+    }
+
+    fn identity(&self) -> Option<FileIdentity> {
+        FileIdentity::of(&self.file).ok().flatten()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where a reader's bytes come from.
 
+use super::FileIdentity;
 use crate::{Error, Result, memory};
 use std::io;
 use std::ops::Range;
@@ -19,6 +20,11 @@ pub trait Source: Send + Sync {
 
     /// A hint that these bytes will be read soon.
     fn will_need(&self, _range: Range<u64>) {}
+
+    /// The file that the bytes are in, which no output may then replace; `None` if they are in none.
+    fn identity(&self) -> Option<FileIdentity> {
+        None
+    }
 }
 
 /// A file that is in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, a memory map of the caller's.

@@ -9,7 +9,8 @@ use crate::codec::{codec, encoding_name, parts};
 use crate::format::chunk::{ChunkHead, Part};
 use crate::format::content::Content;
 use crate::format::region::HEAD;
-use crate::format::{CastFacts, ColumnSchema};
+use crate::format::ColumnSchema;
+use crate::open::ColumnFacts;
 use crate::{Error, Result, le};
 use std::ops::Range;
 
@@ -27,23 +28,6 @@ impl<S> Clone for Column<'_, S> {
 }
 
 impl<S> Copy for Column<'_, S> {}
-
-/// What the file says of a column.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnFacts {
-    /// Decoded bytes of all chunks.
-    pub raw_bytes: u64,
-    /// Stored bytes of all chunks, without their heads.
-    pub stored_bytes: u64,
-    /// Null samples.
-    pub null_count: u64,
-    /// Chunks.
-    pub chunk_count: u64,
-    /// Names of encodings, and of how many chunks they encode the values. 0: they encode only validity or shape.
-    pub encodings: Vec<(String, u64)>,
-    /// What the cast did, if the column has one.
-    pub cast: Option<CastFacts>,
-}
 
 /// Where a chunk is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,15 +64,7 @@ impl<'r, S: Source> Column<'r, S> {
 
     /// What the file says of the column. Cost: a few allocations; no I/O.
     pub fn facts(&self) -> ColumnFacts {
-        let facts = &self.index.facts;
-        ColumnFacts {
-            raw_bytes: facts.raw_bytes,
-            stored_bytes: facts.stored_bytes,
-            null_count: facts.null_count,
-            chunk_count: facts.chunk_count,
-            encodings: facts.encodings.iter().map(|&(id, chunks)| (encoding_name(id), chunks)).collect(),
-            cast: facts.cast,
-        }
+        ColumnFacts::from(&self.index.facts)
     }
 
     /// Chunk number `chunk`, counted from 0; `None` after the last. Together with [`ChunkInfo::file_range`] this is what

@@ -17,7 +17,7 @@ mod stored;
 mod verify;
 
 pub use buffer::ColumnBuffer;
-pub use column::{ChunkInfo, Column, ColumnFacts};
+pub use column::{ChunkInfo, Column};
 pub use cursor::Cursor;
 pub use explain::Explanation;
 pub use gather::Rows;
@@ -30,7 +30,7 @@ pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
 
 use crate::format::{ContentId, FileId, Schema};
 use crate::names::no_column;
-use crate::open::{self, InMemory, Source, source};
+use crate::open::{self, FileIdentity, InMemory, Source, refuse_same, source};
 use crate::{Error, Result, limits};
 use lookup::ColumnIndex;
 use std::path::{Path, PathBuf};
@@ -238,6 +238,11 @@ impl<S: Source> Reader<S> {
     /// Checks every byte of the file, see [`verify()`].
     pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
         verify(&self.source, options)
+    }
+
+    /// Refuses an output that is this file.
+    pub(crate) fn check_output(&self, output: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
+        refuse_same(output, path, [(self.source.identity(), self.path.as_deref())])
     }
 
     /// Refuses what decodes to more than [`OpenOptions::max_chunk_bytes`].

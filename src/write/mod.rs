@@ -22,11 +22,12 @@ pub use sink::{AtomicFile, Sink, Stream};
 use crate::batch::{ColumnBatch, Value, pushed_inner_bytes};
 use crate::codec::{EncodedChunk, RawChunk};
 use crate::format::content_id::ContentHasher;
-use crate::format::footer::{ColumnFacts, Footer, TableEntry, Trailer};
+use crate::format::footer::{self, Footer, TableEntry, Trailer};
 use crate::format::header::Header;
 use crate::format::region::RegionKind;
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, ContentId, Extent, FileId, Flags, Schema, schema_block};
+use crate::open::ColumnFacts;
 use crate::{Error, Result, limits};
 use encode::EncodePool;
 use index::ColumnIndex;
@@ -76,7 +77,7 @@ struct Start {
     flags: Flags,
     sample_count: u64,
     tables: Vec<TableEntry>,
-    columns: Vec<ColumnFacts>,
+    columns: Vec<footer::ColumnFacts>,
     commits: u32,
     content_id: ContentId,
     last_trailer: u64,
@@ -98,7 +99,7 @@ impl<K: Sink> Writer<K> {
         let file_id = options.derive_file_id(&schema_block);
         let header = Header { file_id, flags: Flags::default(), alignment: options.alignment };
         let head = header.head(&schema_block)?;
-        let columns = vec![ColumnFacts::default(); schema.columns.len()];
+        let columns = vec![footer::ColumnFacts::default(); schema.columns.len()];
         let start = Start {
             schema,
             schema_block,
@@ -276,6 +277,8 @@ impl<K: Sink> Writer<K> {
     pub fn finish(mut self) -> Result<Summary<K>> {
         self.write_commit(true)?;
         Ok(Summary {
+            columns: self.index.iter().map(|index| ColumnFacts::from(&index.facts)).collect(),
+            schema: self.schema,
             sample_count: self.sample_count,
             file_bytes: self.output.next(RegionKind::Trailer),
             file_id: self.output.file_id,
@@ -342,6 +345,10 @@ impl<K: Sink> Writer<K> {
 /// What [`Writer::finish`] has written.
 #[derive(Debug)]
 pub struct Summary<K> {
+    /// The schema.
+    pub schema: Schema,
+    /// What the file says of each column, in the order of the schema.
+    pub columns: Vec<ColumnFacts>,
     /// Samples in the file.
     pub sample_count: u64,
     /// Length of the file.

@@ -2,6 +2,7 @@
 
 use super::buffered::Buffered;
 use super::storage::{Disk, Standing, Storage, left_behind};
+use crate::open::FileIdentity;
 use crate::{Error, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,12 @@ pub trait Sink: Write {
     /// The file being written, to be named in errors.
     fn path(&self) -> Option<&Path> {
         None
+    }
+
+    /// The file that is written to or will be replaced, which no input may be; `None` if there is none. Default: the file at
+    /// [`Sink::path`].
+    fn identity(&self) -> Option<FileIdentity> {
+        FileIdentity::at(self.path()?).ok().flatten()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A file that is read several times through one handle.
 
 use super::stamp::Stamp;
+use crate::open::FileIdentity;
 use crate::{Error, PositionedFile, Result, Source as _};
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -17,6 +18,8 @@ pub(in crate::import) struct InputFile {
     name: PathBuf,
     /// `None`: a private copy, which nobody else can change.
     stamp: Option<Stamp>,
+    /// The file that the bytes are from; `None` if they are from none.
+    identity: Option<FileIdentity>,
     handle: RefCell<Handle>,
 }
 
@@ -49,7 +52,7 @@ impl InputFile {
             let doing = format!("copying the stream to a temporary file in {}", std::env::temp_dir().display());
             Error::io(&doing, error).with_path(name)
         })?;
-        Ok(Self { name: name.to_path_buf(), stamp: None, handle: RefCell::new(Handle::Held(Arc::new(copy))) })
+        Ok(Self { name: name.to_path_buf(), stamp: None, identity: None, handle: RefCell::new(Handle::Held(Arc::new(copy))) })
     }
 
     fn in_place(name: &Path, file: File) -> Result<Self> {
@@ -57,9 +60,19 @@ impl InputFile {
         let Some(stamp) = Stamp::settled(&file).map_err(failed)? else {
             return Err(Error::bad_input("is being written to; convert it when it is complete").with_path(name));
         };
+        let identity = FileIdentity::of(&file).map_err(failed)?;
         let file = PositionedFile::of(file).map_err(failed)?;
         let handle = RefCell::new(Handle::Held(Arc::new(file)));
-        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), handle })
+        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle })
+    }
+
+    /// The same bytes, which are a copy of this file.
+    pub(super) fn copy_of(self, identity: Option<FileIdentity>) -> Self {
+        Self { identity, ..self }
+    }
+
+    pub(super) fn identity(&self) -> Option<&FileIdentity> {
+        self.identity.as_ref()
     }
 
     /// What it is called in errors.

@@ -11,6 +11,7 @@ mod stamp;
 pub(super) use file::{InputFile, InputReader};
 pub(super) use opened::OpenInput;
 
+use crate::open::{FileIdentity, refuse_same};
 use crate::{Error, Result, Schema};
 use std::path::{Path, PathBuf};
 
@@ -55,6 +56,11 @@ pub(super) fn adapt_partitions(inputs: &mut [OpenInput], schema: &Schema) {
         input.partition_mut().adapt(schema);
         input.complete_schema();
     }
+}
+
+/// Refuses an output that is one of the inputs.
+pub(super) fn check_output(inputs: &[OpenInput], output: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
+    refuse_same(output, path, inputs.iter().map(|input| (input.identity().cloned(), Some(input.name()))))
 }
 
 /// What the ids of files made from these inputs depend on: nothing but the inputs' bytes, and the

@@ -2,6 +2,7 @@
 
 use super::file::{InputFile, InputReader};
 use super::partition::{Completion, Partition};
+use crate::open::FileIdentity;
 use crate::import::source::{Batches, Source, guard};
 use crate::import::{ipc, parquet};
 use crate::{Error, PositionedFile, Result};
@@ -11,6 +12,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// The file that the standard input is redirected from.
+fn standard_input_identity() -> Option<FileIdentity> {
+    #[cfg(unix)]
+    let stdin = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
+    #[cfg(windows)]
+    let stdin = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned();
+    FileIdentity::of(&std::fs::File::from(stdin.ok()?)).ok().flatten()
+}
 
 /// A source that is watched for changes, with the columns of its [`Partition`] behind its own.
 pub(in crate::import) struct OpenInput {
@@ -28,7 +38,7 @@ impl OpenInput {
 
     pub(super) fn standard_input() -> Result<Self> {
         let file = InputFile::copied(Path::new("standard input"), io::stdin().lock())?;
-        Self::of(file, Partition::default())
+        Self::of(file.copy_of(standard_input_identity()), Partition::default())
     }
 
     fn of(file: InputFile, mut partition: Partition) -> Result<Self> {
@@ -43,6 +53,14 @@ impl OpenInput {
 
     pub(in crate::import) fn source(&self) -> &dyn Source {
         self
+    }
+
+    pub(super) fn name(&self) -> &Path {
+        self.file.name()
+    }
+
+    pub(super) fn identity(&self) -> Option<&FileIdentity> {
+        self.file.identity()
     }
 
     pub(super) fn origin(&self) -> &[u8] {

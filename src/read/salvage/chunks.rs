@@ -50,7 +50,7 @@ pub(super) fn collect(
             Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.with_offset(region.head.offset)),
             _ => {} // damage: the samples will be missing
         }
-        progress.collected(&region.head);
+        progress.collected(&region.head)?;
     }
     Ok(collector.found)
 }

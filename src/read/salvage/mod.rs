@@ -10,17 +10,19 @@ pub use losses::{Losses, LostSamples, OnLoss};
 use super::listed::Listed;
 use super::lookup::ColumnIndex;
 use super::{Reader, Source, Verification};
+use crate::error::go_on;
 use crate::format::ContentId;
 use crate::format::region::{HEAD, RegionHead};
 use crate::{Result, limits};
 use chunks::FoundColumn;
+use std::ops::ControlFlow;
 
 /// How a damaged file is opened.
 #[derive(Default)]
 pub struct SalvageOptions<'a> {
     decode: bool,
     verification: Verification,
-    progress: Option<&'a mut dyn FnMut(u64, u64)>,
+    progress: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
 }
 
 impl<'a> SalvageOptions<'a> {
@@ -41,8 +43,9 @@ impl<'a> SalvageOptions<'a> {
         self
     }
 
-    /// Calls `progress` with the number of bytes looked at so far and with how many there are to look at, now and then.
-    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64)) -> Self {
+    /// Calls `progress` with the number of bytes looked at so far and with how many there are to look at, now and then. If it
+    /// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
@@ -140,21 +143,21 @@ pub fn salvage<S: Source>(source: S, options: SalvageOptions<'_>) -> Result<Salv
 
 /// Counts the bytes that have been looked at, in one pass or two.
 struct Progress<'a> {
-    report: Option<&'a mut dyn FnMut(u64, u64)>,
+    report: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
     done: u64,
     total: u64,
     decodes: bool,
 }
 
 impl<'a> Progress<'a> {
-    fn new(total: u64, report: Option<&'a mut dyn FnMut(u64, u64)>) -> Self {
+    fn new(total: u64, report: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>) -> Self {
         Self { report, done: 0, total, decodes: false }
     }
 
     /// The first pass has come to this place.
-    fn scanned(&mut self, at: u64) {
+    fn scanned(&mut self, at: u64) -> Result<()> {
         self.done = at.min(self.total);
-        self.tell();
+        self.tell()
     }
 
     /// The second pass begins, which decodes these regions.
@@ -165,16 +168,15 @@ impl<'a> Progress<'a> {
     }
 
     /// A region has been dealt with in the second pass.
-    fn collected(&mut self, head: &RegionHead) {
-        if self.decodes {
-            self.done = self.done.saturating_add(head.body_bytes.into()).min(self.total);
-            self.tell();
+    fn collected(&mut self, head: &RegionHead) -> Result<()> {
+        if !self.decodes {
+            return Ok(());
         }
+        self.done = self.done.saturating_add(head.body_bytes.into()).min(self.total);
+        self.tell()
     }
 
-    fn tell(&mut self) {
-        if let Some(report) = &mut self.report {
-            report(self.done, self.total);
-        }
+    fn tell(&mut self) -> Result<()> {
+        self.report.as_mut().map_or(Ok(()), |report| go_on(report(self.done, self.total)))
     }
 }

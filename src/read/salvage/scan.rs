@@ -23,9 +23,9 @@ pub(super) fn regions(source: &impl Source, progress: &mut Progress<'_>) -> Resu
         let is_intact = is_intact(source, &head, &mut buffer)?;
         at = if is_intact { align(head.end(), HEAD) } else { head.body_offset() };
         regions.push(FoundRegion { head, is_intact });
-        progress.scanned(at);
+        progress.scanned(at)?;
     }
-    progress.scanned(source.byte_count());
+    progress.scanned(source.byte_count())?;
     Ok(regions)
 }
 

@@ -9,12 +9,13 @@ mod walk;
 
 use super::Source;
 use super::open::{open_header, open_last_commit};
+use crate::error::go_on;
 use crate::format::region::HEAD;
 use crate::{Error, ErrorKind, RegionKind, Result};
 use batch::Batch;
 use body::BodyCheck;
 use findings::Findings;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use walk::Walk;
 
@@ -39,7 +40,7 @@ pub struct Damage {
 pub struct VerifyOptions<'a> {
     decode: bool,
     threads: usize,
-    progress: Option<&'a mut dyn FnMut(u64)>,
+    progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
 impl<'a> VerifyOptions<'a> {
@@ -60,8 +61,9 @@ impl<'a> VerifyOptions<'a> {
         self
     }
 
-    /// Calls `progress` with the number of bytes checked so far, now and then.
-    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64)) -> Self {
+    /// Calls `progress` with the number of bytes checked so far, now and then. If it breaks, the work ends with an error of kind
+    /// [`Cancelled`](ErrorKind::Cancelled).
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
@@ -122,7 +124,7 @@ pub fn verify(source: &impl Source, mut options: VerifyOptions<'_>) -> Result<Ve
             return Ok(report);
         }
         if let Some(progress) = &mut options.progress {
-            progress(walk.at());
+            go_on(progress(walk.at()))?;
         }
     }
 }

@@ -1,0 +1,34 @@
+//! What a file says of its columns, for callers.
+
+use crate::codec::encoding_name;
+use crate::format::{CastFacts, footer};
+
+/// What the file says of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnFacts {
+    /// Decoded bytes of all chunks.
+    pub raw_bytes: u64,
+    /// Stored bytes of all chunks, without their heads.
+    pub stored_bytes: u64,
+    /// Null samples.
+    pub null_count: u64,
+    /// Chunks.
+    pub chunk_count: u64,
+    /// Names of encodings, and of how many chunks they encode the values. 0: they encode only validity or shape.
+    pub encodings: Vec<(String, u64)>,
+    /// What the cast did, if the column has one.
+    pub cast: Option<CastFacts>,
+}
+
+impl From<&footer::ColumnFacts> for ColumnFacts {
+    fn from(facts: &footer::ColumnFacts) -> Self {
+        Self {
+            raw_bytes: facts.raw_bytes,
+            stored_bytes: facts.stored_bytes,
+            null_count: facts.null_count,
+            chunk_count: facts.chunk_count,
+            encodings: facts.encodings.iter().map(|&(id, chunks)| (encoding_name(id), chunks)).collect(),
+            cast: facts.cast,
+        }
+    }
+}

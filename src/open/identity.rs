@@ -1,0 +1,116 @@
+//! Whether two files are the same one, whatever their paths.
+
+use crate::{Error, Result, display_path};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// A regular file itself, whatever path, hard link or symbolic link leads to it: device and inode, or what the system has instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileIdentity(System);
+
+#[cfg(unix)]
+type System = (u64, u64);
+/// Files that are open keep their identity.
+#[cfg(not(unix))]
+type System = std::sync::Arc<same_file::Handle>;
+
+impl FileIdentity {
+    /// The identity of an open file; `None` if it is no regular file, such as a pipe.
+    pub fn of(file: &File) -> io::Result<Option<Self>> {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        #[cfg(unix)]
+        return Ok(Some(Self(device_and_inode(&metadata))));
+        #[cfg(not(unix))]
+        return Ok(Some(Self(same_file::Handle::from_file(file.try_clone()?)?.into())));
+    }
+
+    /// The identity of the file that `path` leads to; `None` if there is nothing, or no regular file.
+    pub fn at(path: impl AsRef<Path>) -> io::Result<Option<Self>> {
+        let metadata = match fs::metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if !metadata.is_file() {
+            return Ok(None); // which must not even be opened
+        }
+        #[cfg(unix)]
+        return Ok(Some(Self(device_and_inode(&metadata))));
+        #[cfg(not(unix))]
+        return Ok(Some(Self(same_file::Handle::from_path(path)?.into())));
+    }
+}
+
+#[cfg(unix)]
+fn device_and_inode(metadata: &fs::Metadata) -> System {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+/// Refuses to write `output` if it is one of the inputs, which come with their names: an input would be lost, or read while it is
+/// written.
+pub(crate) fn refuse_same<'a>(
+    output: Option<FileIdentity>,
+    path: Option<&Path>,
+    inputs: impl IntoIterator<Item = (Option<FileIdentity>, Option<&'a Path>)>,
+) -> Result<()> {
+    let Some(output) = output else { return Ok(()) };
+    let Some((_, name)) = inputs.into_iter().find(|(input, _)| input.as_ref() == Some(&output)) else {
+        return Ok(());
+    };
+    let input = name.map(|name| format!(" {}", display_path(name))).unwrap_or_default();
+    let error = Error::bad_argument(format!(
+        "the output is the input{input} itself, by the same or by another name, and is never written over; write to another file"
+    ));
+    Err(match path {
+        Some(path) => error.with_path(path),
+        None => error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(path: &Path) -> Option<FileIdentity> {
+        FileIdentity::at(path).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_the_same_by_any_path_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a"), "same bytes").unwrap();
+        fs::write(path("b"), "same bytes").unwrap();
+        fs::hard_link(path("a"), path("hard")).unwrap();
+        assert!(at(&path("a")).is_some());
+        assert_eq!(at(&path("a")), at(&path("hard")));
+        assert_eq!(at(&path("a")), at(&path("./a")));
+        assert_eq!(at(&path("a")), FileIdentity::of(&File::open(path("hard")).unwrap()).unwrap());
+        assert_ne!(at(&path("a")), at(&path("b")));
+        assert_eq!((at(&path("nothing")), at(folder.path())), (None, None));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("a", path("link")).unwrap();
+            assert_eq!(at(&path("a")), at(&path("link")));
+            assert_eq!(at(Path::new("/dev/null")), None);
+        }
+    }
+
+    #[test]
+    fn only_an_output_that_is_an_input_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+        fs::write(&a, "").unwrap();
+        fs::write(&b, "").unwrap();
+        let check = |output: &Path| refuse_same(at(output), Some(output), [(None, None), (at(&a), Some(a.as_path()))]);
+        let error = check(&a).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (crate::ErrorKind::BadArgument, Some(a.as_path())));
+        assert!(check(&b).is_ok());
+        assert!(refuse_same(None, None, [(None, None)]).is_ok(), "two things without identity are not the same");
+    }
+}
