@@ -96,9 +96,8 @@ pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
 pub use read::{
-    ChunkInfo, Column, ColumnBuffer, Cursor, Damage, Explanation, Losses, LostSamples, OnLoss,
-    OpenOptions, Reader, Rows, SalvageOptions, Salvaged, Sample, Verification, VerifyOptions, VerifyReport, salvage,
-    verify,
+    ChunkInfo, Column, ColumnBuffer, Cursor, Damage, Explanation, Losses, LostSamples, OnLoss, OpenOptions, Reader,
+    Rows, SalvageOptions, Salvaged, Sample, Verification, VerifyOptions, VerifyReport, salvage, verify,
 };
 pub use rewrite::RewriteOptions;
 pub use write::{AppendedFile, AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};

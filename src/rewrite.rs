@@ -1,11 +1,11 @@
 //! Writes what is left of a damaged file to a new one.
 
 use crate::codec::RawChunk;
+use crate::error::go_on;
 use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
 use crate::read::{ChunkScratch, Column};
 use crate::write::ChunkWriter;
-use crate::error::go_on;
 use crate::{LostSamples, Result, Salvaged, Sink, Source, Summary, WriterOptions, limits, memory};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -3,7 +3,7 @@
 use super::source::{Source, located};
 use super::types::{Kind, kind_of};
 use super::{ConvertOptions, extension, metadata, select};
-use crate::{DType, Error, Metadata, Result, Shape, limits};
+use crate::{DType, Error, Metadata, Result, Shape, display_path, limits};
 use arrow::datatypes::{DataType, Field, Schema};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -51,7 +51,11 @@ pub(super) fn total_rows(sources: &[&dyn Source]) -> Option<u64> {
 }
 
 /// The first pass: reads the columns whose shape the type does not tell, and nothing else.
-fn find_shapes(sources: &[&dyn Source], plan: &Plan, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Vec<Shape>> {
+fn find_shapes(
+    sources: &[&dyn Source],
+    plan: &Plan,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Vec<Shape>> {
     let mut finders: Vec<(&Column, ShapeFinder)> = finders(plan).collect();
     let total = total_rows(sources);
     let mut rows = 0;
@@ -79,7 +83,12 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn run(&self, finders: &mut [(&Column, ShapeFinder)], rows: &mut u64, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
+    fn run(
+        &self,
+        finders: &mut [(&Column, ShapeFinder)],
+        rows: &mut u64,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<()> {
         let fields = fields(self.wanted.iter().filter_map(|&i| self.paths.get(i)));
         let source = *rows;
         for batch in self.source.batches(&fields)? {

@@ -8,8 +8,12 @@ mod inputs;
 mod inspect;
 mod layout;
 mod map;
+#[cfg(unix)]
+mod outputs;
 mod process;
 mod salvage;
+#[cfg(unix)]
+mod signals;
 mod terminal;
 mod verify;
 

@@ -7,8 +7,14 @@ use crate::input::refuse_terminal;
 use crate::open::open;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
+use crate::signals;
 use crate::terminal::{output_width, write_wrapped};
+use std::time::Duration;
+use tensilo::display_path;
 use tensilo::import::{self, AppendOptions};
+
+/// How long the file may take, after a signal, to become what it was.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Appends, and tells what came of it.
 pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
@@ -20,7 +26,8 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     let reader = open(&args.file, quiet)?;
     let mut output = Output::stdout();
     let (samples, bytes) = (reader.sample_count(), human::bytes(reader.file_bytes()));
-    let line = format!("{}: {appended} samples appended, {samples} in all, {bytes} in the file", args.file.display());
+    let path = display_path(&args.file);
+    let line = format!("{path}: {appended} samples appended, {samples} in all, {bytes} in the file");
     write_wrapped(&mut output, &line, output_width())?;
     output.finish()
 }
@@ -29,7 +36,10 @@ fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {
     let progress = Progress::new(Unit::Samples, quiet);
     import::append(&args.inputs, &args.file, &options(args), &mut |at| match at {
         import::Progress::Scanning(done, total) => progress.set("scanning", done, total),
-        import::Progress::Converting(done, total) => progress.set("appending", done, total),
+        import::Progress::Converting(done, total) => {
+            signals::at_work(PATIENCE); // the file is being changed
+            progress.set("appending", done, total)
+        }
     })
 }
 

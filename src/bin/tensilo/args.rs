@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tensilo::DType;
+use tensilo::export::ExportFormat;
 use tensilo::import::NullElements;
 
 const OVERVIEW: &str = "\
@@ -30,6 +31,7 @@ Exit codes:
   1  the file is damaged or not a tensilo file
   2  bad usage or unsupported input
   3  reading or writing failed
+  130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file has changed
 
 Data goes to the standard output, everything else to the standard error, with
 a progress bar where that is a terminal. NO_COLOR is respected.";
@@ -102,8 +104,13 @@ Folders called key=value become columns of integers or text, also those in the
 path of a file that is given by itself. --skip key leaves such a column out.
 
 An input that is changed while it is read is an error; one that is replaced is
-read to its end as it was. The output appears when it is complete. The same
-inputs and options give the same bytes.";
+read to its end as it was. The same inputs and options give the same bytes.
+
+The output appears when it is complete. A symbolic link stays, and the file it
+leads to is replaced. Named pipes and devices are written into, and so is what
+is open already (-, /dev/stdout, /dev/fd/3); the table goes to the standard
+error if the data goes to the standard output. An output that is an input is
+refused.";
 
 /// `tensilo convert`
 #[derive(Args, Debug)]
@@ -113,7 +120,7 @@ pub(crate) struct ConvertArgs {
     /// standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The file to write
+    /// The file to write; - is the standard output
     #[arg(short, long, value_name = "OUT.tsl")]
     pub(crate) output: PathBuf,
     /// Round all float columns to bf16, except those that --cast names
@@ -134,7 +141,7 @@ pub(crate) struct ConvertArgs {
     /// What to do with a null inside a tensor, which cannot be stored (a null tensor can)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,
-    /// Replace OUT.tsl if it exists
+    /// Replace OUT.tsl if it exists; write binary data to a terminal
     #[arg(short, long)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -286,10 +293,10 @@ pub(crate) struct GetArgs {
     /// What to do with nulls in npy and raw
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) nulls: OnNull,
-    /// Write to a file, which appears when it is complete
+    /// Write to a file, which appears when it is complete; - is the standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace OUT if it exists
+    /// Replace OUT if it exists; write binary data to a terminal
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -329,6 +336,7 @@ const EXPORT: &str = "\
 Examples:
   tensilo export train.tsl -o train.parquet
   tensilo export train.tsl -o part.arrow --columns id,embedding
+  tensilo export train.tsl -o - --format arrow | other-program
 
 The ending decides: .parquet, or .arrow for an Arrow IPC file. Nothing is lost:
 values to the last bit (bf16 as float32), shapes, nulls and metadata.";
@@ -339,15 +347,36 @@ values to the last bit (bf16 as float32), shapes, nulls and metadata.";
 pub(crate) struct ExportArgs {
     /// A tensilo file
     pub(crate) file: PathBuf,
-    /// The file to write
+    /// The file to write; - is the standard output
     #[arg(short, long, value_name = "OUT.parquet|OUT.arrow")]
     pub(crate) output: PathBuf,
+    /// What to write [default: as the ending says]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<OnExport>,
     /// Only these columns, in this order; write "\," for a comma in a name
     #[arg(long, value_name = "a,b")]
     pub(crate) columns: Vec<Names>,
-    /// Replace the output if it exists
+    /// Replace the output if it exists; write binary data to a terminal
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+/// `--format` of `export`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnExport {
+    /// A Parquet file
+    Parquet,
+    /// An Arrow IPC file
+    Arrow,
+}
+
+impl From<OnExport> for ExportFormat {
+    fn from(format: OnExport) -> Self {
+        match format {
+            OnExport::Parquet => Self::Parquet,
+            OnExport::Arrow => Self::Arrow,
+        }
+    }
 }
 
 #[cfg(test)]

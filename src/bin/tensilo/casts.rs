@@ -3,16 +3,19 @@
 use crate::human;
 use crate::table::{Cells, Table};
 use std::io::{self, Write};
-use tensilo::{Reader, Source};
+use tensilo::{CastFacts, ColumnSchema};
 
 /// Writes an empty line and a table of the columns that were rounded; nothing if none was.
-pub(crate) fn write_casts<S: Source>(reader: &Reader<S>, width: usize, output: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write_casts<'a>(
+    columns: impl Iterator<Item = (&'a ColumnSchema, Option<CastFacts>)>,
+    width: usize,
+    output: &mut impl Write,
+) -> io::Result<()> {
     let numbers = ["max rel error", "to inf", "to subnormal"].map(|name| (name, Cells::Number));
     let [error, infinite, subnormal] = numbers;
     let mut table = Table::new(&[("rounded", Cells::Name), ("cast", Cells::Text), error, infinite, subnormal]);
-    for column in reader.columns() {
-        let (schema, facts) = (column.schema(), column.facts());
-        let (Some(spec), Some(cast)) = (schema.cast, facts.cast) else { continue };
+    for (schema, facts) in columns {
+        let (Some(spec), Some(cast)) = (schema.cast, facts) else { continue };
         table.row(vec![
             human::excerpt(&schema.name),
             format!("{}->{}", spec.source, schema.dtype),

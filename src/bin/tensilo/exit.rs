@@ -1,10 +1,11 @@
 //! What a run ends with: an exit code, and a message where it failed.
 
 use crate::open::foreign;
+use crate::signals;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tensilo::{Error, ErrorKind};
+use tensilo::{Error, ErrorKind, display_path};
 
 /// The exit codes, which scripts rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +18,16 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The operating system failed to read or write.
     Io = 3,
+    /// A signal came, and the work was put back as it was. The code is that of the signal, see [`Signal::exit_code`].
+    Signalled,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8) // 0 to 3
+        match (exit, signals::received()) {
+            (Exit::Signalled, Some(signal)) => Self::from(signal.exit_code()),
+            _ => Self::from(exit as u8), // 0 to 3
+        }
     }
 }
 
@@ -32,8 +38,10 @@ pub(crate) enum Failure {
     Library(Error, Option<PathBuf>),
     /// The command line asks for what cannot be.
     Usage(String),
-    /// The output could not be written.
-    Output(io::Error),
+    /// The output could not be written; its name, unless it is the standard output.
+    Output(io::Error, Option<PathBuf>),
+    /// A signal came.
+    Cancelled,
     /// Whoever read the standard output has stopped reading, as `head` does.
     Closed,
 }
@@ -44,12 +52,25 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 impl Failure {
     /// An error of the library about this file.
     pub(crate) fn about(path: &Path, error: Error) -> Self {
-        already_exists(&error, Some(path)).unwrap_or_else(|| Self::Library(error, Some(path.to_path_buf())))
+        special(&error, Some(path)).unwrap_or_else(|| Self::Library(error, Some(path.to_path_buf())))
+    }
+
+    /// A failure to open or write an output.
+    pub(crate) fn output(path: &Path, error: io::Error) -> Self {
+        Self::Output(error, Some(path.to_path_buf()))
+    }
+
+    /// The same failure; if it is that of an output that has no name yet, with this one.
+    pub(crate) fn with_output(self, path: Option<&Path>) -> Self {
+        match self {
+            Self::Output(error, None) => Self::Output(error, path.filter(|path| *path != "-").map(Path::to_path_buf)),
+            other => other,
+        }
     }
 
     /// What is refused because a file stands at `path`.
     pub(crate) fn exists(path: &Path) -> Self {
-        Self::Usage(format!("{}: a file of this name exists; --force overwrites it", path.display()))
+        Self::Usage(format!("{}: a file of this name exists; --force overwrites it", display_path(path)))
     }
 
     /// The exit code of this failure.
@@ -57,7 +78,8 @@ impl Failure {
         match self {
             Self::Library(error, _) => exit_of(error.kind()),
             Self::Usage(_) => Exit::Usage,
-            Self::Output(_) => Exit::Io,
+            Self::Output(..) => Exit::Io,
+            Self::Cancelled => Exit::Signalled,
             Self::Closed => Exit::Done,
         }
     }
@@ -65,10 +87,12 @@ impl Failure {
     /// What to tell the user; `None` if nobody needs to be told.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
+            Self::Cancelled => signals::received().map(|signal| format!("stopped by {}", signal.name())),
             Self::Closed => None,
             Self::Library(error, path) => Some(library_message(error, path.as_deref())),
             Self::Usage(message) => Some(message.clone()),
-            Self::Output(error) => Some(format!("writing the output: {error}")),
+            Self::Output(error, Some(path)) => Some(format!("{}: writing the output: {error}", display_path(path))),
+            Self::Output(error, None) => Some(format!("writing the output: {error}")),
         }
     }
 }
@@ -84,7 +108,7 @@ fn exit_of(kind: ErrorKind) -> Exit {
 
 fn library_message(error: &Error, path: Option<&Path>) -> String {
     let mut message = match path {
-        Some(path) if error.path().is_none() => format!("{}: {error}", path.display()),
+        Some(path) if error.path().is_none() => format!("{}: {error}", display_path(path)),
         _ => error.to_string(),
     };
     let is_another_format = matches!(error.rule(), Some("R-2.2" | "R-2.9")) && error.offset() == Some(0);
@@ -99,8 +123,11 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
     message
 }
 
-/// An output file that is in the way is a matter of usage, not of the operating system.
-fn already_exists(error: &Error, path: Option<&Path>) -> Option<Failure> {
+/// Work that was cancelled is no matter of the library, and an output file that is in the way none of the operating system.
+fn special(error: &Error, path: Option<&Path>) -> Option<Failure> {
+    if error.kind() == ErrorKind::Cancelled {
+        return Some(Failure::Cancelled);
+    }
     let source = std::error::Error::source(error)?.downcast_ref::<io::Error>()?;
     let path = error.path().or(path).unwrap_or(Path::new("the output"));
     (source.kind() == io::ErrorKind::AlreadyExists).then(|| Failure::exists(path))
@@ -108,7 +135,7 @@ fn already_exists(error: &Error, path: Option<&Path>) -> Option<Failure> {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        already_exists(&error, None).unwrap_or(Self::Library(error, None))
+        special(&error, None).unwrap_or(Self::Library(error, None))
     }
 }
 
@@ -117,7 +144,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
-            _ => Self::Output(error),
+            _ => Self::Output(error, None),
         }
     }
 }

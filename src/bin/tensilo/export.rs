@@ -3,20 +3,29 @@
 use crate::args::ExportArgs;
 use crate::exit::{Failure, Outcome};
 use crate::open::open;
-use crate::output::refuse_to_replace;
+use crate::output::{Data, Destination, shown};
 use crate::parse::Names;
 use crate::progress::{Progress, Unit};
-use tensilo::export;
+use std::path::Path;
+use std::slice;
+use tensilo::export::{self, ExportFormat};
 
 /// Writes columns of a file to a Parquet or Arrow file.
 pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
-    refuse_to_replace(&args.output, args.force)?;
+    let format = args.format.map(ExportFormat::from).or_else(|| ExportFormat::of(&args.output));
+    let format = format.ok_or_else(|| {
+        let path = shown(&args.output);
+        Failure::Usage(format!("{path}: the name tells no format; end it in .parquet or .arrow, or use --format"))
+    })?;
+    let inputs = slice::from_ref(&args.file);
+    let destination = Destination::new(&args.output, args.force, Data::Binary, inputs)?;
     let reader = open(&args.file, quiet)?;
     let columns = Names::all(&args.columns);
     let progress = Progress::new(Unit::Samples, quiet);
     let total = reader.sample_count();
-    export::export(&reader, &args.output, columns.as_deref(), args.force, &mut |samples| {
-        progress.set("exporting", samples, Some(total));
+    export::export_into(&reader, destination.create()?, format, columns.as_deref(), &mut |samples| {
+        progress.set("exporting", samples, Some(total))
     })
-    .map_err(|error| Failure::about(&args.output, error))
+    .map_err(|error| Failure::about(Path::new(&shown(&args.output)), error))?;
+    Ok(())
 }

@@ -22,6 +22,7 @@ mod parse;
 mod progress;
 mod progress_line;
 mod salvage;
+mod signals;
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the user promises that it does not")]
 mod sys;
 mod table;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
         }
     };
+    signals::watch();
     let exit = run(&cli).unwrap_or_else(|failure| {
         if let Some(message) = failure.message() {
             terminal::error(&message);

@@ -5,7 +5,7 @@ use crate::terminal;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use tensilo::{PositionedFile, Reader, Source};
+use tensilo::{PositionedFile, Reader, Source, display_path};
 
 /// Opens a file by position: another process that changes or truncates it then gives an error, not a crash. Unless
 /// `quiet`, warns of a file that is not finished or has bytes after its last commit.
@@ -20,7 +20,7 @@ pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader<PositionedFile>> 
 /// Warns of a file that is not finished or has bytes after its last commit.
 pub(crate) fn warn<S: Source>(path: &Path, reader: &Reader<S>) {
     for warning in warnings(reader) {
-        terminal::warning(&format!("{}: {warning}", path.display()));
+        terminal::warning(&format!("{}: {warning}", display_path(path)));
     }
 }
 

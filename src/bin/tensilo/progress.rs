@@ -2,11 +2,17 @@
 
 use crate::human;
 use crate::progress_line::{End, ProgressLine};
+use crate::signals;
 use crate::terminal::stderr_width;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::cell::Cell;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// How long work that shows its progress may take to end after a signal.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is counted.
 #[derive(Clone, Copy, Debug)]
@@ -74,11 +80,20 @@ impl Progress {
         Self { bar, unit, phase: Cell::new(None) }
     }
 
-    /// `done` of `total`, in this phase of the work.
-    pub(crate) fn set(&self, phase: &'static str, done: u64, total: Option<u64>) {
-        if self.bar.is_hidden() {
-            return;
+    /// `done` of `total`, in this phase of the work. Tells whether to go on: until a signal has come.
+    pub(crate) fn set(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
+        signals::at_work(PATIENCE);
+        if signals::received().is_some() {
+            return ControlFlow::Break(());
         }
+        if !self.bar.is_hidden() {
+            signals::show_line(true);
+            self.show(phase, done, total);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn show(&self, phase: &'static str, done: u64, total: Option<u64>) {
         if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
             // first what it looks like: the other calls draw it
             self.bar.set_style(self.unit.style(phase));
@@ -95,5 +110,6 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+        signals::idle();
     }
 }

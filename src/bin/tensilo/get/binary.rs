@@ -1,20 +1,26 @@
 //! Samples as bytes: NumPy arrays, and elements as they are stored.
 
 use super::json::cannot;
-use super::{FileColumn, FileCursor, create, element, npy, write_little_endian};
+use super::{FileColumn, FileCursor, element, npy, write_little_endian};
 use crate::args::{As, Format, GetArgs, OnNull};
 use crate::exit::{Failure, Outcome};
 use crate::get::indices::Selection;
+use crate::output::Destination;
 use half::f16;
 use std::io::{self, Write};
 use tensilo::{ColumnSchema, DType, Extent, Sample};
 
 /// `--format npy` and `--format raw`.
-pub(super) fn write(args: &GetArgs, column: FileColumn<'_>, selection: &Selection) -> Outcome {
+pub(super) fn write(
+    args: &GetArgs,
+    column: FileColumn<'_>,
+    selection: &Selection,
+    destination: Destination,
+) -> Outcome {
     let elements = Elements::new(args, column.schema().dtype)?;
     let mut cursor = column.cursor();
     let shape = survey(args, &mut cursor, selection)?;
-    let mut output = create(args)?;
+    let mut output = destination.create()?;
     let mut null_bytes = None;
     if args.format == Format::Npy {
         let count = (!selection.is_single()).then(|| selection.count());

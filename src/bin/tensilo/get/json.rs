@@ -1,19 +1,25 @@
 //! Samples as JSON.
 
-use super::{FileColumn, create, element};
+use super::{FileColumn, element};
 use crate::args::{As, GetArgs};
 use crate::exit::{Failure, Outcome};
 use crate::get::indices::Selection;
+use crate::output::Destination;
 use half::{bf16, f16};
 use std::io::{self, Write};
 use tensilo::{DType, Sample};
 
 /// One index: the sample. Otherwise an array, with a line for each sample.
-pub(super) fn write(args: &GetArgs, column: FileColumn<'_>, selection: &Selection) -> Outcome {
+pub(super) fn write(
+    args: &GetArgs,
+    column: FileColumn<'_>,
+    selection: &Selection,
+    destination: Destination,
+) -> Outcome {
     let dtype = column.schema().dtype;
     let print = printer(dtype, args.elements)?;
     let mut cursor = column.cursor();
-    let mut output = create(args)?;
+    let mut output = destination.create()?;
     if !selection.is_single() {
         write!(output, "[")?;
     }

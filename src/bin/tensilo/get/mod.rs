@@ -10,31 +10,30 @@ pub(crate) use indices::Indices;
 use crate::args::{Format, GetArgs};
 use crate::exit::Outcome;
 use crate::open::open;
-use crate::output::Output;
-use std::io;
+use crate::output::{Data, Destination};
+use std::{io, slice};
 use tensilo::{Column, Cursor, PositionedFile};
 
 /// Prints samples of one column. What can be refused is refused before the first byte is written; memory is bounded by
 /// the largest chunk.
 pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
+    let data = if args.format == Format::Json { Data::Text } else { Data::Binary };
+    let inputs = slice::from_ref(&args.file);
+    let destination = Destination::or_stdout(args.output.as_deref(), args.force, data, inputs)?;
     let reader = open(&args.file, quiet)?;
     let column = reader.column(&args.column)?;
     let selection = args.indices.resolve(reader.sample_count())?;
-    match args.format {
-        Format::Json => json::write(args, column, &selection),
-        Format::Npy | Format::Raw => binary::write(args, column, &selection),
-    }
+    let written = match args.format {
+        Format::Json => json::write(args, column, &selection, destination),
+        Format::Npy | Format::Raw => binary::write(args, column, &selection, destination),
+    };
+    written.map_err(|failure| failure.with_output(args.output.as_deref()))
 }
 
 /// A column of the file that is read.
 type FileColumn<'r> = Column<'r, PositionedFile>;
 /// A cursor of it.
 type FileCursor<'r> = Cursor<'r, PositionedFile>;
-
-/// The output that was asked for.
-fn create(args: &GetArgs) -> Outcome<Output> {
-    Output::create(args.output.as_deref(), args.force)
-}
 
 /// The bytes of one element as an array; zeros if there are not as many, which never happens.
 fn element<const N: usize>(bytes: &[u8]) -> [u8; N] {

@@ -142,7 +142,7 @@ fn write_text(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut 
     write_wrapped(output, &format!("content {}", reader.content_id()), width)?;
     writeln!(output)?;
     write_columns(args, reader, output)?;
-    write_casts(reader, width, output)?;
+    write_casts(reader.columns().map(|column| (column.schema(), column.facts().cast)), width, output)?;
     write_metadata(output, "file", &reader.schema().metadata, width)?;
     for column in &reader.schema().columns {
         let whose = format!("column {}", human::excerpt(&column.name));

@@ -34,7 +34,7 @@ Ratio is raw bytes divided by stored bytes.";
 pub(crate) struct MapArgs {
     /// A tensilo file
     pub(crate) file: PathBuf,
-    /// Write a drawing to a file, which appears when it is complete
+    /// Write a drawing to a file, which appears when it is complete; - is the standard output
     #[arg(long, value_name = "OUT.svg")]
     pub(crate) svg: Option<PathBuf>,
     /// Check every byte, and mark what is damaged

@@ -7,7 +7,9 @@ use crate::parse::threads;
 use crate::progress::{Progress, Unit};
 use crate::terminal::warning;
 use std::ops::Range;
-use tensilo::{Damage, ErrorKind, PositionedFile, Reader, SalvageOptions, Source, VerifyOptions, salvage, verify};
+use tensilo::{
+    Damage, ErrorKind, PositionedFile, Reader, SalvageOptions, Source, VerifyOptions, display_path, salvage, verify,
+};
 
 /// A file, and what of it is damaged.
 pub(super) struct Subject<S> {
@@ -39,7 +41,7 @@ impl Subject<PositionedFile> {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 let salvaged = salvage(source, SalvageOptions::new()).map_err(about)?;
                 if !quiet {
-                    warning(&format!("{}: it cannot be opened; what is drawn was salvaged", args.file.display()));
+                    warning(&format!("{}: it cannot be opened; what is drawn was salvaged", display_path(&args.file)));
                 }
                 is_salvaged = true;
                 salvaged.reader

@@ -11,12 +11,13 @@ mod tiles;
 pub(crate) use args::MapArgs;
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Output, refuse_to_replace};
+use crate::output::{Data, Destination, Output};
 use crate::terminal::{USUAL_WIDTH, has_colours, stdout_width};
 use damage::Subject;
 use std::io;
 use std::path::Path;
-use tensilo::PositionedFile;
+use std::slice;
+use tensilo::{PositionedFile, display_path};
 use terminal::Grid;
 
 /// Chunks that are drawn one by one, and tiles of a drawing of more.
@@ -44,15 +45,16 @@ fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome<Subject<Positio
         return Err(Failure::Usage("--width: a drawing is 600 to 10000 pixels wide".to_owned()));
     }
     refuse_other_picture(out)?;
-    refuse_to_replace(out, args.force)?;
+    let destination = Destination::new(out, args.force, Data::Text, slice::from_ref(&args.file))?;
     let subject = Subject::open(args, quiet)?;
     let reader = &subject.reader;
     let tiles = match legend::chunk_count(reader) {
         ..=TILES => tiles::chunk_tiles(reader, &args.file, quiet)?,
         _ => tiles::equal_tiles(reader, &args.file, reader.file_bytes().div_ceil(TILES), quiet)?,
     };
-    let mut output = Output::create(Some(out), args.force)?;
-    svg::write(&mut output, &subject, &args.file, &tiles, width)?;
+    let mut output = destination.create()?;
+    let written = svg::write(&mut output, &subject, &args.file, &tiles, width);
+    written.map_err(|error| Failure::from(error).with_output(Some(out)))?;
     output.finish()?;
     Ok(subject)
 }
@@ -64,8 +66,8 @@ fn refuse_other_picture(out: &Path) -> Outcome {
         None => Ok(()),
         Some(ending) => Err(Failure::Usage(format!(
             "--svg {}: the drawing is an SVG file, not {ending}; write to {}, which browsers and Inkscape convert",
-            out.display(),
-            out.with_extension("svg").display()
+            display_path(out),
+            display_path(&out.with_extension("svg"))
         ))),
     }
 }

@@ -172,7 +172,10 @@ fn for_each_chunk<S: Source>(
             let chunk = column.chunk(chunk).map_err(|error| Failure::about(path, error))?;
             if let Some(chunk) = chunk {
                 visit(number, &chunk);
-                progress.set("reading the index", chunk.samples.end, Some(reader.sample_count()));
+                let flow = progress.set("reading the index", chunk.samples.end, Some(reader.sample_count()));
+                if flow.is_break() {
+                    return Err(Failure::Cancelled);
+                }
             }
         }
     }

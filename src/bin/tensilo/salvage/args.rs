@@ -39,7 +39,7 @@ pub(crate) struct SalvageArgs {
     /// A damaged tensilo file
     #[arg(value_name = "BROKEN.tsl")]
     pub(crate) file: PathBuf,
-    /// The file to write; without it, only tell what is lost
+    /// The file to write, - is the standard output; without it, only tell what is lost
     #[arg(short, long, value_name = "OUT.tsl")]
     pub(crate) output: Option<PathBuf>,
     /// Print a JSON document
@@ -48,7 +48,7 @@ pub(crate) struct SalvageArgs {
     /// Leave out the samples that any column has lost, instead of making them null in that column
     #[arg(long)]
     pub(crate) leave_out: bool,
-    /// Replace OUT.tsl if it exists
+    /// Replace OUT.tsl if it exists; write binary data to a terminal
     #[arg(short, long, requires = "output")]
     pub(crate) force: bool,
     #[command(flatten)]

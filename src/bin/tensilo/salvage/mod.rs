@@ -6,37 +6,28 @@ mod report;
 pub(crate) use args::SalvageArgs;
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Output, refuse_to_replace, write_json};
+use crate::output::{Data, Destination, Output, write_json};
 use crate::progress::{Progress, Unit};
 use report::Report;
-use std::path::Path;
-use tensilo::{AtomicFile, PositionedFile, RewriteOptions, SalvageOptions, Salvaged, Summary, salvage};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::slice;
+use tensilo::{PositionedFile, RewriteOptions, SalvageOptions, Salvaged, Summary, salvage};
 
 /// Tells what is lost, and writes what is left.
 pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
-    if let Some(output) = &args.output {
-        refuse_same_file(&args.file, output)?;
-        refuse_to_replace(output, args.force)?;
-    }
+    let inputs = slice::from_ref(&args.file);
+    let destination = |path: &PathBuf| Destination::new(path, args.force, Data::Binary, inputs);
+    let destination = args.output.as_ref().map(destination).transpose()?;
     let salvaged = open(&args.file, quiet)?;
-    let written = args.output.as_deref().map(|output| write(args, &salvaged, output, quiet)).transpose()?;
+    let written = destination.map(|destination| write(args, &salvaged, destination.create()?, quiet)).transpose()?;
+    let output = written.as_ref().map_or_else(|| Box::new(Output::stdout()) as Box<dyn Write>, |it| it.sink.summary());
     let report = Report { salvaged: &salvaged, written: args.output.as_deref().zip(written.as_ref()) };
     let verdict = if salvaged.losses.is_empty() && salvaged.end_is_known { Exit::Done } else { Exit::Damaged };
-    match print(&report, args.json, quiet) {
+    match print(&report, args.json, quiet, output) {
         // the verdict does not depend on how much of it was read
         Ok(()) | Err(Failure::Closed) => Ok(verdict),
         Err(failure) => Err(failure),
-    }
-}
-
-/// The damaged file is all there is: it is not replaced by what can be had of it today.
-fn refuse_same_file(file: &Path, output: &Path) -> Outcome {
-    match (file.canonicalize(), output.canonicalize()) {
-        (Ok(file), Ok(same)) if file == same => {
-            let message = format!("{}: the damaged file is not overwritten; write to another", output.display());
-            Err(Failure::Usage(message))
-        }
-        _ => Ok(()), // one of them does not exist
     }
 }
 
@@ -51,24 +42,22 @@ fn open(file: &Path, quiet: bool) -> Outcome<Salvaged<PositionedFile>> {
 fn write(
     args: &SalvageArgs,
     salvaged: &Salvaged<PositionedFile>,
-    output: &Path,
+    output: Output,
     quiet: bool,
-) -> Outcome<Summary<AtomicFile>> {
+) -> Outcome<Summary<Output>> {
     let progress = Progress::new(Unit::Samples, quiet);
     let total = Some(salvaged.reader.sample_count());
     let mut advance = |done| progress.set("writing", done, total);
     let writer = args.encoding.writer_options().alignment(salvaged.reader.alignment());
     let options = RewriteOptions::new().leave_out(args.leave_out).progress(&mut advance);
-    let sink = AtomicFile::create(output, args.force)?;
-    Ok(salvaged.write_to(sink, &writer, options)?)
+    Ok(salvaged.write_to(output, &writer, options)?)
 }
 
-fn print(report: &Report<'_>, json: bool, quiet: bool) -> Outcome {
-    let mut output = Output::stdout();
+fn print(report: &Report<'_>, json: bool, quiet: bool, mut output: impl Write) -> Outcome {
     if json {
         write_json(&mut output, &report.document())?;
     } else {
         report.write_text(quiet, &mut output)?;
     }
-    output.finish()
+    Ok(output.flush()?)
 }

@@ -1,12 +1,13 @@
 //! What `tensilo salvage` tells.
 
 use crate::human;
+use crate::output::{Output, shown};
 use crate::table::{Cells, Table};
 use crate::terminal::{output_width, write_wrapped};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
-use tensilo::{AtomicFile, LostSamples, PositionedFile, Salvaged, Summary};
+use tensilo::{LostSamples, PositionedFile, Salvaged, Summary};
 
 /// Ranges of lost samples that are printed of each column; the JSON document has all.
 const RANGES: usize = 8;
@@ -14,7 +15,7 @@ const RANGES: usize = 8;
 /// What was found, and what was written where.
 pub(super) struct Report<'a> {
     pub(super) salvaged: &'a Salvaged<PositionedFile>,
-    pub(super) written: Option<(&'a Path, &'a Summary<AtomicFile>)>,
+    pub(super) written: Option<(&'a Path, &'a Summary<Output>)>,
 }
 
 impl Report<'_> {
@@ -106,7 +107,7 @@ impl Report<'_> {
         });
         if let Some((path, summary)) = self.written {
             let (samples, bytes) = (summary.sample_count, human::bytes(summary.file_bytes));
-            remarks.push(format!("{}: {samples} samples, {bytes}", path.display()));
+            remarks.push(format!("{}: {samples} samples, {bytes}", shown(path)));
         }
         remarks
     }

@@ -1,0 +1,157 @@
+//! Ctrl-C, SIGTERM and SIGHUP. The work in hand is cancelled by its progress callback, so that everything is put back as it was.
+//! Work that has none, or does not end soon, is ended by a thread of its own. A second signal ends the process at once.
+//!
+//! On systems other than Unix the process ends as the system has it; a temporary file is then left beside its destination, and the next
+//! `convert` names it.
+
+pub(crate) use system::{at_work, idle, received, remove_at_exit, show_line, watch};
+
+#[cfg(unix)]
+mod system {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level;
+    use std::fs;
+    use std::io::{self, Write};
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+    use std::sync::{Mutex, PoisonError, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    /// The signal that came first; 0 if none has come.
+    static RECEIVED: AtomicI32 = AtomicI32::new(0);
+    /// How long the work in hand may take to end by itself; 0 if nothing looks for a signal.
+    static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
+    /// A temporary file that is removed if the process is ended here.
+    static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
+    /// Whether a progress line is on the terminal.
+    static LINE: AtomicBool = AtomicBool::new(false);
+
+    /// A signal that ends the program.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct Signal(i32);
+
+    impl Signal {
+        /// What the process exits with.
+        pub(crate) fn exit_code(self) -> u8 {
+            u8::try_from(self.0).unwrap_or(0).saturating_add(128) // 1, 2 or 15
+        }
+
+        /// Such as `SIGINT`.
+        pub(crate) fn name(self) -> &'static str {
+            low_level::signal_name(self.0).unwrap_or("a signal")
+        }
+    }
+
+    /// Begins to look for signals. Those that are ignored, as under `nohup`, stay ignored.
+    pub(crate) fn watch() {
+        let (ready, is_ready) = mpsc::channel();
+        let watch = move || {
+            let signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)));
+            let _ = ready.send(()); // the other side waits
+            if let Ok(mut signals) = signals {
+                signals.forever().for_each(arrived);
+            }
+        };
+        if thread::Builder::new().spawn(watch).is_ok() {
+            let _ = is_ready.recv(); // an error: the thread has ended
+        }
+    }
+
+    /// Whether the process was started with this signal ignored. Only Linux tells.
+    fn is_ignored(signal: i32) -> bool {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        signal.checked_sub(1).and_then(|bit| mask.checked_shr(bit.unsigned_abs())).is_some_and(|mask| mask & 1 == 1)
+    }
+
+    fn arrived(signal: i32) {
+        let is_first = RECEIVED.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let patience = Duration::from_millis(PATIENCE_MS.load(Ordering::SeqCst));
+        let wait = move || {
+            thread::sleep(patience);
+            end(Signal(signal));
+        };
+        if !is_first || patience.is_zero() || thread::Builder::new().spawn(wait).is_err() {
+            end(Signal(signal));
+        }
+    }
+
+    /// Ends the process, whatever it is doing.
+    fn end(signal: Signal) -> ! {
+        if let Some(path) = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = fs::remove_file(path); // it may be in its place by now
+        }
+        if LINE.load(Ordering::SeqCst) {
+            let _ = io::stderr().write_all(b"\r\x1b[2K"); // the terminal may be gone
+        }
+        low_level::exit(signal.exit_code().into())
+    }
+
+    /// The signal that has come, if one has.
+    pub(crate) fn received() -> Option<Signal> {
+        match RECEIVED.load(Ordering::SeqCst) {
+            0 => None,
+            signal => Some(Signal(signal)),
+        }
+    }
+
+    /// From now on work looks for signals, and takes at most so long to end after one. A longer time that was said before stays.
+    pub(crate) fn at_work(patience: Duration) {
+        PATIENCE_MS.fetch_max(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    /// Nothing looks for signals any more.
+    pub(crate) fn idle() {
+        PATIENCE_MS.store(0, Ordering::SeqCst);
+        show_line(false);
+    }
+
+    /// Names a file to be removed if the process is ended.
+    pub(crate) fn remove_at_exit(path: Option<&Path>) {
+        *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_path_buf);
+    }
+
+    /// Says whether a progress line is on the terminal.
+    pub(crate) fn show_line(is_shown: bool) {
+        LINE.store(is_shown, Ordering::SeqCst);
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// A signal that ends the program: there is none.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Signal {}
+
+    impl Signal {
+        /// What the process exits with.
+        pub(crate) fn exit_code(self) -> u8 {
+            match self {}
+        }
+
+        /// Such as `SIGINT`.
+        pub(crate) fn name(self) -> &'static str {
+            match self {}
+        }
+    }
+
+    pub(crate) fn watch() {}
+
+    pub(crate) fn received() -> Option<Signal> {
+        None
+    }
+
+    pub(crate) fn at_work(_: Duration) {}
+
+    pub(crate) fn idle() {}
+
+    pub(crate) fn remove_at_exit(_: Option<&Path>) {}
+
+    pub(crate) fn show_line(_: bool) {}
+}
