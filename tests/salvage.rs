@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::ops::Range;
+use std::ops::ControlFlow;
 use tensilo::{
     ColumnBatch, ColumnSchema, DType, Extent, FileId, InMemory, LostSamples, OnLoss, PositionedFile, Profile, Reader,
     RewriteOptions, SalvageOptions, Salvaged, Schema, Shape, Source, Stream, Value, Verification, VerifyOptions,
@@ -355,7 +356,10 @@ fn progress_ends_when_all_bytes_were_looked_at() {
     let bodies: u64 = chunks(&file).iter().map(|chunk| chunk.bytes.len() as u64 - 64).sum();
     for decode in [false, true] {
         let mut calls = Vec::new();
-        let mut progress = |done, total| calls.push((done, total));
+        let mut progress = |done, total| {
+            calls.push((done, total));
+            ControlFlow::Continue(())
+        };
         let options = SalvageOptions::new().decode(decode).progress(&mut progress);
         salvage(InMemory(file.as_slice()), options).expect("a whole file");
         assert!(calls.len() > chunks(&file).len() && calls.is_sorted(), "{calls:?}");

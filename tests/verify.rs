@@ -8,6 +8,7 @@ mod regions;
 #[path = "support/vectors.rs"]
 mod support;
 
+use std::ops::ControlFlow;
 use positional::Positional;
 use regions::{Region, regions};
 use support::{bytes, file_of, vectors};
@@ -143,7 +144,10 @@ fn progress_comes_to_the_end_of_the_file() {
     for (samples, at_least) in [(100, 1), (80_000, 3)] {
         let file = written(Profile::Raw, 1, 64, samples);
         let mut calls = Vec::new();
-        let mut progress = |bytes| calls.push(bytes);
+        let mut progress = |bytes| {
+            calls.push(bytes);
+            ControlFlow::Continue(())
+        };
         verify(&InMemory(&file), VerifyOptions::new().progress(&mut progress)).unwrap();
         assert!(calls.len() >= at_least && calls.is_sorted(), "{calls:?}");
         assert_eq!(calls.last(), Some(&(file.len() as u64)));

@@ -1,1 +1,275 @@
+//! Ctrl-C, SIGTERM, SIGHUP and SIGKILL at any moment.
 
+use super::{Folder, program, run};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tensilo::{InMemory, Reader, VerifyOptions, verify};
+
+/// Catchable ones, and what they exit with.
+const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Small, and the same in every run (Steele and others, "Fast splittable pseudorandom number generators", 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: Duration) -> Duration {
+        end.mul_f64((self.next() >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+}
+
+/// How often the same input is given: enough that it is written for longer than it is begun and ended.
+const INPUTS: usize = 16;
+
+/// A Parquet file, and a tensilo file made of it.
+struct Inputs {
+    folder: Folder,
+    parquet: PathBuf,
+    file: PathBuf,
+}
+
+impl Inputs {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let speech = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/speech.parquet");
+        let (parquet, file) = (folder.path("in.parquet"), folder.path("in.tsl"));
+        fs::copy(speech, &parquet).unwrap();
+        run(["convert".as_ref(), parquet.as_os_str(), "-o".as_ref(), file.as_os_str()]).done();
+        Self { folder, parquet, file }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.folder.names()
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = program();
+        command.args(line.split(' ').map(|word| match word {
+            "PARQUET" => self.parquet.clone(),
+            "FILE" => self.file.clone(),
+            "OUT" => self.folder.path("out.tsl"),
+            word => PathBuf::from(word),
+        }));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// How long a command takes if nobody kills it.
+    fn time(&self, line: &str) -> Duration {
+        let start = Instant::now();
+        assert!(self.command(line).status().unwrap().success());
+        start.elapsed()
+    }
+
+    /// Sends a signal to a command after a while; how it ended.
+    fn kill(&self, line: &str, after: Duration, signal: Signal) -> ExitStatus {
+        let mut child = self.command(line).spawn().unwrap();
+        thread::sleep(after);
+        send(&child, signal);
+        child.wait().unwrap()
+    }
+}
+
+/// What becomes of a command that was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Done,
+    /// By its own handler.
+    Handled,
+    /// By SIGKILL, or before it had a handler.
+    Killed,
+}
+
+fn end(status: ExitStatus, signal: Signal) -> End {
+    let due = SIGNALS.iter().find(|(catchable, _)| *catchable == signal).map(|(_, code)| *code);
+    match (status.code(), status.signal()) {
+        (Some(0), _) => End::Done,
+        (Some(code), _) if Some(code) == due => End::Handled,
+        (_, Some(killed)) if killed == signal.as_raw() => End::Killed,
+        _ => panic!("{status} after {signal:?}"),
+    }
+}
+
+/// The signals of `rounds` runs, each at a random moment.
+fn moments(rounds: usize, time: Duration, seed: u64) -> impl Iterator<Item = (Duration, Signal)> {
+    let mut random = Random(seed);
+    let signals = [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL];
+    (0..rounds).map(move |round| (random.below(time), signals[round % signals.len()]))
+}
+
+fn count(ends: &[End], end: End) -> usize {
+    ends.iter().filter(|found| **found == end).count()
+}
+
+#[test]
+fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
+    let inputs = Inputs::new();
+    let before = fs::read(&inputs.parquet).unwrap();
+    let line = &format!("convert{} -o OUT --force --profile raw", " PARQUET".repeat(INPUTS));
+    let out = inputs.folder.path("out.tsl");
+    let time = inputs.time(line);
+    let due = fs::read(&out).unwrap();
+    let mut ends = Vec::new();
+    for (round, (after, signal)) in moments(100, time, 1).enumerate() {
+        let old = (round % 8 < 4).then_some(b"the old file".to_vec());
+        match &old {
+            Some(old) => fs::write(&out, old).unwrap(),
+            None => drop(fs::remove_file(&out)),
+        }
+        let end = end(inputs.kill(line, after, signal), signal);
+        let found = fs::read(&out).ok();
+        // a kill may come between the last step and the end
+        let whole = found.as_ref() == Some(&due);
+        assert!(whole || (found == old && end != End::Done), "{round}: {signal:?} after {after:?}: {end:?}");
+        let others: Vec<String> = inputs.names().into_iter().filter(|name| name != "out.tsl").collect();
+        assert_eq!(others, ["in.parquet", "in.tsl"], "{round}: {signal:?} after {after:?}");
+        assert!(fs::read(&inputs.parquet).unwrap() == before, "{round}");
+        ends.push(end);
+    }
+    println!(
+        "{} handled, {} killed, {} done",
+        count(&ends, End::Handled),
+        count(&ends, End::Killed),
+        count(&ends, End::Done)
+    );
+    assert!(count(&ends, End::Handled) >= 10 && count(&ends, End::Killed) >= 10, "{ends:?}");
+}
+
+#[test]
+fn an_append_killed_at_any_moment_leaves_the_last_commit() {
+    let inputs = Inputs::new();
+    let (before, input) = (fs::read(&inputs.file).unwrap(), fs::read(&inputs.parquet).unwrap());
+    let line = &format!("append FILE{} --profile raw", " PARQUET".repeat(INPUTS));
+    let time = inputs.time(line);
+    let due = fs::read(&inputs.file).unwrap();
+    let (mut ends, mut tails) = (Vec::new(), 0);
+    for (round, (after, signal)) in moments(100, time, 2).enumerate() {
+        fs::write(&inputs.file, &before).unwrap();
+        let end = end(inputs.kill(line, after, signal), signal);
+        let found = fs::read(&inputs.file).unwrap();
+        let what = format!("{round}: {signal:?} after {after:?}: {end:?}");
+        if signal == Signal::KILL {
+            // what was written may stand behind the last commit; nothing before it has changed
+            assert!(found.starts_with(&before) && due.starts_with(&found[..found.len().min(due.len())]), "{what}");
+            let samples = Reader::from_bytes(found.as_slice()).unwrap().sample_count();
+            let report = verify(&InMemory(found.as_slice()), VerifyOptions::new()).unwrap();
+            let is_tail = report.damages.iter().all(|damage| damage.file_range.start >= before.len() as u64);
+            assert!(is_tail && (samples == 5 || (samples == 5 + 5 * INPUTS as u64 && found == due)), "{what}: {report:?}");
+            tails += usize::from(found.len() > before.len());
+        } else {
+            assert!(found == before && end != End::Done || found == due, "{what}: {} bytes", found.len());
+        }
+        assert_eq!(inputs.names(), ["in.parquet", "in.tsl"], "{what}");
+        assert!(fs::read(&inputs.parquet).unwrap() == input, "{what}");
+        ends.push(end);
+    }
+    println!(
+        "{} handled, {} killed, {} done, {tails} tails",
+        count(&ends, End::Handled),
+        count(&ends, End::Killed),
+        count(&ends, End::Done)
+    );
+    assert!(count(&ends, End::Handled) >= 10 && count(&ends, End::Killed) >= 10, "{ends:?}");
+}
+
+/// A named pipe, and the end that is written to, which keeps it open.
+fn pipe(folder: &Folder) -> (PathBuf, thread::JoinHandle<File>) {
+    let path = folder.path("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let opened = path.clone();
+    (path, thread::spawn(move || File::options().write(true).open(opened).unwrap()))
+}
+
+#[test]
+fn a_process_that_waits_for_a_pipe_ends() {
+    for (signal, code) in SIGNALS {
+        let folder = Folder::new();
+        let (path, writer) = pipe(&folder);
+        let mut command = program();
+        let mut child = command.arg("convert").arg(&path).arg("-o").arg(folder.path("out.tsl")).spawn().unwrap();
+        let mut writer = writer.join().unwrap(); // it has been opened for reading
+        writer.write_all(b"ARROW").unwrap();
+        send(&child, signal);
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal:?}");
+        assert_eq!(folder.names(), ["pipe"], "{signal:?}");
+    }
+}
+
+/// Which nobody reads.
+#[test]
+fn a_process_that_waits_for_a_reader_ends() {
+    let inputs = Inputs::new();
+    for line in
+        ["export FILE --format arrow -o -", "get FILE -c mel -i ..", "salvage FILE -o -", "convert PARQUET -o -"]
+    {
+        for (signal, code) in SIGNALS {
+            let mut child = inputs.command(line).stdout(Stdio::piped()).spawn().unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            stdout.read_exact(&mut [0]).unwrap(); // more is coming than a pipe holds
+            send(&child, signal);
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{line} {signal:?}");
+            drop(stdout);
+        }
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_process_too() {
+    let inputs = Inputs::new();
+    let mut child = inputs.command("export FILE --format arrow -o -").stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0]).unwrap();
+    send(&child, Signal::INT);
+    send(&child, Signal::TERM);
+    let code = child.wait().unwrap().code();
+    assert!(code == Some(130) || code == Some(143), "{code:?}");
+}
+
+/// As `nohup` has it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_that_is_ignored_stays_ignored() {
+    let inputs = Inputs::new();
+    let tensilo = inputs.command("export FILE --format arrow -o -");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"trap "" HUP; exec "$0" "$@""#]).arg(tensilo.get_program()).args(tensilo.get_args());
+    let mut child = shell.stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0]).unwrap();
+    send(&child, Signal::HUP);
+    let mut rest = Vec::new();
+    stdout.read_to_end(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(rest.ends_with(b"ARROW1"));
+}
+
+#[test]
+fn what_has_happened_is_said() {
+    let folder = Folder::new();
+    let inputs = Inputs::new();
+    let mut child = inputs.command("salvage FILE -o -").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0]).unwrap();
+    send(&child, Signal::TERM);
+    thread::spawn(move || stdout.read_to_end(&mut Vec::new())); // it goes on, and looks for the signal
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: stopped by SIGTERM\n");
+    drop(folder);
+}

@@ -4,6 +4,7 @@ use crate::common::{File, assert_only, batch, check_mixed, mixed};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::ops::ControlFlow;
 use tensilo::import::arrow::array::{
     Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
     TimestampMicrosecondArray, TimestampNanosecondArray,
@@ -68,7 +69,10 @@ fn appended_rows_follow_those_that_are_there() {
         folder.input("b.arrow", &[mixed(5, 10), mixed(9, 15)].map(|batch| batch.project(&[3, 1, 0, 2]).unwrap()));
     let third = folder.input("c.arrow", &[mixed(6, 24)]);
     let mut seen = Vec::new();
-    let progress = &mut |at| seen.push(at);
+    let progress = &mut |at| {
+        seen.push(at);
+        ControlFlow::Continue(())
+    };
     assert_eq!(append(&[second, third], &file, &raw(), progress).unwrap(), 20);
     assert_eq!(seen.last(), Some(&tensilo::import::Progress::Converting(20, Some(20))));
     let reader = read(&file);

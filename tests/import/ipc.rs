@@ -4,6 +4,7 @@ use crate::common::*;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::ops::ControlFlow;
 use tensilo::import::arrow::array::types::Int8Type;
 use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, RecordBatch};
 use tensilo::import::arrow::ipc::CompressionType;
@@ -58,7 +59,10 @@ fn progress_tells_both_passes() {
     fs::write(&input, file_bytes(&batches(), None)).unwrap();
     let mut told = Vec::new();
     let options = ConvertOptions::default();
-    convert(&[input], &folder.path().join("out.tsl"), &options, &mut |progress| told.push(progress)).unwrap();
+    convert(&[input], &folder.path().join("out.tsl"), &options, &mut |progress| {
+        told.push(progress);
+        ControlFlow::Continue(())
+    }).unwrap();
     assert!(told.contains(&Progress::Scanning(51, Some(51))));
     assert_eq!(told.last(), Some(&Progress::Converting(51, Some(51))));
 }

@@ -7,6 +7,7 @@ use parquet::file::properties::WriterProperties;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::ops::ControlFlow;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::{ConvertOptions, Progress, convert};
@@ -58,7 +59,10 @@ fn folders_and_patterns_are_read_in_the_order_of_names() {
     for input in [data.clone(), data.join("part-*.parquet")] {
         let mut last = None;
         let options = ConvertOptions { overwrite: true, ..Default::default() };
-        convert(&[input], &output, &options, &mut |progress| last = Some(progress)).unwrap();
+        convert(&[input], &output, &options, &mut |progress| {
+            last = Some(progress);
+            ControlFlow::Continue(())
+        }).unwrap();
         assert_eq!(last, Some(Progress::Converting(25, Some(25))));
         check_mixed(&read(&output), 25);
     }
