@@ -17,6 +17,8 @@ mod ipc;
 #[cfg(feature = "parquet")]
 #[path = "import/malformed.rs"]
 mod malformed;
+#[path = "import/outputs.rs"]
+mod outputs;
 #[cfg(feature = "parquet")]
 #[path = "import/parquet.rs"]
 mod parquet;

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::ops::Range;
 use std::ops::ControlFlow;
+use std::ops::Range;
 use tensilo::{
     ColumnBatch, ColumnSchema, DType, Extent, FileId, InMemory, LostSamples, OnLoss, PositionedFile, Profile, Reader,
     RewriteOptions, SalvageOptions, Salvaged, Schema, Shape, Source, Stream, Value, Verification, VerifyOptions,

@@ -8,9 +8,9 @@ mod regions;
 #[path = "support/vectors.rs"]
 mod support;
 
-use std::ops::ControlFlow;
 use positional::Positional;
 use regions::{Region, regions};
+use std::ops::ControlFlow;
 use support::{bytes, file_of, vectors};
 use tensilo::{
     ColumnBatch, ColumnSchema, DType, Damage, InMemory, Profile, Reader, RegionKind, Schema, Shape, Source, Stream,

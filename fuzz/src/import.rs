@@ -1,6 +1,7 @@
 //! Any bytes as a Parquet file, Arrow file or stream: a conversion that ends in an error or in a file that verifies, in bounded memory.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tensilo::import::{ConvertOptions, NullElements, convert};
@@ -37,7 +38,7 @@ fn run(file: &[u8]) {
     fs::File::options().write(true).open(&input).and_then(|file| file.set_modified(old)).unwrap();
     let null_elements = [NullElements::Refuse, NullElements::Zero, NullElements::Nan][file.len() % 3];
     let options = ConvertOptions { null_elements, bf16: file.len().is_multiple_of(5), ..Default::default() };
-    match convert(&[input], &output, &options, &mut |_| ()) {
+    match convert(&[input], &output, &options, &mut |_| ControlFlow::Continue(())) {
         Ok(samples) => {
             let reader = Reader::from_bytes(fs::read(&output).unwrap()).unwrap();
             assert_eq!(reader.sample_count(), samples);

@@ -7,8 +7,8 @@ use arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
 use arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
 use model::{SAMPLES, all_types, bytes_of, compare};
 use std::fs::File;
-use std::path::Path;
 use std::ops::ControlFlow;
+use std::path::Path;
 use tensilo::export::{batches, export};
 use tensilo::{
     ColumnSchema, DType, ErrorKind, Extent, InMemory, Metadata, Reader, Schema, Shape, Stream, Value, Writer,
@@ -34,7 +34,8 @@ fn all_types_come_back_from_an_arrow_file() {
     export(&reader, &path, None, false, &mut |samples| {
         progress.push(samples);
         ControlFlow::Continue(())
-    }).unwrap();
+    })
+    .unwrap();
     assert_eq!(progress, [SAMPLES as u64]);
     compare(reader.schema(), &models, &read_arrow(&path).1);
 }
@@ -157,7 +158,8 @@ fn what_does_not_fit_its_imported_type_is_refused() {
         writer.push(&[value]).unwrap();
         let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let error = export(&reader, &folder.path().join("o.arrow"), None, false, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        let error = export(&reader, &folder.path().join("o.arrow"), None, false, &mut |_| ControlFlow::Continue(()))
+            .unwrap_err();
         assert_eq!(error.column(), Some("c"));
         assert!(error.message().contains(message), "{error}");
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left");
@@ -183,7 +185,8 @@ fn an_unknown_format_and_an_existing_file_are_refused() {
     let reader = described();
     let folder = tempfile::tempdir().unwrap();
     for name in ["out.csv", "out"] {
-        let error = export(&reader, &folder.path().join(name), None, false, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        let error =
+            export(&reader, &folder.path().join(name), None, false, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BadArgument);
         assert!(error.to_string().contains(".parquet") && error.to_string().contains(".arrow"), "{error}");
     }
@@ -193,7 +196,8 @@ fn an_unknown_format_and_an_existing_file_are_refused() {
     let error = export(&reader, &path, None, false, &mut |_| {
         called = true;
         ControlFlow::Continue(())
-    }).unwrap_err();
+    })
+    .unwrap_err();
     assert_eq!((error.kind(), error.path(), called), (ErrorKind::Io, Some(path.as_path()), false));
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
     export(&reader, &path, None, true, &mut |_| ControlFlow::Continue(())).unwrap();
@@ -208,7 +212,8 @@ fn an_unknown_format_and_an_existing_file_are_refused() {
 #[test]
 fn parquet_is_not_built() {
     let folder = tempfile::tempdir().unwrap();
-    let error = export(&described(), &folder.path().join("o.parquet"), None, false, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    let error = export(&described(), &folder.path().join("o.parquet"), None, false, &mut |_| ControlFlow::Continue(()))
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotBuilt);
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
 }

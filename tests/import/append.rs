@@ -2,9 +2,9 @@
 
 use crate::common::{File, assert_only, batch, check_mixed, mixed};
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::ops::ControlFlow;
 use tensilo::import::arrow::array::{
     Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
     TimestampMicrosecondArray, TimestampNanosecondArray,
@@ -36,7 +36,7 @@ impl Folder {
     /// The tensilo file of a batch.
     fn file(&self, first: &RecordBatch, options: &ConvertOptions) -> PathBuf {
         let input = self.input("first.arrow", std::slice::from_ref(first));
-        convert(&[input], &self.path("file.tsl"), options, &mut |_| ()).unwrap();
+        convert(&[input], &self.path("file.tsl"), options, &mut |_| ControlFlow::Continue(())).unwrap();
         self.path("file.tsl")
     }
 }
@@ -55,7 +55,8 @@ fn raw() -> AppendOptions {
 /// The error, after which the file is as it was.
 fn refused(file: &Path, inputs: &[PathBuf], options: &AppendOptions) -> Error {
     let before = fs::read(file).unwrap();
-    let error = append(inputs, file, options, &mut |_| ()).expect_err("an input that does not fit");
+    let error =
+        append(inputs, file, options, &mut |_| ControlFlow::Continue(())).expect_err("an input that does not fit");
     assert!(fs::read(file).unwrap() == before, "{error}: the file was changed");
     error
 }
@@ -119,7 +120,7 @@ fn what_differs_is_listed() {
     all.insert(1, (Field::new("more", DataType::Int64, false), ids));
     let wider = folder.input("wider.arrow", &[batch(all)]);
     assert!(refused(&file, std::slice::from_ref(&wider), &raw()).to_string().contains(r#""more" is not in the file"#));
-    assert_eq!(append(&[wider], &file, &skipping, &mut |_| ()).unwrap(), 5);
+    assert_eq!(append(&[wider], &file, &skipping, &mut |_| ControlFlow::Continue(())).unwrap(), 5);
     check_mixed(&read(&file), 15);
 }
 
@@ -136,7 +137,7 @@ fn a_type_that_means_something_else_is_another_type() {
         assert!(refused(&file, &[input], &raw()).to_string().contains("timestamp[us]"));
     }
     let input = folder.input("same.arrow", &[micro]);
-    assert_eq!(append(&[input], &file, &raw(), &mut |_| ()).unwrap(), 2);
+    assert_eq!(append(&[input], &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap(), 2);
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn a_column_without_nulls_takes_what_could_have_some_and_has_none() {
     };
     let file = folder.file(&column(false, vec![Some(1); 3]), &ConvertOptions::default());
     let fine = folder.input("fine.arrow", &[column(true, vec![Some(2); 5])]);
-    assert_eq!(append(&[fine], &file, &raw(), &mut |_| ()).unwrap(), 5);
+    assert_eq!(append(&[fine], &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap(), 5);
     assert!(!read(&file).schema().columns[0].nullable);
     // so many rows before the null that they are on disk when it is met
     let many = column(true, vec![Some(3); 1_000_000]);
@@ -171,9 +172,9 @@ fn a_column_that_was_rounded_is_rounded_again() {
     let bf16 = ConvertOptions { bf16: true, ..ConvertOptions::default() };
     let file = folder.file(&first, &bf16);
     let input = folder.input("second.arrow", std::slice::from_ref(&second));
-    append(std::slice::from_ref(&input), &file, &raw(), &mut |_| ()).unwrap();
+    append(std::slice::from_ref(&input), &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap();
     let due = folder.path("both.tsl");
-    convert(&[folder.path("first.arrow"), input], &due, &bf16, &mut |_| ()).unwrap();
+    convert(&[folder.path("first.arrow"), input], &due, &bf16, &mut |_| ControlFlow::Continue(())).unwrap();
     let (appended, due) = (read(&file), read(&due));
     let cast = appended.column("x").unwrap().facts().cast.unwrap();
     assert_eq!(Some(cast), due.column("x").unwrap().facts().cast);
@@ -203,6 +204,6 @@ fn an_input_that_is_cut_off_changes_nothing() {
     let at = bytes.len() / 2;
     damaged[at..at + 4_000].fill(0xFF);
     fs::write(&cut, &damaged).unwrap();
-    let _ = append(std::slice::from_ref(&cut), &file, &raw(), &mut |_| ());
+    let _ = append(std::slice::from_ref(&cut), &file, &raw(), &mut |_| ControlFlow::Continue(()));
     read(&file);
 }

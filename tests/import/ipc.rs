@@ -2,9 +2,9 @@
 
 use crate::common::*;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::ops::ControlFlow;
 use tensilo::import::arrow::array::types::Int8Type;
 use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, RecordBatch};
 use tensilo::import::arrow::ipc::CompressionType;
@@ -31,7 +31,9 @@ fn stream_bytes(batches: &[RecordBatch], compression: Option<CompressionType>) -
 }
 
 fn run(input: &Path, output: &Path) -> tensilo::Result<u64> {
-    convert(&[input.to_path_buf()], output, &ConvertOptions { overwrite: true, ..Default::default() }, &mut |_| ())
+    convert(&[input.to_path_buf()], output, &ConvertOptions { overwrite: true, ..Default::default() }, &mut |_| {
+        ControlFlow::Continue(())
+    })
 }
 
 fn read(path: &Path) -> File {
@@ -62,7 +64,8 @@ fn progress_tells_both_passes() {
     convert(&[input], &folder.path().join("out.tsl"), &options, &mut |progress| {
         told.push(progress);
         ControlFlow::Continue(())
-    }).unwrap();
+    })
+    .unwrap();
     assert!(told.contains(&Progress::Scanning(51, Some(51))));
     assert_eq!(told.last(), Some(&Progress::Converting(51, Some(51))));
 }

@@ -7,6 +7,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Encoding;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::import::arrow::array::*;
@@ -120,7 +121,7 @@ fn lists() -> Parquet {
 fn converted(folder: &Path, bytes: &[u8]) -> Result<File, tensilo::Error> {
     let (input, output) = (folder.join("input"), folder.join("out.tsl"));
     write_old(&input, bytes);
-    let result = convert(std::slice::from_ref(&input), &output, &ConvertOptions::default(), &mut |_| ());
+    let result = convert(std::slice::from_ref(&input), &output, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(()));
     let names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     match result {
         Ok(_) => {

@@ -5,9 +5,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::ops::ControlFlow;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::{ConvertOptions, Progress, convert};
@@ -26,7 +26,9 @@ fn write(path: impl AsRef<Path>, batches: &[RecordBatch]) {
 }
 
 fn run(inputs: &[PathBuf], output: &Path) -> tensilo::Result<u64> {
-    convert(inputs, output, &ConvertOptions { overwrite: true, ..Default::default() }, &mut |_| ())
+    convert(inputs, output, &ConvertOptions { overwrite: true, ..Default::default() }, &mut |_| {
+        ControlFlow::Continue(())
+    })
 }
 
 fn read(path: &Path) -> File {
@@ -62,7 +64,8 @@ fn folders_and_patterns_are_read_in_the_order_of_names() {
         convert(&[input], &output, &options, &mut |progress| {
             last = Some(progress);
             ControlFlow::Continue(())
-        }).unwrap();
+        })
+        .unwrap();
         assert_eq!(last, Some(Progress::Converting(25, Some(25))));
         check_mixed(&read(&output), 25);
     }

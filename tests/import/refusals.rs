@@ -1,6 +1,7 @@
 //! What is refused before anything is written, and how it is said.
 
 use crate::common::*;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::ErrorKind;
@@ -75,7 +76,7 @@ fn two_columns_of_one_name_are_refused() {
 
 fn run(inputs: &[&Path], output: &Path) -> tensilo::Error {
     let inputs: Vec<_> = inputs.iter().map(|path| path.to_path_buf()).collect();
-    convert(&inputs, output, &ConvertOptions::default(), &mut |_| ()).unwrap_err()
+    convert(&inputs, output, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap_err()
 }
 
 #[test]
