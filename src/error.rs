@@ -184,7 +184,8 @@ pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<()> {
     }
 }
 
-/// Shows a path in a message: control characters are escaped, so that a file's name cannot steer a terminal or forge a line.
+/// Shows a path in a message: control characters are escaped, so that a file's name cannot steer a
+/// terminal or forge a line.
 pub fn display_path(path: &Path) -> impl fmt::Display + '_ {
     Shown(path)
 }

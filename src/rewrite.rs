@@ -31,8 +31,8 @@ impl<'a> RewriteOptions<'a> {
         self
     }
 
-    /// Calls `progress` with the number of samples done so far, now and then. If it breaks, the work ends with an error of kind
-    /// [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// Calls `progress` with the number of samples done so far, now and then. If it breaks, the
+    /// work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self

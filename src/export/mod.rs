@@ -63,10 +63,11 @@ impl ExportFormat {
     }
 }
 
-/// Writes columns of a file (all if `None`) to a Parquet file (`.parquet`) or an Arrow IPC file (`.arrow`), whichever `output` ends
-/// with. `progress` is told the samples written so far; if it breaks, the work ends with an error of kind
-/// [`Cancelled`](crate::ErrorKind::Cancelled). Appears when complete ([`AtomicFile`]); replaces an existing file only if `overwrite`, and
-/// never the file that is read.
+/// Writes columns of a file (all if `None`) to a Parquet file (`.parquet`) or an Arrow IPC file
+/// (`.arrow`), whichever `output` ends with. `progress` is told the samples written so far; if it
+/// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled). Appears
+/// when complete ([`AtomicFile`]); replaces an existing file only if `overwrite`, and never the
+/// file that is read.
 pub fn export<S: Source>(
     reader: &Reader<S>,
     output: &Path,

@@ -226,11 +226,11 @@ pub fn convert_into<K: Sink>(
 /// nulls where the file's has none, as long as there is no null. Metadata of the inputs is not looked at, but for the
 /// Arrow type that a column was made from. All that differs is in the error.
 ///
-/// The samples appear together, when all are written; the file is finished then. After an error, also of kind
-/// [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is as it was, to the last byte. An input that is the file itself is
-/// refused. After a kill,
-/// what was written stands behind the last commit, where readers do not look, and the next [`append()`] says what can be done; see
-/// [`Writer::append`](crate::Writer::append), also for what else is refused.
+/// The samples appear together, when all are written; the file is finished then. After an error,
+/// also of kind [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is
+/// as it was, to the last byte. An input that is the file itself is refused. After a kill, what was
+/// written stands behind the last commit, where readers do not look, and the next [`append()`] says
+/// what can be done; see [`Writer::append`](crate::Writer::append), also for what else is refused.
 pub fn append(
     inputs: &[PathBuf],
     file: &Path,

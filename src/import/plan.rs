@@ -191,7 +191,7 @@ impl Differences {
 }
 
 fn name(source: &dyn Source) -> String {
-    source.path().map_or_else(|| "another source".to_owned(), |path| path.display().to_string())
+    source.path().map_or_else(|| "another source".to_owned(), |path| display_path(path).to_string())
 }
 
 /// The type of a column as far as it must be the same in all sources.

@@ -14,7 +14,8 @@ pub struct ColumnFacts {
     pub null_count: u64,
     /// Chunks.
     pub chunk_count: u64,
-    /// Names of encodings, and of how many chunks they encode the values. 0: they encode only validity or shape.
+    /// Names of encodings, and of how many chunks they encode the values. 0: they encode only
+    /// validity or shape.
     pub encodings: Vec<(String, u64)>,
     /// What the cast did, if the column has one.
     pub cast: Option<CastFacts>,

@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// A regular file itself, whatever path, hard link or symbolic link leads to it: device and inode, or what the system has instead.
+/// A regular file itself, whatever path, hard link or symbolic link leads to it: device and inode,
+/// or what the system has instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileIdentity(System);
 
@@ -28,7 +29,8 @@ impl FileIdentity {
         return Ok(Some(Self(same_file::Handle::from_file(file.try_clone()?)?.into())));
     }
 
-    /// The identity of the file that `path` leads to; `None` if there is nothing, or no regular file.
+    /// The identity of the file that `path` leads to; `None` if there is nothing, or no regular
+    /// file.
     pub fn at(path: impl AsRef<Path>) -> io::Result<Option<Self>> {
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
@@ -51,8 +53,8 @@ fn device_and_inode(metadata: &fs::Metadata) -> System {
     (metadata.dev(), metadata.ino())
 }
 
-/// Refuses to write `output` if it is one of the inputs, which come with their names: an input would be lost, or read while it is
-/// written.
+/// Refuses to write `output` if it is one of the inputs, which come with their names: an input
+/// would be lost, or read while it is written.
 pub(crate) fn refuse_same<'a>(
     output: Option<FileIdentity>,
     path: Option<&Path>,

@@ -21,7 +21,8 @@ pub trait Source: Send + Sync {
     /// A hint that these bytes will be read soon.
     fn will_need(&self, _range: Range<u64>) {}
 
-    /// The file that the bytes are in, which no output may then replace; `None` if they are in none.
+    /// The file that the bytes are in, which no output may then replace; `None` if they are in
+    /// none.
     fn identity(&self) -> Option<FileIdentity> {
         None
     }

@@ -22,8 +22,8 @@ pub trait Sink: Write {
         None
     }
 
-    /// The file that is written to or will be replaced, which no input may be; `None` if there is none. Default: the file at
-    /// [`Sink::path`].
+    /// The file that is written to or will be replaced, which no input may be; `None` if there is
+    /// none. Default: the file at [`Sink::path`].
     fn identity(&self) -> Option<FileIdentity> {
         FileIdentity::at(self.path()?).ok().flatten()
     }
@@ -54,20 +54,23 @@ const NAME_CHARS: usize = 48;
 
 /// A file that appears under its name only when it is complete.
 ///
-/// The first commit, which normally is the last, puts it in its place. If the writer fails or is dropped before, nothing is left of it
-/// and what stood at the destination stays; after it, the file is cut off at the last commit.
+/// The first commit, which normally is the last, puts it in its place. If the writer fails or is
+/// dropped before, nothing is left of it and what stood at the destination stays; after it, the
+/// file is cut off at the last commit.
 ///
-/// - On Linux the file has no name before it is complete (`O_TMPFILE`), so that even a process that is killed leaves nothing behind.
-/// - On other systems, and where the file system has no such files, it has a hidden name beside its destination. A process that is
-///   killed leaves it there (`.NAME.random.tmp`): it has no valid end, and is never taken for a result. [`AtomicFile::left_behind`]
-///   lists such files.
+/// - On Linux the file has no name before it is complete (`O_TMPFILE`), so that even a process that
+///   is killed leaves nothing behind.
+/// - On other systems, and where the file system has no such files, it has a hidden name beside its
+///   destination. A process that is killed leaves it there (`.NAME.random.tmp`): it has no valid
+///   end, and is never taken for a result. [`AtomicFile::left_behind`] lists such files.
 ///
-/// If the destination is a symbolic link, it goes on pointing where it does: the file appears at its target. Only a regular file is ever
-/// replaced; a folder, a device or a pipe at the destination is an error. A file that replaces another gets its permissions, any other
-/// those that the process's mask leaves.
+/// If the destination is a symbolic link, it goes on pointing where it does: the file appears at
+/// its target. Only a regular file is ever replaced; a folder, a device or a pipe at the
+/// destination is an error. A file that replaces another gets its permissions, any other those that
+/// the process's mask leaves.
 ///
-/// File and folder are made durable (`fsync`) before a commit is done. If that fails after the file has got its name, it stands at its
-/// destination, whole, and may be gone after a loss of power.
+/// File and folder are made durable (`fsync`) before a commit is done. If that fails after the file
+/// has got its name, it stands at its destination, whole, and may be gone after a loss of power.
 #[derive(Debug)]
 pub struct AtomicFile(Atomic<Disk>);
 
@@ -78,8 +81,8 @@ impl AtomicFile {
         Ok(Self(Atomic::create(Disk, destination.as_ref(), overwrite)?))
     }
 
-    /// The temporary name of the file, if it has one. Who ends the process before the file is complete, without dropping it, has to
-    /// remove that.
+    /// The temporary name of the file, if it has one. Who ends the process before the file is
+    /// complete, without dropping it, has to remove that.
     pub fn temporary_path(&self) -> Option<&Path> {
         match &self.0.name {
             Name::Temporary(name) => Some(name),
@@ -87,8 +90,9 @@ impl AtomicFile {
         }
     }
 
-    /// Temporary files of earlier writers of `destination` that were killed, in the order of their names. (If `destination` is a symbolic
-    /// link, those beside its target.) Files of writers that are at work are not among them, where files can be locked.
+    /// Temporary files of earlier writers of `destination` that were killed, in the order of their
+    /// names. (If `destination` is a symbolic link, those beside its target.) Files of writers that
+    /// are at work are not among them, where files can be locked.
     pub fn left_behind(destination: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
         let destination = destination.as_ref();
         let list = || {
@@ -181,7 +185,8 @@ impl<S: Storage> Atomic<S> {
             Name::None => {
                 file.attempt(|file| match storage.link(file, target) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists && *overwrite => {
-                        // nothing can be linked over a file; between these two calls a kill leaves the temporary name
+                        // nothing can be linked over a file; between these two calls a kill leaves
+                        // the temporary name
                         let temporary = storage.link_beside(file, target, &temporary_prefix(target)?)?;
                         storage.rename(temporary, target, true).map_err(not_again)
                     }

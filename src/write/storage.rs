@@ -7,7 +7,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
-/// A file system. Each function is one step that a loss of power or a failure can come before or after.
+/// A file system. Each function is one step that a loss of power or a failure can come before or
+/// after.
 pub(super) trait Storage {
     type File: StoredFile;
     /// The name of a temporary file, which is removed when this is dropped.
@@ -25,7 +26,8 @@ pub(super) trait Storage {
     /// Names a file that has no name; fails if something has that name.
     fn link(&self, file: &Self::File, target: &Path) -> io::Result<()>;
 
-    /// Gives a file that has no name a temporary one in the folder of `target`, which begins with `prefix`.
+    /// Gives a file that has no name a temporary one in the folder of `target`, which begins with
+    /// `prefix`.
     fn link_beside(&self, file: &Self::File, target: &Path, prefix: &str) -> io::Result<Self::Temporary>;
 
     /// Opens a file that exists, to be read and written by nobody else who locks it.
@@ -170,7 +172,8 @@ fn temporary_names(prefix: &str) -> Builder<'_, 'static> {
     builder
 }
 
-/// The temporary files beside `target` whose names begin with `prefix` and that no writer has locked: theirs were killed.
+/// The temporary files beside `target` whose names begin with `prefix` and that no writer has
+/// locked: theirs were killed.
 pub(super) fn left_behind(target: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(parent(target))? {

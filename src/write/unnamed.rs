@@ -11,8 +11,9 @@ mod system {
     use std::os::unix::fs::MetadataExt;
     use std::path::{Path, PathBuf};
 
-    /// A new file in `folder`, with the permissions that the process's mask leaves. `None` if the file system has no such files, or if
-    /// `/proc`, without which they cannot be named, is not mounted.
+    /// A new file in `folder`, with the permissions that the process's mask leaves. `None` if the
+    /// file system has no such files, or if `/proc`, without which they cannot be named, is not
+    /// mounted.
     pub(in super::super) fn create(folder: &Path) -> Option<File> {
         // whatever is wrong with the folder shows when a file with a name is made instead
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;

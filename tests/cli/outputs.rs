@@ -55,7 +55,7 @@ impl Inputs {
         let run = self.run(line, &path).done();
         let bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        (bytes, run.text().replace(path.to_str().unwrap(), "OUT"))
+        (bytes, summary(&run.text(), path.to_str().unwrap()))
     }
 
     /// The input that a command reads.
@@ -66,6 +66,11 @@ impl Inputs {
     fn hidden(&self) -> Vec<String> {
         self.folder.names().into_iter().filter(|name| name.starts_with('.')).collect()
     }
+}
+
+/// What was printed of an output of this name, however it was wrapped.
+fn summary(text: &str, name: &str) -> String {
+    text.replace(&format!("{name}: "), "OUT: ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn forced(line: &str) -> [String; 2] {
@@ -206,7 +211,7 @@ fn a_named_pipe_is_written_into_and_stays_one() {
             });
             let run = inputs.run(&line, &pipe).done();
             assert!(reader.join().unwrap() == due.0, "{line}");
-            assert_eq!(run.text().replace(pipe.to_str().unwrap(), "OUT"), due.1);
+            assert_eq!(summary(&run.text(), pipe.to_str().unwrap()), due.1);
             assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
         }
     }
@@ -219,7 +224,7 @@ fn the_standard_output_is_written_into_and_the_summary_goes_to_the_standard_erro
     let link = inputs.folder.path("link");
     symlink("/dev/stdout", &link).unwrap();
     for line in COMMANDS {
-        let (bytes, summary) = inputs.due(line);
+        let (bytes, due) = inputs.due(line);
         for output in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", link.to_str().unwrap()] {
             if output.starts_with("/proc") && !cfg!(target_os = "linux") {
                 continue;
@@ -227,7 +232,7 @@ fn the_standard_output_is_written_into_and_the_summary_goes_to_the_standard_erro
             let run = inputs.run(line, output).done();
             assert!(run.stdout == bytes, "{line} {output}");
             let name = if output == "-" { "standard output" } else { output };
-            assert_eq!(run.stderr.replace(&format!("{name}: "), "OUT: "), summary, "{line} {output}");
+            assert_eq!(summary(&run.stderr, name), due, "{line} {output}");
 
             let path = inputs.folder.file("into", b"before");
             let file = File::options().append(true).open(&path).unwrap();
@@ -245,7 +250,7 @@ fn another_descriptor_is_written_into_where_it_stands() {
     let inputs = Inputs::new();
     let path = inputs.folder.path("into");
     for line in COMMANDS {
-        let (bytes, summary) = inputs.due(line);
+        let (bytes, due) = inputs.due(line);
         for output in ["/dev/fd/3", "/proc/self/fd/3"] {
             if output.starts_with("/proc") && !cfg!(target_os = "linux") {
                 continue;
@@ -257,10 +262,7 @@ fn another_descriptor_is_written_into_where_it_stands() {
             shell.args(["-c", script]).arg(tensilo.get_program()).args(tensilo.get_args()).env("INTO", &path);
             let run = Run::from(shell.output().unwrap()).done();
             assert!(fs::read(&path).unwrap() == [b"before", bytes.as_slice(), b"after"].concat(), "{line} {output}");
-            assert_eq!(
-                (run.text().replace(&format!("{output}: "), "OUT: "), run.stderr.as_str()),
-                (summary.clone(), "")
-            );
+            assert_eq!((summary(&run.text(), output), run.stderr.as_str()), (due.clone(), ""));
         }
     }
 }
@@ -360,7 +362,7 @@ fn messages_show_the_path_of_the_user_with_control_characters_escaped() {
         check(inputs.run(line, &name), 2); // it exists
     }
     check(inputs.run("append OUT PARQUET", &name), 0);
-    check(inputs.run("append OUT FILE", &name), 2);
+    check(inputs.run("append FILE OUT", &name), 2);
     check(inputs.run("salvage FILE -o OUT --force", &name), 0);
     fs::write(&name, "no tensilo file").unwrap();
     for line in ["inspect OUT", "verify OUT --json", "get OUT -c e -i 0", "map OUT", "export OUT -o - --format arrow"] {

@@ -18,7 +18,8 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// Small, and the same in every run (Steele and others, "Fast splittable pseudorandom number generators", 2014).
+/// Small, and the same in every run (Steele and others, "Fast splittable pseudorandom number
+/// generators", 2014).
 struct Random(u64);
 
 impl Random {
@@ -34,7 +35,8 @@ impl Random {
     }
 }
 
-/// How often the same input is given: enough that it is written for longer than it is begun and ended.
+/// How often the same input is given: enough that it is written for longer than it is begun and
+/// ended.
 const INPUTS: usize = 16;
 
 /// A Parquet file, and a tensilo file made of it.

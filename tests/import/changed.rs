@@ -4,6 +4,7 @@
 use crate::common::*;
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -228,7 +229,8 @@ fn an_append_of_a_changed_file_leaves_the_file_as_it_was() {
     let write = FORMATS.last().unwrap();
     write(&input, &version(2, 600));
     let next = fs::read(&input).unwrap();
-    convert(std::slice::from_ref(&input), &file, &ConvertOptions::default(), &mut |_| ()).unwrap();
+    convert(std::slice::from_ref(&input), &file, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(()))
+        .unwrap();
     let before = fs::read(&file).unwrap();
     for (name, change) in changes(&next) {
         write(&input, &version(1, 600));

@@ -1,5 +1,6 @@
 //! What the tests of importers share.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Schema};
@@ -154,7 +155,7 @@ pub fn write_parquet(path: impl AsRef<std::path::Path>, batches: &[RecordBatch])
 /// Converts to `out.tsl` in a folder, and reads it.
 pub fn converted(folder: &std::path::Path, inputs: &[std::path::PathBuf], options: &ConvertOptions) -> Result<File> {
     let output = folder.join("out.tsl");
-    tensilo::import::convert(inputs, &output, options, &mut |_| ())?;
+    tensilo::import::convert(inputs, &output, options, &mut |_| ControlFlow::Continue(()))?;
     let bytes = std::fs::read(&output).unwrap();
     std::fs::remove_file(output).unwrap();
     let reader = Reader::from_bytes(bytes).unwrap();

@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, Date32Array, Int32Array, Int64Array, RecordBatch, StringArray};
@@ -253,13 +254,14 @@ fn a_column_of_the_file_is_kept_if_it_agrees_with_the_folder() {
 fn the_next_partition_is_appended() {
     let tree = Tree::new(&["run=a/x.parquet", "run=7/x.parquet"]);
     let file = tree.0.path().join("file.tsl");
-    convert(&[tree.path("run=a")], &file, &ConvertOptions::default(), &mut |_| ()).unwrap();
+    convert(&[tree.path("run=a")], &file, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
     // which alone would be an integer
-    append(&[tree.path("run=7")], &file, &AppendOptions::default(), &mut |_| ()).unwrap();
+    append(&[tree.path("run=7")], &file, &AppendOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
     let read = File::from_bytes(fs::read(&file).unwrap()).unwrap();
     assert_eq!(texts_of(&read, "run"), some(&["a", "7"]));
     let other = Tree::new(&["x.parquet"]);
-    let error = append(&[other.path("")], &file, &AppendOptions::default(), &mut |_| ()).unwrap_err();
+    let error =
+        append(&[other.path("")], &file, &AppendOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert!(error.message().contains("\"run\" is missing"), "{error}");
 }
 

@@ -125,7 +125,8 @@ fn a_sink_gets_the_bytes_of_a_file_and_a_summary_of_what_is_in_it() {
     assert!(sink.0 == fs::read(path).unwrap());
 }
 
-/// Runs some work, cancelled at the first, second, third ... call of its callback, until it is done; how often it was cancelled.
+/// Runs some work, cancelled at the first, second, third ... call of its callback, until it is
+/// done; how often it was cancelled.
 fn cancelled(
     mut work: impl FnMut(&mut dyn FnMut() -> ControlFlow<()>) -> Result<(), Error>,
     mut check: impl FnMut(),

@@ -18,7 +18,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The operating system failed to read or write.
     Io = 3,
-    /// A signal came, and the work was put back as it was. The code is that of the signal, see [`Signal::exit_code`].
+    /// A signal came, and the work was put back as it was. The code is that of the signal, see
+    /// [`Signal::exit_code`].
     Signalled,
 }
 
@@ -123,7 +124,8 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
     message
 }
 
-/// Work that was cancelled is no matter of the library, and an output file that is in the way none of the operating system.
+/// Work that was cancelled is no matter of the library, and an output file that is in the way none
+/// of the operating system.
 fn special(error: &Error, path: Option<&Path>) -> Option<Failure> {
     if error.kind() == ErrorKind::Cancelled {
         return Some(Failure::Cancelled);

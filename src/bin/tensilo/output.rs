@@ -42,9 +42,10 @@ enum Place {
 }
 
 impl Destination {
-    /// Resolves the path that the user gave; `-` is the standard output. Refuses early, before a long job is done for nothing:
-    /// an output that is one of the inputs, a file that is in the way (unless `force`), what is neither file nor stream, a terminal
-    /// for binary data (unless `force`).
+    /// Resolves the path that the user gave; `-` is the standard output. Refuses early, before a
+    /// long job is done for nothing: an output that is one of the inputs, a file that is in the way
+    /// (unless `force`), what is neither file nor stream, a terminal for binary data (unless
+    /// `force`).
     pub(crate) fn new(path: &Path, force: bool, data: Data, inputs: &[PathBuf]) -> Outcome<Self> {
         let place = Place::of(path)?;
         let destination = Self { place, name: path.to_path_buf(), force, data };
@@ -76,7 +77,7 @@ impl Destination {
         match inputs.iter().find(same) {
             None => Ok(()),
             Some(input) => Err(Failure::Usage(format!(
-                "{}: this is the input {} itself, which is never written over, not even with --force; write to another file",
+                "{}: this is the input {} itself, which is not overwritten, even with --force; write to another file",
                 shown(&self.name),
                 display_path(input)
             ))),
@@ -174,7 +175,8 @@ fn kind_of(file: std::fs::FileType) -> Result<Place, &'static str> {
     if file.is_dir() { Err("a folder") } else { Ok(Place::File) }
 }
 
-/// An open destination, buffered. A file appears when [`Output::finish`] or [`Sink::publish`] is called.
+/// An open destination, buffered. A file appears when [`Output::finish`] or [`Sink::publish`] is
+/// called.
 #[derive(Debug)]
 pub(crate) enum Output {
     /// The standard output.

@@ -80,7 +80,8 @@ impl Progress {
         Self { bar, unit, phase: Cell::new(None) }
     }
 
-    /// `done` of `total`, in this phase of the work. Tells whether to go on: until a signal has come.
+    /// `done` of `total`, in this phase of the work. Tells whether to go on: until a signal has
+    /// come.
     pub(crate) fn set(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
         signals::at_work(PATIENCE);
         if signals::received().is_some() {

@@ -1,8 +1,9 @@
-//! Ctrl-C, SIGTERM and SIGHUP. The work in hand is cancelled by its progress callback, so that everything is put back as it was.
-//! Work that has none, or does not end soon, is ended by a thread of its own. A second signal ends the process at once.
+//! Ctrl-C, SIGTERM and SIGHUP. The work in hand is cancelled by its progress callback, so that
+//! everything is put back as it was. Work that has none, or does not end soon, is ended by a thread
+//! of its own. A second signal ends the process at once.
 //!
-//! On systems other than Unix the process ends as the system has it; a temporary file is then left beside its destination, and the next
-//! `convert` names it.
+//! On systems other than Unix the process ends as the system has it; a temporary file is then left
+//! beside its destination, and the next `convert` names it.
 
 pub(crate) use system::{at_work, idle, received, remove_at_exit, show_line, watch};
 
@@ -98,7 +99,8 @@ mod system {
         }
     }
 
-    /// From now on work looks for signals, and takes at most so long to end after one. A longer time that was said before stays.
+    /// From now on work looks for signals, and takes at most so long to end after one. A longer
+    /// time that was said before stays.
     pub(crate) fn at_work(patience: Duration) {
         PATIENCE_MS.fetch_max(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
     }

@@ -16,7 +16,7 @@ use tensilo::{Damage, PositionedFile, RegionKind, Source, VerifyOptions, VerifyR
 pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
     let report = verify(args, quiet)?;
     if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && !report.damages.is_empty()) {
-        warning(&format!("{}: {foreign}", args.file.display()));
+        warning(&format!("{}: {foreign}", tensilo::display_path(&args.file)));
     }
     let verdict = if report.damages.is_empty() { Exit::Done } else { Exit::Damaged };
     match print(&report, args.json, quiet) {

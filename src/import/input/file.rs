@@ -52,7 +52,12 @@ impl InputFile {
             let doing = format!("copying the stream to a temporary file in {}", std::env::temp_dir().display());
             Error::io(&doing, error).with_path(name)
         })?;
-        Ok(Self { name: name.to_path_buf(), stamp: None, identity: None, handle: RefCell::new(Handle::Held(Arc::new(copy))) })
+        Ok(Self {
+            name: name.to_path_buf(),
+            stamp: None,
+            identity: None,
+            handle: RefCell::new(Handle::Held(Arc::new(copy))),
+        })
     }
 
     fn in_place(name: &Path, file: File) -> Result<Self> {

@@ -2,9 +2,9 @@
 
 use super::file::{InputFile, InputReader};
 use super::partition::{Completion, Partition};
-use crate::open::FileIdentity;
 use crate::import::source::{Batches, Source, guard};
 use crate::import::{ipc, parquet};
+use crate::open::FileIdentity;
 use crate::{Error, PositionedFile, Result};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;

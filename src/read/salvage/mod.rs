@@ -43,8 +43,9 @@ impl<'a> SalvageOptions<'a> {
         self
     }
 
-    /// Calls `progress` with the number of bytes looked at so far and with how many there are to look at, now and then. If it
-    /// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// Calls `progress` with the number of bytes looked at so far and with how many there are to
+    /// look at, now and then. If it breaks, the work ends with an error of kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self

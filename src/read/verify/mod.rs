@@ -61,8 +61,8 @@ impl<'a> VerifyOptions<'a> {
         self
     }
 
-    /// Calls `progress` with the number of bytes checked so far, now and then. If it breaks, the work ends with an error of kind
-    /// [`Cancelled`](ErrorKind::Cancelled).
+    /// Calls `progress` with the number of bytes checked so far, now and then. If it breaks, the
+    /// work ends with an error of kind [`Cancelled`](ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self

@@ -55,8 +55,8 @@ struct Inode {
     pending: Vec<Op>,
     /// Writes that a failed sync has given up: no later one makes them durable.
     lost: Vec<Op>,
-    /// Whether it had a name when it was synced. Some file systems (btrfs) make nothing durable of a file that has none: if its folder is
-    /// synced next, an empty file has the name.
+    /// Whether it had a name when it was synced. Some file systems (btrfs) make nothing durable of
+    /// a file that has none: if its folder is synced next, an empty file has the name.
     synced_by_name: bool,
 }
 

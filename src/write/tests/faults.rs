@@ -36,7 +36,8 @@ fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u
 
     let (mark, state) = last_returned(&log);
     let found = disk.bytes(path()).map(|bytes| contents(&bytes).unwrap_or_else(|error| panic!("{what}: {error}")));
-    // the last commit is there, but for its folder, the sync that follows its name or, where nothing can be cut off any more, its last sync
+    // the last commit is there, but for its folder, the sync that follows its name or, where
+    // nothing can be cut off any more, its last sync
     let is_named = log[..failed_at].last().is_some_and(|op| matches!(op, Op::Link { .. } | Op::Rename { .. }));
     let later = call == "sync of the folder" || (call == "sync" && (faults.for_ever || is_named));
     assert!(found == states[state] || (later && Some(&found) == states.last()), "{what}: {found:?}");

@@ -63,7 +63,7 @@ fn column<'r, S: Source>(args: &BenchArgs, reader: &'r Reader<S>) -> Outcome<Col
     reader
         .columns()
         .min_by_key(rank)
-        .ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", args.file.display())))
+        .ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", tensilo::display_path(&args.file))))
 }
 
 fn measure<'a, S: Source>(args: &'a BenchArgs, column: Column<'a, S>) -> Outcome<Report<'a>> {

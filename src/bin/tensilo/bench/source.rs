@@ -49,7 +49,10 @@ pub(super) fn drop_from_cache(path: &Path) -> Outcome {
         fadvise(&file, 0, None, Advice::DontNeed).map_err(io::Error::from)
     };
     drop().map_err(|error| {
-        Failure::Usage(format!("{}: --cold: its pages cannot be dropped from the cache: {error}", path.display()))
+        Failure::Usage(format!(
+            "{}: --cold: its pages cannot be dropped from the cache: {error}",
+            tensilo::display_path(path)
+        ))
     })
 }
 

@@ -134,7 +134,7 @@ fn amplification(ratio: Option<f64>) -> String {
 fn write_text(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut impl Write) -> io::Result<()> {
     let (file_bytes, samples, width) = (reader.file_bytes(), reader.sample_count(), args.width());
     let bytes = human::bytes(file_bytes);
-    let file = format!("{}: {samples} samples, {bytes} ({file_bytes} bytes)", args.file.display());
+    let file = format!("{}: {samples} samples, {bytes} ({file_bytes} bytes)", tensilo::display_path(&args.file));
     write_wrapped(output, &file, width)?;
     let state = if reader.is_finished() { "finished" } else { "not finished" };
     let (id, alignment, commits) = (reader.file_id(), reader.alignment(), reader.commit_count());

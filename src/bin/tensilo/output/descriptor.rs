@@ -66,8 +66,8 @@ impl Descriptor {
     }
 }
 
-/// Where opening `/dev/fd/3` opens a file anew, the process asks itself for its descriptor. A container may forbid that; a pipe or a device can
-/// then be opened by its name as well.
+/// Where opening `/dev/fd/3` opens a file anew, the process asks itself for its descriptor. A
+/// container may forbid that; a pipe or a device can then be opened by its name as well.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<File> {
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
