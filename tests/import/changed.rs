@@ -82,6 +82,7 @@ fn at_moment(folder: &Path, inputs: &[PathBuf], moment: usize, event: &dyn Fn())
             event();
         }
         calls += 1;
+        ControlFlow::Continue(())
     });
     let read = |_| {
         let bytes = fs::read(&output).unwrap();
@@ -240,6 +241,7 @@ fn an_append_of_a_changed_file_leaves_the_file_as_it_was() {
                 change(&input);
             }
             calls += 1;
+            ControlFlow::Continue(())
         });
         assert!(calls > 2);
         let Err(error) = result else { panic!("{name}, and unnoticed") };
