@@ -32,6 +32,67 @@ pub enum ErrorKind {
     Io,
 }
 
+/// What the caller can ask for, so that a refused import or append succeeds; see [`Error::advice`].
+///
+/// Its `Display` says what to do and names the option of the library. A program that has another
+/// name for the option says [`action`](Self::action) and its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Advice {
+    /// `ConvertOptions::skip`.
+    SkipColumns,
+    /// `AppendOptions::skip_others`.
+    SkipOthers,
+    /// `NullElements::Nan` or `NullElements::Zero`.
+    ReplaceNulls,
+    /// `NullElements::Zero`.
+    ReplaceNullsWithZero,
+    /// `ConvertOptions::shapes` with these extents, of which those that vary are `None`.
+    DeclareShape(Vec<Option<u32>>),
+    /// `ConvertOptions::shapes` with these extents, when all that is in the file is converted again.
+    ConvertAgain(Vec<Option<u32>>),
+    /// `WriterOptions::discard_tail`.
+    DiscardTail,
+}
+
+impl Advice {
+    /// Returns what to do, in words: "leave out columns that the file does not have".
+    pub fn action(&self) -> String {
+        match self {
+            Self::SkipColumns => "leave out what cannot be stored".to_owned(),
+            Self::SkipOthers => "leave out columns that the file does not have".to_owned(),
+            Self::ReplaceNulls => "store NaN or zero in the place of null elements".to_owned(),
+            Self::ReplaceNullsWithZero => "store zero in the place of null elements".to_owned(),
+            Self::DeclareShape(extents) => format!("declare the shape [{}]", extents_text(extents)),
+            Self::ConvertAgain(extents) => format!(
+                "convert all again with the declared shape [{}], because the shapes of a file never change",
+                extents_text(extents)
+            ),
+            Self::DiscardTail => "cut the bytes off, which loses what they hold".to_owned(),
+        }
+    }
+}
+
+/// `*,80`.
+fn extents_text(extents: &[Option<u32>]) -> String {
+    let texts = extents.iter().map(|extent| extent.map_or("*".to_owned(), |extent| extent.to_string()));
+    texts.collect::<Vec<_>>().join(",")
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let option = match self {
+            Self::SkipColumns => "ConvertOptions::skip",
+            Self::SkipOthers => "AppendOptions::skip_others",
+            Self::ReplaceNulls => "NullElements::Nan`, `NullElements::Zero",
+            Self::ReplaceNullsWithZero => "NullElements::Zero",
+            Self::DeclareShape(_) | Self::ConvertAgain(_) => "ConvertOptions::shapes",
+            Self::DiscardTail => "WriterOptions::discard_tail",
+        };
+        write!(f, "{} (`{option}`)", self.action())
+    }
+}
+
 /// What went wrong, where, and what to do next.
 ///
 /// The message names as much of file, column, sample range, byte offset and rule as is known. It is
@@ -48,6 +109,7 @@ struct Details {
     samples: Option<Range<u64>>,
     offset: Option<u64>,
     source: Option<io::Error>,
+    advice: Vec<Advice>,
 }
 
 impl Error {
@@ -61,6 +123,7 @@ impl Error {
             samples: None,
             offset: None,
             source: None,
+            advice: Vec::new(),
         }))
     }
 
@@ -140,6 +203,23 @@ impl Error {
         self
     }
 
+    /// Adds what the caller can ask for instead, unless it is said already.
+    pub(crate) fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
+        for advice in advice {
+            if !self.0.advice.contains(&advice) {
+                self.0.advice.push(advice);
+            }
+        }
+        self
+    }
+
+    /// Takes an advice back where the caller cannot follow it.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn without_advice(mut self, advice: &Advice) -> Self {
+        self.0.advice.retain(|given| given != advice);
+        self
+    }
+
     /// What sort of error this is.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -170,9 +250,21 @@ impl Error {
         self.0.offset
     }
 
-    /// The bare message, without the place.
+    /// The bare message, without the place and without the [advice](Self::advice).
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// What the caller can ask for, so that this error goes away. `Display` ends with it, in the
+    /// library's words.
+    pub fn advice(&self) -> &[Advice] {
+        &self.0.advice
+    }
+
+    /// Returns the text of this error without the [advice](Self::advice), for a program that words
+    /// it itself.
+    pub fn plain(&self) -> impl fmt::Display {
+        Plain(self)
     }
 }
 
@@ -203,7 +295,22 @@ impl fmt::Display for Shown<'_> {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let details = &*self.0;
+        Plain(self).fmt(f)?;
+        let mut separator = "; ";
+        for advice in self.advice() {
+            write!(f, "{separator}{advice}")?;
+            separator = ", or ";
+        }
+        Ok(())
+    }
+}
+
+/// An error without its advice.
+struct Plain<'a>(&'a Error);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let details = &*self.0.0;
         if let Some(path) = &details.path {
             write!(f, "{}: ", display_path(path))?;
         }

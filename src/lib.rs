@@ -85,7 +85,7 @@ mod write;
 
 pub use batch::{ColumnBatch, Value};
 pub use codec::{Choice, Piece, Profile, Trial};
-pub use error::{Error, ErrorKind, Result, display_path};
+pub use error::{Advice, Error, ErrorKind, Result, display_path};
 pub use format::{
     CastFacts, CastSpec, ColumnSchema, ContentId, DType, Extent, FileId, Metadata, RegionKind, Schema, Shape,
 };

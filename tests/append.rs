@@ -212,7 +212,7 @@ fn an_intact_tail_is_kept_unless_it_is_given_up() {
             (ErrorKind::Corrupt, Some("R-2.7"), Some(first as u64))
         );
         let text = error.to_string();
-        for part in [&format!("{} bytes", end - first), "tensilo salvage", "--discard-tail", "discard_tail"] {
+        for part in [&format!("{} bytes", end - first), "tensilo salvage", "discard_tail"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let mut writer = Writer::append(file.path(), &options().discard_tail(true)).unwrap();

@@ -12,6 +12,9 @@ mod common;
 #[cfg(feature = "parquet")]
 #[path = "import/folders.rs"]
 mod folders;
+#[cfg(feature = "parquet")]
+#[path = "import/foreign.rs"]
+mod foreign;
 #[path = "import/ipc.rs"]
 mod ipc;
 #[cfg(feature = "parquet")]
@@ -24,8 +27,13 @@ mod outputs;
 mod parquet;
 #[path = "import/refusals.rs"]
 mod refusals;
+#[path = "import/shapes.rs"]
+mod shapes;
 #[path = "import/tensors.rs"]
 mod tensors;
 #[cfg(feature = "parquet")]
 #[path = "import/thrift.rs"]
 mod thrift;
+#[cfg(feature = "parquet")]
+#[path = "import/values.rs"]
+mod values;

@@ -13,6 +13,9 @@ const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 const CAST: &str = "tensilo.cast";
 /// Where an import keeps the names of a tensor's dimensions: a JSON array of texts.
 const DIM_NAMES: &str = "arrow.dim_names";
+/// Where an import keeps what it found about a shape, which an import of what is exported finds
+/// again.
+const FOUND_SHAPE: &str = "import.shape";
 
 /// A null takes as much room as any other sample, so that metadata alone must not ask for more than this. Longer strings
 /// go out as `Binary`.
@@ -62,6 +65,7 @@ impl Target {
         let element = restored.clone().unwrap_or_else(|| plain_type(column.dtype));
         let form = form(column, &element, parts).map_err(|error| error.with_column(&column.name))?;
         let mut metadata = column.metadata.clone();
+        metadata.remove(FOUND_SHAPE);
         if restored.is_some() {
             metadata.remove(arrow_type::KEY); // the type says it
         }

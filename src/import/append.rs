@@ -1,5 +1,6 @@
 //! Appending to a file: the file says which columns there are and what they are.
 
+use super::diagnosis::{Diagnosis, Part};
 use super::plan::{Candidate, Column, FieldPath, candidates, describe};
 use super::run::{Copy, total_rows};
 use super::select::check_shape;
@@ -7,7 +8,8 @@ use super::source::{Source, check_unchanged, located};
 use super::{AppendOptions, Progress, input};
 use crate::error::go_on;
 use crate::open::FileIdentity;
-use crate::{AppendedFile, ColumnSchema, Error, Result, Schema, Writer, arrow_type, display_path};
+use crate::{Advice, AppendedFile, ColumnSchema, Error, Metadata, Result, Schema, Writer, arrow_type, display_path};
+use arrow::datatypes::DataType;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -25,15 +27,30 @@ pub(super) fn append(
     let sources: Vec<&dyn Source> = inputs.iter().map(input::OpenInput::source).collect();
     let plan = |source: &&dyn Source| {
         let plan = Plan::of(*source, writer.schema(), options.skip_others);
-        plan.map_err(|differences| located(refusal(&differences, file), *source))
+        plan.map_err(|differences| located(differences.refusal(file), *source))
     };
     let plans: Vec<Plan> = sources.iter().map(plan).collect::<Result<_>>()?;
     let before = writer.sample_count();
-    copy_all(&sources, &plans, &mut writer, options, progress)?;
+    copy_all(&sources, &plans, &mut writer, options, progress).map_err(|error| {
+        let parts = sources.iter().zip(&plans);
+        let parts = parts.map(|(source, Plan { columns, paths })| Part { source: *source, columns, paths }).collect();
+        for_append(Diagnosis { parts, first_sample: before, null_elements: options.null_elements }.complete(error))
+    })?;
     let appended = writer.sample_count().saturating_sub(before);
     check_unchanged(&sources)?;
     writer.finish()?;
     Ok(appended)
+}
+
+/// An error with the advice that an append can follow: the file has its columns and their shapes.
+fn for_append(error: Error) -> Error {
+    error.advice().to_vec().iter().fold(error, |error, advice| match advice {
+        Advice::SkipColumns => error.without_advice(advice),
+        Advice::DeclareShape(extents) => {
+            error.without_advice(advice).with_advice([Advice::ConvertAgain(extents.clone())])
+        }
+        _ => error,
+    })
 }
 
 fn copy_all(
@@ -61,11 +78,10 @@ struct Plan {
 }
 
 impl Plan {
-    /// `Err`: all that differs.
-    fn of(source: &dyn Source, schema: &Schema, skip_others: bool) -> std::result::Result<Self, Vec<String>> {
+    fn of(source: &dyn Source, schema: &Schema, skip_others: bool) -> std::result::Result<Self, Differences> {
         let mut candidates = candidates(source.schema());
         let mut plan = Self { columns: Vec::new(), paths: Vec::new() };
-        let mut differences = Vec::new();
+        let mut differences = Differences::default();
         for due in &schema.columns {
             let (found, rest) = candidates.into_iter().partition(|candidate| candidate.name == due.name);
             candidates = rest;
@@ -74,26 +90,49 @@ impl Plan {
                     plan.columns.push(column);
                     plan.paths.push(path);
                 }
-                Err(difference) => differences.push(format!("column {:?} {difference}", due.name)),
+                Err(Difference { text, advice }) => {
+                    differences.list.push(format!("column {:?} {text}", due.name));
+                    differences.advice.extend(advice);
+                }
             }
         }
         if !skip_others {
             let other = |candidate: &Candidate| format!("column {:?} is not in the file", candidate.name);
-            differences.extend(candidates.iter().map(other));
+            differences.list.extend(candidates.iter().map(other));
+            differences.advice.extend((!candidates.is_empty()).then_some(Advice::SkipOthers));
         }
-        if differences.is_empty() { Ok(plan) } else { Err(differences) }
+        if differences.list.is_empty() { Ok(plan) } else { Err(differences) }
+    }
+}
+
+/// How a source differs from the file.
+#[derive(Default)]
+struct Differences {
+    list: Vec<String>,
+    advice: Vec<Advice>,
+}
+
+/// How one column differs.
+struct Difference {
+    text: String,
+    advice: Option<Advice>,
+}
+
+impl From<&str> for Difference {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), advice: None }
     }
 }
 
 /// The column that is to be appended to `due`; or how it differs.
-fn column(due: &ColumnSchema, mut found: Vec<Candidate>) -> std::result::Result<(Column, FieldPath), String> {
+fn column(due: &ColumnSchema, mut found: Vec<Candidate>) -> std::result::Result<(Column, FieldPath), Difference> {
     let Some(Candidate { name, path, kind, metadata, .. }) = found.pop() else {
-        return Err("is missing".to_owned());
+        return Err("is missing".into());
     };
     if !found.is_empty() {
-        return Err("is there twice".to_owned());
+        return Err("is there twice".into());
     }
-    let kind = kind.map_err(|found| format!("is {found}, which cannot be stored"))?;
+    let kind = kind.map_err(|found| Difference::from(format!("is {found}, which cannot be stored").as_str()))?;
     // nulls are refused where they are met: an input may say that there could be some, and have none
     let column = Column {
         name,
@@ -102,14 +141,34 @@ fn column(due: &ColumnSchema, mut found: Vec<Candidate>) -> std::result::Result<
         metadata,
         cast: due.cast.map(|_| due.dtype),
         shape: Some(due.shape.clone()),
+        unit_is_given: true,
     };
-    let arrow = |metadata: &crate::Metadata| metadata.get(arrow_type::KEY).cloned();
+    let column = in_unit_of(due, column);
+    let arrow = |metadata: &Metadata| metadata.get(arrow_type::KEY).cloned();
     let same_type = column.kind.dtype == due.pushed_dtype() && arrow(&column.metadata) == arrow(&due.metadata);
     let same_shape = column.kind.dtype.is_string() || check_shape(&column, &due.shape).is_ok();
     if same_type && same_shape {
         return Ok((column, path));
     }
-    Err(format!("is {}, and {} in the file", describe(&column), describe_due(due)))
+    let text = format!("is {}, and {} in the file", describe(&column), describe_due(due));
+    let varying = || vec![None; due.shape.rank()];
+    let same_rank = column.kind.rank() == due.shape.rank();
+    let advice = (same_type && same_rank).then(|| Advice::ConvertAgain(varying()));
+    Err(Difference { text, advice })
+}
+
+/// INT96 timestamps become what the file has, if each can.
+fn in_unit_of(due: &ColumnSchema, mut column: Column) -> Column {
+    let timestamp = |metadata: &Metadata| match arrow_type::from_text(metadata.get(arrow_type::KEY)?)? {
+        DataType::Timestamp(_, zone) => Some(zone),
+        _ => None,
+    };
+    let (own, wanted) = (timestamp(&column.metadata), timestamp(&due.metadata));
+    if column.kind.int96 && wanted.is_some() && own == wanted {
+        let text = due.metadata.get(arrow_type::KEY).map(|text| (arrow_type::KEY.to_owned(), text.clone()));
+        column.metadata.extend(text);
+    }
+    column
 }
 
 /// As `describe` does for an input.
@@ -120,15 +179,12 @@ fn describe_due(due: &ColumnSchema) -> String {
     format!("{}{shape}{}{}", due.pushed_dtype(), arrow.unwrap_or_default(), cast.unwrap_or_default())
 }
 
-fn refusal(differences: &[String], file: &Path) -> Error {
-    const LISTED: usize = 50;
-    let more = if differences.len() > LISTED { "; ..." } else { "" };
-    let listed: Vec<&str> = differences.iter().take(LISTED).map(String::as_str).collect();
-    let others = differences.iter().any(|difference| difference.ends_with("is not in the file"));
-    let hint = if others {
-        "; columns that the file does not have are left out with --skip-others (`AppendOptions::skip_others`)"
-    } else {
-        ""
-    };
-    Error::bad_input(format!("the columns are not those of {}: {}{more}{hint}", display_path(file), listed.join("; ")))
+impl Differences {
+    fn refusal(&self, file: &Path) -> Error {
+        const LISTED: usize = 50;
+        let more = if self.list.len() > LISTED { "; ..." } else { "" };
+        let listed: Vec<&str> = self.list.iter().take(LISTED).map(String::as_str).collect();
+        let message = format!("the columns are not those of {}: {}{more}", display_path(file), listed.join("; "));
+        Error::bad_input(message).with_advice(self.advice.iter().cloned())
+    }
 }

@@ -1,12 +1,13 @@
 //! One column of a record batch, as it is pushed into the writer.
 
-use super::NullElements;
 use super::assemble::{Piece, concatenate, concatenate_fixed, validity};
 use super::elements::{Elements, outside, plain_bytes};
 use super::plan::Column;
+use super::shape::sample_shape;
 use super::types::Level;
 use super::walk::{Problem, Samples, UNKNOWN, decode, walk};
-use crate::{Extent, Shape};
+use super::{NullElements, int96};
+use crate::{Advice, Extent, Shape};
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray, GenericByteViewArray};
 use arrow::buffer::{Buffer, NullBuffer};
 use arrow::datatypes::{ArrowNativeType, ByteArrayType, ByteViewType, DataType};
@@ -48,7 +49,8 @@ pub(super) fn convert(
     let nulls = located.nulls.as_ref().filter(|nulls| nulls.null_count() > 0);
     if let Some(nulls) = nulls.filter(|_| !column.nullable) {
         let row = (0..nulls.len()).find(|&row| nulls.is_null(row));
-        return Err(Problem::at(row.unwrap_or(0), "a null in a column that is declared to have none"));
+        let problem = Problem::at(row.unwrap_or(0), "a null in a column that is declared to have none");
+        return Err(problem.advising([Advice::SkipColumns]));
     }
     let (extents, values) = if column.kind.dtype.is_string() {
         strings(&located.array, nulls)?
@@ -125,7 +127,7 @@ fn tensors(
     if shape.is_ragged() {
         samples.ranges.iter_mut().enumerate().filter(|(row, _)| is_null(*row)).for_each(|(_, range)| *range = 0..0);
     }
-    let elements = Elements::of(samples, column.kind.dtype)?;
+    let elements = Elements::of(samples, column.kind.dtype, int96::unit(column))?;
     let is_scalar = column.kind.levels.is_empty() && !column.kind.variable_tensor;
     let bytes = if is_scalar { elements.bytes.clone() } else { elements.without_nulls(is_null, null_elements)? };
     let ranges = elements.byte_ranges();
@@ -154,14 +156,23 @@ fn varying_extents(
                 Extent::Varying if is_null(row) || extent == UNKNOWN => varying.push(0),
                 Extent::Varying => varying.push(extent),
                 Extent::Fixed(due) if extent == UNKNOWN || extent == *due => {}
-                Extent::Fixed(due) => {
-                    let message = format!("an extent of {extent}, where the shape {shape} has {due}");
-                    return Err(Problem::at(row, message));
-                }
+                Extent::Fixed(_) => return Err(another_shape(row, extents, column, shape)),
             }
         }
     }
     Ok(varying)
+}
+
+/// A sample with these open extents does not fit the shape.
+fn another_shape(row: usize, open: &[u32], column: &Column, shape: &Shape) -> Problem {
+    let own = sample_shape(&column.kind, open);
+    let both = own.extents().iter().zip(shape.extents());
+    let fitting = both.map(|(own, due)| match due {
+        Extent::Fixed(extent) if own == due || *own == Extent::Varying => Some(*extent),
+        _ => None,
+    });
+    let advice = [Advice::DeclareShape(fitting.collect()), Advice::SkipColumns];
+    Problem::at(row, format!("the sample has the shape {own}, and the column is to have {shape}")).advising(advice)
 }
 
 /// What the shape has for the dimensions that the type leaves open.

@@ -78,7 +78,7 @@ pub(super) fn variable_tensor(field: &Field) -> Result<Kind, String> {
         }
         Some(_) => return Err(format!("{VARIABLE} whose uniform_shape has not {rank} extents")),
     };
-    Ok(Kind { dtype, levels, variable_tensor: true })
+    Ok(Kind { dtype, levels, variable_tensor: true, int96: false })
 }
 
 fn uniform_level(value: &Value) -> Option<Level> {

@@ -4,8 +4,9 @@
 //! a message claims is compared with the bytes that are there.
 
 use super::input::{InputFile, InputReader};
+use super::magic;
 use crate::{Error, Result};
-use arrow::ipc::{CompressionType, Message, RecordBatch, root_as_footer, root_as_message};
+use arrow::ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 /// Bytes before the metadata of a message that begins with this are twice as many.
@@ -25,6 +26,8 @@ pub(super) fn file(file: &InputFile) -> Result<u64> {
     let start = bytes.length.checked_sub(10).and_then(|end| end.checked_sub(footer_bytes));
     let footer = bytes.read(start.ok_or_else(cut_off)?, footer_bytes)?;
     let footer = root_as_footer(&footer).map_err(|error| malformed(&error.to_string()))?;
+    check_version(footer.version())?;
+    check_byte_order(footer.schema())?;
     let mut rows = 0;
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
     for block in blocks {
@@ -45,34 +48,59 @@ pub(super) fn stream(file: &InputFile) -> Result<u64> {
     let (mut at, mut rows) = (0, 0);
     while at < bytes.length {
         let is_first = at == 0;
-        let known = |error: Error| if is_first { foreign() } else { error };
+        let known = |error: Error| if is_first { foreign(file) } else { error };
         let metadata = bytes.stream_metadata(&mut at).map_err(known)?;
         if metadata.is_empty() {
             if is_first {
-                return Err(foreign());
+                return Err(foreign(file));
             }
             break;
         }
         let message = root_as_message(&metadata).map_err(|error| known(malformed(&error.to_string())))?;
         if is_first {
-            let schema = message.header_as_schema().ok_or_else(foreign)?;
-            if !schema.endianness().equals_to_target_endianness() {
-                return Err(Error::bad_input("the Arrow stream is in the byte order of another machine"));
-            }
+            check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file))?))?;
         }
+        check_version(message.version())?;
         let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| malformed("a negative length"))?;
         rows = bytes.check_message(&metadata, at, body_bytes, rows)?;
         at += body_bytes; // lies in the file
     }
     match bytes.length - at {
-        _ if at == 0 => Err(foreign()),
+        _ if at == 0 => Err(foreign(file)),
         0 => Ok(rows),
         rest => Err(malformed(&format!("{rest} bytes follow the end of the stream"))),
     }
 }
 
-fn foreign() -> Error {
-    Error::bad_input("this is neither a Parquet file nor an Arrow IPC file or stream")
+/// Refuses messages of a version that the decoder does not know.
+fn check_version(version: MetadataVersion) -> Result<()> {
+    if (MetadataVersion::V4..=MetadataVersion::V5).contains(&version) {
+        return Ok(());
+    }
+    let number = i32::from(version.0) + 1;
+    Err(Error::bad_input(format!(
+        "the Arrow file or stream has version {number} of Arrow's IPC format, and versions 4 and 5 are read"
+    )))
+}
+
+fn check_byte_order(schema: Option<Schema>) -> Result<()> {
+    if schema.is_none_or(|schema| schema.endianness().equals_to_target_endianness()) {
+        return Ok(());
+    }
+    let order = if cfg!(target_endian = "big") { "little" } else { "big" };
+    Err(Error::bad_input(format!(
+        "the Arrow file or stream is {order}-endian, and this machine is not; write it anew with a program that reads it, \
+         such as pyarrow"
+    )))
+}
+
+/// What the file is instead of a known one.
+fn foreign(file: &InputFile) -> Error {
+    let mut first = Vec::new();
+    let read = file
+        .reader()
+        .and_then(|reader| reader.take(16).read_to_end(&mut first).map_err(|error| file.io("reading the file", error)));
+    read.map_or_else(|error| error, |_| magic::unknown(&first))
 }
 
 fn malformed(what: &str) -> Error {

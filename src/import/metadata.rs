@@ -1,7 +1,7 @@
 //! The metadata of columns and file.
 
-use super::extension;
-use super::types::element_type;
+use super::types::{ENCRYPTED, INT96, element_type};
+use super::{extension, found};
 use crate::{Metadata, arrow_type, limits};
 use arrow::datatypes::{Field, Schema};
 
@@ -9,13 +9,15 @@ use arrow::datatypes::{Field, Schema};
 const DIM_NAMES: &str = "arrow.dim_names";
 /// Lists the keys that were left out because they or their values are over a limit of the format.
 const DROPPED: &str = "import.dropped_metadata";
+/// Keys of a field that are about its source, or the importer's own.
+const IMPORTERS: [&str; 5] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED];
 /// How much of that list is kept.
 const LISTED_CHARS: usize = 4096;
 
 /// The metadata of the column that a field becomes.
 pub(super) fn of_column(field: &Field) -> Metadata {
     let own = field.metadata().iter();
-    let own = own.filter(|(key, _)| *key != "PARQUET:field_id" && !extension::expressed_by_shape(field, key));
+    let own = own.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !extension::expressed_by_shape(field, key));
     let mut metadata = within_limits(own);
     metadata.remove(arrow_type::KEY); // the importer's word, not the input's
     if let Some(text) = arrow_type::to_text(element_type(field.data_type())) {

@@ -54,15 +54,22 @@
 //! | utf8, binary (large, view, dictionary-encoded too) | `utf8`, `bytes` |
 //! | fixed-size binary | `bytes`, metadata `arrow.type` = `fixed_size_binary[16]` |
 //! | date, time, timestamp, duration | `i64`, metadata `arrow.type` such as `timestamp[us, UTC]` |
+//! | INT96 timestamps of Parquet | `i64`, `timestamp[ns]`; if one is beyond its range, `timestamp[us]` |
 //! | list, large list, list view, fixed-size list, nested to any depth | a tensor, one dimension for each level |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
 //! | struct | its fields, named `struct.field`; a null struct makes all of them null |
 //! | dictionary- or run-end-encoded | what the decoded values become |
 //! | decimal, map, union, interval, null, lists of strings or structs, empty structs | refused; skip the column |
 //!
-//! A list's dimension is *fixed* if it has the same length in every sample that is not null (which a first pass over
-//! the list columns finds, in bounded memory), else *varying*; where no sample tells, it is varying. An empty
-//! list says nothing about the dimensions inside it. Within a sample all rows of a dimension are of one length.
+//! A list's dimension is *fixed* if it has the same length in every sample that is not null (which
+//! a first pass over the list columns finds, in bounded memory), else *varying*; where no sample
+//! tells, it is varying. An empty list says nothing about the dimensions inside it. Within a sample
+//! all rows of a dimension are of one length. [`ConvertOptions::shapes`] declares shapes instead.
+//! What was found is kept in the metadata, see [`FoundShape`].
+//!
+//! No value changes, except where a cast or [`ConvertOptions::null_elements`] asks for it: what
+//! does not fit is refused. INT96 timestamps get one unit for all inputs: that of an embedded Arrow
+//! schema, else nanoseconds, else microseconds, whichever first holds all of them exactly.
 //!
 //! A column is nullable if its field or a struct around it is. A null list is a null sample, an empty list is an extent of 0, and a null
 //! *inside* a tensor is refused unless [`ConvertOptions::null_elements`] says what to store.
@@ -71,8 +78,9 @@
 //!
 //! A field's metadata becomes its column's, the schema's becomes the file's (the first input's, if there are several). Left out are
 //! `ARROW:schema`, `PARQUET:field_id` and `pandas`, which describe the source's own layout, and the tensor extensions, which the shape
-//! says; their dimension names are kept under `arrow.dim_names`. Entries over a limit of the format are left out and their keys
-//! listed under `import.dropped_metadata`.
+//! says; their dimension names are kept under `arrow.dim_names`. Entries over a limit of the format
+//! are left out and their keys listed under `import.dropped_metadata`. What was found about a shape
+//! stands under `import.shape`; an export leaves it out.
 //!
 //! # Memory
 //!
@@ -88,11 +96,15 @@
 mod append;
 mod assemble;
 mod column;
+mod diagnosis;
 mod elements;
 mod extension;
+mod found;
 mod input;
+mod int96;
 mod ipc;
 mod ipc_check;
+mod magic;
 mod memory;
 mod metadata;
 #[cfg(feature = "parquet")]
@@ -103,9 +115,14 @@ mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_check;
 #[cfg(feature = "parquet")]
+mod parquet_mend;
+#[cfg(feature = "parquet")]
 mod parquet_pages;
+#[cfg(feature = "parquet")]
+mod parquet_raw;
 mod plan;
 mod run;
+mod scan;
 mod select;
 mod shape;
 mod slices;
@@ -116,6 +133,7 @@ mod types;
 mod walk;
 
 pub use ::arrow;
+pub use found::{FoundShape, OddSample};
 pub use memory::{write_batches, write_reader};
 
 use crate::{AtomicFile, DType, Result, Shape, Sink, Summary, WriterOptions};

@@ -3,7 +3,7 @@
 use super::input::{InputFile, InputReader};
 use super::slices::SLICE_BYTES;
 use super::source::{Batches, Guarded, Source, guard};
-use super::{parquet_check, parquet_pages};
+use super::{parquet_check, parquet_mend, parquet_pages, parquet_raw};
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
@@ -26,13 +26,33 @@ const FIRST_ROWS: usize = 64;
 pub(super) fn open(file: &Rc<InputFile>) -> Result<(Box<dyn Source>, Vec<u8>)> {
     let mut reader = file.reader()?;
     let footer = footer(&mut reader).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => Error::bad_input("the Parquet file is malformed: it ends before its footer"),
+        io::ErrorKind::UnexpectedEof => Error::bad_input("the Parquet file is cut off: it ends before its footer"),
         _ => file.io("reading the footer", error),
     })?;
-    parquet_check::check(footer.get(8..footer.len().saturating_sub(8)).unwrap_or(&[]))?;
+    let thrift = check_end(&footer)?;
+    parquet_check::check(thrift)?;
     let metadata = ArrowReaderMetadata::load(&reader, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
     let row_count = check_rows(metadata.metadata(), reader.byte_count())?;
-    Ok((Box::new(ParquetFile { input: Rc::clone(file), metadata, row_count }), footer))
+    let metadata = parquet_mend::mended(metadata, row_count, &reader)?;
+    let encrypted = parquet_check::encrypted(thrift);
+    let (schema, metadata) = parquet_raw::exact(metadata, &encrypted).map_err(|error| malformed(&error))?;
+    Ok((Box::new(ParquetFile { input: Rc::clone(file), schema, metadata, row_count }), footer))
+}
+
+/// The error about a file that begins or ends with `PARE`.
+pub(super) fn encrypted_footer() -> Error {
+    Error::bad_input("the Parquet file is encrypted, its footer too; decrypt it with the program that has its keys")
+}
+
+/// The metadata in a footer, which ends with their length and the magic number.
+fn check_end(footer: &[u8]) -> Result<&[u8]> {
+    match footer.split_last_chunk::<4>() {
+        Some((rest, b"PAR1")) => Ok(rest.get(8..rest.len().saturating_sub(4)).unwrap_or(&[])),
+        Some((_, b"PARE")) => Err(encrypted_footer()),
+        _ => Err(Error::bad_input(
+            "the Parquet file is cut off: it begins with PAR1, as it should, and does not end with it; copy it again",
+        )),
+    }
 }
 
 /// The number of rows. Refuses what the decoder takes for granted: places and lengths, and that numbers of rows agree.
@@ -55,7 +75,9 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
             }
         }
     }
-    if Ok(row_count) != u64::try_from(metadata.file_metadata().num_rows()) {
+    // 0 is a mistake of an early writer, which is mended
+    let said = metadata.file_metadata().num_rows();
+    if said != 0 && Ok(row_count) != u64::try_from(said) {
         return Err(lie("its row groups have not as many rows as it says"));
     }
     Ok(row_count)
@@ -80,19 +102,21 @@ fn footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-fn malformed(error: &ParquetError) -> Error {
+pub(super) fn malformed(error: &ParquetError) -> Error {
     Error::bad_input(format!("the Parquet file is malformed or damaged: {error}"))
 }
 
 struct ParquetFile {
     input: Rc<InputFile>,
+    /// What the columns hold. What is [read raw](parquet_raw) has another type in the batches.
+    schema: SchemaRef,
     metadata: ArrowReaderMetadata,
     row_count: u64,
 }
 
 impl Source for ParquetFile {
     fn schema(&self) -> &SchemaRef {
-        self.metadata.schema()
+        &self.schema
     }
 
     fn path(&self) -> Option<&Path> {
@@ -155,7 +179,7 @@ impl RowGroups<'_> {
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
         let file = self.file.input.reader()?;
         for (_, column) in metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i)) {
-            guard(|| parquet_pages::check(&file, column, rows))?;
+            guard(|| parquet_pages::check(&file, column, rows, self.file.metadata.metadata()))?;
         }
         let reader = self.reader(self.next, batch_rows, 0)?;
         Ok(Group { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })

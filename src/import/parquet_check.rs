@@ -5,6 +5,7 @@
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
 use crate::{Error, Result};
+use std::collections::BTreeSet;
 
 /// Far more than a tensor has dimensions: a list takes two levels.
 const LEVELS: usize = 256;
@@ -12,6 +13,11 @@ const LEVELS: usize = 256;
 /// The fields of the file's metadata, and that with the schema.
 const METADATA: [u8; 9] = [I32, LIST, I64, LIST, LIST, BINARY, LIST, STRUCT, BINARY];
 const SCHEMA: i16 = 2;
+const ROW_GROUPS: i16 = 4;
+const ENCRYPTION: i16 = 8;
+/// The field of a row group with its columns, and that of a column with how it is encrypted.
+const COLUMNS: i16 = 1;
+const CRYPTO: i16 = 8;
 /// The fields of a schema element, and that with the number of its children.
 const ELEMENT: [u8; 10] = [I32, I32, I32, BINARY, I32, I32, I32, I32, I32, STRUCT];
 const CHILDREN: i16 = 5;
@@ -25,6 +31,65 @@ pub(super) fn check(metadata: &[u8]) -> Result<()> {
             Err(Error::bad_input(format!("the Parquet schema is nested more than {LEVELS} levels deep")))
         }
         Some(_) => Ok(()),
+    }
+}
+
+/// The numbers of the columns that are encrypted, of a file whose footer is not.
+pub(super) fn encrypted(metadata: &[u8]) -> BTreeSet<usize> {
+    let mut columns = BTreeSet::new();
+    let is_encrypted = field_of(&mut Thrift::new(metadata), ENCRYPTION, STRUCT).is_some();
+    let mut thrift = Thrift::new(metadata);
+    if is_encrypted && field_of(&mut thrift, ROW_GROUPS, LIST).is_some() {
+        let _ = encrypted_in_groups(&mut thrift, &mut columns); // the decoder says what is malformed
+    }
+    columns
+}
+
+fn encrypted_in_groups(thrift: &mut Thrift, found: &mut BTreeSet<usize>) -> Option<()> {
+    let (groups, _) = thrift.list_head()?;
+    for _ in 0..groups {
+        let mut id = 0;
+        loop {
+            match (thrift.field(&mut id, &[])?, id) {
+                (STOP, _) => break,
+                (LIST, COLUMNS) => {
+                    let (columns, _) = thrift.list_head()?;
+                    for column in 0..columns {
+                        if is_encrypted(thrift)? {
+                            found.insert(usize::try_from(column).ok()?);
+                        }
+                    }
+                }
+                (other, _) => thrift.skip(other)?,
+            }
+        }
+    }
+    Some(())
+}
+
+/// Whether the next struct, a column of a row group, says how it is encrypted.
+fn is_encrypted(thrift: &mut Thrift) -> Option<bool> {
+    let (mut id, mut encrypted) = (0, false);
+    loop {
+        match (thrift.field(&mut id, &[])?, id) {
+            (STOP, _) => return Some(encrypted),
+            (other, _) => {
+                encrypted |= (other, id) == (STRUCT, CRYPTO);
+                thrift.skip(other)?;
+            }
+        }
+    }
+}
+
+/// Goes to the field of this id and type of the struct ahead.
+fn field_of(thrift: &mut Thrift, wanted: i16, of_type: u8) -> Option<()> {
+    let mut id = 0;
+    loop {
+        match (thrift.field(&mut id, &METADATA)?, id) {
+            (STOP, _) => return None,
+            (found, id) if (found, id) == (of_type, wanted) => return Some(()),
+            (other, _) => thrift.skip(other)?,
+        }
     }
 }
 

@@ -6,10 +6,10 @@
 use super::input::InputReader;
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
 use crate::{Error, Result};
-use ::parquet::basic::Encoding;
+use ::parquet::basic::{Compression, Encoding};
 use ::parquet::column::page::{Page, PageReader};
 use ::parquet::errors::ParquetError;
-use ::parquet::file::metadata::ColumnChunkMetaData;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use ::parquet::file::serialized_reader::SerializedPageReader;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -29,8 +29,14 @@ const DATA: [u8; 5] = [I32, I32, I32, I32, STRUCT];
 const DICTIONARY: [u8; 3] = [I32, I32, BOOL];
 const DATA_2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 
-/// Checks the pages of a column in a row group of so many rows.
-pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
+/// Checks the pages of a column in a row group of so many rows of a file.
+pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usize, of: &ParquetMetaData) -> Result<()> {
+    // They say that they are not compressed, and are (ARROW-10353). The decoder believes them, and
+    // might find values in what is none (ARROW-17100.parquet of Apache's arrow-testing). There is
+    // no way to tell it otherwise.
+    let is_early_cpp =
+        of.file_metadata().created_by().is_some_and(|writer| writer.starts_with("parquet-cpp version 1."));
+    let is_misleading = is_early_cpp && column.compression() != Compression::UNCOMPRESSED;
     let failed = |error| Error::io("reading the head of a page", error);
     let (file_bytes, mut reader) = (file.byte_count(), file.clone());
     let (mut at, bytes) = column.byte_range();
@@ -47,9 +53,29 @@ pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usiz
         if page.dictionary_values > page.raw_bytes {
             return Err(malformed(column, "a dictionary has more values than bytes"));
         }
+        if page.is_version_2 && is_misleading {
+            let message = "data pages of version 2 by a parquet-cpp before 2.0 deny that they are compressed; write the \
+                           file anew with a program that reads it, such as pyarrow";
+            return Err(Error::bad_input(message).with_column(&column.column_path().string()));
+        }
         has_packed_lengths |= page.has_packed_lengths;
     }
     if has_packed_lengths { check_packed_lengths(file, column, rows) } else { Ok(()) }
+}
+
+/// The bytes of the pages that hold the values of a column, and of their heads.
+pub(super) fn length(file: &InputReader, column: &ColumnChunkMetaData) -> Result<u64> {
+    let failed = |error| Error::io("reading the head of a page", error);
+    let (file_bytes, mut reader) = (file.byte_count(), file.clone());
+    let (start, _) = column.byte_range();
+    let (mut at, mut left) = (start, u64::try_from(column.num_values()).unwrap_or(0));
+    while left > 0 {
+        let page = read_head(&mut reader, at).map_err(failed)?;
+        let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
+        at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
+        left = left.saturating_sub(page.values);
+    }
+    Ok(at.saturating_sub(start))
 }
 
 fn malformed(column: &ColumnChunkMetaData, what: &str) -> Error {
@@ -63,7 +89,10 @@ struct PageHead {
     stored_bytes: u64,
     raw_bytes: u64,
     dictionary_values: u64,
+    /// Of a data page.
+    values: u64,
     has_packed_lengths: bool,
+    is_version_2: bool,
 }
 
 /// The head of the page at `at`; `None` if there is none.
@@ -89,7 +118,8 @@ impl PageHead {
                 (_, 2) => head.raw_bytes = thrift.i32()?.try_into().ok()?,
                 (_, 3) => head.stored_bytes = thrift.i32()?.try_into().ok()?,
                 (_, 5) => {
-                    let [_, encoding, ..] = numbers(&mut thrift, &DATA)?;
+                    let [values, encoding, ..] = numbers(&mut thrift, &DATA)?;
+                    head.values = values.try_into().ok()?;
                     head.note_encoding(encoding);
                 }
                 (_, 7) => {
@@ -97,7 +127,9 @@ impl PageHead {
                     head.dictionary_values = values.try_into().ok()?;
                 }
                 (_, 8) => {
-                    let [.., encoding] = numbers(&mut thrift, &DATA_2)?;
+                    let [values, .., encoding] = numbers(&mut thrift, &DATA_2)?;
+                    head.values = values.try_into().ok()?;
+                    head.is_version_2 = true;
                     head.note_encoding(encoding);
                 }
                 (other, _) => thrift.skip(other)?,

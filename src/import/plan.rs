@@ -1,11 +1,12 @@
 //! Which columns a file will have, from the schemas of the sources.
 
+use super::shape::ShapeFinder;
 use super::source::{Source, located};
 use super::types::{Kind, kind_of};
 use super::{ConvertOptions, extension, metadata, select};
-use crate::{DType, Error, Metadata, Result, Shape, display_path, limits};
+use crate::{Advice, DType, Error, Metadata, Result, Shape, display_path, limits};
 use arrow::datatypes::{DataType, Field, Schema};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// One column of the file to be.
@@ -17,8 +18,22 @@ pub(super) struct Column {
     pub metadata: Metadata,
     /// What its values are rounded to, if it is not what they are.
     pub cast: Option<DType>,
-    /// Its shape, if the caller knows it.
+    /// Its shape, if the caller knows it or the first pass has found it.
     pub shape: Option<Shape>,
+    /// Whether a source has the column in the unit that its metadata says; else INT96 timestamps
+    /// may choose one.
+    pub unit_is_given: bool,
+}
+
+impl Column {
+    /// Its shape; what nobody knows varies.
+    pub(super) fn shape(&self) -> Shape {
+        match &self.shape {
+            Some(shape) => shape.clone(),
+            None if self.kind.dtype.is_string() => Shape::ragged(),
+            None => ShapeFinder::new(&self.kind).shape(&self.kind),
+        }
+    }
 }
 
 /// What is to be done.
@@ -93,26 +108,37 @@ fn collect(field: &Field, name: String, path: FieldPath, nullable: bool, out: &m
 
 /// Refuses columns that cannot be stored, naming all of them.
 fn storable(chosen: Vec<Candidate>) -> Result<Vec<(Column, FieldPath)>> {
-    let mut names = HashSet::new();
-    let mut problem = |candidate: &Candidate| match &candidate.kind {
-        Err(found) => Some(found.clone()),
-        Ok(_) if !is_name(&candidate.name) => Some("a name has 1 to 1,024 bytes and no control characters".to_owned()),
-        Ok(_) if !names.insert(candidate.name.clone()) => Some("there are two columns of this name".to_owned()),
-        Ok(_) => None,
-    };
-    let problems: Vec<(&str, String)> =
-        chosen.iter().filter_map(|candidate| Some((candidate.name.as_str(), problem(candidate)?))).collect();
-    if !problems.is_empty() {
-        let listed: Vec<String> = problems.iter().map(|(name, problem)| format!("{name:?} ({problem})")).collect();
-        let message = format!(
-            "these columns cannot be stored: {}; leave them out with --skip NAME (`ConvertOptions::skip`)",
-            listed.join(", ")
-        );
-        return Err(Error::bad_input(message));
+    let mut same_name: HashMap<&str, usize> = HashMap::new();
+    for candidate in &chosen {
+        *same_name.entry(&candidate.name).or_default() += 1;
+    }
+    let mut refused: Vec<(&str, String)> = Vec::new();
+    for Candidate { name, kind, .. } in &chosen {
+        let same_name = same_name.remove(name.as_str()).unwrap_or(1); // said once
+        let reasons = [
+            kind.as_ref().err().cloned(),
+            (!is_name(name)).then(|| "a name has 1 to 1,024 bytes and no control characters".to_owned()),
+            (same_name > 1).then(|| format!("{same_name} columns have this name")),
+        ];
+        refused.extend(reasons.into_iter().flatten().map(|reason| (name.as_str(), reason)));
+    }
+    match refused.as_slice() {
+        [] => {}
+        [(name, reason)] => {
+            let error = Error::bad_input(format!("cannot be stored: {reason}")).with_column(name);
+            return Err(error.with_advice([Advice::SkipColumns]));
+        }
+        several => {
+            let list: Vec<String> = several.iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
+            let error = Error::bad_input(format!("these columns cannot be stored: {}", list.join(", ")));
+            return Err(error.with_advice([Advice::SkipColumns]));
+        }
     }
     let column = |candidate: Candidate| {
         let Candidate { name, path, kind, nullable, metadata } = candidate;
-        Some((Column { name, kind: kind.ok()?, nullable, metadata, cast: None, shape: None }, path))
+        let kind = kind.ok()?;
+        let unit_is_given = !kind.int96;
+        Some((Column { name, kind, nullable, metadata, cast: None, shape: None, unit_is_given }, path))
     };
     Ok(chosen.into_iter().filter_map(column).collect())
 }
@@ -141,6 +167,8 @@ fn merge(columns: &mut [Column], found: Vec<(Column, FieldPath)>) -> std::result
             differences.push(format!("column {:?} is {here}, not {there}", column.name));
         }
         column.nullable |= other.nullable;
+        column.unit_is_given |= other.unit_is_given;
+        column.kind.int96 |= other.kind.int96;
         paths.push(path);
     }
     differences.extend(found.keys().map(|name| format!("column {name:?} is not there")));
@@ -177,12 +205,8 @@ impl Differences {
             0 => String::new(),
             more => format!("; and {more} more differences"),
         };
-        let message = format!(
-            "the columns are not those of {}: {}{more}; columns are left out with --skip NAME (`ConvertOptions::skip`)",
-            name(*first),
-            self.listed.join("; ")
-        );
-        let error = Error::bad_input(message);
+        let message = format!("the columns are not those of {}: {}{more}", name(*first), self.listed.join("; "));
+        let error = Error::bad_input(message).with_advice([Advice::SkipColumns]);
         Err(match &self.path {
             Some(path) => error.with_path(path),
             None => error,

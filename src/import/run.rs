@@ -1,15 +1,15 @@
-//! The two passes: finding shapes, then writing.
+//! A conversion: a [first pass](super::scan), and the second, which writes.
 
 use super::assemble::Piece;
-use super::column::{Located, convert, locate};
+use super::column::{convert, locate};
+use super::diagnosis::{Diagnosis, Part};
 use super::plan::{self, Column, Plan};
-use super::shape::ShapeFinder;
 use super::slices::slices;
 use super::source::{Source, check_unchanged, guard, located};
-use super::walk::{Problem, walk};
-use super::{ConvertOptions, NullElements, Progress};
+use super::walk::Problem;
+use super::{ConvertOptions, NullElements, Progress, scan};
 use crate::error::go_on;
-use crate::{ColumnSchema, Error, Result, Schema, Shape, Sink, Summary, Writer};
+use crate::{ColumnSchema, Error, Result, Schema, Sink, Summary, Writer};
 use arrow::record_batch::RecordBatch;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -21,137 +21,51 @@ pub(super) fn run<K: Sink>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    let plan = plan::of(sources, options)?;
-    let shapes = find_shapes(sources, &plan, progress)?;
-    write(sources, &plan, shapes, sink, options, progress)
+    let mut plan = plan::of(sources, options)?;
+    scan::find(sources, &mut plan, progress).and_then(|()| write(sources, &plan, sink, options, progress)).map_err(
+        |error| {
+            let parts = sources.iter().zip(&plan.paths);
+            let parts = parts.map(|(source, paths)| Part { source: *source, columns: &plan.columns, paths }).collect();
+            Diagnosis { parts, first_sample: 0, null_elements: options.null_elements }.complete(error)
+        },
+    )
 }
 
 /// Converts a source that can be read only once: list dimensions vary unless the caller knows better.
 pub(super) fn run_once<K: Sink>(source: &dyn Source, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let plan = plan::of(&[source], options)?;
-    let shapes = finders(&plan).map(|(column, finder)| known_or(column, &finder)).collect();
-    write(&[source], &plan, shapes, sink, options, &mut |_| ControlFlow::Continue(()))
-}
-
-fn finders(plan: &Plan) -> impl Iterator<Item = (&Column, ShapeFinder)> {
-    plan.columns.iter().map(|column| (column, ShapeFinder::new(&column.kind)))
-}
-
-/// The shape the caller gave, or the one found.
-fn known_or(column: &Column, finder: &ShapeFinder) -> Shape {
-    match &column.shape {
-        Some(shape) => shape.clone(),
-        None if column.kind.dtype.is_string() => Shape::ragged(),
-        None => finder.shape(&column.kind),
-    }
+    write(&[source], &plan, sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
 pub(super) fn total_rows(sources: &[&dyn Source]) -> Option<u64> {
     sources.iter().try_fold(0_u64, |total, source| total.checked_add(source.row_count()?))
 }
 
-/// The first pass: reads the columns whose shape the type does not tell, and nothing else.
-fn find_shapes(
-    sources: &[&dyn Source],
-    plan: &Plan,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Vec<Shape>> {
-    let mut finders: Vec<(&Column, ShapeFinder)> = finders(plan).collect();
-    let total = total_rows(sources);
-    let mut rows = 0;
-    for (source, paths) in sources.iter().zip(&plan.paths) {
-        let open = |(_, (column, finder)): &(usize, &(&Column, ShapeFinder))| {
-            column.shape.is_none() && column.kind.open_count() > 0 && !finder.is_settled()
-        };
-        let wanted: Vec<usize> = finders.iter().enumerate().filter(open).map(|(i, _)| i).collect();
-        if wanted.is_empty() {
-            break;
-        }
-        let scan = Scan { source: *source, paths, wanted: &wanted };
-        scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning(rows, total)))
-            .map_err(|error| located(error, *source))?;
-    }
-    Ok(finders.iter().map(|(column, finder)| known_or(column, finder)).collect())
-}
-
-/// The first pass over one source.
-struct Scan<'a> {
-    source: &'a dyn Source,
-    paths: &'a [plan::FieldPath],
-    /// Numbers of the columns to look at.
-    wanted: &'a [usize],
-}
-
-impl Scan<'_> {
-    fn run(
-        &self,
-        finders: &mut [(&Column, ShapeFinder)],
-        rows: &mut u64,
-        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let fields = fields(self.wanted.iter().filter_map(|&i| self.paths.get(i)));
-        let source = *rows;
-        for batch in self.source.batches(&fields)? {
-            let batch = batch?;
-            for slice in slices(&batch, &[]) {
-                for &i in self.wanted {
-                    let (Some((column, finder)), Some(path)) = (finders.get_mut(i), self.paths.get(i)) else {
-                        continue;
-                    };
-                    let place = Place { slice: *rows, source };
-                    let observed = guard(|| {
-                        observe(&slice, &fields, path, column, finder).map_err(|problem| error(problem, place, column))
-                    });
-                    observed?;
-                }
-                *rows += count(&slice);
-            }
-            go_on(progress(*rows))?;
-            if self.wanted.iter().all(|&i| finders.get(i).is_none_or(|(_, finder)| finder.is_settled())) {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-}
-
-fn observe(
-    batch: &RecordBatch,
-    fields: &[usize],
-    path: &[usize],
-    column: &Column,
-    finder: &mut ShapeFinder,
-) -> std::result::Result<(), Problem> {
-    let Located { array, nulls } = locate(batch, fields, path)?;
-    finder.observe(&walk(&array, nulls.as_ref(), &column.kind)?);
-    Ok(())
-}
-
 /// The fields of the schema that some columns are in, ascending.
-fn fields<'a>(paths: impl Iterator<Item = &'a plan::FieldPath>) -> Vec<usize> {
+pub(super) fn fields<'a>(paths: impl Iterator<Item = &'a plan::FieldPath>) -> Vec<usize> {
     let fields: BTreeSet<usize> = paths.filter_map(|path| path.first().copied()).collect();
     fields.into_iter().collect()
 }
 
-fn count(batch: &RecordBatch) -> u64 {
+pub(super) fn count(batch: &RecordBatch) -> u64 {
     u64::try_from(batch.num_rows()).unwrap_or(u64::MAX) // a usize has at most 64 bits
 }
 
 /// Where a slice stands: the number of its first sample, and that of the source it is from.
 #[derive(Clone, Copy)]
-struct Place {
-    slice: u64,
-    source: u64,
+pub(super) struct Place {
+    pub slice: u64,
+    pub source: u64,
 }
 
 /// An error about a row of a slice.
-fn error(problem: Problem, place: Place, column: &Column) -> Error {
+pub(super) fn error(problem: Problem, place: Place, column: &Column) -> Error {
     let sample = problem.row.and_then(|row| place.slice.checked_add(u64::try_from(row).ok()?));
     let mut message = problem.message;
     if let Some(row) = sample.and_then(|sample| sample.checked_sub(place.source)).filter(|_| place.source > 0) {
         message = format!("row {row} of this input: {message}");
     }
-    let error = Error::bad_input(message).with_column(&column.name);
+    let error = Error::bad_input(message).with_column(&column.name).with_advice(problem.advice);
     match sample {
         Some(sample) => error.with_samples(sample..sample.saturating_add(1)),
         None => error,
@@ -162,12 +76,11 @@ fn error(problem: Problem, place: Place, column: &Column) -> Error {
 fn write<K: Sink>(
     sources: &[&dyn Source],
     plan: &Plan,
-    shapes: Vec<Shape>,
     sink: K,
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    let schema = schema(plan, shapes);
+    let schema = schema(plan);
     let mut writer =
         Writer::new(sink, schema, &options.writer).map_err(|error| match (error.column(), sources.first()) {
             (Some(_), Some(source)) => located(error, *source), // a column that the format does not allow
@@ -183,16 +96,16 @@ fn write<K: Sink>(
     writer.finish()
 }
 
-fn schema(plan: &Plan, shapes: Vec<Shape>) -> Schema {
-    let column = |(column, shape): (&Column, Shape)| ColumnSchema {
+fn schema(plan: &Plan) -> Schema {
+    let column = |column: &Column| ColumnSchema {
         nullable: column.nullable,
         metadata: column.metadata.clone(),
         ..match column.cast {
-            Some(target) => ColumnSchema::tensor(&column.name, target, shape).cast_from(column.kind.dtype),
-            None => ColumnSchema::tensor(&column.name, column.kind.dtype, shape),
+            Some(target) => ColumnSchema::tensor(&column.name, target, column.shape()).cast_from(column.kind.dtype),
+            None => ColumnSchema::tensor(&column.name, column.kind.dtype, column.shape()),
         }
     };
-    let mut schema = Schema::new(plan.columns.iter().zip(shapes).map(column));
+    let mut schema = Schema::new(plan.columns.iter().map(column));
     schema.metadata = plan.metadata.clone();
     schema
 }

@@ -15,7 +15,15 @@ pub(super) struct Kind {
     pub levels: Vec<Level>,
     /// Whether this is a struct of elements and their shape.
     pub variable_tensor: bool,
+    /// Whether the elements are INT96 timestamps of Parquet, as [`parquet_raw`](super::parquet_raw)
+    /// hands them over.
+    pub int96: bool,
 }
+
+/// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
+pub(super) const INT96: &str = "PARQUET:int96";
+/// In the metadata of a field: its values are encrypted.
+pub(super) const ENCRYPTED: &str = "PARQUET:encrypted";
 
 /// One level of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +44,11 @@ impl Level {
 }
 
 impl Kind {
+    /// Number of dimensions.
+    pub(super) fn rank(&self) -> usize {
+        self.levels.iter().map(Level::rank).sum()
+    }
+
     /// Number of dimensions that the data tells.
     pub(super) fn open_count(&self) -> usize {
         self.levels.iter().filter(|level| matches!(level, Level::Open)).count()
@@ -50,19 +63,25 @@ pub(super) fn kind_of(field: &Field) -> Result<Kind, String> {
     let data_type = decoded(field.data_type());
     let string = string(data_type);
     if let Some(dtype) = string {
-        return Ok(Kind { dtype, levels: Vec::new(), variable_tensor: false });
+        check_readable(field)?;
+        return Ok(Kind { dtype, levels: Vec::new(), variable_tensor: false, int96: false });
     }
     let mut levels = Vec::new();
-    let dtype = descend(field, &mut levels)?;
+    let (dtype, int96) = descend(field, &mut levels)?;
     let rank: usize = levels.iter().map(Level::rank).sum();
     if rank > limits::RANK {
         return Err(format!("{rank} dimensions, of which the format allows {}", limits::RANK));
     }
-    Ok(Kind { dtype, levels, variable_tensor: false })
+    Ok(Kind { dtype, levels, variable_tensor: false, int96 })
 }
 
-/// Collects the levels of lists down to the elements.
-fn descend(field: &Field, levels: &mut Vec<Level>) -> Result<DType, String> {
+fn check_readable(leaf: &Field) -> Result<(), String> {
+    if leaf.metadata().contains_key(ENCRYPTED) { Err("encrypted".to_owned()) } else { Ok(()) }
+}
+
+/// Collects the levels of lists down to the elements; their type, and whether they are INT96
+/// timestamps.
+fn descend(field: &Field, levels: &mut Vec<Level>) -> Result<(DType, bool), String> {
     let data_type = decoded(field.data_type());
     match data_type {
         DataType::FixedSizeList(item, length) => {
@@ -73,12 +92,37 @@ fn descend(field: &Field, levels: &mut Vec<Level>) -> Result<DType, String> {
             levels.push(Level::Open);
             descend(item, levels)
         }
-        _ => element(data_type).ok_or_else(|| unsupported(data_type, levels.is_empty())),
+        _ => {
+            check_readable(field)?;
+            let dtype = element(data_type).ok_or_else(|| unsupported(data_type, levels.is_empty()))?;
+            Ok((dtype, field.metadata().contains_key(INT96)))
+        }
     }
 }
 
 fn unsupported(data_type: &DataType, outermost: bool) -> String {
-    if outermost { data_type.to_string() } else { format!("lists of {data_type}") }
+    let name = name(data_type);
+    if outermost { name } else { format!("lists of {name}") }
+}
+
+/// The name that Arrow's documentation has for a type that cannot be stored, or not in a list.
+fn name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Decimal32(precision, scale) => format!("decimal32({precision}, {scale})"),
+        DataType::Decimal64(precision, scale) => format!("decimal64({precision}, {scale})"),
+        DataType::Decimal128(precision, scale) => format!("decimal128({precision}, {scale})"),
+        DataType::Decimal256(precision, scale) => format!("decimal256({precision}, {scale})"),
+        DataType::FixedSizeBinary(bytes) => format!("fixed_size_binary[{bytes}]"),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "utf8".to_owned(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "binary".to_owned(),
+        DataType::Struct(fields) if fields.is_empty() => "a struct without fields".to_owned(),
+        DataType::Struct(_) => "struct".to_owned(),
+        DataType::Map(..) => "map".to_owned(),
+        DataType::Union(..) => "union".to_owned(),
+        DataType::Interval(_) => "interval".to_owned(),
+        DataType::Null => "null".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// The type behind encodings of a whole array.

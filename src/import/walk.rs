@@ -1,6 +1,7 @@
 //! From a row of a nested list to the range of elements that is its tensor, and the extents of that tensor.
 
 use super::types::{Kind, Level, decoded};
+use crate::Advice;
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, LargeListArray, ListArray, StructArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
@@ -17,17 +18,24 @@ pub(super) struct Problem {
     /// Counted from the start of the batch; `None` if it is not about one row.
     pub row: Option<usize>,
     pub message: String,
+    /// What the caller can do about it.
+    pub advice: Vec<Advice>,
 }
 
 impl Problem {
     pub(super) fn at(row: usize, message: impl Into<String>) -> Self {
-        Self { row: Some(row), message: message.into() }
+        Self { row: Some(row), message: message.into(), advice: Vec::new() }
+    }
+
+    pub(super) fn advising(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
+        self.advice.extend(advice);
+        self
     }
 }
 
 impl From<String> for Problem {
     fn from(message: String) -> Self {
-        Self { row: None, message }
+        Self { row: None, message, advice: Vec::new() }
     }
 }
 
@@ -125,8 +133,8 @@ impl Steps<'_> {
     fn check_no_null_list(&self, list: &List, row: usize, range: &Range<usize>) -> Result<(), Problem> {
         let Some(nulls) = list.nulls().filter(|_| !self.outermost) else { return Ok(()) };
         if range.clone().any(|i| nulls.is_null(i)) {
-            let message = "a null list inside a tensor, which has no length; leave the column out with --skip";
-            return Err(Problem::at(row, message));
+            let message = "a null list inside a tensor, which has no length";
+            return Err(Problem::at(row, message).advising([Advice::SkipColumns]));
         }
         Ok(())
     }
@@ -137,10 +145,8 @@ fn common_length(list: &List, row: usize, range: &Range<usize>) -> Result<u32, P
     let length = |i: usize| list.start(i + 1).saturating_sub(list.start(i));
     let first = length(range.start);
     if let Some(other) = range.clone().map(length).find(|&other| other != first) {
-        let message = format!(
-            "lists of {first} and {other} elements side by side are no tensor; leave the column out with --skip"
-        );
-        return Err(Problem::at(row, message));
+        let message = format!("lists of {first} and {other} elements side by side are no tensor");
+        return Err(Problem::at(row, message).advising([Advice::SkipColumns]));
     }
     let fits = u32::try_from(first).ok().filter(|&length| length <= crate::limits::EXTENT);
     fits.ok_or_else(|| Problem::at(row, format!("a list of {first} elements is too long")))

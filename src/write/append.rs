@@ -10,7 +10,7 @@ use crate::format::footer::{ColumnFacts, Footer};
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead};
 use crate::open::source::fetch;
 use crate::open::{OpenedCommit, OpenedHeader, Source, open_header, open_last_commit};
-use crate::{Error, Result};
+use crate::{Advice, Error, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -131,11 +131,11 @@ fn check_tail(file: &impl Source, file_id: FileId, end: u64) -> Result<()> {
     let bytes = file.byte_count().saturating_sub(end);
     let message = format!(
         "after the last commit stand {bytes} bytes, in them an intact {} at {}: a writer that was stopped has left \
-         them, or they are a commit whose end is damaged; nothing is appended. To have what they hold, run `tensilo \
-         salvage`; to lose it, append with `--discard-tail` (`WriterOptions::discard_tail`)",
+         them, or they are a commit whose end is damaged; nothing is appended; recover what they hold with `tensilo \
+         salvage`",
         found.kind, found.offset
     );
-    Err(Error::corrupt("R-2.7", message).with_offset(end))
+    Err(Error::corrupt("R-2.7", message).with_offset(end).with_advice([Advice::DiscardTail]))
 }
 
 /// The first region of this file at or after `from`, whose head is intact and which is inside the file (R-2.1 to R-2.5).

@@ -15,6 +15,7 @@ mod salvage;
 #[cfg(unix)]
 mod signals;
 mod terminal;
+mod values;
 mod verify;
 
 use half::f16;

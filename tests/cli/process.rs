@@ -29,7 +29,7 @@ fn help_has_every_option_of_the_contract() {
     for (command, options) in [
         (
             "convert",
-            "-o --bf16 --cast --columns --skip --profile --chunk-bytes --no-check --align --threads --force --null-elements",
+            "-o --bf16 --cast --columns --skip --shape --profile --chunk-bytes --no-check --align --threads --force --null-elements",
         ),
         ("append", "--skip-others --discard-tail --profile --chunk-bytes --no-check --threads --null-elements"),
         ("inspect", "--json --explain --chunk --sample --quiet"),

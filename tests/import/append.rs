@@ -104,7 +104,7 @@ fn what_differs_is_listed() {
         r#"column "embedding" is f32[9], and f32[8] in the file"#,
         r#"column "tokens" is i32, and i32[*] in the file"#,
         r#"column "more" is not in the file"#,
-        "--skip-others",
+        "`AppendOptions::skip_others`",
         "file.tsl",
     ] {
         assert!(text.contains(part), "{part}: {text}");

@@ -10,9 +10,9 @@ use crate::salvage::SalvageArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use tensilo::DType;
 use tensilo::export::ExportFormat;
 use tensilo::import::NullElements;
+use tensilo::{DType, Shape};
 
 const OVERVIEW: &str = "\
 Examples:
@@ -87,9 +87,16 @@ Examples:
       no compression: samples are read without decoding, also with O_DIRECT
   tensilo convert train.parquet -o train.tsl --profile small
       the fewest bytes, for an archive or a slow network
+  tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --shape id=2
+      mel varies in its first dimension even if day-1 has one length only
 
 A field of a struct is a column called struct.field; the name of the struct
 means all of them.
+
+A dimension of a list is fixed if it is the same in all samples, unless
+--shape declares it. The table at the end says in how many samples that was
+found. A file never changes its shapes: declare * where later inputs may have
+other lengths. A sample that is not as declared is refused.
 
 Inputs must have the same columns; their order may differ. They are read in
 the order given, those of a folder or glob in the order of their paths.
@@ -135,6 +142,9 @@ pub(crate) struct ConvertArgs {
     /// Leave a column out; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) skip: Vec<String>,
+    /// The shape of a list column, * for an extent that varies; may be repeated [default: as found]
+    #[arg(long, value_name = "NAME=*,80", value_parser = parse::shape)]
+    pub(crate) shape: Vec<(String, Shape)>,
     /// Every chunk starts at a multiple of this; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = parse::alignments(), default_value = "64")]
     pub(crate) align: u32,

@@ -8,8 +8,10 @@ use crate::input::refuse_terminal;
 use crate::output::{Data, Destination, Output, shown};
 use crate::parse::Names;
 use crate::progress::{Progress, Unit};
+use crate::shapes::write_found;
 use crate::table::{Cells, Table};
 use crate::terminal::{output_width, write_wrapped};
+use crate::{advice, terminal};
 use std::io::Write;
 use std::path::Path;
 use tensilo::Summary;
@@ -28,7 +30,11 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     }
     let mut output = written.sink.summary();
     write_summary(&written, &args.output, &mut output)?;
-    Ok(output.flush()?)
+    output.flush()?;
+    for note in written.schema.columns.iter().filter_map(advice::odd_samples) {
+        terminal::note(&note);
+    }
+    Ok(())
 }
 
 fn convert(args: &ConvertArgs, output: Output, quiet: bool) -> tensilo::Result<Summary<Output>> {
@@ -45,6 +51,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         casts: args.cast.clone(),
         columns: Names::all(&args.columns),
         skip: args.skip.clone(),
+        shapes: args.shape.clone(),
         null_elements: args.null_elements.into(),
         writer: args.encoding.writer_options().alignment(args.align),
         dash_is_stdin: true,
@@ -75,6 +82,7 @@ fn write_summary(written: &Summary<Output>, path: &Path, output: &mut impl Write
     }
     let width = output_width();
     table.write(output, width)?;
+    write_found(&written.schema, width, output)?;
     let facts = written.columns.iter().map(|facts| facts.cast);
     write_casts(written.schema.columns.iter().zip(facts), width, output)?;
     let (samples, file_bytes) = (written.sample_count, written.file_bytes);

@@ -1,5 +1,6 @@
 //! What a run ends with: an exit code, and a message where it failed.
 
+use crate::advice;
 use crate::open::foreign;
 use crate::signals;
 use std::io;
@@ -109,8 +110,8 @@ fn exit_of(kind: ErrorKind) -> Exit {
 
 fn library_message(error: &Error, path: Option<&Path>) -> String {
     let mut message = match path {
-        Some(path) if error.path().is_none() => format!("{}: {error}", display_path(path)),
-        _ => error.to_string(),
+        Some(path) if error.path().is_none() => format!("{}: {}", display_path(path), advice::text(error)),
+        _ => advice::text(error),
     };
     let is_another_format = matches!(error.rule(), Some("R-2.2" | "R-2.9")) && error.offset() == Some(0);
     if let Some(foreign) = path.filter(|_| error.offset() == Some(0)).and_then(foreign) {

@@ -2,6 +2,7 @@
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
+mod advice;
 mod append;
 mod args;
 mod bench;
@@ -22,6 +23,7 @@ mod parse;
 mod progress;
 mod progress_line;
 mod salvage;
+mod shapes;
 mod signals;
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the user promises that it does not")]
 mod sys;

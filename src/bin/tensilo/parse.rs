@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::thread::available_parallelism;
-use tensilo::{DType, Profile};
+use tensilo::{DType, Extent, Profile, Shape, limits};
 
 /// Names of columns: `a,b`, where `\,` stands for a comma and `\\` for a backslash in a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,21 @@ pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
         return Err("the name is empty; write NAME=TYPE, such as mel=bf16".to_owned());
     }
     Ok((name.to_owned(), dtype))
+}
+
+/// `NAME=*,80`; the name may hold `=`.
+pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
+    const HOW: &str = "write NAME=EXTENTS, such as embedding=384 or mel=*,80, where * varies";
+    let (name, extents) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or(HOW)?;
+    let extent = |extent: &str| match extent.trim() {
+        "*" => Ok(Extent::Varying),
+        number => {
+            let number = number.parse().ok().filter(|&number: &u32| number <= limits::EXTENT);
+            number.map(Extent::Fixed).ok_or_else(|| HOW.to_owned())
+        }
+    };
+    let extents = extents.split(',').map(extent).collect::<Result<Vec<_>, String>>()?;
+    Ok((name.to_owned(), Shape::new(extents)))
 }
 
 /// `65536`, `64KiB` or `1MiB`, 1 byte to 32 MiB.
@@ -122,6 +137,17 @@ mod tests {
         }
         for text in ["", "KiB", "64KB", "64K", "-1", "1.5MiB", "0", "33MiB", "99999999999999999999", "1MiB1"] {
             assert!(chunk_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shape_names_a_column_and_its_extents() {
+        for (text, name, extents) in [("a=b=*,80", "a=b", "[*,80]"), ("x=384", "x", "[384]")] {
+            let (column, shape) = shape(text).unwrap();
+            assert_eq!((column.as_str(), shape.to_string().as_str()), (name, extents));
+        }
+        for text in ["x", "x=", "=3", "x=3,", "x=-1", "x=a", "x=4294967295", "x=[3]"] {
+            assert!(shape(text).is_err(), "{text}");
         }
     }
 

@@ -49,6 +49,13 @@ pub(crate) fn warning(message: &str) {
     print(&format!("{style}warning:{style:#}"), message);
 }
 
+/// Prints a note.
+pub(crate) fn note(message: &str) {
+    let style = Styles::styled();
+    let style = style.get_valid();
+    print(&format!("{style}note:{style:#}"), message);
+}
+
 /// The heading is painted only where colours are shown; the message is printed as it is.
 fn print(heading: &str, message: &str) {
     let mut stderr = anstream::stderr();

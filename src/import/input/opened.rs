@@ -150,7 +150,7 @@ fn recognise(file: &Rc<InputFile>) -> Result<(Box<dyn Source>, Vec<u8>)> {
     (&mut reader).take(8).read_to_end(&mut magic).map_err(|error| file.io("reading the file", error))?;
     match magic.as_slice() {
         [b'P', b'A', b'R', b'1', ..] => parquet::open(file),
-        [b'P', b'A', b'R', b'E', ..] => Err(Error::bad_input("the Parquet file is encrypted, which cannot be read")),
+        [b'P', b'A', b'R', b'E', ..] => Err(parquet::encrypted_footer()),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Ok((ipc::open_file(file)?, ends(file, reader)?)),
         _ => Ok((ipc::open_stream(file)?, ends(file, reader)?)),
     }

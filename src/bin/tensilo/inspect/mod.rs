@@ -11,6 +11,7 @@ use crate::human;
 use crate::layout::cut_end;
 use crate::open::open;
 use crate::output::{Output, write_json};
+use crate::shapes::write_found;
 use crate::table::{Cells, Table};
 use crate::terminal::write_wrapped;
 use serde_json::{Map, Value, json};
@@ -142,6 +143,7 @@ fn write_text(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut 
     write_wrapped(output, &format!("content {}", reader.content_id()), width)?;
     writeln!(output)?;
     write_columns(args, reader, output)?;
+    write_found(reader.schema(), width, output)?;
     write_casts(reader.columns().map(|column| (column.schema(), column.facts().cast)), width, output)?;
     write_metadata(output, "file", &reader.schema().metadata, width)?;
     for column in &reader.schema().columns {

@@ -1,0 +1,82 @@
+//! What the library advises, in the words of the command line.
+
+use tensilo::import::FoundShape;
+use tensilo::{Advice, ColumnSchema, Error, Extent};
+
+/// The text of an error, with flags in the place of the library's options.
+pub(crate) fn text(error: &Error) -> String {
+    let advice: Vec<String> =
+        error.advice().iter().map(|advice| format!("{} ({})", advice.action(), flag(advice, error.column()))).collect();
+    let separator = if advice.is_empty() { "" } else { "; " };
+    format!("{}{separator}{}", error.plain(), advice.join(", or "))
+}
+
+fn flag(advice: &Advice, column: Option<&str>) -> String {
+    let name = column.map_or("NAME".to_owned(), word);
+    match advice {
+        Advice::SkipColumns => format!("--skip {name}"),
+        Advice::SkipOthers => "--skip-others".to_owned(),
+        Advice::ReplaceNulls => "--null-elements nan|zero".to_owned(),
+        Advice::ReplaceNullsWithZero => "--null-elements zero".to_owned(),
+        Advice::DeclareShape(extents) => shape_flag(&name, extents),
+        Advice::ConvertAgain(extents) => format!("convert {}", shape_flag(&name, extents)),
+        Advice::DiscardTail => "--discard-tail".to_owned(),
+        other => other.to_string(), // one that is newer than this program
+    }
+}
+
+/// `--shape NAME=*,80`, with the quotes that a shell needs.
+fn shape_flag(name: &str, extents: &[Option<u32>]) -> String {
+    let extents: Vec<String> =
+        extents.iter().map(|extent| extent.map_or("*".to_owned(), |extent| extent.to_string())).collect();
+    let value = format!("{name}={}", extents.join(","));
+    if value.contains('*') && !name.starts_with('\'') {
+        format!("--shape '{value}'")
+    } else {
+        format!("--shape {value}")
+    }
+}
+
+/// A name as one word of a shell.
+fn word(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+".contains(c);
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.escape_debug()) }
+}
+
+/// What is to be said of a column in which all samples but a few have one shape.
+pub(crate) fn odd_samples(column: &ColumnSchema) -> Option<String> {
+    let found = FoundShape::of(column)?;
+    if found.odd_count == 0 {
+        return None;
+    }
+    let extent = |extent: &Extent| match extent {
+        Extent::Fixed(extent) => Some(*extent),
+        Extent::Varying => None,
+    };
+    let extents: Vec<Option<u32>> = found.shape.extents().iter().map(extent).collect();
+    let odd: Vec<String> = found.odd.iter().map(|odd| format!("sample {} has {}", odd.sample, odd.shape)).collect();
+    let more = if found.odd_count > odd.len() as u64 { ", ..." } else { "" }; // exact: usize has at most 64 bits
+    let (flag, refused) = (shape_flag(&word(&column.name), &extents), if odd.len() == 1 { "it" } else { "them" });
+    Some(format!(
+        "column {:?}: {} of {} samples have the shape {}, {}{more}; {flag} refuses {refused}",
+        column.name,
+        found.agreeing_count(),
+        found.sample_count,
+        found.shape,
+        odd.join(", "),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_can_be_copied_into_a_shell() {
+        assert_eq!(flag(&Advice::SkipColumns, Some("a.b")), "--skip a.b");
+        assert_eq!(flag(&Advice::SkipColumns, Some("a b")), "--skip 'a b'");
+        assert_eq!(flag(&Advice::SkipColumns, None), "--skip NAME");
+        assert_eq!(flag(&Advice::DeclareShape(vec![None, Some(80)]), Some("x")), "--shape 'x=*,80'");
+        assert_eq!(flag(&Advice::ConvertAgain(vec![Some(3)]), Some("x")), "convert --shape x=3");
+    }
+}

@@ -1,0 +1,126 @@
+//! What was found about the shape of a column by looking at its samples, kept in the column's
+//! metadata.
+
+use crate::{ColumnSchema, Extent, Shape};
+use std::fmt;
+
+/// The metadata key.
+pub(super) const KEY: &str = "import.shape";
+/// Samples with another shape that are listed.
+const LISTED: usize = 3;
+
+/// What a conversion found about the shape of a column whose type does not tell it.
+///
+/// It is kept in the column's metadata under `import.shape`, in the words of its `Display`:
+/// `[384] in 32000 samples`, or `[384] in 31999 of 32000 samples; [383] in sample 17`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FoundShape {
+    /// The shape of all samples, or of nearly all.
+    pub shape: Shape,
+    /// The samples that were looked at and tell a shape; nulls, for one, tell none.
+    pub sample_count: u64,
+    /// The samples that have another shape. Unless it is 0, the column's shape varies.
+    pub odd_count: u64,
+    /// The first of them.
+    pub odd: Vec<OddSample>,
+}
+
+/// A sample that has another shape than nearly all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OddSample {
+    /// Its number in the file.
+    pub sample: u64,
+    /// Its shape; an extent of which it says nothing varies.
+    pub shape: Shape,
+}
+
+impl FoundShape {
+    /// Reads what the conversion found that made the column; `None` if it found nothing, or was
+    /// told the shape.
+    pub fn of(column: &ColumnSchema) -> Option<Self> {
+        parse(column.metadata.get(KEY)?)
+    }
+
+    /// `odd` are all samples with another shape.
+    pub(super) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
+        let mut odd: Vec<OddSample> = odd.into_iter().map(|(sample, shape)| OddSample { sample, shape }).collect();
+        let odd_count = odd.len() as u64; // exact: usize has at most 64 bits
+        odd.truncate(LISTED);
+        Self { shape, sample_count, odd_count, odd }
+    }
+
+    /// The samples that have the shape.
+    pub fn agreeing_count(&self) -> u64 {
+        self.sample_count.saturating_sub(self.odd_count)
+    }
+}
+
+impl fmt::Display for FoundShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in ", self.shape)?;
+        if self.odd_count > 0 {
+            write!(f, "{} of ", self.agreeing_count())?;
+        }
+        write!(f, "{} samples", self.sample_count)?;
+        for odd in &self.odd {
+            write!(f, "; {} in sample {}", odd.shape, odd.sample)?;
+        }
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> Option<FoundShape> {
+    let mut parts = text.split("; ");
+    let (shape, counts) = parts.next()?.split_once(" in ")?;
+    let counts = counts.strip_suffix(" samples")?;
+    let (agreeing, count) = counts.split_once(" of ").unwrap_or((counts, counts));
+    let (agreeing, sample_count): (u64, u64) = (agreeing.parse().ok()?, count.parse().ok()?);
+    let odd = parts.map(|part| {
+        let (shape, sample) = part.split_once(" in sample ")?;
+        Some(OddSample { sample: sample.parse().ok()?, shape: parse_shape(shape)? })
+    });
+    Some(FoundShape {
+        shape: parse_shape(shape)?,
+        sample_count,
+        odd_count: sample_count.checked_sub(agreeing)?,
+        odd: odd.collect::<Option<_>>()?,
+    })
+}
+
+/// The inverse of the `Display` of a shape.
+fn parse_shape(text: &str) -> Option<Shape> {
+    let extents = text.strip_prefix('[')?.strip_suffix(']')?.split(',').map(|extent| match extent {
+        "*" => Some(Extent::Varying),
+        extent => extent.parse().ok().map(Extent::Fixed),
+    });
+    extents.collect::<Option<Vec<_>>>().map(Shape::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_survives_as_text() {
+        let shape = |extents: &[Option<u32>]| {
+            Shape::new(extents.iter().map(|extent| extent.map_or(Extent::Varying, Extent::Fixed)).collect::<Vec<_>>())
+        };
+        let all = FoundShape::new(shape(&[None, Some(80)]), 7, []);
+        assert_eq!(all.to_string(), "[*,80] in 7 samples");
+        let odd = (0..5).map(|sample| (sample, shape(&[Some(383)])));
+        let some = FoundShape::new(shape(&[Some(384)]), 3_000, odd);
+        assert_eq!(
+            some.to_string(),
+            "[384] in 2995 of 3000 samples; [383] in sample 0; [383] in sample 1; [383] in sample 2"
+        );
+        for found in [all, some] {
+            assert_eq!(parse(&found.to_string()), Some(found));
+        }
+        for text in ["", "[3] in", "[3] in x samples", "3 in 4 samples", "[3] in 5 of 4 samples", "[3] in 4 samples; x"]
+        {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a file is that is no input, by its first bytes.
+
+use crate::Error;
+
+/// First bytes of well-known formats.
+const KNOWN: [(&[u8], &str); 12] = [
+    (b"TSL", "a tensilo file, which \"tensilo export\" converts back"),
+    (b"FEA1", "a Feather file of version 1"),
+    (b"ORC", "an ORC file"),
+    (b"Obj\x01", "an Avro file"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x1f\x8b", "compressed with gzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard"),
+    (b"BZh", "compressed with bzip2"),
+    (b"\xfd7zXZ\x00", "compressed with xz"),
+    (b"SQLite format 3", "an SQLite database"),
+];
+/// Bytes that are shown of others.
+const SHOWN: usize = 8;
+
+/// The error about a file with these first bytes, which are neither of Parquet nor of Arrow.
+pub(super) fn unknown(first: &[u8]) -> Error {
+    const ACCEPTED: &str = "inputs are Parquet files, Arrow IPC files and Arrow IPC streams";
+    if first.is_empty() {
+        return Error::bad_input(format!("the file is empty; {ACCEPTED}"));
+    }
+    if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| first.starts_with(magic)) {
+        return Error::bad_input(format!("the file is {what}; {ACCEPTED}"));
+    }
+    let shown = first.get(..SHOWN).unwrap_or(first);
+    let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+    let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+    let text = if is_text { format!(" ({:?})", String::from_utf8_lossy(shown)) } else { String::new() };
+    Error::bad_input(format!(
+        "the file begins with the bytes {}{text}, which are of no known format; {ACCEPTED}",
+        hex.join(" ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_is_or_how_it_begins() {
+        let cases = [
+            (&b""[..], "the file is empty"),
+            (b"\x1f\x8b\x08", "compressed with gzip"),
+            (b"\x93NUMPY\x01\x00", "a NumPy array"),
+            (b"id,name\n1,a", "69 64 2c 6e 61 6d 65 0a, which"),
+            (b"hello, world", "68 65 6c 6c 6f 2c 20 77 (\"hello, w\"), which"),
+        ];
+        for (first, text) in cases {
+            let error = unknown(first).to_string();
+            assert!(error.contains(text) && error.contains("Parquet"), "{error}");
+        }
+    }
+}
