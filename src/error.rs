@@ -59,7 +59,7 @@ impl Advice {
     /// Returns what to do, in words: "leave out columns that the file does not have".
     pub fn action(&self) -> String {
         match self {
-            Self::SkipColumns => "leave out what cannot be stored".to_owned(),
+            Self::SkipColumns => "leave columns out".to_owned(),
             Self::SkipOthers => "leave out columns that the file does not have".to_owned(),
             Self::ReplaceNulls => "store NaN or zero in the place of null elements".to_owned(),
             Self::ReplaceNullsWithZero => "store zero in the place of null elements".to_owned(),
