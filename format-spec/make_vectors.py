@@ -10,11 +10,16 @@ file the other valid ones.
 """
 import json
 import pathlib
+import struct
 import sys
+import zlib
 
 from vector_encoder import *
 from vector_faults import invalid_vectors
 from vector_text import example_vectors, wrong_examples
+
+
+FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the head_crc of a certain head is 0
 
 
 def valid_vectors():
@@ -56,6 +61,10 @@ def valid_vectors():
     f.chunk(0, [((2, 3), bytes(range(12))), ((0, 5), b''), None, ((3, 0), b''), ((1, 1), b'\xFE\xFF')])
     f.chunk(0, [((1, 2), b'wxyz')])
     yield 'ragged-two', 'two varying extents and a fixed one between; extents of empty samples are kept; a null', f.commit()
+
+    f = Tsl([col('x', 'u8', [None] * 4)])
+    f.chunk(0, [((VARIES - 1,) * 3 + (0,), b''), ((0,) + (VARIES - 1,) * 3, b''), ((1, 2, 1, 1), b'ab')])
+    yield 'ragged-zero-product', 'varying extents whose product passes 2^64 before the 0', f.commit()
 
     f = Tsl([col('x', 'u16', [2], nullable=True), col('y', 'u16', nullable=True)])
     f.chunk(0, [el('H', 1, 2), el('H', 3, 4)])
@@ -99,6 +108,13 @@ def valid_vectors():
                                 + le(2 << 3, 3) + text[-3:-1] + le(1 << 3 | 1 << 1, 3) + text[-1:] + le(1, 3)))
     yield 'zstd-frames', 'content size of 1, 2, 4 and 8 bytes, a dictionary id of 0; no window, small and 2 GiB; raw, RLE and empty blocks', f.commit()
 
+    f, size, start = Tsl([col('b', 'bytes', [None])]), 8068, bytes(range(97, 123)) + b'01234567'
+    f.chunk(0, [start + bytes(b for b in range(8) for _ in range(1000)) + start], zstd(
+        MAGIC + b'\x80\x00' + le(size, 4) + le(34 << 3, 3) + start + b''.join(le(1000 << 3 | 2, 3) + le(b, 1) for b in range(8))
+        + le(8 << 3 | 5, 3) + b'\x00\x01\x54\x00\x0C\x1F' + le(8034 + 3, 2)))
+    f.chunk(0, [b'abcdefg'], zstd(MAGIC + b'\x30\x07' + le(7 << 3 | 1, 3) + b'abcdefg'))
+    yield 'zstd-far-match', 'a window of 1 KiB, and a match 8034 bytes back, at the start of the frame; the unused bit set', f.commit()
+
     for w, dtype in ((1, 'u8'), (2, 'u16'), (4, 'u32'), (8, 'u64')):
         f = Tsl([col('x', dtype)])
         for tail in range(8):
@@ -121,6 +137,14 @@ def valid_vectors():
     f.chunk(1, [b'\1', b'\2'])
     f.table(1, b'at a multiple of 4096')
     yield 'alignment-4096', 'alignment 4096; the second chunk follows the first without padding', f.commit()
+
+    # the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
+    forged = b'TSLC' + bytes(4) + FORGED_ID + le(4032, 8)
+    assert zlib.crc32(forged + bytes(28)) == 0
+    cast = ('f32', *struct.unpack('<dd', forged[:16]), *struct.unpack('<QQ', forged[16:]))
+    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID).commit()
+    assert f.regions[1].offset == 1984 and f.bytes()[4032:].startswith(forged)
+    yield 'chunk-in-footer', 'alignment 4096; where a chunk could be, the body of the footer has the intact head of one', f
 
     f = Tsl([col('h\u00e9', 'u8', meta=[('unit', '\u00b5m')]), col('he\u0301', 'u8')], meta=[
         ('Z', ''), ('a', 'line\nbreak\0\x7f'), ('\u00e9', '\u65e5\u672c'), ('\uff5e', 'before'), ('\U0001F600', 'after')])

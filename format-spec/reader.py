@@ -43,12 +43,16 @@ def read_region(file, at, kinds, head_only=False):
     check({"R-2.5 the head reaches beyond the end of the file": len(head) == 64})
     kind, file_id, offset, body_bytes, body_crc, head_crc = struct.unpack("<4s4x16sQ12xI8xII", head)
     check({"R-2.1 head_crc": zlib.crc32(head[:60]) == head_crc, f"R-2.2 magic {kind}": kind in kinds,
-           "R-2.3 file_id": file.file_id in (None, file_id), f"R-2.4 offset {offset}": offset == at})
+           "R-2.3 file_id": file.file_id in (None, file_id), f"R-2.4 offset {offset}": offset == at and at % 64 == 0})
     (limit, layout), end = KINDS[kind], at + 64 + body_bytes
-    check({f"R-2.5 body_bytes {body_bytes}": head_only or body_bytes <= limit and end <= len(file.data)})
+    check({f"R-2.5 body_bytes {body_bytes}": body_bytes <= limit and end <= len(file.data)})
     body, fields = file.data[at + 64:end], struct.unpack(layout, head[4:8] + head[32:44] + head[48:56])
     check({"R-2.6 body_crc": head_only or zlib.crc32(body) == body_crc})
     return Record(kind=kind, file_id=file_id, at=at, body=body, body_crc=body_crc, end=end, fields=fields)
+
+def intact_head(file, at, kinds):
+    with suppress(Violation):
+        return read_region(file, at, kinds, head_only=True)
 
 def read_next(file):  # walks to the region after file.previous
     data, e = file.data, file.previous.end
@@ -59,9 +63,8 @@ def read_next(file):  # walks to the region after file.previous
         right = c > s and any(other) and other not in (HEADER, INDEX, FOOTER, TRAILER)
         check({f"R-2.7 no region here, and no chunk or table at {c}": right})
         file.at = c
-    elif magic not in KINDS:
-        with suppress(Violation):
-            file.at = read_region(file, c, (CHUNK, TABLE), head_only=True).at
+    elif c > s and not intact_head(file, s, KINDS) and intact_head(file, c, (CHUNK, TABLE)):
+        file.at = c  # after padding that is damaged
     check({"R-2.8 the padding before this place": not any(data[e:file.at])})
     region = read_region(file, file.at, KINDS)
     check({f"R-2.7 the region must stand at {c}": file.at == c or region.kind not in (CHUNK, TABLE),
@@ -251,9 +254,9 @@ def find_last_trailer(file):  # 7.3: the offset of the last valid trailer, and i
         if file.data.startswith(TRAILER, at):
             with suppress(Violation):
                 flags, footer_offset, reserved, _ = read_region(file, at, (TRAILER,)).fields
-                footer = read_region(file, footer_offset, (FOOTER,))
+                footer = read_region(file, footer_offset, (FOOTER,), head_only=True)
                 if flags < 2 and reserved == 0 and align(footer.end, 64) == at:
-                    return at, footer
+                    return at, read_region(file, footer_offset, (FOOTER,))
     return None, None
 # ---- 10. Reading and verifying -----------------------------------------------------------------------------
 READ = {CHUNK: read_chunk, TABLE: read_table, INDEX: read_page, FOOTER: end_commit, TRAILER: read_trailer}

@@ -235,7 +235,7 @@ class Tsl:
                      table=number)
         self.tables.append((column, number, r))
 
-    def pages(self, column, tweak=None, per_page=126):
+    def pages(self, column, tweak=None, per_page=126, shift=0):
         chunks, before = self.pending[column], len(self.indexed[column])
         if not chunks:
             return
@@ -246,7 +246,7 @@ class Tsl:
                     ('offset', 'offset'), ('first_sample', 'first_sample'), ('stored_bytes', 'body_bytes'),
                     ('sample_count', 'sample_count'), ('body_crc', 'body_crc'), ('encoding', 'encoding'),
                     ('chunk_flags', 'chunk_flags'))]
-            page = self.add('index page', body, 'of column %d' % column, 0, tweak, column=column,
+            page = self.add('index page', body, 'of column %d' % column, shift, tweak, column=column,
                             first_sample=chunks[i].get('first_sample'), entry_count=len(body) // 7, first_chunk=before + i)
             if i == 0:
                 offset = page.offset
@@ -257,7 +257,7 @@ class Tsl:
         self.indexed[column] += chunks
         self.pending[column] = []
 
-    def footer(self, tweak=None, samples=None, flags=None):
+    def footer(self, tweak=None, samples=None, flags=None, shift=0):
         body = [('content_id', bytes(16)), ('schema_bytes', le(len(self.schema), 4)), ('schema', self.schema), ('table_count', le(len(self.tables), 4))]
         for i, (column, number, r) in enumerate(sorted(self.tables, key=lambda t: t[:2])):
             for name, value in (('column', le(column, 4)), ('table', le(number, 4)), ('offset', r.head['offset']),
@@ -291,7 +291,7 @@ class Tsl:
         if samples is None:
             self.sample_count = max([sum(r.get('sample_count') for r in chunks) for chunks in self.indexed] + [0])
         r = self.add(
-            'footer', body, 'of commit %d' % self.commits, 0, tweak, commit=self.commits, sample_count=self.sample_count,
+            'footer', body, 'of commit %d' % self.commits, shift, tweak, commit=self.commits, sample_count=self.sample_count,
             content=self.content, **dict(zip(('incompat_flags', 'ro_compat_flags', 'compat_flags'), flags or self.flags)))
         self.footer_offset, self.content = r.offset, r.body['content_id']
 

@@ -58,6 +58,14 @@ def regions_cases():
         'entry 1: offset': 256}))
     yield 'R-2.4', 'offset-of-page', 'an index page says it stands elsewhere', broken(page=put(offset=192))
     yield 'R-2.4', 'offset-of-header', 'the header says it stands at 64', broken(header=put(offset=64))
+    for name in ('chunk', 'page', 'footer'):
+        f = Tsl([BF16])
+        f.chunk(0, PAIR, shift=8 * (name == 'chunk'))
+        f.pages(0, shift=8 * (name == 'page'))
+        f.footer(shift=8 * (name == 'footer'))
+        f.trailer()
+        yield 'R-2.4', 'unaligned-' + name, 'what points to the %s has no multiple of 64, and the head there agrees' % name, f, {
+            'also': ['R-2.7']}
     yield 'R-2.5', 'body-beyond-file', 'a chunk whose body reaches beyond the file', broken(chunk=put(body_bytes=4096))
     yield 'R-2.5', 'body-of-chunk-over-limit', 'a chunk with body_bytes over the limit (and beyond the file)', broken(
         chunk=put(body_bytes=(1 << 32) - (1 << 16) + 1))
@@ -122,6 +130,10 @@ def regions_cases():
     f.chunk(0, PAIR)
     yield 'R-2.8', 'padding-where-region-could-be', 'padding before a chunk of alignment 4096, at the next multiple of 64', poked(
         f.commit(), 128, b'\1')
+    f = Tsl([BF16], A=4096)
+    f.chunk(0, PAIR)
+    yield 'R-2.8', 'padding-spells-magic', 'padding before a chunk of alignment 4096 is the magic of a footer', poked(
+        f.commit(), 128, b'TSLF')
     yield 'R-2.9', 'no-commit', 'a file of nothing but a header', Tsl([BF16])
     yield 'R-2.9', 'cut-before-page', 'a file that ends where the index page should begin', worked().commit(), {'cut': 256}
     f = Tsl([BF16])
@@ -257,6 +269,8 @@ def chunk_cases():
         col('x', 'u8', nullable=True), [None, b'\2'], chunk=put(validity=b'\3'), footer={'column 0: null_count': 0})
     yield 'R-4.6', 'bits-after', 'a bit after those of the samples', broken(RAGGED, [None, b'ab'], chunk=put(validity=b'\6'))
     yield 'R-4.7', 'descends', 'ends descends', broken(RAGGED, [b'abc', b'd', b'ef'], chunk=put(shape=el('I', 4, 3, 6)))
+    yield 'R-4.7', 'beyond-values', 'ends of sample 1 is beyond the values, and that of the last sample is not', broken(
+        RAGGED, [b'', b'', b'abc'], chunk=put(shape=el('I', 0, 100, 3)))
     yield 'R-4.7', 'product', 'ends does not agree with the extents', broken(TWO_D, [((2, 1), b'ab'), ((1, 2), b'cd')], chunk=put(
         shape=el('I', 2, 4, 2, 1, 1, 3)))
     yield 'R-4.7', 'product-wraps', 'extents whose product is 0 modulo 2^32', broken(TWO_D, [((0, 1), b'')], chunk=put(
@@ -378,6 +392,8 @@ def tier_cases():
             ('restart-of-rotate', 'restart with rotate', turned, {'restart': 5}),
             ('stride-of-none', 'stride without prediction', e, {'stride': 1})):
         yield 'R-5.7', name, what, tiers(enc, few, tweak)
+    for enc, rule in ((e, 'R-5.10'), (r, 'R-5.11')):
+        yield 'R-5.7', 'transform-4-of-' + enc[0], 'an unknown transform in ' + enc[0], tiers(enc, few, {'transform': 4}), {'also': [rule]}
     for enc in (e, r, byte_planes):
         yield 'R-4.5', 'part-of-element-' + enc[0], enc[0] + ' of one element and a half', broken(
             col('x', 'u16'), [b'\1\0'], enc=enc, chunk=put(raw_bytes=3))
@@ -462,7 +478,6 @@ def tier_cases():
         yield rule, 'byte-left', 'a byte after the last', tiers(enc, data, {'+': b'\0'}, dtype)
     for name, what, transform in (('delta', 'delta in exponent-tiers', 2), ('lorenzo', 'lorenzo in exponent-tiers', 3)):
         yield 'R-5.10', name, what, tiers(e, few, {'transform': transform, 'restart': 1, 'stride': 1})
-    yield 'R-5.10', 'transform-4', 'an unknown transform', tiers(e, few, {'transform': 4}), {'also': ['R-5.7']}
     yield 'R-5.10', 'cut-in-low-bytes', 'stored bytes that end within the low bytes', tiers(e, twelve, shortened(e, twelve, 70, 'u16'), 'u16')
     yield 'R-5.10', 'cut-in-tier', 'stored bytes that end within tier 1', tiers(e, sixes, {'tier 1': bytes(7)})
     yield 'R-5.10', 'no-literals', 'the literals are missing, but not in the count', tiers(e, few, {'literals': b''})
@@ -482,7 +497,6 @@ def tier_cases():
             yield rule, 'checkpoints-' + name, what, tiers(enc, bytes(n), tweak)
 
     yield 'R-5.11', 'rotate', 'rotate in residual-tiers', tiers(r, some, {'transform': 1}, 'u16')
-    yield 'R-5.11', 'transform-4', 'an unknown transform', tiers(r, few, {'transform': 4}), {'also': ['R-5.7']}
     yield 'R-5.11', 'symbol', 'the symbol 9 of bytes', tiers(r, sixes, {'ranks': b'\x09', 'extra bits': words_of([1] * 40)})
     yield 'R-5.11', 'symbol-255', 'the symbol 255 of u16', tiers(r, twelve[:2], {'ranks': b'\xFF', 'extra bits': words_of([1] * 254)}, 'u16')
     yield 'R-5.11', 'symbol-65', 'the symbol 65 of u64', tiers(r, bytes(7) + b'\xFF', {'ranks': b'\x41'}, 'u64')

@@ -95,6 +95,21 @@ fn padding_between_parts_is_checked_by_verify_alone() {
     assert_eq!(read_alone(&OpenOptions::new().open(Positional(&file)).unwrap()), due);
 }
 
+/// What an offset points to begins at a multiple of 64, so that words of a body are aligned.
+#[test]
+fn readers_refuse_offsets_that_are_no_multiple_of_64() {
+    for (name, is_open) in [("chunk", true), ("page", true), ("footer", false)] {
+        let file = bytes(&format!("invalid/R-2.4-unaligned-{name}.hex"));
+        let opened = Reader::from_bytes(&file);
+        assert_eq!(opened.is_ok(), is_open, "{name}");
+        let rules = match opened {
+            Ok(reader) => read_alone(&reader),
+            Err(error) => vec![Err(error.rule())],
+        };
+        assert!(rules.iter().all(|rule| *rule == Err(Some("R-2.4"))), "{name}: {rules:?}");
+    }
+}
+
 #[test]
 fn what_needs_a_newer_release_is_refused_and_not_taken_for_damage() {
     let mut kinds = Vec::new();

@@ -77,7 +77,9 @@ impl<'a> Content<'a> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;
-        if range.end <= bytes { Ok(range) } else { Err(outside()) }
+        // makes `bytes` those of the last end, which tells nothing if samples have no bytes
+        let inside = layout.inner_bytes > 0 || !layout.is_ragged() || counts.end <= self.start(self.sample_count)?;
+        if range.end <= bytes && inside { Ok(range) } else { Err(outside()) }
     }
 
     /// The values of the samples `samples` of the chunk.

@@ -157,8 +157,8 @@ impl RegionHead {
             slot48: array_at::<48, 8, 64>(bytes),
             body_crc: u32_at::<56, 64>(bytes),
         };
-        if head.offset != offset {
-            let message = format!("the {kind} says it stands at {}", head.offset);
+        if head.offset != offset || !offset.is_multiple_of(HEAD) {
+            let message = format!("the {kind} at {offset} says it begins at {}, a multiple of 64", head.offset);
             return Err(Error::corrupt("R-2.4", message));
         }
         if head.body_bytes > kind.max_body_bytes() {

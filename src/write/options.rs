@@ -2,7 +2,7 @@
 
 use crate::codec::Profile;
 use crate::format::FileId;
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 
 /// Options of a [`Writer`](crate::Writer). The same options and data give the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,9 @@ pub struct WriterOptions {
 
 /// The least and the most that [`WriterOptions::chunk_bytes`] takes.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
+
+// also counts the bits that tell nulls
+const _: () = assert!(*CHUNK_BYTES.end() + limits::CHUNK_SAMPLES as usize / 8 <= limits::SHARED_CHUNK_BYTES as usize);
 
 impl Default for WriterOptions {
     fn default() -> Self {

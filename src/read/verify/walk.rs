@@ -1,7 +1,7 @@
 //! The walk of chapter 2, from head to head: over every byte that is in no body.
 
 use super::{Damage, passing};
-use crate::format::region::{HEAD, HEAD_BYTES, RegionHead, RegionKind, align, place};
+use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, place};
 use crate::open::OpenedHeader;
 use crate::open::source::{Source, check_inside, fetch, slice};
 use crate::{Error, Result};
@@ -70,19 +70,19 @@ impl<'a, S: Source> Walk<'a, S> {
         // the padding and both places: less than two alignments
         let ahead = self.window.until(self.source, self.at, chunk.saturating_add(HEAD))?;
         let first = head_at(self.source, ahead, self.at, other)?;
-        let at = match RegionHead::parse(first, other) {
-            Ok(_) => other,
-            Err(_) if first.starts_with(&[0; 4]) && chunk > other => chunk,
-            Err(_) if chunk > other && is_chunk(head_at(self.source, ahead, self.at, chunk), chunk) => chunk,
+        let head_of = |bytes, at| intact_head(bytes, at, self.header.header.file_id, self.end);
+        let chunk_head = || head_of(head_at(self.source, ahead, self.at, chunk)?, chunk);
+        let head = match head_of(first, other) {
+            Err(_) if first.starts_with(&[0; 4]) && chunk > other => chunk_head()?,
             Err(_) if first.starts_with(&[0; 4]) => {
                 let message = "no region stands where the next one must";
                 return Err(Error::corrupt("R-2.7", message).with_offset(other));
             }
-            Err(error) => return Err(error),
+            // a chunk behind padding that is damaged, which `check_padding` refuses
+            Err(error) if chunk > other => chunk_head().ok().filter(holds_column_data).ok_or(error)?,
+            head => head?,
         };
-        let head = RegionHead::parse(head_at(self.source, ahead, self.at, at)?, at)?;
-        head.expect(head.kind, self.header.header.file_id)?;
-        head.check_inside(self.end)?;
+        let at = head.offset;
         if place(head.kind, self.at, alignment) != at {
             let message = format!("a {} stands where it must not", head.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
@@ -109,11 +109,8 @@ impl<'a, S: Source> Walk<'a, S> {
             let length = (self.end - at).min(BLOCK_BYTES) & !(HEAD - 1);
             let heads = self.window.until(self.source, at, at.saturating_add(length))?.as_chunks::<HEAD_BYTES>().0;
             for (place, bytes) in (at..).step_by(HEAD_BYTES).zip(heads) {
-                let head = bytes.starts_with(b"TSL").then(|| RegionHead::parse(bytes, place));
-                if let Some(Ok(head)) = head
-                    && head.file_id == file_id
-                    && head.check_inside(self.end).is_ok()
-                {
+                let head = bytes.starts_with(b"TSL").then(|| intact_head(bytes, place, file_id, self.end));
+                if let Some(Ok(head)) = head {
                     return Ok(Some(head));
                 }
             }
@@ -130,9 +127,17 @@ fn head_at<'b>(source: &impl Source, bytes: &'b [u8], start: u64, place: u64) ->
     head.ok_or_else(|| Error::corrupt("R-2.5", "the file ends within a head").with_offset(place)) // never: inside
 }
 
-fn is_chunk(bytes: Result<&[u8; HEAD_BYTES]>, at: u64) -> bool {
-    let head = bytes.and_then(|bytes| RegionHead::parse(bytes, at));
-    head.is_ok_and(|head| matches!(head.kind, RegionKind::Chunk | RegionKind::Table))
+/// of the head at `at`, of a region that ends at `end` at most.
+fn intact_head(bytes: &[u8; HEAD_BYTES], at: u64, file_id: FileId, end: u64) -> Result<RegionHead> {
+    let head = RegionHead::parse(bytes, at)?;
+    head.expect(head.kind, file_id)?;
+    head.check_inside(end)?;
+    Ok(head)
+}
+
+/// Whether a region is of the kinds that begin so that their bodies are aligned.
+fn holds_column_data(head: &RegionHead) -> bool {
+    matches!(head.kind, RegionKind::Chunk | RegionKind::Table)
 }
 
 /// of the bytes from `start`, where `bytes` begins, to `end`.
