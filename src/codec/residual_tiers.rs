@@ -37,6 +37,11 @@ fn wrong_length() -> Error {
     malformed("the stored bytes do not end where the extra bits end")
 }
 
+#[cold]
+fn beyond() -> Error {
+    Error::corrupt("R-5.9", "a checkpoint of residual-tiers leads beyond the extra bits")
+}
+
 impl<'a> Stored<'a> {
     /// but for the literals and what stands after the extra bits.
     fn take_apart(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
@@ -62,15 +67,17 @@ impl<'a> Stored<'a> {
     fn coded_from(&self, group: usize, end: usize, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
         let from = self.lengths.checkpoint_before(group)?;
         let mut at = from.extra_bits;
+        let most = self.extra_bits.len().saturating_sub(8).saturating_mul(8); // without the word after them
         let mut out = out;
         self.lengths.decode_from(&from, end, scratch, |first, lengths| {
             check_lengths(self.width, lengths)?; // instead of all literals
             let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len())); // at most all
             at = at.saturating_add(sum_extra_bits(skipped));
-            let bits = usize::try_from(at).map_err(|_| wrong_length())?;
+            let bits = usize::try_from(at).ok().filter(|&bits| bits <= most).ok_or_else(beyond)?;
             let block = out.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(wrong_length)?; // never: one for each element
-            at = best().deposit(self.width, lengths, self.extra_bits, bits, block) as u64; // exact: usize has at most 64 bits
-            Ok(())
+            let next = best().deposit(self.width, lengths, self.extra_bits, bits, block);
+            at = next as u64; // exact: usize has at most 64 bits
+            if next <= most { Ok(()) } else { Err(beyond()) }
         })
     }
 

@@ -386,7 +386,11 @@ fn parts() -> Vec<Row> {
     let zeros = Chunk::of_values(1, (CONSTANT, MOST, &[0]));
     vec![
         row("texts that end before they begin", text(&[8, 3, 8], values(8)), Decoding("R-4.7")),
-        row("a text that reaches beyond the values, which the last does not", text(&[0, 100, 3], values(3)), Decoding("R-4.7")),
+        row(
+            "a text that reaches beyond the values, which the last does not",
+            text(&[0, 100, 3], values(3)),
+            Decoding("R-4.7"),
+        ),
         row("texts that reach beyond the values", text(&[4, 9], values(8)), both("R-4.5")),
         row("texts of 2^32 - 1 bytes that are not there", text(&[u32::MAX, u32::MAX], values(8)), both("R-4.5")),
         row(

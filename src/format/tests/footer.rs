@@ -141,8 +141,8 @@ fn tables_ascend_and_are_no_more_than_the_format_allows() {
 #[cfg_attr(miri, ignore = "megabytes")]
 fn runs_are_no_more_than_the_format_allows() {
     let parse = |count: u64| {
-        let runs: Vec<Run> = (0..count).map(|i| Run { offset: 96 * i, ..run(i, 1, 1, 0) }).collect();
-        parse_at(96 * count, &footer(count, &runs), &schema()).map(|found| assert_eq!(found.columns[0].runs, runs))
+        let runs: Vec<Run> = (0..count).map(|i| Run { offset: 128 * i, ..run(i, 1, 1, 0) }).collect();
+        parse_at(128 * count, &footer(count, &runs), &schema()).map(|found| assert_eq!(found.columns[0].runs, runs))
     };
     assert_eq!(rule(parse(limits::RUNS as u64)), None);
     assert_eq!(rule(parse(limits::RUNS as u64 + 1)), Some("R-7.2"));
