@@ -1,4 +1,5 @@
-//! The ends of ragged samples, where nothing but the reader stands between them and memory: the checksum of the chunk is not asked for.
+//! The ends of ragged samples where no checksum is asked for: only the reader stands between
+//! them and memory.
 
 #[path = "support/positional.rs"]
 mod positional;
@@ -11,7 +12,7 @@ use tensilo::{
 
 const SAMPLE_BYTES: usize = 40_000;
 
-/// Four samples in one chunk. The end of sample 1 is far beyond the values, those of the others are right.
+/// Four samples in one chunk. The end of sample 1 is far beyond the values, the others are right.
 fn with_wrong_end(profile: Profile, inner: Option<u32>) -> Vec<u8> {
     let extents = [Extent::Varying].into_iter().chain(inner.map(Extent::Fixed));
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::new(extents.collect::<Vec<_>>()))]);

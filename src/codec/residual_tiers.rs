@@ -67,7 +67,8 @@ impl<'a> Stored<'a> {
     fn coded_from(&self, group: usize, end: usize, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
         let from = self.lengths.checkpoint_before(group)?;
         let mut at = from.extra_bits;
-        let most = self.extra_bits.len().saturating_sub(8).saturating_mul(8); // without the word after them
+        // without the word after them
+        let most = self.extra_bits.len().saturating_sub(8).saturating_mul(8);
         let mut out = out;
         self.lengths.decode_from(&from, end, scratch, |first, lengths| {
             check_lengths(self.width, lengths)?; // instead of all literals

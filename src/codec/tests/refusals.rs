@@ -74,14 +74,16 @@ fn encodings_that_this_release_does_not_know_are_refused() {
     assert_eq!(encoding_name(0), "raw");
 }
 
-/// A checkpoint can state any number of extra bits. A reader of some elements trusts none that leads out of them.
+/// A checkpoint can state any number of extra bits. A reader of some elements refuses one that leads
+/// out of them.
 #[test]
 fn a_checkpoint_beyond_the_extra_bits_is_refused() {
     let geometry = Geometry { element_bytes: 2, float: false, restart: 10, strides: [0, 0] };
     let case = Case { encoder: ENCODERS[9], geometry, pattern: Pattern::RandomLengths, count: 5000, seed: 1 };
     let (raw, mut memory) = (case.raw(), Memory::default());
     let mut stored = memory.encode(&case).expect("tiers express anything");
-    let first = 1 << stored[19]; // spacing: where the first checkpoint is, whose extra bits are bytes 76 to 83
+    // the spacing: where the first checkpoint is, whose extra bits are bytes 76 to 83
+    let first = 1 << stored[19];
     let mut second = |stored: &[u8]| memory.decode_range(case.encoder, case.spec(), stored, &(first..first + 1), 0);
     assert_eq!(second(&stored), Ok(Some(raw[2 * first..2 * first + 2].to_vec())));
     let bits = 8 * stored.len() as u64;
