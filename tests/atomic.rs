@@ -229,7 +229,8 @@ fn places_where_no_file_can_be_are_errors_with_their_path() {
 
 #[test]
 fn only_a_regular_file_is_replaced() {
-    let make: [(&str, fn(&Path)); 3] = [
+    type Make = fn(&Path);
+    let make: [(&str, Make); 3] = [
         ("a folder", |path| fs::create_dir(path).expect("a folder")),
         ("a named pipe", |path| assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success())),
         ("a socket", |path| drop(std::os::unix::net::UnixListener::bind(path).expect("a socket"))),
@@ -268,7 +269,9 @@ fn a_symbolic_link_keeps_pointing_and_its_target_is_replaced() {
         let folder = Folder::new();
         let elsewhere = tempfile::tempdir().expect("another folder");
         let target = elsewhere.path().join("target.tsl");
-        old.map(|old| fs::write(&target, old).expect("room"));
+        if let Some(old) = old {
+            fs::write(&target, old).expect("room");
+        }
         // a chain of two, the first of which is relative
         let middle = folder.0.path().join("middle");
         std::os::unix::fs::symlink(&target, &middle).expect("a link");
@@ -326,11 +329,11 @@ fn what_killed_writers_left_behind_is_listed() {
         fs::write(folder.0.path().join(name), "old").expect("room");
     }
     let due = folder.0.path().join(names[0]);
-    assert_eq!(left(&folder.destination()), [due.clone()]);
+    assert_eq!(left(&folder.destination()), std::slice::from_ref(&due));
     // through a symbolic link it is the target's
     let link = tempfile::tempdir().expect("another folder");
     std::os::unix::fs::symlink(folder.destination(), link.path().join("link")).expect("a link");
-    assert_eq!(left(&link.path().join("link")), [due.clone()]);
+    assert_eq!(left(&link.path().join("link")), std::slice::from_ref(&due));
     // that of a writer that is at work is not listed
     let file = fs::File::open(&due).expect("a file");
     file.lock().expect("a lock");

@@ -2,7 +2,7 @@
 
 use crate::bench::BenchArgs;
 use crate::encoding::EncodingArgs;
-use crate::get::Indices;
+use crate::get::GetArgs;
 use crate::inspect::InspectArgs;
 use crate::map::MapArgs;
 use crate::parse::{self, Names};
@@ -256,90 +256,6 @@ pub(crate) struct VerifyArgs {
     /// Threads that check; the report does not depend on it [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-}
-
-const GET: &str = "\
-Examples:
-  tensilo get train.tsl -c caption -i 5
-  tensilo get train.tsl -c embedding -i 1,2,9 --format npy -o some.npy
-  tensilo get train.tsl -c embedding -i 100..200 --format raw | xxd | head
-  tensilo get train.tsl -c label -i ..            every sample
-
-Indices count from 0. A..B ends before B; A.., ..B and .. are open. Order and
-repetitions are kept.
-
-json  One index gives the sample itself, anything else an array with a line
-      for each sample. Tensors are nested arrays. Floats are the shortest
-      decimals that read back the same (bf16 and f16 as the f32 they equal);
-      \"NaN\", \"Infinity\" and \"-Infinity\" are strings. Text is a string, bytes
-      are a string of hexadecimal digits, a null is null.
-npy   NumPy's format, little-endian, C order. One index gives an array of the
-      sample's shape, anything else gets one dimension more, the first. bf16
-      becomes float32, which is exact, or uint16 with --as bits. Ragged
-      samples must have one shape.
-raw   The elements as they are stored, little-endian, sample after sample.
-
-Nulls cannot be told from zeros in npy and raw, and are refused there unless
---nulls zero is given.";
-
-/// `tensilo get`
-#[derive(Args, Debug)]
-#[command(after_help = GET)]
-pub(crate) struct GetArgs {
-    /// A tensilo file
-    pub(crate) file: PathBuf,
-    /// The column
-    #[arg(short, long, value_name = "COLUMN")]
-    pub(crate) column: String,
-    /// Which samples: numbers and ranges, such as 5 or 1,2,9 or 0..10,20
-    #[arg(short, long, value_name = "I[,J,A..B]")]
-    pub(crate) indices: Indices,
-    /// How they are written
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-    /// Elements as f32 (bf16, f16 and f32 columns), or as unsigned integers with the same bits
-    #[arg(long = "as", value_name = "TYPE", value_enum)]
-    pub(crate) elements: Option<As>,
-    /// What to do with nulls in npy and raw
-    #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
-    pub(crate) nulls: OnNull,
-    /// Write to a file, which appears when it is complete; - is the standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-    /// Replace OUT if it exists; write binary data to a terminal
-    #[arg(short, long)]
-    pub(crate) force: bool,
-}
-
-/// `--format`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// JSON
-    #[default]
-    Json,
-    /// NumPy's array file
-    Npy,
-    /// Element bytes
-    Raw,
-}
-
-/// `--as`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum As {
-    /// Single precision floats
-    F32,
-    /// Unsigned integers
-    Bits,
-}
-
-/// `--nulls`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnNull {
-    /// Stop, and name the first null sample
-    #[default]
-    Refuse,
-    /// Write zeros; nothing for text, bytes and ragged samples in raw
-    Zero,
 }
 
 const EXPORT: &str = "\

@@ -1,8 +1,8 @@
 //! Samples as bytes: NumPy arrays, and elements as they are stored.
 
+use super::args::{As, Format, GetArgs, OnNull};
 use super::json::cannot;
 use super::{FileColumn, FileCursor, element, npy, write_little_endian};
-use crate::args::{As, Format, GetArgs, OnNull};
 use crate::exit::{Failure, Outcome};
 use crate::get::indices::Selection;
 use crate::output::Destination;

@@ -1,7 +1,7 @@
 //! Samples as JSON.
 
+use super::args::{As, GetArgs};
 use super::{FileColumn, element};
-use crate::args::{As, GetArgs};
 use crate::exit::{Failure, Outcome};
 use crate::get::indices::Selection;
 use crate::output::Destination;

@@ -1,16 +1,18 @@
 //! `tensilo get`
 
+mod args;
 mod binary;
 mod indices;
 mod json;
 mod npy;
 
+pub(crate) use args::GetArgs;
 pub(crate) use indices::Indices;
 
-use crate::args::{Format, GetArgs};
 use crate::exit::Outcome;
 use crate::open::open;
 use crate::output::{Data, Destination};
+use args::Format;
 use std::{io, slice};
 use tensilo::{Column, Cursor, PositionedFile};
 
