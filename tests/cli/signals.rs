@@ -1,18 +1,40 @@
 //! Ctrl-C, SIGTERM, SIGHUP and SIGKILL at any moment.
 
-use super::{Folder, program, run};
+use super::{Folder, run};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::thread;
 use std::time::{Duration, Instant};
 use tensilo::{InMemory, Reader, VerifyOptions, verify};
 
 /// Catchable ones, and what they exit with.
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
+
+/// The program, with no signal ignored. Under `nohup`, or in the background of a script, the tests
+/// are started with signals that are ignored, and every child of theirs would be, too. A handler is
+/// not passed on, so one is put in the place of each.
+fn program() -> Command {
+    static NONE_IGNORED: Once = Once::new();
+    NONE_IGNORED.call_once(|| {
+        for (signal, _) in SIGNALS.iter().filter(|(signal, _)| is_ignored(*signal)) {
+            signal_hook::flag::register(signal.as_raw(), Arc::new(AtomicBool::new(false))).unwrap();
+        }
+    });
+    super::program()
+}
+
+/// Whether this process ignores a signal. Only Linux tells.
+fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1)
+}
 
 fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
