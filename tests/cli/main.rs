@@ -99,7 +99,8 @@ impl From<Output> for Run {
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tensilo"));
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+    // with the last one, colours are shown on any terminal
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
     }
     command
