@@ -49,7 +49,8 @@ pub enum Advice {
     ReplaceNullsWithZero,
     /// `ConvertOptions::shapes` with these extents, of which those that vary are `None`.
     DeclareShape(Vec<Option<u32>>),
-    /// `ConvertOptions::shapes` with these extents, when all that is in the file is converted again.
+    /// `ConvertOptions::shapes` with these extents, when all that is in the file is converted
+    /// again.
     ConvertAgain(Vec<Option<u32>>),
     /// `WriterOptions::discard_tail`.
     DiscardTail,

@@ -8,7 +8,8 @@ const LISTED: usize = 20;
 const COMPARED: usize = 10_000;
 const LONGEST: usize = 64;
 
-/// The error of a name that none of `available` is: names the most similar one, and lists the first.
+/// The error of a name that none of `available` is: names the most similar one, and lists the
+/// first.
 pub(crate) fn no_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Error {
     let similar = nearest(name, available.clone());
     let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
@@ -28,8 +29,8 @@ fn nearest<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Option<&
     distances.filter(|(distance, _)| *distance <= most).min_by_key(|(distance, _)| *distance).map(|(_, other)| other)
 }
 
-/// How many characters must be inserted, left out or replaced (Levenshtein), without regard to case; 1 if `other` is a
-/// field of that name in a struct.
+/// How many characters must be inserted, left out or replaced (Levenshtein), without regard to
+/// case; 1 if `other` is a field of that name in a struct.
 fn distance(name: &[char], other: &str) -> usize {
     let other: Vec<char> = other.to_lowercase().chars().collect();
     if other.strip_suffix(name).is_some_and(|before| before.last() == Some(&'.')) {

@@ -1,5 +1,5 @@
-//! The ends of ragged samples where no checksum is asked for: only the reader stands between
-//! them and memory.
+//! The ends of ragged samples where no checksum is asked for: only the reader stands
+//! between them and memory.
 
 #[path = "support/positional.rs"]
 mod positional;

@@ -1,7 +1,9 @@
-//! The crate and the second reader, `format-spec/reader.py`, accept the same files. Both look at mutants of the valid vectors
-//! and of generated files: either both accept one, and read the same values, or both refuse it.
+//! The crate and the second reader, `format-spec/reader.py`, accept the same files. Both look at
+//! mutants of the valid vectors and of generated files: either both accept one, and read the same
+//! values, or both refuse it.
 //!
-//! TENSILO_READER_MUTANTS says how many; TENSILO_READER_SEED begins with others. Needs Python as `second_reader` does.
+//! TENSILO_READER_MUTANTS says how many; TENSILO_READER_SEED begins with others. Needs Python as
+//! `second_reader` does.
 
 #[path = "support/build.rs"]
 #[allow(dead_code, reason = "each test binary uses a part of it")]
@@ -37,7 +39,8 @@ const BATCH: usize = 2_000;
 /// Values of files with more samples are not compared.
 const MOST_SAMPLES: u64 = 20_000;
 
-/// For each file of the standard input, which its length precedes: the rule that is broken, or the CRC of what it holds.
+/// For each file of the standard input, which its length precedes: the rule that is broken, or the
+/// CRC of what it holds.
 const SCRIPT: &str = "
 import sys, zlib
 sys.path.insert(0, sys.argv[1])

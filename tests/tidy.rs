@@ -434,7 +434,8 @@ fn every_rule_that_the_code_names_is_defined_and_every_rule_is_named() {
     assert_none(problems);
 }
 
-/// The cross-references of the specification itself. Its last chapter lists the numbers that are retired.
+/// The cross-references of the specification itself. Its last chapter lists the numbers that are
+/// retired.
 #[test]
 fn every_rule_that_the_specification_refers_to_is_defined() {
     let spec = fs::read_to_string(root().join("format-spec/SPEC.md")).expect("the specification");

@@ -85,7 +85,8 @@ fn what_is_refused_is_refused_again_whatever_is_remembered_of_it() {
     }
 }
 
-/// A reader does not look at the bytes between parts (chapter 10): what it reads does not depend on them.
+/// A reader does not look at the bytes between parts (chapter 10): what it reads does not depend on
+/// them.
 #[test]
 fn padding_between_parts_is_checked_by_verify_alone() {
     let file = bytes("invalid/R-4.4-padding.hex");
@@ -95,7 +96,8 @@ fn padding_between_parts_is_checked_by_verify_alone() {
     assert_eq!(read_alone(&OpenOptions::new().open(Positional(&file)).unwrap()), due);
 }
 
-/// What an offset points to begins at a multiple of 64, so that words of a body are aligned.
+/// What an offset points to begins at a multiple of 64, so that words of a body are
+/// aligned.
 #[test]
 fn readers_refuse_offsets_that_are_no_multiple_of_64() {
     for (name, is_open) in [("chunk", true), ("page", true), ("footer", false)] {

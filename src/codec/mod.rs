@@ -224,7 +224,8 @@ pub(crate) fn known(id: u16) -> Result<&'static dyn Codec> {
     })
 }
 
-/// Width and number of the elements of a part, if they are whole and of a width that the encodings 4 to 6 can express.
+/// Width and number of the elements of a part, if they are whole and of a width that the
+/// encodings 4 to 6 can express.
 fn whole_elements(spec: PartSpec) -> Result<(Width, usize)> {
     if let Some(width) = Width::from_bytes(spec.element_bytes)
         && spec.raw_bytes.is_multiple_of(width.bytes())

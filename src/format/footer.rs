@@ -281,7 +281,8 @@ impl ColumnFacts {
         self.encodings.iter().find(|&&(found, _)| found == id).map(|&(_, chunks)| chunks)
     }
 
-    /// of one column: the runs cover samples and chunks without gap, and lie before the footer.
+    /// of one column: the runs cover samples and chunks without gap, and lie before the
+    /// footer.
     fn check(&self, sample_count: u64, footer_offset: u64) -> Result<()> {
         let (mut samples, mut chunks) = (0_u64, 0_u64);
         for run in &self.runs {
@@ -311,7 +312,8 @@ impl ColumnFacts {
     }
 }
 
-/// of all columns: the pages of any two runs do not overlap. Takes 16 bytes for each run, which has 40 in the footer.
+/// of all columns: the pages of any two runs do not overlap. Takes 16 bytes for each run,
+/// which has 40 in the footer.
 fn check_pages(columns: &[ColumnFacts]) -> Result<()> {
     let runs = || columns.iter().flat_map(|facts| &facts.runs);
     let mut pages = memory::with_capacity(runs().count())?;

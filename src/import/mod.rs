@@ -208,8 +208,8 @@ pub enum Progress {
 ///
 /// The output appears when it is complete ([`AtomicFile`]); after an error nothing has changed at
 /// `output`. An input that is changed while it is read is an error
-/// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` breaks, the work ends with an error of
-/// kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the inputs, through
+/// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` breaks, the work ends with an error
+/// of kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the inputs, through
 /// whatever path, is refused, also if it may be overwritten.
 pub fn convert(
     inputs: &[PathBuf],

@@ -24,8 +24,8 @@ pub struct Explanation {
     pub raw_bytes: u64,
     /// The length of the stored values in bytes.
     pub stored_bytes: u64,
-    /// What is coded in place of the elements, such as `lorenzo of floats, stride 128, restart 12928` (chapter 5.6 of the specification);
-    /// `None` in encodings that have no transforms.
+    /// What is coded in place of the elements, such as `lorenzo of floats, stride 128, restart
+    /// 12928` (chapter 5.6 of the specification); `None` in encodings that have no transforms.
     pub transform: Option<String>,
     /// The pieces of the stored values, in the order of the file. Their lengths add up to [`Explanation::stored_bytes`].
     pub pieces: Vec<Piece>,

@@ -118,7 +118,8 @@ pub fn assert_only(folder: &std::path::Path, names: &[&str]) {
     assert_eq!(found, names);
 }
 
-/// Writes a file that was changed long ago: it need not be waited for until its modification time tells.
+/// Writes a file that was changed long ago: it need not be waited for until its modification time
+/// tells.
 pub fn write_old(path: &std::path::Path, bytes: &[u8]) {
     std::fs::write(path, bytes).unwrap();
     let file = std::fs::File::options().write(true).open(path).unwrap();

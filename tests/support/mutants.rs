@@ -1,5 +1,5 @@
-//! Mutants of intact files. What protects or repeats the bytes that are changed is made right again, so that a reader is
-//! stopped by what was changed and by nothing before it.
+//! Mutants of intact files. What protects or repeats the bytes that are changed is made right
+//! again, so that a reader is stopped by what was changed and by nothing before it.
 
 use super::build::{Build, Chunk, column, seal};
 use super::common::data::Random;
@@ -137,8 +137,8 @@ const FOOTER_SCHEMA: usize = 64 + CONTENT_ID + 4;
 /// Bytes of the content id, with which the body of a footer begins.
 const CONTENT_ID: usize = 16;
 
-/// Makes right what protects the regions: the checksums of bodies and heads, the entries that repeat the former, and the
-/// content ids.
+/// Makes right what protects the regions: the checksums of bodies and heads, the entries that
+/// repeat the former, and the content ids.
 fn reseal(file: &mut [u8], all: &[Region]) {
     let mut content = vec![0; CONTENT_ID];
     for region in all {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether to go on: `false` only where Python is not there and the environment does not say that it must be.
+/// Whether to go on: `false` only where Python is not there and the environment does not say that
+/// it must be.
 pub fn python_is_there() -> bool {
     let probe =
         Command::new("python3").args(["-c", "import sys, zstandard; assert sys.version_info >= (3, 9)"]).output();

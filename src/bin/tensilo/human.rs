@@ -38,8 +38,8 @@ pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
     format!("{:.2}", raw_bytes as f64 / stored_bytes as f64) // rounded anyway
 }
 
-/// The encodings of the chunks of a column: `constant:1 exponent-tiers:12`, or `-` if it has none. Those that encode no
-/// values, only nulls and extents, are left out.
+/// The encodings of the chunks of a column: `constant:1 exponent-tiers:12`, or `-` if it has none.
+/// Those that encode no values, only nulls and extents, are left out.
 pub(crate) fn encodings(facts: &ColumnFacts) -> String {
     let used = facts.encodings.iter().filter(|(_, chunks)| *chunks > 0);
     let used: Vec<String> = used.map(|(name, chunks)| format!("{name}:{chunks}")).collect();

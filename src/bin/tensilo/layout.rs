@@ -1,4 +1,5 @@
-//! Text in a line that is only so wide. Widths are columns of a terminal, of which some characters take two and some none.
+//! Text in a line that is only so wide. Widths are columns of a terminal, of which some characters
+//! take two and some none.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -20,7 +21,8 @@ pub(crate) fn cut_end(text: &str, width: usize) -> String {
     }
 }
 
-/// The text if it fits, else its beginning, an ellipsis and its end: names of columns often differ at one of both.
+/// The text if it fits, else its beginning, an ellipsis and its end: names of columns often differ
+/// at one of both.
 pub(crate) fn cut_middle(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -47,8 +49,8 @@ fn end(text: &str, width: usize) -> &str {
     end.trim_start_matches(|character: char| columns(character.encode_utf8(&mut [0; 4])) == 0)
 }
 
-/// The words of a text in lines of at most this width, 4 or more, all but the first indented. Only a word that is wider
-/// than a line is broken.
+/// The words of a text in lines of at most this width, 4 or more, all but the first indented. Only
+/// a word that is wider than a line is broken.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let indent = " ".repeat(indent.min(width / 2));
     let room = width.saturating_sub(indent.len()).max(2); // no character is wider
@@ -97,7 +99,8 @@ mod tests {
                     let is_whole = columns(text) <= width;
                     assert_eq!(is_whole, cut == text, "{cut:?} in {width}");
                     assert_eq!(is_whole || width == 0, !cut.contains(ELLIPSIS), "{cut:?} in {width}");
-                    // two characters that are 2 wide, and what cannot be parted, may each leave some room
+                    // two characters that are 2 wide, and what cannot be parted, may each leave
+                    // some room
                     assert!(is_whole || width - columns(&cut) <= 6, "{cut:?} in {width}");
                 }
             }

@@ -41,7 +41,8 @@ fn warnings<S: Source>(reader: &Reader<S>) -> Vec<String> {
     warnings
 }
 
-/// What a file is that is no tensilo file, and what to do with it; `None` if it may be a damaged one.
+/// What a file is that is no tensilo file, and what to do with it; `None` if it may be a damaged
+/// one.
 pub(crate) fn foreign(path: &Path) -> Option<&'static str> {
     let mut start = Vec::new();
     File::open(path).ok()?.take(6).read_to_end(&mut start).ok()?;

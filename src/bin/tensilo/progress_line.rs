@@ -35,7 +35,8 @@ const LONGEST_BAR: usize = 30;
 const SHORTEST_BAR: usize = 8;
 
 impl ProgressLine<'_> {
-    /// The line with the most that fits in this width: without the total, the bar, the time, at last only what is done.
+    /// The line with the most that fits in this width: without the total, the bar, the time, at
+    /// last only what is done.
     pub(crate) fn fit(&self, width: usize) -> String {
         let Some(end) = &self.end else {
             return self.words(width, &self.done, &[&format!(", {}", self.elapsed), ""]);

@@ -1,9 +1,11 @@
-//! Plain text tables: columns as wide as they need to be, two spaces apart, in lines that are only so wide.
+//! Plain text tables: columns as wide as they need to be, two spaces apart, in lines that are only
+//! so wide.
 
 use crate::layout;
 use std::io::{self, Write};
 
-/// What the cells of a column hold: which side they stand on, and how they give way in a table that is too wide.
+/// What the cells of a column hold: which side they stand on, and how they give way in a table that
+/// is too wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cells {
     /// A few characters, whole.
@@ -81,8 +83,8 @@ impl<'a> Table<'a> {
         self.rows.len() <= 1
     }
 
-    /// Writes the table, headings first, in lines of at most this width: cells give way as their [`Cells`] say; columns
-    /// for which that is not enough are left out, from the last on.
+    /// Writes the table, headings first, in lines of at most this width: cells give way as their
+    /// [`Cells`] say; columns for which that is not enough are left out, from the last on.
     pub(crate) fn write(&self, output: &mut impl Write, width: usize) -> io::Result<()> {
         let widths = self.widths(width);
         for row in &self.rows {

@@ -1,4 +1,5 @@
-//! What the terminal is like: its width, and whether it shows colours. Messages on the standard error.
+//! What the terminal is like: its width, and whether it shows colours. Messages on the standard
+//! error.
 
 use crate::layout;
 use anstream::stream::RawStream;
@@ -29,8 +30,8 @@ pub(crate) fn write_wrapped(output: &mut impl Write, line: &str, width: usize) -
     layout::wrap(line, width, 2).iter().try_for_each(|line| writeln!(output, "{line}"))
 }
 
-/// Whether colours are shown, by the rules of all that clap prints: a terminal that has them, `NO_COLOR`, `CLICOLOR` and
-/// `CLICOLOR_FORCE`.
+/// Whether colours are shown, by the rules of all that clap prints: a terminal that has them,
+/// `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE`.
 pub(crate) fn has_colours(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }

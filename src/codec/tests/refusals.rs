@@ -74,8 +74,8 @@ fn encodings_that_this_release_does_not_know_are_refused() {
     assert_eq!(encoding_name(0), "raw");
 }
 
-/// A checkpoint can state any number of extra bits. A reader of some elements refuses one that leads
-/// out of them.
+/// A checkpoint can state any number of extra bits. A reader of some elements refuses one that
+/// leads out of them.
 #[test]
 fn a_checkpoint_beyond_the_extra_bits_is_refused() {
     let geometry = Geometry { element_bytes: 2, float: false, restart: 10, strides: [0, 0] };

@@ -25,7 +25,8 @@ use std::sync::LazyLock;
 /// Predicts each element of a part from those before it in its sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// The 2-D Lorenzo predictor (Ibarria et al., 2003): `left + above - above_left`; else from above alone.
+    /// The 2-D Lorenzo predictor (Ibarria et al., 2003): `left + above - above_left`; else from
+    /// above alone.
     pub lorenzo: bool,
     /// The elements are floats: their bits are put in the order of the numbers first.
     pub float: bool,

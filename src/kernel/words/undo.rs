@@ -1,8 +1,9 @@
 //! Coded integers to elements, row by row.
 //!
-//! In a row of the Lorenzo predictor, the differences to the row above are sums of coded integers from the start of the row on:
-//! `m[i] - m[i-stride] = (m[i-1] - m[i-stride-1]) + r[i]`. The first row of a sample is such sums alone, and so is a whole sample
-//! whose elements are predicted from the one before. The sums of a vector are made in it, in as many steps as the number of its
+//! In a row of the Lorenzo predictor, the differences to the row above are sums of coded integers
+//! from the start of the row on: `m[i] - m[i-stride] = (m[i-1] - m[i-stride-1]) + r[i]`. The first
+//! row of a sample is such sums alone, and so is a whole sample whose elements are predicted from
+//! the one before. The sums of a vector are made in it, in as many steps as the number of its
 //! elements has bits, and then those of all the vectors before it are added.
 //!
 //! The elements of a row stand in their final form as soon as the row is done. Where that is not the order of the numbers, the

@@ -23,7 +23,8 @@ pub(super) struct Subject<S> {
 }
 
 impl Subject<PositionedFile> {
-    /// Opens the file, which was verified before if that was asked for; then, if it cannot be opened, of what is intact.
+    /// Opens the file, which was verified before if that was asked for; then, if it cannot be
+    /// opened, of what is intact.
     pub(super) fn open(args: &MapArgs, quiet: bool) -> Outcome<Self> {
         if !args.verify {
             let reader = open(&args.file, quiet)?;

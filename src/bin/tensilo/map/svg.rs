@@ -56,7 +56,8 @@ impl Frame {
         TOP + row as f64 * (ROW + GAP) // exact: at most ROWS
     }
 
-    /// The rectangles of a range of the file, one in each row that it touches: their left and top, and their width.
+    /// The rectangles of a range of the file, one in each row that it touches: their left and top,
+    /// and their width.
     fn parts(&self, range: &Range<u64>) -> impl Iterator<Item = (f64, f64, f64)> {
         let (mut start, end) = (range.start, range.end);
         std::iter::from_fn(move || {
