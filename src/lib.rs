@@ -44,7 +44,7 @@
 //!
 //! # Features
 //!
-//! `zstd` and `mmap` are on by default; `arrow`, `parquet`, `rayon` (`ParallelCursor`) and `cli` (the program) are off. A file that needs a feature this build
+//! `zstd` and `mmap` are on by default; `arrow`, `parquet` and `rayon` (`ParallelCursor`) are off. A file that needs a feature this build
 //! lacks is refused when it is opened, with an error that names the feature.
 //!
 //! # Panics

@@ -9,9 +9,9 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A source file below `src/`.
+/// A source file of the core, or of a crate above it.
 struct Source {
-    /// Such as `read/mod.rs`.
+    /// Below `src/`, such as `read/mod.rs`; `crates/NAME/lib.rs` for `crates/NAME/src/lib.rs`.
     path: String,
     text: String,
     /// The text with comments, strings and what is compiled only for tests blanked out; lines stay where they are.
@@ -23,7 +23,7 @@ impl Source {
         self.code[..at].matches('\n').count() + 1
     }
 
-    /// The top-level module, such as `read`; `""` for `lib.rs` and `"bin"` for the program.
+    /// The top-level module, such as `read`; `""` for `lib.rs` and `"crates"` for the crates above.
     fn module(&self) -> &str {
         let first = self.path.split('/').next().unwrap_or("");
         match first.strip_suffix(".rs").unwrap_or(first) {
@@ -34,22 +34,32 @@ impl Source {
 }
 
 fn sources() -> Vec<Source> {
-    let mut paths = Vec::new();
-    collect(&root().join("src"), &mut paths);
-    paths.sort();
-    let sources = paths.iter().map(|path| {
-        let text = fs::read_to_string(path).expect("a source file");
-        let path = path.strip_prefix(root().join("src")).expect("below src").to_str().expect("plain characters");
-        let code = without_tests(&without_comments_and_strings(&text));
-        Source { path: path.replace('\\', "/"), text, code }
-    });
-    let sources: Vec<Source> = sources.collect();
+    let mut sources = sources_of(&root().join("src"), "");
+    for folder in fs::read_dir(root().join("crates")).expect("the folder of crates") {
+        let folder = folder.expect("a crate");
+        let prefix = format!("crates/{}/", folder.file_name().to_str().expect("plain characters"));
+        sources.extend(sources_of(&folder.path().join("src"), &prefix));
+    }
     assert!(sources.len() > 30, "the sources were not found");
     // kernel/tests.rs and its like are compiled only for tests, which their parent says
     sources
         .into_iter()
         .filter(|source| !source.path.ends_with("/tests.rs") && !source.path.contains("/tests/"))
         .collect()
+}
+
+/// The source files below a folder, with paths that begin with `prefix`.
+fn sources_of(folder: &Path, prefix: &str) -> Vec<Source> {
+    let mut paths = Vec::new();
+    collect(folder, &mut paths);
+    paths.sort();
+    let source = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("a source file");
+        let path = path.strip_prefix(folder).expect("below it").to_str().expect("plain characters");
+        let code = without_tests(&without_comments_and_strings(&text));
+        Source { path: format!("{prefix}{}", path.replace('\\', "/")), text, code }
+    };
+    paths.into_iter().map(source).collect()
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
@@ -265,7 +275,7 @@ fn arrows_between_layers_only_go_down() {
     let (mut problems, mut arrows) = (Vec::new(), 0);
     for source in &sources {
         let module = source.module();
-        if module.is_empty() || module == "bin" {
+        if module.is_empty() || module == "crates" {
             continue;
         }
         let Some(from) = layer(module) else {
@@ -290,15 +300,15 @@ fn arrows_between_layers_only_go_down() {
 }
 
 #[test]
-fn the_program_uses_only_the_public_interface() {
+fn crates_above_use_only_the_public_interface() {
     let sources = sources();
     let lib = sources.iter().find(|source| source.path == "lib.rs").expect("lib.rs");
-    // the compiler sees to it, as long as the program is a crate of its own and is not given the library's sources
-    let program: Vec<&Source> = sources.iter().filter(|source| source.module() == "bin").collect();
-    assert!(!program.is_empty());
+    // the compiler sees to it, as long as no crate includes the core's sources
+    let above: Vec<&Source> = sources.iter().filter(|source| source.module() == "crates").collect();
+    assert!(!above.is_empty());
     let included = |source: &&Source| source.code.contains("#[path") || source.code.contains("include!");
-    assert_none(program.into_iter().filter(included).map(|source| source.path.clone()).collect());
-    // and nothing is public for its sake alone
+    assert_none(above.into_iter().filter(included).map(|source| source.path.clone()).collect());
+    // and nothing is public for their sake alone
     assert!(!lib.code.contains("#[doc(hidden)]"), "lib.rs hides a part of its public interface");
 }
 
@@ -307,7 +317,7 @@ fn the_program_uses_only_the_public_interface() {
 #[test]
 fn unsafe_code_stands_only_where_it_may() {
     let allowed =
-        |path: &str| path.starts_with("kernel/") || ["pod.rs", "mmap.rs", "bin/tensilo/sys.rs"].contains(&path);
+        |path: &str| path.starts_with("kernel/") || ["pod.rs", "mmap.rs", "crates/tensilo-cli/sys.rs"].contains(&path);
     let sources = sources();
     let places = sources.iter().flat_map(|source| {
         words(&source.code, "unsafe").map(|at| (source.path.clone(), source.line_of(at))).collect::<Vec<_>>()
@@ -322,7 +332,7 @@ fn library_code_that_is_no_test_does_not_panic_on_purpose() {
     let forbidden =
         [".unwrap()", "todo!", "unimplemented!", "panic!", "unreachable!", ".unwrap_err()", "process::exit"];
     let mut problems = Vec::new();
-    for source in sources().iter().filter(|source| source.module() != "bin") {
+    for source in sources().iter().filter(|source| source.module() != "crates") {
         for what in forbidden {
             let places = source.code.match_indices(what).map(|(at, _)| source.line_of(at));
             problems.extend(places.map(|line| format!("src/{}:{line}: {what}", source.path)));

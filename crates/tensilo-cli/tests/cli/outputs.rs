@@ -1,6 +1,6 @@
 //! Outputs that are inputs, links, streams, devices or terminals, and what messages call them.
 
-use super::{Folder, Run, program, run};
+use super::{Folder, Run, SPEECH, program, run};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -271,7 +271,7 @@ fn another_descriptor_is_written_into_where_it_stands() {
 #[test]
 fn a_reader_that_stops_is_3_where_a_whole_file_was_asked_for() {
     let folder = Folder::new();
-    let parquet = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/speech.parquet");
+    let parquet = Path::new(SPEECH);
     let mut child = program()
         .arg("convert")
         .arg(parquet)

@@ -1,6 +1,6 @@
 //! Ctrl-C, SIGTERM, SIGHUP and SIGKILL at any moment.
 
-use super::{Folder, run};
+use super::{Folder, SPEECH, run};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -71,7 +71,7 @@ struct Inputs {
 impl Inputs {
     fn new() -> Self {
         let folder = Folder::new();
-        let speech = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/speech.parquet");
+        let speech = Path::new(SPEECH);
         let (parquet, file) = (folder.path("in.parquet"), folder.path("in.tsl"));
         fs::copy(speech, &parquet).unwrap();
         run(["convert".as_ref(), parquet.as_os_str(), "-o".as_ref(), file.as_os_str()]).done();

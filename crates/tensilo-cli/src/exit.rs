@@ -5,7 +5,6 @@ use crate::open::foreign;
 use crate::signals;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use tensilo::{Error, ErrorKind, display_path};
 
 /// The exit codes, which scripts rely on.
@@ -24,11 +23,12 @@ pub(crate) enum Exit {
     Signalled,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        match (exit, signals::received()) {
-            (Exit::Signalled, Some(signal)) => Self::from(signal.exit_code()),
-            _ => Self::from(exit as u8), // 0 to 3
+impl Exit {
+    /// The number that the process exits with.
+    pub(crate) fn code(self) -> u8 {
+        match (self, signals::received()) {
+            (Self::Signalled, Some(signal)) => signal.exit_code(),
+            _ => self as u8, // 0 to 4
         }
     }
 }

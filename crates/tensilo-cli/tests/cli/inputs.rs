@@ -1,11 +1,11 @@
 //! Inputs of `tensilo convert` and `tensilo append`: the standard input, and many files.
 
 use super::{Folder, Run, SAMPLES, empty_file, on, program, run};
+use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use tensilo::import::arrow::array::{ArrayRef, Int32Array, RecordBatch};
-use tensilo::import::arrow::ipc::writer::{FileWriter, StreamWriter};
 
 /// Runs with a file as the standard input, through a pipe.
 fn piped(from: &Path, words: &[&str]) -> Run {

@@ -1,13 +1,13 @@
 //! Declared shapes, what is found, and how it is said on a command line.
 
 use super::{Folder, Run, run};
+use arrow_array::types::Float32Type;
+use arrow_array::{ArrayRef, ListArray, RecordBatch, StringArray};
+use arrow_ipc::writer::FileWriter;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tensilo::import::arrow::array::{ArrayRef, ListArray, RecordBatch, StringArray};
-use tensilo::import::arrow::datatypes::Float32Type;
-use tensilo::import::arrow::ipc::writer::FileWriter;
 
 /// An Arrow file with a column `e` of lists of these lengths.
 fn lists(folder: &Folder, name: &str, lengths: &[usize]) -> PathBuf {

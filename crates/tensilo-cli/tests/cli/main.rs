@@ -26,6 +26,9 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Stream, Value, Writer, WriterOptions};
 
+/// Features of speech, in columns of several types.
+const SPEECH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/speech.parquet");
+
 /// A folder that goes away at the end of a test.
 struct Folder(TempDir);
 

@@ -1,6 +1,6 @@
 //! `tensilo convert` and `tensilo export`
 
-use super::{Folder, SAMPLES, on, run};
+use super::{Folder, SAMPLES, SPEECH, on, run};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -114,9 +114,9 @@ pub(super) const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bit
 
 /// `tests/data/speech.parquet` in a file of its own, named after `words`.
 pub(super) fn speech(folder: &Folder, words: &str) -> PathBuf {
-    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/speech.parquet");
+    let input = Path::new(SPEECH);
     let output = folder.path(&format!("speech{}.tsl", words.replace(' ', "")));
-    convert(&input, &output, words).done();
+    convert(input, &output, words).done();
     output
 }
 

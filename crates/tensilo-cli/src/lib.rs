@@ -1,0 +1,101 @@
+//! The command line program `tensilo`: converts, appends, inspects, verifies, salvages, reads,
+//! exports, draws and measures tensilo files.
+//!
+//! The program is the function [`run`], so that others can offer it under their own name.
+#![deny(missing_docs, unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
+
+mod advice;
+mod append;
+mod args;
+mod bench;
+mod casts;
+mod convert;
+mod encoding;
+mod exit;
+mod export;
+mod get;
+mod human;
+mod input;
+mod inspect;
+mod layout;
+mod map;
+mod open;
+mod output;
+mod parse;
+mod progress;
+mod progress_line;
+mod salvage;
+mod shapes;
+mod signals;
+#[allow(unsafe_code, reason = "a mapped file can change under the reader: the user promises that it does not")]
+mod sys;
+mod table;
+mod terminal;
+mod verify;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::{Exit, Outcome};
+use std::ffi::OsString;
+
+/// Runs the program with these arguments, and returns its exit code. The first argument is the name
+/// of the program, which only usage lines show.
+///
+/// Reads from the standard input, and writes to the standard output and the standard error.
+///
+/// # Signals
+///
+/// On Unix, `run` installs handlers for SIGINT, SIGTERM and SIGHUP, which stay installed. After such
+/// a signal, `run` undoes the work in hand and returns; if that takes too long, or at a second
+/// signal, the process ends. Therefore call `run` at most once in a process, as its last work. A
+/// handler that was installed before is called, too: a host that has one for itself resets it first.
+///
+/// # Exit codes
+///
+/// | code | meaning |
+/// |---|---|
+/// | 0 | done |
+/// | 1 | the file is damaged or not a tensilo file |
+/// | 2 | bad usage or unsupported input |
+/// | 3 | reading or writing failed |
+/// | 128 + n | stopped by signal n; no file has changed |
+///
+/// # Examples
+///
+/// ```no_run
+/// let code = tensilo_cli::run(["tensilo", "verify", "train.tsl"]);
+/// assert_eq!(code, 0, "the file is damaged");
+/// ```
+pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print(); // nobody is left to tell
+            return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
+        }
+    };
+    signals::watch();
+    let exit = dispatch(&cli).unwrap_or_else(|failure| {
+        if let Some(message) = failure.message() {
+            terminal::error(&message);
+        }
+        failure.exit()
+    });
+    exit.code()
+}
+
+fn dispatch(cli: &Cli) -> Outcome<Exit> {
+    let done = match &cli.command {
+        Command::Convert(args) => convert::run(args, cli.quiet),
+        Command::Append(args) => append::run(args, cli.quiet),
+        Command::Inspect(args) => inspect::run(args, cli.quiet),
+        Command::Verify(args) => return verify::run(args, cli.quiet),
+        Command::Salvage(args) => return salvage::run(args, cli.quiet),
+        Command::Get(args) => get::run(args, cli.quiet),
+        Command::Export(args) => export::run(args, cli.quiet),
+        Command::Map(args) => return map::run(args, cli.quiet),
+        Command::Bench(args) => bench::run(args, cli.quiet),
+    };
+    done.map(|()| Exit::Done)
+}
