@@ -3,7 +3,7 @@
 //! The grammar is that of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`, `duration[ms]`,
 //! `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow_schema::{DataType, TimeUnit};
 
 /// The metadata key.
 pub(crate) const KEY: &str = "arrow.type";

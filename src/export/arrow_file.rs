@@ -3,9 +3,9 @@
 use super::field::Parts;
 use super::{BatchWriter, Format, write_error};
 use crate::Result;
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::FileWriter;
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::SchemaRef;
 use std::io::Write;
 
 struct ArrowFile<'a>(FileWriter<&'a mut (dyn Write + Send)>);

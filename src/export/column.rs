@@ -3,10 +3,10 @@
 use super::elements::Elements;
 use super::field::{Form, Target, extent_of};
 use crate::{ColumnBuffer, ColumnSchema, Error, Extent, Result};
-use arrow::array::{ArrayData, ArrayDataBuilder, ArrayRef, BooleanBufferBuilder, make_array};
-use arrow::buffer::{Buffer, NullBuffer};
-use arrow::datatypes::DataType;
-use arrow::error::ArrowError;
+use arrow_array::{ArrayRef, make_array};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
+use arrow_data::{ArrayData, ArrayDataBuilder};
+use arrow_schema::{ArrowError, DataType};
 
 type ArrowResult<T> = std::result::Result<T, ArrowError>;
 

@@ -1,10 +1,9 @@
 //! The elements of a column, as they go into an Arrow buffer.
 
 use crate::{DType, Error, Result};
-use arrow::array::{ArrayData, BooleanBufferBuilder};
-use arrow::buffer::{Buffer, MutableBuffer};
-use arrow::datatypes::DataType;
-use arrow::error::ArrowError;
+use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType};
 
 /// How elements change on their way.
 #[derive(Clone, Copy, Debug, PartialEq)]

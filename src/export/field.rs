@@ -3,7 +3,7 @@
 use super::json;
 use crate::arrow_type;
 use crate::{CastFacts, ColumnSchema, DType, Error, Extent, Metadata, Result};
-use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
 

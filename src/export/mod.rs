@@ -36,8 +36,8 @@ pub use batches::{Batches, batches};
 
 use crate::error::go_on;
 use crate::{AtomicFile, Error, Reader, Result, Sink, Source};
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use field::Parts;
 use std::io::{self, Write};
 use std::ops::ControlFlow;

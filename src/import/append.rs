@@ -9,7 +9,7 @@ use super::{AppendOptions, Progress, input};
 use crate::error::go_on;
 use crate::open::FileIdentity;
 use crate::{Advice, AppendedFile, ColumnSchema, Error, Metadata, Result, Schema, Writer, arrow_type, display_path};
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Elements of samples, scattered over a buffer, side by side.
 
 use crate::{ColumnBatch, DType};
-use arrow::buffer::{Buffer, NullBuffer};
+use arrow_buffer::{Buffer, NullBuffer};
 use std::ops::Range;
 
 /// One column of one batch, ready to be pushed.

@@ -1,17 +1,21 @@
 //! One column of a record batch, as it is pushed into the writer.
 
 use super::assemble::{Piece, concatenate, concatenate_fixed, validity};
-use super::elements::{Elements, outside, plain_bytes};
+use super::decode::decode;
+use super::elements::{Elements, element_bytes, outside, plain_bytes};
 use super::plan::Column;
+use super::problem::Problem;
 use super::shape::sample_shape;
-use super::types::Level;
-use super::walk::{Problem, Samples, UNKNOWN, decode, walk};
+use super::types::{Level, element};
+use super::value_text::StoredValue;
+use super::walk::{Samples, UNKNOWN, walk};
 use super::{NullElements, int96};
-use crate::{Advice, Extent, Shape};
-use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray, GenericByteViewArray};
-use arrow::buffer::{Buffer, NullBuffer};
-use arrow::datatypes::{ArrowNativeType, ByteArrayType, ByteViewType, DataType};
-use arrow::record_batch::RecordBatch;
+use crate::{Advice, DType, Extent, Shape, arrow_type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ByteArrayType, ByteViewType};
+use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray, RecordBatch};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
+use arrow_schema::DataType;
 use std::ops::Range;
 use std::result::Result;
 
@@ -61,18 +65,46 @@ pub(super) fn convert(
     Ok(Piece { dtype: column.kind.dtype, sample_count, extents, values, validity: validity(nulls) })
 }
 
+/// The values of a column without dimensions, one by one.
+pub(super) struct Values {
+    dtype: DType,
+    arrow_type: Option<String>,
+    bytes: Buffer,
+    ranges: Vec<Range<usize>>,
+    nulls: Option<NullBuffer>,
+}
+
+impl Values {
+    pub(super) fn of(array: &ArrayRef) -> Result<Self, Problem> {
+        let array = decode(array)?;
+        let (dtype, bytes, ranges) = match element(array.data_type()) {
+            Some(dtype) => {
+                let (bytes, width) = (element_bytes(&array, dtype, None)?, dtype.element_bytes());
+                let ranges = (0..array.len()).map(|row| row * width..(row + 1) * width); // inside the buffer
+                (dtype, bytes, ranges.collect())
+            }
+            None => {
+                let (bytes, ranges) = string_bytes(&array, array.nulls())?;
+                (DType::Bytes, bytes, ranges)
+            }
+        };
+        let arrow_type = arrow_type::to_text(array.data_type()).filter(|_| !dtype.is_string());
+        Ok(Self { dtype, arrow_type, bytes, ranges, nulls: array.nulls().cloned() })
+    }
+
+    /// `None`: a null.
+    pub(super) fn get(&self, row: usize) -> Option<StoredValue<'_>> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            return None;
+        }
+        let bytes = self.bytes.get(self.ranges.get(row)?.clone())?;
+        Some(StoredValue { dtype: self.dtype, arrow_type: self.arrow_type.as_deref(), bytes })
+    }
+}
+
 /// Lengths, and bytes one after the other.
 fn strings(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Vec<u32>, Buffer), Problem> {
-    let (buffer, mut ranges) = match array.data_type() {
-        DataType::Utf8 => string_ranges(array.as_string::<i32>()),
-        DataType::LargeUtf8 => string_ranges(array.as_string::<i64>()),
-        DataType::Binary => string_ranges(array.as_binary::<i32>()),
-        DataType::LargeBinary => string_ranges(array.as_binary::<i64>()),
-        DataType::Utf8View => view_ranges(array.as_string_view(), nulls),
-        DataType::BinaryView => view_ranges(array.as_binary_view(), nulls),
-        DataType::FixedSizeBinary(length) => fixed_binary_ranges(array, *length)?,
-        other => return Err(format!("a batch has the type {other}, which its schema denies").into()),
-    };
+    let (buffer, mut ranges) = string_bytes(array, nulls)?;
     if let Some(nulls) = nulls {
         ranges.iter_mut().enumerate().filter(|(row, _)| nulls.is_null(*row)).for_each(|(_, range)| *range = 0..0);
     }
@@ -82,6 +114,20 @@ fn strings(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Vec<u32>, Bu
     };
     let lengths = ranges.iter().enumerate().map(length).collect::<Result<_, _>>()?;
     Ok((lengths, concatenate(&buffer, &ranges).ok_or_else(outside)?))
+}
+
+/// The bytes of strings, and where each lies in them.
+fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+    Ok(match array.data_type() {
+        DataType::Utf8 => string_ranges(array.as_string::<i32>()),
+        DataType::LargeUtf8 => string_ranges(array.as_string::<i64>()),
+        DataType::Binary => string_ranges(array.as_binary::<i32>()),
+        DataType::LargeBinary => string_ranges(array.as_binary::<i64>()),
+        DataType::Utf8View => view_ranges(array.as_string_view(), nulls),
+        DataType::BinaryView => view_ranges(array.as_binary_view(), nulls),
+        DataType::FixedSizeBinary(length) => fixed_binary_ranges(array, *length)?,
+        other => return Err(format!("a batch has the type {other}, which its schema denies").into()),
+    })
 }
 
 fn string_ranges<T: ByteArrayType>(array: &GenericByteArray<T>) -> (Buffer, Vec<Range<usize>>) {

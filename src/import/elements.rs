@@ -1,12 +1,15 @@
 //! The elements of tensors as bytes.
 
+use super::problem::Problem;
 use super::types::element;
-use super::walk::{Problem, Samples};
+use super::walk::Samples;
 use super::{NullElements, int96};
 use crate::{Advice, DType};
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::{Buffer, NullBuffer};
-use arrow::datatypes::{ArrowNativeType, DataType, Int32Type, TimeUnit};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
+use arrow_schema::{DataType, TimeUnit};
 use half::f16;
 use std::ops::Range;
 use std::result::Result;
@@ -96,13 +99,19 @@ fn replacement(dtype: DType, wanted: NullElements) -> Result<Vec<u8>, (String, A
 }
 
 /// Why an array cannot be stored, and which of its elements is at fault.
-struct Refused {
+pub(super) struct Refused {
     element: Option<usize>,
     message: String,
 }
 
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        Self { row: refused.element, ..refused.message.into() }
+    }
+}
+
 /// All elements of an array, as they are pushed.
-fn element_bytes(array: &ArrayRef, dtype: DType, unit: Option<TimeUnit>) -> Result<Buffer, Refused> {
+pub(super) fn element_bytes(array: &ArrayRef, dtype: DType, unit: Option<TimeUnit>) -> Result<Buffer, Refused> {
     let data_type = array.data_type();
     let refused = |message: String| Refused { element: None, message };
     let outside = || refused(outside().message);

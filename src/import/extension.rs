@@ -2,7 +2,7 @@
 
 use super::types::{Kind, Level, decoded, element};
 use crate::limits;
-use arrow::datatypes::{DataType, Field};
+use arrow_schema::{DataType, Field};
 use serde_json::Value;
 use std::result::Result;
 

@@ -9,10 +9,12 @@
 //! (`int96_from_spark.parquet` of Apache's parquet-testing has one).
 
 use super::plan::Column;
-use super::walk::{Problem, Samples};
+use super::problem::Problem;
+use super::walk::Samples;
 use crate::{Advice, arrow_type};
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, TimeUnit};
 use std::result::Result;
 
 /// Bytes of a timestamp.

@@ -6,7 +6,7 @@
 use super::input::{InputFile, InputReader};
 use super::magic;
 use crate::{Error, Result};
-use arrow::ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
+use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 /// Bytes before the metadata of a message that begins with this are twice as many.

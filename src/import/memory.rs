@@ -3,8 +3,8 @@
 use super::source::{Batches, Guarded, Source, malformed};
 use super::{ConvertOptions, run};
 use crate::{Error, Result, Sink, Summary};
-use arrow::datatypes::SchemaRef;
-use arrow::record_batch::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::SchemaRef;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use super::types::{ENCRYPTED, INT96, element_type};
 use super::{extension, found};
 use crate::{Metadata, arrow_type, limits};
-use arrow::datatypes::{Field, Schema};
+use arrow_schema::{Field, Schema};
 
 /// Where the names of a tensor's dimensions are kept: a JSON array of texts.
 const DIM_NAMES: &str = "arrow.dim_names";

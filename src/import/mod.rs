@@ -2,8 +2,8 @@
 //!
 //! [`convert`] takes files, and [`append()`] appends them to a file that exists; [`write_batches`] and [`write_reader`] take record batches that a program has in memory, or
 //! gets through Arrow's C data interface
-//! (`arrow::ffi_stream::RecordBatchStreamReader` is a record batch reader). The [`arrow`] crate is re-exported, because
-//! its types are part of these signatures.
+//! (`arrow::ffi_stream::RecordBatchStreamReader` is a record batch reader). The module [`arrow`] re-exports the types of
+//! Arrow that are part of these signatures.
 //!
 //! # Inputs
 //!
@@ -94,8 +94,10 @@
 //! of their lengths is compared with the bytes that are there. What remains: a Brotli page can become longer than it says.
 
 mod append;
+pub mod arrow;
 mod assemble;
 mod column;
+mod decode;
 mod diagnosis;
 mod elements;
 mod extension;
@@ -121,6 +123,7 @@ mod parquet_pages;
 #[cfg(feature = "parquet")]
 mod parquet_raw;
 mod plan;
+mod problem;
 mod run;
 mod scan;
 mod select;
@@ -130,9 +133,9 @@ mod source;
 #[cfg(feature = "parquet")]
 mod thrift;
 mod types;
+mod value_text;
 mod walk;
 
-pub use ::arrow;
 pub use found::{FoundShape, OddSample};
 pub use memory::{write_batches, write_reader};
 

@@ -12,7 +12,7 @@ use ::parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit as Parqu
 use ::parquet::errors::Result;
 use ::parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use ::parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

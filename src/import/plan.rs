@@ -5,7 +5,7 @@ use super::source::{Source, located};
 use super::types::{Kind, kind_of};
 use super::{ConvertOptions, extension, metadata, select};
 use crate::{Advice, DType, Error, Metadata, Result, Shape, display_path, limits};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 

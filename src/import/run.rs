@@ -4,13 +4,13 @@ use super::assemble::Piece;
 use super::column::{convert, locate};
 use super::diagnosis::{Diagnosis, Part};
 use super::plan::{self, Column, Plan};
+use super::problem::Problem;
 use super::slices::slices;
 use super::source::{Source, check_unchanged, guard, located};
-use super::walk::Problem;
 use super::{ConvertOptions, NullElements, Progress, scan};
 use crate::error::go_on;
 use crate::{ColumnSchema, Error, Result, Schema, Sink, Summary, Writer};
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 

@@ -5,14 +5,15 @@ use super::column::{Located, locate};
 use super::found;
 use super::int96::UnitFinder;
 use super::plan::{Column, FieldPath, Plan};
+use super::problem::Problem;
 use super::run::{Place, count, error, fields, total_rows};
 use super::shape::ShapeFinder;
 use super::slices::slices;
 use super::source::{Source, guard, located};
-use super::walk::{Problem, walk};
+use super::walk::walk;
 use crate::Result;
 use crate::error::go_on;
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
 use std::ops::ControlFlow;
 
 /// What is looked for in a column.

@@ -1,9 +1,10 @@
 //! Cutting a batch into pieces that can be converted in bounded memory.
 
 use crate::ColumnSchema;
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::DataType;
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 
 /// About so many bytes are converted at a time; one row is if it has more.
 pub(super) const SLICE_BYTES: usize = 16 << 20;

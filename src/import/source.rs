@@ -1,9 +1,8 @@
 //! Where record batches come from, and the border at which panics of decoders become errors.
 
 use crate::{Error, Result};
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

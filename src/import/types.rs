@@ -2,7 +2,7 @@
 
 use super::extension;
 use crate::{DType, limits};
-use arrow::datatypes::{DataType, Field};
+use arrow_schema::{DataType, Field};
 use std::fmt;
 use std::result::Result;
 

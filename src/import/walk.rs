@@ -1,43 +1,19 @@
 //! From a row of a nested list to the range of elements that is its tensor, and the extents of that tensor.
 
-use super::types::{Kind, Level, decoded};
+use super::decode::decode;
+use super::problem::Problem;
+use super::types::{Kind, Level};
 use crate::Advice;
-use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, LargeListArray, ListArray, StructArray};
-use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
 use std::ops::Range;
 use std::result::Result;
 
 /// The extent of a dimension about which a sample says nothing: it is null, or has no rows there.
 pub(super) const UNKNOWN: u32 = u32::MAX;
-
-/// Why a row of a batch cannot be stored.
-#[derive(Debug)]
-pub(super) struct Problem {
-    /// Counted from the start of the batch; `None` if it is not about one row.
-    pub row: Option<usize>,
-    pub message: String,
-    /// What the caller can do about it.
-    pub advice: Vec<Advice>,
-}
-
-impl Problem {
-    pub(super) fn at(row: usize, message: impl Into<String>) -> Self {
-        Self { row: Some(row), message: message.into(), advice: Vec::new() }
-    }
-
-    pub(super) fn advising(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
-        self.advice.extend(advice);
-        self
-    }
-}
-
-impl From<String> for Problem {
-    fn from(message: String) -> Self {
-        Self { row: None, message, advice: Vec::new() }
-    }
-}
 
 /// The tensors of one column in one batch.
 pub(super) struct Samples {
@@ -46,19 +22,6 @@ pub(super) struct Samples {
     /// The extents that the type does not tell, sample by sample.
     pub open_extents: Vec<u32>,
     pub elements: ArrayRef,
-}
-
-/// The array behind dictionary and run-end encoding, list views as lists.
-pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
-    let target = match decoded(array.data_type()) {
-        DataType::ListView(item) => DataType::List(item.clone()),
-        DataType::LargeListView(item) => DataType::LargeList(item.clone()),
-        other => other.clone(),
-    };
-    if target == *array.data_type() {
-        return Ok(array.clone());
-    }
-    cast(array, &target).map_err(|error| format!("decoding {}: {error}", array.data_type()).into())
 }
 
 /// Finds the tensors of a column; `nulls` are its null samples.

@@ -3,20 +3,20 @@
 
 mod model;
 
-use arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
-use arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
 use model::{SAMPLES, all_types, bytes_of, compare};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
 use tensilo::export::{batches, export};
+use tensilo::import::arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
+use tensilo::import::arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
 use tensilo::{
     ColumnSchema, DType, ErrorKind, Extent, InMemory, Metadata, Reader, Schema, Shape, Stream, Value, Writer,
     WriterOptions,
 };
 
 fn read_arrow(path: &Path) -> (ArrowSchema, Vec<RecordBatch>) {
-    let reader = arrow::ipc::reader::FileReader::try_new(File::open(path).unwrap(), None).unwrap();
+    let reader = tensilo::import::arrow::ipc::reader::FileReader::try_new(File::open(path).unwrap(), None).unwrap();
     (reader.schema().as_ref().clone(), reader.map(|batch| batch.unwrap()).collect())
 }
 

@@ -1,7 +1,7 @@
 //! A file with every type in every shape, and what its export must hold.
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Int32Type};
+use tensilo::import::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use tensilo::import::arrow::datatypes::{DataType, Int32Type};
 use tensilo::{
     ColumnBatch, ColumnSchema, DType, Extent, InMemory, Reader, Schema, Shape, Stream, Writer, WriterOptions,
 };

@@ -1,11 +1,15 @@
 //! Columns that the names of folders tell: `year=2024/month=07/part.parquet`, as Hive writes them.
 
+use crate::import::column::Values;
 use crate::import::source::malformed;
+use crate::import::value_text::StoredValue;
 use crate::{DType, Error, Result, Schema};
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int8Array, Int64Array, StringArray, new_null_array};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Int8Type, SchemaRef};
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+    new_null_array,
+};
+use arrow_schema::{DataType, Field, SchemaRef};
 use std::collections::HashMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -144,17 +148,20 @@ impl Key {
     /// Refuses a column of the file that has another value than the folder; `first` is the number
     /// of its first row.
     fn check(&self, column: &ArrayRef, first: u64) -> Result<()> {
-        let is_integer = column.data_type().is_integer();
-        let agrees = |found: Option<&str>| match (found, &self.value) {
-            (Some(found), Some(due)) if is_integer => due.parse::<i128>().ok() == found.parse().ok(),
-            (found, due) => found == due.as_deref(),
-        };
-        // a type that cannot be written as text agrees with nothing
-        let texts = cast(column, &DataType::LargeUtf8).map_err(|error| self.disagrees(&error.to_string()))?;
-        match texts.as_string::<i64>().iter().zip(first..).find(|(found, _)| !agrees(*found)) {
-            Some((found, row)) => Err(self.disagrees(&format!("row {row} has {}", found.unwrap_or("a null")))),
-            None => Ok(()),
+        // a type without text agrees with nothing
+        let values = Values::of(column).map_err(|problem| self.disagrees(&problem.message))?;
+        for (row, number) in (0..column.len()).zip(first..) {
+            let value = values.get(row);
+            let agrees = match (&value, &self.value) {
+                (Some(found), Some(due)) => found.is(due),
+                (found, due) => found.is_none() && due.is_none(),
+            };
+            if !agrees {
+                let text = value.as_ref().map_or(Some("a null".into()), StoredValue::text);
+                return Err(self.disagrees(&format!("row {number} has {}", text.unwrap_or("another value".into()))));
+            }
         }
+        Ok(())
     }
 
     fn disagrees(&self, how: &str) -> Error {

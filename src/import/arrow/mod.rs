@@ -1,0 +1,40 @@
+//! The parts of Arrow's Rust library whose types are in the signatures of [`import`](super) and
+//! [`export`](crate::export), under the names that they have in the crate `arrow`.
+//!
+//! The crate `arrow` itself is not a dependency: it brings kernels (casts, sorts, comparisons) that
+//! take minutes to build, and which tensilo does not use. The types are the same. A program that
+//! depends on `arrow` can pass its own batches.
+
+pub use arrow_array::{ffi, ffi_stream};
+pub use arrow_buffer::buffer;
+pub use arrow_ipc as ipc;
+
+/// Arrays, their builders, and record batches.
+pub mod array {
+    pub use arrow_array::builder::*;
+    pub use arrow_array::cast::*;
+    pub use arrow_array::iterator::*;
+    pub use arrow_array::*;
+    pub use arrow_data::{ArrayData, ArrayDataBuilder};
+}
+
+/// Types of arrays, fields and schemas.
+pub mod datatypes {
+    pub use arrow_array::types::*;
+    pub use arrow_array::{ArrowNumericType, ArrowPrimitiveType};
+    pub use arrow_buffer::{ArrowNativeType, ToByteSlice, i256};
+    pub use arrow_schema::{
+        DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaBuilder, SchemaRef, TimeUnit, UnionFields,
+        UnionMode,
+    };
+}
+
+/// The error of Arrow's crates.
+pub mod error {
+    pub use arrow_schema::ArrowError;
+}
+
+/// Record batches and their readers.
+pub mod record_batch {
+    pub use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchOptions, RecordBatchReader, RecordBatchWriter};
+}
