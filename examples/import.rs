@@ -1,0 +1,47 @@
+//! Converts a Parquet file to a tensilo file, lists its columns, and exports it again.
+//!
+//! `cargo run --example import --features parquet -- tests/data/speech.parquet`
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use tensilo::export;
+use tensilo::import::{self, ConvertOptions, FoundShape, Progress};
+use tensilo::{Reader, WriterOptions};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let input = std::env::args_os().nth(1).unwrap_or_else(|| "tests/data/speech.parquet".into());
+    let folder = tempfile::tempdir()?;
+    let output = folder.path().join("speech.tsl");
+
+    // Nothing is rounded unless a cast asks for it.
+    let writer = WriterOptions::new().threads(2);
+    let options = ConvertOptions { bf16: true, writer, ..ConvertOptions::default() };
+
+    // Inputs are files, folders, patterns or pipes. The output appears when it is complete.
+    // Returning `Break` cancels the conversion and leaves no output.
+    let mut report = |progress: Progress| {
+        if let Progress::Converting(rows, Some(all)) = progress {
+            eprintln!("{rows} of {all} rows");
+        }
+        ControlFlow::Continue(())
+    };
+    let samples = import::convert(&[PathBuf::from(input)], &output, &options, &mut report)?;
+    println!("{samples} samples");
+
+    let reader = Reader::open(&output)?;
+    for column in reader.columns() {
+        let (schema, facts) = (column.schema(), column.facts());
+        let ratio = facts.raw_bytes as f64 / facts.stored_bytes.max(1) as f64;
+        println!("{}: {} {}, ratio {ratio:.2}", schema.name, schema.dtype, schema.shape);
+        // A list type does not state its length. This is what the conversion found.
+        if let Some(found) = FoundShape::of(schema) {
+            println!("  shape: {found}");
+        }
+    }
+
+    // The export has the same values, shapes, nulls and metadata.
+    let exported = folder.path().join("speech-again.parquet");
+    export::export(&reader, &exported, None, false, &mut |_| ControlFlow::Continue(()))?;
+    println!("{} bytes of Parquet", exported.metadata()?.len());
+    Ok(())
+}

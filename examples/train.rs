@@ -1,0 +1,97 @@
+//! Gathers shuffled batches on several threads, as a training loop does.
+//!
+//! `cargo run --release --example train`
+
+use half::bf16;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Reader, Schema, Shape, Writer, WriterOptions};
+
+const SAMPLES: u64 = 20_000;
+const VALUES: usize = 384;
+const BATCH: usize = 256;
+const LOADERS: usize = 4;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("train.tsl");
+    write(&path)?;
+
+    // Threads share one reader. It has no lock and no file position.
+    let reader = Reader::open(&path)?;
+    for epoch in 0..2 {
+        let order = shuffled(reader.sample_count(), epoch);
+        let batches: Vec<&[u64]> = order.chunks(BATCH).collect();
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = mpsc::sync_channel(2 * LOADERS);
+        let start = Instant::now();
+        thread::scope(|scope| -> tensilo::Result<()> {
+            for _ in 0..LOADERS {
+                let (sender, reader, batches, next) = (sender.clone(), &reader, &batches, &next);
+                scope.spawn(move || {
+                    let result = load(reader, batches, next, &sender);
+                    if let Err(error) = result {
+                        let _ = sender.send(Err(error)); // the receiver may be gone
+                    }
+                });
+            }
+            drop(sender); // so that the loop below ends after the last batch
+
+            let (mut samples, mut sum) = (0, 0.0);
+            for batch in receiver {
+                let batch: Vec<bf16> = batch?;
+                samples += batch.len() / VALUES;
+                sum += batch.iter().map(|value| f64::from(value.to_f32())).sum::<f64>(); // the training step
+            }
+            let rate = samples as f64 / start.elapsed().as_secs_f64();
+            println!("epoch {epoch}: {samples} samples, sum {sum:.3}, {rate:.0} samples/s");
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Gathers batches until none is left. Each thread has a cursor, which keeps its memory.
+fn load<S: tensilo::Source>(
+    reader: &Reader<S>,
+    batches: &[&[u64]],
+    next: &AtomicUsize,
+    sender: &mpsc::SyncSender<tensilo::Result<Vec<bf16>>>,
+) -> tensilo::Result<()> {
+    let mut cursor = reader.column("embedding")?.cursor();
+    while let Some(indices) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let mut batch = vec![bf16::ZERO; indices.len() * VALUES];
+        cursor.gather_slice(indices, &mut batch)?;
+        if sender.send(Ok(batch)).is_err() {
+            break; // the training loop has stopped
+        }
+    }
+    Ok(())
+}
+
+/// The samples in an order that depends on the epoch only (Fisher and Yates).
+fn shuffled(count: u64, epoch: u64) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..count).collect();
+    let mut state = epoch;
+    for i in (1..order.len()).rev() {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15); // SplitMix64
+        let mut random = state;
+        random = (random ^ (random >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        random = (random ^ (random >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        order.swap(i, ((random ^ (random >> 31)) % (i as u64 + 1)) as usize);
+    }
+    order
+}
+
+fn write(path: &std::path::Path) -> tensilo::Result<()> {
+    let shape = Shape::fixed(&[VALUES as u32]);
+    let schema = Schema::new([ColumnSchema::tensor("embedding", DType::Bf16, shape).cast_from(DType::F32)]);
+    let mut writer = Writer::create(path, schema, &WriterOptions::new())?;
+    for i in 0..SAMPLES {
+        let sample: Vec<f32> = (0..VALUES).map(|j| ((i as f32) * 0.37 + j as f32).sin()).collect();
+        writer.push_batch(&[ColumnBatch::fixed(1, &sample)])?;
+    }
+    writer.finish().map(|_| ())
+}
