@@ -1,15 +1,21 @@
-//! **tensilo** is an embeddable columnar tensor store: one self-describing file, checked to the last bit, out of which any
-//! sample is read by its number at memory speed.
+//! **tensilo** is an embeddable columnar tensor store. One self-describing file holds the tensors,
+//! texts and bytes of a training set. A checksum covers every byte, and any sample is read by its
+//! index at memory speed.
 //!
-//! * A [`Writer`] takes samples one at a time or in batches and writes a file front to back, into a file that appears when
-//!   it is complete ([`AtomicFile`]) or any other [`Sink`]; [`Writer::append`] goes on with a file that exists.
-//! * A [`Reader`] opens a file in constant time, from memory, a map or by position ([`Source`]).
-//! * [`Column::view`] borrows a sample from the file; a [`Cursor`] reads, gathers and decodes; a `ParallelCursor` (feature
-//!   `rayon`) gathers by many threads.
-//! * [`verify()`] checks every byte; [`salvage()`] reads what is left of a damaged file.
-//! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and Parquet.
+//! * A [`Writer`] takes samples one at a time or in batches, and writes a file front to back. The
+//!   destination is a file that appears when it is complete ([`AtomicFile`]), or any other
+//!   [`Sink`]. [`Writer::append`] continues an existing file.
+//! * A [`Reader`] opens a file in constant time: from memory, from a map, or by position
+//!   ([`Source`]).
+//! * [`Column::view`] borrows a sample from the file. A [`Cursor`] reads, gathers and decodes. A
+//!   `ParallelCursor` (feature `rayon`) gathers on several threads.
+//! * [`verify()`] checks every byte. [`salvage()`] reads the intact samples of a damaged file.
+//! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and
+//!   Parquet.
 //!
-//! The file format is defined by `format-spec/SPEC.md`, not by this code.
+//! `format-spec/SPEC.md` defines the file format; this crate implements it. The guide in `docs/` has
+//! chapters on converting, reading, writing, profiles, damage and benchmarks, and `examples/` has
+//! short programs.
 //!
 //! ```
 //! use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions, Profile};
@@ -34,18 +40,31 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file` | data and files of the outside world |
-//! | 5 | `read`, `write` | chunks to samples and back; neither knows the other |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file` | conversion, files of the operating system |
+//! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open` | sources of bytes, and the last commit of a file |
-//! | 3 | `codec` | parts to stored bytes and back, and the choice of encodings |
-//! | 2 | `format`, `batch` | bytes to structures and back, chapter by chapter |
+//! | 3 | `codec` | encodings of parts, and their choice |
+//! | 2 | `format`, `batch` | the structures of the file, chapter by chapter |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
 //! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | |
 //!
 //! # Features
 //!
-//! `zstd` and `mmap` are on by default; `arrow`, `parquet` and `rayon` (`ParallelCursor`) are off. A file that needs a feature this build
-//! lacks is refused when it is opened, with an error that names the feature.
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `zstd` | yes | the encodings `zstd`, `bitshuffle-zstd` and `planes-zstd` |
+//! | `mmap` | yes | `Reader::map` |
+//! | `rayon` | no | `ParallelCursor` |
+//! | `arrow` | no | `import` and `export` for Arrow |
+//! | `parquet` | no | the same for Parquet; implies `arrow` |
+//!
+//! A file that needs a feature which this build lacks is refused when it is opened. The error names
+//! the feature.
+//!
+//! # Platforms
+//!
+//! The minimum supported Rust version is 1.89. `docs/src/promises.md` lists the tested platforms,
+//! and what later releases keep.
 //!
 //! # Panics
 //!
@@ -106,3 +125,9 @@ pub use write::{AppendedFile, AtomicFile, Sink, Stream, Summary, Writer, WriterO
 #[cfg(all(doctest, feature = "zstd"))]
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
+
+/// The examples of the guide, compiled and run.
+#[cfg(all(doctest, feature = "zstd"))]
+#[doc = include_str!("../docs/src/start.md")]
+#[doc = include_str!("../docs/src/reading.md")]
+struct GuideExamples;
