@@ -13,12 +13,13 @@
 //! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and
 //!   Parquet.
 //!
-//! `format-spec/SPEC.md` defines the file format; this crate implements it. The guide in `docs/` has
-//! chapters on converting, reading, writing, profiles, damage and benchmarks, and `examples/` has
-//! short programs.
+//! `format-spec/SPEC.md` defines the file format; this crate implements it. The guide in `docs/`
+//! has chapters on converting, reading, writing, profiles, damage and benchmarks, and `examples/`
+//! has short programs.
 //!
 //! ```
-//! use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions, Profile};
+//! use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value};
+//! use tensilo::{Writer, WriterOptions};
 //!
 //! let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
 //! let options = WriterOptions::new().profile(Profile::Raw);
@@ -36,17 +37,18 @@
 //!
 //! # Layers
 //!
-//! Each module uses only those below it.
+//! A module uses only modules of the layers below its own, or of its own layer.
+//! `tests/tidy` checks this, and writes the table.
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file` | conversion, files of the operating system |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `arrow_type` | the formats and files of the outside world |
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open` | sources of bytes, and the last commit of a file |
-//! | 3 | `codec` | encodings of parts, and their choice |
-//! | 2 | `format`, `batch` | the structures of the file, chapter by chapter |
+//! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
+//! | 2 | `format`, `batch` | bytes to structures and back, chapter by chapter |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | numbers, bytes, errors |
 //!
 //! # Features
 //!
@@ -58,8 +60,8 @@
 //! | `arrow` | no | `import` and `export` for Arrow |
 //! | `parquet` | no | the same for Parquet; implies `arrow` |
 //!
-//! A file that needs a feature which this build lacks is refused when it is opened. The error names
-//! the feature.
+//! A file that needs a feature which this build lacks is refused when it is opened. The error
+//! names the feature.
 //!
 //! # Platforms
 //!
