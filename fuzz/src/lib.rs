@@ -1,5 +1,6 @@
-//! What the fuzz targets do, as functions of bytes: `fuzz_targets` give them to libFuzzer, `tests/corpora.rs` of the crate replays all
-//! corpora through them. Each panics if the library breaks a promise.
+//! The fuzz targets as functions of bytes. `fuzz_targets` hands them to libFuzzer,
+//! `tests/it/corpora.rs` of the crate replays all corpora through them. Each panics if the library
+//! breaks a promise.
 
 mod case;
 pub mod decode;

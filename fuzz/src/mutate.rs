@@ -2,6 +2,7 @@
 //! still open, so that what stands behind the checksums is reached by nearly every one.
 
 use super::regions::{CHUNK, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, body, entries, heads, number, put, reseal};
+use tensilo_testing::Random;
 
 /// Changes bytes without knowing what they are: libFuzzer's own mutations. Takes room, the length before, the most after; returns that after.
 pub type Bytes = fn(&mut [u8], usize, usize) -> usize;
@@ -18,10 +19,10 @@ pub fn mutate(data: &mut [u8], size: usize, most: usize, seed: u32, bytes: Bytes
     let mut random = Random(seed.into());
     let file = &mut data[..size];
     let regions: Vec<(usize, [u8; 4])> = heads(file).collect();
-    if regions.is_empty() || size > most || random.below(64) == 0 {
+    if regions.is_empty() || size > most || random.one_in(64) {
         return bytes(data, size, most);
     }
-    for _ in 0..=random.below(3) {
+    for _ in 0..=random.index(3) {
         change(file, &regions, &mut random, bytes);
     }
     reseal(file);
@@ -31,16 +32,16 @@ pub fn mutate(data: &mut [u8], size: usize, most: usize, seed: u32, bytes: Bytes
 fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, bytes: Bytes) {
     let (at, magic) = pick(regions, random);
     let length = body(file, at).map_or(0, <[u8]>::len);
-    if random.below(16) == 0 {
+    if random.one_in(16) {
         copy_region(file, pick(regions, random).0, at);
-    } else if length == 0 || random.below(3) == 0 {
-        let (field, size) = FIELDS[random.below(FIELDS.len())];
+    } else if length == 0 || random.one_in(3) {
+        let (field, size) = random.pick(&FIELDS);
         change_number(file, at + field, size, random);
     } else {
         change_body(&mut file[at + HEAD..at + HEAD + length], random, bytes);
     }
     // otherwise a reader would see no more than that two places disagree
-    if random.below(8) > 0 {
+    if random.index(8) > 0 {
         match magic {
             HEADER => repeat_schema(file, regions, at),
             CHUNK => repeat_chunk(file, regions, at),
@@ -51,27 +52,27 @@ fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, by
 
 /// Half of the time a chunk, as what is in chunks is the most.
 fn pick(regions: &[(usize, [u8; 4])], random: &mut Random) -> (usize, [u8; 4]) {
-    let wanted = [CHUNK, CHUNK, CHUNK, PAGE, FOOTER, HEADER][random.below(6)];
+    let wanted = random.pick(&[CHUNK, CHUNK, CHUNK, PAGE, FOOTER, HEADER]);
     let of_kind: Vec<_> = regions.iter().filter(|(_, magic)| *magic == wanted).collect();
-    match of_kind.get(random.below(of_kind.len().max(1))) {
+    match of_kind.get(random.index(of_kind.len().max(1))) {
         Some(region) => **region,
-        None => regions[random.below(regions.len())],
+        None => random.pick(regions),
     }
 }
 
 fn change_body(body: &mut [u8], random: &mut Random, bytes: Bytes) {
-    if random.below(3) > 0 {
-        let size = [1, 2, 4, 8][random.below(4)];
+    if random.index(3) > 0 {
+        let size = random.pick(&[1, 2, 4, 8]);
         if let Some(last) = body.len().checked_sub(size) {
             // numbers stand aligned but in schemas
-            let at = random.below(last + 1);
-            let at = if random.below(2) == 0 { at } else { at / size * size };
+            let at = random.index(last + 1);
+            let at = if random.one_in(2) { at } else { at / size * size };
             change_number(body, at, size, random);
         }
         return;
     }
-    let start = random.below(body.len());
-    let end = body.len().min(start + 1 + random.below(WINDOW));
+    let start = random.index(body.len());
+    let end = body.len().min(start + 1 + random.index(WINDOW));
     let mut room = [0; WINDOW];
     let window = &mut body[start..end];
     room[..window.len()].copy_from_slice(window);
@@ -81,15 +82,15 @@ fn change_body(body: &mut [u8], random: &mut Random, bytes: Bytes) {
 
 fn change_number(bytes: &mut [u8], at: usize, size: usize, random: &mut Random) {
     let old = number(bytes, at, size);
-    let new = match random.below(8) {
-        0 => old ^ 1 << random.below(8 * size),
+    let new = match random.index(8) {
+        0 => old ^ 1 << random.index(8 * size),
         1 => old.wrapping_add(1),
         2 => old.wrapping_sub(1),
-        3 => random.below(4) as u64,
-        4 => u64::MAX >> random.below(64),
-        5 => random.next(),
-        6 => old.wrapping_add(random.below(256) as u64).wrapping_sub(128),
-        _ => number(bytes, random.below(bytes.len() - size + 1), size),
+        3 => random.index(4) as u64,
+        4 => u64::MAX >> random.index(64),
+        5 => random.bits(),
+        6 => old.wrapping_add(random.index(256) as u64).wrapping_sub(128),
+        _ => number(bytes, random.index(bytes.len() - size + 1), size),
     };
     put(bytes, at, size, new);
 }
@@ -120,21 +121,5 @@ fn repeat_chunk(file: &mut [u8], regions: &[(usize, [u8; 4])], chunk: usize) {
                 file.copy_within(chunk + from..chunk + from + bytes, entry + to);
             }
         }
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
     }
 }

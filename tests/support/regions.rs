@@ -1,5 +1,4 @@
 //! Finds the regions of an intact file.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::ops::Range;
 use tensilo::RegionKind;

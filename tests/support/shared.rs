@@ -1,5 +1,4 @@
 //! A file of several columns and chunks, and a check that a reader gives the right values.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, Profile, Reader, Schema, Shape, Source, Stream, Writer,

@@ -1,6 +1,5 @@
 //! What the choice of an encoding is made of: windows, predictions, estimates and what saves enough; and that what was chosen is compared.
 
-use super::adversarial::mix;
 use crate::codec::predict::{best_transform, predictions};
 use crate::codec::sampling::windows;
 use crate::codec::transform::Transform;
@@ -12,6 +11,7 @@ use crate::codec::{
 use crate::kernel::Width;
 use crate::kernel::words::Prediction;
 use crate::{ErrorKind, Profile};
+use tensilo_testing::mix;
 
 #[test]
 fn windows_are_all_of_a_small_part_and_a_sixteenth_of_a_large_one() {

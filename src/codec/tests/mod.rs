@@ -1,8 +1,6 @@
 //! Every encoder alone, on data that encoders find hard: what it writes decodes to the bit; bytes that it did not write decode to an error
 //! or to some values, and what they decode to does not depend on what memory held before.
 
-#[path = "../../../tests/support/adversarial.rs"]
-pub(in crate::codec) mod adversarial;
 mod choosing;
 mod refusals;
 
@@ -10,11 +8,11 @@ use super::constant::Constant;
 use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
 use super::{Codec, DecodeScratch, EncodeScratch, Encoder, ExponentTiers, Geometry, PartSpec, REGISTRY, ResidualTiers};
 use crate::{ColumnSchema, DType, Extent, Shape};
-use adversarial::Pattern;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::ops::Range;
+use tensilo_testing::Pattern;
 
 static ENCODERS: [&dyn Encoder; 14] = [
     &Constant,

@@ -1,12 +1,12 @@
 //! What is refused, though it could be decoded.
 
-use super::adversarial::Pattern;
 use super::{Case, ENCODERS, Memory};
 use crate::ErrorKind;
 use crate::codec::constant::Constant;
 use crate::codec::tiers::{RANKS, TierHead};
 use crate::codec::transform::Transform;
 use crate::codec::{Codec, EncodeScratch, Encoder, Geometry, PartSpec, REGISTRY, check_supported, encoding_name};
+use tensilo_testing::Pattern;
 
 #[test]
 fn a_constant_is_one_element_of_some() {

@@ -1,8 +1,8 @@
 //! Frames that are refused before memory is taken for what they claim, and planes that are packed in the smallest way.
 
 use super::{MAGIC, PlanesZstd, Zstd, stated_window};
-use crate::codec::tests::adversarial::mix;
 use crate::codec::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
+use tensilo_testing::mix;
 
 /// Why a frame cannot be `raw_bytes`, if it cannot.
 fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {

@@ -5,32 +5,13 @@ use super::simulated::{Faults, Op};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use tensilo_testing::{Random, asked};
 
 const SECTOR: usize = 512;
 
 /// How many images all scenarios together give, at least.
 fn images_wanted() -> usize {
-    std::env::var("TENSILO_CRASH_IMAGES").ok().and_then(|count| count.parse().ok()).unwrap_or(4_000)
-}
-
-/// Small, and the same in every run (Steele and others, "Fast splittable pseudorandom number generators", 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
+    asked("TENSILO_CRASH_IMAGES", 4_000)
 }
 
 /// What of the operations since the last sync has reached the disk.
@@ -82,7 +63,7 @@ impl Inode {
     fn image(&self, fate: Fate, random: &mut Random) -> Vec<u8> {
         let mut image = self.durable.clone();
         let uncertain = self.uncertain();
-        let fill = if random.one_in(2) { 0 } else { random.next() as u8 };
+        let fill = if random.one_in(2) { 0 } else { random.bits() as u8 };
         for (i, op) in uncertain.iter().enumerate() {
             let whole = match fate {
                 Fate::Nothing => false,
@@ -119,7 +100,7 @@ impl Inode {
                 _ => 0,
             });
             let lengths: Vec<usize> = ends.chain([self.durable.len()]).collect();
-            image.resize(lengths[random.below(lengths.len())], fill);
+            image.resize(lengths[random.index(lengths.len())], fill);
         }
         image
     }

@@ -1,0 +1,14 @@
+//! Helpers that the tests of several crates share. Nothing here knows tensilo's types, so that unit
+//! tests of the core can use it, too.
+
+mod environment;
+mod folder;
+mod patterns;
+mod random;
+mod sys;
+
+pub use environment::{asked, python_is_present, repository};
+pub use folder::Folder;
+pub use patterns::Pattern;
+pub use random::{Random, mix};
+pub use sys::{Allocations, Alone, CountingAllocator, allocations_of, alone};

@@ -1,0 +1,121 @@
+//! Data that encodings find hard, for the tests of the codecs and of whole files. Any element can be
+//! made alone.
+
+use super::random::mix;
+
+/// A pattern of values. Floats are those of the width: bf16, f32, f64, and of one byte some with
+/// four bits of exponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    AllEqual,
+    Ascending,
+    /// 0 to the number of elements, in another order.
+    Permuted,
+    /// NaNs with payloads, of both signs.
+    Nans,
+    /// Floats near one, every second negative.
+    AlternatingFloats,
+    /// Small integers, every second negative.
+    AlternatingIntegers,
+    /// Subnormal numbers of both signs.
+    Denormals,
+    RandomBits,
+    /// Any bit length is as likely as any other.
+    RandomLengths,
+    OneOutlierInConstant,
+    OneOutlierInSmooth,
+    Ramp,
+    /// Rows of 128, each close to the one above.
+    Rows,
+    /// Zero, but for one element in about fifty.
+    Sparse,
+    Sawtooth,
+    /// The least and the greatest number in turn.
+    Extremes,
+    /// Top bytes that are the less frequent the greater they are: all tiers, and literals.
+    Skewed,
+}
+
+use Pattern::*;
+
+impl Pattern {
+    pub const ALL: [Self; 17] = [
+        AllEqual,
+        Ascending,
+        Permuted,
+        Nans,
+        AlternatingFloats,
+        AlternatingIntegers,
+        Denormals,
+        RandomBits,
+        RandomLengths,
+        OneOutlierInConstant,
+        OneOutlierInSmooth,
+        Ramp,
+        Rows,
+        Sparse,
+        Sawtooth,
+        Extremes,
+        Skewed,
+    ];
+
+    /// `count` little-endian elements of `width` bytes, which are 1, 2, 4 or 8.
+    pub fn elements(self, width: usize, count: usize, seed: u64) -> Vec<u8> {
+        let element = |i| self.element(width, count as u64, i, seed).to_le_bytes();
+        (0..count as u64).flat_map(|i| element(i).into_iter().take(width)).collect()
+    }
+
+    /// Element `i` of `count`; the bits above its width are to be ignored.
+    fn element(self, width: usize, count: u64, i: u64, seed: u64) -> u64 {
+        let bits = 8 * width as u32;
+        let mantissa_bits = [3, 7, 23, 52][width.ilog2() as usize];
+        let sign = 1 << (bits - 1);
+        let mantissa = (1 << mantissa_bits) - 1;
+        let infinity = (sign - 1) & !mantissa;
+        let one = (infinity >> 1) & !mantissa;
+        let random = mix(seed, i);
+        let any_sign = random & sign;
+        let is_outlier = i == mix(seed, u64::MAX) % count;
+        match self {
+            AllEqual => mix(seed, 0),
+            Ascending => i,
+            Permuted => i * 1_000_003 % count, // a prime, and greater than any count of the tests
+            Nans => any_sign | infinity | (random & mantissa).max(1),
+            AlternatingFloats => (one + random % 8) ^ if i.is_multiple_of(2) { 0 } else { sign },
+            AlternatingIntegers => {
+                if i.is_multiple_of(2) {
+                    random % 40
+                } else {
+                    (random % 40).wrapping_neg()
+                }
+            }
+            Denormals => any_sign | (random & mantissa),
+            RandomBits => random,
+            RandomLengths => random >> (64 - bits + mix(random, i) as u32 % (bits + 1)).min(63),
+            OneOutlierInConstant | OneOutlierInSmooth if is_outlier => random,
+            OneOutlierInConstant => mix(seed, 0),
+            OneOutlierInSmooth => one + (i % 200).abs_diff(100) / 4,
+            Ramp => seed.wrapping_add(i * (seed % 5)),
+            Rows => one + (i / 128) % 16 + (i % 128).abs_diff(64) / 4 + random % 2,
+            Sparse => {
+                if random.is_multiple_of(50) {
+                    mix(random, i)
+                } else {
+                    0
+                }
+            }
+            Sawtooth => i % 37 * 3,
+            Extremes => {
+                if i % 2 == seed % 2 {
+                    sign
+                } else {
+                    sign - 1
+                }
+            }
+            Skewed => {
+                let [a, b, c, ..] = random.to_le_bytes().map(u64::from);
+                (a.min(b).min(c) / 4) << (bits - 8) | random & ((1 << (bits - 8)) - 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! An allocator that counts what Rust code allocates. (Zstandard's contexts are memory of C.)
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The system's allocator, counting. A test program that measures memory makes it its own:
+/// `#[global_allocator] static ALLOCATOR: CountingAllocator = CountingAllocator;`.
+#[derive(Debug)]
+pub struct CountingAllocator;
+
+/// Bytes that the process has allocated, now and at most.
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Allocations of this thread so far, and their bytes. An allocator may use it: it needs
+    /// neither initialization nor a destructor.
+    static OF_THREAD: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
+}
+
+/// Allocations, and their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocations {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+fn add(bytes: usize) {
+    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(now, Ordering::Relaxed);
+    OF_THREAD.with(|allocations| {
+        let Allocations { count, bytes: before } = allocations.get();
+        allocations.set(Allocations { count: count + 1, bytes: before + bytes as u64 });
+    });
+}
+
+// SAFETY: every call is passed on to the system's allocator with its arguments as they are;
+// counting allocates nothing.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        add(layout.size());
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        add(layout.size());
+        // SAFETY: as above, for `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        add(bytes);
+        // SAFETY: as above, for `realloc`; the block is from `System`, as all are.
+        unsafe { System.realloc(block, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above, for `dealloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// Runs `work`; returns what it allocated on this thread.
+pub fn allocations_of<T>(work: impl FnOnce() -> T) -> (Allocations, T) {
+    let before = OF_THREAD.with(Cell::get);
+    let result = work();
+    let after = OF_THREAD.with(Cell::get);
+    (Allocations { count: after.count - before.count, bytes: after.bytes - before.bytes }, result)
+}
+
+/// The right to run: of all tests of a process that ask for it, one has it at a time.
+#[derive(Debug)]
+pub struct Alone(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+/// Waits until no other test of this process is alone. Peaks are those of the whole process, so each
+/// test of a program that measures them begins with this call.
+pub fn alone() -> Alone {
+    static ALONE: Mutex<()> = Mutex::new(());
+    Alone(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Alone {
+    /// Runs `work`; returns the most bytes that the process had allocated meanwhile, beyond those
+    /// it had before.
+    pub fn peak_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
+        let before = NOW.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let result = work();
+        (result, PEAK.load(Ordering::Relaxed).saturating_sub(before))
+    }
+}

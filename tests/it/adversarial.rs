@@ -1,0 +1,164 @@
+//! Data that encodings find hard, through every profile: nothing becomes larger than it is raw but for what stands around it, and the
+//! bytes depend on nothing but data and options.
+
+use crate::common::config;
+use crate::common::plan::profiles;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tensilo::{
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, InMemory, Profile, Reader, Schema, Shape, Stream,
+    VerifyOptions, Writer, WriterOptions, verify,
+};
+use tensilo_testing::{Pattern, mix};
+
+/// A column and its samples.
+#[derive(Clone, Debug)]
+struct Column {
+    dtype: DType,
+    shape: Shape,
+    /// A null where random bits are divisible by it; 0: not nullable.
+    null_rate: u64,
+    pattern: Pattern,
+    seed: u64,
+}
+
+/// The samples of a column, null where `validity` says so.
+struct Data {
+    extents: Vec<u32>,
+    values: Vec<u8>,
+    validity: Vec<u8>,
+}
+
+impl Data {
+    fn as_batch(&self, column: &Column, samples: usize) -> ColumnBatch<'_> {
+        let batch = ColumnBatch::from_bytes(column.dtype, samples, &self.extents, &self.values);
+        if column.null_rate > 0 { batch.with_validity(&self.validity) } else { batch }
+    }
+}
+
+impl Column {
+    fn schema(&self, i: usize) -> ColumnSchema {
+        let column = ColumnSchema::tensor(format!("column {i}"), self.dtype, self.shape.clone());
+        if self.null_rate > 0 { column.nullable() } else { column }
+    }
+
+    fn data(&self, samples: usize) -> Data {
+        let mut data = Data { extents: Vec::new(), values: Vec::new(), validity: vec![0; samples.div_ceil(8)] };
+        let mut nulls = Vec::new();
+        for i in 0..samples {
+            let is_null = self.null_rate > 0 && mix(self.seed, i as u64).is_multiple_of(self.null_rate);
+            data.validity[i / 8] |= u8::from(!is_null) << (i % 8);
+            let mut count = 1;
+            for (dimension, extent) in (0..).zip(self.shape.extents()) {
+                count *= match *extent {
+                    Extent::Fixed(extent) => extent as usize,
+                    Extent::Varying => {
+                        let extent = if is_null { 0 } else { mix(self.seed ^ dimension, i as u64) as u32 % 20 };
+                        data.extents.push(extent);
+                        extent as usize
+                    }
+                };
+            }
+            nulls.extend(std::iter::repeat_n(is_null, count));
+        }
+        data.values = self.pattern.elements(self.dtype.element_bytes(), nulls.len(), self.seed);
+        for (element, is_null) in data.values.chunks_exact_mut(self.dtype.element_bytes()).zip(nulls) {
+            match self.dtype {
+                _ if is_null => element.fill(0),
+                DType::Bool => element[0] &= 1,
+                DType::Utf8 => element[0] &= 0x7F,
+                _ => {}
+            }
+        }
+        data
+    }
+}
+
+fn columns() -> impl Strategy<Value = Column> {
+    let varying = [Extent::Varying, Extent::Fixed(3), Extent::Varying];
+    let fixed = [&[][..], &[3], &[128], &[12, 40], &[5, 7, 3]].map(Shape::fixed);
+    let shapes = [fixed.to_vec(), vec![Shape::ragged(), Shape::new(varying)]].concat();
+    (
+        prop::sample::select(DType::ALL.to_vec()),
+        prop::sample::select(shapes),
+        prop::sample::select(vec![0, 1, 2, 30]),
+        prop::sample::select(Pattern::ALL.to_vec()),
+        any::<u64>(),
+    )
+        .prop_map(|(dtype, shape, null_rate, pattern, seed)| {
+            let shape = if dtype.is_string() { Shape::ragged() } else { shape };
+            Column { dtype, shape, null_rate, pattern, seed }
+        })
+}
+
+fn write(columns: &[Column], data: &[Data], samples: usize, options: &WriterOptions) -> Vec<u8> {
+    let schema = Schema::new((0..).zip(columns).map(|(i, column)| column.schema(i)));
+    let mut writer = Writer::new(Stream(Vec::new()), schema, options).expect("valid options");
+    // `data` is of all samples, or there are none
+    if samples > 0 {
+        let batches: Vec<_> = columns.iter().zip(data).map(|(column, data)| data.as_batch(column, samples)).collect();
+        writer.push_batch(&batches).expect("samples of this schema");
+    }
+    writer.finish().expect("a sink that takes all").sink.0
+}
+
+/// What a file may have more than its decoded bytes: what is there without samples, and for each chunk and column what stands around.
+fn around(file: &[u8], empty: &[u8]) -> u64 {
+    let reader = Reader::from_bytes(file).expect("a file");
+    let of_column = |chunks: u64| {
+        let (head, alignment, part_table, padding_of_parts, entry) = (64, 64, 64, 2 * 64, 32);
+        let (page, run, encodings) = (128, 40, 7 * 16);
+        chunks * (head + alignment + part_table + padding_of_parts + entry)
+            + chunks.div_ceil(126) * page
+            + run
+            + encodings
+    };
+    empty.len() as u64 + 64 + reader.columns().map(|column| of_column(column.facts().chunk_count)).sum::<u64>()
+}
+
+fn assert_holds(file: &[u8], columns: &[Column], data: &[Data], samples: usize) {
+    let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).expect("a readable source");
+    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    let reader = Reader::from_bytes(file).expect("a file");
+    let mut buffer = ColumnBuffer::new();
+    for ((found, due), column) in reader.columns().zip(data).zip(columns) {
+        found.cursor().range_into(0..samples as u64, &mut buffer).expect("samples of the file");
+        assert!(buffer.bytes() == due.values, "{column:?}: other values");
+        assert_eq!(buffer.extents(), due.extents, "{column:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(config(48))]
+
+    #[test]
+    fn every_profile_writes_the_same_at_any_time_and_never_much(
+        columns in vec(columns(), 1..=3),
+        samples in prop_oneof![12 => 0..=300_usize, 4 => 300..=3_000_usize, 1 => 20_000..=40_000_usize],
+        chunk_bytes in prop::sample::select(vec![300, 5_000, 64 << 10, 256 << 10]),
+    ) {
+        // samples of many elements need not be many
+        let most = columns.iter().map(|column| column.shape.inner_elements().unwrap_or(1) as usize).max().unwrap_or(1);
+        let samples = samples.min(120_000 / most.max(1));
+        let data: Vec<Data> = columns.iter().map(|column| column.data(samples)).collect();
+        let raw = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
+        let raw = write(&columns, &data, samples, &raw).len();
+        for profile in profiles() {
+            let options = WriterOptions::new().profile(profile).chunk_bytes(chunk_bytes);
+            let file = write(&columns, &data, samples, &options);
+            for threads in [1, 2, 5] {
+                let again = write(&columns, &data, samples, &options.clone().threads(threads));
+                prop_assert!(again == file, "{:?}: {} threads", profile, threads);
+            }
+            let unchecked = write(&columns, &data, samples, &options.clone().check_chunks(false));
+            prop_assert!(unchecked == file, "{:?}: without checks", profile);
+            assert_holds(&file, &columns, &data, samples);
+            let facts = Reader::from_bytes(file.as_slice()).expect("a file");
+            let decoded: u64 = facts.columns().map(|column| column.facts().raw_bytes).sum();
+            let most = decoded + around(&file, &write(&columns, &[], 0, &options));
+            prop_assert!(file.len() as u64 <= most, "{:?}: {} bytes, not {} at most", profile, file.len(), most);
+            // the footer may name more encodings
+            prop_assert!(file.len() <= raw + columns.len() * 7 * 16 + 64, "{:?}: {} bytes, raw {}", profile, file.len(), raw);
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Appending: a file that is appended to is the file that one writer would have written, and what cannot be continued stays
+//! as it is.
+
+use crate::common::data::arbitrary_table;
+use crate::common::plan::{arbitrary_plan, options, push_all, push_batch};
+use crate::common::{config, vectors};
+use proptest::prelude::*;
+use std::fs;
+use std::path::PathBuf;
+use tensilo::{
+    AtomicFile, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, InMemory, Profile, Reader, Schema, Shape, Stream,
+    Value, VerifyOptions, Writer, WriterOptions, verify,
+};
+
+/// A file in a folder of its own.
+struct OnDisk(tempfile::TempDir);
+
+impl OnDisk {
+    fn new(bytes: &[u8]) -> Self {
+        let file = Self(tempfile::tempdir().expect("a temporary folder"));
+        fs::write(file.path(), bytes).expect("room");
+        file
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("file.tsl")
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(self.path()).expect("the file")
+    }
+
+    fn append(&self) -> tensilo::Result<Writer<tensilo::AppendedFile>> {
+        Writer::append(self.path(), &options())
+    }
+
+    fn refused(&self) -> Error {
+        let before = self.bytes();
+        let error = self.append().map(|_| ()).expect_err("a file that cannot be appended to");
+        assert_eq!(error.path(), Some(self.path().as_path()), "{error}");
+        assert!(self.bytes() == before, "a refused file was changed");
+        error
+    }
+}
+
+/// What a thorough verification finds; the file is finished.
+fn damages(bytes: &[u8]) -> Vec<String> {
+    let report = verify(&InMemory(bytes), VerifyOptions::new().decode(true)).expect("memory can be read");
+    report.damages.iter().map(|damage| damage.error.to_string()).collect()
+}
+
+/// Samples 0 to `count` of one column, in a file of one commit for each of `commits`, the last of which finishes it.
+fn numbers(commits: &[u32]) -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[4]))]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
+    for (i, &samples) in commits.iter().enumerate() {
+        if i > 0 {
+            writer.commit().unwrap();
+        }
+        push_numbers(&mut writer, samples).unwrap();
+    }
+    writer.finish().unwrap().sink.0
+}
+
+fn push_numbers<K: tensilo::Sink>(writer: &mut Writer<K>, samples: u32) -> tensilo::Result<()> {
+    for _ in 0..samples {
+        let i = writer.sample_count() as u32;
+        writer.push(&[Value::tensor(&[i, i + 1, i + 2, i + 3])])?;
+    }
+    Ok(())
+}
+
+fn check_numbers(bytes: &[u8], samples: u64) {
+    let reader = Reader::from_bytes(bytes).unwrap();
+    assert_eq!(reader.sample_count(), samples);
+    let mut cursor = reader.column("x").unwrap().cursor();
+    for i in 0..samples as u32 {
+        assert_eq!(cursor.read(i.into()).unwrap().as_slice::<u32>().unwrap(), [i, i + 1, i + 2, i + 3]);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(96))]
+
+    /// All facts, runs, places and cast errors with it.
+    #[test]
+    fn appending_gives_the_bytes_that_one_writer_gives(
+        table in arbitrary_table(200),
+        plan in arbitrary_plan(),
+        cuts in prop::collection::vec(0..=200_usize, 1..4),
+    ) {
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(table.sample_count)).collect();
+        cuts.sort_unstable();
+        let first = table.head(cuts[0]);
+
+        let mut one = Writer::new(Stream(Vec::new()), table.schema.clone(), &plan.options()).unwrap();
+        push_all(&mut one, &first, &plan).unwrap();
+        for range in cuts.iter().zip(cuts.iter().skip(1).chain([&table.sample_count])) {
+            one.commit().unwrap();
+            push_batch(&mut one, &table, *range.0..*range.1).unwrap();
+        }
+        let due = one.finish().unwrap().sink.0;
+
+        let file = OnDisk::new(b"");
+        let begun = AtomicFile::create(file.path(), true).unwrap();
+        let mut writer = Writer::new(begun, table.schema.clone(), &plan.options()).unwrap();
+        push_all(&mut writer, &first, &plan).unwrap();
+        writer.commit().unwrap();
+        drop(writer);
+        for (i, range) in cuts.iter().zip(cuts.iter().skip(1).chain([&table.sample_count])).enumerate() {
+            let mut writer = Writer::append(file.path(), &plan.options().alignment(64)).unwrap();
+            prop_assert_eq!(writer.schema(), &table.schema);
+            prop_assert_eq!(writer.sample_count(), *range.0 as u64);
+            push_batch(&mut writer, &table, *range.0..*range.1).unwrap();
+            if i + 1 < cuts.len() {
+                writer.commit().unwrap();
+            } else {
+                let summary = writer.finish().unwrap();
+                prop_assert_eq!(summary.file_bytes, due.len() as u64);
+            }
+        }
+        prop_assert!(file.bytes() == due, "the bytes differ");
+        prop_assert_eq!(damages(&due), Vec::<String>::new());
+    }
+}
+
+/// Whatever writer made them: tables, flags, finished or not, every encoding.
+#[test]
+fn every_valid_vector_is_continued_with_its_own_samples() {
+    let mut continued = 0;
+    for vector in vectors::vectors(true) {
+        let name = vectors::file_of(&vector);
+        let old = vectors::bytes(name);
+        let file = OnDisk::new(&old);
+        if name.contains("unknown-ro-compat") {
+            let error = file.refused();
+            assert_eq!(error.kind(), ErrorKind::TooNew, "{error}");
+            assert!(error.to_string().contains("newer tensilo"), "{error}");
+            continue;
+        }
+        if name.contains("chunk-in-footer") {
+            continue; // it has no samples, and what it says of casts spells the head of a chunk
+        }
+        let reader = Reader::from_bytes(old.as_slice()).unwrap();
+        let mut columns = vec![ColumnBuffer::new(); reader.schema().columns.len()];
+        for (column, buffer) in reader.columns().zip(&mut columns) {
+            column.cursor().range_into(0..reader.sample_count(), buffer).unwrap();
+        }
+        let cast = reader.schema().columns.iter().any(|column| column.cast.is_some());
+        let mut writer = file.append().unwrap_or_else(|error| panic!("{name}: {error}"));
+        if cast {
+            let samples = [1.00390625, 1e39, 1e-39, 0.5, 3.3]; // those the manifest names
+            samples.iter().for_each(|sample: &f64| writer.push(&[Value::tensor(&[*sample])]).unwrap());
+        } else {
+            let batches: Vec<_> = columns.iter().map(ColumnBuffer::as_batch).collect();
+            writer.push_batch(&batches).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        let before = Reader::open(file.path()).unwrap();
+        assert_eq!((before.sample_count(), before.commit_count()), (reader.sample_count(), reader.commit_count()));
+        writer.finish().unwrap();
+        let new = file.bytes();
+        assert!(new.starts_with(&old), "{name}: what was written before has changed");
+        assert_eq!(damages(&new), Vec::<String>::new(), "{name}");
+        let again = Reader::from_bytes(new.as_slice()).unwrap();
+        let due = if reader.schema().columns.is_empty() { reader.sample_count() } else { 2 * reader.sample_count() };
+        assert_eq!(again.sample_count(), due, "{name}");
+        assert_eq!(again.commit_count(), reader.commit_count() + 1, "{name}");
+        for (column, first) in again.columns().zip(&columns) {
+            for from in [0, reader.sample_count()] {
+                let mut found = ColumnBuffer::new();
+                column.cursor().range_into(from..from + reader.sample_count(), &mut found).unwrap();
+                assert!(found.bytes() == first.bytes() && found.validity() == first.validity(), "{name}");
+            }
+            let (facts, before) = (column.facts(), reader.column(&column.schema().name).unwrap().facts());
+            assert_eq!(facts.null_count, 2 * before.null_count, "{name}");
+            if let (Some(cast), Some(before)) = (facts.cast, before.cast) {
+                assert_eq!(cast.to_infinite, 2 * before.to_infinite, "{name}");
+                assert_eq!(cast.max_rel_error, before.max_rel_error, "{name}");
+            }
+        }
+        continued += 1;
+    }
+    assert!(continued > 30, "only {continued} vectors");
+}
+
+#[test]
+fn an_invalid_vector_is_refused_or_continued_but_never_a_panic() {
+    for vector in vectors::vectors(false) {
+        let file = OnDisk::new(&vectors::bytes(vectors::file_of(&vector)));
+        if let Ok(mut writer) = file.append() {
+            let _ = writer.push(&[Value::NULL]);
+            let _ = writer.finish();
+        }
+    }
+}
+
+// ---- what stands after the last commit
+
+#[test]
+fn an_intact_tail_is_kept_unless_it_is_given_up() {
+    let whole = numbers(&[10, 20_000]);
+    let first = numbers(&[10]).len();
+    assert_eq!(Reader::from_bytes(&whole[..first]).unwrap().sample_count(), 10);
+    // the end of the second commit is cut off in many ways; its first chunk stands at `first`
+    let first_chunk = (first + 64 + 65_536, whole.len() - 64);
+    for end in [first_chunk.0, first_chunk.0 + 1, whole.len() / 2, whole.len() - 65, first_chunk.1] {
+        let file = OnDisk::new(&whole[..end]);
+        let error = file.refused();
+        assert_eq!(
+            (error.kind(), error.rule(), error.offset()),
+            (ErrorKind::Corrupt, Some("R-2.7"), Some(first as u64))
+        );
+        let text = error.to_string();
+        for part in [&format!("{} bytes", end - first), "tensilo salvage", "discard_tail"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let mut writer = Writer::append(file.path(), &options().discard_tail(true)).unwrap();
+        assert_eq!(file.bytes().len(), end, "nothing is cut off before something is written");
+        push_numbers(&mut writer, 5).unwrap();
+        writer.finish().unwrap();
+        assert_eq!(damages(&file.bytes()), Vec::<String>::new());
+        check_numbers(&file.bytes(), 15);
+    }
+}
+
+#[test]
+fn a_tail_of_nothing_intact_is_cut_off() {
+    let whole = numbers(&[10, 20_000]);
+    let first = numbers(&[10]).len();
+    let mut garbage = whole[..first].to_vec();
+    garbage.extend(std::iter::repeat_n(b"TSLC no chunk", 10_000).flatten());
+    let mut foreign = whole[..first].to_vec();
+    foreign.extend([0; 64].iter().chain(&numbers(&[30])[first..])); // not where they say they stand
+    let mut damaged = whole[..first + 65_000].to_vec(); // ends within the first chunk
+    damaged[first + 100] ^= 1;
+    for tail in [garbage, foreign, damaged, whole[..first + 1].to_vec()] {
+        let file = OnDisk::new(&tail);
+        let mut writer = file.append().unwrap();
+        push_numbers(&mut writer, 5).unwrap();
+        writer.finish().unwrap();
+        assert_eq!(damages(&file.bytes()), Vec::<String>::new());
+        check_numbers(&file.bytes(), 15);
+    }
+}
+
+#[test]
+fn without_a_commit_the_file_stays_as_it_is_to_the_last_byte() {
+    let old = numbers(&[10, 30]);
+    for samples in [0, 1, 100, 200_000] {
+        let file = OnDisk::new(&old);
+        let mut writer = Writer::append(file.path(), &WriterOptions::new().profile(Profile::Raw)).unwrap();
+        push_numbers(&mut writer, samples).unwrap();
+        let longest = file.bytes().len();
+        assert_eq!(longest > old.len(), samples > 100_000, "what was pushed is on disk");
+        drop(writer);
+        assert!(file.bytes() == old, "{samples} samples");
+        // and after a commit, at that commit
+        let mut writer = file.append().unwrap();
+        push_numbers(&mut writer, 7).unwrap();
+        writer.commit().unwrap();
+        let committed = file.bytes();
+        push_numbers(&mut writer, samples).unwrap();
+        drop(writer);
+        assert!(file.bytes() == committed, "{samples} samples");
+        check_numbers(&committed, 47);
+    }
+}
+
+#[test]
+fn an_empty_append_that_is_finished_only_finishes() {
+    let file = OnDisk::new(b"");
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[4]))]);
+    let mut writer = Writer::new(AtomicFile::create(file.path(), true).unwrap(), schema, &options()).unwrap();
+    push_numbers(&mut writer, 3).unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    assert!(!Reader::open(file.path()).unwrap().is_finished());
+    file.append().unwrap().finish().unwrap();
+    assert!(Reader::open(file.path()).unwrap().is_finished());
+    check_numbers(&file.bytes(), 3);
+    assert_eq!(damages(&file.bytes()), Vec::<String>::new());
+}
+
+// ---- who may append
+
+#[test]
+fn a_second_writer_is_told_to_wait() {
+    let file = OnDisk::new(&numbers(&[10]));
+    let mut first = file.append().unwrap();
+    let error = file.refused();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.to_string().contains("another writer"), "{error}");
+    push_numbers(&mut first, 5).unwrap();
+    first.commit().unwrap();
+    file.refused();
+    drop(first);
+    file.append().unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn the_writer_of_a_new_file_is_not_disturbed_after_its_first_commit() {
+    let file = OnDisk::new(b"");
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[4]))]);
+    let mut writer = Writer::new(AtomicFile::create(file.path(), true).unwrap(), schema, &options()).unwrap();
+    push_numbers(&mut writer, 3).unwrap();
+    writer.commit().unwrap();
+    assert!(file.refused().to_string().contains("another writer"));
+    push_numbers(&mut writer, 3).unwrap();
+    writer.finish().unwrap();
+    let mut writer = file.append().unwrap();
+    push_numbers(&mut writer, 3).unwrap();
+    writer.finish().unwrap();
+    check_numbers(&file.bytes(), 9);
+}
+
+#[test]
+fn what_cannot_be_opened_is_refused() {
+    let whole = numbers(&[10]);
+    assert_eq!(OnDisk::new(b"").refused().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        OnDisk::new(b"a text of some length, which is no tensilo file, but has 64 bytes..").refused().rule(),
+        Some("R-2.2")
+    );
+    OnDisk::new(&whole[..whole.len() - 1]).refused();
+    let missing = OnDisk::new(b"");
+    fs::remove_file(missing.path()).unwrap();
+    let error = missing.append().map(|_| ()).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(missing.path().as_path())));
+    assert!(!missing.path().exists(), "nothing was created");
+    fs::create_dir(missing.path()).unwrap();
+    assert_eq!(missing.append().map(|_| ()).unwrap_err().kind(), ErrorKind::Io);
+}
+
+// ---- facts that cannot be true
+
+/// The file with 8 bytes of its last footer's body replaced. All checksums are right, the content
+/// id is not. `at` counts from the facts of the first column.
+fn with_fact(mut file: Vec<u8>, at: usize, value: u64) -> Vec<u8> {
+    let u32_at = |file: &[u8], at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    let trailer = file.len() - 64;
+    let footer = u32_at(&file, trailer + 32);
+    let body = footer + 64..footer + 64 + u32_at(&file, footer + 44);
+    let facts = body.start + 16 + 4 + u32_at(&file, body.start + 16) + 4;
+    file[facts + at..facts + at + 8].copy_from_slice(&value.to_le_bytes());
+    let crc = crc32fast::hash(&file[body]).to_le_bytes();
+    file[footer + 56..footer + 60].copy_from_slice(&crc);
+    let crc = crc32fast::hash(&file[footer..footer + 60]).to_le_bytes();
+    file[footer + 60..footer + 64].copy_from_slice(&crc);
+    file
+}
+
+#[test]
+fn facts_that_cannot_be_true_are_not_carried_on() {
+    let whole = numbers(&[10]);
+    for (at, value, what) in
+        [(8, u64::MAX, "bytes"), (8, whole.len() as u64, "bytes"), (16, 1, "null"), (16, u64::MAX, "null")]
+    {
+        let file = OnDisk::new(&with_fact(whole.clone(), at, value));
+        let error = file.refused();
+        assert_eq!(
+            (error.kind(), error.rule(), error.column()),
+            (ErrorKind::Corrupt, Some("R-7.4"), Some("x")),
+            "{error}"
+        );
+        assert!(error.to_string().contains(what), "{error}");
+    }
+}
+
+/// Decoded bytes have no bound that the footer tells.
+#[test]
+fn decoded_bytes_that_add_up_to_too_much_are_an_error() {
+    let old = with_fact(numbers(&[10]), 0, u64::MAX - 15);
+    let file = OnDisk::new(&old);
+    let mut writer = file.append().unwrap();
+    push_numbers(&mut writer, 1).unwrap();
+    let error = writer.commit().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OverLimit, "{error}");
+    assert!(writer.commit().is_err() && push_numbers(&mut writer, 1).is_err(), "a writer that has failed goes on");
+    drop(writer);
+    assert!(file.bytes() == old);
+}

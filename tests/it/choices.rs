@@ -1,0 +1,88 @@
+//! What writers make of data that is known: which encoding they choose, how long the file is, and all of it to the byte where no Zstandard
+//! is in it. A change of any of these is meant, or it is a mistake that no other test would notice: files only become larger.
+//!
+//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it choices` writes `tests/data/choices.txt` anew; the difference is to be looked at.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo_testing::Pattern;
+
+const SAMPLES: usize = 17;
+const SAMPLE_ELEMENTS: u32 = 4 * 128;
+
+/// The same elements as matrices, as scalars, and as lists of which every third is empty.
+fn shapes() -> [(&'static str, Shape, usize); 3] {
+    [
+        ("matrices", Shape::fixed(&[4, SAMPLE_ELEMENTS / 4]), SAMPLES),
+        ("scalars", Shape::scalar(), SAMPLES * SAMPLE_ELEMENTS as usize),
+        ("lists", Shape::ragged(), 3 * SAMPLES),
+    ]
+}
+
+fn file(dtype: DType, (_, shape, samples): &(&str, Shape, usize), values: &[u8], profile: Profile) -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("x", dtype, shape.clone())]);
+    let extents: Vec<u32> = match shape.is_ragged() {
+        // a third of the elements, none, and two thirds
+        true => [SAMPLE_ELEMENTS, 0, 2 * SAMPLE_ELEMENTS].repeat(SAMPLES).into_iter().map(|e| e / 3).collect(),
+        false => Vec::new(),
+    };
+    let elements = extents.iter().sum::<u32>() as usize;
+    let values = if shape.is_ragged() { &values[..elements * dtype.element_bytes()] } else { values };
+    let options = WriterOptions::new().profile(profile).chunk_bytes(256 << 10);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    writer.push_batch(&[ColumnBatch::from_bytes(dtype, *samples, &extents, values)]).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
+/// What is in the file; its length, and its checksum where it does not change with the release of Zstandard.
+fn choice(file: &[u8]) -> String {
+    let reader = Reader::from_bytes(file).unwrap();
+    let column = reader.column("x").unwrap();
+    let encoding = column.chunk(0).unwrap().unwrap().encoding;
+    let length = file.len();
+    match encoding.as_str() {
+        "planes-zstd" => format!("{encoding} {} ~{length}", column.explain(0).unwrap().unwrap().transform.unwrap()),
+        "bitshuffle-zstd" => format!("{encoding} ~{length}"),
+        _ => format!("{encoding} {length} {:08x}", crc32fast::hash(file)),
+    }
+}
+
+/// Equal, but for lengths within 2 % where releases of Zstandard may differ.
+fn assert_same(chosen: &str, known: &str) {
+    let parts =
+        |line: &str| line.split_once('~').map(|(what, length)| (what.to_owned(), length.parse::<f64>().unwrap()));
+    match (parts(chosen), parts(known)) {
+        (Some((what, length)), Some((known_what, known_length))) => {
+            assert_eq!(what, known_what);
+            assert!((length / known_length - 1.0).abs() < 0.02, "{chosen}, known: {known}");
+        }
+        _ => assert_eq!(chosen, known),
+    }
+}
+
+#[test]
+fn writers_choose_what_they_chose() {
+    let mut chosen = String::new();
+    for pattern in Pattern::ALL {
+        for dtype in [DType::U8, DType::Bf16, DType::I32, DType::F64] {
+            let values = pattern.elements(dtype.element_bytes(), SAMPLES * SAMPLE_ELEMENTS as usize, 7);
+            for (i, shape) in shapes().iter().enumerate() {
+                let profiles = [Profile::Fast, Profile::Balanced, Profile::Small];
+                for profile in if i == 0 { &profiles[..] } else { &profiles[..1] } {
+                    let choice = choice(&file(dtype, shape, &values, *profile));
+                    writeln!(chosen, "{pattern:?} {dtype} {} {}: {choice}", shape.0, profile.name()).unwrap();
+                }
+            }
+        }
+    }
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/choices.txt");
+    if std::env::var("TENSILO_WRITE_GOLDEN").is_ok() {
+        std::fs::write(&path, &chosen).unwrap();
+    }
+    let known = std::fs::read_to_string(&path).unwrap();
+    for (chosen, known) in chosen.lines().zip(known.lines()) {
+        assert_same(chosen, known);
+    }
+    assert_eq!(chosen.lines().count(), known.lines().count());
+}

@@ -1,0 +1,135 @@
+//! Damage: what disks, networks and programs do to files.
+
+use std::ops::Range;
+use tensilo::{Column, InMemory, Reader, Source};
+use tensilo_testing::Random;
+
+/// A chunk of an intact file.
+#[derive(Clone, Debug)]
+pub struct ChunkPlace {
+    pub column: usize,
+    pub samples: Range<u64>,
+    /// Head and body.
+    pub bytes: Range<usize>,
+}
+
+/// All chunks of an intact file.
+pub fn chunks(file: &[u8]) -> Vec<ChunkPlace> {
+    let reader = Reader::from_bytes(file).expect("an intact file");
+    let of_column = |(column, handle): (usize, Column<'_, InMemory<&[u8]>>)| chunks_of(column, &handle);
+    reader.columns().enumerate().flat_map(of_column).collect()
+}
+
+fn chunks_of<S: Source>(column: usize, handle: &Column<'_, S>) -> Vec<ChunkPlace> {
+    let place = |chunk| {
+        let info = handle.chunk(chunk).expect("an intact index")?;
+        let bytes = info.file_range.start as usize - 64..info.file_range.end as usize;
+        Some(ChunkPlace { column, samples: info.samples, bytes })
+    };
+    (0..).map_while(place).collect()
+}
+
+/// Where regions that begin with one of these magic numbers seem to stand: heads and, if their length is sound, bodies.
+pub fn regions(file: &[u8], magics: &[&[u8; 4]]) -> Vec<Range<usize>> {
+    let heads = (0..file.len()).step_by(64).filter(|&at| magics.iter().any(|magic| file[at..].starts_with(*magic)));
+    let length = |at: usize| file.get(at + 44..at + 48).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    heads.map(|at| at..(at + 64 + length(at) as usize).min(file.len())).collect()
+}
+
+/// Every region but the chunks.
+pub const STRUCTURE: [&[u8; 4]; 5] = [b"\x89TSL", b"TSLI", b"TSLF", b"TSLE", b"TSLT"];
+
+/// One way to damage a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// One bit is another.
+    Flip,
+    /// Some bytes are others.
+    Garbage,
+    /// A block is zero.
+    ZeroBlock,
+    /// A block stands twice: where it should, and in the place of another.
+    CopyBlock,
+    /// Two blocks have changed places.
+    SwapBlocks,
+    /// The file ends too early.
+    Truncate,
+    /// A block of another file stands in the place of one.
+    ForeignBlock,
+    /// A region that is no chunk is zero.
+    EraseStructure,
+    /// All regions of a kind but chunks are zero.
+    EraseKind,
+    /// A chunk stands in the place of another.
+    MoveChunk,
+}
+
+impl Damage {
+    pub const ALL: [Self; 10] = [
+        Self::Flip,
+        Self::Garbage,
+        Self::ZeroBlock,
+        Self::CopyBlock,
+        Self::SwapBlocks,
+        Self::Truncate,
+        Self::ForeignBlock,
+        Self::EraseStructure,
+        Self::EraseKind,
+        Self::MoveChunk,
+    ];
+
+    /// Damages `file`; `foreign` is another file. Chance may leave it as it was.
+    pub fn apply(self, file: &mut Vec<u8>, foreign: &[u8], random: &mut Random) {
+        let block_bytes = [512, 4096, 65536][random.below(3) as usize];
+        let length = file.len();
+        let mut block = |of: usize| {
+            let start = random.below(of.div_ceil(block_bytes) as u64) as usize * block_bytes;
+            start..(start + block_bytes).min(of)
+        };
+        match self {
+            Self::ZeroBlock => file[block(length)].fill(0),
+            Self::CopyBlock => {
+                let (from, to) = (block(length), block(length));
+                file.copy_within(from.start..from.start + from.len().min(to.len()), to.start);
+            }
+            Self::SwapBlocks => {
+                let (one, other) = (block(length), block(length));
+                let saved = file.clone();
+                let count = one.len().min(other.len());
+                file[one.start..one.start + count].copy_from_slice(&saved[other.start..other.start + count]);
+                file[other.start..other.start + count].copy_from_slice(&saved[one.start..one.start + count]);
+            }
+            Self::ForeignBlock => {
+                let at = block(length.min(foreign.len()));
+                file[at.clone()].copy_from_slice(&foreign[at]);
+            }
+            Self::Flip => file[random.below(length as u64) as usize] ^= 1 << random.below(8),
+            Self::Garbage => {
+                let start = random.below(length as u64) as usize;
+                let count = (1 + random.below(100) as usize).min(length - start);
+                file[start..start + count].copy_from_slice(&random.bytes(count));
+            }
+            Self::Truncate => file.truncate(random.below(length as u64) as usize),
+            Self::EraseStructure => erase_some(file, &STRUCTURE, random),
+            Self::EraseKind => {
+                let kind = STRUCTURE[random.below(4) as usize];
+                regions(file, &[kind]).into_iter().for_each(|region| file[region].fill(0));
+            }
+            Self::MoveChunk => {
+                let places = regions(file, &[b"TSLC"]);
+                if !places.is_empty() {
+                    let [from, to] = [0; 2].map(|_| places[random.below(places.len() as u64) as usize].clone());
+                    let count = from.len().min(length - to.start);
+                    file.copy_within(from.start..from.start + count, to.start);
+                }
+            }
+        }
+    }
+}
+
+fn erase_some(file: &mut [u8], magics: &[&[u8; 4]], random: &mut Random) {
+    let places = regions(file, magics);
+    if !places.is_empty() {
+        file[places[random.below(places.len() as u64) as usize].clone()].fill(0);
+    }
+}

@@ -1,0 +1,265 @@
+//! Arbitrary schemas and samples. Structure comes from proptest strategies, so that it shrinks; the values come from a small
+//! generator seeded by proptest, so that they need no tree of their own.
+
+use super::{ModelSample, Table, TensorValue, inner_bytes};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use tensilo::{ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+use tensilo_testing::Random;
+
+/// What the values of a column look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regime {
+    Random,
+    Constant,
+    Smooth,
+    Zero,
+    /// All zero but for one element.
+    OneOutlier,
+}
+
+/// A column: what it is, and how its samples are made.
+#[derive(Clone, Debug)]
+pub struct ColumnPlan {
+    pub dtype: DType,
+    pub shape: Vec<Extent>,
+    pub nullable: bool,
+    pub metadata: Metadata,
+    pub regime: Regime,
+    pub seed: u64,
+}
+
+pub fn arbitrary_table(max_samples: usize) -> impl Strategy<Value = Table> {
+    let samples = prop_oneof![1 => Just(0), 1 => Just(1), 3 => 0..=20_usize.min(max_samples), 3 => 0..=max_samples];
+    (vec(arbitrary_column(), 0..=4), metadata(), samples)
+        .prop_map(|(plans, metadata, samples)| table(&plans, metadata, samples))
+}
+
+pub fn arbitrary_column() -> impl Strategy<Value = ColumnPlan> {
+    let dtype = prop::sample::select(DType::ALL.to_vec());
+    let regime =
+        prop::sample::select(vec![Regime::Random, Regime::Constant, Regime::Smooth, Regime::Zero, Regime::OneOutlier]);
+    (dtype, shape(), any::<bool>(), metadata(), regime, any::<u64>()).prop_map(
+        |(dtype, shape, nullable, metadata, regime, seed)| {
+            let shape = if dtype.is_string() { vec![Extent::Varying] } else { shape };
+            ColumnPlan { dtype, shape, nullable, metadata, regime, seed }
+        },
+    )
+}
+
+/// Rank 0 to 4; up to three extents vary; a fixed one may be 0.
+fn shape() -> impl Strategy<Value = Vec<Extent>> {
+    let extent = prop_oneof![
+        1 => Just(Extent::Fixed(0)),
+        8 => (1..=5_u32).prop_map(Extent::Fixed),
+        1 => (6..=40_u32).prop_map(Extent::Fixed),
+        4 => Just(Extent::Varying),
+    ];
+    vec(extent, 0..=4).prop_map(|mut extents| {
+        let mut varying = 0;
+        for extent in &mut extents {
+            varying += usize::from(*extent == Extent::Varying);
+            if varying > 3 {
+                *extent = Extent::Fixed(2);
+            }
+        }
+        // several large extents would make samples that only cost time
+        let large = |extent: &Extent| matches!(extent, Extent::Fixed(6..));
+        for extra in extents.iter_mut().filter(|extent| large(extent)).skip(1) {
+            *extra = Extent::Fixed(3);
+        }
+        extents
+    })
+}
+
+pub fn metadata() -> impl Strategy<Value = Metadata> {
+    prop_oneof![2 => Just(Metadata::new()), 1 => btree_map(text(1..12), text(0..20), 0..4)]
+}
+
+/// Any Unicode, control characters and NUL included.
+fn text(chars: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+    vec(any::<char>(), chars).prop_map(String::from_iter)
+}
+
+pub fn table(plans: &[ColumnPlan], metadata: Metadata, sample_count: usize) -> Table {
+    // a file without columns has no samples
+    let sample_count = if plans.is_empty() { 0 } else { sample_count };
+    let mut schema = Schema { columns: Vec::new(), metadata };
+    let mut columns = Vec::new();
+    for (i, plan) in plans.iter().enumerate() {
+        let column = ColumnSchema {
+            name: format!("column {i} \u{3b1}\u{1F980} \"{}\\", plan.dtype),
+            dtype: plan.dtype,
+            shape: Shape::new(plan.shape.iter().copied()),
+            nullable: plan.nullable,
+            cast: None,
+            metadata: plan.metadata.clone(),
+        };
+        columns.push(samples(&column, plan.regime, plan.seed, sample_count));
+        schema.columns.push(column);
+    }
+    Table { schema, sample_count, columns }
+}
+
+/// The samples of a column.
+pub fn samples(column: &ColumnSchema, regime: Regime, seed: u64, sample_count: usize) -> Vec<ModelSample> {
+    let random = &mut Random(seed);
+    let outlier = random.below(sample_count.max(1) as u64);
+    let constant = element(column.dtype, random);
+    // some columns have long runs of nulls, some single ones, some none at all
+    let null_run = 1 + random.below(12);
+    let null_rate = [0, 2, 9, 40][random.below(4) as usize];
+    let mut is_null = false;
+    let mut samples = Vec::with_capacity(sample_count);
+    let mut position = 0;
+    for i in 0..sample_count as u64 {
+        if i % null_run == 0 {
+            is_null = column.nullable && null_rate > 0 && random.one_in(null_rate);
+        }
+        if is_null {
+            samples.push(None);
+            continue;
+        }
+        let extents = varying_extents(column, random);
+        let bytes = match column.dtype {
+            DType::Utf8 => return_text(column, regime, random, samples.len()),
+            dtype => {
+                let count = extents.iter().map(|extent| *extent as usize).product::<usize>();
+                let elements = count * (inner_bytes(column) / dtype.element_bytes());
+                values(dtype, elements, regime, &constant, i == outlier, &mut position, random)
+            }
+        };
+        let extents = if column.dtype == DType::Utf8 { vec![bytes.len() as u32] } else { extents };
+        samples.push(Some(TensorValue { extents, bytes }));
+    }
+    samples
+}
+
+fn varying_extents(column: &ColumnSchema, random: &mut Random) -> Vec<u32> {
+    let varying = column.shape.varying_count();
+    if varying > 0 && inner_bytes(column) == 0 {
+        return huge_extents(varying, random);
+    }
+    let most = if varying == 1 { 24 } else { 5 };
+    (0..varying)
+        .map(|_| match random.below(12) {
+            0 => 0,
+            1 if varying == 1 => random.below(400 / (1 + inner_bytes(column) as u64) + 2) as u32,
+            _ => random.below(most) as u32,
+        })
+        .collect()
+}
+
+/// Where the inner extents are 0 a sample has no bytes, however long it is: the sum of the counts of a chunk is then what
+/// bounds the chunk.
+fn huge_extents(varying: usize, random: &mut Random) -> Vec<u32> {
+    let long = random.below(varying as u64) as usize;
+    let extent = |i: usize| if i == long { random.bits() as u32 & !1 } else { 1 };
+    (0..varying).map(extent).collect()
+}
+
+fn return_text(_: &ColumnSchema, regime: Regime, random: &mut Random, number: usize) -> Vec<u8> {
+    let text = match regime {
+        Regime::Zero => "\0".repeat(random.below(6) as usize),
+        Regime::Constant => "same text".to_owned(),
+        Regime::Smooth => format!("sample number {number} of a column of text"),
+        Regime::OneOutlier if number != 3 => String::new(),
+        _ => {
+            let length = random.below(12);
+            (0..length).map(|_| arbitrary_char(random)).collect()
+        }
+    };
+    text.into_bytes()
+}
+
+fn arbitrary_char(random: &mut Random) -> char {
+    let code = match random.below(6) {
+        0 => 0,
+        1 => random.below(0x20),
+        2 | 3 => 0x20 + random.below(0x5F),
+        4 => random.below(0x1_0000),
+        _ => random.below(0x11_0000),
+    };
+    char::from_u32(code as u32).unwrap_or('\u{FFFD}')
+}
+
+/// One element of any bits (of a bool: 0 or 1), in memory order.
+fn element(dtype: DType, random: &mut Random) -> Vec<u8> {
+    let bits = random.bits();
+    let special = random.below(24);
+    let bits = match dtype {
+        DType::Bool => bits & 1,
+        DType::Bf16 => special_float(special, 8, 7).unwrap_or(bits),
+        DType::F16 => special_float(special, 5, 10).unwrap_or(bits),
+        DType::F32 => special_float(special, 8, 23).unwrap_or(bits),
+        DType::F64 => special_float(special, 11, 52).unwrap_or(bits),
+        _ => bits,
+    };
+    low_bytes(bits, dtype.element_bytes())
+}
+
+/// Floats that go wrong first: zeros, subnormals, infinities, quiet and signalling NaNs with payloads.
+fn special_float(which: u64, exponent_bits: u32, mantissa_bits: u32) -> Option<u64> {
+    let sign = 1_u64 << (exponent_bits + mantissa_bits);
+    let infinity = ((1_u64 << exponent_bits) - 1) << mantissa_bits;
+    let quiet = 1_u64 << (mantissa_bits - 1);
+    Some(match which {
+        0 => 0,
+        1 => sign,
+        2 => 1,
+        3 => sign | (quiet - 1),
+        4 => infinity,
+        5 => sign | infinity,
+        6 => infinity | 1,
+        7 => sign | infinity | quiet | 5,
+        8 => infinity - 1,
+        9 => 1 << mantissa_bits,
+        _ => return None,
+    })
+}
+
+fn low_bytes(bits: u64, width: usize) -> Vec<u8> {
+    match width {
+        1 => (bits as u8).to_ne_bytes().to_vec(),
+        2 => (bits as u16).to_ne_bytes().to_vec(),
+        4 => (bits as u32).to_ne_bytes().to_vec(),
+        _ => bits.to_ne_bytes().to_vec(),
+    }
+}
+
+/// `position` counts the elements of the column, so that smooth columns are smooth across samples.
+fn values(
+    dtype: DType,
+    count: usize,
+    regime: Regime,
+    constant: &[u8],
+    has_outlier: bool,
+    position: &mut u64,
+    random: &mut Random,
+) -> Vec<u8> {
+    let outlier = has_outlier.then(|| random.below(count.max(1) as u64) as usize);
+    let mut out = Vec::with_capacity(count * dtype.element_bytes());
+    for i in 0..count {
+        *position += 1;
+        match regime {
+            Regime::Random => out.extend(element(dtype, random)),
+            Regime::Constant => out.extend(constant),
+            Regime::Smooth => out.extend(smooth(dtype, *position)),
+            Regime::OneOutlier if outlier == Some(i) => out.extend(element(dtype, random)),
+            Regime::Zero | Regime::OneOutlier => out.extend(vec![0; dtype.element_bytes()]),
+        }
+    }
+    out
+}
+
+fn smooth(dtype: DType, position: u64) -> Vec<u8> {
+    let wave = (position as f64 / 50.0).sin();
+    match dtype {
+        DType::Bf16 => half::bf16::from_f64(wave).to_ne_bytes().to_vec(),
+        DType::F16 => half::f16::from_f64(wave).to_ne_bytes().to_vec(),
+        DType::F32 => (wave as f32).to_ne_bytes().to_vec(),
+        DType::F64 => wave.to_ne_bytes().to_vec(),
+        DType::Bool => vec![u8::from(wave > 0.0)],
+        _ => low_bytes((wave * 100.0) as i64 as u64, dtype.element_bytes()),
+    }
+}

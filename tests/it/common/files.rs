@@ -1,0 +1,68 @@
+//! Files of arbitrary content, in several chunks and commits.
+
+use super::Table;
+use super::data::{ColumnPlan, Regime, table};
+use super::plan::{Step, WritePlan, write_to};
+use tensilo::{DType, Extent, Metadata, Profile, Stream, WriterOptions};
+use tensilo_testing::Random;
+
+/// What a file holds, and how it is written.
+#[derive(Clone, Debug)]
+pub struct FilePlan {
+    pub columns: Vec<ColumnPlan>,
+    pub samples: usize,
+    pub write: WritePlan,
+}
+
+impl FilePlan {
+    pub fn arbitrary(random: &mut Random) -> Self {
+        let columns = (0..1 + random.below(4)).map(|_| arbitrary_column(random)).collect();
+        let samples = 1 + random.below(400) as usize;
+        let step = |random: &mut Random| [Step::Batch(1 + random.below(150) as usize), Step::Commit];
+        let steps = (0..random.below(4)).flat_map(|_| step(random)).collect();
+        let write = WritePlan {
+            profile: Profile::ALL[random.below(Profile::ALL.len() as u64) as usize],
+            chunk_bytes: [100, 1000, 5000][random.below(3) as usize],
+            alignment: [64, 64, 4096][random.below(3) as usize],
+            threads: 1,
+            steps,
+        };
+        Self { columns, samples, write }
+    }
+
+    /// The same, but for the values.
+    pub fn twin(&self) -> Self {
+        let mut twin = self.clone();
+        twin.columns.iter_mut().for_each(|column| column.seed = !column.seed);
+        twin
+    }
+
+    /// The table and the file; the file's id depends on `origin`.
+    pub fn write(&self, origin: &str) -> (Table, Vec<u8>) {
+        let table = table(&self.columns, Metadata::new(), self.samples);
+        let options: WriterOptions = self.write.options().origin(origin);
+        let summary = write_to(Stream(Vec::new()), &table, &self.write, &options).expect("a valid table");
+        (table, summary.sink.0)
+    }
+}
+
+fn arbitrary_column(random: &mut Random) -> ColumnPlan {
+    let dtype = DType::ALL[random.below(DType::ALL.len() as u64) as usize];
+    let extent = |random: &mut Random| match random.below(4) {
+        0 => Extent::Varying,
+        _ => Extent::Fixed(1 + random.below(9) as u32),
+    };
+    let shape = match dtype.is_string() {
+        true => vec![Extent::Varying],
+        false => (0..random.below(3)).map(|_| extent(random)).collect(),
+    };
+    let regimes = [Regime::Random, Regime::Constant, Regime::Smooth, Regime::Zero];
+    ColumnPlan {
+        dtype,
+        shape,
+        nullable: random.one_in(3),
+        metadata: Metadata::new(),
+        regime: regimes[random.below(4) as usize],
+        seed: random.bits(),
+    }
+}

@@ -1,0 +1,161 @@
+//! What the tests share: arbitrary schemas, data and ways to write them ([`plan`]), an in-memory model of a file
+//! ([`Table`]), and a check of every read path against it ([`check`]).
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub mod check;
+pub mod damage;
+pub mod data;
+pub mod files;
+pub mod plan;
+pub mod sinks;
+pub mod vectors;
+
+use proptest::test_runner::{Config, FileFailurePersistence};
+use tensilo::{ColumnSchema, DType, Extent, Schema};
+
+/// One sample as the model holds it; `None` is a null.
+pub type ModelSample = Option<TensorValue>;
+
+/// The varying extents, outermost first, and the elements in memory order of this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TensorValue {
+    pub extents: Vec<u32>,
+    pub bytes: Vec<u8>,
+}
+
+/// What a file should hold.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub schema: Schema,
+    pub sample_count: usize,
+    /// For each column, its samples.
+    pub columns: Vec<Vec<ModelSample>>,
+}
+
+impl Table {
+    /// The first `sample_count` samples.
+    pub fn head(&self, sample_count: usize) -> Self {
+        let columns = self.columns.iter().map(|samples| samples[..sample_count].to_vec()).collect();
+        Self { schema: self.schema.clone(), sample_count, columns }
+    }
+
+    pub fn names(&self) -> Vec<&str> {
+        self.schema.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+}
+
+/// Bytes of one count: the product of the fixed extents and the element bytes.
+pub fn inner_bytes(column: &ColumnSchema) -> usize {
+    let fixed = column.shape.extents().iter().filter_map(|extent| match extent {
+        Extent::Fixed(extent) => Some(*extent as usize),
+        Extent::Varying => None,
+    });
+    fixed.product::<usize>() * column.dtype.element_bytes()
+}
+
+/// All extents of a sample, fixed ones included.
+pub fn full_shape(column: &ColumnSchema, sample: &ModelSample) -> Vec<u32> {
+    let mut varying = sample.iter().flat_map(|value| value.extents.iter().copied());
+    let extent = |extent: &Extent| match extent {
+        Extent::Fixed(extent) => *extent,
+        Extent::Varying => varying.next().unwrap_or(0),
+    };
+    column.shape.extents().iter().map(extent).collect()
+}
+
+/// What reading a sample gives: a null of a fixed shape has zeros, one of a ragged shape has nothing.
+pub fn stored_bytes(column: &ColumnSchema, sample: &ModelSample) -> Vec<u8> {
+    match sample {
+        Some(value) => value.bytes.clone(),
+        None if column.shape.is_ragged() => Vec::new(),
+        None => vec![0; inner_bytes(column)],
+    }
+}
+
+/// Decoded bytes of the shape part for one sample (chapter 4.3).
+pub fn shape_bytes(column: &ColumnSchema) -> usize {
+    match column.shape.varying_count() {
+        0 => 0,
+        1 => 4,
+        varying => 4 + 4 * varying,
+    }
+}
+
+/// The proptest configuration of a file of tests: `cases`, or as many as PROPTEST_CASES says. Failures are kept beside the
+/// test, in a file that is committed.
+pub fn config(cases: u32) -> Config {
+    let asked = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    Config {
+        cases: asked("PROPTEST_CASES").unwrap_or(cases),
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("proptest-regressions"))),
+        max_shrink_iters: asked("PROPTEST_MAX_SHRINK_ITERS").unwrap_or(2_000),
+        ..Config::default()
+    }
+}
+
+/// Runs `$body` with `$element` as the Rust type of the elements of a column of type `$dtype`.
+macro_rules! with_element {
+    ($dtype:expr, $element:ident => $body:expr) => {
+        match $dtype {
+            tensilo::DType::Bf16 => {
+                type $element = half::bf16;
+                $body
+            }
+            tensilo::DType::F16 => {
+                type $element = half::f16;
+                $body
+            }
+            tensilo::DType::F32 => {
+                type $element = f32;
+                $body
+            }
+            tensilo::DType::F64 => {
+                type $element = f64;
+                $body
+            }
+            tensilo::DType::I8 => {
+                type $element = i8;
+                $body
+            }
+            tensilo::DType::I16 => {
+                type $element = i16;
+                $body
+            }
+            tensilo::DType::I32 => {
+                type $element = i32;
+                $body
+            }
+            tensilo::DType::I64 => {
+                type $element = i64;
+                $body
+            }
+            tensilo::DType::U16 => {
+                type $element = u16;
+                $body
+            }
+            tensilo::DType::U32 => {
+                type $element = u32;
+                $body
+            }
+            tensilo::DType::U64 => {
+                type $element = u64;
+                $body
+            }
+            _ => {
+                type $element = u8;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_element;
+
+/// Elements out of bytes of any alignment.
+pub fn elements<T: tensilo::Element>(bytes: &[u8]) -> Vec<T> {
+    bytemuck::pod_collect_to_vec(bytes)
+}
+
+/// A name of every dtype, for messages.
+pub fn is_byte_like(dtype: DType) -> bool {
+    matches!(dtype, DType::U8 | DType::Bool | DType::Bytes | DType::Utf8)
+}

@@ -1,0 +1,90 @@
+//! The content id tells files apart whose values differ, and nothing else.
+
+use crate::support::regions::{regions, u32_at};
+use tensilo::{
+    ColumnSchema, ContentId, DType, FileId, InMemory, Profile, Reader, RegionKind, Schema, Shape, Stream, Value,
+    VerifyOptions, Writer, WriterOptions, verify,
+};
+
+/// Writes raw samples of four bytes, with a commit after each of these counts.
+fn write(samples: &[[u8; 4]], commits: &[usize], file_id: u8) -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[4]))]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(8).file_id(FileId([file_id; 16]));
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    for (i, sample) in samples.iter().enumerate() {
+        if commits.contains(&i) {
+            writer.commit().unwrap();
+        }
+        writer.push(&[Value::tensor(sample)]).unwrap();
+    }
+    let summary = writer.finish().unwrap();
+    assert_eq!(summary.content_id, content_id(&summary.sink.0));
+    summary.sink.0
+}
+
+/// Returns the id that the last commit has, after a verification.
+fn content_id(file: &[u8]) -> ContentId {
+    let report = verify(&InMemory(file), VerifyOptions::new()).unwrap();
+    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    Reader::from_bytes(file).unwrap().content_id()
+}
+
+const SAMPLES: [[u8; 4]; 5] = [[1, 2, 3, 4], [5, 6, 7, 8], [9; 4], [0; 4], [7; 4]];
+
+#[test]
+fn files_that_differ_in_a_value_differ_in_their_id() {
+    let file = write(&SAMPLES, &[], 1);
+    for sample in 0..SAMPLES.len() {
+        let mut others = SAMPLES;
+        others[sample][3] ^= 1;
+        let other = write(&others, &[], 1);
+        assert_eq!(other.len(), file.len());
+        assert_ne!(content_id(&other), content_id(&file), "sample {sample}");
+    }
+}
+
+#[test]
+fn files_that_differ_in_their_file_id_alone_have_the_same_id() {
+    let (one, other) = (write(&SAMPLES, &[2], 1), write(&SAMPLES, &[2], 2));
+    assert_ne!(one, other);
+    assert_eq!(content_id(&one), content_id(&other));
+}
+
+/// What an earlier commit held is covered too: the last commits of these files write the same.
+#[test]
+fn every_commit_is_covered() {
+    let file = write(&SAMPLES, &[2, 4], 1);
+    let mut others = SAMPLES;
+    others[0] = [0; 4];
+    assert_ne!(content_id(&write(&others, &[2, 4], 1)), content_id(&file));
+    assert_ne!(content_id(&write(&SAMPLES, &[2], 1)), content_id(&file), "laid out in another way");
+    let ends = regions(&file).into_iter().filter(|region| region.kind == RegionKind::Trailer).map(|region| region.end);
+    let ids: Vec<ContentId> = ends.map(|end| Reader::from_bytes(&file[..end]).unwrap().content_id()).collect();
+    assert_eq!(ids.len(), 3);
+    assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2], "{ids:?}");
+}
+
+#[test]
+fn an_id_that_is_not_that_of_the_content_is_reported() {
+    let intact = write(&SAMPLES, &[2, 4], 1);
+    for footer in regions(&intact).into_iter().filter(|region| region.kind == RegionKind::Footer) {
+        let mut file = intact.clone();
+        file[footer.head + 64] ^= 1;
+        for (from, to, crc) in [(footer.head + 64, footer.end, 56), (footer.head, footer.head + 60, 60)] {
+            let sum = crc32fast::hash(&file[from..to]).to_le_bytes();
+            file[footer.head + crc..footer.head + crc + 4].copy_from_slice(&sum);
+        }
+        assert_ne!(u32_at(&file, footer.head + 56), u32_at(&intact, footer.head + 56));
+        assert!(Reader::from_bytes(&file).is_ok(), "opening does not read the index");
+        let damages = verify(&InMemory(&file), VerifyOptions::new()).unwrap().damages;
+        assert_eq!(damages.len(), 1, "{damages:?}");
+        assert_eq!(damages[0].error.rule(), Some("R-7.9"));
+        assert_eq!(damages[0].file_range, footer.head as u64..footer.end as u64);
+    }
+}
+
+#[test]
+fn an_id_is_shown_as_32_digits() {
+    let id = ContentId([0, 1, 0xAB, 0xFF, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+    assert_eq!(id.to_string(), "0001abff0405060708090a0b0c0d0e0f");
+}

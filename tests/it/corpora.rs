@@ -1,0 +1,76 @@
+//! Replays the corpora of the fuzz targets, and the inputs that once broke something, without a fuzzer.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[path = "../../fuzz/src/lib.rs"]
+#[allow(dead_code, reason = "the mutator is for libFuzzer")]
+mod fuzz;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(name)
+}
+
+/// What is in a folder, by name.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn replay(target: &str, run: fuzz::Run, files: &[PathBuf]) {
+    for file in files {
+        let input = fs::read(file).unwrap();
+        let result = std::panic::catch_unwind(|| run(&input));
+        assert!(result.is_ok(), "{target} broke on {}", file.display());
+    }
+}
+
+#[test]
+fn every_corpus() {
+    for (target, run) in fuzz::TARGETS {
+        let files = files(&folder("corpus").join(target));
+        assert!(files.len() >= 10, "{target} has a corpus of {} inputs", files.len());
+        replay(target, *run, &files);
+    }
+}
+
+#[test]
+fn every_input_that_once_broke_something() {
+    for folder in files(&folder("regressions")) {
+        let target = folder.file_name().unwrap().to_str().unwrap();
+        let (_, run) = fuzz::TARGETS.iter().find(|(name, _)| *name == target).expect("a target of this name");
+        let files = files(&folder);
+        assert!(!files.is_empty(), "{target} has no input");
+        replay(target, *run, &files);
+    }
+}
+
+#[test]
+fn every_target_is_one_that_can_be_fuzzed() {
+    let known: BTreeSet<String> = fuzz::TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let manifest = fs::read_to_string(folder("Cargo.toml")).unwrap();
+    let binaries = manifest.split("[[bin]]\nname = \"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+    assert_eq!(binaries.collect::<BTreeSet<String>>(), known);
+    let names = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(files(&folder("fuzz_targets")).into_iter().map(names).collect::<BTreeSet<String>>(), known);
+}
+
+/// Were most of what the mutator makes refused at once, it would reach nothing.
+#[test]
+fn most_of_what_the_mutator_makes_still_opens() {
+    let corpus = folder("corpus/resealed");
+    let (mut opened, mut made) = (0, 0);
+    for (seed, file) in (0..).zip(files(&corpus)) {
+        let mut file = fs::read(file).unwrap();
+        if tensilo::Reader::from_bytes(&file).is_ok() {
+            let length = file.len();
+            fuzz::mutate::mutate(&mut file, length, length, seed, |_, size, _| size);
+            made += 1;
+            opened += usize::from(tensilo::Reader::from_bytes(&file).is_ok());
+        }
+    }
+    assert!(made > 20 && opened * 2 > made, "{opened} of {made} open");
+}

@@ -1,0 +1,69 @@
+//! Blocks and chunks of arbitrary files.
+
+use super::{check_reads, is_long, is_noticed, read_all};
+use crate::common::damage::{Damage, chunks};
+use crate::common::files::FilePlan;
+use tensilo::{FileId, Reader};
+use tensilo_testing::Random;
+
+/// How many files are damaged in each way.
+fn file_count() -> u64 {
+    if is_long() { 3000 } else { 150 }
+}
+
+fn id(file: &[u8]) -> tensilo::Result<FileId> {
+    Reader::from_bytes(file).map(|reader| reader.file_id())
+}
+
+#[test]
+fn every_kind_of_damage_is_noticed() {
+    println!("{:<16}{:>8}{:>9}{:>14}{:>12}{:>12}", "damage", "files", "noticed", "samples right", "refused", "wrong");
+    for damage in Damage::ALL {
+        let (mut changed, mut right, mut refused) = (0, 0, 0);
+        for seed in 0..file_count() {
+            let random = &mut Random(seed);
+            let (_, intact) = FilePlan::arbitrary(random).write("");
+            let (_, foreign) = FilePlan::arbitrary(random).write("foreign");
+            let mut damaged = intact.clone();
+            damage.apply(&mut damaged, &foreign, random);
+            // a block of zeros may have been zeroed, and a small file is replaced by another as a whole
+            if damaged == intact || id(&damaged).is_ok_and(|found| found != id(&intact).unwrap()) {
+                continue;
+            }
+            assert!(is_noticed(&damaged), "{damage:?} of file {seed} was not noticed");
+            let reads = check_reads(&damaged, &read_all(&intact), &format!("{damage:?} of file {seed}"));
+            changed += 1;
+            right += reads.right;
+            refused += reads.refused;
+        }
+        let name = format!("{damage:?}");
+        println!("{name:<16}{changed:>8}{changed:>9}{right:>14}{refused:>12}{:>12}", 0);
+        assert!(changed > file_count() / 4, "{damage:?} damages nearly nothing");
+    }
+}
+
+/// Two files can have one id: that of the schema and the options, if the caller gives no origin. Chunks of the one in the place of those of the
+/// other have right checksums, but not those that the index has.
+#[test]
+fn a_chunk_of_a_twin_is_noticed() {
+    let mut replaced = 0;
+    for seed in 0..file_count() {
+        let plan = FilePlan::arbitrary(&mut Random(seed));
+        let (_, intact) = plan.write("");
+        let (_, twin) = plan.twin().write("");
+        let samples = read_all(&intact);
+        let of_twin = chunks(&twin);
+        for place in chunks(&intact) {
+            let fits = of_twin.iter().any(|other| (other.column, &other.bytes) == (place.column, &place.bytes));
+            if fits && intact[place.bytes.clone()] != twin[place.bytes.clone()] {
+                let mut damaged = intact.clone();
+                damaged[place.bytes.clone()].copy_from_slice(&twin[place.bytes.clone()]);
+                assert!(is_noticed(&damaged), "file {seed}: {place:?} of a twin was not noticed");
+                check_reads(&damaged, &samples, &format!("file {seed}, {place:?} of a twin"));
+                replaced += 1;
+            }
+        }
+    }
+    println!("{replaced} chunks replaced by those of a twin: all noticed");
+    assert!(replaced > file_count());
+}

@@ -1,0 +1,65 @@
+//! No damage goes unnoticed: `verify` reports it, and no read gives a wrong value. Every single bit of every vector and of files in every encoding
+//! is flipped, and they are cut off at every byte; blocks and chunks of arbitrary files are zeroed, copied, swapped and replaced.
+//!
+//! `TENSILO_DAMAGE=long` also flips the bits of larger files, and damages more of them.
+
+mod blocks;
+mod bytes;
+mod files;
+
+use tensilo::{InMemory, Reader, VerifyOptions, verify};
+
+fn is_long() -> bool {
+    std::env::var("TENSILO_DAMAGE").is_ok_and(|mode| mode == "long")
+}
+
+fn is_noticed(file: &[u8]) -> bool {
+    verify(&InMemory(file), VerifyOptions::new()).map_or(true, |report| !report.damages.is_empty())
+}
+
+/// A sample as it was read: null, or extents and bytes.
+type Sample = Option<(Vec<u32>, Vec<u8>)>;
+
+/// All samples of all columns of an intact file.
+fn read_all(file: &[u8]) -> Vec<Vec<Sample>> {
+    let reader = Reader::from_bytes(file).unwrap();
+    let of_column = |column: usize| {
+        let mut cursor = reader.column_at(column).unwrap().cursor();
+        let mut read = |i| {
+            let sample = cursor.read(i).unwrap();
+            (!sample.is_null()).then(|| (sample.shape().to_vec(), sample.bytes().to_vec()))
+        };
+        (0..reader.sample_count()).map(&mut read).collect()
+    };
+    (0..reader.schema().columns.len()).map(of_column).collect()
+}
+
+/// What a reader of a damaged file said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads {
+    right: u64,
+    refused: u64,
+}
+
+/// Reads of a damaged file give an error or what the intact file gives.
+fn check_reads(damaged: &[u8], intact: &[Vec<Sample>], what: &str) -> Reads {
+    let mut reads = Reads::default();
+    let Ok(reader) = Reader::from_bytes(damaged) else {
+        reads.refused = intact.iter().map(|samples| samples.len() as u64).sum();
+        return reads;
+    };
+    for (column, samples) in intact.iter().enumerate() {
+        let mut cursor = reader.column_at(column).unwrap().cursor();
+        for (i, due) in (0..).zip(samples) {
+            let Ok(sample) = cursor.read(i) else {
+                reads.refused += 1;
+                continue;
+            };
+            let found = (!sample.is_null()).then(|| (sample.shape(), sample.bytes()));
+            let due = due.as_ref().map(|(shape, bytes)| (shape.as_slice(), bytes.as_slice()));
+            assert!(found == due, "{what}: column {column}, sample {i} is wrong and was not refused");
+            reads.right += 1;
+        }
+    }
+    reads
+}

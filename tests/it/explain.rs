@@ -1,0 +1,275 @@
+//! Explanations of chunks: their pieces add up, and they say again what the writer has done.
+
+use crate::common::data::arbitrary_table;
+use crate::common::plan::{arbitrary_plan, profiles, write};
+use crate::common::{config, vectors};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use tensilo::{
+    Choice, ColumnBatch, ColumnSchema, DType, Explanation, InMemory, OpenOptions, Profile, Reader, Schema, Shape,
+    Stream, Verification, Writer, WriterOptions,
+};
+use tensilo_testing::{Pattern, mix};
+
+/// Of a chunk that this profile wrote.
+#[track_caller]
+fn check(explanation: &Explanation, profile: Profile) {
+    let info = &explanation.info;
+    let pieces: u64 = explanation.pieces.iter().map(|piece| piece.stored_bytes).sum();
+    assert_eq!(pieces, explanation.stored_bytes, "{explanation:?}");
+    assert!(explanation.stored_bytes <= explanation.chunk_bytes() && explanation.raw_bytes <= info.raw_bytes);
+    check_ratios(explanation);
+    let choice = explanation.choices.iter().find(|choice| choice.profile == profile).unwrap();
+    assert!(choice.in_file, "{profile:?} gives other bytes than it wrote: {explanation:?}");
+    assert_eq!((&choice.encoding, choice.stored_bytes), (&info.encoding, explanation.stored_bytes));
+    for choice in &explanation.choices {
+        let trial = explanation.trials.iter().find(|trial| {
+            (&trial.encoding, trial.stored_bytes) == (&choice.encoding, Some(choice.stored_bytes))
+                && trial.profiles.contains(&choice.profile)
+        });
+        let trial = trial.unwrap_or_else(|| panic!("{choice:?} was not tried: {explanation:?}"));
+        assert!(trial.in_file || !choice.in_file);
+        check_reason(explanation, choice);
+    }
+    assert_eq!(explanation.trials.iter().filter(|trial| trial.in_file).count(), 1, "{explanation:?}");
+    let sizes: Vec<u64> = explanation.trials.iter().filter_map(|trial| trial.stored_bytes).collect();
+    assert!(sizes.is_sorted());
+    // raw is always possible
+    let raw = explanation.trials.iter().find(|trial| trial.encoding == "raw").unwrap();
+    assert_eq!(raw.stored_bytes, Some(explanation.raw_bytes));
+}
+
+fn check_ratios(explanation: &Explanation) {
+    let info = &explanation.info;
+    let chunk_bytes = info.file_range.end - info.file_range.start;
+    assert_eq!((explanation.chunk_bytes(), explanation.cold_read_bytes()), (chunk_bytes, chunk_bytes + 64));
+    let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
+    let samples = (info.samples.end - info.samples.start) as f64;
+    match explanation.read_amplification() {
+        Some(times) => assert!(is_near(times * chunk_bytes as f64, (chunk_bytes + 64) as f64 * samples), "{times}"),
+        None => assert_eq!(chunk_bytes, 0),
+    }
+    match explanation.bits_per_element(explanation.stored_bytes) {
+        Some(bits) => {
+            assert!(is_near(bits * explanation.element_count as f64, 8.0 * explanation.stored_bytes as f64), "{bits}")
+        }
+        None => assert_eq!(explanation.element_count, 0),
+    }
+}
+
+/// What the reason says is so.
+fn check_reason(explanation: &Explanation, choice: &Choice) {
+    let tried = explanation.trials.iter().filter(|trial| trial.profiles.contains(&choice.profile));
+    let tried = tried.filter(|trial| trial.encoding != "raw");
+    let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, trial.encoding.as_str()))).min();
+    let (raw, chosen) = (explanation.raw_bytes, choice.stored_bytes);
+    let (least, name) = smallest.unwrap_or((raw, ""));
+    let is_true = match choice.reason.strip_prefix(name).unwrap_or(&choice.reason) {
+        "there is nothing to encode" => raw == 0,
+        "it encodes nothing" => choice.profile == Profile::Raw,
+        "nothing that it has can express them" => raw > 0 && smallest.is_none(),
+        "the smallest that it has" => chosen == least && chosen < raw - raw / 20,
+        " is smaller, but decodes more slowly and would have to save 20 %" => {
+            least < chosen && least * 125 >= chosen * 100
+        }
+        " is smaller, but seemed not to be in the windows that were looked at" => least < chosen,
+        reason => {
+            let best = reason.strip_prefix("nothing saves 5 %, and less is not worth decoding; the best is ");
+            best == Some(name) && choice.encoding == "raw" && least >= raw - raw / 20
+        }
+    };
+    assert!(is_true, "{choice:?} of {explanation:?}");
+}
+
+/// Without the names in it.
+fn kind_of(reason: &str) -> &str {
+    let kinds = [
+        "nothing to encode",
+        "encodes nothing",
+        "can express them",
+        "the smallest",
+        "saves 5 %",
+        "would have to save",
+        "seemed not",
+    ];
+    kinds.into_iter().find(|kind| reason.contains(kind)).unwrap()
+}
+
+proptest! {
+    #![proptest_config(config(48))]
+
+    #[test]
+    fn pieces_add_up_and_the_choice_of_the_writer_is_found_again(
+        table in arbitrary_table(120),
+        plan in arbitrary_plan(),
+        seed in any::<u64>(),
+    ) {
+        let reader = Reader::from_bytes(write(&table, &plan)).unwrap();
+        for column in reader.columns() {
+            let count = column.facts().chunk_count;
+            prop_assert!(column.explain(count).unwrap().is_none());
+            for chunk in [0, seed.checked_rem(count).unwrap_or(0)].into_iter().filter(|chunk| *chunk < count) {
+                let explanation = column.explain(chunk).unwrap().unwrap();
+                check(&explanation, plan.profile);
+                prop_assert_eq!(explanation.chunk, chunk);
+                prop_assert_eq!(Some(explanation.info.clone()), column.chunk(chunk).unwrap());
+                prop_assert_eq!(column.explain_chunk_of(explanation.info.samples.start).unwrap(), explanation);
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_chunks_give_errors_or_explanations(
+        table in arbitrary_table(60),
+        plan in arbitrary_plan(),
+        at in any::<prop::sample::Index>(),
+        bit in 0..8_u32,
+    ) {
+        let mut file = write(&table, &plan);
+        let at = at.index(file.len());
+        file[at] ^= 1_u8 << bit;
+        // unchecked: what is wrong reaches the decoders
+        let Ok(reader) = OpenOptions::new().verification(Verification::Never).open(InMemory(file)) else { return Ok(()) };
+        for column in reader.columns() {
+            if let Ok(Some(explanation)) = column.explain(0) {
+                let pieces: u64 = explanation.pieces.iter().map(|piece| piece.stored_bytes).sum();
+                prop_assert_eq!(pieces, explanation.stored_bytes);
+            }
+        }
+    }
+}
+
+/// A file of a pattern in 17 samples of 4 rows of 128 elements.
+fn patterned(pattern: Pattern, dtype: DType, profile: Profile) -> Vec<u8> {
+    file(dtype, &pattern.elements(dtype.element_bytes(), ELEMENTS, 7), profile)
+}
+
+const ELEMENTS: usize = 17 * 4 * 128;
+
+fn file(dtype: DType, values: &[u8], profile: Profile) -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("x", dtype, Shape::fixed(&[4, 128]))]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(profile)).unwrap();
+    writer.push_batch(&[ColumnBatch::from_bytes(dtype, 17, &[], values)]).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
+#[test]
+fn any_pattern_in_any_profile_is_explained() {
+    let (mut encodings, mut transformed, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut reasons, mut packings) = (BTreeSet::new(), BTreeSet::new());
+    for profile in profiles() {
+        for pattern in Pattern::ALL {
+            for dtype in [DType::U8, DType::Bf16, DType::I32, DType::F64] {
+                let reader = Reader::from_bytes(patterned(pattern, dtype, profile)).unwrap();
+                let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
+                check(&explanation, profile);
+                reasons.extend(explanation.choices.iter().map(|choice| kind_of(&choice.reason).to_owned()));
+                encodings.insert(explanation.info.encoding.clone());
+                if explanation.info.encoding == "planes-zstd" {
+                    let streams = explanation.pieces.iter().filter(|piece| !["heads", "tail"].contains(&&*piece.name));
+                    packings.extend(streams.map(|piece| piece.detail.clone()));
+                }
+                transformed.extend(explanation.transform.map(|_| explanation.info.encoding));
+                names.extend(explanation.pieces.into_iter().map(|piece| piece.name));
+            }
+        }
+    }
+    let mut due = vec!["encodes nothing", "saves 5 %", "seemed not", "the smallest"];
+    if cfg!(feature = "zstd") {
+        due.push("would have to save");
+    }
+    assert_eq!(reasons, due.iter().map(ToString::to_string).collect());
+    let mut due = vec!["raw", "constant", "exponent-tiers", "residual-tiers"];
+    if cfg!(feature = "zstd") {
+        due.extend(["bitshuffle-zstd", "planes-zstd"]);
+    }
+    assert_eq!(encodings, due.iter().map(ToString::to_string).collect());
+    let due_packings = if cfg!(feature = "zstd") { vec!["as it is", "one byte, repeated", "zstd"] } else { vec![] };
+    assert_eq!(packings, due_packings.iter().map(ToString::to_string).collect());
+    due.retain(|encoding| !["raw", "constant", "bitshuffle-zstd"].contains(encoding));
+    assert_eq!(transformed, due.iter().map(ToString::to_string).collect());
+    for name in ["heads", "tier 1", "tier 2", "tier 3", "literals", "extra bits", "byte 0", "checkpoints"] {
+        assert!(names.contains(name), "{name} in {names:?}");
+    }
+}
+
+/// Where what stands in a piece is known, its length is known too.
+#[test]
+fn pieces_are_as_long_as_what_stands_in_them() {
+    // random but for the exponent, which is the less frequent the less it is, as in embeddings
+    let float = |i| {
+        let random = mix(7, i) as u32;
+        (random & 0x807F_FFFF) | (127 - mix(8, i).trailing_zeros()) << 23
+    };
+    let floats: Vec<u8> = (0..ELEMENTS as u64).flat_map(|i| float(i).to_le_bytes()).collect();
+    let reader = Reader::from_bytes(file(DType::F32, &floats, Profile::Fast)).unwrap();
+    let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
+    assert_eq!(explanation.info.encoding, "exponent-tiers");
+    assert_eq!(explanation.transform.as_deref(), Some("rotate"));
+    let count = explanation.element_count;
+    assert_eq!((count, explanation.raw_bytes), (ELEMENTS as u64, 34 << 10));
+    let piece = |name: &str| explanation.pieces.iter().find(|piece| piece.name == name).unwrap();
+    assert_eq!((piece("heads").stored_bytes, piece("byte 2").stored_bytes), (64, count));
+    let codes = &piece("tier 1").detail;
+    let width: u64 = codes.strip_prefix("8704 codes of ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(piece("tier 1").stored_bytes, count * width / 8);
+    assert_eq!(codes.ends_with("bits"), width > 1, "{codes}");
+    let checkpoints = piece("checkpoints");
+    assert_eq!((checkpoints.detail.as_str(), checkpoints.stored_bytes), ("one every 2048 elements", 4 * 12));
+    assert_eq!(explanation.bits_per_element(count), Some(8.0));
+    // an encoding that writers have for text only
+    let zstd = explanation.trials.iter().find(|trial| trial.encoding == "zstd");
+    assert_eq!(zstd.map(|trial| trial.profiles.len()), cfg!(feature = "zstd").then_some(0));
+    let amplification = explanation.read_amplification().unwrap();
+    assert!((17.0..17.1).contains(&amplification), "17 samples: {amplification}");
+}
+
+#[test]
+fn samples_without_elements_have_no_ratios() {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[0]))]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
+    writer.push_batch(&[ColumnBatch::from_bytes(DType::F32, 3, &[], &[])]).unwrap();
+    let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
+    assert_eq!((explanation.chunk_bytes(), explanation.cold_read_bytes()), (0, 64));
+    assert_eq!((explanation.read_amplification(), explanation.bits_per_element(0)), (None, None));
+    let tried: Vec<&str> = explanation.trials.iter().map(|trial| trial.encoding.as_str()).collect();
+    assert_eq!(tried, ["raw"], "there is nothing to encode");
+}
+
+#[test]
+fn invalid_vectors_are_refused_or_explained() {
+    for vector in vectors::vectors(false) {
+        let file = vectors::bytes(vectors::file_of(&vector));
+        let Ok(reader) = Reader::from_bytes(file) else { continue };
+        for column in reader.columns() {
+            (0..column.facts().chunk_count.min(3)).for_each(|chunk| drop(column.explain(chunk)));
+        }
+    }
+}
+
+#[test]
+fn valid_vectors_are_explained() {
+    let (mut encodings, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for vector in vectors::vectors(true) {
+        let file = vectors::bytes(vectors::file_of(&vector));
+        let reader = match Reader::from_bytes(file) {
+            Ok(reader) => reader,
+            Err(error) => {
+                assert_eq!(error.kind(), tensilo::ErrorKind::NotBuilt, "{error}");
+                continue;
+            }
+        };
+        for column in reader.columns() {
+            let Some(explanation) = column.explain(0).unwrap() else { continue };
+            let pieces: u64 = explanation.pieces.iter().map(|piece| piece.stored_bytes).sum();
+            assert_eq!(pieces, explanation.stored_bytes, "{explanation:?}");
+            encodings.insert(explanation.info.encoding);
+            names.extend(explanation.pieces.into_iter().map(|piece| piece.name));
+        }
+    }
+    for name in ["bit plane 0", "bit plane 1"] {
+        assert!(!cfg!(feature = "zstd") || names.contains(name), "{names:?}");
+    }
+    assert!(encodings.len() >= if cfg!(feature = "zstd") { 7 } else { 4 }, "{encodings:?}");
+}

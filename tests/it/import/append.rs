@@ -1,0 +1,209 @@
+//! Appending to a file that exists: the columns must be the file's, and what fails leaves the file as it was.
+
+use super::common::{File, assert_only, batch, check_mixed, mixed};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tensilo::import::arrow::array::{
+    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray, TimestampNanosecondArray,
+};
+use tensilo::import::arrow::datatypes::{DataType, Field, Float32Type};
+use tensilo::import::arrow::ipc::writer::FileWriter;
+use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
+use tensilo::{Error, ErrorKind, Profile, Reader, VerifyOptions, WriterOptions};
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// An Arrow file.
+    fn input(&self, name: &str, batches: &[RecordBatch]) -> PathBuf {
+        let mut writer = FileWriter::try_new(fs::File::create(self.path(name)).unwrap(), &batches[0].schema()).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+        self.path(name)
+    }
+
+    /// The tensilo file of a batch.
+    fn file(&self, first: &RecordBatch, options: &ConvertOptions) -> PathBuf {
+        let input = self.input("first.arrow", std::slice::from_ref(first));
+        convert(&[input], &self.path("file.tsl"), options, &mut |_| ControlFlow::Continue(())).unwrap();
+        self.path("file.tsl")
+    }
+}
+
+fn read(path: &Path) -> File {
+    let reader = Reader::from_bytes(fs::read(path).unwrap()).unwrap();
+    let report = reader.verify(VerifyOptions::new().decode(true)).unwrap();
+    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    reader
+}
+
+fn raw() -> AppendOptions {
+    AppendOptions { writer: WriterOptions::new().profile(Profile::Raw), ..AppendOptions::default() }
+}
+
+/// The error, after which the file is as it was.
+fn refused(file: &Path, inputs: &[PathBuf], options: &AppendOptions) -> Error {
+    let before = fs::read(file).unwrap();
+    let error =
+        append(inputs, file, options, &mut |_| ControlFlow::Continue(())).expect_err("an input that does not fit");
+    assert!(fs::read(file).unwrap() == before, "{error}: the file was changed");
+    error
+}
+
+#[test]
+fn appended_rows_follow_those_that_are_there() {
+    let folder = Folder::new();
+    let file = folder.file(&mixed(10, 0), &ConvertOptions::default());
+    // the columns in another order, in two files of several batches
+    let second =
+        folder.input("b.arrow", &[mixed(5, 10), mixed(9, 15)].map(|batch| batch.project(&[3, 1, 0, 2]).unwrap()));
+    let third = folder.input("c.arrow", &[mixed(6, 24)]);
+    let mut seen = Vec::new();
+    let progress = &mut |at| {
+        seen.push(at);
+        ControlFlow::Continue(())
+    };
+    assert_eq!(append(&[second, third], &file, &raw(), progress).unwrap(), 20);
+    assert_eq!(seen.last(), Some(&tensilo::import::Progress::Converting(20, Some(20))));
+    let reader = read(&file);
+    check_mixed(&reader, 30);
+    assert!(reader.is_finished());
+    assert_eq!(reader.commit_count(), 2);
+    assert_only(folder.0.path(), &["b.arrow", "c.arrow", "file.tsl", "first.arrow"]);
+}
+
+#[test]
+fn what_differs_is_listed() {
+    let folder = Folder::new();
+    let file = folder.file(&mixed(10, 0), &ConvertOptions::default());
+    let embedding = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0); 9])], 9);
+    let other = batch(vec![
+        (Field::new("embedding", embedding.data_type().clone(), true), Arc::new(embedding) as ArrayRef),
+        (Field::new("tokens", DataType::Int32, true), Arc::new(Int32Array::from(vec![1])) as ArrayRef),
+        (Field::new("text", DataType::Utf8, true), Arc::new(StringArray::from(vec!["a"])) as ArrayRef),
+        (Field::new("more", DataType::Int32, true), Arc::new(Int32Array::from(vec![1])) as ArrayRef),
+    ]);
+    let good = folder.input("good.arrow", &[mixed(5, 10)]);
+    let input = folder.input("other.arrow", &[other]);
+    let error = refused(&file, &[good.clone(), input.clone()], &raw());
+    assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(input.as_path())));
+    let text = error.to_string();
+    for part in [
+        r#"column "id" is missing"#,
+        r#"column "embedding" is f32[9], and f32[8] in the file"#,
+        r#"column "tokens" is i32, and i32[*] in the file"#,
+        r#"column "more" is not in the file"#,
+        "`AppendOptions::skip_others`",
+        "file.tsl",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains(r#""text""#), "{text}");
+    let skipping = AppendOptions { skip_others: true, ..raw() };
+    assert!(!refused(&file, &[input], &skipping).to_string().contains("more"));
+    // columns that are only more are left out when asked to
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![1_i64; 5]));
+    let (fields, columns) = (mixed(5, 10).schema(), mixed(5, 10));
+    let mut all: Vec<(Field, ArrayRef)> =
+        fields.fields().iter().map(|field| field.as_ref().clone()).zip(columns.columns().iter().cloned()).collect();
+    all.insert(1, (Field::new("more", DataType::Int64, false), ids));
+    let wider = folder.input("wider.arrow", &[batch(all)]);
+    assert!(refused(&file, std::slice::from_ref(&wider), &raw()).to_string().contains(r#""more" is not in the file"#));
+    assert_eq!(append(&[wider], &file, &skipping, &mut |_| ControlFlow::Continue(())).unwrap(), 5);
+    check_mixed(&read(&file), 15);
+}
+
+#[test]
+fn a_type_that_means_something_else_is_another_type() {
+    let folder = Folder::new();
+    let column = |array: ArrayRef| batch(vec![(Field::new("at", array.data_type().clone(), false), array)]);
+    let micro = column(Arc::new(TimestampMicrosecondArray::from(vec![1, 2])));
+    let file = folder.file(&micro, &ConvertOptions::default());
+    for other in
+        [column(Arc::new(TimestampNanosecondArray::from(vec![1, 2]))), column(Arc::new(Int64Array::from(vec![1, 2])))]
+    {
+        let input = folder.input("other.arrow", &[other]);
+        assert!(refused(&file, &[input], &raw()).to_string().contains("timestamp[us]"));
+    }
+    let input = folder.input("same.arrow", &[micro]);
+    assert_eq!(append(&[input], &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap(), 2);
+}
+
+#[test]
+fn a_column_without_nulls_takes_what_could_have_some_and_has_none() {
+    let folder = Folder::new();
+    let column = |nullable, values: Vec<Option<i32>>| {
+        batch(vec![(Field::new("n", DataType::Int32, nullable), Arc::new(Int32Array::from(values)) as ArrayRef)])
+    };
+    let file = folder.file(&column(false, vec![Some(1); 3]), &ConvertOptions::default());
+    let fine = folder.input("fine.arrow", &[column(true, vec![Some(2); 5])]);
+    assert_eq!(append(&[fine], &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap(), 5);
+    assert!(!read(&file).schema().columns[0].nullable);
+    // so many rows before the null that they are on disk when it is met
+    let many = column(true, vec![Some(3); 1_000_000]);
+    let null = folder.input("null.arrow", &[many, column(true, vec![Some(4), None])]);
+    let error = refused(&file, std::slice::from_ref(&null), &raw());
+    assert_eq!((error.kind(), error.column(), error.path()), (ErrorKind::BadInput, Some("n"), Some(null.as_path())));
+    assert!(error.to_string().contains("row 1000001 of this input"), "{error}");
+    assert_eq!(read(&file).sample_count(), 8);
+}
+
+#[test]
+fn a_column_that_was_rounded_is_rounded_again() {
+    let folder = Folder::new();
+    let column = |values: &[f32]| {
+        batch(vec![(
+            Field::new("x", DataType::Float32, false),
+            Arc::new(Float32Array::from(values.to_vec())) as ArrayRef,
+        )])
+    };
+    let (first, second) = (column(&[1.0, 1.1, f32::MAX]), column(&[0.3, f32::MAX, 1e-39, 1e-41, 1.001]));
+    let bf16 = ConvertOptions { bf16: true, ..ConvertOptions::default() };
+    let file = folder.file(&first, &bf16);
+    let input = folder.input("second.arrow", std::slice::from_ref(&second));
+    append(std::slice::from_ref(&input), &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let due = folder.path("both.tsl");
+    convert(&[folder.path("first.arrow"), input], &due, &bf16, &mut |_| ControlFlow::Continue(())).unwrap();
+    let (appended, due) = (read(&file), read(&due));
+    let cast = appended.column("x").unwrap().facts().cast.unwrap();
+    assert_eq!(Some(cast), due.column("x").unwrap().facts().cast);
+    assert_eq!(cast.to_infinite, 2);
+    let values = super::common::scalars::<half::bf16>;
+    assert_eq!(values(&appended, "x"), values(&due, "x"));
+    // of the type it was rounded from, not of another
+    let doubles: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
+    let other = folder.input("f64.arrow", &[batch(vec![(Field::new("x", DataType::Float64, false), doubles)])]);
+    let text = refused(&file, &[other], &raw()).to_string();
+    assert!(text.contains(r#"column "x" is f64, and f32 (rounded to bf16) in the file"#), "{text}");
+}
+
+#[test]
+fn an_input_that_is_cut_off_changes_nothing() {
+    let folder = Folder::new();
+    let file = folder.file(&mixed(10, 0), &ConvertOptions::default());
+    let whole = folder.input("whole.arrow", &[mixed(3_000, 10), mixed(3_000, 3_010), mixed(3_000, 6_010)]);
+    let bytes = fs::read(&whole).unwrap();
+    let cut = folder.path("cut.arrow");
+    for end in [0, 20, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&cut, &bytes[..end]).unwrap();
+        let error = refused(&file, &[whole.clone(), cut.clone()], &raw());
+        assert_eq!(error.path(), Some(cut.as_path()), "{error}");
+    }
+    let mut damaged = bytes.clone();
+    let at = bytes.len() / 2;
+    damaged[at..at + 4_000].fill(0xFF);
+    fs::write(&cut, &damaged).unwrap();
+    let _ = append(std::slice::from_ref(&cut), &file, &raw(), &mut |_| ControlFlow::Continue(()));
+    read(&file);
+}

@@ -1,0 +1,303 @@
+//! Inputs that are replaced or changed while they are read: a file is of one version of each input,
+//! or there is none.
+
+use super::common::*;
+use std::fs;
+use std::io::{Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use tensilo::import::arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch};
+use tensilo::import::arrow::datatypes::{DataType, Field, Int64Type};
+use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
+use tensilo::{Error, ErrorKind, Reader};
+
+/// Rows that all have the number of the version; the list is for the first pass.
+fn version(number: i64, rows: usize) -> Vec<RecordBatch> {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_value(number, rows));
+    let lists = (0..rows).map(|_| Some(vec![Some(number); 3]));
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+    let whole = batch(vec![
+        (Field::new("number", DataType::Int64, false), numbers),
+        (Field::new("list", lists.data_type().clone(), false), lists),
+    ]);
+    (0..rows).step_by(100).map(|start| whole.slice(start, 100.min(rows - start))).collect()
+}
+
+/// The version that a whole file is of.
+#[track_caller]
+fn version_of(file: &File) -> i64 {
+    let numbers = scalars::<i64>(file, "number");
+    let lists = tensors::<i64>(file, "list");
+    let first = numbers[0].unwrap();
+    assert!(numbers.iter().all(|number| *number == Some(first)), "a mixture of versions");
+    assert!(lists.iter().all(|list| *list == Some((vec![3], vec![first; 3]))), "a mixture of versions");
+    first
+}
+
+type Writer = fn(&Path, &[RecordBatch]);
+
+const FORMATS: &[Writer] = &[
+    |path, batches| write_arrow(path, batches),
+    |path, batches| write_stream(path, batches),
+    #[cfg(feature = "parquet")]
+    |path, batches| write_parquet(path, batches),
+];
+
+/// What happens to an input.
+type Event<'a> = (&'static str, Box<dyn Fn(&Path) + 'a>);
+
+/// Changes in place; `next` is the file of another version.
+fn changes(next: &[u8]) -> [Event<'_>; 5] {
+    let open = |path: &Path| fs::File::options().write(true).open(path).unwrap();
+    [
+        ("rewritten", Box::new(move |path| fs::write(path, next).unwrap())),
+        ("truncated", Box::new(move |path| open(path).set_len(100).unwrap())),
+        ("made empty", Box::new(move |path| open(path).set_len(0).unwrap())),
+        (
+            "overwritten in the middle",
+            Box::new(move |path| {
+                let mut file = open(path);
+                file.seek(SeekFrom::Start(2000)).unwrap();
+                file.write_all(&next[2000..4000]).unwrap();
+            }),
+        ),
+        ("touched", Box::new(move |path| open(path).set_modified(SystemTime::now()).unwrap())),
+    ]
+}
+
+#[track_caller]
+fn is_changed(error: &Error, path: &Path) {
+    assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(path)), "{error}");
+    assert!(error.message().contains("was changed while it was read"), "{error}");
+}
+
+/// Converts; at the call of `moment` of the progress, the event happens. How many calls there were.
+fn at_moment(folder: &Path, inputs: &[PathBuf], moment: usize, event: &dyn Fn()) -> (tensilo::Result<File>, usize) {
+    let output = folder.join("out.tsl");
+    let mut calls = 0;
+    let result = convert(inputs, &output, &ConvertOptions::default(), &mut |_| {
+        if calls == moment {
+            event();
+        }
+        calls += 1;
+        ControlFlow::Continue(())
+    });
+    let read = |_| {
+        let bytes = fs::read(&output).unwrap();
+        fs::remove_file(&output).unwrap();
+        Reader::from_bytes(bytes).unwrap()
+    };
+    (result.map(read), calls)
+}
+
+#[cfg(unix)] // elsewhere an open file may not be replaced
+#[test]
+fn a_file_that_is_replaced_is_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, next) = (folder.path().join("input"), folder.path().join("next"));
+    for write in FORMATS {
+        let mut moment = 0;
+        loop {
+            write(&input, &version(1, 600));
+            write(&next, &version(2, 700));
+            let inputs = [input.clone()];
+            let (result, calls) = at_moment(folder.path(), &inputs, moment, &|| fs::rename(&next, &input).unwrap());
+            let file = result.unwrap();
+            assert_eq!((version_of(&file), file.sample_count()), (1, 600));
+            if moment >= calls {
+                break;
+            }
+            assert_only(folder.path(), &["input"]);
+            moment += 1;
+        }
+        assert!(moment > 5, "only {moment} moments");
+    }
+}
+
+#[test]
+fn a_file_that_is_changed_in_place_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input");
+    for write in FORMATS {
+        write(&input, &version(2, 600));
+        let next = fs::read(&input).unwrap();
+        for (name, change) in changes(&next) {
+            for moment in 0.. {
+                write(&input, &version(1, 600));
+                let (result, calls) =
+                    at_moment(folder.path(), std::slice::from_ref(&input), moment, &|| change(&input));
+                if moment >= calls {
+                    assert_eq!(version_of(&result.unwrap()), 1);
+                    assert!(moment > 5, "only {moment} moments");
+                    break;
+                }
+                let Err(error) = result else { panic!("{name} at {moment}, and unnoticed") };
+                is_changed(&error, &input);
+                assert_only(folder.path(), &["input"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_error_tells_what_has_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input");
+    write_arrow(&input, &version(1, 600));
+    let bytes = fs::metadata(&input).unwrap().len();
+    let changes = changes(&[]);
+    let (_, truncate) = &changes[1];
+    let (result, _) = at_moment(folder.path(), std::slice::from_ref(&input), 1, &|| truncate(&input));
+    let text = result.map(|_| ()).unwrap_err().to_string();
+    assert!(text.contains(&format!("its size was {bytes} bytes and is 100")), "{text}");
+    write_arrow(&input, &version(1, 600));
+    let (_, touch) = &changes[4];
+    let (result, _) = at_moment(folder.path(), std::slice::from_ref(&input), 1, &|| touch(&input));
+    let text = result.map(|_| ()).unwrap_err().to_string();
+    assert!(text.contains("modification time") && !text.contains("size"), "{text}");
+}
+
+/// Another thread does it, so that it happens at any time: also while the input is opened or a
+/// batch is decoded.
+#[test]
+fn at_50_random_moments_there_is_no_mixture() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, next) = (folder.path().join("input"), folder.path().join("next"));
+    let write = FORMATS.last().unwrap();
+    write(&next, &version(2, 3000));
+    let bytes = fs::read(&next).unwrap();
+    let mut events: Vec<Event> = changes(&bytes).into();
+    if cfg!(unix) {
+        let next = &next;
+        events.extend((0..5).map(|_| -> Event { ("replaced", Box::new(move |path| fs::rename(next, path).unwrap())) }));
+    }
+    write(&input, &version(1, 3000));
+    let start = Instant::now();
+    converted(folder.path(), std::slice::from_ref(&input), &ConvertOptions::default()).unwrap();
+    let usual = u64::try_from(start.elapsed().as_micros()).unwrap();
+    let (mut random, mut seen) = (Random(42), [0; 3]);
+    for moment in 0..50 {
+        write(&input, &version(1, 3000));
+        write(&next, &version(2, 3000));
+        let (name, event) = &events[moment % events.len()];
+        let delay = Duration::from_micros(random.below(usual));
+        let result = std::thread::scope(|scope| {
+            let (folder, input) = (folder.path(), &input);
+            let converting =
+                scope.spawn(move || converted(folder, std::slice::from_ref(input), &ConvertOptions::default()));
+            std::thread::sleep(delay);
+            event(input);
+            converting.join().unwrap()
+        });
+        match result {
+            Ok(file) => seen[usize::try_from(version_of(&file)).unwrap()] += 1,
+            Err(error) => {
+                assert_ne!(*name, "replaced", "{error}");
+                seen[0] += 1;
+                check_refusal(&error, &input, name);
+            }
+        }
+        assert!(!folder.path().join("out.tsl").exists());
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "errors, files of version 1 and 2: {seen:?}");
+}
+
+/// What was truncated before it was opened is malformed; otherwise the change is the reason.
+#[track_caller]
+fn check_refusal(error: &Error, input: &Path, event: &str) {
+    assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(input)), "{event}: {error}");
+    let is_named =
+        ["was changed while it was read", "is being written to"].iter().any(|part| error.message().contains(part));
+    let was_whole = event == "rewritten" || event == "touched";
+    assert!(is_named || !was_whole, "{event}: {error}");
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+#[test]
+fn an_append_of_a_changed_file_leaves_the_file_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, file) = (folder.path().join("input"), folder.path().join("file.tsl"));
+    let write = FORMATS.last().unwrap();
+    write(&input, &version(2, 600));
+    let next = fs::read(&input).unwrap();
+    convert(std::slice::from_ref(&input), &file, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(()))
+        .unwrap();
+    let before = fs::read(&file).unwrap();
+    for (name, change) in changes(&next) {
+        write(&input, &version(1, 600));
+        let mut calls = 0;
+        let result = append(std::slice::from_ref(&input), &file, &AppendOptions::default(), &mut |_| {
+            if calls == 2 {
+                change(&input);
+            }
+            calls += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(calls > 2);
+        let Err(error) = result else { panic!("{name}, and unnoticed") };
+        is_changed(&error, &input);
+        assert!(fs::read(&file).unwrap() == before, "{name}: the file was changed");
+    }
+}
+
+/// More inputs than are kept open; the first is `in-000`.
+fn many(folder: &Path) -> Vec<PathBuf> {
+    let inputs: Vec<PathBuf> = (0..300).map(|i| folder.join(format!("in-{i:03}"))).collect();
+    inputs.iter().for_each(|input| write_arrow(input, &version(1, 1)));
+    inputs
+}
+
+#[test]
+fn more_inputs_than_are_kept_open_are_read_and_watched() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = many(folder.path());
+    let (file, calls) = at_moment(folder.path(), &inputs, usize::MAX, &|| ());
+    let file = file.unwrap();
+    assert_eq!((version_of(&file), file.sample_count()), (1, 300));
+    let touch = |input: &Path| {
+        let file = fs::File::options().write(true).open(input).unwrap();
+        file.set_modified(SystemTime::now()).unwrap();
+    };
+    // one that was read before, and one that is to be read; while shapes are found, and at the end
+    for (moment, input) in [(0, 299), (calls - 1, 280), (calls - 1, 3)] {
+        let input = &inputs[input];
+        let (result, _) = at_moment(folder.path(), &inputs, moment, &|| touch(input));
+        is_changed(&result.map(|_| ()).unwrap_err(), input);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_took_the_name_of_a_closed_one_is_never_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let next = folder.path().join("next");
+    let inputs = many(folder.path());
+    let (_, calls) = at_moment(folder.path(), &inputs, usize::MAX, &|| ());
+    // (when, which, whether it is noticed): one that is kept open, one that is to be read again,
+    // one that was read
+    for (moment, input, is_error) in [(0, 3, false), (0, 299, true), (calls - 100, 260, true), (calls - 1, 260, false)]
+    {
+        many(folder.path());
+        write_arrow(&next, &version(2, 1));
+        let input = &inputs[input];
+        let (result, reached) = at_moment(folder.path(), &inputs, moment, &|| fs::rename(&next, input).unwrap());
+        assert!(reached > moment && (is_error || reached == calls), "{reached} calls of {calls}");
+        match result {
+            Ok(file) => assert_eq!((version_of(&file), is_error), (1, false)),
+            Err(error) => {
+                is_changed(&error, input);
+                assert!(is_error && error.message().contains("another file has taken its place"), "{error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Arrow IPC files and streams.
+
+use super::common::*;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use tensilo::import::arrow::array::types::Int8Type;
+use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, RecordBatch};
+use tensilo::import::arrow::ipc::CompressionType;
+use tensilo::import::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use tensilo::import::{ConvertOptions, Progress, convert};
+use tensilo::{ErrorKind, Reader};
+
+fn batches() -> Vec<RecordBatch> {
+    vec![mixed(20, 0), mixed(0, 20), mixed(31, 20)]
+}
+
+fn file_bytes(batches: &[RecordBatch], compression: Option<CompressionType>) -> Vec<u8> {
+    let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batches[0].schema(), options).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    writer.into_inner().unwrap()
+}
+
+fn stream_bytes(batches: &[RecordBatch], compression: Option<CompressionType>) -> Vec<u8> {
+    let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+    let mut writer = StreamWriter::try_new_with_options(Vec::new(), &batches[0].schema(), options).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    writer.into_inner().unwrap()
+}
+
+fn run(input: &Path, output: &Path) -> tensilo::Result<u64> {
+    convert(&[input.to_path_buf()], output, &ConvertOptions { overwrite: true, ..Default::default() }, &mut |_| {
+        ControlFlow::Continue(())
+    })
+}
+
+fn read(path: &Path) -> File {
+    Reader::from_bytes(fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn files_and_streams_are_recognised_by_their_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    for compression in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
+        for bytes in [file_bytes(&batches(), compression), stream_bytes(&batches(), compression)] {
+            fs::write(&input, bytes).unwrap();
+            assert_eq!(run(&input, &output).unwrap(), 51);
+            check_mixed(&read(&output), 51);
+        }
+    }
+    assert_only(folder.path(), &["input", "out.tsl"]);
+}
+
+#[test]
+fn progress_tells_both_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input");
+    fs::write(&input, file_bytes(&batches(), None)).unwrap();
+    let mut told = Vec::new();
+    let options = ConvertOptions::default();
+    convert(&[input], &folder.path().join("out.tsl"), &options, &mut |progress| {
+        told.push(progress);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(told.contains(&Progress::Scanning(51, Some(51))));
+    assert_eq!(told.last(), Some(&Progress::Converting(51, Some(51))));
+}
+
+#[test]
+fn dictionaries_that_change_from_batch_to_batch() {
+    let texts = |values: [&str; 2]| one(Arc::new(DictionaryArray::<Int8Type>::from_iter(values)) as ArrayRef);
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    fs::write(&input, stream_bytes(&[texts(["a", "b"]), texts(["c", "c"])], None)).unwrap();
+    assert_eq!(run(&input, &output).unwrap(), 4);
+    let expected = ["a", "b", "c", "c"].map(|text| Some(text.as_bytes().to_vec()));
+    assert_eq!(strings(&read(&output), "x"), expected);
+}
+
+#[test]
+fn same_input_and_options_give_the_same_bytes_and_other_inputs_other_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a"), file_bytes(&[mixed(20, 0)], None)).unwrap();
+    fs::write(path("b"), file_bytes(&[mixed(20, 0)], None)).unwrap();
+    fs::write(path("c"), file_bytes(&[mixed(20, 20)], None)).unwrap();
+    for name in ["a", "b", "c"] {
+        run(&path(name), &path(&format!("{name}.tsl"))).unwrap();
+    }
+    assert_eq!(fs::read(path("a.tsl")).unwrap(), fs::read(path("b.tsl")).unwrap());
+    assert_ne!(read(&path("a.tsl")).file_id(), read(&path("c.tsl")).file_id());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stream_from_a_pipe() {
+    use std::process::Command;
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, output) = (folder.path().join("pipe"), folder.path().join("out.tsl"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || fs::write(pipe, stream_bytes(&batches(), None)).unwrap())
+    };
+    assert_eq!(run(&pipe, &output).unwrap(), 51);
+    writer.join().unwrap();
+    check_mixed(&read(&output), 51);
+}
+
+/// Runs on damaged input: it gives samples or an error with the file's name, and no output with an error.
+fn check_damaged(folder: &Path, bytes: &[u8]) -> bool {
+    let (input, output) = (folder.join("input"), folder.join("out.tsl"));
+    write_old(&input, bytes);
+    match run(&input, &output) {
+        Ok(_) => {
+            read(&output).verify(tensilo::VerifyOptions::new()).unwrap();
+            fs::remove_file(&output).unwrap();
+            true
+        }
+        Err(error) => {
+            assert_eq!(error.path(), Some(input.as_path()), "{error}");
+            assert_only(folder, &["input"]);
+            false
+        }
+    }
+}
+
+#[test]
+fn damaged_files_and_streams_never_panic_and_leave_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = [mixed(9, 0), mixed(5, 9)];
+    let inputs = [
+        file_bytes(&small, None),
+        stream_bytes(&small, None),
+        file_bytes(&small, Some(CompressionType::ZSTD)),
+        stream_bytes(&small, Some(CompressionType::LZ4_FRAME)),
+    ];
+    for (which, bytes) in inputs.iter().enumerate() {
+        for length in (0..bytes.len()).step_by(61).chain(bytes.len() - 12..bytes.len()) {
+            let read = check_damaged(folder.path(), &bytes[..length]);
+            assert!(!read || which % 2 == 1, "a file cut to {length} bytes was read"); // a stream may end between messages
+        }
+        for i in (0..bytes.len()).step_by(11) {
+            let mut damaged = bytes.clone();
+            damaged[i] ^= 1 << (i % 8);
+            check_damaged(folder.path(), &damaged);
+            damaged[i] = 0xFF;
+            check_damaged(folder.path(), &damaged);
+        }
+        let mut longer = bytes.clone();
+        longer.extend([0; 9]);
+        assert!(!check_damaged(folder.path(), &longer));
+    }
+}
+
+#[test]
+fn lists_that_are_no_tensor_name_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input");
+    let lists = tensilo::import::arrow::array::ListArray::from_iter_primitive::<
+        tensilo::import::arrow::array::types::Int32Type,
+        _,
+        _,
+    >([Some([Some(1), None])]);
+    fs::write(&input, file_bytes(&[one(Arc::new(lists))], None)).unwrap();
+    let error = run(&input, &folder.path().join("out.tsl")).unwrap_err();
+    assert_eq!((error.kind(), error.path(), error.column()), (ErrorKind::BadInput, Some(input.as_path()), Some("x")));
+    assert_only(folder.path(), &["input"]);
+}

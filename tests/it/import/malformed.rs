@@ -1,0 +1,286 @@
+//! Malformed Parquet files, each with one lie in a header: the kinds that the collections of Parquet implementations keep, made here. Each ends in an
+//! error that names the file, and leaves nothing behind.
+
+use super::common::*;
+use super::thrift::{integers, set};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Encoding;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::datatypes::Int64Type;
+use tensilo::import::{ConvertOptions, convert};
+use tensilo::{ErrorKind, Reader};
+
+/// A file of one row group, taken apart.
+#[derive(Clone)]
+struct Parquet {
+    /// What stands before the footer, magic number included.
+    data: Vec<u8>,
+    footer: Vec<u8>,
+}
+
+impl Parquet {
+    fn new(batch: &RecordBatch, dictionary: bool) -> Self {
+        Self::written(batch, WriterProperties::builder().set_dictionary_enabled(dictionary))
+    }
+
+    fn written(batch: &RecordBatch, properties: WriterPropertiesBuilder) -> Self {
+        let properties =
+            properties.set_statistics_enabled(EnabledStatistics::None).set_offset_index_disabled(true).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(batch).unwrap();
+        let bytes = writer.into_inner().unwrap();
+        let end = bytes.len() - 8;
+        let length = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
+        Self { data: bytes[..end - length].to_vec(), footer: bytes[end - length..end].to_vec() }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let length = (self.footer.len() as u32).to_le_bytes();
+        [&self.data, &self.footer, length.as_slice(), b"PAR1"].concat()
+    }
+
+    /// The file with another value in its footer.
+    fn footer(&self, path: &[i64], value: i64) -> Vec<u8> {
+        let mut changed = self.clone();
+        set(&mut changed.footer, 0, path, value);
+        changed.to_bytes()
+    }
+
+    /// Where the header of each page stands.
+    fn pages(&self) -> Vec<usize> {
+        let mut pages = vec![4];
+        loop {
+            let (found, end) = integers(&self.data, *pages.last().unwrap());
+            let size = found.iter().find(|integer| integer.path == [3]).unwrap();
+            let next = end + unzigzag(&self.data[size.bytes.clone()]);
+            if next >= self.data.len() {
+                return pages;
+            }
+            pages.push(next);
+        }
+    }
+
+    /// The file with another value in the header of a page. The footer still says how long its chunk was, so the header is kept as long by a
+    /// number of bytes less in the page.
+    fn page(&self, page: usize, path: &[i64], value: i64) -> Vec<u8> {
+        let mut changed = self.clone();
+        let start = self.pages()[page];
+        set(&mut changed.data, start, path, value);
+        let grown = changed.data.len() as i64 - self.data.len() as i64;
+        let (found, _) = integers(&changed.footer, 0);
+        let old = found.iter().find(|integer| integer.path == TOTAL_COMPRESSED).unwrap();
+        let old = unzigzag(&changed.footer[old.bytes.clone()]) as i64;
+        set(&mut changed.footer, 0, &TOTAL_COMPRESSED, old + grown);
+        changed.to_bytes()
+    }
+
+    /// The file with another first byte in the body of a page.
+    fn body(&self, page: usize, at: usize, value: u8) -> Vec<u8> {
+        let mut changed = self.clone();
+        let (_, body) = integers(&self.data, self.pages()[page]);
+        changed.data[body + at] = value;
+        changed.to_bytes()
+    }
+}
+
+fn unzigzag(varint: &[u8]) -> usize {
+    let value = varint.iter().rev().fold(0_u64, |value, byte| value << 7 | u64::from(byte & 0x7F));
+    (value >> 1) as usize
+}
+
+/// Fields of the footer: row groups, the first, columns, the first, its metadata.
+const COLUMN: [i64; 5] = [4, 0, 1, 0, 3];
+const TOTAL_COMPRESSED: [i64; 6] = [4, 0, 1, 0, 3, 7];
+
+fn of_column(field: i64) -> Vec<i64> {
+    [COLUMN.as_slice(), &[field]].concat()
+}
+
+/// Ten numbers, not compressed.
+fn numbers() -> Parquet {
+    Parquet::new(&one(Arc::new(Int64Array::from_iter_values(500..510))), false)
+}
+
+/// Ten texts of three different ones, in a dictionary.
+fn texts() -> Parquet {
+    Parquet::new(&one(Arc::new(StringArray::from_iter_values((0..10).map(|i| ["a", "bb", "ccc"][i % 3])))), true)
+}
+
+/// Four lists of numbers.
+fn lists() -> Parquet {
+    let lists = (0..4).map(|i| Some((0..i + 1).map(Some).collect::<Vec<_>>()));
+    Parquet::new(&one(Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists))), false)
+}
+
+/// Converts, and gives the file or the error.
+fn converted(folder: &Path, bytes: &[u8]) -> Result<File, tensilo::Error> {
+    let (input, output) = (folder.join("input"), folder.join("out.tsl"));
+    write_old(&input, bytes);
+    let result =
+        convert(std::slice::from_ref(&input), &output, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(()));
+    let names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    match result {
+        Ok(_) => {
+            let file = fs::read(&output).unwrap();
+            fs::remove_file(&output).unwrap();
+            Ok(Reader::from_bytes(file).unwrap())
+        }
+        Err(error) => {
+            assert_eq!(names, ["input"], "{error}");
+            assert_eq!(error.path(), Some(input.as_path()), "{error}");
+            Err(error)
+        }
+    }
+}
+
+#[test]
+fn the_files_are_right_before_they_are_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in [numbers(), texts(), lists()] {
+        assert!(converted(folder.path(), &file.to_bytes()).is_ok());
+        let kind = if file.pages().len() > 1 { 2 } else { 0 };
+        assert!(converted(folder.path(), &file.page(0, &[1], kind)).is_ok());
+        assert!(converted(folder.path(), &file.footer(&[1], 1)).is_ok());
+    }
+}
+
+/// What is wrong, and the file.
+fn collection() -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut add = |name: String, bytes: Vec<u8>| files.push((name, bytes));
+    let [numbers, texts, lists] = [numbers(), texts(), lists()];
+    for value in [-1, i64::from(i32::MIN), 11, 1000, i64::from(i32::MAX)] {
+        add(format!("a page says it has {value} values"), numbers.page(0, &[5, 1], value));
+        add(format!("a page of lists says it has {value} values"), lists.page(0, &[5, 1], value));
+    }
+    for value in [-1, i64::from(i32::MIN), i64::from(i32::MAX)] {
+        add(format!("a page says it takes {value} bytes"), numbers.page(0, &[3], value));
+        add(format!("a dictionary says it takes {value} bytes"), texts.page(0, &[3], value));
+        add(format!("a dictionary says it has {value} values"), texts.page(0, &[7, 1], value));
+        add(format!("a page of indices says it has {value} values"), texts.page(1, &[5, 1], value));
+    }
+    add("a dictionary says it has more values than it has".into(), texts.page(0, &[7, 1], 40));
+    add("a dictionary has fewer values than are used".into(), texts.page(0, &[7, 1], 1));
+    add("a page of a kind that does not exist".into(), numbers.page(0, &[1], 60));
+    add("an encoding that does not exist".into(), numbers.page(0, &[5, 2], 60));
+    add("indices without a dictionary".into(), numbers.page(0, &[5, 2], 8));
+    for width in [33, 64, 255] {
+        add(format!("indices of {width} bits"), texts.body(1, 6, width));
+    }
+    add("the first repetition level is not 0".into(), lists.body(0, 4, 0xFF));
+    for (field, name) in [(5, "values"), (7, "compressed bytes"), (9, "data page offset")] {
+        for value in [-1, i64::MIN, i64::MAX] {
+            add(format!("a column says: {name} {value}"), numbers.footer(&of_column(field), value));
+        }
+    }
+    add("fewer bytes than the page takes".into(), numbers.footer(&TOTAL_COMPRESSED, 20));
+    add("the pages of a column are the footer".into(), numbers.footer(&of_column(9), numbers.data.len() as i64));
+    add("a codec that does not exist".into(), numbers.footer(&of_column(4), 60));
+    for codec in [1, 2, 4, 6, 7] {
+        add(format!("stored as it is, and codec {codec}"), numbers.footer(&of_column(4), codec));
+    }
+    for value in [-1, 5, 11, i64::MAX, i64::MIN] {
+        add(format!("a row group says it has {value} rows"), numbers.footer(&[4, 0, 3], value));
+    }
+    for (path, what) in [([2, 1, 1], "type"), ([2, 1, 3], "repetition")] {
+        add(format!("a column of {what} 60"), numbers.footer(&path, 60));
+    }
+    for value in [-1, 0, 2, 1000, i64::from(i32::MAX)] {
+        add(format!("a schema of {value} columns"), numbers.footer(&[2, 0, 5], value));
+    }
+    let bytes = numbers.to_bytes();
+    for length in [0, 1, bytes.len() as u32, u32::MAX] {
+        let mut changed = bytes.clone();
+        let at = changed.len() - 8;
+        changed[at..at + 4].copy_from_slice(&length.to_le_bytes());
+        add(format!("a footer of {length} bytes"), changed);
+    }
+    add("two magic numbers".into(), b"PAR1PAR1".to_vec());
+    add("a magic number and nothing".into(), b"PAR1".to_vec());
+    files
+}
+
+/// Samples as text.
+fn samples(file: &File) -> Vec<String> {
+    let mut cursor = file.column("x").unwrap().cursor();
+    (0..file.sample_count())
+        .map(|i| cursor.read(i).map(|s| format!("{:?} {:?}", s.shape(), s.bytes())).unwrap())
+        .collect()
+}
+
+/// A lie that nobody needs to believe, such as more values in a page than the column has, may go unpunished: then what is read is right.
+#[test]
+fn every_malformed_file_is_refused_or_read_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let due = [numbers(), texts(), lists()].map(|file| samples(&converted(folder.path(), &file.to_bytes()).unwrap()));
+    let (mut refused, mut right) = (0, Vec::new());
+    for (name, bytes) in collection() {
+        match converted(folder.path(), &bytes) {
+            Ok(file) => {
+                assert!(due.contains(&samples(&file)), "{name}: wrong values");
+                right.push(name);
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::BadInput, "{name}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    println!("{refused} malformed files are refused; read right all the same: {right:#?}");
+    assert!(refused > 50 && right.len() < 12, "{right:#?}");
+}
+
+/// The decoder would take memory for it, and the process be aborted if there is not so much.
+#[test]
+fn what_a_page_claims_is_compared_with_the_bytes_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |bytes: &[u8], why: &str| {
+        let error = converted(folder.path(), bytes).map(|_| ()).unwrap_err();
+        assert!(error.message().contains(why), "{error}");
+        assert_eq!(error.column(), Some("x"));
+    };
+    refused(&numbers().page(0, &[2], i64::from(i32::MAX)), "cannot become as long as it says");
+    refused(&numbers().page(0, &[3], i64::from(i32::MAX)), "cut off");
+    refused(&texts().page(0, &[7, 1], 1 << 30), "more values than bytes");
+    let texts = one(Arc::new(StringArray::from_iter_values((0..10).map(|i| ["a", "ab", "abc"][i % 3]))));
+    for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let properties = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(encoding);
+            let file = Parquet::written(&texts, properties.set_writer_version(version));
+            assert_eq!(converted(folder.path(), &file.to_bytes()).unwrap().sample_count(), 10);
+            // packed numbers begin with 128, 4 and how many there are, the lengths behind the prefixes too
+            let packed = file.data.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0x80, 1, 4, 10]);
+            let packed: Vec<usize> = packed.map(|(at, _)| at).collect();
+            assert_eq!(packed.len(), if encoding == Encoding::DELTA_BYTE_ARRAY { 2 } else { 1 });
+            for at in packed {
+                let mut changed = file.clone();
+                changed.data[at + 3] = 11;
+                refused(&changed.to_bytes(), "not as many as its values");
+            }
+        }
+    }
+}
+
+/// Every integer of every header, small, large and negative: an error or a file, and no panic.
+#[test]
+fn no_integer_of_a_header_does_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in [numbers(), texts(), lists()] {
+        let values = [-1, 0, 1, 7, 63, 255, 65_536, i64::from(i32::MAX), i64::from(i32::MIN), i64::MAX, i64::MIN];
+        for value in values {
+            for integer in integers(&file.footer, 0).0 {
+                let _ = converted(folder.path(), &file.footer(&integer.path, value));
+            }
+            for (page, &start) in file.pages().iter().enumerate() {
+                for integer in integers(&file.data, start).0 {
+                    let _ = converted(folder.path(), &file.page(page, &integer.path, value));
+                }
+            }
+        }
+    }
+}

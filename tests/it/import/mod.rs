@@ -1,0 +1,23 @@
+//! Importers: what becomes what, what is refused, and that malformed input harms nothing.
+
+mod append;
+mod arrow_types;
+mod changed;
+mod common;
+#[cfg(feature = "parquet")]
+mod folders;
+#[cfg(feature = "parquet")]
+mod foreign;
+mod ipc;
+#[cfg(feature = "parquet")]
+mod malformed;
+mod outputs;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod refusals;
+mod shapes;
+mod tensors;
+#[cfg(feature = "parquet")]
+mod thrift;
+#[cfg(feature = "parquet")]
+mod values;

@@ -1,0 +1,209 @@
+//! Outputs that are inputs, sinks of any kind, and work that is cancelled.
+
+use super::common::{assert_only, mixed};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use tensilo::export::{ExportFormat, export, export_into};
+use tensilo::import::arrow::ipc::writer::FileWriter;
+use tensilo::import::{AppendOptions, ConvertOptions, append, convert, convert_into};
+use tensilo::{
+    AtomicFile, Error, ErrorKind, PositionedFile, Reader, RewriteOptions, SalvageOptions, Stream, VerifyOptions,
+    WriterOptions, salvage,
+};
+
+const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// With an Arrow file of three batches, and a tensilo file made of it.
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        let batches = [mixed(10, 0), mixed(10, 10), mixed(10, 20)];
+        let mut writer = FileWriter::try_new(fs::File::create(folder.input()).unwrap(), &batches[0].schema()).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.finish().unwrap();
+        convert(&[folder.input()], &folder.file(), &ConvertOptions::default(), &mut |_| GO_ON).unwrap();
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn input(&self) -> PathBuf {
+        self.path("in.arrow")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path("file.tsl")
+    }
+
+    /// Other paths to a file.
+    fn names_of(&self, file: &Path) -> Vec<PathBuf> {
+        let hard = file.with_extension("hard.arrow");
+        fs::hard_link(file, &hard).unwrap();
+        #[cfg(unix)]
+        {
+            let soft = file.with_extension("soft.arrow");
+            std::os::unix::fs::symlink(file, &soft).unwrap();
+            vec![file.to_path_buf(), hard, soft]
+        }
+        #[cfg(not(unix))]
+        vec![file.to_path_buf(), hard]
+    }
+}
+
+fn overwriting() -> ConvertOptions {
+    ConvertOptions { overwrite: true, ..ConvertOptions::default() }
+}
+
+#[track_caller]
+fn check_refused<T>(result: Result<T, Error>, output: &Path, input: &Path, before: &[u8]) {
+    let error = result.map(|_| ()).expect_err("an output that is an input");
+    assert_eq!((error.kind(), error.path()), (ErrorKind::BadArgument, Some(output)), "{error}");
+    assert!(error.message().contains("the output is the input"), "{error}");
+    assert!(fs::read(input).unwrap() == before);
+}
+
+#[test]
+fn an_input_is_never_converted_onto_itself() {
+    let folder = Folder::new();
+    let before = fs::read(folder.input()).unwrap();
+    let inputs = [folder.file(), folder.input()]; // also where it is not the first
+    for output in folder.names_of(&folder.input()) {
+        let result = convert(&inputs[1..], &output, &overwriting(), &mut |_| GO_ON);
+        check_refused(result, &output, &folder.input(), &before);
+        let sink = AtomicFile::create(&output, true).unwrap();
+        let result = convert_into(&inputs[1..], sink, &overwriting(), &mut |_| GO_ON);
+        check_refused(result, &output, &folder.input(), &before);
+    }
+}
+
+#[test]
+fn a_file_is_never_exported_or_salvaged_onto_itself() {
+    let folder = Folder::new();
+    let before = fs::read(folder.file()).unwrap();
+    let reader = Reader::open(folder.file()).unwrap();
+    for output in folder.names_of(&folder.file()) {
+        if ExportFormat::of(&output).is_some() {
+            check_refused(export(&reader, &output, None, true, &mut |_| GO_ON), &output, &folder.file(), &before);
+        }
+        let salvaged = salvage(PositionedFile::open(folder.file()).unwrap(), SalvageOptions::new()).unwrap();
+        let sink = AtomicFile::create(&output, true).unwrap();
+        let result = salvaged.write_to(sink, &WriterOptions::new(), RewriteOptions::new());
+        check_refused(result, &output, &folder.file(), &before);
+    }
+}
+
+/// Which would read what it writes.
+#[test]
+fn a_file_is_never_appended_to_itself() {
+    let folder = Folder::new();
+    let before = fs::read(folder.input()).unwrap();
+    for file in folder.names_of(&folder.input()) {
+        let result = append(&[folder.input()], &file, &AppendOptions::default(), &mut |_| GO_ON);
+        check_refused(result, &file, &folder.input(), &before);
+    }
+}
+
+#[test]
+fn a_sink_gets_the_bytes_of_a_file_and_a_summary_of_what_is_in_it() {
+    let folder = Folder::new();
+    let sink = Stream(Vec::new());
+    let summary = convert_into(&[folder.input()], sink, &ConvertOptions::default(), &mut |_| GO_ON).unwrap();
+    assert!(summary.sink.0 == fs::read(folder.file()).unwrap());
+    let reader = Reader::open(folder.file()).unwrap();
+    assert_eq!((&summary.schema, summary.sample_count), (reader.schema(), reader.sample_count()));
+    assert_eq!((summary.file_id, summary.file_bytes), (reader.file_id(), reader.file_bytes()));
+    assert_eq!(summary.columns, reader.columns().map(|column| column.facts()).collect::<Vec<_>>());
+
+    let path = folder.path("out.arrow");
+    export(&reader, &path, None, false, &mut |_| GO_ON).unwrap();
+    let sink = export_into(&reader, Stream(Vec::new()), ExportFormat::Arrow, None, &mut |_| GO_ON).unwrap();
+    assert!(sink.0 == fs::read(path).unwrap());
+}
+
+/// Runs some work, cancelled at the first, second, third ... call of its callback, until it is
+/// done; how often it was cancelled.
+fn cancelled(
+    mut work: impl FnMut(&mut dyn FnMut() -> ControlFlow<()>) -> Result<(), Error>,
+    mut check: impl FnMut(),
+) -> usize {
+    for calls in 0.. {
+        let mut left = calls;
+        let result = work(&mut || {
+            if left == 0 {
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            GO_ON
+        });
+        match result {
+            Ok(()) => return calls,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}"),
+        }
+        check();
+    }
+    unreachable!("it is done at some time")
+}
+
+#[test]
+fn a_cancelled_conversion_leaves_what_was_there() {
+    let folder = Folder::new();
+    for old in [None, Some("the old file")] {
+        let out = folder.path("out.tsl");
+        if let Some(old) = old {
+            fs::write(&out, old).unwrap();
+        }
+        let times = cancelled(
+            |go_on| convert(&[folder.input()], &out, &overwriting(), &mut |_| go_on()).map(|_| ()),
+            || assert_eq!(fs::read_to_string(&out).ok().as_deref(), old),
+        );
+        assert!(times >= 7, "two passes over three batches: {times}");
+        fs::remove_file(&out).unwrap();
+        assert_only(folder.0.path(), &["file.tsl", "in.arrow"]);
+    }
+}
+
+#[test]
+fn a_cancelled_append_leaves_the_file_as_it_was() {
+    let folder = Folder::new();
+    let before = fs::read(folder.file()).unwrap();
+    let times = cancelled(
+        |go_on| append(&[folder.input()], &folder.file(), &AppendOptions::default(), &mut |_| go_on()).map(|_| ()),
+        || assert!(fs::read(folder.file()).unwrap() == before),
+    );
+    assert_eq!(times, 4, "before the first of three batches, and after each");
+    assert_eq!(Reader::open(folder.file()).unwrap().sample_count(), 60);
+}
+
+#[test]
+fn a_cancelled_export_or_salvage_leaves_nothing() {
+    let folder = Folder::new();
+    let reader = Reader::open(folder.file()).unwrap();
+    let out = folder.path("out.arrow");
+    let is_absent = || assert!(!out.exists());
+    let export_all = |go_on: &mut dyn FnMut() -> ControlFlow<()>| export(&reader, &out, None, true, &mut |_| go_on());
+    assert_eq!(cancelled(export_all, is_absent), 1);
+    fs::remove_file(&out).unwrap();
+    let source = || PositionedFile::open(folder.file()).unwrap();
+    let read = |go_on: &mut dyn FnMut() -> ControlFlow<()>| {
+        salvage(source(), SalvageOptions::new().decode(true).progress(&mut |_, _| go_on())).map(|_| ())
+    };
+    assert!(cancelled(read, is_absent) > 2);
+    let salvaged = salvage(source(), SalvageOptions::new()).unwrap();
+    let write = |go_on: &mut dyn FnMut() -> ControlFlow<()>| {
+        let sink = AtomicFile::create(&out, false)?;
+        let mut progress = |_| go_on();
+        salvaged.write_to(sink, &WriterOptions::new(), RewriteOptions::new().progress(&mut progress)).map(|_| ())
+    };
+    assert!(cancelled(write, is_absent) > 1);
+    fs::remove_file(&out).unwrap();
+    let verify = |go_on: &mut dyn FnMut() -> ControlFlow<()>| {
+        reader.verify(VerifyOptions::new().progress(&mut |_| go_on())).map(|_| ())
+    };
+    assert!(cancelled(verify, is_absent) > 0);
+    assert_only(folder.0.path(), &["file.tsl", "in.arrow"]);
+}

@@ -1,0 +1,110 @@
+//! What is refused before anything is written, and how it is said.
+
+use super::common::*;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, UnionFields, UnionMode};
+use tensilo::import::{ConvertOptions, convert};
+use tensilo::{Advice, ErrorKind};
+
+fn unstorable() -> Vec<Field> {
+    let pair = Fields::from(vec![Field::new("k", DataType::Utf8, false), Field::new("v", DataType::Int32, true)]);
+    let entries = Arc::new(Field::new("entries", DataType::Struct(pair.clone()), false));
+    let members = UnionFields::try_new([0], [Field::new("a", DataType::Int32, true)]).unwrap();
+    let types = [
+        ("decimal", DataType::Decimal128(10, 2)),
+        ("map", DataType::Map(entries, false)),
+        ("union", DataType::Union(members, UnionMode::Sparse)),
+        ("null", DataType::Null),
+        ("interval", DataType::Interval(IntervalUnit::DayTime)),
+        ("texts", DataType::List(item(DataType::Utf8))),
+        ("structs", DataType::LargeList(item(DataType::Struct(pair)))),
+        ("nothing", DataType::Struct(Fields::empty())),
+    ];
+    types.into_iter().map(|(name, data_type)| Field::new(name, data_type, true)).collect()
+}
+
+#[test]
+fn every_column_that_cannot_be_stored_is_named_with_the_flag_that_skips_it() {
+    let mut fields = unstorable();
+    let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
+    let inside = Fields::from(vec![Field::new("price", DataType::Decimal128(10, 2), true)]);
+    fields.push(Field::new("s", DataType::Struct(inside), true));
+    fields.push(Field::new("good", DataType::Int8, false));
+    let empty = RecordBatch::new_empty(Arc::new(Schema::new(fields)));
+    let error = refused(std::slice::from_ref(&empty), &ConvertOptions::default());
+    assert_eq!(error.kind(), ErrorKind::BadInput);
+    for name in names.iter().map(String::as_str).chain(["s.price"]) {
+        assert!(error.message().contains(name), "{name}: {error}");
+    }
+    assert_eq!(error.advice(), [Advice::SkipColumns]);
+    assert!(error.to_string().contains("ConvertOptions::skip") && !error.to_string().contains("--"), "{error}");
+    assert!(!error.message().contains("good"));
+    let mut skip = names;
+    skip.push("s".to_owned());
+    let file = import_with(std::slice::from_ref(&empty), &ConvertOptions { skip, ..Default::default() }).unwrap();
+    assert_eq!(file.schema().columns.len(), 1);
+    let options = ConvertOptions { columns: Some(vec!["good".to_owned()]), ..Default::default() };
+    assert!(import_with(&[empty], &options).is_ok());
+}
+
+#[test]
+fn names_that_do_not_exist_are_refused_with_those_that_do() {
+    let whole = one(Arc::new(Int8Array::from(vec![1])));
+    let unknown = || vec!["y".to_owned()];
+    let options = [
+        ConvertOptions { columns: Some(unknown()), ..Default::default() },
+        ConvertOptions { skip: unknown(), ..Default::default() },
+        ConvertOptions { shapes: vec![("y".to_owned(), tensilo::Shape::ragged())], ..Default::default() },
+    ];
+    for options in options {
+        let error = refused(std::slice::from_ref(&whole), &options);
+        assert_eq!(error.kind(), ErrorKind::BadArgument);
+        assert!(error.message().ends_with("there are: x"), "{error}");
+    }
+    let error = refused(&[whole], &ConvertOptions { skip: vec!["x".to_owned()], ..Default::default() });
+    assert_eq!(error.kind(), ErrorKind::BadArgument);
+}
+
+#[test]
+fn two_columns_of_one_name_are_refused() {
+    let inside = Fields::from(vec![Field::new("b", DataType::Int8, true)]);
+    let fields = vec![Field::new("a", DataType::Struct(inside), true), Field::new("a.b", DataType::Int8, true)];
+    let error = refused(&[RecordBatch::new_empty(Arc::new(Schema::new(fields)))], &ConvertOptions::default());
+    assert_eq!((error.column(), error.message()), (Some("a.b"), "cannot be stored: 2 columns have this name"));
+}
+
+fn run(inputs: &[&Path], output: &Path) -> tensilo::Error {
+    let inputs: Vec<_> = inputs.iter().map(|path| path.to_path_buf()).collect();
+    convert(&inputs, output, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap_err()
+}
+
+#[test]
+fn inputs_that_are_no_inputs_leave_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.tsl");
+    let absent = folder.path().join("absent.arrow");
+    let error = run(&[&absent], &output);
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(absent.as_path())));
+    assert_eq!(run(&[], &output).kind(), ErrorKind::BadArgument);
+    for (name, bytes) in [("empty", &b""[..]), ("text", b"hello, world, this is no Arrow"), ("ones", &[0xFF; 100])] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let error = run(&[&path], &output);
+        assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(path.as_path())), "{error}");
+        std::fs::remove_file(path).unwrap();
+    }
+    assert_only(folder.path(), &[]);
+}
+
+#[test]
+fn what_stands_at_the_destination_stays_unless_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.tsl");
+    std::fs::write(&output, "precious").unwrap();
+    let error = run(&[&folder.path().join("absent")], &output);
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(output.as_path())));
+    assert_eq!(std::fs::read(&output).unwrap(), b"precious");
+}

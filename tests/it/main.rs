@@ -1,0 +1,36 @@
+//! What the library promises, as one program: linking it once takes less time than linking a
+//! program for each module. Tests that need a process or an allocator of their own are in `process`,
+//! `memory` and `fork`.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod common;
+
+mod adversarial;
+mod append;
+mod bytes_read;
+mod casts;
+#[cfg(feature = "zstd")]
+mod choices;
+mod concurrency;
+mod content_id;
+#[cfg(all(feature = "zstd", feature = "parquet"))]
+mod corpora;
+mod damage;
+mod explain;
+#[cfg(feature = "arrow")]
+mod export;
+#[cfg(feature = "zstd")]
+mod golden;
+#[cfg(feature = "arrow")]
+mod import;
+mod ragged_ends;
+mod reader_mutants;
+mod refusals;
+mod roundtrip;
+mod salvage;
+mod second_reader;
+mod vectors;
+#[cfg(feature = "zstd")]
+mod verify;

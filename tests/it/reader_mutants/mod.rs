@@ -1,0 +1,184 @@
+//! The crate and the second reader, `format-spec/reader.py`, accept the same files. Both look at
+//! mutants of the valid vectors and of generated files: either both accept one, and read the same
+//! values, or both refuse it.
+//!
+//! TENSILO_READER_MUTANTS says how many; TENSILO_READER_SEED begins with others. Needs Python as
+//! `second_reader` does.
+
+mod mutants;
+
+use crate::common::data::arbitrary_table;
+use crate::common::plan::{WritePlan, arbitrary_plan, write};
+use crate::common::vectors::{self, spec_folder};
+use mutants::{Sample, changed_before, changed_in_place, samples};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use tensilo::{InMemory, Reader, VerifyOptions, verify};
+use tensilo_testing::{Random, asked, python_is_present};
+
+/// Mutants, unless the environment asks for more.
+const MUTANTS: usize = 400;
+/// Files from the generator.
+const FILES: u32 = 40;
+/// Mutants of longer files say no more, and take longer.
+const MOST_BYTES: usize = 64 << 10;
+/// Mutants for each start of Python.
+const BATCH: usize = 2_000;
+/// Values of files with more samples are not compared.
+const MOST_SAMPLES: u64 = 20_000;
+
+/// For each file of the standard input, which its length precedes: the rule that is broken, or the
+/// CRC of what it holds.
+const SCRIPT: &str = "
+import sys, zlib
+sys.path.insert(0, sys.argv[1])
+import reader
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+except ImportError:
+    pass
+files = sys.stdin.buffer
+
+def crc_of(found):
+    crc = 0
+    for column in found['columns']:
+        for sample in column['samples']:
+            crc = zlib.crc32(b'null' if sample is None else str(sample['extents']).encode() + bytes.fromhex(sample['hex']), crc)
+    return crc
+
+while head := files.read(8):
+    data = files.read(int.from_bytes(head, 'little'))
+    try:
+        violation = reader.verify(data)
+        if violation:
+            print(violation.rule)
+            continue
+        found = reader.read(data, wanted=[])
+        print('ok', crc_of(reader.read(data)) if found['sample_count'] <= int(sys.argv[2]) else 'many')
+    except MemoryError:
+        print('memory')
+";
+
+/// What the second reader says of each file.
+fn second_opinions(files: &[Vec<u8>]) -> Vec<String> {
+    let mut command = Command::new("python3");
+    command.arg("-c").arg(SCRIPT).arg(spec_folder()).arg(MOST_SAMPLES.to_string());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3 starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for file in files {
+                let head = (file.len() as u64).to_le_bytes();
+                stdin.write_all(&head).and_then(|()| stdin.write_all(file)).expect("Python reads");
+            }
+        });
+        child.wait_with_output().expect("Python ends")
+    });
+    assert!(output.status.success(), "the second reader failed");
+    let lines: Vec<String> = String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), files.len());
+    lines
+}
+
+/// What the crate says of a file, in the words of the script.
+fn opinion(file: &[u8]) -> String {
+    let refused = match verify(&InMemory(file), VerifyOptions::new().decode(true)) {
+        Ok(report) => report.damages.into_iter().next().map(|damage| damage.error),
+        Err(error) => Some(error),
+    };
+    match refused {
+        Some(error) => error.rule().map_or_else(|| error.to_string(), str::to_owned),
+        None => format!("ok {}", contents(file)),
+    }
+}
+
+/// The CRC of all samples.
+fn contents(file: &[u8]) -> String {
+    let reader = Reader::from_bytes(file).expect("an intact file");
+    if reader.sample_count() > MOST_SAMPLES {
+        return "many".to_owned();
+    }
+    let mut crc = crc32fast::Hasher::new();
+    for column in reader.columns() {
+        let (mut cursor, schema) = (column.cursor(), column.schema());
+        for i in 0..reader.sample_count() {
+            let sample = cursor.read(i).expect("an intact file");
+            if sample.is_null() {
+                crc.update(b"null");
+                continue;
+            }
+            let dimensions = sample.shape().iter().zip(schema.shape.extents());
+            let varying = dimensions.filter(|(_, extent)| **extent == tensilo::Extent::Varying);
+            crc.update(format!("{:?}", varying.map(|(extent, _)| *extent).collect::<Vec<u32>>()).as_bytes());
+            let mut bytes = sample.bytes().to_vec();
+            if cfg!(target_endian = "big") {
+                bytes.chunks_exact_mut(schema.dtype.element_bytes()).for_each(<[u8]>::reverse);
+            }
+            crc.update(&bytes);
+        }
+    }
+    crc.finalize().to_string()
+}
+
+/// Valid vectors and generated files.
+fn intact_files() -> Vec<Vec<u8>> {
+    let mut files: Vec<Vec<u8>> =
+        vectors::vectors(true).iter().map(|vector| vectors::bytes(vectors::file_of(vector))).collect();
+    let runner = &mut TestRunner::deterministic();
+    for _ in 0..FILES {
+        let tree = (arbitrary_table(60), arbitrary_plan()).new_tree(runner).expect("a table");
+        let (table, plan): (crate::common::Table, WritePlan) = tree.current();
+        files.push(write(&table, &plan));
+    }
+    files.retain(|file| file.len() <= MOST_BYTES);
+    files
+}
+
+#[test]
+fn both_readers_accept_the_same_mutants() {
+    if !python_is_present() {
+        return;
+    }
+    let files = intact_files();
+    let chunks: Vec<Sample> = files.iter().flat_map(|file| samples(file)).collect();
+    let mut random = Random(asked("TENSILO_READER_SEED", 13));
+    let mut left = asked("TENSILO_READER_MUTANTS", MUTANTS);
+    let (mut said, mut differing) = (BTreeMap::<String, u64>::new(), Vec::new());
+    while left > 0 {
+        let count = left.min(BATCH);
+        left -= count;
+        let mutants: Vec<Vec<u8>> = (0..count)
+            .map(|_| match random.one_in(2) {
+                true => changed_in_place(&files[random.index(files.len())], &mut random),
+                false => {
+                    let [one, other] = [0; 2].map(|_| random.index(chunks.len()));
+                    changed_before(&chunks[one], &chunks[other], &mut random)
+                }
+            })
+            .collect();
+        for (mutant, second) in mutants.iter().zip(second_opinions(&mutants)) {
+            let first = opinion(mutant);
+            let kind = |opinion: &str| opinion.split(' ').next().unwrap_or("").to_owned();
+            *said.entry(kind(&first)).or_default() += 1;
+            *said.entry(if first == second { "same" } else { "other rule" }.to_owned()).or_default() += 1;
+            let is_accepted = |opinion: &str| opinion.starts_with("ok");
+            if second != "memory" && (is_accepted(&first) || is_accepted(&second)) && first != second {
+                differing.push(format!("the crate: {first}; reader.py: {second}; {}", kept(mutant, differing.len())));
+            }
+        }
+    }
+    println!("{said:?}");
+    assert!(said.get("ok").is_some_and(|count| *count > 0), "no mutant was accepted: {said:?}");
+    assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
+}
+
+/// Writes a mutant where it can be looked at; says where.
+fn kept(mutant: &[u8], number: usize) -> String {
+    let path = std::env::temp_dir().join(format!("tensilo-mutant-{number}.tsl"));
+    std::fs::write(&path, mutant).expect("room for a small file");
+    path.display().to_string()
+}

@@ -1,0 +1,327 @@
+//! Mutants of intact files. What protects or repeats the bytes that are changed is made right
+//! again, so that a reader is stopped by what was changed and by nothing before it.
+
+use crate::support::build::{Build, Chunk, column, seal};
+use crate::support::regions::{Region, regions, u32_at, u64_at};
+use sha2::{Digest, Sha256};
+use std::ops::Range;
+use tensilo::{DType, Extent, Reader, RegionKind};
+use tensilo_testing::Random;
+
+/// Changes fields and bytes of a file where they stand.
+pub fn changed_in_place(file: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut mutant = file.to_vec();
+    let all = regions(file);
+    if random.one_in(16) {
+        damage(&mut mutant, random);
+        return mutant;
+    }
+    for _ in 0..=random.below(3) {
+        change_region(&mut mutant, &all, random);
+    }
+    reseal(&mut mutant, &all);
+    mutant
+}
+
+/// Damage that no checksum is told of.
+fn damage(file: &mut Vec<u8>, random: &mut Random) {
+    let at = random.below(file.len() as u64) as usize;
+    match random.below(4) {
+        0 => file.truncate(at),
+        1 => file.truncate(at / 64 * 64),
+        2 => {
+            let count = [1, 64, 4096][random.below(3) as usize];
+            let byte = random.below(2) as u8;
+            file.extend(std::iter::repeat_n(byte, count));
+        }
+        _ => file[at] ^= 1 << random.below(8),
+    }
+}
+
+/// Offsets and lengths of the fields of heads that differ from kind to kind.
+const FIELDS: [(usize, usize); 9] = [(4, 4), (32, 4), (32, 8), (36, 4), (40, 4), (44, 4), (48, 4), (52, 2), (54, 2)];
+
+fn change_region(file: &mut [u8], all: &[Region], random: &mut Random) {
+    let chunks: Vec<&Region> = all.iter().filter(|region| region.kind == RegionKind::Chunk).collect();
+    let region = match random.below(3) {
+        0 if !chunks.is_empty() => chunks[random.below(chunks.len() as u64) as usize],
+        _ => &all[random.below(all.len() as u64) as usize],
+    };
+    let body = region.head + 64..region.end;
+    match random.below(12) {
+        0 => {
+            let other = &all[random.below(all.len() as u64) as usize];
+            let count = (other.end - other.head).min(file.len() - region.head);
+            file.copy_within(other.head..other.head + count, region.head);
+        }
+        1 => file[region.head + random.below(56) as usize] ^= 1 << random.below(8),
+        2..4 => {
+            let padding = region.end..region.end.next_multiple_of(64).min(file.len());
+            if !padding.is_empty() && random.one_in(4) {
+                file[padding.start + random.below(padding.len() as u64) as usize] ^= 1 << random.below(8);
+            }
+        }
+        4..7 => {
+            let (field, length) = FIELDS[random.below(FIELDS.len() as u64) as usize];
+            change_number(file, region.head + field..region.head + field + length, random);
+        }
+        _ if body.is_empty() => {}
+        _ => {
+            let number = some_number(body, random);
+            change_number(file, number, random);
+        }
+    }
+    if !random.one_in(8) {
+        match region.kind {
+            RegionKind::Chunk => repeat_chunk(file, all, region),
+            RegionKind::Header => repeat_schema(file, all),
+            _ => {}
+        }
+    }
+}
+
+/// Where a number of 1, 2, 4 or 8 bytes may be; `within` is not empty.
+fn some_number(within: Range<usize>, random: &mut Random) -> Range<usize> {
+    let length = [1, 2, 4, 8][random.below(4) as usize].min(within.len());
+    let at = random.below((within.len() - length + 1) as u64) as usize;
+    let at = within.start + if random.one_in(2) { at } else { at / length * length };
+    at..at + length
+}
+
+fn change_number(bytes: &mut [u8], at: Range<usize>, random: &mut Random) {
+    let length = at.len();
+    let mut number = [0; 8];
+    number[..length].copy_from_slice(&bytes[at.clone()]);
+    let old = u64::from_le_bytes(number);
+    let new = match random.below(8) {
+        0 | 1 => old ^ 1 << random.below(8 * length as u64),
+        2 => old.wrapping_add(1),
+        3 => old.wrapping_sub(1),
+        4 => random.below(4),
+        5 => u64::MAX >> random.below(64),
+        6 => old.wrapping_add(random.below(256)).wrapping_sub(128),
+        _ => random.bits(),
+    };
+    bytes[at].copy_from_slice(&new.to_le_bytes()[..length]);
+}
+
+/// The entries of index pages that point to a chunk repeat its head.
+fn repeat_chunk(file: &mut [u8], all: &[Region], chunk: &Region) {
+    for entry in entries(file, all).filter(|&entry| u64_at(file, entry) == chunk.head as u64).collect::<Vec<_>>() {
+        for (from, to, bytes) in [(32, 8, 8), (44, 16, 4), (40, 20, 4), (52, 28, 4)] {
+            file.copy_within(chunk.head + from..chunk.head + from + bytes, entry + to);
+        }
+    }
+}
+
+/// The places of all entries of the index.
+fn entries(file: &[u8], all: &[Region]) -> impl Iterator<Item = usize> {
+    let pages = all.iter().filter(|region| region.kind == RegionKind::IndexPage && region.end <= file.len());
+    pages.flat_map(|page| (page.head + 64..page.end - 31).step_by(32))
+}
+
+/// Footers repeat the schema.
+fn repeat_schema(file: &mut [u8], all: &[Region]) {
+    let schema = all[0].head + 64..all[0].end;
+    for footer in all.iter().filter(|region| region.kind == RegionKind::Footer) {
+        let to = footer.head + FOOTER_SCHEMA;
+        if to + schema.len() <= footer.end {
+            file.copy_within(schema.clone(), to);
+        }
+    }
+}
+
+/// Where the schema of a footer begins, counted from its head.
+const FOOTER_SCHEMA: usize = 64 + CONTENT_ID + 4;
+
+/// Bytes of the content id, with which the body of a footer begins.
+const CONTENT_ID: usize = 16;
+
+/// Makes right what protects the regions: the checksums of bodies and heads, the entries that
+/// repeat the former, and the content ids.
+fn reseal(file: &mut [u8], all: &[Region]) {
+    let mut content = vec![0; CONTENT_ID];
+    for region in all {
+        let body = region.head + 64..region.end.min(file.len());
+        match region.kind {
+            RegionKind::IndexPage => {
+                repeat_checksums(file, region);
+                content.extend(&file[body]);
+            }
+            RegionKind::Footer => {
+                content.extend(&file[body.start + CONTENT_ID..body.end]);
+                content = Sha256::digest(&content)[..CONTENT_ID].to_vec();
+                file[body.start..body.start + CONTENT_ID].copy_from_slice(&content);
+            }
+            _ => {}
+        }
+        seal(file, region.head);
+    }
+}
+
+/// The entries of a page repeat the checksums of the bodies of chunks.
+fn repeat_checksums(file: &mut [u8], page: &Region) {
+    for entry in entries(file, std::slice::from_ref(page)).collect::<Vec<_>>() {
+        let chunk = usize::try_from(u64_at(file, entry)).unwrap_or(usize::MAX);
+        if file.get(chunk..chunk.saturating_add(64)).is_some_and(|head| head.starts_with(b"TSLC")) {
+            file.copy_within(chunk + 56..chunk + 60, entry + 24);
+        }
+    }
+}
+
+/// A chunk of an intact file, and what must be known to make a file of it alone.
+#[derive(Clone)]
+pub struct Sample {
+    dtype: u8,
+    nullable: bool,
+    extents: Vec<u32>,
+    nulls: u64,
+    chunk: Chunk,
+}
+
+/// The chunks of an intact file.
+pub fn samples(file: &[u8]) -> Vec<Sample> {
+    let reader = Reader::from_bytes(file).expect("an intact file");
+    let columns: Vec<_> = reader.columns().collect();
+    let all = regions(file);
+    let chunks = all.iter().filter(|region| region.kind == RegionKind::Chunk);
+    let sample = |region: &Region| {
+        let (head, column) = (&file[region.head..region.head + 64], &columns[region.column]);
+        let mut cursor = column.cursor();
+        let mut is_null = |i: &u64| cursor.read(*i).expect("an intact file").is_null();
+        let extent = |extent: &Extent| match extent {
+            Extent::Fixed(extent) => *extent,
+            Extent::Varying => u32::MAX,
+        };
+        Sample {
+            dtype: 1 + DType::ALL.iter().position(|dtype| *dtype == column.schema().dtype).expect("a dtype") as u8,
+            nullable: column.schema().nullable,
+            extents: column.schema().shape.extents().iter().map(extent).collect(),
+            nulls: region.samples.clone().filter(&mut is_null).count() as u64,
+            chunk: Chunk {
+                column: 0,
+                samples: u32_at(head, 40),
+                raw_bytes: u32_at(head, 48),
+                encoding: u32_at(head, 52) as u16,
+                parts: head[54] != 0,
+                body: file[region.head + 64..region.end].to_vec(),
+            },
+        }
+    };
+    chunks.map(sample).collect()
+}
+
+/// A file of one chunk, in which something was changed before the file was made around it.
+pub fn changed_before(sample: &Sample, other: &Sample, random: &mut Random) -> Vec<u8> {
+    let mut sample = sample.clone();
+    for _ in 0..=random.below(2) {
+        change_sample(&mut sample, other, random);
+    }
+    let Sample { dtype, nullable, extents, nulls, chunk } = &sample;
+    let mut encodings = encodings(chunk);
+    encodings.sort_unstable();
+    encodings.dedup();
+    let counts: Vec<(u16, u64)> = encodings.into_iter().map(|id| (id, u64::from(id == chunk.encoding))).collect();
+    let mut build = Build::new(&[column("x", *dtype, *nullable, extents)]);
+    build.chunk(chunk);
+    build.finish(*nulls, &counts)
+}
+
+/// The encodings of the parts that are present.
+fn encodings(chunk: &Chunk) -> Vec<u16> {
+    let mut found = vec![chunk.encoding];
+    if chunk.parts && chunk.body.len() >= 64 {
+        let sides = [0, 16].map(|at| (u32_at(&chunk.body, at + 4), u32_at(&chunk.body, at + 8) as u16));
+        found.extend(sides.into_iter().filter(|(raw_bytes, _)| *raw_bytes != 0).map(|(_, id)| id));
+    }
+    found
+}
+
+fn change_sample(sample: &mut Sample, other: &Sample, random: &mut Random) {
+    let chunk = &mut sample.chunk;
+    let mut number = [0; 8];
+    match random.below(24) {
+        0 => (sample.dtype, sample.extents) = (1 + random.below(15) as u8, other.extents.clone()),
+        1 => sample.nullable ^= true,
+        2 => sample.nulls = random.below(3),
+        3 if !sample.extents.is_empty() => {
+            let extent = random.below(sample.extents.len() as u64) as usize;
+            sample.extents[extent] = [0, 1, 2, u32::MAX, u32::MAX - 1][random.below(5) as usize];
+        }
+        4 => {
+            number[..4].copy_from_slice(&chunk.samples.to_le_bytes());
+            change_number(&mut number, 0..4, random);
+            chunk.samples = u32_at(&number, 0);
+        }
+        5 => {
+            number[..4].copy_from_slice(&chunk.raw_bytes.to_le_bytes());
+            change_number(&mut number, 0..4, random);
+            chunk.raw_bytes = u32_at(&number, 0);
+        }
+        6 => chunk.encoding = random.below(8) as u16,
+        7 => chunk.body.truncate(random.below(chunk.body.len() as u64 + 1) as usize),
+        8 => chunk.body.extend(std::iter::repeat_n(0, 1 + random.below(16) as usize)),
+        9 => chunk.body.clone_from(&other.chunk.body),
+        _ if chunk.body.is_empty() => {}
+        10 => {
+            let at = random.below(chunk.body.len() as u64) as usize;
+            chunk.body.remove(at);
+        }
+        11 => {
+            let table = 0..chunk.body.len().min(64);
+            let number = some_number(table, random);
+            change_number(&mut chunk.body, number, random);
+        }
+        12..20 => {
+            // what decodes a part is at its start
+            let part = some_part(chunk, random);
+            let number = some_number(part.start..part.end.min(part.start + 80), random);
+            change_number(&mut chunk.body, number, random);
+        }
+        _ => {
+            let all = 0..chunk.body.len();
+            let number = some_number(all, random);
+            change_number(&mut chunk.body, number, random);
+        }
+    }
+    repair(sample, random);
+}
+
+/// Where a part of a chunk is stored, or all of its body, which is not empty.
+fn some_part(chunk: &Chunk, random: &mut Random) -> Range<usize> {
+    let all = 0..chunk.body.len();
+    if !chunk.parts || chunk.body.len() < 64 {
+        return all;
+    }
+    let mut parts = Vec::new();
+    let mut at = 64_usize;
+    for entry in [0, 16, 32] {
+        let end = at.saturating_add(u32_at(&chunk.body, entry) as usize);
+        parts.push(at..end);
+        at = end.next_multiple_of(64);
+    }
+    parts.retain(|part| !part.is_empty() && part.end <= chunk.body.len());
+    if parts.is_empty() { all } else { parts[random.below(parts.len() as u64) as usize].clone() }
+}
+
+/// Mostly makes right what follows from the parts: otherwise most mutants would be refused for it.
+fn repair(sample: &mut Sample, random: &mut Random) {
+    let chunk = &mut sample.chunk;
+    if !chunk.parts || chunk.body.len() < 65 || random.one_in(8) {
+        return;
+    }
+    let [validity, shape] = [0, 16].map(|entry| u64::from(u32_at(&chunk.body, entry)));
+    let values = (64 + validity).next_multiple_of(64) + shape.next_multiple_of(64);
+    if let Some(stored) = (chunk.body.len() as u64).checked_sub(values) {
+        chunk.body[32..36].copy_from_slice(&(stored as u32).to_le_bytes());
+    }
+    chunk.raw_bytes = [4, 20, 36].iter().fold(0, |sum: u32, at| sum.wrapping_add(u32_at(&chunk.body, *at)));
+    chunk.encoding = u32_at(&chunk.body, 40) as u16;
+    let is_raw = u32_at(&chunk.body, 8) as u16 == 0;
+    if validity == 0 {
+        sample.nulls = 0;
+    } else if let (true, Some(bits)) = (is_raw, chunk.body.get(64..64 + validity as usize)) {
+        let is_null = |i: &usize| bits.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 0);
+        sample.nulls = (0..chunk.samples as usize).take(1 << 16).filter(is_null).count() as u64;
+    }
+}

@@ -1,0 +1,274 @@
+//! What is written is what is read: any schema, any data, any way to write, every way to read.
+
+use crate::common::check::check;
+use crate::common::data::{arbitrary_column, arbitrary_table, table};
+use crate::common::plan::{WritePlan, arbitrary_plan, profiles, write, write_to};
+use crate::common::sinks::Stingy;
+use crate::common::{Table, config};
+use proptest::prelude::*;
+use std::sync::Arc;
+use tensilo::{
+    ColumnBatch, ColumnSchema, DType, Element, Extent, InMemory, Metadata, OpenOptions, PositionedFile, Profile,
+    Reader, Schema, Shape, Source, Stream, Verification, VerifyOptions, Writer, WriterOptions, verify,
+};
+
+const POLICIES: [Verification; 3] = [Verification::FirstTouch, Verification::Always, Verification::Never];
+
+fn open<S: Source>(source: S, policy: Verification) -> Reader<S> {
+    OpenOptions::new().verification(policy).open(source).expect("an intact file")
+}
+
+/// A file in a folder of its own.
+struct OnDisk {
+    folder: tempfile::TempDir,
+}
+
+impl OnDisk {
+    fn new(bytes: &[u8]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("file.tsl"), bytes).expect("room for a small file");
+        Self { folder }
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("file.tsl")
+    }
+}
+
+fn assert_intact(source: &impl Source) {
+    let report = verify(source, VerifyOptions::new().decode(true)).expect("a readable source");
+    assert!(report.damages.is_empty(), "{:?}", report.damages);
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    #[test]
+    fn every_read_path_over_every_source_agrees_with_the_model(
+        table in arbitrary_table(300),
+        plan in arbitrary_plan(),
+        seed in any::<u64>(),
+        policy in prop::sample::select(POLICIES.to_vec()),
+    ) {
+        let bytes = write(&table, &plan);
+        let on_disk = OnDisk::new(&bytes);
+        check(&open(InMemory(Arc::<[u8]>::from(bytes.as_slice())), policy), &table, &plan, seed);
+        let positioned = PositionedFile::open(on_disk.path()).expect("a file");
+        check(&open(positioned, policy), &table, &plan, seed.wrapping_add(1));
+        #[cfg(feature = "mmap")]
+        {
+            // SAFETY: the file is in a folder that only this test knows, and stays as it is.
+            let mapped = unsafe { tensilo::MappedFile::open(on_disk.path()) }.expect("a file");
+            check(&open(mapped, policy), &table, &plan, seed.wrapping_add(2));
+        }
+        let reader = open(InMemory(bytes), policy);
+        check(&reader, &table, &plan, seed.wrapping_add(3));
+        assert_intact(reader.source());
+        prop_assert!(reader.is_finished());
+        prop_assert_eq!(reader.tail_bytes(), 0);
+        prop_assert_eq!(reader.commit_count() as usize, plan.commits(table.sample_count).len() + 1);
+    }
+
+    /// Many samples in each chunk, at any place between the groups and checkpoints of tiers: most are decoded or read alone.
+    #[test]
+    fn samples_taken_alone_agree_with_the_model(
+        column in arbitrary_column(),
+        extents in prop_oneof![Just(vec![]), prop::collection::vec(1..=150_u32, 1), prop::collection::vec(1..=13_u32, 2)],
+        varying in any::<bool>(),
+        samples in 100..=600_usize,
+        plan in arbitrary_plan(),
+        chunk_bytes in 4_096..=65_536_usize,
+        seed in any::<u64>(),
+        policy in prop::sample::select(POLICIES.to_vec()),
+    ) {
+        let mut column = column;
+        if !matches!(column.dtype, DType::Bytes | DType::Utf8) {
+            column.shape = extents.into_iter().map(Extent::Fixed).collect();
+            if let Some(first) = column.shape.first_mut().filter(|_| varying) {
+                *first = Extent::Varying;
+            }
+        }
+        let (table, plan) = (table(&[column], Metadata::new(), samples), WritePlan { chunk_bytes, ..plan });
+        let bytes = write(&table, &plan);
+        let on_disk = OnDisk::new(&bytes);
+        let positioned = PositionedFile::open(on_disk.path()).expect("a file");
+        check(&open(positioned, policy), &table, &plan, seed);
+        check(&open(InMemory(bytes), policy), &table, &plan, seed.wrapping_add(1));
+    }
+
+    #[test]
+    fn how_samples_are_grouped_and_how_many_threads_encode_does_not_change_the_bytes(
+        table in arbitrary_table(300),
+        plan in arbitrary_plan(),
+        batch in 1..=400_usize,
+        threads in 1..=3_usize,
+    ) {
+        let bytes = write(&table, &plan);
+        prop_assert_eq!(&write(&table, &plan), &bytes, "written twice");
+        let one_by_one = WritePlan { threads: 1, ..plan.regrouped(table.sample_count, 0) };
+        prop_assert!(write(&table, &one_by_one) == bytes, "one by one");
+        let batches = WritePlan { threads, ..plan.regrouped(table.sample_count, batch) };
+        prop_assert!(write(&table, &batches) == bytes, "batches of {} by {} threads", batch, threads);
+    }
+
+    #[test]
+    fn each_commit_alone_is_a_file_of_the_samples_before_it(table in arbitrary_table(120), plan in arbitrary_plan()) {
+        let mut sink = Published::default();
+        write_to(&mut sink, &table, &plan, &plan.options()).expect("a valid table");
+        let commits = plan.commits(table.sample_count);
+        prop_assert_eq!(sink.ends.len(), commits.len() + 1);
+        for (number, (&end, &samples)) in sink.ends.iter().zip(&commits).enumerate() {
+            let reader = Reader::from_bytes(&sink.bytes[..end]).expect("a commit");
+            check(&reader, &table.head(samples), &plan, 7);
+            prop_assert!(!reader.is_finished());
+            prop_assert_eq!(reader.commit_count() as usize, number + 1);
+            // what a killed writer leaves behind changes nothing
+            let next = sink.ends[number + 1];
+            let cut = end + (next - end) / 2;
+            let reader = Reader::from_bytes(&sink.bytes[..cut]).expect("a commit and a tail");
+            prop_assert_eq!(reader.sample_count(), samples as u64);
+            prop_assert_eq!(reader.tail_bytes(), (cut - end) as u64);
+        }
+    }
+
+    #[test]
+    fn a_sink_that_takes_a_few_bytes_at_a_time_gets_the_same_file(
+        table in arbitrary_table(60),
+        plan in arbitrary_plan(),
+    ) {
+        let summary = write_to(Stingy::default(), &table, &plan, &plan.options()).expect("a valid table");
+        prop_assert_eq!(summary.file_bytes, summary.sink.bytes.len() as u64);
+        prop_assert!(summary.sink.bytes == write(&table, &plan));
+    }
+
+    #[test]
+    fn a_file_is_identified_by_its_schema_options_and_origin(table in arbitrary_table(3), plan in arbitrary_plan()) {
+        let id = |table: &Table, plan: &WritePlan, origin: &str| {
+            let options = plan.options().origin(origin);
+            write_to(Stream(Vec::new()), table, plan, &options).expect("a valid table").file_id
+        };
+        let same = id(&table, &plan, "a");
+        prop_assert_eq!(id(&table, &WritePlan { threads: 3, ..plan.clone() }, "a"), same);
+        prop_assert_eq!(id(&table, &plan.regrouped(table.sample_count, 0), "a"), same);
+        prop_assert_ne!(id(&table, &plan, "b"), same);
+        prop_assert_ne!(id(&table, &plan, ""), same);
+        let other = WritePlan { chunk_bytes: plan.chunk_bytes + 1, ..plan.clone() };
+        prop_assert_ne!(id(&table, &other, "a"), same);
+        let mut other = table.clone();
+        other.schema.metadata.insert("another".to_owned(), String::new());
+        prop_assert_ne!(id(&other, &plan, "a"), same);
+    }
+
+    /// Gathered samples can be pushed as they are: a file copied that way has the same values.
+    #[test]
+    fn gathered_batches_can_be_written_again(table in arbitrary_table(100), plan in arbitrary_plan()) {
+        let bytes = write(&table, &plan);
+        let reader = Reader::from_bytes(bytes).expect("an intact file");
+        let mut rows = reader.rows(&table.names()).expect("columns of the file");
+        let mut buffers = Vec::new();
+        rows.range_into(0..reader.sample_count(), &mut buffers).expect("samples of the file");
+        let copy = WritePlan { steps: Vec::new(), ..plan };
+        let mut writer =
+            tensilo::Writer::new(Stream(Vec::new()), table.schema.clone(), &copy.options()).expect("a valid schema");
+        let batches: Vec<_> = buffers.iter().map(tensilo::ColumnBuffer::as_batch).collect();
+        writer.push_batch(&batches).expect("samples of this schema");
+        let copied = writer.finish().expect("a sink that takes all").sink.0;
+        prop_assert!(copied == write(&table, &copy));
+    }
+}
+
+/// Remembers where each commit ended.
+#[derive(Default)]
+struct Published {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl std::io::Write for &mut Published {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl tensilo::Sink for &mut Published {
+    fn sync(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn publish(&mut self) -> std::io::Result<()> {
+        self.ends.push(self.bytes.len());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reader_is_shared_by_threads() {
+    use proptest::strategy::{Strategy, ValueTree};
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for _ in 0..4 {
+        let (table, plan) = (arbitrary_table(200), arbitrary_plan()).new_tree(&mut runner).expect("a table").current();
+        let reader = open(InMemory(write(&table, &plan)), Verification::FirstTouch);
+        std::thread::scope(|scope| {
+            for seed in 0..4 {
+                let (reader, table, plan) = (&reader, &table, &plan);
+                scope.spawn(move || check(reader, table, plan, seed));
+            }
+        });
+    }
+}
+
+const ALONE: usize = 200;
+const ELEMENTS: usize = 24;
+
+/// Of a cursor that has read nothing else, so that little more of the chunk is decoded.
+fn check_each<T: Element + PartialEq + std::fmt::Debug>(
+    reader: &Reader<impl Source>,
+    name: &str,
+    values: &[T],
+    profile: Profile,
+) {
+    let column = reader.column(name).expect("a column of the file");
+    let mut out = vec![T::zeroed(); ELEMENTS];
+    for (i, sample) in values.chunks_exact(ELEMENTS).enumerate() {
+        out.fill(T::zeroed()); // which no value is
+        assert_eq!(column.cursor().read_into(i as u64, &mut out).expect("an intact file"), Some(ELEMENTS));
+        assert_eq!(out, sample, "{i} of {name}, {profile:?}");
+    }
+}
+
+#[test]
+fn any_sample_of_a_chunk_may_be_the_first_that_is_asked_for() {
+    // less often the smaller they are, as embeddings; near each other; and all the same
+    let bits = |i: u32| i.wrapping_mul(0x9E37_79B9_u32).rotate_left(13).wrapping_mul(0x85EB_CA6B);
+    let floats: Vec<f32> = (0..(ALONE * ELEMENTS) as u32)
+        .map(|i| f32::from_bits((bits(i) & 0x807F_FFFF) | (127 - bits(i).leading_zeros()) << 23))
+        .collect();
+    let integers: Vec<i64> = (0..floats.len() as u32).map(|i| i64::from(1000 * i + (bits(i) >> 28) + 1)).collect();
+    let equal = vec![7_i16; ALONE * ELEMENTS];
+    let tensor = |name, dtype| ColumnSchema::tensor(name, dtype, Shape::fixed(&[ELEMENTS as u32]));
+    let schema =
+        Schema::new([tensor("floats", DType::F32), tensor("integers", DType::I64), tensor("equal", DType::I16)]);
+    for profile in profiles() {
+        let options = WriterOptions::new().profile(profile);
+        let mut writer = Writer::new(Stream(Vec::new()), schema.clone(), &options).expect("a valid schema");
+        let batch = [
+            ColumnBatch::fixed(ALONE, &floats),
+            ColumnBatch::fixed(ALONE, &integers),
+            ColumnBatch::fixed(ALONE, &equal),
+        ];
+        writer.push_batch(&batch).expect("samples of this schema");
+        let reader = Reader::from_bytes(writer.finish().expect("a sink that takes all").sink.0).expect("a file");
+        if profile == Profile::Fast {
+            let encodings = reader.columns().map(|column| column.chunk(0).expect("intact").expect("a chunk").encoding);
+            assert!(encodings.eq(["exponent-tiers", "residual-tiers", "constant"]));
+        }
+        check_each(&reader, "floats", &floats, profile);
+        check_each(&reader, "integers", &integers, profile);
+        check_each(&reader, "equal", &equal, profile);
+    }
+}

@@ -1,0 +1,185 @@
+//! Every vector of the specification: valid ones read as their dump says, invalid ones break the rule they are named
+//! after.
+
+use crate::common::vectors::{bytes, file_of, json, vectors};
+use crate::support::positional::Positional;
+use serde_json::Value as Json;
+use std::fmt::Write;
+use tensilo::{
+    Error, ErrorKind, InMemory, OpenOptions, Reader, SalvageOptions, Source, Verification, VerifyOptions, salvage,
+    verify,
+};
+
+/// The first thing that a thorough verification finds.
+fn first_error(bytes: &[u8]) -> Option<Error> {
+    match verify(&InMemory(bytes), VerifyOptions::new().decode(true)) {
+        Ok(report) => report.damages.into_iter().next().map(|damage| damage.error),
+        Err(error) => Some(error),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").unwrap();
+        out
+    })
+}
+
+#[test]
+fn valid_vectors_are_intact() {
+    for vector in vectors(true) {
+        let error = first_error(&bytes(file_of(&vector)));
+        assert!(error.is_none(), "{}: {}", file_of(&vector), error.unwrap());
+    }
+}
+
+#[test]
+fn invalid_vectors_break_their_rule() {
+    let mut wrong = Vec::new();
+    for vector in vectors(false) {
+        let also = vector["also"].as_array().cloned().unwrap_or_default();
+        let rule = first_error(&bytes(file_of(&vector))).and_then(|error| error.rule());
+        let expected = rule.is_some_and(|rule| vector["rule"] == rule || also.iter().any(|other| other == rule));
+        if !expected {
+            wrong.push(format!("{}: found {rule:?}", file_of(&vector)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The bytes of a sample, or the rule that it breaks.
+type Read = Result<Vec<u8>, Option<&'static str>>;
+
+/// The first samples of each column, each read by a fresh cursor.
+fn read_alone<S: Source>(reader: &Reader<S>) -> Vec<Read> {
+    let samples = reader.sample_count().min(100);
+    let read = |column: &tensilo::Column<'_, S>, i| {
+        let sample = column.cursor().read(i).map(|sample| sample.bytes().to_vec());
+        sample.map_err(|error| error.rule())
+    };
+    reader.columns().flat_map(|column| (0..samples).map(move |i| read(&column, i))).collect()
+}
+
+/// A chunk whose checksum was found right may still not be what the index says it is.
+#[test]
+fn what_is_refused_is_refused_again_whatever_is_remembered_of_it() {
+    for vector in vectors(false) {
+        let (file, name) = (bytes(file_of(&vector)), file_of(&vector));
+        for policy in [Verification::FirstTouch, Verification::Always] {
+            let options = OpenOptions::new().verification(policy);
+            let Ok(in_memory) = options.open(InMemory(&file)) else { continue };
+            let by_position = options.open(Positional(&file)).unwrap();
+            let due = (read_alone(&in_memory), read_alone(&by_position));
+            for time in 0..2 {
+                let again = (read_alone(&in_memory), read_alone(&by_position));
+                assert_eq!(again, due, "{name}, {policy:?}, time {time}");
+            }
+            let differ = |(a, b): (&Read, &Read)| a.is_ok() && b.is_ok() && a != b;
+            assert!(!due.0.iter().zip(&due.1).any(differ), "{name}, {policy:?}: {due:?}");
+        }
+    }
+}
+
+/// A reader does not look at the bytes between parts (chapter 10): what it reads does not depend on
+/// them.
+#[test]
+fn padding_between_parts_is_checked_by_verify_alone() {
+    let file = bytes("invalid/R-4.4-padding.hex");
+    assert_eq!(first_error(&file).and_then(|error| error.rule()), Some("R-4.4"));
+    let due = [Ok(b"ab".to_vec()), Ok(Vec::new()), Ok(b"c".to_vec())];
+    assert_eq!(read_alone(&Reader::from_bytes(&file).unwrap()), due);
+    assert_eq!(read_alone(&OpenOptions::new().open(Positional(&file)).unwrap()), due);
+}
+
+/// What an offset points to begins at a multiple of 64, so that words of a body are
+/// aligned.
+#[test]
+fn readers_refuse_offsets_that_are_no_multiple_of_64() {
+    for (name, is_open) in [("chunk", true), ("page", true), ("footer", false)] {
+        let file = bytes(&format!("invalid/R-2.4-unaligned-{name}.hex"));
+        let opened = Reader::from_bytes(&file);
+        assert_eq!(opened.is_ok(), is_open, "{name}");
+        let rules = match opened {
+            Ok(reader) => read_alone(&reader),
+            Err(error) => vec![Err(error.rule())],
+        };
+        assert!(rules.iter().all(|rule| *rule == Err(Some("R-2.4"))), "{name}: {rules:?}");
+    }
+}
+
+#[test]
+fn what_needs_a_newer_release_is_refused_and_not_taken_for_damage() {
+    let mut kinds = Vec::new();
+    for vector in vectors(false) {
+        let file = bytes(file_of(&vector));
+        let Err(error) = verify(&InMemory(&file), VerifyOptions::new()) else { continue };
+        assert_eq!(error.kind(), ErrorKind::TooNew, "{}: {error}", file_of(&vector));
+        for decode in [false, true] {
+            let salvaged = salvage(InMemory(&file), SalvageOptions::new().decode(decode));
+            assert_eq!(salvaged.err().map(|error| error.kind()), Some(ErrorKind::TooNew), "{}", file_of(&vector));
+        }
+        kinds.push(error.rule());
+    }
+    kinds.dedup();
+    assert!(kinds.len() > 1, "{kinds:?}");
+}
+
+#[test]
+fn valid_vectors_read_as_their_dump_says() {
+    for vector in vectors(true) {
+        let file = file_of(&vector);
+        let dump = json(&file.replace(".hex", ".json"));
+        let reader = Reader::from_bytes(bytes(file)).unwrap();
+        assert_eq!(dump["sample_count"], reader.sample_count(), "{file}");
+        assert_eq!(dump["file_id"], reader.file_id().to_string().as_str(), "{file}");
+        assert_eq!(dump["content_id"], reader.content_id().to_string().as_str(), "{file}");
+        assert_eq!(dump["alignment"], reader.alignment(), "{file}");
+        assert_eq!(dump["finished"], reader.is_finished(), "{file}");
+        assert_eq!(dump["commits"], reader.commit_count(), "{file}");
+        assert_eq!(dump["tail_bytes"], reader.tail_bytes(), "{file}");
+        let columns = dump["columns"].as_array().unwrap();
+        assert_eq!(columns.len(), reader.schema().columns.len(), "{file}");
+        for (column, dump) in reader.columns().zip(columns) {
+            assert_column(&column, dump, file);
+        }
+    }
+}
+
+fn assert_column<S: tensilo::Source>(column: &tensilo::Column<'_, S>, dump: &Json, file: &str) {
+    let schema = column.schema();
+    let place = format!("{file}, column {}", schema.name);
+    assert_eq!(dump["name"], schema.name.as_str(), "{place}");
+    assert_eq!(dump["dtype"], schema.dtype.name(), "{place}");
+    assert_eq!(dump["nullable"], schema.nullable, "{place}");
+    let shape = schema.shape.extents().iter().map(|extent| match extent {
+        tensilo::Extent::Fixed(extent) => Json::from(*extent),
+        tensilo::Extent::Varying => Json::Null,
+    });
+    assert_eq!(dump["shape"], Json::Array(shape.collect()), "{place}");
+    assert_eq!(dump["metadata"], serde_json::to_value(&schema.metadata).unwrap(), "{place}");
+    let facts = column.facts();
+    let encodings: serde_json::Map<String, Json> =
+        facts.encodings.iter().map(|(name, chunks)| (name.clone(), (*chunks).into())).collect();
+    assert_eq!(dump["encodings"], Json::Object(encodings), "{place}");
+    for (key, found) in [
+        ("raw_bytes", facts.raw_bytes),
+        ("stored_bytes", facts.stored_bytes),
+        ("null_count", facts.null_count),
+        ("chunk_count", facts.chunk_count),
+    ] {
+        assert_eq!(dump[key], found, "{place}: {key}");
+    }
+    let samples = dump["samples"].as_array().unwrap();
+    let mut cursor = column.cursor();
+    for (i, dump) in (0..).zip(samples) {
+        let sample = cursor.read(i).unwrap();
+        assert_eq!(dump.is_null(), sample.is_null(), "{place}, sample {i}");
+        if !sample.is_null() {
+            assert_eq!(dump["hex"], hex(sample.bytes()).as_str(), "{place}, sample {i}");
+            let varying = sample.shape().iter().zip(schema.shape.extents());
+            let varying = varying.filter(|(_, extent)| **extent == tensilo::Extent::Varying);
+            let extents: Vec<Json> = varying.map(|(extent, _)| (*extent).into()).collect();
+            assert_eq!(dump["extents"], Json::Array(extents), "{place}, sample {i}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Where memory runs out, reading gives an error that says so: a process whose address space is limited reads small files of large samples.
+
+use crate::support::build::{ABSENT, Build, Chunk, column};
+use std::env;
+use std::process::Command;
+use tensilo::{ColumnBuffer, ErrorKind, InMemory, Reader, Result, VerifyOptions, verify};
+
+const SAMPLE: u32 = 4 << 20 << 8; // 1 GiB
+const ELEMENTS: u32 = SAMPLE / 4;
+const F32: u8 = 3;
+const VARYING: u32 = u32::MAX;
+
+fn file(extent: u32, chunk: &Chunk, encodings: &[(u16, u64)]) -> Vec<u8> {
+    let mut build = Build::new(&[column("x", F32, false, &[extent])]);
+    build.chunk(chunk);
+    build.finish(0, encodings)
+}
+
+/// Byte planes of one byte, repeated.
+fn planes() -> Vec<u8> {
+    let mut stored = vec![0; 16];
+    stored.extend([8, 0, 0, 0, 0, 0, 0, 0]);
+    (0..4).for_each(|_| stored.extend([1, 0, 0, 0, 1, 0, 0, 0]));
+    stored.extend([1, 2, 3, 4]);
+    stored
+}
+
+/// A frame of blocks that repeat a byte.
+fn frame() -> Vec<u8> {
+    let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xC0, 7 << 3];
+    frame.extend(u64::from(SAMPLE).to_le_bytes());
+    let blocks = SAMPLE >> 17;
+    for block in 1..=blocks {
+        let header = u32::from(block == blocks) | 1 << 1 | (128 << 10) << 3;
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.push(1);
+    }
+    frame
+}
+
+/// Files of one sample of 1 GiB, in each encoding that can make so much of so little, and whether to check one needs as much memory.
+fn files() -> Vec<(&'static str, Vec<u8>, bool)> {
+    let values = |encoding, stored: &[u8]| Chunk::of_values(1, (encoding, SAMPLE, stored));
+    let ends = ELEMENTS.to_le_bytes();
+    let ragged = Chunk::of_parts(1, [ABSENT, (0, 4, &ends), (1, SAMPLE, &[1, 2, 3, 4])]);
+    vec![
+        ("constant", file(ELEMENTS, &values(1, &[1, 2, 3, 4]), &[(1, 1)]), false),
+        ("constant and ragged", file(VARYING, &ragged, &[(0, 0), (1, 1)]), false),
+        ("zstd", file(ELEMENTS, &values(3, &frame()), &[(3, 1)]), true),
+        ("bitshuffle-zstd", file(ELEMENTS, &values(2, &frame()), &[(2, 1)]), true),
+        ("planes-zstd", file(ELEMENTS, &values(6, &planes()), &[(6, 1)]), true),
+    ]
+}
+
+fn assert_over_limit<T>(result: Result<T>, what: &str) {
+    let error = result.map(|_| ()).expect_err(what);
+    assert_eq!(error.kind(), ErrorKind::OverLimit, "{what}: {error}");
+    assert!(error.message().contains("bytes of memory"), "{what}: {error}");
+}
+
+/// Run by the test below, in a process of its own.
+#[test]
+fn child() {
+    if env::var_os("TENSILO_LIMITED").is_none() {
+        return;
+    }
+    for (name, file, is_expanded) in files() {
+        let reader = Reader::from_bytes(file.as_slice()).expect(name);
+        let column = reader.column("x").expect(name);
+        let mut buffer = ColumnBuffer::new();
+        assert_over_limit(column.cursor().read(0).map(|_| ()), &format!("read, {name}"));
+        assert_over_limit(column.cursor().gather_into(&[0], &mut buffer), &format!("gather_into, {name}"));
+        assert_over_limit(column.cursor().range_into(0..1, &mut buffer), &format!("range_into, {name}"));
+        assert_over_limit(column.explain(0), &format!("explain, {name}"));
+        let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(true));
+        if is_expanded {
+            assert_over_limit(report, &format!("verify, {name}"));
+        } else {
+            assert!(report.expect(name).damages.is_empty(), "{name}");
+        }
+    }
+    println!("all was refused");
+}
+
+#[test]
+fn memory_that_runs_out_is_an_error_and_not_the_end_of_the_process() {
+    let limit = "ulimit -v 700000; exec \"$0\" --exact exhausted::child --nocapture --test-threads 1";
+    let run =
+        Command::new("sh").args(["-c", limit]).arg(env::current_exe().unwrap()).env("TENSILO_LIMITED", "1").output();
+    let run = run.unwrap();
+    let (out, error) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out.contains("all was refused"), "{}: {out}\n{error}", run.status);
+}
+
+/// Without a limit the same files are read: they are refused for nothing else.
+#[test]
+fn with_memory_enough_the_same_files_are_intact() {
+    for (name, file, is_expanded) in files() {
+        let reader = Reader::from_bytes(file.as_slice()).expect(name);
+        assert_eq!(reader.column("x").unwrap().chunk(0).unwrap().unwrap().samples, 0..1);
+        let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(!is_expanded)).expect(name);
+        assert!(report.damages.is_empty(), "{name}: {:?}", report.damages);
+    }
+}

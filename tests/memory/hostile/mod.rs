@@ -1,0 +1,169 @@
+//! Small files that are built to hurt: each is refused, and neither that nor anything else that is asked of it takes more than 10 ms or
+//! 16 MiB. `cargo test --release --test memory hostile:: -- --nocapture` prints the table. Memory is held to its limit; a time fails the test at ten
+//! times its limit, where no slow or busy machine explains it.
+
+mod files;
+
+use crate::support::positional::Positional;
+use files::{Refused, Row};
+use std::time::{Duration, Instant};
+use tensilo::{
+    ColumnBuffer, Error, ErrorKind, InMemory, OpenOptions, SalvageOptions, Source, Verification, VerifyOptions,
+    salvage, verify,
+};
+use tensilo_testing::{Alone, alone};
+
+const MOST_TIME: Duration = Duration::from_millis(10);
+const TOO_LONG: Duration = Duration::from_millis(100);
+const MOST_BYTES: usize = 16 << 20;
+
+fn rule(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::OverLimit => "OverLimit",
+        _ => error.rule().unwrap_or("no rule"),
+    }
+}
+
+/// The rule that verification names first.
+fn verify_rule(source: &impl Source, decode: bool) -> Option<&'static str> {
+    match verify(source, VerifyOptions::new().decode(decode)) {
+        Ok(report) => report.damages.first().map(|damage| rule(&damage.error)),
+        Err(error) => Some(rule(&error)),
+    }
+}
+
+/// Asks everything of a file; returns the rule that opening names, or the first that reading does.
+fn walk<S: Source>(source: S, verification: Verification) -> (Option<&'static str>, Option<&'static str>) {
+    let options = OpenOptions::new().verification(verification).max_chunk_bytes(MOST_BYTES as u32 / 16);
+    let reader = match options.open(source) {
+        Ok(reader) => reader,
+        Err(error) => return (Some(rule(&error)), None),
+    };
+    let mut first = None;
+    let mut note = |error: Option<Error>| first = first.or(error.map(|error| rule(&error)));
+    let count = reader.sample_count();
+    let samples: Vec<u64> = (0..count.min(4)).chain(count.saturating_sub(2)..count).rev().collect();
+    let mut buffer = ColumnBuffer::new();
+    for column in reader.columns().take(4) {
+        let mut cursor = column.cursor();
+        for &i in &samples {
+            note(column.chunk_of(i).err());
+            note(column.view(i).err());
+            note(cursor.read(i).map(|sample| drop(sample.as_str())).err());
+        }
+        note(column.chunk(0).err());
+        note(column.chunk(u64::MAX).err());
+        note(cursor.gather_into(&samples, &mut buffer).err());
+        note(cursor.range_into(0..count.min(4), &mut buffer).err());
+        note(column.explain(0).err());
+    }
+    (None, first)
+}
+
+/// Salvages a file; what is wrong with that, or with what is not lost.
+fn salvage_and_read(file: &[u8], decode: bool) -> Option<String> {
+    let salvaged = match salvage(InMemory(file), SalvageOptions::new().decode(decode)) {
+        Ok(salvaged) => salvaged,
+        Err(error) => {
+            // nothing tells what the columns are, or a newer release has written it; whatever else is wrong costs no more than its chunk
+            let is_hopeless = ["R-2.9", "R-9.1"].contains(&rule(&error));
+            return (!is_hopeless).then(|| format!("not salvaged: {error}"));
+        }
+    };
+    let room = (file.len() as u64 / 64) << 24;
+    if salvaged.reader.sample_count() > room {
+        return Some(format!("{} samples, room for {room}", salvaged.reader.sample_count()));
+    }
+    let columns = salvaged.reader.columns().zip(&salvaged.losses.columns);
+    columns.take(4).find_map(|(column, (_, lost))| {
+        let mut cursor = column.cursor();
+        let is_small = |i: &u64| column.chunk_of(*i).is_ok_and(|chunk| chunk.raw_bytes <= MOST_BYTES as u64 / 16);
+        let left = (0..column.sample_count().min(100)).filter(|i| !lost.contains(*i));
+        left.filter(is_small).find_map(|i| cursor.read(i).err()).map(|error| format!("cannot be read: {error}"))
+    })
+}
+
+/// The least time and the peak memory of some runs of `work`.
+fn cost<T>(alone: &Alone, work: impl Fn() -> T) -> (T, Duration, usize) {
+    let run = || {
+        let start = Instant::now();
+        let (result, peak) = alone.peak_bytes(&work);
+        (result, start.elapsed(), peak)
+    };
+    let (mut result, mut time, mut peak) = run();
+    for _ in 0..20 {
+        if time < MOST_TIME / 2 {
+            break;
+        }
+        let (again, elapsed, bytes) = run();
+        (result, time, peak) = (again, time.min(elapsed), peak.max(bytes));
+    }
+    (result, time, peak)
+}
+
+/// What of a row is not as it must be.
+fn check(alone: &Alone, row: &Row) -> Vec<String> {
+    let Row { name, file, refused } = row;
+    let mut problems = Vec::new();
+    let mut slowest = (Duration::ZERO, 0);
+    let mut measured = |what: &str, time: Duration, peak: usize| {
+        slowest = (slowest.0.max(time), slowest.1.max(peak));
+        if time > TOO_LONG || peak > MOST_BYTES {
+            problems.push(format!("{name}: {what} takes {time:?} and {peak} bytes"));
+        }
+    };
+    let (in_memory, time, peak) = cost(alone, || walk(InMemory(file.as_slice()), Verification::FirstTouch));
+    measured("reading", time, peak);
+    let (by_position, time, peak) = cost(alone, || walk(Positional(file), Verification::Always));
+    measured("reading by position", time, peak);
+    let (_, time, peak) = cost(alone, || walk(Positional(file), Verification::Never));
+    measured("reading without checks", time, peak);
+    let (shallow, time, peak) = cost(alone, || verify_rule(&Positional(file), false));
+    measured("verifying by position", time, peak);
+    let (deep, time, peak) = cost(alone, || verify_rule(&InMemory(file), true));
+    measured("decoding", time, peak);
+    let (wrong, peak) = alone.peak_bytes(|| salvage_and_read(file, true));
+    measured("salvaging", Duration::ZERO, peak); // which refuses nothing, but looks through all of a file: it may take its time
+    let (opening, reading) = in_memory;
+    print_row(name, file, &refused.to_string(), slowest.0, slowest.1);
+    let found = match *refused {
+        Refused::Opening(_) => Refused::Opening(opening.unwrap_or("nothing")),
+        Refused::Verifying(_) => Refused::Verifying(shallow.unwrap_or("nothing")),
+        Refused::Decoding(_) => Refused::Decoding(deep.unwrap_or("nothing")),
+        Refused::Reading(..) => Refused::Reading(deep.unwrap_or("nothing"), reading.unwrap_or("nothing")),
+    };
+    if found != *refused || by_position != in_memory || opening.is_some() != matches!(refused, Refused::Opening(_)) {
+        problems.push(format!("{name}: {refused} is due, found is {found}, by position {by_position:?}"));
+    }
+    if opening.is_some() && (shallow.is_none() || deep.is_none()) {
+        problems.push(format!("{name}: cannot be opened, and is intact"));
+    }
+    problems.extend(wrong.map(|wrong| format!("{name}: salvaged, and decoded: {wrong}")));
+    problems
+}
+
+/// The builder is right: what it builds without a fault is intact. Some of it is much larger when it is decoded.
+fn check_intact(alone: &Alone, (name, file): &(&str, Vec<u8>)) -> Vec<String> {
+    let (rule, time, peak) = cost(alone, || verify_rule(&InMemory(file.as_slice()), true));
+    print_row(name, file, "nothing: it is intact", time, peak);
+    let is_right = rule.is_none() && time < TOO_LONG && peak < MOST_BYTES;
+    (!is_right).then(|| format!("{name}: {rule:?}, {time:?}, {peak} bytes")).into_iter().collect()
+}
+
+fn print_row(name: &str, file: &[u8], refused: &str, time: Duration, peak: usize) {
+    let (ms, mib) = (time.as_secs_f64() * 1e3, peak as f64 / f64::from(1 << 20));
+    println!("{name:<58} {:>9} {refused:<46} {ms:>9.3} {mib:>9.3}", file.len());
+}
+
+/// One test, so that nothing else is at work while time and memory are measured.
+#[test]
+fn small_files_that_are_built_to_hurt_are_refused_at_once() {
+    let alone = alone();
+    println!("{:<58} {:>9} {:<46} {:>9} {:>9}", "file", "bytes", "refused by", "ms", "MiB");
+    let mut problems: Vec<String> = files::all().iter().flat_map(|row| check(&alone, row)).collect();
+    problems.extend(files::intact().iter().flat_map(|file| check_intact(&alone, file)));
+    if !files::all().iter().any(|row| salvage_and_read(&row.file, false).is_some()) {
+        problems.push("decoding finds nothing that checksums do not: add a file where it does".to_owned());
+    }
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
+}

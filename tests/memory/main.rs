@@ -1,0 +1,19 @@
+//! How much memory the library takes, as one program with an allocator that counts. Peaks are those
+//! of the whole process, so that each test here waits until it is alone.
+#![cfg(not(miri))]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[cfg(all(unix, feature = "zstd", target_pointer_width = "64"))]
+mod exhausted;
+#[cfg(feature = "zstd")]
+mod hostile;
+mod limits;
+#[cfg(feature = "zstd")]
+mod no_allocation;
+
+use tensilo_testing::CountingAllocator;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

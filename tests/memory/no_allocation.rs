@@ -1,0 +1,131 @@
+//! What the documentation says of memory: views allocate nothing, reads and gathers nothing once they have warmed up, and
+//! opening allocates as much for any number of samples.
+//!
+//! Counted is what passes through Rust's allocator on the thread of the test. A Zstandard context takes its memory from
+//! C when it is made, which is before the counting begins.
+
+use half::bf16;
+use tensilo::{
+    ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, InMemory, PositionedFile, Profile, Reader, Schema, Shape,
+    Source, Stream, Writer, WriterOptions,
+};
+use tensilo_testing::{Allocations, allocations_of, alone};
+
+/// Runs `work` once to warm up, then again, which must allocate nothing.
+fn assert_allocates_nothing(what: &str, mut work: impl FnMut()) {
+    work();
+    let (counted, ()) = allocations_of(work);
+    assert_eq!(counted, Allocations { count: 0, bytes: 0 }, "{what}");
+}
+
+const SAMPLES: u64 = 1000;
+
+/// A fixed, a nullable and a ragged column, in many chunks.
+fn file(profile: Profile, sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
+    let schema = Schema::new([
+        ColumnSchema::tensor("fixed", DType::Bf16, Shape::fixed(&[16])),
+        ColumnSchema::tensor("nullable", DType::U16, Shape::scalar()).nullable(),
+        ColumnSchema::tensor("ragged", DType::F32, Shape::ragged()),
+    ]);
+    let options = WriterOptions::new().profile(profile).chunk_bytes(chunk_bytes);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let count = usize::try_from(sample_count).unwrap();
+    let fixed: Vec<bf16> = (0..16 * count).map(|i| bf16::from_f32((i % 37) as f32)).collect();
+    let nullable: Vec<u16> = (0..count).map(|i| (i % 51) as u16).collect();
+    let validity: Vec<u8> = (0..count.div_ceil(8)).map(|i| if i % 3 == 0 { 0xFE } else { 0xFF }).collect();
+    let extents: Vec<u32> = (0..count).map(|i| (i % 9) as u32).collect();
+    let ragged: Vec<f32> = (0..extents.iter().sum()).map(|i| (i % 101) as f32).collect();
+    let batches = [
+        ColumnBatch::fixed(count, &fixed),
+        ColumnBatch::fixed(count, &nullable).with_validity(&validity),
+        ColumnBatch::ragged(count, &extents, &ragged),
+    ];
+    writer.push_batch(&batches).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
+/// Every way to read a column, in an order that changes chunks often.
+fn read_everything<S: Source>(what: &str, reader: &Reader<S>) {
+    let jumps = || (0..SAMPLES).map(|i| i * 617 % SAMPLES);
+    let indices: Vec<u64> = jumps().take(256).collect();
+    for column in reader.columns() {
+        let what = |call: &str| format!("{what}, column {}, {call}", column.schema().name);
+        let mut cursor = column.cursor();
+        assert_allocates_nothing(&what("view"), || jumps().for_each(|i| assert!(column.view(i).is_ok())));
+        assert_allocates_nothing(&what("read"), || jumps().for_each(|i| assert!(cursor.read(i).is_ok())));
+        let mut buffer = ColumnBuffer::new();
+        assert_allocates_nothing(&what("gather_into"), || cursor.gather_into(&indices, &mut buffer).unwrap());
+        assert_allocates_nothing(&what("range_into"), || cursor.range_into(100..900, &mut buffer).unwrap());
+    }
+    let mut rows = reader.rows(&["fixed", "nullable", "ragged"]).unwrap();
+    let mut buffers = Vec::new();
+    assert_allocates_nothing(what, || rows.gather_into(&indices, &mut buffers).unwrap());
+    assert_allocates_nothing(what, || rows.range_into(100..900, &mut buffers).unwrap());
+    read_typed(what, &mut reader.column("fixed").unwrap().cursor(), &indices);
+}
+
+/// Reads to a slice of the caller's.
+fn read_typed<S: Source>(what: &str, cursor: &mut Cursor<'_, S>, indices: &[u64]) {
+    let mut out = [bf16::ZERO; 16 * 256];
+    assert_allocates_nothing(&format!("{what}, read_into"), || {
+        for &i in indices {
+            assert_eq!(cursor.read_into(i, &mut out).unwrap(), Some(16));
+        }
+    });
+    assert_allocates_nothing(&format!("{what}, gather_slice"), || {
+        assert_eq!(cursor.gather_slice(indices, &mut out).unwrap(), 0);
+    });
+}
+
+#[test]
+fn reading_allocates_nothing_once_warm() {
+    let _alone = alone();
+    // chunks that are always decoded whole, and such of which single samples are decoded alone
+    for (profile, chunk_bytes) in Profile::ALL.into_iter().flat_map(|profile| [(profile, 1024), (profile, 8192)]) {
+        let bytes = file(profile, SAMPLES, chunk_bytes);
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+        read_everything(
+            &format!("{profile:?}, chunks of {chunk_bytes}, in memory"),
+            &Reader::from_bytes(bytes).unwrap(),
+        );
+        let positional: Reader<PositionedFile> = Reader::open(&path).unwrap();
+        read_everything(&format!("{profile:?}, chunks of {chunk_bytes}, by position"), &positional);
+    }
+}
+
+#[test]
+fn views_allocate_what_they_remember_once() {
+    let _alone = alone();
+    let bytes = file(Profile::Raw, SAMPLES, 1024);
+    let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+    let column = reader.column("fixed").unwrap();
+    let (counted, ()) = allocations_of(|| {
+        for i in 0..SAMPLES {
+            assert!(column.view(i).unwrap().is_some());
+        }
+    });
+    // the two bitmaps of the column, when the first page and the first chunk are checked; nothing for each view
+    assert_eq!(counted.count, 2, "views that check pages and chunks");
+}
+
+#[test]
+fn opening_allocates_the_same_for_any_number_of_samples() {
+    let _alone = alone();
+    for profile in Profile::ALL {
+        let [few, many] = [1000, 100_000].map(|count| {
+            let bytes = file(profile, count, 1024);
+            let (counted, reader) = allocations_of(|| OpenedInMemory::from_bytes(bytes.as_slice()).unwrap());
+            let chunks: u64 = reader.columns().map(|column| column.facts().chunk_count).sum();
+            (counted, chunks)
+        });
+        let ((few, few_chunks), (many, many_chunks)) = (few, many);
+        assert!(many_chunks > 50 * few_chunks);
+        assert_ne!(few.count, 0, "the allocator counts");
+        assert_eq!(few.count, many.count, "{profile:?}: allocations");
+        // the footer of the larger file may name an encoding more for each column
+        assert!(many.bytes.abs_diff(few.bytes) <= 3 * 64, "{profile:?}: {few:?} and {many:?}");
+    }
+}
+
+type OpenedInMemory<'a> = Reader<InMemory<&'a [u8]>>;

@@ -1,0 +1,7 @@
+//! Helpers of several test programs.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+pub mod build;
+pub mod positional;
+pub mod regions;
+pub mod shared;
