@@ -28,7 +28,7 @@ fn memcpy(c: &mut Criterion, group: &str) {
 
 /// Reads by turns from the first two chunks of a file, whose values must have this encoding.
 fn alternate(c: &mut Criterion, row: &str, encoding: &str, bytes: &[u8]) {
-    let reader = Reader::from_bytes(bytes).unwrap();
+    let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
     let column = reader.column("x").unwrap();
     let chunks = [0, 1].map(|chunk| column.chunk(chunk).unwrap().expect("the file has two chunks"));
     assert!(chunks.iter().all(|chunk| chunk.encoding == encoding), "{chunks:?}");
@@ -87,7 +87,7 @@ fn check(c: &mut Criterion) {
     group.bench_function("crc32fast", |b| b.iter(|| crc32fast::hash(black_box(&bytes[..CHUNK]))));
     for (row, verification) in [("view, always", Verification::Always), ("view, never", Verification::Never)] {
         let options = OpenOptions::new().verification(verification);
-        let reader = options.open(tensilo::InMemory(bytes.as_slice())).unwrap();
+        let reader = options.open(tensilo::InMemory(bytes.clone())).unwrap();
         let column = reader.column("x").unwrap();
         let mut turns = [0, 1].into_iter().cycle();
         if verification == Verification::Never {

@@ -11,6 +11,7 @@ mod support;
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::path::Path;
+use std::sync::Arc;
 use support::{Random, criterion};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Writer, WriterOptions};
 
@@ -33,7 +34,7 @@ fn file(sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
-fn map(path: &Path) -> Reader<tensilo::MappedFile> {
+fn map(path: &Path) -> Reader {
     // SAFETY: the file is this benchmark's own; nobody changes it before it is removed.
     unsafe { Reader::map(path) }.unwrap()
 }
@@ -41,7 +42,7 @@ fn map(path: &Path) -> Reader<tensilo::MappedFile> {
 fn open(c: &mut Criterion) {
     let directory = tempfile::tempdir().unwrap();
     for (chunks, chunk_bytes) in CHUNK_BYTES {
-        let files = COUNTS.map(|(name, count)| (name, count, file(count, chunk_bytes)));
+        let files = COUNTS.map(|(name, count)| (name, count, Arc::<[u8]>::from(file(count, chunk_bytes))));
         let paths = files.each_ref().map(|(name, ..)| directory.path().join(name));
         for ((_, _, bytes), path) in files.iter().zip(&paths) {
             std::fs::write(path, bytes).unwrap();
@@ -49,7 +50,7 @@ fn open(c: &mut Criterion) {
         let mut group = c.benchmark_group(format!("open, {chunks}"));
         for (name, _, bytes) in &files {
             group.bench_function(format!("in memory/{name}"), |b| {
-                b.iter(|| Reader::from_bytes(black_box(bytes.as_slice())).unwrap());
+                b.iter(|| Reader::from_bytes(black_box(bytes.clone())).unwrap());
             });
         }
         for ((name, ..), path) in files.iter().zip(&paths) {
@@ -60,7 +61,10 @@ fn open(c: &mut Criterion) {
         }
         for ((name, count, _), path) in files.iter().zip(&paths) {
             group.bench_function(format!("mapped, open, view/{name}"), |b| {
-                b.iter(|| map(path).column("label").unwrap().view(black_box(count / 2)).unwrap().unwrap().bytes()[0]);
+                b.iter(|| {
+                    let column = map(path).column("label").unwrap();
+                    column.view(black_box(count / 2)).unwrap().unwrap().bytes()[0]
+                });
             });
         }
     }

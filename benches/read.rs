@@ -17,13 +17,12 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use half::bf16;
 use std::hint::black_box;
 use support::{MEL_BANDS, Random, criterion, embeddings, file, mel, write};
-use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, InMemory, Profile, Reader, Shape};
+use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Shape};
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
-type InMemoryColumn<'r> = Column<'r, InMemory<&'r [u8]>>;
 
 /// The column of a file, everything touched.
-fn warm<'r>(reader: &'r Reader<InMemory<&'r [u8]>>) -> InMemoryColumn<'r> {
+fn warm(reader: &Reader) -> Column {
     let column = reader.column("x").unwrap();
     let mut cursor = column.cursor();
     for i in 0..column.sample_count() {
@@ -33,7 +32,7 @@ fn warm<'r>(reader: &'r Reader<InMemory<&'r [u8]>>) -> InMemoryColumn<'r> {
 }
 
 /// The samples of a raw file, as slices of it.
-fn slices<'r>(column: &InMemoryColumn<'r>) -> Vec<&'r [bf16]> {
+fn slices(column: &Column) -> Vec<&[bf16]> {
     (0..column.sample_count()).map(|i| column.view(i).unwrap().unwrap().as_slice().unwrap()).collect()
 }
 
@@ -46,7 +45,7 @@ fn random<T>(group: &mut Group<'_>, row: &str, sample_count: u64, mut read: impl
 fn view(c: &mut Criterion) {
     for (name, samples) in [("2 KiB of 1 MiB", 512), ("2 KiB of 64 MiB", 32_768)] {
         let bytes = file(&[1024], &embeddings(1024 * samples), Profile::Raw);
-        let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+        let reader = Reader::from_bytes(bytes).unwrap();
         let column = warm(&reader);
         let (count, slices) = (column.sample_count(), slices(&column));
         let mut out = vec![bf16::ZERO; 1024];
@@ -74,7 +73,7 @@ fn samples(c: &mut Criterion, name: &str, shape: &[u32], values: &[bf16]) {
     group.throughput(Throughput::Bytes(2 * elements as u64));
     for profile in Profile::ALL {
         let bytes = file(shape, values, profile);
-        let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+        let reader = Reader::from_bytes(bytes).unwrap();
         let column = warm(&reader);
         let count = column.sample_count();
         if profile == Profile::Raw {
@@ -113,7 +112,7 @@ fn gather(c: &mut Criterion) {
     group.throughput(Throughput::Bytes(2 * out.len() as u64));
     for profile in Profile::ALL {
         let bytes = file(&[384], &values, profile);
-        let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+        let reader = Reader::from_bytes(bytes).unwrap();
         let column = warm(&reader);
         let count = column.sample_count();
         if profile == Profile::Raw {
@@ -145,7 +144,7 @@ fn ragged(c: &mut Criterion) {
     let values = embeddings(lengths.iter().sum::<u32>() as usize);
     let schema = ColumnSchema::tensor("x", DType::Bf16, Shape::ragged());
     let bytes = write(schema, ColumnBatch::ragged(lengths.len(), &lengths, &values), Profile::Raw);
-    let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+    let reader = Reader::from_bytes(bytes).unwrap();
     let column = warm(&reader);
     let (count, slices) = (column.sample_count(), slices(&column));
     let mut group = c.benchmark_group("gather 256 ragged");

@@ -7,6 +7,7 @@ use memmap2::{Mmap, MmapOptions};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A file as a read-only memory map.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl MappedFile {
     }
 }
 
-impl Reader<MappedFile> {
+impl Reader {
     /// Opens a file as a memory map: samples of raw chunks can be viewed without copying.
     ///
     /// Header and footer are read by position: it costs less than the page faults of touching them in the map, and the
@@ -56,9 +57,10 @@ impl Reader<MappedFile> {
     /// No process may change or truncate the file as long as the reader lives, see [`MappedFile::open`].
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let reader = OpenOptions::new().open_file(path)?;
+        let file = PositionedFile::open(path)?;
         // SAFETY: the caller's promise is the one that is asked for.
-        reader.try_map_source(|file| unsafe { MappedFile::of(&file) }).map_err(|error| error.with_path(path))
+        let map = || unsafe { MappedFile::of(&file) }.map(|map| Arc::new(map) as Arc<dyn Source>);
+        OpenOptions::new().open_through(&file, Some(path), map).map_err(|error| error.with_path(path))
     }
 }
 

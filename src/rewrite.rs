@@ -6,7 +6,7 @@ use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
 use crate::read::{ChunkScratch, Column};
 use crate::write::ChunkWriter;
-use crate::{LostSamples, Result, Salvaged, Sink, Source, Summary, WriterOptions, limits, memory};
+use crate::{LostSamples, Result, Salvaged, Sink, Summary, WriterOptions, limits, memory};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
@@ -39,7 +39,7 @@ impl<'a> RewriteOptions<'a> {
     }
 }
 
-impl<S: Source> Salvaged<S> {
+impl Salvaged {
     /// Writes a file of all that is left: the same columns, metadata and facts of casts. Chunks are copied as they are stored, checked but not
     /// decoded; only where samples of a chunk are left out are the others encoded again, and nulls for what is lost, both as `writer` says. With
     /// options that give no [`WriterOptions::file_id`] and no [`WriterOptions::origin`], the id follows from that of the damaged file.
@@ -85,22 +85,22 @@ struct Piece {
 }
 
 /// The pieces of all columns, in the order in which a writer would have written them: by their first samples.
-struct Pieces<'a, S> {
-    columns: Vec<ColumnPieces<'a, S>>,
+struct Pieces {
+    columns: Vec<ColumnPieces>,
     /// First sample and number of each column that has pieces left.
     next: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
-struct ColumnPieces<'a, S> {
-    column: Column<'a, S>,
+struct ColumnPieces {
+    column: Column,
     next_chunk: u64,
     next_sample: u64,
 }
 
-impl<'a, S: Source> Pieces<'a, S> {
-    fn new(salvaged: &'a Salvaged<S>) -> Self {
+impl Pieces {
+    fn new(salvaged: &Salvaged) -> Self {
         let pieces = |column| ColumnPieces { column, next_chunk: 0, next_sample: 0 };
-        let columns: Vec<ColumnPieces<'a, S>> = salvaged.reader.columns().map(pieces).collect();
+        let columns: Vec<ColumnPieces> = salvaged.reader.columns().map(pieces).collect();
         let next = match salvaged.reader.sample_count() {
             0 => BinaryHeap::new(),
             _ => (0..columns.len()).map(|column| Reverse((0, column))).collect(),
@@ -108,18 +108,18 @@ impl<'a, S: Source> Pieces<'a, S> {
         Self { columns, next }
     }
 
-    fn next(&mut self) -> Result<Option<(Piece, Column<'a, S>)>> {
+    fn next(&mut self) -> Result<Option<(Piece, Column)>> {
         let Some(Reverse((_, number))) = self.next.pop() else { return Ok(None) };
         let Some(pieces) = self.columns.get_mut(number) else { return Ok(None) }; // never: numbers are those of columns
         let piece = pieces.next()?;
         if piece.samples.end < pieces.column.sample_count() {
             self.next.push(Reverse((piece.samples.end, number)));
         }
-        Ok(Some((piece, pieces.column)))
+        Ok(Some((piece, pieces.column.clone())))
     }
 }
 
-impl<S: Source> ColumnPieces<'_, S> {
+impl ColumnPieces {
     /// The next piece; there is one.
     fn next(&mut self) -> Result<Piece> {
         let chunk = self.column.chunk(self.next_chunk)?.map(|chunk| chunk.samples);
@@ -146,7 +146,7 @@ struct Rewrite<K: Sink> {
 }
 
 impl<K: Sink> Rewrite<K> {
-    fn piece<S: Source>(&mut self, piece: &Piece, column: &Column<'_, S>) -> Result<()> {
+    fn piece(&mut self, piece: &Piece, column: &Column) -> Result<()> {
         match piece.chunk {
             Some(chunk) => self.chunk(chunk, &piece.samples, column),
             None if self.left_out.is_empty() => self.nulls(piece.samples.clone(), column),
@@ -154,7 +154,7 @@ impl<K: Sink> Rewrite<K> {
         }
     }
 
-    fn chunk<S: Source>(&mut self, chunk: u64, samples: &Range<u64>, column: &Column<'_, S>) -> Result<()> {
+    fn chunk(&mut self, chunk: u64, samples: &Range<u64>, column: &Column) -> Result<()> {
         let first_sample = self.left_out.intact_before(samples.start);
         let is_left = |&(_, sample): &(usize, u64)| !self.left_out.contains(sample);
         if self.left_out.touches(samples) {
@@ -171,7 +171,7 @@ impl<K: Sink> Rewrite<K> {
     }
 
     /// Chunks of nulls.
-    fn nulls<S: Source>(&mut self, samples: Range<u64>, column: &Column<'_, S>) -> Result<()> {
+    fn nulls(&mut self, samples: Range<u64>, column: &Column) -> Result<()> {
         let layout = column.schema().layout()?;
         let sample_bytes = layout.shape_bytes().saturating_add(null_value_bytes(&layout)).max(1);
         let most = (self.null_bytes / sample_bytes).max(1) as u64; // exact: usize has at most 64 bits

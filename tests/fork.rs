@@ -15,7 +15,7 @@ fn main() {
     let profile = if cfg!(feature = "zstd") { tensilo::Profile::Balanced } else { tensilo::Profile::Raw };
     let bytes = shared::file(profile, 0);
     std::fs::write(&path, &bytes).unwrap();
-    unix::check("in memory", || tensilo::Reader::from_bytes(bytes.as_slice()).unwrap());
+    unix::check("in memory", || tensilo::Reader::from_bytes(bytes.to_vec()).unwrap());
     unix::check("by position", || tensilo::Reader::open(&path).unwrap());
     #[cfg(feature = "mmap")]
     // SAFETY: nobody else knows this file.
@@ -28,7 +28,7 @@ mod unix {
     use super::shared::{SAMPLES, read_all};
     use std::io::{Read, Write, pipe};
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use tensilo::{Reader, Source};
+    use tensilo::Reader;
 
     /// A child that runs `work`; it ends with 0 if that returns true.
     fn fork(work: impl FnOnce() -> bool) -> libc::pid_t {
@@ -51,7 +51,7 @@ mod unix {
         assert_eq!(status, 0, "{what}: a child has read something else, or died");
     }
 
-    pub fn check<S: Source>(what: &str, open: impl Fn() -> Reader<S>) {
+    pub fn check(what: &str, open: impl Fn() -> Reader) {
         let reader = open();
         let mut cursor = reader.column("fixed").unwrap().cursor();
         assert!((0..SAMPLES / 2).all(|i| cursor.read(i).is_ok())); // half of it was touched before

@@ -19,8 +19,6 @@ const EXTENT: usize = 17;
 const ENCODING: usize = 16;
 const RUN: usize = 40;
 
-type Memory<'a> = InMemory<&'a [u8]>;
-
 /// A file of two chunks, both of this encoding.
 struct Parts<'a> {
     encoding: u16,
@@ -154,7 +152,7 @@ impl<'a> Parts<'a> {
     /// Reads the file by all paths.
     fn check(&self) {
         let file = self.file();
-        let reader = Reader::from_bytes(file.as_slice()).unwrap();
+        let reader = Reader::from_bytes(file.clone()).unwrap();
         let column = reader.column_at(0).unwrap();
         let mut buffer = ColumnBuffer::new();
         let due = [0, 1].map(|chunk| {
@@ -179,13 +177,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Samples of a chunk that decodes.
-    fn check_sound(
-        &self,
-        cursor: &mut tensilo::Cursor<'_, Memory<'_>>,
-        chunk: usize,
-        due: &[u8],
-        buffer: &mut ColumnBuffer,
-    ) {
+    fn check_sound(&self, cursor: &mut tensilo::Cursor, chunk: usize, due: &[u8], buffer: &mut ColumnBuffer) {
         let start = self.chunk(chunk).start;
         let sample = |i: u64| &due[(i - start) as usize * self.sample_bytes()..][..self.sample_bytes()];
         for i in self.some(chunk, 3) {
@@ -199,12 +191,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Of a part that does not decode a sample alone may, which then is the same each time.
-    fn check_broken<'r>(
-        &self,
-        column: &Column<'r, Memory<'r>>,
-        cursor: &mut tensilo::Cursor<'r, Memory<'r>>,
-        chunk: usize,
-    ) {
+    fn check_broken(&self, column: &Column, cursor: &mut tensilo::Cursor, chunk: usize) {
         for i in self.some(chunk, 2) {
             let Ok(read) = cursor.read(i).map(|read| read.bytes().to_vec()) else { continue };
             if let Ok(fresh) = column.cursor().read(i) {

@@ -20,9 +20,9 @@ pub fn run(file: &[u8]) {
     let verification = [Verification::FirstTouch, Verification::Always, Verification::Never][usize::from(salt) % 3];
     let options = OpenOptions::new().verification(verification);
     let walked = if salt & 4 == 0 {
-        options.open(InMemory(file)).and_then(|reader| walk(&reader, is_small, salt))
+        options.open(InMemory(file.to_vec())).and_then(|reader| walk(&reader, is_small, salt))
     } else {
-        options.open(Positional(file)).and_then(|reader| walk(&reader, is_small, salt))
+        options.open(Positional(file.to_vec())).and_then(|reader| walk(&reader, is_small, salt))
     };
     if verified.is_ok_and(|report| report.damages.is_empty()) {
         walked.expect("what verifies can be read");
@@ -43,7 +43,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for Positional<B> {
 }
 
 /// Reads what a file offers, by every path; returns the first error, which does not keep the rest from being read.
-fn walk<S: Source>(reader: &Reader<S>, is_small: bool, salt: u8) -> Result<()> {
+fn walk(reader: &Reader, is_small: bool, salt: u8) -> Result<()> {
     let mut first = Errors(Ok(()));
     let count = reader.sample_count();
     let samples: Vec<u64> = (0..count.min(SOME)).chain(count.saturating_sub(3)..count).collect();
@@ -64,7 +64,7 @@ fn walk<S: Source>(reader: &Reader<S>, is_small: bool, salt: u8) -> Result<()> {
     first.0
 }
 
-fn read<S: Source>(column: &Column<'_, S>, samples: &[u64], buffer: &mut ColumnBuffer) -> Result<()> {
+fn read(column: &Column, samples: &[u64], buffer: &mut ColumnBuffer) -> Result<()> {
     let mut first = Errors(Ok(()));
     let mut cursor = column.cursor();
     let is_text = column.schema().dtype == tensilo::DType::Utf8;
@@ -87,7 +87,7 @@ fn read<S: Source>(column: &Column<'_, S>, samples: &[u64], buffer: &mut ColumnB
 }
 
 /// Bytes of a sample, or of each count of a ragged one.
-pub fn sample_bytes<S: Source>(column: &Column<'_, S>) -> u64 {
+pub fn sample_bytes(column: &Column) -> u64 {
     let schema = column.schema();
     schema.shape.inner_elements().unwrap_or(u64::MAX).saturating_mul(schema.dtype.element_bytes() as u64)
 }

@@ -32,7 +32,7 @@ fn check_again(case: &Case, file: &[u8], u: &mut Unstructured<'_>) -> arbitrary:
 }
 
 fn check_read(case: &Case, file: &[u8]) {
-    let reader = Reader::from_bytes(file).unwrap();
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
     assert_eq!((reader.commit_count() as usize, reader.is_finished()), (case.commits.len() + 1, true));
     let mut buffer = ColumnBuffer::new();
     for (column, due) in reader.columns().zip(&case.columns) {

@@ -21,12 +21,12 @@ pub fn run(input: &[u8]) {
         return;
     }
     let salt = file.last().copied().unwrap_or(0); // of a checksum: as good as random
-    let salvaged = match salvage(InMemory(&file), SalvageOptions::new().decode(true)) {
+    let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().decode(true)) {
         Ok(salvaged) => salvaged,
         Err(error) => {
             // a region that needs a newer release may stand where no reader looks
             let is_lost = error.kind() == ErrorKind::Corrupt;
-            assert!(!is_lost || Reader::from_bytes(&file).is_err(), "what opens has a header");
+            assert!(!is_lost || Reader::from_bytes(file.clone()).is_err(), "what opens has a header");
             return;
         }
     };
@@ -34,7 +34,7 @@ pub fn run(input: &[u8]) {
         assert!(salvaged.losses.is_empty() && salvaged.header_is_intact);
     }
     // lost samples become nulls, each of which has all the bytes of its shape
-    let is_small = |column: Column<'_, _>| open::sample_bytes(&column) <= SMALL;
+    let is_small = |column: Column| open::sample_bytes(&column) <= SMALL;
     if salvaged.reader.sample_count() <= SMALL && salvaged.reader.columns().all(is_small) {
         read(&salvaged);
         rewrite(&salvaged, salt & 1 == 1);
@@ -47,7 +47,7 @@ fn is_whole(file: &[u8]) -> bool {
 }
 
 /// What is not lost can be read.
-fn read(salvaged: &Salvaged<InMemory<&Vec<u8>>>) {
+fn read(salvaged: &Salvaged) {
     let mut buffer = ColumnBuffer::new();
     let all: Vec<u64> = (0..salvaged.reader.sample_count()).collect();
     let mut left = Vec::new();
@@ -58,7 +58,7 @@ fn read(salvaged: &Salvaged<InMemory<&Vec<u8>>>) {
     }
 }
 
-fn rewrite(salvaged: &Salvaged<InMemory<&Vec<u8>>>, leave_out: bool) {
+fn rewrite(salvaged: &Salvaged, leave_out: bool) {
     let options = RewriteOptions::new().leave_out(leave_out);
     let writer = WriterOptions::new().profile(Profile::Raw);
     let written = salvaged.write_to(Stream(Vec::new()), &writer, options).expect("what can be read can be written");

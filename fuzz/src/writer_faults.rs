@@ -33,7 +33,7 @@ fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     if let Some(&published) = sink.published.last() {
         check_committed(case, &sink.bytes[..published], sink.published.len());
         check_committed(case, &sink.bytes, sink.published.len());
-    } else if let Ok(reader) = Reader::from_bytes(&sink.bytes) {
+    } else if let Ok(reader) = Reader::from_bytes(sink.bytes.clone()) {
         // the first commit was written and could not be made durable
         assert_eq!(reader.commit_count(), 1);
     }
@@ -42,7 +42,7 @@ fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 
 /// The file has these commits, or one more that was written and not published.
 fn check_committed(case: &Case, file: &[u8], commits: usize) {
-    let reader = Reader::from_bytes(file).unwrap();
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let found = reader.commit_count() as usize;
     assert!(found == commits || found == commits + 1, "{found} commits, {commits} were published");
     let samples = case.commits.get(found - 1).copied().unwrap_or(case.sample_count);

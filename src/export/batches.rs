@@ -3,7 +3,7 @@
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
 use super::field::{Form, Parts, Target};
-use crate::{Column, ColumnBuffer, Error, Reader, Result, Rows, Source};
+use crate::{Column, ColumnBuffer, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
 use std::collections::{HashMap, HashSet};
@@ -19,16 +19,12 @@ const BATCH_BYTES: u64 = 16 << 20;
 ///
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost: each chunk is decoded
 /// once and copied once.
-pub fn batches<'r, S: Source>(reader: &'r Reader<S>, columns: Option<&[String]>) -> Result<Batches<'r, S>> {
+pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     select(reader, columns, Parts::Required)
 }
 
-pub(super) fn select<'r, S: Source>(
-    reader: &'r Reader<S>,
-    columns: Option<&[String]>,
-    parts: Parts,
-) -> Result<Batches<'r, S>> {
-    let columns: Vec<Column<'r, S>> = match columns {
+pub(super) fn select(reader: &Reader, columns: Option<&[String]>, parts: Parts) -> Result<Batches> {
+    let columns: Vec<Column> = match columns {
         None => reader.columns().collect(),
         Some(names) => names.iter().map(|name| reader.column(name)).collect::<Result<_>>()?,
     };
@@ -36,10 +32,10 @@ pub(super) fn select<'r, S: Source>(
 }
 
 /// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`]; after one it ends.
-pub struct Batches<'r, S> {
-    reader: &'r Reader<S>,
+pub struct Batches {
+    reader: Reader,
     schema: SchemaRef,
-    rows: Rows<'r, S>,
+    rows: Rows,
     buffers: Vec<ColumnBuffer>,
     builders: Vec<ColumnBuilder>,
     ragged: Vec<RaggedColumn>,
@@ -61,15 +57,15 @@ struct RaggedColumn {
     exported_bytes: u64,
 }
 
-impl<'r, S: Source> Batches<'r, S> {
-    fn new(reader: &'r Reader<S>, columns: &[Column<'r, S>], parts: Parts) -> Result<Self> {
+impl Batches {
+    fn new(reader: &Reader, columns: &[Column], parts: Parts) -> Result<Self> {
         let names: Vec<&str> = columns.iter().map(|column| column.schema().name.as_str()).collect();
         let mut seen = HashSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
             return Err(Error::bad_argument(format!("the column {twice:?} is named twice")));
         }
         let mut this = Self {
-            reader,
+            reader: reader.clone(),
             schema: Arc::new(Schema::empty()),
             rows: reader.rows(&names)?,
             buffers: Vec::new(),
@@ -87,7 +83,7 @@ impl<'r, S: Source> Batches<'r, S> {
         Ok(this)
     }
 
-    fn add(&mut self, column: &Column<'r, S>, parts: Parts) -> Result<FieldRef> {
+    fn add(&mut self, column: &Column, parts: Parts) -> Result<FieldRef> {
         let schema = column.schema();
         let target =
             Target::new(schema, column.facts().cast.as_ref(), parts).map_err(|error| self.reader.place(error))?;
@@ -207,7 +203,7 @@ impl<'r, S: Source> Batches<'r, S> {
         samples: &Range<u64>,
         mut action: impl FnMut(&mut ColumnBuilder) -> Result<T>,
     ) -> Result<C> {
-        let reader = self.reader;
+        let reader = &self.reader;
         let results = self.builders.iter_mut().map(|builder| {
             action(builder)
                 .map_err(|error| reader.place(error.with_column(builder.name()).with_samples(samples.clone())))
@@ -235,7 +231,7 @@ impl Budget {
     }
 }
 
-impl<S: Source> Iterator for Batches<'_, S> {
+impl Iterator for Batches {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -243,7 +239,7 @@ impl<S: Source> Iterator for Batches<'_, S> {
     }
 }
 
-impl<S: Source> RecordBatchReader for Batches<'_, S> {
+impl RecordBatchReader for Batches {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }

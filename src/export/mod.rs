@@ -35,7 +35,7 @@ mod parquet_file;
 pub use batches::{Batches, batches};
 
 use crate::error::go_on;
-use crate::{AtomicFile, Error, Reader, Result, Sink, Source};
+use crate::{AtomicFile, Error, Reader, Result, Sink};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use field::Parts;
@@ -68,8 +68,8 @@ impl ExportFormat {
 /// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled). Appears
 /// when complete ([`AtomicFile`]); replaces an existing file only if `overwrite`, and never the
 /// file that is read.
-pub fn export<S: Source>(
-    reader: &Reader<S>,
+pub fn export(
+    reader: &Reader,
     output: &Path,
     columns: Option<&[String]>,
     overwrite: bool,
@@ -83,8 +83,8 @@ pub fn export<S: Source>(
 }
 
 /// Writes columns of a file as [`export`] does, to any sink, which it returns: a pipe, memory.
-pub fn export_into<S: Source, K: Sink + Send>(
-    reader: &Reader<S>,
+pub fn export_into<K: Sink + Send>(
+    reader: &Reader,
     mut sink: K,
     format: ExportFormat,
     columns: Option<&[String]>,

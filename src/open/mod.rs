@@ -35,7 +35,7 @@ pub(crate) struct OpenedCommit {
 }
 
 /// Reads the header, chapter 3, R-9.1.
-pub(crate) fn open_header(source: &impl Source) -> Result<OpenedHeader> {
+pub(crate) fn open_header(source: &dyn Source) -> Result<OpenedHeader> {
     let first: [u8; HEAD_BYTES] = fetch_array(source, 0)?;
     if !first.starts_with(b"\x89TSL") {
         let message = "this is not a tensilo file: it does not begin with \\x89TSL";
@@ -49,7 +49,7 @@ pub(crate) fn open_header(source: &impl Source) -> Result<OpenedHeader> {
 }
 
 /// The body of a region, checked.
-pub(crate) fn body(source: &impl Source, head: &RegionHead) -> Result<Vec<u8>> {
+pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
     head.check_inside(source.byte_count())?;
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
     let mut buffer = Vec::new();
@@ -69,7 +69,7 @@ struct FoundTrailer {
 }
 
 /// The commit of the last valid trailer (chapter 7.3).
-pub(crate) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
+pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
     let mut first_error = None;
     let mut candidates = TrailerScan::new(source);
     let mut left = source.byte_count(); // footers of a file do not overlap: all together are not longer than it
@@ -87,7 +87,7 @@ pub(crate) fn open_last_commit(source: &impl Source, opened: &OpenedHeader) -> R
 }
 
 /// The trailer at `offset`, if it is valid by chapter 7.3.
-fn find_trailer(source: &impl Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<FoundTrailer> {
+fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<FoundTrailer> {
     let trailer = Trailer::parse(&expect(source, offset, RegionKind::Trailer, file_id)?)?;
     let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
     if align(footer_head.end(), HEAD) != offset {
@@ -113,15 +113,15 @@ fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedComm
     Ok(OpenedCommit { trailer: found.trailer, trailer_offset: found.offset, footer })
 }
 
-fn expect(source: &impl Source, offset: u64, kind: RegionKind, file_id: FileId) -> Result<RegionHead> {
+fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -> Result<RegionHead> {
     let head = RegionHead::parse(&fetch_array(source, offset)?, offset)?;
     head.expect(kind, file_id)?;
     Ok(head)
 }
 
 /// Finds places, from the end of the file to its start, where a trailer seems to stand.
-struct TrailerScan<'a, S> {
-    source: &'a S,
+struct TrailerScan<'a> {
+    source: &'a dyn Source,
     /// Places at or after this have been looked at.
     end: u64,
     block_start: u64,
@@ -131,8 +131,8 @@ struct TrailerScan<'a, S> {
 /// The first look takes only the last 64 bytes; if no trailer is there, blocks of this size are scanned.
 const SCAN_BYTES: u64 = 64 << 10;
 
-impl<'a, S: Source> TrailerScan<'a, S> {
-    fn new(source: &'a S) -> Self {
+impl<'a> TrailerScan<'a> {
+    fn new(source: &'a dyn Source) -> Self {
         let end = source.byte_count() & !(HEAD - 1);
         Self { source, end, block_start: end, block: Vec::new() }
     }

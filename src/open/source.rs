@@ -4,6 +4,7 @@ use super::FileIdentity;
 use crate::{Error, Result, memory};
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes that can be read at any place, by many threads at once.
 pub trait Source: Send + Sync {
@@ -49,39 +50,98 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for InMemory<B> {
     }
 }
 
-/// `length` bytes at `offset`: borrowed where the file is in memory, else read into `buffer`. Bytes outside the file are
-/// refused before memory is taken for them.
+/// A source that is shared: what opens a file can keep a handle to the source of the reader.
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn byte_count(&self) -> u64 {
+        (**self).byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        (**self).read_exact_at(offset, out)
+    }
+
+    fn as_bytes(&self) -> Option<&[u8]> {
+        (**self).as_bytes()
+    }
+
+    fn will_need(&self, range: Range<u64>) {
+        (**self).will_need(range);
+    }
+
+    fn identity(&self) -> Option<FileIdentity> {
+        (**self).identity()
+    }
+}
+
+/// The bytes of a file. It asks the source once, by a virtual call, whether they are in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct FileBytes<'a> {
+    source: &'a dyn Source,
+    memory: Option<&'a [u8]>,
+}
+
+impl<'a> FileBytes<'a> {
+    #[inline]
+    pub(crate) fn of(source: &'a dyn Source) -> Self {
+        Self { source, memory: source.as_bytes() }
+    }
+
+    /// The whole file, if it is in memory.
+    #[inline]
+    pub(crate) fn memory(self) -> Option<&'a [u8]> {
+        self.memory
+    }
+
+    /// A structure of `N` bytes at `offset`.
+    #[inline]
+    pub(crate) fn array<const N: usize>(self, offset: u64) -> Result<[u8; N]> {
+        if let Some(bytes) = self.memory {
+            let found = slice(bytes, offset, N)?.first_chunk();
+            return found.copied().ok_or_else(|| outside(bytes.len() as u64, offset, N)); // exact: usize has at most 64 bits
+        }
+        check_inside(self.source, offset, N)?;
+        let mut out = [0; N];
+        read(self.source, offset, &mut out)?;
+        Ok(out)
+    }
+
+    /// `length` bytes at `offset`: borrowed if the file is in memory, else read into `buffer`.
+    /// Bytes outside the file are refused before memory is taken for them.
+    pub(crate) fn get(self, offset: u64, length: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        if let Some(bytes) = self.memory {
+            return slice(bytes, offset, length);
+        }
+        check_inside(self.source, offset, length)?;
+        memory::resize(buffer, length, 0).map_err(|error| error.with_offset(offset))?;
+        read(self.source, offset, buffer)?;
+        Ok(buffer)
+    }
+}
+
+/// As [`FileBytes::get`].
 pub(crate) fn fetch<'a>(
-    source: &'a impl Source,
+    source: &'a dyn Source,
     offset: u64,
     length: usize,
     buffer: &'a mut Vec<u8>,
 ) -> Result<&'a [u8]> {
-    check_inside(source, offset, length)?;
-    if let Some(bytes) = source.as_bytes() {
-        return slice(bytes, offset, length);
-    }
-    memory::resize(buffer, length, 0).map_err(|error| error.with_offset(offset))?;
-    read(source, offset, buffer)?;
-    Ok(buffer)
+    FileBytes::of(source).get(offset, length, buffer)
 }
 
 /// A structure of `N` bytes at `offset`.
-pub(crate) fn fetch_array<const N: usize>(source: &impl Source, offset: u64) -> Result<[u8; N]> {
-    check_inside(source, offset, N)?;
-    let mut out = [0; N];
-    read(source, offset, &mut out)?;
-    Ok(out)
+pub(crate) fn fetch_array<const N: usize>(source: &dyn Source, offset: u64) -> Result<[u8; N]> {
+    FileBytes::of(source).array(offset)
 }
 
 /// `length` bytes at `offset` of a file in memory.
+#[inline]
 pub(crate) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let found = bytes.get(start..).and_then(|rest| rest.get(..length));
     found.ok_or_else(|| outside(bytes.len() as u64, offset, length)) // exact: usize has at most 64 bits
 }
 
-pub(crate) fn read(source: &impl Source, offset: u64, out: &mut [u8]) -> Result<()> {
+pub(crate) fn read(source: &dyn Source, offset: u64, out: &mut [u8]) -> Result<()> {
     source.read_exact_at(offset, out).map_err(|error| {
         let doing = match error.kind() {
             io::ErrorKind::UnexpectedEof => "reading: the file is shorter than it was when it was opened",
@@ -91,7 +151,7 @@ pub(crate) fn read(source: &impl Source, offset: u64, out: &mut [u8]) -> Result<
     })
 }
 
-pub(crate) fn check_inside(source: &impl Source, offset: u64, length: usize) -> Result<()> {
+pub(crate) fn check_inside(source: &dyn Source, offset: u64, length: usize) -> Result<()> {
     let end = u64::try_from(length).ok().and_then(|length| offset.checked_add(length));
     match end {
         Some(end) if end <= source.byte_count() => Ok(()),

@@ -1,12 +1,13 @@
 //! The chunk that a cursor is at: opened first, then decoded whole, or only the samples that are asked for.
 
-use super::column::{Column, in_chunk};
-use super::lookup::Located;
+use super::chunk_location::ChunkLocation;
+use super::opened_column::OpenedColumn;
 use super::sample::Sample;
-use super::source::{Source, read, slice};
+use super::stored_parts::{StoredParts, body_in};
 use crate::codec::ChunkDecoder;
 use crate::format::content::Content;
 use crate::format::region::{HEAD, HEAD_BYTES};
+use crate::open::source::read;
 use crate::pod::AlignedBytes;
 use crate::{Error, Result, le};
 use std::ops::Range;
@@ -20,11 +21,11 @@ const TAKEN: usize = 8;
 const LEAST: usize = 1024;
 
 /// The current chunk of a cursor.
-pub(super) struct CurrentChunk<'r, S> {
-    pub column: Column<'r, S>,
-    located: Option<Located>,
+pub(super) struct CurrentChunk {
+    pub column: OpenedColumn,
+    located: Option<ChunkLocation>,
     /// The chunk, if it is used where it stands in the file; else the decoder has it, unless it is `unread`.
-    in_file: Option<Content<'r>>,
+    in_file: Option<StoredParts>,
     /// Bytes of the values, if nothing but the chunk's head was read, because its samples can be read alone.
     unread: Option<usize>,
     decoder: ChunkDecoder,
@@ -36,8 +37,8 @@ pub(super) struct CurrentChunk<'r, S> {
     sample: AlignedBytes,
 }
 
-impl<'r, S: Source> CurrentChunk<'r, S> {
-    pub(super) fn new(column: Column<'r, S>) -> Self {
+impl CurrentChunk {
+    pub(super) fn new(column: OpenedColumn) -> Self {
         Self {
             column,
             located: None,
@@ -60,10 +61,10 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
             Some(current) if current.entry.samples().contains(&i) => (current, count),
             before => {
                 let in_order = before.is_some_and(|before| before.entry.samples().end == i);
-                (self.column.locate(i)?, if in_order { usize::MAX } else { count })
+                (self.column.locate(self.column.file.bytes(), i)?, if in_order { usize::MAX } else { count })
             }
         };
-        let first = in_chunk(&located, i);
+        let first = located.position_of(i);
         let samples = usize::try_from(located.entry.sample_count).unwrap_or(usize::MAX); // at most 2^24
         if copied && first == 0 && count >= samples {
             self.open_unless_current(&located)?;
@@ -74,7 +75,7 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
     }
 
     /// Makes a chunk the current one, and prepares to take `count` of its samples: decodes it, unless it is cheaper to take them alone.
-    pub(super) fn prepare(&mut self, located: &Located, count: usize) -> Result<()> {
+    pub(super) fn prepare(&mut self, located: &ChunkLocation, count: usize) -> Result<()> {
         self.open_unless_current(located)?;
         let Some(bytes) = self.encoded_bytes() else { return Ok(()) };
         let samples = usize::try_from(located.entry.sample_count).unwrap_or(1).max(1); // at most 2^24
@@ -88,7 +89,7 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
         Ok(())
     }
 
-    fn open_unless_current(&mut self, located: &Located) -> Result<()> {
+    fn open_unless_current(&mut self, located: &ChunkLocation) -> Result<()> {
         match self.located {
             Some(current) if current.chunk == located.chunk => Ok(()),
             _ => self.open(located),
@@ -96,11 +97,14 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
     }
 
     /// Makes a chunk the current one: reads it, checks it as the reader's policy asks, and decodes all but the values.
-    fn open(&mut self, located: &Located) -> Result<()> {
+    fn open(&mut self, located: &ChunkLocation) -> Result<()> {
         self.located = None; // until it is open
         self.taken = 0;
         self.unread = None;
-        self.in_file = self.column.stored(located).map_err(|error| placed(error, located))?;
+        self.in_file = match self.column.file.bytes().memory() {
+            Some(file) => self.column.stored_parts(file, located).map_err(|error| placed(error, located))?,
+            None => None,
+        };
         if self.in_file.is_none() {
             self.unread = self.column.readable_alone(located)?;
             if self.unread.is_none() {
@@ -111,19 +115,18 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
         Ok(())
     }
 
-    fn load(&mut self, located: &Located) -> Result<()> {
-        let index = self.column.index;
-        let (head, body) = self.column.reader.load_chunk(index, located, &mut self.buffer)?;
-        self.decoder.open(&index.layout, &head, body).map_err(|error| placed(error, located))
+    fn load(&mut self, located: &ChunkLocation) -> Result<()> {
+        let (head, body) = self.column.load_chunk(located, &mut self.buffer)?;
+        self.decoder.open(self.column.layout(), &head, body).map_err(|error| placed(error, located))
     }
 
     /// Decodes the values of the current chunk.
-    fn decode(&mut self, located: &Located) -> Result<()> {
+    fn decode(&mut self, located: &ChunkLocation) -> Result<()> {
         if self.unread.is_some() {
             self.load(located)?;
             self.unread = None;
         }
-        let body = body(self.column, located, &self.buffer);
+        let body = body(&self.column, located, &self.buffer);
         self.decoder.decode_values(body).map_err(|error| placed(error, located))
     }
 
@@ -135,19 +138,24 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
         self.unread.or_else(|| self.decoder.encoded_bytes())
     }
 
-    /// The current chunk, if it is used where it stands in the file.
-    pub(super) fn in_file(&self) -> Option<&Content<'r>> {
-        self.in_file.as_ref()
+    /// The range in the file of sample `i` of the current chunk, if the chunk is used as the file
+    /// has it.
+    pub(super) fn range_in_file(&self, i: usize) -> Result<Option<Range<usize>>> {
+        let (Some(parts), Some(located)) = (&self.in_file, &self.located) else { return Ok(None) };
+        let values = self.content().values_range(self.column.layout(), &(i..i + 1))?; // i is below a chunk's sample count
+        let start = usize::try_from(located.entry.offset.saturating_add(HEAD)).unwrap_or(usize::MAX);
+        let start = start.saturating_add(parts.values_start());
+        Ok(Some(start.saturating_add(values.start)..start.saturating_add(values.end)))
     }
 
     /// The parts of the current chunk; without the values, if they are not decoded.
     pub(super) fn content(&self) -> Content<'_> {
-        match (self.in_file, &self.located) {
-            (Some(content), _) => content,
+        match (&self.in_file, &self.located) {
+            (Some(parts), Some(located)) => parts.content(body(&self.column, located, &self.buffer)),
             (None, Some(located)) if self.unread.is_none() => {
-                self.decoder.content(body(self.column, located, &self.buffer))
+                self.decoder.content(body(&self.column, located, &self.buffer))
             }
-            (None, located) => {
+            (_, located) => {
                 let samples = located.as_ref().map_or(0, |located| located.entry.sample_count);
                 let sample_count = usize::try_from(samples).unwrap_or(0); // at most 2^24
                 Content { sample_count, validity: None, shape: &[], values: &[] }
@@ -159,7 +167,7 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
     pub(super) fn values_range(&self, samples: &Range<usize>) -> Result<Range<usize>> {
         let content = self.content();
         let bytes = self.encoded_bytes().unwrap_or(content.values.len());
-        content.range_within(&self.column.index.layout, samples, bytes)
+        content.range_within(self.column.layout(), samples, bytes)
     }
 
     /// Copies these bytes of the values of the current chunk, which are some samples, to `out`, which is as long.
@@ -186,31 +194,34 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
     /// Takes some bytes of values that are not decoded. `false`: their encoding cannot, and all are decoded now.
     fn take(&mut self, bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
         let Some(located) = self.located else { return Ok(false) };
-        let column = self.column;
         if self.unread.is_some() {
             let at =
                 u64::try_from(bytes.start).ok().and_then(|at| located.entry.offset.checked_add(HEAD)?.checked_add(at));
-            read(&column.reader.source, at.ok_or_else(|| Error::over_limit("the file is too large"))?, out)?;
-            le::swap_to_native(column.index.layout.element_bytes, out);
+            read(&*self.column.file.source, at.ok_or_else(|| Error::over_limit("the file is too large"))?, out)?;
+            le::swap_to_native(self.column.layout().element_bytes, out);
             return Ok(true);
         }
-        let body = body(column, &located, &self.buffer);
+        let body = body(&self.column, &located, &self.buffer);
         if self.decoder.decode_range(body, bytes, out).map_err(|error| placed(error, &located))? {
             return Ok(true);
         }
         self.decode(&located).map(|()| false)
     }
 
-    /// Sample `i` of the current chunk.
-    pub(super) fn sample(&mut self, i: usize) -> Result<Sample<'_>> {
-        let taken = self.encoded_bytes().is_some() && self.take_sample(i)?;
-        let Column { schema, index, .. } = self.column;
+    /// Takes sample `i` of the current chunk alone, unless the chunk is decoded: returns `i`, and
+    /// whether it was taken.
+    pub(super) fn take_unless_decoded(&mut self, i: usize) -> Result<(usize, bool)> {
+        Ok((i, self.encoded_bytes().is_some() && self.take_sample(i)?))
+    }
+
+    /// Sample `i` of the current chunk, which was `taken` alone or is decoded.
+    pub(super) fn sample(&self, i: usize, taken: bool) -> Result<Sample<'_>> {
         let content = self.content();
         let values = match taken {
             true => self.sample.as_slice(),
-            false => content.values_of(&index.layout, &(i..i + 1))?, // i is below a chunk's sample count
+            false => content.values_of(self.column.layout(), &(i..i + 1))?, // i is below a chunk's sample count
         };
-        Sample::new(schema, &index.layout, &content, i, values)
+        Sample::new(self.column.schema(), self.column.layout(), &content, i, values)
     }
 
     /// Takes sample `i` of a chunk that is not decoded, see [`CurrentChunk::take`].
@@ -225,18 +236,14 @@ impl<'r, S: Source> CurrentChunk<'r, S> {
 }
 
 /// The body of a chunk that was loaded.
-fn body<'a, S: Source>(column: Column<'a, S>, located: &Located, buffer: &'a [u8]) -> &'a [u8] {
-    match column.reader.source.as_bytes() {
-        Some(file) => {
-            let length = usize::try_from(located.entry.stored_bytes).unwrap_or(usize::MAX);
-            let body = slice(file, located.entry.offset.saturating_add(HEAD), length);
-            body.unwrap_or(&[]) // it was loaded from there
-        }
+fn body<'a>(column: &'a OpenedColumn, located: &ChunkLocation, buffer: &'a [u8]) -> &'a [u8] {
+    match column.file.bytes().memory() {
+        Some(file) => body_in(file, located).unwrap_or(&[]), // it was loaded from there
         None => buffer.get(HEAD_BYTES..).unwrap_or(&[]),
     }
 }
 
 /// Adds to an error the chunk where it happened.
-fn placed(error: Error, located: &Located) -> Error {
+fn placed(error: Error, located: &ChunkLocation) -> Error {
     error.with_offset(located.entry.offset).with_samples(located.entry.samples())
 }

@@ -1,10 +1,9 @@
 //! Reads samples of any encoding: decodes a sample alone, or a chunk, which it keeps for the samples that follow.
 
-use super::column::Column;
 use super::current::CurrentChunk;
 use super::gather::GatherScratch;
+use super::opened_column::OpenedColumn;
 use super::sample::{Sample, check_type};
-use super::source::Source;
 use crate::pod::{self, Element};
 use crate::{Error, Result};
 
@@ -12,19 +11,18 @@ use crate::{Error, Result};
 /// one chunk read in a row cost one decoding, and nothing is allocated once it has warmed up.
 ///
 /// A cursor belongs to one thread; take one for each from [`Column::cursor`].
-pub struct Cursor<'r, S> {
-    pub(super) chunk: CurrentChunk<'r, S>,
-    pub(super) gather: GatherScratch<'r>,
+pub struct Cursor {
+    pub(super) chunk: CurrentChunk,
+    pub(super) gather: GatherScratch,
 }
 
-impl<'r, S: Source> Cursor<'r, S> {
-    pub(super) fn new(column: Column<'r, S>) -> Self {
+impl Cursor {
+    pub(super) fn new(column: OpenedColumn) -> Self {
         Self { chunk: CurrentChunk::new(column), gather: GatherScratch::default() }
     }
 
-    /// The column.
-    pub fn column(&self) -> Column<'r, S> {
-        self.chunk.column
+    pub(super) fn opened(&self) -> &OpenedColumn {
+        &self.chunk.column
     }
 
     /// Sample `i`, borrowed from the file where it is stored as it is, else from this cursor's memory.
@@ -35,9 +33,14 @@ impl<'r, S: Source> Cursor<'r, S> {
     /// where this one begins: reading in order costs hardly more than each chunk once. Of a file that is read by position, a sample of an
     /// already checked raw chunk that is not nullable or ragged is read alone by the same rule.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
-        let column = self.chunk.column;
-        let result = self.chunk.go_to(i, 1, false).and_then(|in_chunk| self.chunk.sample(in_chunk));
-        result.map_err(|error| column.place_at(error, i))
+        let chunk = &mut self.chunk;
+        match chunk.go_to(i, 1, false).and_then(|in_chunk| chunk.take_unless_decoded(in_chunk)) {
+            Ok((in_chunk, taken)) => {
+                let chunk = &self.chunk;
+                chunk.sample(in_chunk, taken).map_err(|error| chunk.column.at_sample(error, i))
+            }
+            Err(error) => Err(self.chunk.column.at_sample(error, i)),
+        }
     }
 
     /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if the sample is null;
@@ -46,28 +49,38 @@ impl<'r, S: Source> Cursor<'r, S> {
     ///
     /// Cost: as [`Cursor::read`]; a sample that is decoded or read alone goes straight to `out`, any other is copied.
     pub fn read_into<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
-        let column = self.chunk.column;
-        let result = check_type::<T>(column.schema.dtype).and_then(|()| self.try_read_into(i, out));
-        result.map_err(|error| column.place_at(error, i))
+        let result = check_type::<T>(self.opened().schema().dtype)
+            .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
+            .map(|bytes| bytes.map(|bytes| bytes / size_of::<T>()));
+        result.map_err(|error| self.opened().at_sample(error, i))
     }
 
-    fn try_read_into<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
+    /// Copies the elements of sample `i`, as bytes in memory order, to the start of `out`. Returns
+    /// the number of bytes, or `None` if the sample is null.
+    ///
+    /// It is [`Cursor::read_into`] for a type that is known only at run time.
+    pub fn read_bytes_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
+        self.try_read_into(i, out).map_err(|error| self.opened().at_sample(error, i))
+    }
+
+    fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
         let chunk = &mut self.chunk;
         let in_chunk = chunk.go_to(i, 1, true)?;
         let content = chunk.content();
-        content.check_extents(&chunk.column.index.layout, in_chunk)?;
+        content.check_extents(chunk.column.layout(), in_chunk)?;
         let is_null = content.is_null(in_chunk);
         let bytes = chunk.values_range(&(in_chunk..in_chunk + 1))?; // below the chunk's sample count
-        let out = room(out, bytes.len())?;
-        let count = out.len();
-        chunk.copy(&bytes, pod::as_bytes_mut(out))?;
-        Ok((!is_null).then_some(count))
+        let have = out.len();
+        let Some(out) = out.get_mut(..bytes.len()) else {
+            return Err(too_short(bytes.len(), have, chunk.column.layout().element_bytes));
+        };
+        chunk.copy(&bytes, out)?;
+        Ok((!is_null).then_some(bytes.len()))
     }
 }
 
-/// The first elements of `out`, as many as `bytes` take.
-fn room<T: Element>(out: &mut [T], bytes: usize) -> Result<&mut [T]> {
-    let (have, need) = (out.len(), bytes / size_of::<T>());
-    let room = out.get_mut(..need);
-    room.ok_or_else(|| Error::bad_argument(format!("the sample has {need} elements, there is room for {have}")))
+#[cold]
+fn too_short(need: usize, have: usize, element_bytes: usize) -> Error {
+    let (need, have) = (need / element_bytes.max(1), have / element_bytes.max(1));
+    Error::bad_argument(format!("the sample has {need} elements, there is room for {have}"))
 }

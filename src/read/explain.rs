@@ -1,13 +1,13 @@
 //! Explains how a chunk came to be as large as it is.
 
-use super::Source;
-use super::column::{ChunkInfo, Column};
-use super::lookup::Located;
+use super::chunk_info::ChunkInfo;
+use super::chunk_location::ChunkLocation;
+use super::opened_column::OpenedColumn;
 use crate::Result;
 use crate::codec::{Anatomy, Choice, Piece, Trial, Values};
 use crate::format::region::HEAD;
 
-/// What a chunk is made of, and what it would be in other encodings: see [`Column::explain`].
+/// What a chunk is made of, and what it would be in other encodings: see [`Column::explain`](super::Column::explain).
 ///
 /// Of a nullable or ragged column this is about the values alone; what tells nulls and extents is only in
 /// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`].
@@ -59,39 +59,24 @@ impl Explanation {
     }
 }
 
-impl<S: Source> Column<'_, S> {
-    /// Explains chunk number `chunk`, counted from 0: `None` after the last.
-    ///
-    /// Cost: reads and decodes the chunk, and encodes it with everything: milliseconds for a chunk of 64 KiB, and several times the chunk in memory.
-    pub fn explain(&self, chunk: u64) -> Result<Option<Explanation>> {
-        let located = self.reader.locate_chunk(self.index, chunk);
-        let explained = located.and_then(|located| located.map(|located| self.explain_located(&located)).transpose());
-        explained.map_err(|error| self.place(error))
-    }
-
-    /// Explains the chunk that holds sample `i`. Cost: as [`Column::explain`].
-    pub fn explain_chunk_of(&self, i: u64) -> Result<Explanation> {
-        self.locate(i).and_then(|located| self.explain_located(&located)).map_err(|error| self.place_at(error, i))
-    }
-
-    fn explain_located(&self, located: &Located) -> Result<Explanation> {
-        let entry = &located.entry;
-        let mut buffer = Vec::new();
-        let (head, body) = self.reader.load_chunk(self.index, located, &mut buffer)?;
-        let values = Values::of_chunk(&self.index.layout, &head, body);
-        let values = values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?;
-        let Anatomy { transform, pieces } = values.anatomy()?;
-        let trials = values.trials()?;
-        Ok(Explanation {
-            chunk: located.chunk,
-            info: self.chunk_info(located)?,
-            element_count: values.element_count() as u64, // exact: usize has at most 64 bits
-            raw_bytes: values.raw.len() as u64,           // exact: as above
-            stored_bytes: values.stored.len() as u64,     // exact: as above
-            transform,
-            pieces,
-            choices: values.choices(&trials)?,
-            trials,
-        })
-    }
+/// Explains a chunk.
+pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result<Explanation> {
+    let entry = &location.entry;
+    let mut buffer = Vec::new();
+    let (head, body) = column.load_chunk(location, &mut buffer)?;
+    let values = Values::of_chunk(column.layout(), &head, body);
+    let values = values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?;
+    let Anatomy { transform, pieces } = values.anatomy()?;
+    let trials = values.trials()?;
+    Ok(Explanation {
+        chunk: location.chunk,
+        info: column.chunk_info(location)?,
+        element_count: values.element_count() as u64, // exact: usize has at most 64 bits
+        raw_bytes: values.raw.len() as u64,           // exact: as above
+        stored_bytes: values.stored.len() as u64,     // exact: as above
+        transform,
+        pieces,
+        choices: values.choices(&trials)?,
+        trials,
+    })
 }

@@ -1,12 +1,11 @@
 //! Many samples by one call: grouped by chunk, each chunk decoded once or only the few samples wanted of it, results in the order asked for.
 
 use super::buffer::ColumnBuffer;
-use super::column::{Column, in_chunk};
+use super::chunk_location::ChunkLocation;
 use super::current::CurrentChunk;
 use super::cursor::Cursor;
-use super::lookup::Located;
+use super::opened_column::OpenedColumn;
 use super::sample::check_type;
-use super::source::Source;
 use crate::format::content::Content;
 use crate::format::region::HEAD;
 use crate::format::schema::Layout;
@@ -16,22 +15,23 @@ use std::ops::Range;
 
 /// Memory that gathering reuses.
 #[derive(Default)]
-pub(super) struct GatherScratch<'r> {
+pub(super) struct GatherScratch {
     /// Sample and its position in the request, ascending by sample.
     order: Vec<(u64, usize)>,
     /// Chunks in that order, and the part of `order` that is in each.
-    chunks: Vec<(Located, Range<usize>)>,
-    /// For each position of the request, its values, if they are in the file as they are.
+    chunks: Vec<(ChunkLocation, Range<usize>)>,
+    /// For each position of the request, the range of its values in the file, if they are there as
+    /// they are.
     ///
     /// Copying them waits until all are found: copies that follow each other closely overlap their cache misses.
-    stored: Vec<Option<&'r [u8]>>,
+    stored: Vec<Option<Range<usize>>>,
     /// Other values of ragged samples, in that order.
     staging: AlignedBytes,
     /// For each position of the request, where its values are in `staging`.
     staged: Vec<Range<usize>>,
 }
 
-impl<'r, S: Source> Cursor<'r, S> {
+impl Cursor {
     /// Copies samples `indices`, in this order and as often as each stands there, to `out`, which has room for exactly
     /// their elements. Only for fixed shapes. Nulls become zeros; returns how many there were.
     ///
@@ -39,31 +39,39 @@ impl<'r, S: Source> Cursor<'r, S> {
     /// samples, each straight to its place. (Of raw chunks in a file that is read by position, see [`Cursor::read`], only they are read.) All chunks
     /// that were not read before are announced to the operating system before the first is touched.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
-        let result = check_type::<T>(self.chunk.column.schema.dtype)
+        let result = check_type::<T>(self.opened().schema().dtype)
             .and_then(|()| self.try_gather_fixed(indices, pod::as_bytes_mut(out), &mut |_| ()));
-        result.map_err(|error| self.chunk.column.place(error))
+        result.map_err(|error| self.opened().in_column(error))
+    }
+
+    /// Copies samples `indices` to `out`, as bytes in memory order.
+    ///
+    /// It is [`Cursor::gather_slice`] for a type that is known only at run time: `out` has exactly
+    /// the bytes of all samples.
+    pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
+        self.try_gather_fixed(indices, out, &mut |_| ()).map_err(|error| self.opened().in_column(error))
     }
 
     /// Fills `out` with samples `indices`, in this order and as often as each stands there.
     ///
     /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
-        let result = if self.chunk.column.index.layout.is_ragged() {
+        let result = if self.opened().layout().is_ragged() {
             self.try_gather_ragged(indices, out)
         } else {
             self.gather_fixed_into(indices, out)
         };
-        result.map_err(|error| self.chunk.column.place(error))
+        result.map_err(|error| self.opened().in_column(error))
     }
 
     /// Fills `out` with the samples of a range. Cost: each chunk is decoded once, straight to its place if it is asked for whole; of the first only what is
     /// asked for, as in [`Cursor::gather_slice`], and all of the last, where the next range mostly begins.
     pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
-        self.try_range(range, out).map_err(|error| self.chunk.column.place(error))
+        self.try_range(range, out).map_err(|error| self.opened().in_column(error))
     }
 
     fn gather_fixed_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
-        out.begin(self.chunk.column.schema, indices.len())?;
+        out.begin(self.opened().schema(), indices.len())?;
         let mut values = std::mem::take(&mut out.values);
         let result = self
             .chunk
@@ -85,9 +93,9 @@ impl<'r, S: Source> Cursor<'r, S> {
                 on_null(position);
             }
             let start = position * sample_bytes; // inside `out`: its length was checked
-            match (chunk.in_file(), stored.get_mut(position), out.get_mut(start..start + sample_bytes)) {
-                (Some(content), Some(from), _) => {
-                    *from = Some(content.values_of(&chunk.column.index.layout, &(i..i + 1))?);
+            match (chunk.range_in_file(i)?, stored.get_mut(position), out.get_mut(start..start + sample_bytes)) {
+                (Some(range), Some(from), _) => {
+                    *from = Some(range);
                     Ok(())
                 }
                 (None, _, Some(to)) => chunk.copy(&chunk.values_range(&(i..i + 1))?, to),
@@ -95,7 +103,9 @@ impl<'r, S: Source> Cursor<'r, S> {
             }
         });
         if result.is_ok() {
+            let file = self.opened().file.bytes().memory().unwrap_or(&[]);
             for (to, from) in out.chunks_exact_mut(sample_bytes.max(1)).zip(&stored) {
+                let from = from.as_ref().and_then(|from| file.get(from.clone()));
                 from.iter().for_each(|from| to.copy_from_slice(from)); // equal lengths
             }
         }
@@ -104,15 +114,15 @@ impl<'r, S: Source> Cursor<'r, S> {
     }
 
     /// [`GatherScratch::stored`] for a request of `count` samples, none of them found yet.
-    fn take_stored(&mut self, count: usize) -> Result<Vec<Option<&'r [u8]>>> {
+    fn take_stored(&mut self, count: usize) -> Result<Vec<Option<Range<usize>>>> {
         let mut stored = std::mem::take(&mut self.gather.stored);
         stored.clear();
         memory::resize(&mut stored, count, None).map(|()| stored)
     }
 
     fn try_gather_ragged(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
-        let layout = self.chunk.column.index.layout;
-        out.begin(self.chunk.column.schema, indices.len())?;
+        let layout = *self.opened().layout();
+        out.begin(self.opened().schema(), indices.len())?;
         memory::resize(&mut out.extents, indices.len().saturating_mul(layout.varying), 0)?;
         let mut stored = self.take_stored(indices.len())?;
         let mut staging = std::mem::take(&mut self.gather.staging);
@@ -126,8 +136,8 @@ impl<'r, S: Source> Cursor<'r, S> {
             }
             let extents = out.extents.get_mut(position * layout.varying..).unwrap_or(&mut []);
             copy_extents(&layout, &chunk.content(), i, extents)?;
-            if let (Some(content), Some(from)) = (chunk.in_file(), stored.get_mut(position)) {
-                *from = Some(content.values_of(&layout, &(i..i + 1))?);
+            if let (Some(range), Some(from)) = (chunk.range_in_file(i)?, stored.get_mut(position)) {
+                *from = Some(range);
             } else if let Some(range) = staged.get_mut(position) {
                 *range = chunk.append(&(i..i + 1), &mut staging)?;
             }
@@ -135,7 +145,10 @@ impl<'r, S: Source> Cursor<'r, S> {
         });
         if result.is_ok() {
             let staged = staged.iter().map(|range| staging.as_slice().get(range.clone()).unwrap_or(&[]));
-            let values = stored.iter().zip(staged).map(|(stored, staged)| stored.unwrap_or(staged));
+            let file = self.opened().file.bytes().memory().unwrap_or(&[]);
+            let in_file = |range: &Range<usize>| file.get(range.clone());
+            let values = stored.iter().zip(staged);
+            let values = values.map(|(stored, staged)| stored.as_ref().and_then(in_file).unwrap_or(staged));
             result = place_in_order(values, layout.element_bytes, out);
         }
         (self.gather.staging, self.gather.staged, self.gather.stored) = (staging, staged, stored);
@@ -146,7 +159,7 @@ impl<'r, S: Source> Cursor<'r, S> {
     fn for_each(
         &mut self,
         indices: &[u64],
-        mut visit: impl FnMut(&mut CurrentChunk<'r, S>, usize, usize) -> Result<()>,
+        mut visit: impl FnMut(&mut CurrentChunk, usize, usize) -> Result<()>,
     ) -> Result<()> {
         let Self { chunk, gather: GatherScratch { order, chunks, .. } } = self;
         order.clear();
@@ -158,7 +171,7 @@ impl<'r, S: Source> Cursor<'r, S> {
             let samples = order.get(range.clone()).unwrap_or(&[]);
             chunk.prepare(located, samples.len())?;
             for &(sample, position) in samples {
-                visit(chunk, in_chunk(located, sample), position)
+                visit(chunk, located.position_of(sample), position)
                     .map_err(|error| error.with_samples(sample..sample.saturating_add(1)))?;
             }
         }
@@ -166,14 +179,14 @@ impl<'r, S: Source> Cursor<'r, S> {
     }
 
     fn try_range(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
-        let column = self.chunk.column;
+        let column = self.opened();
         if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
             column.check_sample(last)?; // before memory is taken for as many samples
         }
         let count = range.end.saturating_sub(range.start);
         let count = usize::try_from(count).map_err(|_| Error::over_limit("the samples do not fit in memory"))?;
-        out.begin(column.schema, count)?;
-        if column.index.layout.is_ragged() {
+        out.begin(column.schema(), count)?;
+        if column.layout().is_ragged() {
             out.offsets.push(0);
         }
         let mut position = 0;
@@ -188,19 +201,19 @@ impl<'r, S: Source> Cursor<'r, S> {
     }
 }
 
-impl<S: Source> Column<'_, S> {
+impl OpenedColumn {
     /// Room for the values of these samples, which have a fixed shape.
     pub(super) fn make_room(&self, indices: &[u64], values: &mut AlignedBytes) -> Result<()> {
         indices.iter().try_for_each(|&i| self.check_sample(i))?; // before memory is taken
-        self.reader.check_decoded_bytes(self.index.layout.inner_bytes as u64)?; // exact: usize has at most 64 bits
-        let bytes = indices.len().checked_mul(self.index.layout.inner_bytes);
+        self.file.check_decoded_bytes(self.layout().inner_bytes as u64)?; // exact: usize has at most 64 bits
+        let bytes = indices.len().checked_mul(self.layout().inner_bytes);
         values.resize(bytes.ok_or_else(|| Error::over_limit("the samples do not fit in memory"))?)
     }
 
     /// The bytes of one sample of a fixed shape, if `room` is exactly enough for `count` of them.
     pub(super) fn check_room(&self, count: usize, room: usize) -> Result<usize> {
-        let sample_bytes = self.index.layout.inner_bytes;
-        if self.index.layout.is_ragged() {
+        let sample_bytes = self.layout().inner_bytes;
+        if self.layout().is_ragged() {
             return Err(Error::bad_argument("the column is ragged; gather it into a ColumnBuffer"));
         }
         if count.checked_mul(sample_bytes) == Some(room) {
@@ -214,9 +227,10 @@ impl<S: Source> Column<'_, S> {
     pub(super) fn locate_sorted(
         &self,
         samples: impl Iterator<Item = u64>,
-        chunks: &mut Vec<(Located, Range<usize>)>,
+        chunks: &mut Vec<(ChunkLocation, Range<usize>)>,
     ) -> Result<()> {
         chunks.clear();
+        let bytes = self.file.bytes();
         for (at, sample) in samples.enumerate() {
             if let Some((last, range)) = chunks.last_mut()
                 && last.entry.samples().contains(&sample)
@@ -224,14 +238,14 @@ impl<S: Source> Column<'_, S> {
                 range.end = at + 1;
                 continue;
             }
-            let located = self.locate(sample);
+            let located = self.locate(bytes, sample);
             let located = located.map_err(|error| error.with_samples(sample..sample.saturating_add(1)))?;
             chunks.push((located, at..at + 1));
         }
-        for (Located { entry, chunk }, _) in chunks {
-            if !self.reader.is_checked(self.index, *chunk) {
+        for (ChunkLocation { entry, chunk }, _) in chunks {
+            if !self.is_checked(*chunk) {
                 let end = entry.offset.saturating_add(HEAD).saturating_add(entry.stored_bytes.into());
-                self.reader.source.will_need(entry.offset..end);
+                self.file.source.will_need(entry.offset..end);
             }
         }
         Ok(())
@@ -239,14 +253,9 @@ impl<S: Source> Column<'_, S> {
 }
 
 /// Appends consecutive samples of the current chunk; `position` is that of the first in the buffer.
-fn append<S: Source>(
-    chunk: &mut CurrentChunk<'_, S>,
-    samples: &Range<usize>,
-    position: usize,
-    out: &mut ColumnBuffer,
-) -> Result<()> {
-    let layout = &chunk.column.index.layout;
+fn append(chunk: &mut CurrentChunk, samples: &Range<usize>, position: usize, out: &mut ColumnBuffer) -> Result<()> {
     chunk.append(samples, &mut out.values)?;
+    let layout = chunk.column.layout();
     let content = chunk.content();
     for (position, i) in (position..).zip(samples.clone()) {
         if content.is_null(i) {
@@ -289,35 +298,4 @@ pub(super) fn place_in_order<'a>(
         out.offsets.push(end as u64); // exact: usize has at most 64 bits
     }
     Ok(())
-}
-
-/// Several columns of an open file, read for the same samples by one call. Belongs to one thread.
-pub struct Rows<'r, S> {
-    cursors: Vec<Cursor<'r, S>>,
-}
-
-impl<'r, S: Source> Rows<'r, S> {
-    pub(super) fn new(cursors: Vec<Cursor<'r, S>>) -> Self {
-        Self { cursors }
-    }
-
-    /// The cursors of the columns, in the order they were asked for.
-    pub fn cursors(&mut self) -> &mut [Cursor<'r, S>] {
-        &mut self.cursors
-    }
-
-    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`]. `out` gets as many buffers as
-    /// there are columns.
-    pub fn gather_into(&mut self, indices: &[u64], out: &mut Vec<ColumnBuffer>) -> Result<()> {
-        out.resize_with(self.cursors.len(), ColumnBuffer::new);
-        let mut pairs = self.cursors.iter_mut().zip(out);
-        pairs.try_for_each(|(cursor, buffer)| cursor.gather_into(indices, buffer))
-    }
-
-    /// Fills one buffer for each column with the samples of a range, see [`Cursor::range_into`].
-    pub fn range_into(&mut self, range: Range<u64>, out: &mut Vec<ColumnBuffer>) -> Result<()> {
-        out.resize_with(self.cursors.len(), ColumnBuffer::new);
-        let mut pairs = self.cursors.iter_mut().zip(out);
-        pairs.try_for_each(|(cursor, buffer)| cursor.range_into(range.clone(), buffer))
-    }
 }

@@ -1,6 +1,6 @@
 //! The chunks of a column of a salvaged file: a list in memory instead of pages in the file.
 
-use super::lookup::Located;
+use super::chunk_location::ChunkLocation;
 use crate::format::chunk::ChunkEntry;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -17,16 +17,16 @@ impl Listed {
     }
 
     /// The chunk that holds a sample, unless it is lost.
-    pub(super) fn locate(&self, sample: u64) -> Result<Located> {
+    pub(super) fn locate(&self, sample: u64) -> Result<ChunkLocation> {
         let after = self.entries.partition_point(|entry| entry.first_sample <= sample);
         let last = after.checked_sub(1).and_then(|last| self.chunk(last as u64)); // exact: usize has at most 64 bits
         last.filter(|located| located.entry.samples().contains(&sample)).ok_or_else(|| self.lost(after))
     }
 
     /// Chunk number `chunk` of those that are left.
-    pub(super) fn chunk(&self, chunk: u64) -> Option<Located> {
+    pub(super) fn chunk(&self, chunk: u64) -> Option<ChunkLocation> {
         let entry = *self.entries.get(usize::try_from(chunk).ok()?)?;
-        Some(Located { entry, chunk })
+        Some(ChunkLocation { entry, chunk })
     }
 
     /// The samples for which there is no chunk.

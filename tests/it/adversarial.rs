@@ -104,7 +104,7 @@ fn write(columns: &[Column], data: &[Data], samples: usize, options: &WriterOpti
 
 /// What a file may have more than its decoded bytes: what is there without samples, and for each chunk and column what stands around.
 fn around(file: &[u8], empty: &[u8]) -> u64 {
-    let reader = Reader::from_bytes(file).expect("a file");
+    let reader = Reader::from_bytes(file.to_vec()).expect("a file");
     let of_column = |chunks: u64| {
         let (head, alignment, part_table, padding_of_parts, entry) = (64, 64, 64, 2 * 64, 32);
         let (page, run, encodings) = (128, 40, 7 * 16);
@@ -119,7 +119,7 @@ fn around(file: &[u8], empty: &[u8]) -> u64 {
 fn assert_holds(file: &[u8], columns: &[Column], data: &[Data], samples: usize) {
     let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).expect("a readable source");
     assert!(report.damages.is_empty(), "{:?}", report.damages);
-    let reader = Reader::from_bytes(file).expect("a file");
+    let reader = Reader::from_bytes(file.to_vec()).expect("a file");
     let mut buffer = ColumnBuffer::new();
     for ((found, due), column) in reader.columns().zip(data).zip(columns) {
         found.cursor().range_into(0..samples as u64, &mut buffer).expect("samples of the file");
@@ -153,7 +153,7 @@ proptest! {
             let unchecked = write(&columns, &data, samples, &options.clone().check_chunks(false));
             prop_assert!(unchecked == file, "{:?}: without checks", profile);
             assert_holds(&file, &columns, &data, samples);
-            let facts = Reader::from_bytes(file.as_slice()).expect("a file");
+            let facts = Reader::from_bytes(file.to_vec()).expect("a file");
             let decoded: u64 = facts.columns().map(|column| column.facts().raw_bytes).sum();
             let most = decoded + around(&file, &write(&columns, &[], 0, &options));
             prop_assert!(file.len() as u64 <= most, "{:?}: {} bytes, not {} at most", profile, file.len(), most);

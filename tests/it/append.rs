@@ -71,7 +71,7 @@ fn push_numbers<K: tensilo::Sink>(writer: &mut Writer<K>, samples: u32) -> tensi
 }
 
 fn check_numbers(bytes: &[u8], samples: u64) {
-    let reader = Reader::from_bytes(bytes).unwrap();
+    let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
     assert_eq!(reader.sample_count(), samples);
     let mut cursor = reader.column("x").unwrap().cursor();
     for i in 0..samples as u32 {
@@ -141,7 +141,7 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
         if name.contains("chunk-in-footer") {
             continue; // it has no samples, and what it says of casts spells the head of a chunk
         }
-        let reader = Reader::from_bytes(old.as_slice()).unwrap();
+        let reader = Reader::from_bytes(old.to_vec()).unwrap();
         let mut columns = vec![ColumnBuffer::new(); reader.schema().columns.len()];
         for (column, buffer) in reader.columns().zip(&mut columns) {
             column.cursor().range_into(0..reader.sample_count(), buffer).unwrap();
@@ -161,7 +161,7 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
         let new = file.bytes();
         assert!(new.starts_with(&old), "{name}: what was written before has changed");
         assert_eq!(damages(&new), Vec::<String>::new(), "{name}");
-        let again = Reader::from_bytes(new.as_slice()).unwrap();
+        let again = Reader::from_bytes(new.to_vec()).unwrap();
         let due = if reader.schema().columns.is_empty() { reader.sample_count() } else { 2 * reader.sample_count() };
         assert_eq!(again.sample_count(), due, "{name}");
         assert_eq!(again.commit_count(), reader.commit_count() + 1, "{name}");
@@ -200,7 +200,7 @@ fn an_invalid_vector_is_refused_or_continued_but_never_a_panic() {
 fn an_intact_tail_is_kept_unless_it_is_given_up() {
     let whole = numbers(&[10, 20_000]);
     let first = numbers(&[10]).len();
-    assert_eq!(Reader::from_bytes(&whole[..first]).unwrap().sample_count(), 10);
+    assert_eq!(Reader::from_bytes(whole[..first].to_vec()).unwrap().sample_count(), 10);
     // the end of the second commit is cut off in many ways; its first chunk stands at `first`
     let first_chunk = (first + 64 + 65_536, whole.len() - 64);
     for end in [first_chunk.0, first_chunk.0 + 1, whole.len() / 2, whole.len() - 65, first_chunk.1] {

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, DType, ErrorKind, InMemory, OpenOptions, Profile, Reader, Schema, Shape,
-    Source, Stream, Verification, Writer, WriterOptions,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, ErrorKind, InMemory, OpenOptions, Profile, Reader, Schema,
+    Shape, Source, Stream, Verification, Writer, WriterOptions,
 };
 
 /// A file that is read by position, counts, and can decay.
@@ -43,12 +43,29 @@ const SAMPLES: u64 = 1000;
 const ELEMENTS: usize = 192;
 
 /// Samples of 768 bytes in chunks of 85.
-fn open(verification: Verification) -> Reader<Counted> {
+fn open(verification: Verification) -> Opened {
     open_profile(verification, Profile::Raw)
 }
 
-fn open_profile(verification: Verification, profile: Profile) -> Reader<Counted> {
-    OpenOptions::new().verification(verification).open(file(profile, SAMPLES, ELEMENTS)).unwrap()
+fn open_profile(verification: Verification, profile: Profile) -> Opened {
+    Opened::new(OpenOptions::new().verification(verification), file(profile, SAMPLES, ELEMENTS))
+}
+
+/// A reader, and the source that it reads.
+struct Opened {
+    reader: Reader,
+    source: Arc<Counted>,
+}
+
+impl Opened {
+    fn new(options: OpenOptions, file: Counted) -> Self {
+        let source = Arc::new(file);
+        Self { reader: options.open(source.clone()).unwrap(), source }
+    }
+
+    fn column(&self, name: &str) -> tensilo::Result<Column> {
+        self.reader.column(name)
+    }
 }
 
 /// Samples of so many elements in chunks of at most 64 KiB.
@@ -63,10 +80,10 @@ fn file(profile: Profile, samples: u64, elements: usize) -> Counted {
 }
 
 /// The bytes that `work` reads from the file.
-fn bytes_read(reader: &Reader<Counted>, work: impl FnOnce()) -> u64 {
-    let before = reader.source().bytes.load(Ordering::Relaxed);
+fn bytes_read(reader: &Opened, work: impl FnOnce()) -> u64 {
+    let before = reader.source.bytes.load(Ordering::Relaxed);
     work();
-    reader.source().bytes.load(Ordering::Relaxed) - before
+    reader.source.bytes.load(Ordering::Relaxed) - before
 }
 
 /// A sample and the entry of its chunk in the index.
@@ -128,12 +145,12 @@ const ENTRY: u64 = 32;
 const HEAD: u64 = 64;
 
 /// Of samples in three raw chunks of 64 KiB, that have been checked.
-fn checked(sample_bytes: u64) -> Reader<Counted> {
+fn checked(sample_bytes: u64) -> Opened {
     checked_of(3 * (64 << 10) / sample_bytes, sample_bytes)
 }
 
-fn checked_of(samples: u64, sample_bytes: u64) -> Reader<Counted> {
-    let reader = OpenOptions::new().open(file(Profile::Raw, samples, sample_bytes as usize / 4)).unwrap();
+fn checked_of(samples: u64, sample_bytes: u64) -> Opened {
+    let reader = Opened::new(OpenOptions::new(), file(Profile::Raw, samples, sample_bytes as usize / 4));
     reader.column("x").unwrap().cursor().range_into(0..samples, &mut ColumnBuffer::new()).unwrap();
     reader
 }
@@ -197,7 +214,7 @@ fn chunks_that_were_not_read_before_are_announced_all_at_once() {
     let column = reader.column("x").unwrap();
     let announced = |samples: &[u64]| {
         column.cursor().gather_into(samples, &mut ColumnBuffer::new()).unwrap();
-        std::mem::take(&mut *reader.source().announced.lock().unwrap())
+        std::mem::take(&mut *reader.source.announced.lock().unwrap())
     };
     let places = |samples: &[u64]| -> Vec<Range<u64>> {
         let bodies = samples.iter().map(|&i| column.chunk_of(i).unwrap().file_range);
@@ -243,7 +260,7 @@ fn what_decays_is_noticed_when_the_policy_checks_it() {
             column.cursor().read_into(100, &mut out).unwrap();
             for (sample, noticed) in [(100, of_touched), (200, of_untouched)] {
                 let body = column.chunk_of(sample).unwrap().file_range;
-                reader.source().decayed.store(body.end - 1, Ordering::Relaxed);
+                reader.source.decayed.store(body.end - 1, Ordering::Relaxed);
                 let result = column.cursor().read_into(column.chunk_of(sample).unwrap().samples.end - 1, &mut out);
                 match result {
                     Err(error) if noticed => {
@@ -287,7 +304,7 @@ fn views_of_damaged_chunks_are_refused_by_policies_that_check() {
     for (verification, refuses) in
         [(Verification::FirstTouch, true), (Verification::Always, true), (Verification::Never, false)]
     {
-        let reader = OpenOptions::new().verification(verification).open(InMemory(&damaged)).unwrap();
+        let reader = OpenOptions::new().verification(verification).open(InMemory(damaged.clone())).unwrap();
         let column = reader.column("x").unwrap();
         for _ in 0..2 {
             let rule = column.view(chunk.samples.start).map(|view| view.is_some());

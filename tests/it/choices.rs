@@ -37,7 +37,7 @@ fn file(dtype: DType, (_, shape, samples): &(&str, Shape, usize), values: &[u8],
 
 /// What is in the file; its length, and its checksum where it does not change with the release of Zstandard.
 fn choice(file: &[u8]) -> String {
-    let reader = Reader::from_bytes(file).unwrap();
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let column = reader.column("x").unwrap();
     let encoding = column.chunk(0).unwrap().unwrap().encoding;
     let length = file.len();

@@ -7,7 +7,7 @@ use crate::support::shared::{file, read_all};
 use std::fs::{self, File, OpenOptions};
 use std::sync::Barrier;
 use std::thread;
-use tensilo::{ErrorKind, PositionedFile, Profile, Reader, Source};
+use tensilo::{ErrorKind, Profile, Reader};
 
 const THREADS: u64 = 8;
 
@@ -16,7 +16,7 @@ fn profiles() -> Vec<Profile> {
 }
 
 /// All threads read everything from the same moment on, each in another order; returns the errors that each has met.
-fn share<S: Source>(reader: &Reader<S>) -> Vec<Vec<String>> {
+fn share(reader: &Reader) -> Vec<Vec<String>> {
     let barrier = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
@@ -40,8 +40,8 @@ fn threads_that_share_a_reader_read_what_was_written() {
         let path = folder.path().join(profile.name());
         fs::write(&path, &bytes).unwrap();
         for _ in 0..10 {
-            assert!(share(&Reader::from_bytes(bytes.as_slice()).unwrap()).iter().all(Vec::is_empty));
-            assert!(share(&Reader::<PositionedFile>::open(&path).unwrap()).iter().all(Vec::is_empty));
+            assert!(share(&Reader::from_bytes(bytes.clone()).unwrap()).iter().all(Vec::is_empty));
+            assert!(share(&Reader::open(&path).unwrap()).iter().all(Vec::is_empty));
         }
     }
 }
@@ -50,10 +50,10 @@ fn threads_that_share_a_reader_read_what_was_written() {
 fn a_damaged_chunk_is_an_error_in_every_thread() {
     for profile in profiles() {
         let mut bytes = file(profile, 0);
-        let chunk = Reader::from_bytes(bytes.as_slice()).unwrap().column("fixed").unwrap().chunk_of(250).unwrap();
+        let chunk = Reader::from_bytes(bytes.clone()).unwrap().column("fixed").unwrap().chunk_of(250).unwrap();
         bytes[chunk.file_range.start as usize + 5] ^= 1;
         for _ in 0..5 {
-            let errors = share(&Reader::from_bytes(bytes.as_slice()).unwrap());
+            let errors = share(&Reader::from_bytes(bytes.clone()).unwrap());
             let lost = chunk.samples.end - chunk.samples.start;
             for (seed, found) in errors.iter().enumerate() {
                 assert!(found.len() as u64 > lost, "{profile:?}: {} errors in a thread", found.len());
@@ -69,7 +69,7 @@ fn a_reader_keeps_reading_the_file_that_it_opened_when_another_takes_its_name() 
     let folder = tempfile::tempdir().unwrap();
     let (path, other) = (folder.path().join("a.tsl"), folder.path().join("b.tsl"));
     fs::write(&path, file(Profile::Raw, 0)).unwrap();
-    let old: Reader<PositionedFile> = Reader::open(&path).unwrap();
+    let old: Reader = Reader::open(&path).unwrap();
     #[cfg(feature = "mmap")]
     // SAFETY: nobody writes to these files: one takes the name of the other.
     let mapped = unsafe { Reader::map(&path) }.unwrap();
@@ -78,7 +78,7 @@ fn a_reader_keeps_reading_the_file_that_it_opened_when_another_takes_its_name() 
     assert!(read_all(&old, 1, 0).is_empty());
     #[cfg(feature = "mmap")]
     assert!(read_all(&mapped, 2, 0).is_empty());
-    let new: Reader<PositionedFile> = Reader::open(&path).unwrap();
+    let new: Reader = Reader::open(&path).unwrap();
     assert!(read_all(&new, 1, 1000).is_empty());
     assert!(read_all(&old, 2, 0).is_empty());
 }
@@ -90,7 +90,7 @@ fn a_file_cut_off_under_a_reader_by_position_is_an_error_that_says_so() {
     let path = folder.path().join("a.tsl");
     let bytes = file(Profile::Raw, 0);
     fs::write(&path, &bytes).unwrap();
-    let reader: Reader<PositionedFile> = Reader::open(&path).unwrap();
+    let reader: Reader = Reader::open(&path).unwrap();
     let middle = reader.column("fixed").unwrap().chunk_of(300).unwrap().file_range.start;
     OpenOptions::new().write(true).open(&path).unwrap().set_len(middle).unwrap();
     let errors = read_all(&reader, 0, 0);

@@ -26,7 +26,7 @@ fn write(samples: &[[u8; 4]], commits: &[usize], file_id: u8) -> Vec<u8> {
 fn content_id(file: &[u8]) -> ContentId {
     let report = verify(&InMemory(file), VerifyOptions::new()).unwrap();
     assert!(report.damages.is_empty(), "{:?}", report.damages);
-    Reader::from_bytes(file).unwrap().content_id()
+    Reader::from_bytes(file.to_vec()).unwrap().content_id()
 }
 
 const SAMPLES: [[u8; 4]; 5] = [[1, 2, 3, 4], [5, 6, 7, 8], [9; 4], [0; 4], [7; 4]];
@@ -59,7 +59,7 @@ fn every_commit_is_covered() {
     assert_ne!(content_id(&write(&others, &[2, 4], 1)), content_id(&file));
     assert_ne!(content_id(&write(&SAMPLES, &[2], 1)), content_id(&file), "laid out in another way");
     let ends = regions(&file).into_iter().filter(|region| region.kind == RegionKind::Trailer).map(|region| region.end);
-    let ids: Vec<ContentId> = ends.map(|end| Reader::from_bytes(&file[..end]).unwrap().content_id()).collect();
+    let ids: Vec<ContentId> = ends.map(|end| Reader::from_bytes(file[..end].to_vec()).unwrap().content_id()).collect();
     assert_eq!(ids.len(), 3);
     assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2], "{ids:?}");
 }
@@ -75,7 +75,7 @@ fn an_id_that_is_not_that_of_the_content_is_reported() {
             file[footer.head + crc..footer.head + crc + 4].copy_from_slice(&sum);
         }
         assert_ne!(u32_at(&file, footer.head + 56), u32_at(&intact, footer.head + 56));
-        assert!(Reader::from_bytes(&file).is_ok(), "opening does not read the index");
+        assert!(Reader::from_bytes(file.to_vec()).is_ok(), "opening does not read the index");
         let damages = verify(&InMemory(&file), VerifyOptions::new()).unwrap().damages;
         assert_eq!(damages.len(), 1, "{damages:?}");
         assert_eq!(damages[0].error.rule(), Some("R-7.9"));

@@ -65,11 +65,11 @@ fn most_of_what_the_mutator_makes_still_opens() {
     let (mut opened, mut made) = (0, 0);
     for (seed, file) in (0..).zip(files(&corpus)) {
         let mut file = fs::read(file).unwrap();
-        if tensilo::Reader::from_bytes(&file).is_ok() {
+        if tensilo::Reader::from_bytes(file.clone()).is_ok() {
             let length = file.len();
             fuzz::mutate::mutate(&mut file, length, length, seed, |_, size, _| size);
             made += 1;
-            opened += usize::from(tensilo::Reader::from_bytes(&file).is_ok());
+            opened += usize::from(tensilo::Reader::from_bytes(file.clone()).is_ok());
         }
     }
     assert!(made > 20 && opened * 2 > made, "{opened} of {made} open");

@@ -66,7 +66,7 @@ type Content = (Vec<u8>, Vec<u32>, Option<Vec<u8>>);
 
 /// All samples of all columns.
 fn read(file: &[u8]) -> Vec<Content> {
-    let reader = Reader::from_bytes(file).unwrap();
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
     assert_eq!(reader.schema(), &schema());
     assert_eq!(reader.sample_count(), u64::from(SAMPLES));
     let mut buffer = ColumnBuffer::new();

@@ -34,7 +34,7 @@ fn rule<T>(result: Result<T, Error>) -> Option<&'static str> {
 }
 
 /// The rules that reading these samples breaks, each asked for in every way.
-fn rules<S: Source>(reader: &Reader<S>, i: u64) -> Vec<Option<&'static str>> {
+fn rules(reader: &Reader, i: u64) -> Vec<Option<&'static str>> {
     let column = reader.columns().next().unwrap();
     let (mut cursor, mut buffer) = (column.cursor(), ColumnBuffer::new());
     let mut rules = vec![
@@ -52,7 +52,7 @@ fn rules<S: Source>(reader: &Reader<S>, i: u64) -> Vec<Option<&'static str>> {
     rules
 }
 
-fn check<S: Source>(source: S, what: &str) {
+fn check(source: impl Source + 'static, what: &str) {
     let reader = OpenOptions::new().verification(Verification::Never).open(source).unwrap();
     for (i, due) in [(0, None), (1, Some("R-4.7")), (2, Some("R-4.7")), (3, None)] {
         let rules = rules(&reader, i);
@@ -68,8 +68,8 @@ fn no_way_of_reading_hands_out_a_sample_that_ends_beyond_the_values() {
         for inner in [None, Some(0)] {
             let file = with_wrong_end(profile, inner);
             let what = format!("{profile:?}, {inner:?}");
-            check(InMemory(&file), &what);
-            check(Positional(&file), &what);
+            check(InMemory(file.clone()), &what);
+            check(Positional(file.clone()), &what);
         }
     }
 }

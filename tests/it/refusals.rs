@@ -375,7 +375,7 @@ fn small_case(runner: &mut TestRunner) -> (Table, WritePlan) {
 /// What the bytes that a sink took before it failed are worth: the samples of the last commit, or nothing.
 fn check_remains(sink: &Failing, table: &Table, plan: &WritePlan) {
     let commits = plan.commits(table.sample_count);
-    let reader = match Reader::from_bytes(sink.bytes.as_slice()) {
+    let reader = match Reader::from_bytes(sink.bytes.clone()) {
         Ok(reader) => reader,
         Err(error) => {
             assert!(sink.published.is_empty(), "a published commit is lost: {error}");

@@ -14,7 +14,7 @@ use tensilo::{
 
 const POLICIES: [Verification; 3] = [Verification::FirstTouch, Verification::Always, Verification::Never];
 
-fn open<S: Source>(source: S, policy: Verification) -> Reader<S> {
+fn open<S: Source + 'static>(source: S, policy: Verification) -> Reader {
     OpenOptions::new().verification(policy).open(source).expect("an intact file")
 }
 
@@ -118,14 +118,14 @@ proptest! {
         let commits = plan.commits(table.sample_count);
         prop_assert_eq!(sink.ends.len(), commits.len() + 1);
         for (number, (&end, &samples)) in sink.ends.iter().zip(&commits).enumerate() {
-            let reader = Reader::from_bytes(&sink.bytes[..end]).expect("a commit");
+            let reader = Reader::from_bytes(sink.bytes[..end].to_vec()).expect("a commit");
             check(&reader, &table.head(samples), &plan, 7);
             prop_assert!(!reader.is_finished());
             prop_assert_eq!(reader.commit_count() as usize, number + 1);
             // what a killed writer leaves behind changes nothing
             let next = sink.ends[number + 1];
             let cut = end + (next - end) / 2;
-            let reader = Reader::from_bytes(&sink.bytes[..cut]).expect("a commit and a tail");
+            let reader = Reader::from_bytes(sink.bytes[..cut].to_vec()).expect("a commit and a tail");
             prop_assert_eq!(reader.sample_count(), samples as u64);
             prop_assert_eq!(reader.tail_bytes(), (cut - end) as u64);
         }
@@ -226,12 +226,7 @@ const ALONE: usize = 200;
 const ELEMENTS: usize = 24;
 
 /// Of a cursor that has read nothing else, so that little more of the chunk is decoded.
-fn check_each<T: Element + PartialEq + std::fmt::Debug>(
-    reader: &Reader<impl Source>,
-    name: &str,
-    values: &[T],
-    profile: Profile,
-) {
+fn check_each<T: Element + PartialEq + std::fmt::Debug>(reader: &Reader, name: &str, values: &[T], profile: Profile) {
     let column = reader.column(name).expect("a column of the file");
     let mut out = vec![T::zeroed(); ELEMENTS];
     for (i, sample) in values.chunks_exact(ELEMENTS).enumerate() {

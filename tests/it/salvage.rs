@@ -24,7 +24,7 @@ fn file_count() -> u64 {
     asked.map_or(300, |count| count.parse().expect("TENSILO_SALVAGE_FILES is a number"))
 }
 
-type Opened<'a> = Salvaged<InMemory<&'a [u8]>>;
+type Opened<'a> = Salvaged;
 
 /// What must be true of a salvaged file, given what it was.
 fn check_salvaged(salvaged: &Opened<'_>, intact: &[u8], damaged: &[u8], table: &Table) -> u64 {
@@ -54,7 +54,7 @@ fn check_losses(lost: &LostSamples, left: &[Range<u64>], sample_count: u64) {
 }
 
 /// Samples that are left are as they were, the others are refused, and the error names them.
-fn check_values(reader: &Reader<impl Source>, column: usize, lost: &LostSamples, table: &Table) {
+fn check_values(reader: &Reader, column: usize, lost: &LostSamples, table: &Table) {
     let schema = &table.schema.columns[column];
     let mut cursor = reader.column_at(column).expect("a column").cursor();
     for i in 0..reader.sample_count() {
@@ -101,7 +101,7 @@ fn check_rewritten(salvaged: &Opened<'_>, table: &Table) {
 fn check_file(file: &[u8], due: &Table, old_id: FileId) {
     let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).expect("a source in memory");
     assert!(report.damages.is_empty(), "{:?}", report.damages);
-    let reader = Reader::from_bytes(file).expect("a whole file");
+    let reader = Reader::from_bytes(file.to_vec()).expect("a whole file");
     assert_ne!(reader.file_id(), old_id);
     assert_eq!((reader.schema(), reader.sample_count()), (&due.schema, due.sample_count as u64));
     for column in 0..due.columns.len() {
@@ -129,8 +129,8 @@ fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
                 damage.apply(&mut damaged, &foreign, random);
             }
         }
-        match salvage(InMemory(damaged.as_slice()), SalvageOptions::new().decode(random.one_in(2))) {
-            Ok(salvaged) if salvaged.reader.file_id() == Reader::from_bytes(&foreign).unwrap().file_id() => {
+        match salvage(InMemory(damaged.to_vec()), SalvageOptions::new().decode(random.one_in(2))) {
+            Ok(salvaged) if salvaged.reader.file_id() == Reader::from_bytes(foreign.to_vec()).unwrap().file_id() => {
                 counts[2] += 1
             }
             Ok(salvaged) => {
@@ -170,7 +170,7 @@ fn lost_samples(sample_count: u64, lost: &BTreeSet<u64>) -> LostSamples {
     let mut file = numbers(sample_count, u64::MAX, 0);
     let places = chunks(&file);
     lost.iter().for_each(|&i| file[places[i as usize].bytes.end - 1] ^= 1);
-    let salvaged = salvage(InMemory(&file), SalvageOptions::new()).expect("a schema");
+    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema");
     salvaged.losses.of(&["x"]).expect("a column")
 }
 
@@ -243,7 +243,7 @@ fn losses_of_several_columns_add_up() {
     {
         file[place.bytes.start + 64] ^= 0x80;
     }
-    let salvaged = salvage(InMemory(&file), SalvageOptions::new()).expect("a schema");
+    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema");
     let of = |columns: &[&str]| salvaged.losses.of(columns).map(|lost| lost.ranges().to_vec());
     assert_eq!(of(&["a"]).unwrap(), vec![10..20]);
     assert_eq!(of(&["b"]).unwrap(), [20..30, 40..50]);
@@ -273,7 +273,7 @@ fn samples_of_two_varying_dimensions_are_left_out() {
     let mut file = writer.finish().expect("a file").sink.0;
     let damaged = chunks(&file).into_iter().find(|chunk| (chunk.column, chunk.samples.start) == (0, 4));
     file[damaged.expect("a chunk").bytes.start + 64] ^= 1;
-    let salvaged = salvage(InMemory(&file), SalvageOptions::new()).expect("a schema");
+    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema");
     assert_eq!(salvaged.losses.of_all().ranges().first(), Some(&(4..6)));
     let leave_out = RewriteOptions::new().leave_out(true);
     let written = salvaged.write_to(Stream(Vec::new()), &options, leave_out).expect("a copy");
@@ -290,15 +290,15 @@ fn samples_of_two_varying_dimensions_are_left_out() {
 #[test]
 fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
     let (table, file) = FilePlan::arbitrary(&mut Random(1)).write("");
-    let salvaged = salvage(InMemory(file.as_slice()), SalvageOptions::new().decode(true)).expect("a whole file");
+    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new().decode(true)).expect("a whole file");
     assert!(salvaged.losses.is_empty() && salvaged.header_is_intact && salvaged.end_is_known);
     assert_eq!(salvaged.committed_samples, Some(table.sample_count as u64));
-    let reader = Reader::from_bytes(file.as_slice()).expect("a whole file");
+    let reader = Reader::from_bytes(file.to_vec()).expect("a whole file");
     for (column, salvaged) in reader.columns().zip(salvaged.reader.columns()) {
         assert_eq!(column.facts(), salvaged.facts());
     }
     let cut = &file[..file.len() - 64];
-    let salvaged = salvage(InMemory(cut), SalvageOptions::new()).expect("a schema");
+    let salvaged = salvage(InMemory(cut.to_vec()), SalvageOptions::new()).expect("a schema");
     assert!(!salvaged.end_is_known && salvaged.losses.is_empty());
 }
 
@@ -309,12 +309,12 @@ fn a_file_that_was_partly_overwritten_by_another_is_still_itself() {
     let header = regions(&file, &[b"\x89TSL"])[0].clone();
     let mut mixed = other.clone();
     mixed[header.end..file.len()].copy_from_slice(&file[header.end..]);
-    let salvaged = salvage(InMemory(&mixed), SalvageOptions::new()).expect("a schema");
-    assert_eq!(salvaged.reader.file_id(), Reader::from_bytes(&file).expect("a file").file_id());
+    let salvaged = salvage(InMemory(mixed.to_vec()), SalvageOptions::new()).expect("a schema");
+    assert_eq!(salvaged.reader.file_id(), Reader::from_bytes(file.to_vec()).expect("a file").file_id());
     assert!(salvaged.losses.is_empty() && !salvaged.header_is_intact && salvaged.end_is_known);
     assert_eq!(salvaged.reader.sample_count(), 100);
     mixed[..header.end].fill(0);
-    let salvaged = salvage(InMemory(&mixed), SalvageOptions::new()).expect("a schema");
+    let salvaged = salvage(InMemory(mixed.to_vec()), SalvageOptions::new()).expect("a schema");
     assert_eq!((salvaged.losses.is_empty(), salvaged.reader.sample_count()), (true, 100));
 }
 
@@ -325,7 +325,7 @@ fn a_page_of_the_index_tells_of_samples_that_nothing_else_tells_of() {
     let chunks = regions(&file, &[b"TSLC"]);
     file[chunks[49].clone()].fill(0);
     let of = |file: &[u8]| {
-        let salvaged = salvage(InMemory(file), SalvageOptions::new()).expect("a schema");
+        let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema");
         assert!(!salvaged.end_is_known && salvaged.committed_samples.is_none());
         let lost = salvaged.losses.of_all();
         (salvaged.reader.sample_count(), lost.ranges().iter().map(|range| (range.start, range.end)).collect::<Vec<_>>())
@@ -341,11 +341,11 @@ fn the_end_of_a_file_that_was_not_finished_is_not_known() {
     let trailers = regions(&file, &[b"TSLE"]);
     for (trailer, due) in [(0, 5), (1, 10)] {
         let committed = &file[..trailers[trailer].end];
-        let salvaged = salvage(InMemory(committed), SalvageOptions::new()).expect("a schema");
+        let salvaged = salvage(InMemory(committed.to_vec()), SalvageOptions::new()).expect("a schema");
         assert_eq!((salvaged.reader.sample_count(), salvaged.committed_samples), (due, Some(due)));
         assert!(salvaged.losses.is_empty() && !salvaged.end_is_known && !salvaged.reader.is_finished());
     }
-    assert!(salvage(InMemory(&file), SalvageOptions::new()).expect("a schema").end_is_known);
+    assert!(salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema").end_is_known);
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn progress_ends_when_all_bytes_were_looked_at() {
             ControlFlow::Continue(())
         };
         let options = SalvageOptions::new().decode(decode).progress(&mut progress);
-        salvage(InMemory(file.as_slice()), options).expect("a whole file");
+        salvage(InMemory(file.to_vec()), options).expect("a whole file");
         assert!(calls.len() > chunks(&file).len() && calls.is_sorted(), "{calls:?}");
         let bytes = file.len() as u64;
         let &(done, total) = calls.last().expect("calls");
@@ -382,18 +382,19 @@ fn casts_are_neither_done_again_nor_forgotten() {
         writer.push(&[Value::tensor(&[1.0 / i as f32])]).expect("a sample");
     }
     let mut file = writer.finish().expect("a file").sink.0;
-    let facts = |file: &[u8]| Reader::from_bytes(file).expect("a file").column("x").expect("a column").facts().cast;
+    let facts =
+        |file: &[u8]| Reader::from_bytes(file.to_vec()).expect("a file").column("x").expect("a column").facts().cast;
     let due = facts(&file);
     assert!(due.expect("a cast").max_rel_error > 0.0);
     let place = chunks(&file)[2].clone();
     file[place.bytes.start] ^= 1;
-    let salvaged = salvage(InMemory(file.as_slice()), SalvageOptions::new()).expect("a schema");
+    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema");
     for leave_out in [false, true] {
         let options = RewriteOptions::new().leave_out(leave_out);
         let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory").sink.0;
         assert_eq!(facts(&written), due);
-        let reader = Reader::from_bytes(&written).expect("a file");
-        let bits = |reader: &Reader<_>, i: u64| reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
+        let reader = Reader::from_bytes(written.to_vec()).expect("a file");
+        let bits = |reader: &Reader, i: u64| reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
         let skipped = if leave_out { 10 } else { 0 };
         for i in (0..20).chain(30..40) {
             let there = if i < 20 { i } else { i - skipped };
@@ -442,12 +443,12 @@ fn what_decays_after_it_was_found_intact_is_not_written_again() {
 }
 
 /// A disk: read by position, some of its sectors not at all.
-struct Disk<'a> {
-    file: &'a [u8],
+struct Disk {
+    file: Vec<u8>,
     bad: Vec<Range<usize>>,
 }
 
-impl Source for Disk<'_> {
+impl Source for Disk {
     fn byte_count(&self) -> u64 {
         self.file.len() as u64
     }
@@ -475,8 +476,8 @@ fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
         }
         let mut garbage = intact.clone();
         bad.iter().for_each(|bad| garbage[bad.clone()].fill(0xA5));
-        let expected = salvage(InMemory(garbage.as_slice()), SalvageOptions::new());
-        let found = salvage(Disk { file: &intact, bad }, SalvageOptions::new().decode(true));
+        let expected = salvage(InMemory(garbage.to_vec()), SalvageOptions::new());
+        let found = salvage(Disk { file: intact, bad }, SalvageOptions::new().decode(true));
         let (Ok(expected), Ok(found)) = (&expected, &found) else {
             assert!(expected.is_err() && found.is_err(), "file {seed}");
             continue;

@@ -6,8 +6,7 @@ use crate::support::positional::Positional;
 use serde_json::Value as Json;
 use std::fmt::Write;
 use tensilo::{
-    Error, ErrorKind, InMemory, OpenOptions, Reader, SalvageOptions, Source, Verification, VerifyOptions, salvage,
-    verify,
+    Error, ErrorKind, InMemory, OpenOptions, Reader, SalvageOptions, Verification, VerifyOptions, salvage, verify,
 };
 
 /// The first thing that a thorough verification finds.
@@ -51,9 +50,9 @@ fn invalid_vectors_break_their_rule() {
 type Read = Result<Vec<u8>, Option<&'static str>>;
 
 /// The first samples of each column, each read by a fresh cursor.
-fn read_alone<S: Source>(reader: &Reader<S>) -> Vec<Read> {
+fn read_alone(reader: &Reader) -> Vec<Read> {
     let samples = reader.sample_count().min(100);
-    let read = |column: &tensilo::Column<'_, S>, i| {
+    let read = |column: &tensilo::Column, i| {
         let sample = column.cursor().read(i).map(|sample| sample.bytes().to_vec());
         sample.map_err(|error| error.rule())
     };
@@ -67,8 +66,8 @@ fn what_is_refused_is_refused_again_whatever_is_remembered_of_it() {
         let (file, name) = (bytes(file_of(&vector)), file_of(&vector));
         for policy in [Verification::FirstTouch, Verification::Always] {
             let options = OpenOptions::new().verification(policy);
-            let Ok(in_memory) = options.open(InMemory(&file)) else { continue };
-            let by_position = options.open(Positional(&file)).unwrap();
+            let Ok(in_memory) = options.open(InMemory(file.clone())) else { continue };
+            let by_position = options.open(Positional(file.clone())).unwrap();
             let due = (read_alone(&in_memory), read_alone(&by_position));
             for time in 0..2 {
                 let again = (read_alone(&in_memory), read_alone(&by_position));
@@ -87,8 +86,8 @@ fn padding_between_parts_is_checked_by_verify_alone() {
     let file = bytes("invalid/R-4.4-padding.hex");
     assert_eq!(first_error(&file).and_then(|error| error.rule()), Some("R-4.4"));
     let due = [Ok(b"ab".to_vec()), Ok(Vec::new()), Ok(b"c".to_vec())];
-    assert_eq!(read_alone(&Reader::from_bytes(&file).unwrap()), due);
-    assert_eq!(read_alone(&OpenOptions::new().open(Positional(&file)).unwrap()), due);
+    assert_eq!(read_alone(&Reader::from_bytes(file.clone()).unwrap()), due);
+    assert_eq!(read_alone(&OpenOptions::new().open(Positional(file.clone())).unwrap()), due);
 }
 
 /// What an offset points to begins at a multiple of 64, so that words of a body are
@@ -97,7 +96,7 @@ fn padding_between_parts_is_checked_by_verify_alone() {
 fn readers_refuse_offsets_that_are_no_multiple_of_64() {
     for (name, is_open) in [("chunk", true), ("page", true), ("footer", false)] {
         let file = bytes(&format!("invalid/R-2.4-unaligned-{name}.hex"));
-        let opened = Reader::from_bytes(&file);
+        let opened = Reader::from_bytes(file.clone());
         assert_eq!(opened.is_ok(), is_open, "{name}");
         let rules = match opened {
             Ok(reader) => read_alone(&reader),
@@ -115,7 +114,7 @@ fn what_needs_a_newer_release_is_refused_and_not_taken_for_damage() {
         let Err(error) = verify(&InMemory(&file), VerifyOptions::new()) else { continue };
         assert_eq!(error.kind(), ErrorKind::TooNew, "{}: {error}", file_of(&vector));
         for decode in [false, true] {
-            let salvaged = salvage(InMemory(&file), SalvageOptions::new().decode(decode));
+            let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode));
             assert_eq!(salvaged.err().map(|error| error.kind()), Some(ErrorKind::TooNew), "{}", file_of(&vector));
         }
         kinds.push(error.rule());
@@ -145,7 +144,7 @@ fn valid_vectors_read_as_their_dump_says() {
     }
 }
 
-fn assert_column<S: tensilo::Source>(column: &tensilo::Column<'_, S>, dump: &Json, file: &str) {
+fn assert_column(column: &tensilo::Column, dump: &Json, file: &str) {
     let schema = column.schema();
     let place = format!("{file}, column {}", schema.name);
     assert_eq!(dump["name"], schema.name.as_str(), "{place}");

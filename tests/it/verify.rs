@@ -140,7 +140,7 @@ fn a_reader_verifies_its_file() {
     let mut file = written(Profile::Balanced, 2, 64, 100);
     let chunk = regions(&file).into_iter().find(|region| region.kind == RegionKind::Chunk).unwrap();
     file[chunk.head + 64] ^= 1;
-    let reader = Reader::from_bytes(&file).unwrap();
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let by_reader = reader.verify(VerifyOptions::new()).unwrap();
     assert_eq!(by_reader.damages.len(), 1);
     assert_eq!(format!("{by_reader:?}"), format!("{:?}", report(&InMemory(&file), false, 1).unwrap()));

@@ -65,7 +65,7 @@ fn child() {
         return;
     }
     for (name, file, is_expanded) in files() {
-        let reader = Reader::from_bytes(file.as_slice()).expect(name);
+        let reader = Reader::from_bytes(file.to_vec()).expect(name);
         let column = reader.column("x").expect(name);
         let mut buffer = ColumnBuffer::new();
         assert_over_limit(column.cursor().read(0).map(|_| ()), &format!("read, {name}"));
@@ -96,7 +96,7 @@ fn memory_that_runs_out_is_an_error_and_not_the_end_of_the_process() {
 #[test]
 fn with_memory_enough_the_same_files_are_intact() {
     for (name, file, is_expanded) in files() {
-        let reader = Reader::from_bytes(file.as_slice()).expect(name);
+        let reader = Reader::from_bytes(file.to_vec()).expect(name);
         assert_eq!(reader.column("x").unwrap().chunk(0).unwrap().unwrap().samples, 0..1);
         let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(!is_expanded)).expect(name);
         assert!(report.damages.is_empty(), "{name}: {:?}", report.damages);

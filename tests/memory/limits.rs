@@ -4,6 +4,7 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use tensilo::ErrorKind::{BadArgument, OverLimit};
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, InMemory, Profile, Reader, Schema, Shape, Source, Stream,
@@ -134,11 +135,10 @@ impl Source for Counted {
     }
 }
 
-fn counted(bytes: Vec<u8>) -> (Reader<Counted>, usize, usize) {
-    let source = Counted { bytes, reads: AtomicUsize::new(0), bytes_read: AtomicUsize::new(0) };
-    let reader = tensilo::OpenOptions::new().open(source).expect("an intact file");
-    let (reads, bytes) =
-        (reader.source().reads.load(Ordering::Relaxed), reader.source().bytes_read.load(Ordering::Relaxed));
+fn counted(bytes: Vec<u8>) -> (Reader, usize, usize) {
+    let source = Arc::new(Counted { bytes, reads: AtomicUsize::new(0), bytes_read: AtomicUsize::new(0) });
+    let reader = tensilo::OpenOptions::new().open(source.clone()).expect("an intact file");
+    let (reads, bytes) = (source.reads.load(Ordering::Relaxed), source.bytes_read.load(Ordering::Relaxed));
     (reader, reads, bytes)
 }
 

@@ -6,8 +6,8 @@
 
 use half::bf16;
 use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, InMemory, PositionedFile, Profile, Reader, Schema, Shape,
-    Source, Stream, Writer, WriterOptions,
+    ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Stream, Writer,
+    WriterOptions,
 };
 use tensilo_testing::{Allocations, allocations_of, alone};
 
@@ -45,7 +45,7 @@ fn file(profile: Profile, sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
 }
 
 /// Every way to read a column, in an order that changes chunks often.
-fn read_everything<S: Source>(what: &str, reader: &Reader<S>) {
+fn read_everything(what: &str, reader: &Reader) {
     let jumps = || (0..SAMPLES).map(|i| i * 617 % SAMPLES);
     let indices: Vec<u64> = jumps().take(256).collect();
     for column in reader.columns() {
@@ -65,7 +65,7 @@ fn read_everything<S: Source>(what: &str, reader: &Reader<S>) {
 }
 
 /// Reads to a slice of the caller's.
-fn read_typed<S: Source>(what: &str, cursor: &mut Cursor<'_, S>, indices: &[u64]) {
+fn read_typed(what: &str, cursor: &mut Cursor, indices: &[u64]) {
     let mut out = [bf16::ZERO; 16 * 256];
     assert_allocates_nothing(&format!("{what}, read_into"), || {
         for &i in indices {
@@ -89,7 +89,7 @@ fn reading_allocates_nothing_once_warm() {
             &format!("{profile:?}, chunks of {chunk_bytes}, in memory"),
             &Reader::from_bytes(bytes).unwrap(),
         );
-        let positional: Reader<PositionedFile> = Reader::open(&path).unwrap();
+        let positional: Reader = Reader::open(&path).unwrap();
         read_everything(&format!("{profile:?}, chunks of {chunk_bytes}, by position"), &positional);
     }
 }
@@ -98,7 +98,7 @@ fn reading_allocates_nothing_once_warm() {
 fn views_allocate_what_they_remember_once() {
     let _alone = alone();
     let bytes = file(Profile::Raw, SAMPLES, 1024);
-    let reader = Reader::from_bytes(bytes.as_slice()).unwrap();
+    let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
     let column = reader.column("fixed").unwrap();
     let (counted, ()) = allocations_of(|| {
         for i in 0..SAMPLES {
@@ -115,7 +115,7 @@ fn opening_allocates_the_same_for_any_number_of_samples() {
     for profile in Profile::ALL {
         let [few, many] = [1000, 100_000].map(|count| {
             let bytes = file(profile, count, 1024);
-            let (counted, reader) = allocations_of(|| OpenedInMemory::from_bytes(bytes.as_slice()).unwrap());
+            let (counted, reader) = allocations_of(|| Reader::from_bytes(bytes).unwrap());
             let chunks: u64 = reader.columns().map(|column| column.facts().chunk_count).sum();
             (counted, chunks)
         });
@@ -127,5 +127,3 @@ fn opening_allocates_the_same_for_any_number_of_samples() {
         assert!(many.bytes.abs_diff(few.bytes) <= 3 * 64, "{profile:?}: {few:?} and {many:?}");
     }
 }
-
-type OpenedInMemory<'a> = Reader<InMemory<&'a [u8]>>;

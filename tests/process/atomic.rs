@@ -68,7 +68,7 @@ fn check_whole(path: &Path, number: u32) -> u64 {
     check_samples(&reader, number)
 }
 
-fn check_samples<S: tensilo::Source>(reader: &Reader<S>, number: u32) -> u64 {
+fn check_samples(reader: &Reader, number: u32) -> u64 {
     let mut cursor = reader.column("x").expect("the column").cursor();
     for i in 0..reader.sample_count() {
         let sample = cursor.read(i).unwrap_or_else(|error| panic!("{error}"));

@@ -4,14 +4,14 @@ use std::io;
 use tensilo::{InMemory, Source};
 
 /// A file that is read by position only.
-pub struct Positional<'a>(pub &'a [u8]);
+pub struct Positional<B>(pub B);
 
-impl Source for Positional<'_> {
+impl<B: AsRef<[u8]> + Send + Sync> Source for Positional<B> {
     fn byte_count(&self) -> u64 {
-        self.0.len() as u64
+        self.0.as_ref().len() as u64
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        InMemory(self.0).read_exact_at(offset, out)
+        InMemory(self.0.as_ref()).read_exact_at(offset, out)
     }
 }

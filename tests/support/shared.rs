@@ -1,7 +1,7 @@
 //! A file of several columns and chunks, and a check that a reader gives the right values.
 
 use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, Profile, Reader, Schema, Shape, Source, Stream, Writer,
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, Profile, Reader, Schema, Shape, Stream, Writer,
     WriterOptions,
 };
 
@@ -37,7 +37,7 @@ pub fn file(profile: Profile, salt: u32) -> Vec<u8> {
 }
 
 /// Reads samples in an order that depends on `seed`, one by one and gathered; returns the errors, and panics where a value is wrong.
-pub fn read_all<S: Source>(reader: &Reader<S>, seed: u64, salt: u32) -> Vec<Error> {
+pub fn read_all(reader: &Reader, seed: u64, salt: u32) -> Vec<Error> {
     let order: Vec<u64> = (0..SAMPLES).map(|i| (i * 7 + seed * 211) % SAMPLES).collect();
     let mut errors = Vec::new();
     let mut buffer = ColumnBuffer::new();

@@ -5,11 +5,11 @@ use crate::terminal;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use tensilo::{PositionedFile, Reader, Source, display_path};
+use tensilo::{Reader, display_path};
 
 /// Opens a file by position: another process that changes or truncates it then gives an error, not a crash. Unless
 /// `quiet`, warns of a file that is not finished or has bytes after its last commit.
-pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader<PositionedFile>> {
+pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader> {
     let reader = Reader::open(path).map_err(|error| Failure::about(path, error))?;
     if !quiet {
         warn(path, &reader);
@@ -18,13 +18,13 @@ pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader<PositionedFile>> 
 }
 
 /// Warns of a file that is not finished or has bytes after its last commit.
-pub(crate) fn warn<S: Source>(path: &Path, reader: &Reader<S>) {
+pub(crate) fn warn(path: &Path, reader: &Reader) {
     for warning in warnings(reader) {
         terminal::warning(&format!("{}: {warning}", display_path(path)));
     }
 }
 
-fn warnings<S: Source>(reader: &Reader<S>) -> Vec<String> {
+fn warnings(reader: &Reader) -> Vec<String> {
     let mut warnings = Vec::new();
     if !reader.is_finished() {
         let samples = reader.sample_count();

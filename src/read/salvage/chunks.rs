@@ -33,7 +33,7 @@ pub(super) struct Found {
 
 /// Collects the chunks of a file, in the order of the file; with `decode`, leaves out those that do not decode.
 pub(super) fn collect(
-    source: &impl Source,
+    source: &dyn Source,
     identity: &Identity,
     regions: &[FoundRegion],
     decode: bool,
@@ -55,8 +55,8 @@ pub(super) fn collect(
     Ok(collector.found)
 }
 
-struct Collector<'a, S> {
-    source: &'a S,
+struct Collector<'a> {
+    source: &'a dyn Source,
     identity: &'a Identity,
     found: Found,
     decoder: ChunkDecoder,
@@ -64,7 +64,7 @@ struct Collector<'a, S> {
     buffer: Vec<u8>,
 }
 
-impl<S: Source> Collector<'_, S> {
+impl Collector<'_> {
     fn region(&mut self, region: &FoundRegion) -> Result<()> {
         let head = &region.head;
         self.found.end_is_known = false;

@@ -21,7 +21,7 @@ pub(super) struct Identity {
 
 /// The file to which most of the intact chunks belong, of those whose schema is known. (Blocks of another file may stand where some of this one
 /// stood, even its header.)
-pub(super) fn identify(source: &impl Source, regions: &[FoundRegion]) -> Result<Identity> {
+pub(super) fn identify(source: &dyn Source, regions: &[FoundRegion]) -> Result<Identity> {
     let mut chunk_counts: HashMap<FileId, u64> = HashMap::new();
     for region in regions.iter().filter(|region| region.is_intact && region.head.kind == RegionKind::Chunk) {
         *chunk_counts.entry(region.head.file_id).or_default() += 1;
@@ -53,7 +53,7 @@ pub(super) fn identify(source: &impl Source, regions: &[FoundRegion]) -> Result<
 }
 
 /// What a header or a footer says of the file.
-fn described(source: &impl Source, head: &RegionHead) -> Result<Identity> {
+fn described(source: &dyn Source, head: &RegionHead) -> Result<Identity> {
     let body = body(source, head)?;
     let (alignment, schema_block) = if head.kind == RegionKind::Header {
         (Some(Header::parse(head)?.alignment), body)

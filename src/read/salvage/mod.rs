@@ -7,15 +7,19 @@ mod scan;
 
 pub use losses::{Losses, LostSamples, OnLoss};
 
+use super::column_index::ColumnIndex;
 use super::listed::Listed;
-use super::lookup::ColumnIndex;
-use super::{Reader, Source, Verification};
+use super::opened_file::OpenedFile;
+use super::options::Verification;
+use super::reader::Reader;
 use crate::error::go_on;
 use crate::format::ContentId;
 use crate::format::region::{HEAD, RegionHead};
+use crate::open::Source;
 use crate::{Result, limits};
 use chunks::FoundColumn;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// How a damaged file is opened.
 #[derive(Default)]
@@ -54,10 +58,10 @@ impl<'a> SalvageOptions<'a> {
 
 /// A damaged file, of which all that is intact can be read.
 #[non_exhaustive]
-pub struct Salvaged<S> {
+pub struct Salvaged {
     /// Reads every intact chunk, by the numbers its samples always had. A lost sample is an error of kind
     /// [`Corrupt`](crate::ErrorKind::Corrupt) that names the range lost. Facts of columns are those of the intact chunks.
-    pub reader: Reader<S>,
+    pub reader: Reader,
     /// Exactly what is lost.
     pub losses: Losses,
     /// Whether the header is intact; if not, the schema is that of a footer.
@@ -90,7 +94,7 @@ pub struct Salvaged<S> {
 /// let end = file.len() - 500;
 /// file.truncate(end); // and the whole index
 ///
-/// let salvaged = salvage(InMemory(&file), SalvageOptions::new())?;
+/// let salvaged = salvage(InMemory(file), SalvageOptions::new())?;
 /// let lost = salvaged.losses.of(&["label"])?;
 /// assert_eq!(lost.ranges(), [100..200]);
 /// let mut samples = Vec::new();
@@ -99,14 +103,18 @@ pub struct Salvaged<S> {
 /// assert_eq!(salvaged.reader.column("label")?.cursor().read(200)?.as_slice::<i32>()?, [200]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn salvage<S: Source>(source: S, options: SalvageOptions<'_>) -> Result<Salvaged<S>> {
+pub fn salvage(source: impl Source + 'static, options: SalvageOptions<'_>) -> Result<Salvaged> {
+    salvage_shared(Arc::new(source), options)
+}
+
+fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Result<Salvaged> {
     let mut progress = Progress::new(source.byte_count(), options.progress);
-    let regions = scan::regions(&source, &mut progress)?;
-    let identity = identity::identify(&source, &regions)?;
+    let regions = scan::regions(&*source, &mut progress)?;
+    let identity = identity::identify(&*source, &regions)?;
     if options.decode {
         progress.begin_decoding(regions.iter().map(|region| &region.head));
     }
-    let found = chunks::collect(&source, &identity, &regions, options.decode, &mut progress)?;
+    let found = chunks::collect(&*source, &identity, &regions, options.decode, &mut progress)?;
     let sample_count = found.sample_count;
     let casts = found.footer.iter().flat_map(|footer| footer.columns.iter().map(|facts| facts.cast));
     let casts = casts.chain(std::iter::repeat(None));
@@ -118,7 +126,7 @@ pub fn salvage<S: Source>(source: S, options: SalvageOptions<'_>) -> Result<Salv
         losses.push((schema.name.clone(), LostSamples::new(sample_count, listed.gaps())));
         columns.push(ColumnIndex::salvaged(number, layout, facts, listed));
     }
-    let reader = Reader {
+    let reader = Reader::new(OpenedFile {
         path: None,
         file_id: identity.file_id,
         content_id: found.footer.as_ref().map_or(ContentId::default(), |footer| footer.content_id),
@@ -132,7 +140,7 @@ pub fn salvage<S: Source>(source: S, options: SalvageOptions<'_>) -> Result<Salv
         verification: options.verification,
         max_chunk_bytes: limits::CHUNK_BYTES,
         source,
-    };
+    });
     Ok(Salvaged {
         reader,
         losses: Losses { columns: losses },

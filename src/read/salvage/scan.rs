@@ -15,7 +15,7 @@ pub(super) struct FoundRegion {
 
 /// Looks at every multiple of 64 for a head, and skips the bodies that are intact: they may hold bytes that look like heads.
 /// What cannot be read counts as damaged.
-pub(super) fn regions(source: &impl Source, progress: &mut Progress<'_>) -> Result<Vec<FoundRegion>> {
+pub(super) fn regions(source: &dyn Source, progress: &mut Progress<'_>) -> Result<Vec<FoundRegion>> {
     let mut regions = Vec::new();
     let mut buffer = Vec::new();
     let mut at = 0;
@@ -38,7 +38,7 @@ fn passing<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-fn is_intact(source: &impl Source, head: &RegionHead, buffer: &mut Vec<u8>) -> Result<bool> {
+fn is_intact(source: &dyn Source, head: &RegionHead, buffer: &mut Vec<u8>) -> Result<bool> {
     let length =
         usize::try_from(head.body_bytes).map_err(|_| Error::over_limit("a region is too large for this machine"))?;
     let body = fetch(source, head.body_offset(), length, buffer);
@@ -46,7 +46,7 @@ fn is_intact(source: &impl Source, head: &RegionHead, buffer: &mut Vec<u8>) -> R
 }
 
 /// The head that stands at `from`, a multiple of 64, or at the next place where one does.
-fn next_head(source: &impl Source, from: u64, buffer: &mut Vec<u8>) -> Result<Option<RegionHead>> {
+fn next_head(source: &dyn Source, from: u64, buffer: &mut Vec<u8>) -> Result<Option<RegionHead>> {
     if let Some(bytes) = passing(fetch_array(source, from))?
         && let Some(head) = head_at(&bytes, from)
     {

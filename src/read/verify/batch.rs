@@ -3,7 +3,6 @@
 use super::body::{Body, BodyCheck};
 use super::walk::{Met, Walk};
 use crate::format::region::{HEAD, RegionHead, RegionKind};
-use crate::open::source::Source;
 use crate::{Error, threads};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,8 +12,8 @@ const REGIONS: usize = 4096;
 const BYTES: u64 = 32 << 20;
 
 /// What the walk has met, in the order of the file.
-pub(super) struct Batch<'w, 'a, S> {
-    walk: &'w mut Walk<'a, S>,
+pub(super) struct Batch<'w, 'a> {
+    walk: &'w mut Walk<'a>,
     met: Vec<(Met, Body)>,
     /// Why the walk cannot go on.
     error: Option<Error>,
@@ -22,12 +21,9 @@ pub(super) struct Batch<'w, 'a, S> {
     is_closed: bool,
 }
 
-impl<'w, 'a, S: Source> Batch<'w, 'a, S> {
+impl<'w, 'a> Batch<'w, 'a> {
     /// Walks on and checks bodies, with all of `workers`. What they find does not depend on how many there are.
-    pub(super) fn check(
-        walk: &'w mut Walk<'a, S>,
-        workers: &mut [BodyCheck<'a, S>],
-    ) -> (Vec<(Met, Body)>, Option<Error>) {
+    pub(super) fn check(walk: &'w mut Walk<'a>, workers: &mut [BodyCheck<'a>]) -> (Vec<(Met, Body)>, Option<Error>) {
         let bytes_left = BYTES.saturating_mul(workers.len() as u64); // exact: usize has at most 64 bits
         let batch = Mutex::new(Self { walk, met: Vec::new(), error: None, bytes_left, is_closed: false });
         let lock = || batch.lock().unwrap_or_else(PoisonError::into_inner);

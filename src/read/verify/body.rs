@@ -24,16 +24,16 @@ pub(super) enum Body {
 }
 
 /// Checks bodies, one after the other, in memory that it reuses.
-pub(super) struct BodyCheck<'a, S> {
-    source: &'a S,
+pub(super) struct BodyCheck<'a> {
+    source: &'a dyn Source,
     /// Of all columns.
     layouts: &'a [Layout],
     decoder: Option<ChunkDecoder>,
     buffer: Vec<u8>,
 }
 
-impl<'a, S: Source> BodyCheck<'a, S> {
-    pub(super) fn new(source: &'a S, layouts: &'a [Layout], decode: bool) -> Self {
+impl<'a> BodyCheck<'a> {
+    pub(super) fn new(source: &'a dyn Source, layouts: &'a [Layout], decode: bool) -> Self {
         Self { source, layouts, decoder: decode.then(ChunkDecoder::new), buffer: Vec::new() }
     }
 
@@ -56,7 +56,7 @@ impl<'a, S: Source> BodyCheck<'a, S> {
 }
 
 /// A body in one piece.
-pub(super) fn load_body<'b>(source: &'b impl Source, head: &RegionHead, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+pub(super) fn load_body<'b>(source: &'b dyn Source, head: &RegionHead, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
     let body = fetch(source, head.body_offset(), length, buffer)?;
     head.check_body(body)?;
@@ -64,7 +64,7 @@ pub(super) fn load_body<'b>(source: &'b impl Source, head: &RegionHead, buffer: 
 }
 
 /// of a body that is not held in memory.
-fn stream_body(source: &impl Source, head: &RegionHead, buffer: &mut Vec<u8>) -> Result<()> {
+fn stream_body(source: &dyn Source, head: &RegionHead, buffer: &mut Vec<u8>) -> Result<()> {
     let mut crc = Crc::new();
     let mut at = head.body_offset();
     while at < head.end() {

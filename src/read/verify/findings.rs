@@ -10,15 +10,15 @@ use crate::open::OpenedHeader;
 use crate::open::source::Source;
 use crate::{Error, Result};
 
-pub(super) struct Findings<'a, S> {
-    source: &'a S,
+pub(super) struct Findings<'a> {
+    source: &'a dyn Source,
     check: CommitCheck<'a>,
     damages: Damages,
     buffer: Vec<u8>,
 }
 
-impl<'a, S: Source> Findings<'a, S> {
-    pub(super) fn new(source: &'a S, header: &'a OpenedHeader, decode: bool) -> Self {
+impl<'a> Findings<'a> {
+    pub(super) fn new(source: &'a dyn Source, header: &'a OpenedHeader, decode: bool) -> Self {
         let check = CommitCheck::new(header, decode);
         Self { source, check, damages: Damages::default(), buffer: Vec::new() }
     }

@@ -7,10 +7,10 @@ mod findings;
 mod lost;
 mod walk;
 
-use super::Source;
-use super::open::{open_header, open_last_commit};
 use crate::error::go_on;
 use crate::format::region::HEAD;
+use crate::open::Source;
+use crate::open::{open_header, open_last_commit};
 use crate::{Error, ErrorKind, RegionKind, Result};
 use batch::Batch;
 use body::BodyCheck;
@@ -88,7 +88,7 @@ pub struct VerifyReport {
 /// Damage is reported, not returned: an error means that the source could not be read, that memory ran out, or that the file needs a
 /// newer release or another build. Works on files that cannot be opened. Cost: one pass over the file, at the speed of its source or of
 /// CRC-32 on each thread; memory for the largest chunk on each thread if it decodes, else 1 MiB, and 40 bytes for each chunk of a commit.
-pub fn verify(source: &impl Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
+pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
     let header = match open_header(source) {
         Ok(header) => header,
@@ -134,7 +134,7 @@ fn passing(error: Error) -> Result<Error> {
     if error.kind() == ErrorKind::Corrupt { Ok(error) } else { Err(error) }
 }
 
-fn whole_file(source: &impl Source, error: Error) -> Damage {
+fn whole_file(source: &dyn Source, error: Error) -> Damage {
     let region = Some(RegionKind::Header);
     Damage { file_range: 0..source.byte_count(), region, column: None, samples: None, error }
 }

@@ -18,8 +18,8 @@ pub(super) enum Met {
 }
 
 /// A walk over a file.
-pub(super) struct Walk<'a, S> {
-    source: &'a S,
+pub(super) struct Walk<'a> {
+    source: &'a dyn Source,
     header: &'a OpenedHeader,
     /// Where the last valid trailer ends, or the file if there is none.
     end: u64,
@@ -30,8 +30,8 @@ pub(super) struct Walk<'a, S> {
     window: Window,
 }
 
-impl<'a, S: Source> Walk<'a, S> {
-    pub(super) fn new(source: &'a S, header: &'a OpenedHeader, end: u64) -> Self {
+impl<'a> Walk<'a> {
+    pub(super) fn new(source: &'a dyn Source, header: &'a OpenedHeader, end: u64) -> Self {
         Self { source, header, end, at: header.head.end(), found: None, window: Window::default() }
     }
 
@@ -121,7 +121,7 @@ impl<'a, S: Source> Walk<'a, S> {
 }
 
 /// The head at `place`, out of the bytes from `start` on.
-fn head_at<'b>(source: &impl Source, bytes: &'b [u8], start: u64, place: u64) -> Result<&'b [u8; HEAD_BYTES]> {
+fn head_at<'b>(source: &dyn Source, bytes: &'b [u8], start: u64, place: u64) -> Result<&'b [u8; HEAD_BYTES]> {
     check_inside(source, place, HEAD_BYTES)?;
     let head = place.checked_sub(start).and_then(|at| bytes.get(usize::try_from(at).ok()?..)?.first_chunk());
     head.ok_or_else(|| Error::corrupt("R-2.5", "the file ends within a head").with_offset(place)) // never: inside
@@ -161,7 +161,7 @@ struct Window {
 
 impl Window {
     /// The bytes from `start` up to `end` or the end of the file.
-    fn until<'b>(&'b mut self, source: &'b impl Source, start: u64, end: u64) -> Result<&'b [u8]> {
+    fn until<'b>(&'b mut self, source: &'b dyn Source, start: u64, end: u64) -> Result<&'b [u8]> {
         let length = usize::try_from(end.min(source.byte_count()).saturating_sub(start)).unwrap_or(usize::MAX);
         if let Some(file) = source.as_bytes() {
             return slice(file, start, length);

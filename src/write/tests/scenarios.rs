@@ -197,7 +197,7 @@ fn sample(number: u32, i: u32) -> ([u32; 16], Option<Vec<u8>>) {
 
 /// The samples that a reader finds, all of them right and nothing damaged; or what is wrong.
 pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
-    let reader = Reader::from_bytes(file).map_err(|error| error.to_string())?;
+    let reader = Reader::from_bytes(file.to_vec()).map_err(|error| error.to_string())?;
     let mut columns = Vec::new();
     reader
         .rows(&["x", "y"])

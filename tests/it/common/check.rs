@@ -8,16 +8,16 @@ use tensilo::{ChunkInfo, Column, ColumnBuffer, ColumnSchema, Cursor, DType, Elem
 use tensilo_testing::Random;
 
 /// Every read path of every column, and what the file says of itself.
-pub fn check<S: Source>(reader: &Reader<S>, table: &Table, plan: &WritePlan, seed: u64) {
+pub fn check(reader: &Reader, table: &Table, plan: &WritePlan, seed: u64) {
     assert_eq!(reader.schema(), &table.schema);
     assert_eq!(reader.sample_count(), table.sample_count as u64);
     assert_eq!(reader.alignment(), plan.alignment);
     let random = &mut Random(seed);
     for (column, samples) in reader.columns().zip(&table.columns) {
         assert_eq!(column.sample_count(), samples.len() as u64);
-        check_single_samples(column, samples, reader.source().as_bytes(), plan.profile, random);
-        check_many_samples(column, samples, random);
-        check_out_of_range(column, samples.len() as u64);
+        check_single_samples(&column, samples, reader.source().as_bytes(), plan.profile, random);
+        check_many_samples(&column, samples, random);
+        check_out_of_range(&column, samples.len() as u64);
     }
     check_rows(reader, table, random);
     check_facts(reader, table, plan);
@@ -45,8 +45,8 @@ fn check_sample(column: &ColumnSchema, found: &Sample, expected: &ModelSample, w
 }
 
 /// view, read and read_into of each sample, in an order that jumps between chunks.
-fn check_single_samples<S: Source>(
-    column: Column<S>,
+fn check_single_samples(
+    column: &Column,
     samples: &[ModelSample],
     file: Option<&[u8]>,
     profile: Profile,
@@ -75,12 +75,13 @@ fn check_single_samples<S: Source>(
             None => assert!(!must_have_views, "{what}: no view"),
         }
         check_sample(schema, &cursor.read(number).expect(&what), expected, &format!("read of {what}"));
-        with_element!(schema.dtype, T => check_read_into::<T, S>(&mut into, number, expected, &what));
+        with_element!(schema.dtype, T => check_read_into::<T>(&mut into, number, expected, &what));
     }
 }
 
-fn check_read_into<T: Element, S: Source>(cursor: &mut Cursor<S>, i: u64, expected: &ModelSample, what: &str) {
-    let schema = cursor.column().schema();
+fn check_read_into<T: Element>(cursor: &mut Cursor, i: u64, expected: &ModelSample, what: &str) {
+    let column = cursor.column();
+    let schema = column.schema();
     let bytes = stored_bytes(schema, expected);
     let count = bytes.len() / size_of::<T>();
     let canary = super::elements::<T>(&[0xA5; 16]);
@@ -158,7 +159,7 @@ fn subrange(samples: usize, random: &mut Random) -> Range<u64> {
 }
 
 /// gather_into, gather_slice and range_into; buffers are reused, and the cursor sees all calls in turn.
-fn check_many_samples<S: Source>(column: Column<S>, samples: &[ModelSample], random: &mut Random) {
+fn check_many_samples(column: &Column, samples: &[ModelSample], random: &mut Random) {
     let schema = column.schema();
     let mut cursor = column.cursor();
     #[cfg(feature = "rayon")]
@@ -174,7 +175,7 @@ fn check_many_samples<S: Source>(column: Column<S>, samples: &[ModelSample], ran
         check_buffer(schema, &buffer, &expected, &format!("gather_into {indices:?} of {what}"));
         #[cfg(feature = "rayon")]
         check_parallel(&mut parallel, &indices, &expected, &mut buffer_of_parallel, &what);
-        with_element!(schema.dtype, T => check_gather_slice::<T, S>(&mut cursor, &indices, &expected, &what));
+        with_element!(schema.dtype, T => check_gather_slice::<T>(&mut cursor, &indices, &expected, &what));
         let range = if round == 0 { 0..samples.len() as u64 } else { subrange(samples.len(), random) };
         let expected: Vec<&ModelSample> = samples[range.start as usize..range.end as usize].iter().collect();
         cursor.range_into(range.clone(), &mut buffer).expect(&what);
@@ -182,13 +183,9 @@ fn check_many_samples<S: Source>(column: Column<S>, samples: &[ModelSample], ran
     }
 }
 
-fn check_gather_slice<T: Element, S: Source>(
-    cursor: &mut Cursor<S>,
-    indices: &[u64],
-    expected: &[&ModelSample],
-    what: &str,
-) {
-    let schema = cursor.column().schema();
+fn check_gather_slice<T: Element>(cursor: &mut Cursor, indices: &[u64], expected: &[&ModelSample], what: &str) {
+    let column = cursor.column();
+    let schema = column.schema();
     let bytes: Vec<u8> = expected.iter().flat_map(|sample| stored_bytes(schema, sample)).collect();
     let mut out = super::elements::<T>(&vec![0xA5; bytes.len()]);
     let nulls = cursor.gather_slice(indices, &mut out);
@@ -205,14 +202,15 @@ fn check_gather_slice<T: Element, S: Source>(
 
 /// What many threads gather.
 #[cfg(feature = "rayon")]
-fn check_parallel<S: Source>(
-    cursor: &mut tensilo::ParallelCursor<S>,
+fn check_parallel(
+    cursor: &mut tensilo::ParallelCursor,
     indices: &[u64],
     expected: &[&ModelSample],
     buffer: &mut ColumnBuffer,
     what: &str,
 ) {
-    let schema = cursor.column().schema();
+    let column = cursor.column();
+    let schema = column.schema();
     cursor.gather_into(indices, buffer).expect(what);
     check_buffer(schema, buffer, expected, &format!("parallel gather_into {indices:?} of {what}"));
     let bytes: Vec<u8> = expected.iter().flat_map(|sample| stored_bytes(schema, sample)).collect();
@@ -232,7 +230,7 @@ fn check_parallel<S: Source>(
 }
 
 /// Samples that are not there are refused by name and number, whatever is asked for.
-fn check_out_of_range<S: Source>(column: Column<S>, count: u64) {
+fn check_out_of_range(column: &Column, count: u64) {
     let schema = column.schema();
     let mut cursor = column.cursor();
     let mut buffer = ColumnBuffer::new();
@@ -252,7 +250,7 @@ fn check_out_of_range<S: Source>(column: Column<S>, count: u64) {
     assert!(column.chunk(u64::MAX).expect("no I/O").is_none());
 }
 
-fn check_rows<S: Source>(reader: &Reader<S>, table: &Table, random: &mut Random) {
+fn check_rows(reader: &Reader, table: &Table, random: &mut Random) {
     let names = table.names();
     if names.is_empty() {
         assert!(reader.rows(&["no such column"]).is_err());
@@ -262,7 +260,7 @@ fn check_rows<S: Source>(reader: &Reader<S>, table: &Table, random: &mut Random)
     let chosen: Vec<usize> = (0..random.below(5)).map(|_| random.below(names.len() as u64) as usize).collect();
     let mut rows = reader.rows(&chosen.iter().map(|&i| names[i]).collect::<Vec<_>>()).expect("columns of the file");
     let mut out = vec![ColumnBuffer::new(); 7];
-    let of_cursors = rows.cursors().iter().map(|cursor| cursor.column().schema().name.as_str());
+    let of_cursors = rows.cursors().iter().map(|cursor| cursor.column().schema().name.clone());
     assert!(of_cursors.eq(chosen.iter().map(|&i| names[i])), "the cursors of the columns, in order");
     let indices = request(table.sample_count, random);
     rows.gather_into(&indices, &mut out).expect("samples of the file");
@@ -280,18 +278,18 @@ fn check_rows<S: Source>(reader: &Reader<S>, table: &Table, random: &mut Random)
     assert!(reader.rows(&[names[0], "no such column"]).is_err());
 }
 
-fn chunks<S: Source>(column: Column<S>) -> Vec<ChunkInfo> {
+fn chunks(column: &Column) -> Vec<ChunkInfo> {
     (0..).map_while(|chunk| column.chunk(chunk).expect("an intact index")).collect()
 }
 
-fn check_facts<S: Source>(reader: &Reader<S>, table: &Table, plan: &WritePlan) {
+fn check_facts(reader: &Reader, table: &Table, plan: &WritePlan) {
     let mut bodies = Vec::new();
     let mut commits = plan.commits(table.sample_count);
     commits.push(table.sample_count);
     for (column, samples) in reader.columns().zip(&table.columns) {
         let schema = column.schema();
         let facts = column.facts();
-        let chunks = chunks(column);
+        let chunks = chunks(&column);
         assert_eq!(facts.chunk_count, chunks.len() as u64);
         assert_eq!(facts.null_count, samples.iter().filter(|sample| sample.is_none()).count() as u64);
         assert_eq!(facts.cast, None);

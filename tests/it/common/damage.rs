@@ -1,7 +1,7 @@
 //! Damage: what disks, networks and programs do to files.
 
 use std::ops::Range;
-use tensilo::{Column, InMemory, Reader, Source};
+use tensilo::{Column, Reader};
 use tensilo_testing::Random;
 
 /// A chunk of an intact file.
@@ -15,12 +15,12 @@ pub struct ChunkPlace {
 
 /// All chunks of an intact file.
 pub fn chunks(file: &[u8]) -> Vec<ChunkPlace> {
-    let reader = Reader::from_bytes(file).expect("an intact file");
-    let of_column = |(column, handle): (usize, Column<'_, InMemory<&[u8]>>)| chunks_of(column, &handle);
+    let reader = Reader::from_bytes(file.to_vec()).expect("an intact file");
+    let of_column = |(column, handle): (usize, Column)| chunks_of(column, &handle);
     reader.columns().enumerate().flat_map(of_column).collect()
 }
 
-fn chunks_of<S: Source>(column: usize, handle: &Column<'_, S>) -> Vec<ChunkPlace> {
+fn chunks_of(column: usize, handle: &Column) -> Vec<ChunkPlace> {
     let place = |chunk| {
         let info = handle.chunk(chunk).expect("an intact index")?;
         let bytes = info.file_range.start as usize - 64..info.file_range.end as usize;

@@ -12,7 +12,7 @@ fn file_count() -> u64 {
 }
 
 fn id(file: &[u8]) -> tensilo::Result<FileId> {
-    Reader::from_bytes(file).map(|reader| reader.file_id())
+    Reader::from_bytes(file.to_vec()).map(|reader| reader.file_id())
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn written(profile: Profile, samples: u32, alignment: u32) -> Vec<u8> {
 }
 
 fn encodings(file: &[u8]) -> Vec<String> {
-    let reader = Reader::from_bytes(file).unwrap();
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
     reader.columns().flat_map(|column| column.facts().encodings).map(|(encoding, _)| encoding).collect()
 }
 

@@ -22,7 +22,7 @@ type Sample = Option<(Vec<u32>, Vec<u8>)>;
 
 /// All samples of all columns of an intact file.
 fn read_all(file: &[u8]) -> Vec<Vec<Sample>> {
-    let reader = Reader::from_bytes(file).unwrap();
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let of_column = |column: usize| {
         let mut cursor = reader.column_at(column).unwrap().cursor();
         let mut read = |i| {
@@ -44,7 +44,7 @@ struct Reads {
 /// Reads of a damaged file give an error or what the intact file gives.
 fn check_reads(damaged: &[u8], intact: &[Vec<Sample>], what: &str) -> Reads {
     let mut reads = Reads::default();
-    let Ok(reader) = Reader::from_bytes(damaged) else {
+    let Ok(reader) = Reader::from_bytes(damaged.to_vec()) else {
         reads.refused = intact.iter().map(|samples| samples.len() as u64).sum();
         return reads;
     };

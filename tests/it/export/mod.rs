@@ -10,8 +10,7 @@ use tensilo::export::{batches, export};
 use tensilo::import::arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
 use tensilo::import::arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
 use tensilo::{
-    ColumnSchema, DType, ErrorKind, Extent, InMemory, Metadata, Reader, Schema, Shape, Stream, Value, Writer,
-    WriterOptions,
+    ColumnSchema, DType, ErrorKind, Extent, Metadata, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions,
 };
 
 fn read_arrow(path: &Path) -> (ArrowSchema, Vec<RecordBatch>) {
@@ -74,7 +73,7 @@ fn batches_do_not_pass_their_bytes() {
 }
 
 /// A file whose columns have metadata.
-fn described() -> Reader<InMemory<Vec<u8>>> {
+fn described() -> Reader {
     let with = |mut column: ColumnSchema, entries: &[(&str, &str)]| {
         column.metadata = entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         column

@@ -2,9 +2,7 @@
 
 use tensilo::import::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Int32Type};
-use tensilo::{
-    ColumnBatch, ColumnSchema, DType, Extent, InMemory, Reader, Schema, Shape, Stream, Writer, WriterOptions,
-};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Reader, Schema, Shape, Stream, Writer, WriterOptions};
 
 pub const SAMPLES: usize = 300;
 
@@ -107,7 +105,7 @@ fn fill(column: &ColumnSchema, numbers: &mut Numbers) -> (Vec<u32>, Vec<u8>, Vec
     (extents, values, validity, models)
 }
 
-pub fn all_types() -> (Reader<InMemory<Vec<u8>>>, Vec<Vec<Model>>) {
+pub fn all_types() -> (Reader, Vec<Vec<Model>>) {
     let columns = all_columns();
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     let filled: Vec<_> = columns.iter().map(|column| fill(column, &mut numbers)).collect();

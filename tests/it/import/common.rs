@@ -7,7 +7,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use tensilo::import::{ConvertOptions, write_batches};
 use tensilo::{ColumnSchema, Element, Reader, Result, Stream};
 
-pub type File = Reader<tensilo::InMemory<Vec<u8>>>;
+pub type File = Reader;
 
 /// A batch of one column, `x`.
 pub fn one(array: ArrayRef) -> RecordBatch {
@@ -38,7 +38,7 @@ pub fn import(batch: &RecordBatch) -> File {
 }
 
 pub fn column<'a>(file: &'a File, name: &str) -> &'a ColumnSchema {
-    file.column(name).unwrap().schema()
+    &file.schema().columns[file.schema().column_index(name).unwrap()]
 }
 
 /// All samples of a column: shape and elements, or null.

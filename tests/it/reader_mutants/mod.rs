@@ -98,7 +98,7 @@ fn opinion(file: &[u8]) -> String {
 
 /// The CRC of all samples.
 fn contents(file: &[u8]) -> String {
-    let reader = Reader::from_bytes(file).expect("an intact file");
+    let reader = Reader::from_bytes(file.to_vec()).expect("an intact file");
     if reader.sample_count() > MOST_SAMPLES {
         return "many".to_owned();
     }

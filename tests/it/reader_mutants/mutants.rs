@@ -181,7 +181,7 @@ pub struct Sample {
 
 /// The chunks of an intact file.
 pub fn samples(file: &[u8]) -> Vec<Sample> {
-    let reader = Reader::from_bytes(file).expect("an intact file");
+    let reader = Reader::from_bytes(file.to_vec()).expect("an intact file");
     let columns: Vec<_> = reader.columns().collect();
     let all = regions(file);
     let chunks = all.iter().filter(|region| region.kind == RegionKind::Chunk);

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, MappedFile, Profile, Reader, Schema, Shape, Stream, Writer,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Stream, Writer,
     WriterOptions,
 };
 
@@ -51,10 +51,10 @@ impl Peer for Tensilo {
     fn open(&self, _data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
         // SAFETY: the file is in a temporary folder of this process, which does not change it once it is written.
         let reader = unsafe { Reader::map(file) }?;
-        // a cursor borrows its reader: both stay until the program ends
-        let reader: &'static Reader<MappedFile> = Box::leak(Box::new(reader));
+        let column = reader.column(COLUMN)?;
         Ok(Box::new(Open {
-            cursor: reader.column(COLUMN)?.cursor(),
+            cursor: column.cursor(),
+            column,
             out: ColumnBuffer::new(),
             samples: reader.sample_count(),
             request: Vec::new(),
@@ -63,7 +63,8 @@ impl Peer for Tensilo {
 }
 
 struct Open {
-    cursor: Cursor<'static, MappedFile>,
+    column: Column,
+    cursor: Cursor,
     out: ColumnBuffer,
     samples: u64,
     request: Vec<u64>,
@@ -71,7 +72,7 @@ struct Open {
 
 impl Store for Open {
     fn decode_all(&mut self) -> Result<&[bf16]> {
-        self.cursor.column().cursor().range_into(0..self.samples, &mut self.out)?;
+        self.column.cursor().range_into(0..self.samples, &mut self.out)?;
         Ok(self.out.values()?)
     }
 
@@ -88,7 +89,7 @@ impl Store for Open {
     }
 
     fn view(&self, i: usize) -> Result<Option<&[bf16]>> {
-        let sample = self.cursor.column().view(i as u64)?;
+        let sample = self.column.view(i as u64)?;
         Ok(sample.map(|sample| sample.as_slice()).transpose()?)
     }
 }

@@ -3,7 +3,7 @@
 use crate::exit::{Failure, Outcome};
 use half::{bf16, f16};
 use std::hint::black_box;
-use tensilo::{Column, ColumnBuffer, Cursor, DType, Element, Result, Source};
+use tensilo::{Column, ColumnBuffer, Cursor, DType, Element, Result};
 
 /// Reads samples.
 pub(super) trait Access: Send {
@@ -12,35 +12,35 @@ pub(super) trait Access: Send {
 }
 
 /// The best way to read `batch` samples of a column at a time, with all the memory it needs.
-pub(super) fn access<'r, S: Source>(column: Column<'r, S>, batch: usize) -> Outcome<Box<dyn Access + 'r>> {
+pub(super) fn access(column: &Column, batch: usize) -> Outcome<Box<dyn Access>> {
     let schema = column.schema();
     if schema.shape.is_ragged() {
         return Ok(Box::new(AnyShape::new(column)));
     }
     match schema.dtype {
-        DType::Bf16 => fixed::<S, bf16>(column, batch),
-        DType::F16 => fixed::<S, f16>(column, batch),
-        DType::F32 => fixed::<S, f32>(column, batch),
-        DType::F64 => fixed::<S, f64>(column, batch),
-        DType::I8 => fixed::<S, i8>(column, batch),
-        DType::I16 => fixed::<S, i16>(column, batch),
-        DType::I32 => fixed::<S, i32>(column, batch),
-        DType::I64 => fixed::<S, i64>(column, batch),
-        DType::U8 | DType::Bool => fixed::<S, u8>(column, batch),
-        DType::U16 => fixed::<S, u16>(column, batch),
-        DType::U32 => fixed::<S, u32>(column, batch),
-        DType::U64 => fixed::<S, u64>(column, batch),
+        DType::Bf16 => fixed::<bf16>(column, batch),
+        DType::F16 => fixed::<f16>(column, batch),
+        DType::F32 => fixed::<f32>(column, batch),
+        DType::F64 => fixed::<f64>(column, batch),
+        DType::I8 => fixed::<i8>(column, batch),
+        DType::I16 => fixed::<i16>(column, batch),
+        DType::I32 => fixed::<i32>(column, batch),
+        DType::I64 => fixed::<i64>(column, batch),
+        DType::U8 | DType::Bool => fixed::<u8>(column, batch),
+        DType::U16 => fixed::<u16>(column, batch),
+        DType::U32 => fixed::<u32>(column, batch),
+        DType::U64 => fixed::<u64>(column, batch),
         _ => Ok(Box::new(AnyShape::new(column))),
     }
 }
 
 /// Samples of a fixed shape, straight to where they are wanted.
-struct Fixed<'r, S, T> {
-    cursor: Cursor<'r, S>,
+struct Fixed<T> {
+    cursor: Cursor,
     out: Vec<T>,
 }
 
-fn fixed<'r, S: Source, T: Element>(column: Column<'r, S>, batch: usize) -> Outcome<Box<dyn Access + 'r>> {
+fn fixed<T: Element>(column: &Column, batch: usize) -> Outcome<Box<dyn Access>> {
     let elements = column.schema().shape.inner_elements().and_then(|elements| usize::try_from(elements).ok());
     let elements = elements.and_then(|elements| elements.checked_mul(batch));
     let mut out = Vec::new();
@@ -50,7 +50,7 @@ fn fixed<'r, S: Source, T: Element>(column: Column<'r, S>, batch: usize) -> Outc
     Ok(Box::new(Fixed { cursor: column.cursor(), out }))
 }
 
-impl<S: Source, T: Element> Access for Fixed<'_, S, T> {
+impl<T: Element> Access for Fixed<T> {
     fn read(&mut self, indices: &[u64]) -> Result<usize> {
         match indices {
             [i] => self.cursor.read_into(*i, &mut self.out).map(|_| ())?,
@@ -61,19 +61,19 @@ impl<S: Source, T: Element> Access for Fixed<'_, S, T> {
 }
 
 /// Samples of any shape: read and copied, or gathered into a buffer that grows.
-struct AnyShape<'r, S> {
-    cursor: Cursor<'r, S>,
+struct AnyShape {
+    cursor: Cursor,
     sample: Vec<u8>,
     buffer: ColumnBuffer,
 }
 
-impl<'r, S: Source> AnyShape<'r, S> {
-    fn new(column: Column<'r, S>) -> Self {
+impl AnyShape {
+    fn new(column: &Column) -> Self {
         Self { cursor: column.cursor(), sample: Vec::new(), buffer: ColumnBuffer::new() }
     }
 }
 
-impl<S: Source> Access for AnyShape<'_, S> {
+impl Access for AnyShape {
     fn read(&mut self, indices: &[u64]) -> Result<usize> {
         if let [i] = indices {
             self.sample.clear();

@@ -8,7 +8,7 @@ use crate::exit::{Failure, Outcome};
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
-use tensilo::{Column, Result, Source};
+use tensilo::{Column, Result};
 
 /// Samples for which the order is made at a time, before the clock runs.
 pub(super) const BLOCK_SAMPLES: usize = 1024;
@@ -68,7 +68,7 @@ impl<'r> Worker<'r> {
 
     /// Reads a sample of every chunk, from chunk `first` on and then those before it, and some of what is to be measured,
     /// until `deadline`. How many chunks it came to.
-    pub(super) fn warm_up<S: Source>(&mut self, column: Column<'_, S>, first: u64, deadline: Instant) -> Result<u64> {
+    pub(super) fn warm_up(&mut self, column: &Column, first: u64, deadline: Instant) -> Result<u64> {
         let chunk_count = column.facts().chunk_count;
         let mut batch = Vec::with_capacity(self.batch);
         let mut done = 0_u64;

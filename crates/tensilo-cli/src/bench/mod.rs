@@ -35,13 +35,14 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     }
 }
 
-fn run_on(args: &BenchArgs, quiet: bool, source: impl Source) -> Outcome {
+fn run_on(args: &BenchArgs, quiet: bool, source: impl Source + 'static) -> Outcome {
     let options = OpenOptions::new().verification(args.verification.into());
     let reader = options.open(Counted(source)).map_err(|error| Failure::about(&args.file, error))?;
     if !quiet {
         warn(&args.file, &reader);
     }
-    let report = measure(args, column(args, &reader)?)?;
+    let column = column(args, &reader)?;
+    let report = measure(args, &column)?;
     let mut output = Output::stdout();
     if args.json {
         write_json(&mut output, &report.document())?;
@@ -52,11 +53,11 @@ fn run_on(args: &BenchArgs, quiet: bool, source: impl Source) -> Outcome {
 }
 
 /// The column that was asked for; or the first tensor of a fixed shape, else the first scalar, else the first column.
-fn column<'r, S: Source>(args: &BenchArgs, reader: &'r Reader<S>) -> Outcome<Column<'r, S>> {
+fn column(args: &BenchArgs, reader: &Reader) -> Outcome<Column> {
     if let Some(name) = &args.column {
         return reader.column(name).map_err(|error| Failure::about(&args.file, error));
     }
-    let rank = |column: &Column<'r, S>| match &column.schema().shape {
+    let rank = |column: &Column| match &column.schema().shape {
         shape if shape.is_ragged() => 2,
         shape => u8::from(shape.rank() == 0),
     };
@@ -66,7 +67,7 @@ fn column<'r, S: Source>(args: &BenchArgs, reader: &'r Reader<S>) -> Outcome<Col
         .ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", tensilo::display_path(&args.file))))
 }
 
-fn measure<'a, S: Source>(args: &'a BenchArgs, column: Column<'a, S>) -> Outcome<Report<'a>> {
+fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<Report<'a>> {
     let about = |error| Failure::about(&args.file, error);
     let (sample_count, batch) = (column.sample_count(), batch(args));
     let threads = u32::try_from(sample_count).unwrap_or(u32::MAX).min(args.threads);
@@ -90,7 +91,7 @@ fn batch(args: &BenchArgs) -> usize {
 }
 
 /// Warms up, or cools down. Whether all chunks were read.
-fn prepare<S: Source>(args: &BenchArgs, column: Column<'_, S>, workers: &mut [Worker<'_>]) -> Outcome<bool> {
+fn prepare(args: &BenchArgs, column: &Column, workers: &mut [Worker<'_>]) -> Outcome<bool> {
     if args.cold {
         return drop_from_cache(&args.file).map(|()| false);
     }

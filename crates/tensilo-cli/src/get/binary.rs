@@ -2,21 +2,16 @@
 
 use super::args::{As, Format, GetArgs, OnNull};
 use super::json::cannot;
-use super::{FileColumn, FileCursor, element, npy, write_little_endian};
+use super::{element, npy, write_little_endian};
 use crate::exit::{Failure, Outcome};
 use crate::get::indices::Selection;
 use crate::output::Destination;
 use half::f16;
 use std::io::{self, Write};
-use tensilo::{ColumnSchema, DType, Extent, Sample};
+use tensilo::{Column, ColumnSchema, Cursor, DType, Extent, Sample};
 
 /// `--format npy` and `--format raw`.
-pub(super) fn write(
-    args: &GetArgs,
-    column: FileColumn<'_>,
-    selection: &Selection,
-    destination: Destination,
-) -> Outcome {
+pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
     let elements = Elements::new(args, column.schema().dtype)?;
     let mut cursor = column.cursor();
     let shape = survey(args, &mut cursor, selection)?;
@@ -132,7 +127,7 @@ fn bits_descr(dtype: DType) -> &'static str {
 
 /// Looks at all samples, where it must, before anything is written: refuses nulls that have not been allowed, and for
 /// NumPy samples of different shapes. The shape of the samples.
-fn survey(args: &GetArgs, cursor: &mut FileCursor<'_>, selection: &Selection) -> Outcome<Vec<u32>> {
+fn survey(args: &GetArgs, cursor: &mut Cursor, selection: &Selection) -> Outcome<Vec<u32>> {
     let column = cursor.column();
     let schema = column.schema();
     let refuse_nulls = args.nulls == OnNull::Refuse && column.facts().null_count > 0;

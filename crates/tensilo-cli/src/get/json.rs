@@ -1,21 +1,16 @@
 //! Samples as JSON.
 
 use super::args::{As, GetArgs};
-use super::{FileColumn, element};
+use super::element;
 use crate::exit::{Failure, Outcome};
 use crate::get::indices::Selection;
 use crate::output::Destination;
 use half::{bf16, f16};
 use std::io::{self, Write};
-use tensilo::{DType, Sample};
+use tensilo::{Column, DType, Sample};
 
 /// One index: the sample. Otherwise an array, with a line for each sample.
-pub(super) fn write(
-    args: &GetArgs,
-    column: FileColumn<'_>,
-    selection: &Selection,
-    destination: Destination,
-) -> Outcome {
+pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
     let dtype = column.schema().dtype;
     let print = printer(dtype, args.elements)?;
     let mut cursor = column.cursor();

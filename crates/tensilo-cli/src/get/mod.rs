@@ -14,7 +14,6 @@ use crate::open::open;
 use crate::output::{Data, Destination};
 use args::Format;
 use std::{io, slice};
-use tensilo::{Column, Cursor, PositionedFile};
 
 /// Prints samples of one column. What can be refused is refused before the first byte is written; memory is bounded by
 /// the largest chunk.
@@ -31,11 +30,6 @@ pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
     };
     written.map_err(|failure| failure.with_output(args.output.as_deref()))
 }
-
-/// A column of the file that is read.
-type FileColumn<'r> = Column<'r, PositionedFile>;
-/// A cursor of it.
-type FileCursor<'r> = Cursor<'r, PositionedFile>;
 
 /// The bytes of one element as an array; zeros if there are not as many, which never happens.
 fn element<const N: usize>(bytes: &[u8]) -> [u8; N] {

@@ -6,10 +6,10 @@ use crate::table::{Cells, Table};
 use crate::terminal::write_wrapped;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use tensilo::{Choice, Column, Explanation, Piece, PositionedFile, Profile, Trial};
+use tensilo::{Choice, Column, Explanation, Piece, Profile, Trial};
 
 /// Explains the chunk of a column that was asked for; `None` if the column has no such chunk.
-pub(super) fn explain(args: &InspectArgs, column: &Column<'_, PositionedFile>) -> tensilo::Result<Option<Explanation>> {
+pub(super) fn explain(args: &InspectArgs, column: &Column) -> tensilo::Result<Option<Explanation>> {
     match args.sample {
         Some(sample) => column.explain_chunk_of(sample).map(Some),
         None => column.explain(args.chunk.unwrap_or(0)),
@@ -73,7 +73,7 @@ fn names(profiles: &[Profile]) -> Vec<&'static str> {
 /// Writes what is to be said of a column.
 pub(super) fn write(
     output: &mut impl Write,
-    column: &Column<'_, PositionedFile>,
+    column: &Column,
     explanation: Option<&Explanation>,
     width: usize,
 ) -> io::Result<()> {

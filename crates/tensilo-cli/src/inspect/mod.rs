@@ -16,7 +16,7 @@ use crate::table::{Cells, Table};
 use crate::terminal::write_wrapped;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
-use tensilo::{Column, ColumnFacts, ColumnSchema, Explanation, Extent, Metadata, PositionedFile, Reader};
+use tensilo::{Column, ColumnFacts, ColumnSchema, Explanation, Extent, Metadata, Reader};
 
 /// Prints what is in a file.
 pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
@@ -31,11 +31,11 @@ pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
     output.finish()
 }
 
-fn explain(args: &InspectArgs, column: &Column<'_, PositionedFile>) -> Outcome<Option<Explanation>> {
+fn explain(args: &InspectArgs, column: &Column) -> Outcome<Option<Explanation>> {
     explain::explain(args, column).map_err(|error| Failure::about(&args.file, error))
 }
 
-fn write_explanations(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut impl Write) -> Outcome {
+fn write_explanations(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> Outcome {
     for column in reader.columns().filter(|_| args.explain) {
         explain::write(output, &column, explain(args, &column)?.as_ref(), args.width())?;
     }
@@ -43,7 +43,7 @@ fn write_explanations(args: &InspectArgs, reader: &Reader<PositionedFile>, outpu
 }
 
 /// The document of schema `tensilo.inspect/1`.
-fn document(args: &InspectArgs, reader: &Reader<PositionedFile>) -> Outcome<Value> {
+fn document(args: &InspectArgs, reader: &Reader) -> Outcome<Value> {
     let mut columns = Vec::new();
     for column in reader.columns() {
         let mut object = column_object(&column);
@@ -68,7 +68,7 @@ fn document(args: &InspectArgs, reader: &Reader<PositionedFile>) -> Outcome<Valu
     }))
 }
 
-fn column_object(column: &Column<'_, PositionedFile>) -> Map<String, Value> {
+fn column_object(column: &Column) -> Map<String, Value> {
     let (schema, facts) = (column.schema(), column.facts());
     let shape: Vec<Option<u32>> = schema.shape.extents().iter().map(extent).collect();
     let encodings: Map<String, Value> =
@@ -132,7 +132,7 @@ fn amplification(ratio: Option<f64>) -> String {
     ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.1}"))
 }
 
-fn write_text(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut impl Write) -> io::Result<()> {
+fn write_text(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> io::Result<()> {
     let (file_bytes, samples, width) = (reader.file_bytes(), reader.sample_count(), args.width());
     let bytes = human::bytes(file_bytes);
     let file = format!("{}: {samples} samples, {bytes} ({file_bytes} bytes)", tensilo::display_path(&args.file));
@@ -144,7 +144,8 @@ fn write_text(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut 
     writeln!(output)?;
     write_columns(args, reader, output)?;
     write_found(reader.schema(), width, output)?;
-    write_casts(reader.columns().map(|column| (column.schema(), column.facts().cast)), width, output)?;
+    let casts = reader.columns().map(|column| column.facts().cast);
+    write_casts(reader.schema().columns.iter().zip(casts), width, output)?;
     write_metadata(output, "file", &reader.schema().metadata, width)?;
     for column in &reader.schema().columns {
         let whose = format!("column {}", human::excerpt(&column.name));
@@ -153,7 +154,7 @@ fn write_text(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut 
     Ok(())
 }
 
-fn write_columns(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &mut impl Write) -> io::Result<()> {
+fn write_columns(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> io::Result<()> {
     let (table, width) = (columns_table(reader), args.width());
     let table = if args.wide { table } else { table.without_blank() };
     table.write(output, width)?;
@@ -164,7 +165,7 @@ fn write_columns(args: &InspectArgs, reader: &Reader<PositionedFile>, output: &m
 }
 
 /// All facts of each column, the most important first.
-fn columns_table(reader: &Reader<PositionedFile>) -> Table<'static> {
+fn columns_table(reader: &Reader) -> Table<'static> {
     let mut table = Table::new(&[
         ("column", Cells::Name),
         ("type", Cells::Text),

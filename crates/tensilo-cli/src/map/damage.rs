@@ -12,8 +12,8 @@ use tensilo::{
 };
 
 /// A file, and what of it is damaged.
-pub(super) struct Subject<S> {
-    pub(super) reader: Reader<S>,
+pub(super) struct Subject {
+    pub(super) reader: Reader,
     /// Whether every byte was checked.
     pub(super) is_verified: bool,
     /// Whether it could not be opened: chunks that are not drawn are lost, or are no longer found.
@@ -22,7 +22,7 @@ pub(super) struct Subject<S> {
     pub(super) damages: Vec<Damage>,
 }
 
-impl Subject<PositionedFile> {
+impl Subject {
     /// Opens the file, which was verified before if that was asked for; then, if it cannot be
     /// opened, of what is intact.
     pub(super) fn open(args: &MapArgs, quiet: bool) -> Outcome<Self> {
@@ -59,7 +59,7 @@ impl Subject<PositionedFile> {
     }
 }
 
-impl<S: Source> Subject<S> {
+impl Subject {
     /// Where each damage is drawn, at least a byte each.
     pub(super) fn places(&self) -> Vec<Range<u64>> {
         let whole = 0..self.reader.file_bytes();

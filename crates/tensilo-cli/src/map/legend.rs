@@ -1,7 +1,7 @@
 //! What the map says of each column in words.
 
 use crate::human;
-use tensilo::{Column, Reader, Source};
+use tensilo::{Column, Reader};
 
 /// A line of the legend.
 pub(super) struct Entry {
@@ -17,11 +17,11 @@ pub(super) struct Entry {
 }
 
 /// A line for each of the first `most` columns.
-pub(super) fn entries<S: Source>(reader: &Reader<S>, most: usize) -> Vec<Entry> {
+pub(super) fn entries(reader: &Reader, most: usize) -> Vec<Entry> {
     reader.columns().take(most).map(|column| entry(&column)).collect()
 }
 
-fn entry<S: Source>(column: &Column<'_, S>) -> Entry {
+fn entry(column: &Column) -> Entry {
     let (schema, facts) = (column.schema(), column.facts());
     Entry {
         name: human::excerpt(&schema.name),
@@ -34,18 +34,18 @@ fn entry<S: Source>(column: &Column<'_, S>) -> Entry {
 }
 
 /// What is left of the file without the bodies of chunks.
-pub(super) fn structure_bytes<S: Source>(reader: &Reader<S>) -> u64 {
+pub(super) fn structure_bytes(reader: &Reader) -> u64 {
     let stored = reader.columns().map(|column| column.facts().stored_bytes).fold(0, u64::saturating_add);
     reader.file_bytes().saturating_sub(stored)
 }
 
 /// Chunks of all columns.
-pub(super) fn chunk_count<S: Source>(reader: &Reader<S>) -> u64 {
+pub(super) fn chunk_count(reader: &Reader) -> u64 {
     reader.columns().map(|column| column.facts().chunk_count).fold(0, u64::saturating_add)
 }
 
 /// Columns that have no line of the legend: `and 3 more columns`.
-pub(super) fn more<S: Source>(reader: &Reader<S>, most: usize) -> Option<String> {
+pub(super) fn more(reader: &Reader, most: usize) -> Option<String> {
     let more = reader.schema().columns.len().checked_sub(most).filter(|more| *more > 0)?;
     Some(format!("and {more} more columns"))
 }

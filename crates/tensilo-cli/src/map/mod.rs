@@ -17,7 +17,7 @@ use damage::Subject;
 use std::io;
 use std::path::Path;
 use std::slice;
-use tensilo::{PositionedFile, display_path};
+use tensilo::display_path;
 use terminal::Grid;
 
 /// Chunks that are drawn one by one, and tiles of a drawing of more.
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
     subject.map(|subject| if subject.damages.is_empty() { Exit::Done } else { Exit::Damaged })
 }
 
-fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome<Subject<PositionedFile>> {
+fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome<Subject> {
     let width = args.width.unwrap_or(SVG_WIDTH);
     if width < 600 {
         return Err(Failure::Usage("--width: a drawing is 600 to 10000 pixels wide".to_owned()));
@@ -72,7 +72,7 @@ fn refuse_other_picture(out: &Path) -> Outcome {
     }
 }
 
-fn write_text(args: &MapArgs, quiet: bool) -> Outcome<Subject<PositionedFile>> {
+fn write_text(args: &MapArgs, quiet: bool) -> Outcome<Subject> {
     let width = match args.width {
         Some(width) => usize::try_from(width).unwrap_or(usize::MAX),
         None => stdout_width().unwrap_or(USUAL_WIDTH).clamp(20, 1000),

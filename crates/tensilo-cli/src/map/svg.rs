@@ -10,7 +10,7 @@ use crate::verify::damage_line;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
-use tensilo::{Reader, Source};
+use tensilo::Reader;
 
 /// Columns in the legend at most.
 const LEGEND: usize = 200;
@@ -78,9 +78,9 @@ impl Frame {
 }
 
 /// Writes the drawing. `width` is in pixels.
-pub(super) fn write<S: Source>(
+pub(super) fn write(
     output: &mut impl Write,
-    subject: &Subject<S>,
+    subject: &Subject,
     path: &Path,
     tiles: &[Tile],
     width: u32,
@@ -107,7 +107,7 @@ pub(super) fn write<S: Source>(
 }
 
 /// The file as if it were nothing but structure, on which the chunks are drawn.
-fn write_rows<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Frame) -> io::Result<()> {
+fn write_rows(output: &mut impl Write, reader: &Reader, frame: &Frame) -> io::Result<()> {
     for row in 0..frame.rows {
         let start = row.saturating_mul(frame.row_bytes);
         let bytes = reader.file_bytes().saturating_sub(start).min(frame.row_bytes);
@@ -119,7 +119,7 @@ fn write_rows<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Fr
 }
 
 /// A tile: a rectangle in each row that it touches. Structure is there already.
-fn write_tile<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Frame, tile: &Tile) -> io::Result<()> {
+fn write_tile(output: &mut impl Write, reader: &Reader, frame: &Frame, tile: &Tile) -> io::Result<()> {
     let Some(main) = tile.main() else { return Ok(()) };
     let (title, fill) = (tooltip(reader, tile), colour(main.column, main.ratio()));
     for (x, y, width) in frame.parts(&tile.range) {
@@ -131,7 +131,7 @@ fn write_tile<S: Source>(output: &mut impl Write, reader: &Reader<S>, frame: &Fr
 }
 
 /// A cross over each damage.
-fn write_damages<S: Source>(output: &mut impl Write, subject: &Subject<S>, frame: &Frame) -> io::Result<()> {
+fn write_damages(output: &mut impl Write, subject: &Subject, frame: &Frame) -> io::Result<()> {
     for (damage, place) in subject.damages.iter().zip(subject.places()).take(DAMAGES) {
         let title = human::excerpt(&damage_line(damage));
         for (x, y, width) in frame.parts(&place) {
@@ -156,7 +156,7 @@ fn cross(output: &mut impl Write, (x, y): (f64, f64), width: f64, height: f64, t
 }
 
 /// A line for each column in the tile.
-fn tooltip<S: Source>(reader: &Reader<S>, tile: &Tile) -> String {
+fn tooltip(reader: &Reader, tile: &Tile) -> String {
     let mut lines: Vec<String> = tile.pieces.iter().map(|piece| piece_text(reader, piece)).collect();
     if tile.left_out > 0 {
         lines.push(format!("and {} more columns", tile.left_out));
@@ -165,7 +165,7 @@ fn tooltip<S: Source>(reader: &Reader<S>, tile: &Tile) -> String {
     lines.join("\n")
 }
 
-fn piece_text<S: Source>(reader: &Reader<S>, piece: &Piece) -> String {
+fn piece_text(reader: &Reader, piece: &Piece) -> String {
     let name = reader.schema().columns.get(piece.column).map_or("", |column| column.name.as_str());
     let encodings: Vec<&str> = piece.encodings.iter().map(String::as_str).collect();
     let chunks = if piece.chunks == 1 { String::new() } else { format!("{} chunks, ", piece.chunks) };
@@ -180,7 +180,7 @@ fn piece_text<S: Source>(reader: &Reader<S>, piece: &Piece) -> String {
     )
 }
 
-fn write_legend<S: Source>(output: &mut impl Write, subject: &Subject<S>, top: f64) -> io::Result<()> {
+fn write_legend(output: &mut impl Write, subject: &Subject, top: f64) -> io::Result<()> {
     let reader = &subject.reader;
     let mut y = top;
     let mut line = |fill: Option<String>, words: &str| {

@@ -9,7 +9,6 @@ use crate::table::{Cells, Table};
 use crate::terminal::write_wrapped;
 use std::io::{self, Write};
 use std::path::Path;
-use tensilo::Source;
 
 /// Letters of columns; those after the last share [`OTHER`].
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -53,9 +52,9 @@ impl Grid {
 }
 
 /// Writes the map and its legend.
-pub(super) fn write<S: Source>(
+pub(super) fn write(
     output: &mut impl Write,
-    subject: &Subject<S>,
+    subject: &Subject,
     path: &Path,
     (grid, tiles): (Grid, &[Tile]),
     colours: bool,
@@ -147,12 +146,7 @@ fn shade(piece: &Piece) -> char {
     }
 }
 
-fn write_legend<S: Source>(
-    output: &mut impl Write,
-    subject: &Subject<S>,
-    width: usize,
-    colours: bool,
-) -> io::Result<()> {
+fn write_legend(output: &mut impl Write, subject: &Subject, width: usize, colours: bool) -> io::Result<()> {
     let (reader, letters) = (&subject.reader, LETTERS.len());
     let mut table = Table::new(&[
         (" ", Cells::Text),
@@ -188,12 +182,7 @@ fn write_legend<S: Source>(
 }
 
 /// What is damaged, or that nothing is; nothing if that was not looked for.
-fn write_damage<S: Source>(
-    output: &mut impl Write,
-    subject: &Subject<S>,
-    width: usize,
-    colours: bool,
-) -> io::Result<()> {
+fn write_damage(output: &mut impl Write, subject: &Subject, width: usize, colours: bool) -> io::Result<()> {
     if !subject.is_verified {
         return Ok(());
     }
@@ -226,7 +215,7 @@ mod tests {
     }
 
     /// A file of two columns of 300 bytes, of which these are damaged.
-    fn subject(damages: &[std::ops::Range<u64>]) -> Subject<InMemory<Vec<u8>>> {
+    fn subject(damages: &[std::ops::Range<u64>]) -> Subject {
         let schema = Schema::new(["a", "b"].map(|name| ColumnSchema::tensor(name, DType::U8, Shape::fixed(&[300]))));
         let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
         writer.push(&[Value::tensor(&[1_u8; 300]), Value::tensor(&[2_u8; 300])]).unwrap();
@@ -239,7 +228,7 @@ mod tests {
         Subject { reader, is_verified: true, is_salvaged: false, damages }
     }
 
-    fn text(subject: &Subject<InMemory<Vec<u8>>>, colours: bool) -> String {
+    fn text(subject: &Subject, colours: bool) -> String {
         let grid = Grid::new(subject.reader.file_bytes(), 80);
         let mut tiles = equal_tiles(&subject.reader, Path::new("a.tsl"), grid.cell_bytes, true).unwrap();
         mark_damage(&mut tiles, &subject.places());

@@ -5,7 +5,7 @@ use crate::progress::{Progress, Unit};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
-use tensilo::{ChunkInfo, Reader, Source};
+use tensilo::{ChunkInfo, Reader};
 
 /// Columns that are told apart in one tile.
 const PIECES: usize = 16;
@@ -117,12 +117,7 @@ fn part(whole: u64, part: u64, of: u64) -> u64 {
 }
 
 /// The file in tiles of `tile_bytes` bytes, the last perhaps shorter.
-pub(super) fn equal_tiles<S: Source>(
-    reader: &Reader<S>,
-    path: &Path,
-    tile_bytes: u64,
-    quiet: bool,
-) -> Outcome<Vec<Tile>> {
+pub(super) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: bool) -> Outcome<Vec<Tile>> {
     let (file_bytes, tile_bytes) = (reader.file_bytes(), tile_bytes.max(1));
     let starts = (0..file_bytes.div_ceil(tile_bytes)).map(|tile| tile.saturating_mul(tile_bytes));
     let range = |start: u64| start..start.saturating_add(tile_bytes).min(file_bytes);
@@ -146,7 +141,7 @@ pub(super) fn mark_damage(tiles: &mut [Tile], damaged: &[Range<u64>]) {
 }
 
 /// A tile for each chunk that has bytes, in the order of the file.
-pub(super) fn chunk_tiles<S: Source>(reader: &Reader<S>, path: &Path, quiet: bool) -> Outcome<Vec<Tile>> {
+pub(super) fn chunk_tiles(reader: &Reader, path: &Path, quiet: bool) -> Outcome<Vec<Tile>> {
     let mut tiles = Vec::new();
     for_each_chunk(reader, path, quiet, |column, chunk| {
         let mut tile = Tile::new(chunk.file_range.start..chunk.file_range.end.min(reader.file_bytes()));
@@ -160,12 +155,7 @@ pub(super) fn chunk_tiles<S: Source>(reader: &Reader<S>, path: &Path, quiet: boo
 }
 
 /// Calls `visit` with each chunk and the number of its column, column after column.
-fn for_each_chunk<S: Source>(
-    reader: &Reader<S>,
-    path: &Path,
-    quiet: bool,
-    mut visit: impl FnMut(usize, &ChunkInfo),
-) -> Outcome {
+fn for_each_chunk(reader: &Reader, path: &Path, quiet: bool, mut visit: impl FnMut(usize, &ChunkInfo)) -> Outcome {
     let progress = Progress::new(Unit::Samples, quiet);
     for (number, column) in reader.columns().enumerate() {
         for chunk in 0..column.facts().chunk_count {

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
     }
 }
 
-fn open(file: &Path, quiet: bool) -> Outcome<Salvaged<PositionedFile>> {
+fn open(file: &Path, quiet: bool) -> Outcome<Salvaged> {
     let about = |error| Failure::about(file, error);
     let source = PositionedFile::open(file).map_err(about)?;
     let progress = Progress::new(Unit::Bytes, quiet);
@@ -39,12 +39,7 @@ fn open(file: &Path, quiet: bool) -> Outcome<Salvaged<PositionedFile>> {
     salvage(source, SalvageOptions::new().decode(true).progress(&mut advance)).map_err(about)
 }
 
-fn write(
-    args: &SalvageArgs,
-    salvaged: &Salvaged<PositionedFile>,
-    output: Output,
-    quiet: bool,
-) -> Outcome<Summary<Output>> {
+fn write(args: &SalvageArgs, salvaged: &Salvaged, output: Output, quiet: bool) -> Outcome<Summary<Output>> {
     let progress = Progress::new(Unit::Samples, quiet);
     let total = Some(salvaged.reader.sample_count());
     let mut advance = |done| progress.set("writing", done, total);

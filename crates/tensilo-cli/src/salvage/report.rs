@@ -7,14 +7,14 @@ use crate::terminal::{output_width, write_wrapped};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
-use tensilo::{LostSamples, PositionedFile, Salvaged, Summary};
+use tensilo::{LostSamples, Salvaged, Summary};
 
 /// Ranges of lost samples that are printed of each column; the JSON document has all.
 const RANGES: usize = 8;
 
 /// What was found, and what was written where.
 pub(super) struct Report<'a> {
-    pub(super) salvaged: &'a Salvaged<PositionedFile>,
+    pub(super) salvaged: &'a Salvaged,
     pub(super) written: Option<(&'a Path, &'a Summary<Output>)>,
 }
 

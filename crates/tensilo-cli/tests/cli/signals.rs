@@ -191,7 +191,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
         if signal == Signal::KILL {
             // what was written may stand behind the last commit; nothing before it has changed
             assert!(found.starts_with(&before) && due.starts_with(&found[..found.len().min(due.len())]), "{what}");
-            let samples = Reader::from_bytes(found.as_slice()).unwrap().sample_count();
+            let samples = Reader::from_bytes(found.to_vec()).unwrap().sample_count();
             let report = verify(&InMemory(found.as_slice()), VerifyOptions::new()).unwrap();
             let is_tail = report.damages.iter().all(|damage| damage.file_range.start >= before.len() as u64);
             assert!(

@@ -42,7 +42,7 @@ impl Format for Tensilo {
     }
 }
 
-fn read(reader: &Reader<MappedFile>, data: &Dataset, seen: &mut Seen) -> Result<()> {
+fn read(reader: &Reader, data: &Dataset, seen: &mut Seen) -> Result<()> {
     let mut cursor = reader.column(peer::COLUMN)?.cursor();
     let mut sample = vec![bf16::ZERO; data.elements()];
     for i in 0..data.samples() {

@@ -1,0 +1,98 @@
+//! The stored bytes of a chunk: its head, checked against the index, and its body, checked as the
+//! reader's policy asks.
+
+use super::chunk_location::ChunkLocation;
+use super::lookup::disagree;
+use super::opened_column::OpenedColumn;
+use super::options::Verification;
+use crate::codec::codec;
+use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
+use crate::{Error, Result};
+
+impl OpenedColumn {
+    /// Reads a chunk and checks it as the reader's policy asks. `buffer` is for the bytes of a file
+    /// that is not in memory.
+    pub(super) fn load_chunk<'a>(
+        &'a self,
+        location: &ChunkLocation,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<(ChunkHead, &'a [u8])> {
+        let (head, chunk, body) = self.fetch_chunk(&location.entry, buffer)?;
+        if !self.is_checked(location.chunk) {
+            if self.file.verification != Verification::Never {
+                head.check_body(body)?;
+            }
+            self.index().checked_chunks.set(location.chunk);
+        }
+        Ok((chunk, body))
+    }
+
+    /// Reads a chunk and checks its head, but not its body.
+    pub(super) fn fetch_chunk<'a>(
+        &'a self,
+        entry: &ChunkEntry,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
+        let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEAD_BYTES));
+        let length = length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))?;
+        let bytes = self.file.bytes().get(entry.offset, length, buffer)?;
+        let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
+        let (head, chunk) = self.parse_chunk_head(entry, head)?;
+        self.file.check_decoded_bytes(chunk.raw_bytes.into())?;
+        Ok((head, chunk, body))
+    }
+
+    /// Reads and checks the head of a chunk; its body is not touched.
+    pub(super) fn chunk_head(&self, entry: &ChunkEntry) -> Result<ChunkHead> {
+        let head = self.file.bytes().array(entry.offset)?;
+        self.parse_chunk_head(entry, &head).map(|(_, chunk)| chunk)
+    }
+
+    fn parse_chunk_head(&self, entry: &ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Result<(RegionHead, ChunkHead)> {
+        let head = RegionHead::parse(bytes, entry.offset)?;
+        head.expect(RegionKind::Chunk, self.file.file_id)?;
+        let chunk = ChunkHead::parse(&head, self.file.columns.len())?;
+        if chunk.column != self.index().number || chunk.entry != *entry {
+            return Err(disagree("the chunk's head"));
+        }
+        Ok((head, chunk))
+    }
+
+    /// Whether a chunk was checked before as the reader's policy asks, so that ranges of it can be
+    /// read alone.
+    #[inline]
+    pub(super) fn is_checked(&self, chunk: u64) -> bool {
+        self.file.verification != Verification::Always && self.index().checked_chunks.get(chunk)
+    }
+
+    /// Returns the length of the values of a chunk whose samples can be read alone: the file is not
+    /// in memory, the chunk consists of samples as they are, and it was checked before, or the
+    /// reader's policy asks for no more than its head.
+    pub(super) fn readable_alone(&self, location: &ChunkLocation) -> Result<Option<usize>> {
+        let entry = &location.entry;
+        let layout = self.layout();
+        // the checksum may have been right of a chunk that decoding refused
+        let due = u64::from(entry.sample_count).checked_mul(layout.inner_bytes as u64); // exact: usize has at most 64 bits
+        let whole = !layout.is_ragged() && due == Some(entry.stored_bytes.into());
+        let plain = whole && !entry.has_parts() && codec(entry.encoding)?.is_identity();
+        if !plain || self.file.bytes().memory().is_some() {
+            return Ok(None);
+        }
+        let checked = self.is_checked(location.chunk) || self.check_head_alone(location)?;
+        Ok(usize::try_from(entry.stored_bytes).ok().filter(|_| checked))
+    }
+
+    /// Checks the head of a chunk, if the reader's policy asks for no more: `true` if it is right.
+    fn check_head_alone(&self, location: &ChunkLocation) -> Result<bool> {
+        if self.file.verification != Verification::Never {
+            return Ok(false);
+        }
+        let head = self.chunk_head(&location.entry)?;
+        let right = head.raw_bytes == location.entry.stored_bytes; // else, which loading names
+        if right {
+            self.index().checked_chunks.set(location.chunk);
+        }
+        Ok(right)
+    }
+}

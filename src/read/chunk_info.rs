@@ -1,0 +1,41 @@
+//! Facts of one chunk, for callers.
+
+use super::chunk_location::ChunkLocation;
+use super::opened_column::OpenedColumn;
+use crate::Result;
+use crate::codec::encoding_name;
+use crate::format::region::HEAD;
+use std::ops::Range;
+
+/// Facts of a chunk: its samples, its range in the file and its encoding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkInfo {
+    /// The samples in it.
+    pub samples: Range<u64>,
+    /// The range of its body in the file: starts at a multiple of the file's alignment.
+    pub file_range: Range<u64>,
+    /// The encoding of its values.
+    pub encoding: String,
+    /// Its decoded bytes: values, extents and validity.
+    pub raw_bytes: u64,
+}
+
+impl OpenedColumn {
+    pub(super) fn chunk_info(&self, location: &ChunkLocation) -> Result<ChunkInfo> {
+        let entry = &location.entry;
+        let layout = self.layout();
+        let raw_bytes = if entry.has_parts() || layout.is_ragged() {
+            self.chunk_head(entry)?.raw_bytes.into()
+        } else {
+            // samples, and nothing else
+            u64::from(entry.sample_count).saturating_mul(layout.inner_bytes as u64) // exact: usize has at most 64 bits
+        };
+        let start = entry.offset.saturating_add(HEAD);
+        Ok(ChunkInfo {
+            samples: entry.samples(),
+            file_range: start..start.saturating_add(entry.stored_bytes.into()),
+            encoding: encoding_name(entry.encoding),
+            raw_bytes,
+        })
+    }
+}

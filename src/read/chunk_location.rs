@@ -1,0 +1,24 @@
+//! The position of a chunk: in its column, and in the file.
+
+use crate::format::chunk::ChunkEntry;
+
+/// A chunk that was looked up in the index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChunkLocation {
+    pub entry: ChunkEntry,
+    /// Its number within the column.
+    pub chunk: u64,
+}
+
+impl ChunkLocation {
+    /// The position of sample `i`, which the chunk holds, within the chunk.
+    #[inline]
+    pub(super) fn position_of(&self, i: u64) -> usize {
+        usize::try_from(i.saturating_sub(self.entry.first_sample)).unwrap_or(usize::MAX)
+    }
+
+    /// The samples of the chunk.
+    pub(super) fn sample_count(&self) -> usize {
+        usize::try_from(self.entry.sample_count).unwrap_or(0) // at most 2^24
+    }
+}

@@ -1,0 +1,60 @@
+//! The index of one column: runs of chunks, and what has been checked (chapter 6).
+
+use super::bitmap::Bitmap;
+use super::listed::Listed;
+use crate::format::ColumnSchema;
+use crate::format::footer::ColumnFacts;
+use crate::format::index::Run;
+use crate::format::schema::Layout;
+use crate::{Result, memory};
+
+/// The index of a column: its runs, and which of its pages and chunks have been checked.
+pub(super) struct ColumnIndex {
+    pub number: u32,
+    pub layout: Layout,
+    pub facts: ColumnFacts,
+    /// For each run, the pages and chunks of the runs before it.
+    pub before: Vec<(u64, u64)>,
+    pub checked_pages: Bitmap,
+    /// Instead of runs and pages, if the file was salvaged.
+    pub listed: Option<Listed>,
+    /// Chunks that were checked once as the reader's policy asks: with [`Verification::Never`] their heads alone.
+    pub checked_chunks: Bitmap,
+}
+
+impl ColumnIndex {
+    pub(super) fn new(number: u32, column: &ColumnSchema, facts: ColumnFacts) -> Result<Self> {
+        let (mut pages, mut chunks) = (0_u64, 0_u64);
+        let mut before = memory::with_capacity(facts.runs.len())?;
+        for run in &facts.runs {
+            before.push((pages, chunks));
+            pages = pages.saturating_add(run.page_count());
+            chunks = chunks.saturating_add(run.chunk_count);
+        }
+        Ok(Self {
+            number,
+            layout: column.layout()?,
+            facts,
+            before,
+            checked_pages: Bitmap::new(pages),
+            listed: None,
+            checked_chunks: Bitmap::new(chunks),
+        })
+    }
+
+    /// Of a salvaged file: `facts` has no runs.
+    pub(super) fn salvaged(number: u32, layout: Layout, facts: ColumnFacts, listed: Listed) -> Self {
+        let checked_chunks = Bitmap::new(facts.chunk_count);
+        let (before, checked_pages) = (Vec::new(), Bitmap::new(0));
+        Self { number, layout, facts, before, checked_pages, listed: Some(listed), checked_chunks }
+    }
+
+    /// The run that holds sample `sample`, and its number.
+    pub(super) fn run_of(&self, sample: u64) -> Option<(usize, &Run)> {
+        let number = match self.facts.runs.len() {
+            1 => 0,
+            _ => self.facts.runs.partition_point(|run| run.end_sample() <= sample),
+        };
+        Some((number, self.facts.runs.get(number)?))
+    }
+}

@@ -1,0 +1,101 @@
+//! Whole chunks, to be written to another file: as they are stored, or some samples of them.
+
+use super::opened_column::OpenedColumn;
+use crate::codec::{ChunkDecoder, EncodedChunk, RawChunk};
+use crate::format::chunk::ChunkHead;
+use crate::format::content::{Content, validity_bytes};
+use crate::format::schema::Layout;
+use crate::{Error, Result, le};
+
+/// Memory for chunks, used again for each.
+pub(crate) struct ChunkScratch {
+    decoder: ChunkDecoder,
+    buffer: Vec<u8>,
+}
+
+impl ChunkScratch {
+    pub(crate) fn new() -> Self {
+        Self { decoder: ChunkDecoder::new(), buffer: Vec::new() }
+    }
+}
+
+/// Reads chunk number `chunk` as it is stored, checked, and counts its null samples.
+pub(super) fn stored_chunk(
+    column: &OpenedColumn,
+    chunk: u64,
+    scratch: &mut ChunkScratch,
+) -> Result<(EncodedChunk, u64)> {
+    with_chunk(column, chunk, scratch, |layout, head, body, decoder| {
+        let side = decoder.side_facts(layout, &head, body)?;
+        let chunk = EncodedChunk { head, body: body.to_vec(), side_encodings: side.encodings };
+        Ok((chunk, side.null_count))
+    })
+}
+
+/// Reads some samples of chunk number `chunk`, by their positions in it: the first of a new chunk is
+/// `first_sample`.
+pub(super) fn some_of_chunk(
+    column: &OpenedColumn,
+    chunk: u64,
+    samples: &[usize],
+    first_sample: u64,
+    scratch: &mut ChunkScratch,
+) -> Result<RawChunk> {
+    with_chunk(column, chunk, scratch, |layout, head, body, decoder| {
+        decoder.load(layout, &head, body)?;
+        let mut raw = some_of(layout, &decoder.content(body), samples)?;
+        (raw.column, raw.first_sample) = (usize::try_from(head.column).unwrap_or(usize::MAX), first_sample);
+        Ok(raw)
+    })
+}
+
+fn with_chunk<T>(
+    column: &OpenedColumn,
+    chunk: u64,
+    scratch: &mut ChunkScratch,
+    then: impl FnOnce(&Layout, ChunkHead, &[u8], &mut ChunkDecoder) -> Result<T>,
+) -> Result<T> {
+    let take = || {
+        let location = column.locate_chunk(chunk)?;
+        let entry = location.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?.entry;
+        let copy = || {
+            let (region, head, body) = column.fetch_chunk(&entry, &mut scratch.buffer)?;
+            region.check_body(body)?; // each time: the copy gets a checksum of its own, which would vouch for what has changed since
+            then(column.layout(), head, body, &mut scratch.decoder)
+        };
+        copy().map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))
+    };
+    take().map_err(|error| column.in_column(error))
+}
+
+/// The samples `samples` of a chunk, as they are handed to an encoder.
+fn some_of(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> Result<RawChunk> {
+    let mut raw = RawChunk { sample_count: u32::try_from(samples.len()).unwrap_or(0), ..RawChunk::default() }; // at most 2^24
+    if samples.iter().any(|&i| content.is_null(i)) {
+        let mut bitmap = vec![0; validity_bytes(samples.len())];
+        for (to, _) in samples.iter().enumerate().filter(|&(_, &from)| !content.is_null(from)) {
+            if let Some(byte) = bitmap.get_mut(to / 8) {
+                *byte |= 1 << (to % 8);
+            }
+        }
+        raw.validity = Some(bitmap);
+    }
+    let mut end = 0_u32;
+    for &i in samples {
+        let range = content.values_range(layout, &(i..i + 1))?; // below the chunk's sample count
+        raw.values.extend_from_slice(content.values.get(range).unwrap_or(&[])); // inside: checked with the range
+        if layout.is_ragged() {
+            end = end.saturating_add(content.count(i)?); // at most that of the whole chunk
+            raw.shape.extend(end.to_le_bytes());
+        }
+    }
+    if layout.varying > 1 {
+        for varying in 0..layout.varying {
+            for &i in samples {
+                raw.shape.extend(content.extent(layout, i, varying)?.to_le_bytes());
+            }
+        }
+    }
+    le::swap_to_native(layout.element_bytes, &mut raw.values); // to the order of the file, which is the same operation
+    Ok(raw)
+}

@@ -1,0 +1,57 @@
+//! The state of an open file, which all handles to it share.
+
+use super::column_index::ColumnIndex;
+use super::options::Verification;
+use crate::format::{ContentId, FileId, Schema};
+use crate::open::{FileIdentity, Source, refuse_same, source::FileBytes};
+use crate::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// An open file. Nothing in it changes but what has been checked, which any thread notes.
+pub(super) struct OpenedFile {
+    pub source: Arc<dyn Source>,
+    pub path: Option<PathBuf>,
+    pub schema: Schema,
+    pub file_id: FileId,
+    pub content_id: ContentId,
+    pub alignment: u32,
+    /// One for each column of the schema.
+    pub columns: Vec<ColumnIndex>,
+    pub sample_count: u64,
+    pub commit_count: u32,
+    pub is_finished: bool,
+    pub tail_bytes: u64,
+    pub verification: Verification,
+    pub max_chunk_bytes: u32,
+}
+
+impl OpenedFile {
+    #[inline]
+    pub(super) fn bytes(&self) -> FileBytes<'_> {
+        FileBytes::of(&*self.source)
+    }
+
+    /// Refuses an output that is this file.
+    pub(super) fn check_output(&self, output: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
+        refuse_same(output, path, [(self.source.identity(), self.path.as_deref())])
+    }
+
+    /// Refuses a chunk that decodes to more than the limit of the options.
+    pub(super) fn check_decoded_bytes(&self, bytes: u64) -> Result<()> {
+        let limit = self.max_chunk_bytes;
+        if bytes <= limit.into() {
+            return Ok(());
+        }
+        let message = format!("the chunk decodes to {bytes} bytes; the file was opened with a limit of {limit}");
+        Err(Error::over_limit(message))
+    }
+
+    /// Adds the path to an error.
+    pub(super) fn in_file(&self, error: Error) -> Error {
+        match &self.path {
+            Some(path) => error.with_path(path),
+            None => error,
+        }
+    }
+}

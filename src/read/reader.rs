@@ -1,0 +1,172 @@
+//! An open file: the handle that callers keep.
+
+use super::column::Column;
+use super::column_index::ColumnIndex;
+use super::opened_column::OpenedColumn;
+use super::opened_file::OpenedFile;
+use super::options::OpenOptions;
+use super::rows::Rows;
+use super::verify::{VerifyOptions, VerifyReport, verify};
+#[cfg(feature = "arrow")]
+use crate::Error;
+use crate::Result;
+use crate::format::{ContentId, FileId, Schema};
+use crate::names::no_column;
+use crate::open::{self, FileIdentity, InMemory, Source};
+use std::path::Path;
+use std::sync::Arc;
+
+impl OpenOptions {
+    /// Opens a file from any source.
+    pub fn open(self, source: impl Source + 'static) -> Result<Reader> {
+        let source: Arc<dyn Source> = Arc::new(source);
+        self.open_through(&*source, None, || Ok(source.clone()))
+    }
+
+    /// Opens a file whose header and footer are read from `first`. Then it is read from the source
+    /// that `source` makes, of the same bytes.
+    pub(crate) fn open_through(
+        self,
+        first: &dyn Source,
+        path: Option<&Path>,
+        source: impl FnOnce() -> Result<Arc<dyn Source>>,
+    ) -> Result<Reader> {
+        let header = open::open_header(first)?;
+        let commit = open::open_last_commit(first, &header)?;
+        let tail_bytes = first.byte_count().saturating_sub(commit.trailer_offset.saturating_add(64));
+        let mut columns = Vec::with_capacity(header.schema.columns.len());
+        for (index, (column, facts)) in (0..).zip(header.schema.columns.iter().zip(commit.footer.columns)) {
+            columns.push(ColumnIndex::new(index, column, facts)?);
+        }
+        Ok(Reader::new(OpenedFile {
+            source: source()?,
+            path: path.map(Path::to_path_buf),
+            file_id: header.header.file_id,
+            content_id: commit.footer.content_id,
+            alignment: header.header.alignment,
+            schema: header.schema,
+            columns,
+            sample_count: commit.footer.sample_count,
+            commit_count: commit.footer.commit.saturating_add(1),
+            is_finished: commit.trailer.finished,
+            tail_bytes,
+            verification: self.verification,
+            max_chunk_bytes: self.chunk_bytes_limit(),
+        }))
+    }
+}
+
+/// An open file.
+///
+/// A clone costs one reference count, and the file stays open as long as a reader, a column or a
+/// cursor of it is kept. A reader has no threads, locks, file position or global state: any thread
+/// can keep one, and it works after `fork`. Opening costs the same for any number of samples.
+#[derive(Clone)]
+pub struct Reader(Arc<OpenedFile>);
+
+impl Reader {
+    pub(super) fn new(file: OpenedFile) -> Self {
+        Self(Arc::new(file))
+    }
+
+    /// Opens a file that is in memory. The reader owns `bytes`: give it an `Arc<[u8]>` to share them.
+    pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self> {
+        OpenOptions::new().open(InMemory(bytes))
+    }
+
+    /// The columns and the file's metadata.
+    pub fn schema(&self) -> &Schema {
+        &self.0.schema
+    }
+
+    /// Samples in the file.
+    pub fn sample_count(&self) -> u64 {
+        self.0.sample_count
+    }
+
+    /// The file's id.
+    pub fn file_id(&self) -> FileId {
+        self.0.file_id
+    }
+
+    /// Returns the 16 bytes that identify the content of the file up to the commit that is read.
+    /// They are read from the footer; [`verify()`] checks that they are right. Of a salvaged file
+    /// they are those of its last intact footer, or zero if none is left.
+    pub fn content_id(&self) -> ContentId {
+        self.0.content_id
+    }
+
+    /// The length of the file in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.0.source.byte_count()
+    }
+
+    /// The alignment of chunks: every chunk's body starts at a multiple of 64 or 4096 bytes.
+    pub fn alignment(&self) -> u32 {
+        self.0.alignment
+    }
+
+    /// Commits up to the state that is read.
+    pub fn commit_count(&self) -> u32 {
+        self.0.commit_count
+    }
+
+    /// Whether the writer said that the file is complete. If not, it is still at work or was stopped
+    /// after a commit.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished
+    }
+
+    /// Bytes after the last commit, which are not read: what a writer at work has written since, or
+    /// a killed one left behind, or a later commit whose end is damaged. Normally 0.
+    pub fn tail_bytes(&self) -> u64 {
+        self.0.tail_bytes
+    }
+
+    /// The source of the file's bytes.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.0.source
+    }
+
+    /// Returns the column called `name`. Cost: linear in the number of columns; keep the handle.
+    pub fn column(&self, name: &str) -> Result<Column> {
+        let schema = self.schema();
+        let column = schema.column_index(name).and_then(|index| self.column_at(index));
+        column.ok_or_else(|| {
+            let names = schema.columns.iter().map(|column| column.name.as_str());
+            self.0.in_file(no_column(name, names))
+        })
+    }
+
+    /// Returns the column with this number, counted from 0.
+    pub fn column_at(&self, index: usize) -> Option<Column> {
+        OpenedColumn::new(&self.0, index).map(Column::new)
+    }
+
+    /// Returns all columns, in order.
+    pub fn columns(&self) -> impl Iterator<Item = Column> {
+        (0..self.0.columns.len()).filter_map(|index| self.column_at(index))
+    }
+
+    /// Returns several columns, to be read for the same samples by one call.
+    pub fn rows(&self, columns: &[&str]) -> Result<Rows> {
+        let cursors = columns.iter().map(|name| Ok(self.column(name)?.cursor()));
+        Ok(Rows::new(cursors.collect::<Result<_>>()?))
+    }
+
+    /// Checks every byte of the file, see [`verify()`].
+    pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
+        verify(&*self.0.source, options)
+    }
+
+    /// Refuses an output that is this file.
+    pub(crate) fn check_output(&self, output: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
+        self.0.check_output(output, path)
+    }
+
+    /// Adds the path to an error.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn place(&self, error: Error) -> Error {
+        self.0.in_file(error)
+    }
+}
