@@ -54,8 +54,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Gathers batches until none is left. Each thread has a cursor, which keeps its memory.
-fn load<S: tensilo::Source>(
-    reader: &Reader<S>,
+fn load(
+    reader: &Reader,
     batches: &[&[u64]],
     next: &AtomicUsize,
     sender: &mpsc::SyncSender<tensilo::Result<Vec<bf16>>>,
