@@ -2,6 +2,7 @@
 //!
 //! `cargo run --example recover`
 
+use std::sync::Arc;
 use tensilo::{
     AtomicFile, ColumnSchema, DType, InMemory, OnLoss, Reader, RewriteOptions, SalvageOptions, Schema, Shape, Stream,
     Value, VerifyOptions, Writer, WriterOptions, salvage, verify,
@@ -12,7 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     file[2_000] ^= 1; // one bit of a chunk
     let end = file.len() - 100;
     file.truncate(end); // the trailer is lost, so the file cannot be opened
-    println!("open: {}", Reader::from_bytes(&file).err().ok_or("a truncated file must not open")?);
+    let file: Arc<[u8]> = file.into(); // readers own their bytes, or share them
+    println!("open: {}", Reader::from_bytes(file.clone()).err().ok_or("a truncated file must not open")?);
 
     // Verify lists every damaged region. It works on files that cannot be opened.
     let report = verify(&InMemory(&file), VerifyOptions::new())?;
@@ -21,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // Salvage finds every intact chunk. Samples keep their indices.
-    let salvaged = salvage(InMemory(&file), SalvageOptions::new())?;
+    let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new())?;
     let lost = salvaged.losses.of(&["label"])?;
     println!("{} of {} samples are lost: {:?}", lost.count(), salvaged.reader.sample_count(), lost.ranges());
 

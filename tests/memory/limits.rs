@@ -3,8 +3,8 @@
 
 use std::io::BufWriter;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tensilo::ErrorKind::{BadArgument, OverLimit};
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, InMemory, Profile, Reader, Schema, Shape, Source, Stream,
