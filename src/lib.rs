@@ -30,7 +30,8 @@
 //! let file = writer.finish()?.sink.0;
 //!
 //! let reader = Reader::from_bytes(file)?;
-//! let sample = reader.column("label")?.view(517)?.ok_or("raw chunks can be viewed")?;
+//! let column = reader.column("label")?;
+//! let sample = column.view(517)?.ok_or("raw chunks can be viewed")?;
 //! assert_eq!(sample.as_slice::<i32>()?, [517]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
