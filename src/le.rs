@@ -1,42 +1,154 @@
-//! All byte order lives here: the file is little-endian, memory is native.
+//! Numbers of the file, which are little-endian, and numbers in memory, which are native.
+//!
+//! [`structure!`] declares where the fields of a structure of the file are; [`Fields`] reads what
+//! has no fixed offset.
 
-/// The `u16` at byte `AT` of a fixed-size structure; that it lies inside is proved when compiling.
-pub(crate) fn u16_at<const AT: usize, const N: usize>(bytes: &[u8; N]) -> u16 {
-    u16::from_le_bytes(array_at::<AT, 2, N>(bytes))
+use std::marker::PhantomData;
+
+/// A type of a field: an integer, a float or bytes.
+pub(crate) trait FieldValue: Copy {
+    /// Reads the value from its bytes in the file; `bytes` has as many as the value.
+    fn load(bytes: &[u8]) -> Self;
+
+    /// Writes the value to its bytes in the file; `bytes` has as many as the value.
+    fn store(self, bytes: &mut [u8]);
 }
 
-/// The `u32` at byte `AT`, see [`u16_at`].
-pub(crate) fn u32_at<const AT: usize, const N: usize>(bytes: &[u8; N]) -> u32 {
-    u32::from_le_bytes(array_at::<AT, 4, N>(bytes))
+macro_rules! field_values {
+    ($($number:ty),*) => {$(
+        impl FieldValue for $number {
+            #[inline]
+            fn load(bytes: &[u8]) -> Self {
+                Self::from_le_bytes(FieldValue::load(bytes))
+            }
+
+            #[inline]
+            fn store(self, bytes: &mut [u8]) {
+                self.to_le_bytes().store(bytes);
+            }
+        }
+    )*};
 }
 
-/// The `u64` at byte `AT`, see [`u16_at`].
-pub(crate) fn u64_at<const AT: usize, const N: usize>(bytes: &[u8; N]) -> u64 {
-    u64::from_le_bytes(array_at::<AT, 8, N>(bytes))
+field_values!(u8, u16, u32, u64, f64);
+
+impl<const M: usize> FieldValue for [u8; M] {
+    #[inline]
+    fn load(bytes: &[u8]) -> Self {
+        let mut value = [0; M];
+        value.copy_from_slice(bytes); // as long: the caller's promise
+        value
+    }
+
+    #[inline]
+    fn store(self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&self); // as long: the caller's promise
+    }
 }
 
-/// `M` bytes from byte `AT` of a structure of `N`.
-pub(crate) fn array_at<const AT: usize, const M: usize, const N: usize>(bytes: &[u8; N]) -> [u8; M] {
-    const { assert!(AT + M <= N) };
-    let mut out = [0; M];
-    out.copy_from_slice(&bytes[AT..AT + M]); // in bounds: asserted above when compiling
-    out
+/// A field of type `T` at byte `AT` of a structure of `N` bytes; see [`structure!`].
+pub(crate) struct Field<T, const AT: usize, const N: usize>(PhantomData<T>);
+
+impl<T: FieldValue, const AT: usize, const N: usize> Field<T, AT, N> {
+    /// Declares a field. Does not compile if the field reaches beyond the structure.
+    pub(crate) const fn new() -> Self {
+        const { assert!(AT + size_of::<T>() <= N, "a field lies inside its structure") };
+        Self(PhantomData)
+    }
+
+    /// Returns the offset of the field in its structure.
+    pub(crate) const fn offset(self) -> usize {
+        AT
+    }
+
+    /// Reads the field.
+    #[inline]
+    pub(crate) fn get(self, structure: &[u8; N]) -> T {
+        T::load(&structure[AT..AT + size_of::<T>()]) // in bounds: `new` has asserted it
+    }
+
+    /// Writes the field.
+    #[inline]
+    pub(crate) fn put(self, structure: &mut [u8; N], value: T) {
+        value.store(&mut structure[AT..AT + size_of::<T>()]); // in bounds: `new` has asserted it
+    }
 }
 
-/// Writes `field` at byte `AT` of a structure of `N`.
-pub(crate) fn put<const AT: usize, const M: usize, const N: usize>(bytes: &mut [u8; N], field: [u8; M]) {
-    const { assert!(AT + M <= N) };
-    bytes[AT..AT + M].copy_from_slice(&field); // in bounds: asserted above when compiling
+/// Declares the fields of a structure of the file, at the offsets that the specification gives.
+///
+/// ```text
+/// structure! {
+///     /// The fields of an entry.
+///     mod entry: 16 bytes {
+///         0 => STORED_BYTES: u32,
+///         4 => RAW_BYTES: u32,
+///         8 => RESERVED: u64,
+///     }
+/// }
+/// ```
+///
+/// declares `entry::SIZE` and a [`Field`] for each line, such as `entry::STORED_BYTES`. It compiles
+/// only if every byte of the structure is in exactly one field. `mod b: 64 bytes with a` declares
+/// the fields that `b` has beside those of the structure `a`.
+macro_rules! structure {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis mod $name:ident: $size:literal bytes $(with $common:ident)? {
+            $($at:literal => $field:ident: $type:ty),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        $visibility mod $name {
+            use $crate::le::{Field, bytes_taken};
+
+            /// The length of the structure in bytes.
+            #[allow(dead_code, reason = "heads of regions have a constant of their own")]
+            pub(crate) const SIZE: usize = $size;
+            $(pub(crate) const $field: Field<$type, $at, $size> = Field::new();)*
+
+            /// The bytes that these fields take: one bit for each.
+            pub(crate) const TAKEN: u64 = bytes_taken(&[$(($at, size_of::<$type>())),*]);
+        }
+
+        const _: () = {
+            let common = 0 $(| $common::TAKEN)?;
+            assert!($name::TAKEN & common == 0, "a field overlaps one of the common part");
+            assert!($name::TAKEN | common == u64::MAX >> (64 - $size), "a byte is in no field");
+        };
+    };
 }
 
-/// Element `index` of an array of little-endian `u32`.
+pub(crate) use structure;
+
+/// Returns the bytes that fields with these offsets and lengths take, one bit for each. Fails when
+/// compiling if two fields overlap. A structure has at most 64 bytes.
+pub(crate) const fn bytes_taken(fields: &[(usize, usize)]) -> u64 {
+    let mut taken = 0;
+    let mut i = 0;
+    while i < fields.len() {
+        let (offset, length) = fields[i]; // in bounds: the condition of the loop
+        let bytes = u64::MAX >> (64 - length) << offset;
+        assert!(taken & bytes == 0, "two fields overlap");
+        taken |= bytes;
+        i += 1;
+    }
+    taken
+}
+
+/// Converts a length or an index. Exact: a `usize` has at most 64 bits.
+pub(crate) const fn u64_of(length: usize) -> u64 {
+    const { assert!(usize::BITS <= u64::BITS) };
+    length as u64
+}
+
+/// Returns element `index` of an array of `u32`; `None` beyond its end.
 pub(crate) fn u32_in(bytes: &[u8], index: usize) -> Option<u32> {
     let at = index.checked_mul(4)?;
     let field = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_le_bytes(field.try_into().ok()?))
 }
 
-/// Reads fields one after the other; `None` where the bytes end too early.
+/// Reads fields one after the other. Each call returns `None` if fewer bytes are left than it needs.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -44,6 +156,7 @@ impl<'a> Fields<'a> {
         Self(bytes)
     }
 
+    /// Returns the number of bytes left.
     pub(crate) fn remaining(&self) -> usize {
         self.0.len()
     }
@@ -60,24 +173,13 @@ impl<'a> Fields<'a> {
         Some(*head)
     }
 
-    pub(crate) fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-
     pub(crate) fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
-
-    pub(crate) fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    pub(crate) fn f64(&mut self) -> Option<f64> {
-        self.array().map(f64::from_le_bytes)
-    }
 }
 
-/// Turns elements of `width` bytes from file order to memory order, or back (the same operation).
+/// Swaps elements of `width` bytes from the order of the file to that of memory, or back, which is
+/// the same operation.
 pub(crate) fn swap_to_native(width: usize, elements: &mut [u8]) {
     if cfg!(target_endian = "big") && width > 1 {
         for element in elements.chunks_exact_mut(width) {
@@ -86,5 +188,5 @@ pub(crate) fn swap_to_native(width: usize, elements: &mut [u8]) {
     }
 }
 
-/// Whether elements in the file can be used in memory as they are.
+/// Whether the elements of a file can be used in memory without a swap.
 pub(crate) const FILE_ORDER_IS_NATIVE: bool = cfg!(target_endian = "little");

@@ -1,4 +1,4 @@
-//! The limits of chapter 8 of the format specification, in one place. Writers and readers enforce the same ones.
+//! The limits of chapter 8 of the format specification. They are the same for writers and readers.
 
 /// Columns in a file.
 pub const COLUMNS: usize = 65_536;
@@ -24,6 +24,8 @@ pub const CHUNK_BYTES: u32 = u32::MAX - 0xFFFF;
 pub const SHARED_CHUNK_BYTES: u32 = 64 << 20;
 /// Bytes of a table's body.
 pub const TABLE_BYTES: u32 = 16 << 20;
+/// Bytes of an index page's body.
+pub(crate) const INDEX_PAGE_BYTES: u32 = 4_032;
 /// Tables in a file.
 pub const TABLES: usize = 65_536;
 /// Bytes of a footer's body.

@@ -1,7 +1,7 @@
 //! Chunks to parts: finds the parts of a chunk's body and decodes them.
 
 use super::{Codec, DecodeScratch, PartSpec, codec};
-use crate::format::chunk::{ChunkHead, Part, PartTable};
+use crate::format::chunk::{ChunkEntry, ChunkHead, Part, PartTable};
 use crate::format::content::{Content, validity_bytes};
 use crate::format::schema::Layout;
 use crate::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in};
@@ -270,9 +270,10 @@ pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<Pa
         if layout.is_ragged() {
             return Err(Error::corrupt("R-4.3", "a chunk of a ragged column has no table of parts"));
         }
-        return Ok(PartTable::values_only(&head.entry, head.raw_bytes));
+        let ChunkEntry { stored_bytes, encoding, .. } = head.entry;
+        return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: head.raw_bytes, encoding }));
     }
-    let parts = PartTable::parse(body, head)?;
+    let parts = PartTable::parse(body, head.entry.encoding, head.raw_bytes)?;
     if !parts.shape.is_absent() && !layout.is_ragged() {
         return Err(Error::corrupt("R-4.4", "a chunk of a fixed column has a shape part"));
     }

@@ -1,6 +1,6 @@
 //! Chapter 5.7, forward: picks widths and ranks by how often each symbol stands, and writes the stream.
 
-use super::tiers::{Place, RANKS, TierHead, TierStream, plain_codes};
+use super::tiers::{Place, RANKS, TierHead, TierStream, checkpoint, plain_codes};
 use crate::kernel::tiers::{best, code_bytes};
 use crate::{Error, Result};
 
@@ -135,8 +135,12 @@ impl TierStream<'_> {
         let mut out = Vec::new();
         for (q, before) in (1..=self.head.checkpoints(symbols.len())).zip(symbols.chunks(spacing)) {
             self.advance(&mut place, q * spacing);
-            let [_, counts @ ..] = place.codes;
-            out.extend(counts.iter().flat_map(|&count| (count as u32).to_le_bytes())); // exact: fewer than 2^32 symbols
+            let [_, count_2, count_3, count_4] = place.codes.map(|count| count as u32); // exact: fewer than 2^32 symbols
+            let mut counts = [0; checkpoint::SIZE];
+            checkpoint::COUNT_2.put(&mut counts, count_2);
+            checkpoint::COUNT_3.put(&mut counts, count_3);
+            checkpoint::COUNT_4.put(&mut counts, count_4);
+            out.extend(counts);
             if let Some(extra_bits) = extra_bits {
                 place.extra_bits += extra_bits(before);
                 out.extend(place.extra_bits.to_le_bytes());

@@ -2,11 +2,36 @@
 
 use super::explain::Anatomy;
 use crate::kernel::tiers::{GROUP, best, code_bytes};
-use crate::le::{array_at, put, u32_at};
+use crate::le::structure;
 use crate::{Error, Result, memory};
 use std::ops::Range;
 
-pub(super) const HEAD_BYTES: usize = 48;
+structure! {
+    /// Chapter 5.7: the head of a tier stream.
+    mod tier_head: 48 bytes {
+        0 => WIDTH_1: u8,
+        1 => WIDTH_2: u8,
+        2 => WIDTH_3: u8,
+        3 => SPACING: u8,
+        4 => COUNT_2: u32,
+        8 => COUNT_3: u32,
+        12 => COUNT_4: u32,
+        16 => RANKS: [u8; 32],
+    }
+}
+
+structure! {
+    /// Chapter 5.7: the counts of a checkpoint.
+    pub(super) mod checkpoint: 12 bytes {
+        0 => COUNT_2: u32,
+        4 => COUNT_3: u32,
+        8 => COUNT_4: u32,
+    }
+}
+
+/// The length of the head of a tier stream.
+pub(super) const HEAD_BYTES: usize = tier_head::SIZE;
+/// The length of the table of ranks.
 pub(super) const RANKS: usize = 32;
 /// Symbols of tier 1 that are decoded at a time: they and what they become stay in the first-level cache.
 const BLOCK: usize = 4096;
@@ -31,30 +56,32 @@ pub(super) const fn plain_codes(width: u8) -> usize {
 
 impl TierHead {
     pub(super) fn to_bytes(self) -> [u8; HEAD_BYTES] {
-        let mut out = [0; HEAD_BYTES];
-        let [first, second, third] = self.escapes.map(u32::to_le_bytes);
-        put::<0, 3, HEAD_BYTES>(&mut out, self.widths);
-        put::<3, 1, HEAD_BYTES>(&mut out, [self.spacing]);
-        put::<4, 4, HEAD_BYTES>(&mut out, first);
-        put::<8, 4, HEAD_BYTES>(&mut out, second);
-        put::<12, 4, HEAD_BYTES>(&mut out, third);
-        put::<16, RANKS, HEAD_BYTES>(&mut out, self.ranks);
-        out
+        let mut bytes = [0; HEAD_BYTES];
+        let ([width_1, width_2, width_3], [count_2, count_3, count_4]) = (self.widths, self.escapes);
+        tier_head::WIDTH_1.put(&mut bytes, width_1);
+        tier_head::WIDTH_2.put(&mut bytes, width_2);
+        tier_head::WIDTH_3.put(&mut bytes, width_3);
+        tier_head::SPACING.put(&mut bytes, self.spacing);
+        tier_head::COUNT_2.put(&mut bytes, count_2);
+        tier_head::COUNT_3.put(&mut bytes, count_3);
+        tier_head::COUNT_4.put(&mut bytes, count_4);
+        tier_head::RANKS.put(&mut bytes, self.ranks);
+        bytes
     }
 
-    /// but for the codes that fill up a tier.
+    /// Parses the head of a tier stream, except for the codes that fill up a tier.
     pub(super) fn parse(bytes: &[u8; HEAD_BYTES]) -> Result<Self> {
-        let [first, second, third, spacing] = array_at::<0, 4, HEAD_BYTES>(bytes);
         let head = Self {
-            widths: [first, second, third],
-            spacing,
-            escapes: [u32_at::<4, HEAD_BYTES>(bytes), u32_at::<8, HEAD_BYTES>(bytes), u32_at::<12, HEAD_BYTES>(bytes)],
-            ranks: array_at::<16, RANKS, HEAD_BYTES>(bytes),
+            widths: [tier_head::WIDTH_1.get(bytes), tier_head::WIDTH_2.get(bytes), tier_head::WIDTH_3.get(bytes)],
+            spacing: tier_head::SPACING.get(bytes),
+            escapes: [tier_head::COUNT_2.get(bytes), tier_head::COUNT_3.get(bytes), tier_head::COUNT_4.get(bytes)],
+            ranks: tier_head::RANKS.get(bytes),
         };
+        let [first, second, third] = head.widths;
         let in_range = (1..=3).contains(&first)
             && (1..=3).contains(&second)
             && (1..=4).contains(&third)
-            && (6..=31).contains(&spacing);
+            && (6..=31).contains(&head.spacing);
         let reachable = if in_range { head.first_rank(3) } else { 0 };
         if in_range && head.ranks.iter().skip(reachable).all(|&rank| rank == 0) {
             return Ok(head);
@@ -262,11 +289,16 @@ impl<'a> TierStream<'a> {
             q => {
                 let start = (q - 1).checked_mul(self.checkpoint_bytes)?;
                 let stored = self.checkpoints.get(start..start.checked_add(self.checkpoint_bytes)?)?;
-                let u32_at = |i: usize| usize::try_from(crate::le::u32_in(stored, i)?).ok();
-                let extra_bits = stored.get(12..).and_then(|rest| rest.first_chunk());
+                let (counts, extra_bits) = stored.split_first_chunk()?;
+                let count = |count: u32| usize::try_from(count).ok();
                 Some(Place {
-                    codes: [q << self.head.spacing, u32_at(0)?, u32_at(1)?, u32_at(2)?],
-                    extra_bits: extra_bits.map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+                    codes: [
+                        q << self.head.spacing,
+                        count(checkpoint::COUNT_2.get(counts))?,
+                        count(checkpoint::COUNT_3.get(counts))?,
+                        count(checkpoint::COUNT_4.get(counts))?,
+                    ],
+                    extra_bits: extra_bits.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)),
                 })
             }
         }

@@ -2,10 +2,23 @@
 
 use crate::kernel::Width;
 use crate::kernel::words::{Prediction, best};
-use crate::le::{array_at, put};
+use crate::le::structure;
 use crate::{Error, Result};
 
-pub(super) const TRANSFORM_BYTES: usize = 16;
+structure! {
+    /// Chapter 5.6: the 16 bytes that stored bytes of the encodings 4, 5 and 6 begin with.
+    mod transform_head: 16 bytes {
+        0 => TRANSFORM: u8,
+        1 => TRANSFORM_FLAGS: u8,
+        2 => RESERVED: u16,
+        4 => RESTART: u32,
+        8 => STRIDE: u32,
+        12 => ALSO_RESERVED: u32,
+    }
+}
+
+/// The length of the transform.
+pub(super) const TRANSFORM_BYTES: usize = transform_head::SIZE;
 
 /// How elements become the integers that are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,39 +31,48 @@ pub(super) enum Transform {
     Predict(Prediction),
 }
 
+// The values of `transform`.
+const NONE: u8 = 0;
+const ROTATE: u8 = 1;
+const DELTA: u8 = 2;
+const LORENZO: u8 = 3;
+
+/// The bit of `transform_flags` that is set for floats.
 const FLOAT: u8 = 1;
 
 impl Transform {
     pub(super) fn to_bytes(self) -> [u8; TRANSFORM_BYTES] {
-        let mut out = [0; TRANSFORM_BYTES];
+        let mut bytes = [0; TRANSFORM_BYTES];
         match self {
-            Self::None => {}
-            Self::Rotate => put::<0, 1, 16>(&mut out, [1]),
+            Self::None => transform_head::TRANSFORM.put(&mut bytes, NONE),
+            Self::Rotate => transform_head::TRANSFORM.put(&mut bytes, ROTATE),
             Self::Predict(prediction) => {
-                put::<0, 1, 16>(&mut out, [if prediction.lorenzo { 3 } else { 2 }]);
-                put::<1, 1, 16>(&mut out, [if prediction.float { FLOAT } else { 0 }]);
-                put::<4, 4, 16>(&mut out, prediction.restart.to_le_bytes());
-                put::<8, 4, 16>(&mut out, prediction.stride.to_le_bytes());
+                transform_head::TRANSFORM.put(&mut bytes, if prediction.lorenzo { LORENZO } else { DELTA });
+                transform_head::TRANSFORM_FLAGS.put(&mut bytes, if prediction.float { FLOAT } else { 0 });
+                transform_head::RESTART.put(&mut bytes, prediction.restart);
+                transform_head::STRIDE.put(&mut bytes, prediction.stride);
             }
         }
-        out
+        bytes
     }
 
-    /// but for the decoded length.
+    /// Parses the transform at the start of stored bytes.
     pub(super) fn parse(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
-        let restart = u32::from_le_bytes(array_at::<4, 4, 16>(bytes));
-        let stride = u32::from_le_bytes(array_at::<8, 4, 16>(bytes));
-        let [kind, flags] = array_at::<0, 2, 16>(bytes);
+        let kind = transform_head::TRANSFORM.get(bytes);
+        let restart = transform_head::RESTART.get(bytes);
+        let stride = transform_head::STRIDE.get(bytes);
+        let float = transform_head::TRANSFORM_FLAGS.get(bytes) & FLOAT != 0;
         let transform = match kind {
-            0 => Self::None,
-            1 => Self::Rotate,
-            2 | 3 if restart > 0 && stride > 0 => {
-                Self::Predict(Prediction { lorenzo: kind == 3, float: flags & FLOAT != 0, restart, stride })
+            NONE => Self::None,
+            ROTATE => Self::Rotate,
+            DELTA | LORENZO if restart > 0 && stride > 0 => {
+                Self::Predict(Prediction { lorenzo: kind == LORENZO, float, restart, stride })
             }
             _ => return Err(malformed(bytes)),
         };
-        // what the fields do not say is reserved
-        if transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
+        let reserved = [transform_head::RESERVED.get(bytes).into(), transform_head::ALSO_RESERVED.get(bytes)];
+        // the bits and fields that the kind does not use are zero as well
+        if reserved == [0, 0] && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
 
     /// In words.

@@ -1,19 +1,44 @@
 //! Chapter 6: the index.
 
 use super::chunk::ChunkEntry;
-use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind};
-use crate::le::{put, u16_at, u32_at, u64_at};
+use super::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, region_head};
+use crate::le::{structure, u64_of};
 use crate::{Error, Result};
 
-/// Entries of a full page.
-pub(crate) const PAGE_ENTRIES: u64 = 126;
-/// Distance between the pages of a run.
-pub(crate) const PAGE_BYTES: u64 = 4096;
-/// Body of a full page.
-pub(crate) const PAGE_BODY_BYTES: u32 = 126 * 32;
-pub(crate) const ENTRY_BYTES: usize = 32;
+structure! {
+    /// Chapter 6: the fields that only the head of an index page has.
+    mod page_head: 64 bytes with region_head {
+        4 => COLUMN: u32,
+        32 => FIRST_SAMPLE: u64,
+        40 => ENTRY_COUNT: u32,
+        48 => FIRST_CHUNK: u64,
+    }
+}
 
-/// What a page's head says.
+structure! {
+    /// Chapter 6: an entry of an index page.
+    mod index_entry: 32 bytes {
+        0 => OFFSET: u64,
+        8 => FIRST_SAMPLE: u64,
+        16 => STORED_BYTES: u32,
+        20 => SAMPLE_COUNT: u32,
+        24 => BODY_CRC: u32,
+        28 => ENCODING: u16,
+        30 => CHUNK_FLAGS: u16,
+    }
+}
+
+/// The length of an entry.
+pub(crate) const ENTRY_BYTES: usize = index_entry::SIZE;
+/// The number of entries of a full page.
+pub(crate) const PAGE_ENTRIES: u64 = 126;
+/// The distance between the pages of a run: head and body of a full page.
+pub(crate) const PAGE_BYTES: u64 = HEAD + PAGE_ENTRIES * ENTRY;
+
+const ENTRY: u64 = u64_of(ENTRY_BYTES);
+const _: () = assert!(PAGE_BYTES == 4096 && PAGE_BYTES == HEAD + crate::limits::INDEX_PAGE_BYTES as u64);
+
+/// The fields of the head of an index page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageHead {
     pub column: u32,
@@ -23,20 +48,24 @@ pub(crate) struct PageHead {
 }
 
 impl PageHead {
-    /// but for the first entry, of a region that is known to be a page.
+    /// Reads the fields of a region that is an index page, unchecked.
+    pub(crate) fn unchecked(head: &RegionHead) -> Self {
+        Self {
+            column: head.get(page_head::COLUMN),
+            first_sample: head.get(page_head::FIRST_SAMPLE),
+            entry_count: head.get(page_head::ENTRY_COUNT),
+            first_chunk: head.get(page_head::FIRST_CHUNK),
+        }
+    }
+
+    /// Parses the head of a region that is an index page, except for the first entry.
     pub(crate) fn parse(head: &RegionHead, column_count: usize) -> Result<Self> {
-        let page = Self {
-            column: u32::from_le_bytes(head.slot4),
-            first_sample: u64_at::<0, 12>(&head.slot32),
-            entry_count: u32_at::<8, 12>(&head.slot32),
-            first_chunk: u64::from_le_bytes(head.slot48),
-        };
+        let page = Self::unchecked(head);
         let known_column = usize::try_from(page.column).is_ok_and(|column| column < column_count);
-        let full_length = u64::from(page.entry_count) * 32; // fits: 2^32 x 32
+        let entry_count = u64::from(page.entry_count);
         if !known_column
-            || page.entry_count == 0
-            || u64::from(page.entry_count) > PAGE_ENTRIES
-            || u64::from(head.body_bytes) != full_length
+            || !(1..=PAGE_ENTRIES).contains(&entry_count)
+            || u64::from(head.body_bytes) != entry_count * ENTRY
         {
             let message = format!(
                 "an index page of column number {} with {} entries in {} bytes cannot be",
@@ -48,7 +77,7 @@ impl PageHead {
     }
 }
 
-/// One page of `entries`, as it stands at `offset`. There are 1 to 126 entries.
+/// Returns head and body of the page at `offset`, which has these entries: 1 to 126.
 pub(crate) fn page(
     file_id: FileId,
     offset: u64,
@@ -61,50 +90,50 @@ pub(crate) fn page(
         body.extend(entry_to_bytes(entry));
     }
     let first_sample = entries.first().map_or(0, |entry| entry.first_sample);
-    let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX); // a page has at most 126
-    let mut head = RegionHead::new(RegionKind::IndexPage, file_id, offset, &body)?;
-    head.slot4 = column.to_le_bytes();
-    put::<0, 8, 12>(&mut head.slot32, first_sample.to_le_bytes());
-    put::<8, 4, 12>(&mut head.slot32, entry_count.to_le_bytes());
-    head.slot48 = first_chunk.to_le_bytes();
+    let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX); // `RegionHead::new` refuses more than 126
+    let head = RegionHead::new(RegionKind::IndexPage, file_id, offset, &body)?
+        .with(page_head::COLUMN, column)
+        .with(page_head::FIRST_SAMPLE, first_sample)
+        .with(page_head::ENTRY_COUNT, entry_count)
+        .with(page_head::FIRST_CHUNK, first_chunk);
     Ok((head.to_bytes(), body))
 }
 
 fn entry_to_bytes(entry: &ChunkEntry) -> [u8; ENTRY_BYTES] {
-    let mut out = [0; ENTRY_BYTES];
-    put::<0, 8, 32>(&mut out, entry.offset.to_le_bytes());
-    put::<8, 8, 32>(&mut out, entry.first_sample.to_le_bytes());
-    put::<16, 4, 32>(&mut out, entry.stored_bytes.to_le_bytes());
-    put::<20, 4, 32>(&mut out, entry.sample_count.to_le_bytes());
-    put::<24, 4, 32>(&mut out, entry.body_crc.to_le_bytes());
-    put::<28, 2, 32>(&mut out, entry.encoding.to_le_bytes());
-    put::<30, 2, 32>(&mut out, entry.flags.to_le_bytes());
-    out
+    let mut bytes = [0; ENTRY_BYTES];
+    index_entry::OFFSET.put(&mut bytes, entry.offset);
+    index_entry::FIRST_SAMPLE.put(&mut bytes, entry.first_sample);
+    index_entry::STORED_BYTES.put(&mut bytes, entry.stored_bytes);
+    index_entry::SAMPLE_COUNT.put(&mut bytes, entry.sample_count);
+    index_entry::BODY_CRC.put(&mut bytes, entry.body_crc);
+    index_entry::ENCODING.put(&mut bytes, entry.encoding);
+    index_entry::CHUNK_FLAGS.put(&mut bytes, entry.flags);
+    bytes
 }
 
-/// One entry of a page.
+/// Parses an entry of a page.
 #[inline]
 pub(crate) fn parse_entry(bytes: &[u8; ENTRY_BYTES]) -> ChunkEntry {
     ChunkEntry {
-        offset: u64_at::<0, 32>(bytes),
-        first_sample: u64_at::<8, 32>(bytes),
-        stored_bytes: u32_at::<16, 32>(bytes),
-        sample_count: u32_at::<20, 32>(bytes),
-        body_crc: u32_at::<24, 32>(bytes),
-        encoding: u16_at::<28, 32>(bytes),
-        flags: u16_at::<30, 32>(bytes),
+        offset: index_entry::OFFSET.get(bytes),
+        first_sample: index_entry::FIRST_SAMPLE.get(bytes),
+        stored_bytes: index_entry::STORED_BYTES.get(bytes),
+        sample_count: index_entry::SAMPLE_COUNT.get(bytes),
+        body_crc: index_entry::BODY_CRC.get(bytes),
+        encoding: index_entry::ENCODING.get(bytes),
+        flags: index_entry::CHUNK_FLAGS.get(bytes),
     }
 }
 
-/// A run: where the index of a column's chunks of one commit is, and what they cover.
+/// The index of the chunks of one column that one commit added, and the samples they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Of the first page.
+    /// The offset of the first page.
     pub offset: u64,
     pub first_sample: u64,
     pub sample_count: u64,
     pub chunk_count: u64,
-    /// 0: chunks differ.
+    /// The samples of every chunk but the last; 0 if they differ.
     pub samples_per_chunk: u32,
 }
 
@@ -117,26 +146,26 @@ impl Run {
         self.chunk_count.div_ceil(PAGE_ENTRIES)
     }
 
-    /// Entries of page `page` of the run.
+    /// Returns the number of entries of page `page` of the run.
     pub(crate) fn page_entries(&self, page: u64) -> u64 {
         let before = page.saturating_mul(PAGE_ENTRIES);
         self.chunk_count.saturating_sub(before).min(PAGE_ENTRIES)
     }
 
-    /// Where page `page` of the run stands.
+    /// Returns the offset of page `page` of the run.
     pub(crate) fn page_offset(&self, page: u64) -> u64 {
         self.offset.saturating_add(page.saturating_mul(PAGE_BYTES))
     }
 
-    /// Where the last page's body ends.
+    /// Returns the offset at which the last page ends.
     pub(crate) fn end(&self) -> u64 {
         let last = self.page_count().saturating_sub(1);
-        let entries = self.page_entries(last).saturating_mul(32);
-        self.page_offset(last).saturating_add(64).saturating_add(entries)
+        let entries = self.page_entries(last).saturating_mul(ENTRY);
+        self.page_offset(last).saturating_add(HEAD).saturating_add(entries)
     }
 }
 
-/// The chunk size that a run states (chapter 7.1), from the sample counts of its chunks.
+/// Returns the `samples_per_chunk` of a run (chapter 7.1) whose chunks have these sample counts.
 pub(crate) fn samples_per_chunk(counts: impl Iterator<Item = u32> + Clone) -> u32 {
     let Some(first) = counts.clone().next() else { return 0 };
     let mut all = counts.peekable();

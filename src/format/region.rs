@@ -1,23 +1,43 @@
-//! Chapter 2: regions. Every region of a file begins with a head of 64 bytes that says what it is, whose it
-//! is, where it stands and how long its body is, under a checksum of its own.
+//! Chapter 2: regions. Every region of a file begins with a head of 64 bytes. The head states the
+//! kind of the region, its file, its offset and the length of its body. It has a checksum of its
+//! own.
 
+use super::hex::hex;
 use crate::checksum::crc;
-use crate::le::{array_at, put, u32_at, u64_at};
+use crate::le::{Field, FieldValue, structure};
 use crate::{Error, Result, limits};
 use std::fmt;
 
-/// Length of every head, and the unit in which regions are placed.
-pub(crate) const HEAD_BYTES: usize = 64;
-/// [`HEAD_BYTES`] as a file offset.
-pub(crate) const HEAD: u64 = HEAD_BYTES as u64;
+structure! {
+    /// Chapter 2.2: the fields of every head.
+    pub(super) mod region_head: 64 bytes with kind_specific {
+        0 => MAGIC: [u8; 4],
+        8 => FILE_ID: [u8; 16],
+        24 => OFFSET: u64,
+        44 => BODY_BYTES: u32,
+        56 => BODY_CRC: u32,
+        60 => HEAD_CRC: u32,
+    }
+}
 
-/// The 16 bytes that every region of a file carries, so that a region of another file is recognised.
+/// The bytes of a head that depend on the kind of the region.
+mod kind_specific {
+    pub(super) const TAKEN: u64 = crate::le::bytes_taken(&[(4, 4), (32, 12), (48, 8)]);
+}
+
+/// The length of a head. Regions begin at multiples of it.
+pub(crate) const HEAD_BYTES: usize = region_head::SIZE;
+/// [`HEAD_BYTES`] as a file offset.
+pub(crate) const HEAD: u64 = HEAD_BYTES as u64; // exact: 64
+
+/// The 16 bytes that every region of a file has in its head. They tell a region of another file
+/// from one of this file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId(pub [u8; 16]);
 
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::hex(&self.0, f)
+        hex(&self.0, f)
     }
 }
 
@@ -27,13 +47,13 @@ impl fmt::Display for FileId {
 pub enum RegionKind {
     /// The first region: flags, alignment, schema.
     Header,
-    /// A run of samples of one column.
+    /// Consecutive samples of one column.
     Chunk,
     /// Bytes that chunks of one column refer to.
     Table,
-    /// A piece of the index of one column.
+    /// Up to 126 entries of the index of one column.
     IndexPage,
-    /// What a commit says of the whole file so far.
+    /// The description of the whole file up to a commit.
     Footer,
     /// The end of a commit.
     Trailer,
@@ -58,13 +78,13 @@ impl RegionKind {
             Self::Header => limits::SCHEMA_BYTES,
             Self::Chunk => limits::CHUNK_BYTES,
             Self::Table => limits::TABLE_BYTES,
-            Self::IndexPage => super::index::PAGE_BODY_BYTES,
+            Self::IndexPage => limits::INDEX_PAGE_BYTES,
             Self::Footer => limits::FOOTER_BYTES,
             Self::Trailer => 0,
         }
     }
 
-    /// The name used in the specification.
+    /// Returns the name that the specification uses, such as `"index page"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Header => "header",
@@ -83,99 +103,92 @@ impl fmt::Display for RegionKind {
     }
 }
 
-/// The head of a region. The three slots hold what depends on the kind; each kind's module reads them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The head of a region.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct RegionHead {
     pub kind: RegionKind,
-    pub slot4: [u8; 4],
     pub file_id: FileId,
     pub offset: u64,
-    pub slot32: [u8; 12],
     pub body_bytes: u32,
-    pub slot48: [u8; 8],
     pub body_crc: u32,
+    /// The head as it is in the file, for the fields that depend on the kind.
+    pub(super) bytes: [u8; 64],
 }
 
 impl RegionHead {
-    /// A head for `body`, to stand at `offset`. The body is within the limit of the kind.
+    /// Makes the head of a region that begins at `offset` and has this body. The fields that
+    /// depend on the kind are 0. Fails if the body is over the limit of the kind.
     pub(crate) fn new(kind: RegionKind, file_id: FileId, offset: u64, body: &[u8]) -> Result<Self> {
-        let body_bytes =
-            u32::try_from(body.len()).ok().filter(|&bytes| bytes <= kind.max_body_bytes()).ok_or_else(|| {
-                let limit = kind.max_body_bytes();
-                let message = format!("the {kind} would have {} bytes; the format allows {limit}", body.len());
-                Error::over_limit(message)
-            })?;
-        Ok(Self {
-            kind,
-            slot4: [0; 4],
-            file_id,
-            offset,
-            slot32: [0; 12],
-            body_bytes,
-            slot48: [0; 8],
-            body_crc: crc(body),
-        })
+        let limit = kind.max_body_bytes();
+        let body_bytes = u32::try_from(body.len()).ok().filter(|&bytes| bytes <= limit).ok_or_else(|| {
+            let message = format!("the {kind} would have {} bytes; the format allows {limit}", body.len());
+            Error::over_limit(message)
+        })?;
+        Ok(Self { kind, file_id, offset, body_bytes, body_crc: crc(body), bytes: [0; HEAD_BYTES] })
+    }
+
+    /// Returns a field that depends on the kind.
+    pub(super) fn get<T: FieldValue, const AT: usize>(&self, field: Field<T, AT, HEAD_BYTES>) -> T {
+        field.get(&self.bytes)
+    }
+
+    /// Sets a field that depends on the kind.
+    pub(super) fn with<T: FieldValue, const AT: usize>(mut self, field: Field<T, AT, HEAD_BYTES>, value: T) -> Self {
+        field.put(&mut self.bytes, value);
+        self
     }
 
     pub(crate) fn to_bytes(self) -> [u8; HEAD_BYTES] {
-        let mut out = [0; HEAD_BYTES];
-        put::<0, 4, 64>(&mut out, self.kind.magic());
-        put::<4, 4, 64>(&mut out, self.slot4);
-        put::<8, 16, 64>(&mut out, self.file_id.0);
-        put::<24, 8, 64>(&mut out, self.offset.to_le_bytes());
-        put::<32, 12, 64>(&mut out, self.slot32);
-        put::<44, 4, 64>(&mut out, self.body_bytes.to_le_bytes());
-        put::<48, 8, 64>(&mut out, self.slot48);
-        put::<56, 4, 64>(&mut out, self.body_crc.to_le_bytes());
-        let head_crc = crc(&out[..60]); // in bounds: the array has 64 bytes
-        put::<60, 4, 64>(&mut out, head_crc.to_le_bytes());
-        out
+        let mut bytes = self.bytes;
+        region_head::MAGIC.put(&mut bytes, self.kind.magic());
+        region_head::FILE_ID.put(&mut bytes, self.file_id.0);
+        region_head::OFFSET.put(&mut bytes, self.offset);
+        region_head::BODY_BYTES.put(&mut bytes, self.body_bytes);
+        region_head::BODY_CRC.put(&mut bytes, self.body_crc);
+        let head_crc = head_crc(&bytes);
+        region_head::HEAD_CRC.put(&mut bytes, head_crc);
+        bytes
     }
 
-    /// Parses the head found at `offset`, R-2.2 (a known kind), R-2.4, R-2.5 (the limit).
+    /// Parses the head at `offset`, R-2.2 (a known kind), R-2.4, R-2.5 (the limit).
     pub(crate) fn parse(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<Self> {
-        Self::parse_unplaced(bytes, offset).map_err(|error| error.with_offset(offset))
+        Self::parse_at(bytes, offset).map_err(|error| error.with_offset(offset))
     }
 
-    fn parse_unplaced(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<Self> {
-        let (found, computed) = (u32_at::<60, 64>(bytes), crc(&bytes[..60])); // in bounds: 64 bytes
+    fn parse_at(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<Self> {
+        let (found, computed) = (region_head::HEAD_CRC.get(bytes), head_crc(bytes));
         if found != computed {
             let message =
                 format!("the head of a region is damaged: its checksum is {found:08x}, its bytes give {computed:08x}");
             return Err(Error::corrupt("R-2.1", message));
         }
-        let magic = array_at::<0, 4, 64>(bytes);
+        let magic = region_head::MAGIC.get(bytes);
         let kind = RegionKind::ALL.into_iter().find(|kind| kind.magic() == magic);
         let kind = kind.ok_or_else(|| Error::corrupt("R-2.2", format!("unknown kind of region {magic:02x?}")))?;
         let head = Self {
             kind,
-            slot4: array_at::<4, 4, 64>(bytes),
-            file_id: FileId(array_at::<8, 16, 64>(bytes)),
-            offset: u64_at::<24, 64>(bytes),
-            slot32: array_at::<32, 12, 64>(bytes),
-            body_bytes: u32_at::<44, 64>(bytes),
-            slot48: array_at::<48, 8, 64>(bytes),
-            body_crc: u32_at::<56, 64>(bytes),
+            file_id: FileId(region_head::FILE_ID.get(bytes)),
+            offset: region_head::OFFSET.get(bytes),
+            body_bytes: region_head::BODY_BYTES.get(bytes),
+            body_crc: region_head::BODY_CRC.get(bytes),
+            bytes: *bytes,
         };
         if head.offset != offset || !offset.is_multiple_of(HEAD) {
             let message = format!("the {kind} at {offset} says it begins at {}, a multiple of 64", head.offset);
             return Err(Error::corrupt("R-2.4", message));
         }
-        if head.body_bytes > kind.max_body_bytes() {
-            let message = format!(
-                "the {kind} says it has {} bytes; the format allows {}",
-                head.body_bytes,
-                kind.max_body_bytes()
-            );
+        let limit = kind.max_body_bytes();
+        if head.body_bytes > limit {
+            let message = format!("the {kind} says it has {} bytes; the format allows {limit}", head.body_bytes);
             return Err(Error::corrupt("R-2.5", message));
         }
         Ok(head)
     }
 
-    /// the region is what is expected here, and of this file.
+    /// Checks that the region is of this kind and of this file.
     pub(crate) fn expect(&self, kind: RegionKind, file_id: FileId) -> Result<()> {
         if self.kind != kind {
-            let message = format!("found a {} where a {kind} must stand", self.kind);
+            let message = format!("found a {} where a {kind} must be", self.kind);
             return Err(Error::corrupt("R-2.2", message).with_offset(self.offset));
         }
         if self.file_id != file_id {
@@ -185,12 +198,12 @@ impl RegionHead {
         Ok(())
     }
 
-    /// the body is as it was written.
+    /// Checks the checksum of the body.
     pub(crate) fn check_body(&self, body: &[u8]) -> Result<()> {
         self.check_body_crc(crc(body))
     }
 
-    /// given the checksum of the body.
+    /// Checks the checksum of the body, which has been computed.
     pub(crate) fn check_body_crc(&self, computed: u32) -> Result<()> {
         if computed == self.body_crc {
             return Ok(());
@@ -202,17 +215,17 @@ impl RegionHead {
         Err(Error::corrupt("R-2.6", message).with_offset(self.offset))
     }
 
-    /// Where the body starts.
+    /// Returns the offset at which the body begins.
     pub(crate) fn body_offset(&self) -> u64 {
         self.offset.saturating_add(HEAD)
     }
 
-    /// Where the body ends.
+    /// Returns the offset at which the body ends.
     pub(crate) fn end(&self) -> u64 {
         self.body_offset().saturating_add(u64::from(self.body_bytes))
     }
 
-    /// head and body lie inside a file of `file_bytes`.
+    /// Checks that head and body lie inside a file of `file_bytes`.
     pub(crate) fn check_inside(&self, file_bytes: u64) -> Result<()> {
         if self.end() <= file_bytes {
             return Ok(());
@@ -226,12 +239,17 @@ impl RegionHead {
     }
 }
 
-/// `align(x, a)` of the specification; `a` is a power of two.
+/// Computes the checksum of a head, which covers all fields before it.
+fn head_crc(bytes: &[u8; HEAD_BYTES]) -> u32 {
+    crc(&bytes[..region_head::HEAD_CRC.offset()]) // in bounds: an offset in the head
+}
+
+/// Returns `align(x, a)` of the specification; `a` is a power of two.
 pub(crate) fn align(x: u64, a: u64) -> u64 {
     x.saturating_add(a - 1) & !(a - 1)
 }
 
-/// where a region of `kind` stands after one that ends at `end`.
+/// Returns the offset of a region of this kind after one that ends at `end`.
 pub(crate) fn place(kind: RegionKind, end: u64, alignment: u64) -> u64 {
     match kind {
         RegionKind::Chunk | RegionKind::Table => align(end.saturating_add(HEAD), alignment) - HEAD,

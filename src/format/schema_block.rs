@@ -2,18 +2,37 @@
 
 use super::schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
 use crate::dtype::DType;
-use crate::le::Fields;
+use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
 use std::collections::HashSet;
+
+structure! {
+    /// Chapter 3.2: the fields of a column record after its name.
+    mod column_record: 4 bytes {
+        0 => DTYPE: u8,
+        1 => COLUMN_FLAGS: u8,
+        2 => RANK: u8,
+        3 => RESERVED: u8,
+    }
+}
+
+structure! {
+    /// Chapter 3.2: the field `cast` of a column record.
+    mod cast_field: 4 bytes {
+        0 => SOURCE_DTYPE: u8,
+        1 => ROUNDING: u8,
+        2 => RESERVED: u16,
+    }
+}
 
 const NULLABLE: u8 = 1;
 const CAST: u8 = 2;
 const VARYING: u32 = u32::MAX;
 const TO_NEAREST_EVEN: u8 = 1;
-/// The least a column record takes: an empty name would still have these fields.
+/// The length of a column record without name, extents and metadata.
 const MIN_COLUMN_BYTES: usize = 12;
 
-/// The schema block of a valid schema. Refuses what chapter 3 or 8 refuses.
+/// Returns the schema block of a schema. Refuses a schema that chapter 3 or 8 refuses.
 pub(crate) fn to_bytes(schema: &Schema) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     put_length(&mut out, schema.columns.len(), limits::COLUMNS, "columns")?;
@@ -30,7 +49,7 @@ pub(crate) fn to_bytes(schema: &Schema) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A rule broken by a schema that a caller made, not by a file.
+/// Converts the error of a file into that of a caller, whose schema breaks a rule.
 fn as_argument(error: Error) -> Error {
     let argument = Error::bad_argument(error.message());
     match error.column() {
@@ -41,14 +60,18 @@ fn as_argument(error: Error) -> Error {
 
 fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     put_text(out, &column.name, limits::NAME_BYTES, "column name")?;
-    column.layout()?; // over a limit, where the check of a file would call it corrupt
+    column.layout()?; // before `check`, which would report a limit as damage
     let nullable = if column.nullable { NULLABLE } else { 0 };
     let cast = if column.cast.is_some() { CAST } else { 0 };
     let rank = u8::try_from(column.shape.rank())
         .ok()
         .filter(|&rank| usize::from(rank) <= limits::RANK)
         .ok_or_else(|| over("dimensions of a sample", column.shape.rank(), limits::RANK))?;
-    out.extend([column.dtype.code(), nullable | cast, rank, 0]);
+    let mut record = [0; column_record::SIZE];
+    column_record::DTYPE.put(&mut record, column.dtype.code());
+    column_record::COLUMN_FLAGS.put(&mut record, nullable | cast);
+    column_record::RANK.put(&mut record, rank);
+    out.extend(record);
     for extent in column.shape.extents() {
         let extent = match *extent {
             Extent::Fixed(VARYING) => return Err(Error::over_limit("an extent of 2^32 - 1")),
@@ -58,7 +81,10 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
         out.extend(extent.to_le_bytes());
     }
     if let Some(cast) = column.cast {
-        out.extend([cast.source.code(), TO_NEAREST_EVEN, 0, 0]);
+        let mut field = [0; cast_field::SIZE];
+        cast_field::SOURCE_DTYPE.put(&mut field, cast.source.code());
+        cast_field::ROUNDING.put(&mut field, TO_NEAREST_EVEN);
+        out.extend(field);
     }
     put_metadata(out, &column.metadata)
 }
@@ -152,9 +178,12 @@ fn column(fields: &mut Fields) -> Result<ColumnSchema> {
 }
 
 fn column_fields(fields: &mut Fields, name: &str) -> Result<ColumnSchema> {
-    let [dtype, flags, rank, reserved] = fields.array().ok_or_else(short)?;
+    let record = fields.array().ok_or_else(short)?;
+    let dtype = column_record::DTYPE.get(&record);
+    let flags = column_record::COLUMN_FLAGS.get(&record);
+    let rank = column_record::RANK.get(&record);
     let dtype = DType::from_code(dtype).ok_or_else(|| Error::corrupt("R-3.5", format!("unknown dtype {dtype}")))?;
-    if flags & !(NULLABLE | CAST) != 0 || reserved != 0 {
+    if flags & !(NULLABLE | CAST) != 0 || column_record::RESERVED.get(&record) != 0 {
         return Err(Error::corrupt("R-3.6", "reserved bits are set"));
     }
     if usize::from(rank) > limits::RANK {
@@ -178,16 +207,17 @@ fn column_fields(fields: &mut Fields, name: &str) -> Result<ColumnSchema> {
 }
 
 fn cast(fields: &mut Fields) -> Result<CastSpec> {
-    let [source, rounding, reserved @ ..] = fields.array::<4>().ok_or_else(short)?;
-    if reserved != [0; 2] {
+    let field = fields.array().ok_or_else(short)?;
+    if cast_field::RESERVED.get(&field) != 0 {
         return Err(Error::corrupt("R-3.6", "reserved bytes of a cast are set"));
     }
-    let source = DType::from_code(source).filter(|_| rounding == TO_NEAREST_EVEN);
+    let rounding = cast_field::ROUNDING.get(&field);
+    let source = DType::from_code(cast_field::SOURCE_DTYPE.get(&field)).filter(|_| rounding == TO_NEAREST_EVEN);
     let source = source.ok_or_else(|| Error::corrupt("R-3.7", "unknown source or rounding of a cast"))?;
     Ok(CastSpec { source })
 }
 
-/// What chapter 3 demands of a schema beyond the form of its bytes.
+/// Checks the rules of chapter 3 that are not about the form of bytes.
 fn check(schema: &Schema) -> Result<()> {
     let mut names = HashSet::with_capacity(schema.columns.len());
     for column in &schema.columns {

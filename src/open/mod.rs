@@ -15,7 +15,7 @@ use crate::codec::check_supported;
 use crate::format::footer::{Footer, Trailer};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
-use crate::format::{Flags, Schema, schema_block};
+use crate::format::{Schema, schema_block};
 use crate::{Error, Result, memory};
 use source::{fetch, fetch_array};
 
@@ -103,7 +103,7 @@ fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u6
 
 ///
 fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedCommit> {
-    Flags::from_slot(&found.footer_head.slot32).check()?;
+    Footer::flags(&found.footer_head).check()?;
     let footer = Footer::parse(&found.footer_head, &found.footer_body, &opened.schema, &opened.schema_block)?;
     for (facts, column) in footer.columns.iter().zip(&opened.schema.columns) {
         for &(id, _) in &facts.encodings {

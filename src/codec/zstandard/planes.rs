@@ -7,8 +7,29 @@ use crate::codec::predict::{best_transform, bit_lengths};
 use crate::codec::transform::{TRANSFORM_BYTES, Transform};
 use crate::codec::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, whole_elements};
 use crate::kernel::{self, Width, words};
-use crate::le::{array_at, put, u32_at};
+use crate::le::structure;
 use crate::{Error, Result, memory};
+
+structure! {
+    /// Chapter 5.10: the bytes after the transform.
+    mod split_head: 8 bytes {
+        0 => SPLIT: u8,
+        1 => RESERVED: [u8; 7],
+    }
+}
+
+structure! {
+    /// Chapter 5.10: the entry of a stream.
+    mod stream_entry: 8 bytes {
+        0 => STORED_BYTES: u32,
+        4 => PACKING: u8,
+        5 => RESERVED: [u8; 3],
+    }
+}
+
+// The values of `split`.
+const BIT_PLANES: u8 = 1;
+const BYTE_PLANES: u8 = 8;
 
 pub(in crate::codec) struct PlanesZstd;
 
@@ -38,7 +59,7 @@ struct PlanesHead<'a> {
     /// Decoded bytes of a stream.
     stream_bytes: usize,
     /// An entry for each stream.
-    entries: &'a [[u8; 8]],
+    entries: &'a [[u8; stream_entry::SIZE]],
     /// The streams, and the tail.
     streams: &'a [u8],
 }
@@ -54,13 +75,16 @@ impl<'a> PlanesHead<'a> {
         let short = || malformed_planes("the stored bytes are too short");
         let (transform, rest) = stored.split_first_chunk::<TRANSFORM_BYTES>().ok_or_else(short)?;
         let transform = Transform::parse(transform)?;
-        let (split, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
-        let (bits, streams, stream_bytes) = match split {
-            [1, 0, 0, 0, 0, 0, 0, 0] => (true, 8 * spec.element_bytes, count / 8),
-            [8, 0, 0, 0, 0, 0, 0, 0] => (false, spec.element_bytes, count),
+        let (split, rest) = rest.split_first_chunk().ok_or_else(short)?;
+        if split_head::RESERVED.get(split) != [0; 7] {
+            return Err(malformed_planes("reserved bytes after the transform are set"));
+        }
+        let (bits, streams, stream_bytes) = match split_head::SPLIT.get(split) {
+            BIT_PLANES => (true, 8 * spec.element_bytes, count / 8),
+            BYTE_PLANES => (false, spec.element_bytes, count),
             _ => return Err(malformed_planes("it is split in neither bits nor bytes")),
         };
-        let (entries, streams) = rest.split_at_checked(8 * streams).ok_or_else(short)?;
+        let (entries, streams) = rest.split_at_checked(stream_entry::SIZE * streams).ok_or_else(short)?;
         Ok(Self { transform, bits, stream_bytes, entries: entries.as_chunks().0, streams })
     }
 
@@ -68,13 +92,16 @@ impl<'a> PlanesHead<'a> {
     fn each(&self, mut each: impl FnMut(Packing, &'a [u8]) -> Result<()>) -> Result<&'a [u8]> {
         let mut rest = self.streams;
         for entry in self.entries {
-            let packing = match array_at::<4, 4, 8>(entry) {
-                [0, 0, 0, 0] => Packing::Raw,
-                [1, 0, 0, 0] if self.stream_bytes > 0 => Packing::Constant,
-                [2, 0, 0, 0] if self.stream_bytes > 0 => Packing::Zstd,
+            if stream_entry::RESERVED.get(entry) != [0; 3] {
+                return Err(malformed_planes("reserved bytes of a stream are set"));
+            }
+            let packing = match stream_entry::PACKING.get(entry) {
+                0 => Packing::Raw,
+                1 if self.stream_bytes > 0 => Packing::Constant,
+                2 if self.stream_bytes > 0 => Packing::Zstd,
                 _ => return Err(malformed_planes("a stream has an unknown packing")),
             };
-            let length = usize::try_from(u32_at::<0, 8>(entry)).ok();
+            let length = usize::try_from(stream_entry::STORED_BYTES.get(entry)).ok();
             let split = length.and_then(|length| rest.split_at_checked(length));
             let (stream, after) = split.ok_or_else(|| malformed_planes("a stream reaches beyond the stored bytes"))?;
             let due = match packing {
@@ -237,18 +264,21 @@ fn pack<'a>(
 ) -> Result<()> {
     stored.clear();
     stored.extend_from_slice(&transform.to_bytes());
-    stored.extend_from_slice(&[if bits { 1 } else { 8 }, 0, 0, 0, 0, 0, 0, 0]);
+    let mut split = [0; split_head::SIZE];
+    split_head::SPLIT.put(&mut split, if bits { BIT_PLANES } else { BYTE_PLANES });
+    stored.extend_from_slice(&split);
     let entries = stored.len();
-    stored.resize(entries + 8 * streams.clone().count(), 0);
+    stored.resize(entries + stream_entry::SIZE * streams.clone().count(), 0);
     for (i, stream) in streams.enumerate() {
         let (packing, packed) = pack_stream(stream, frames)?;
-        let mut entry = [0; 8];
         let length = u32::try_from(packed.len()).map_err(|_| Error::over_limit("a stream of more than 4 GiB"))?;
-        put::<0, 4, 8>(&mut entry, length.to_le_bytes());
-        put::<4, 1, 8>(&mut entry, [packing as u8]); // exact: the codes of the format
+        let mut entry = [0; stream_entry::SIZE];
+        stream_entry::STORED_BYTES.put(&mut entry, length);
+        stream_entry::PACKING.put(&mut entry, packing as u8); // exact: the values of the format
         stored.extend_from_slice(packed);
-        if let Some(place) = stored.get_mut(entries + 8 * i..).and_then(|rest| rest.first_chunk_mut()) {
-            *place = entry;
+        let after = stored.get_mut(entries + stream_entry::SIZE * i..);
+        if let Some(reserved) = after.and_then(<[u8]>::first_chunk_mut) {
+            *reserved = entry;
         }
     }
     stored.extend_from_slice(tail);

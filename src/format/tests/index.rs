@@ -3,8 +3,9 @@
 use super::{FILE, rule};
 use crate::ErrorKind;
 use crate::format::chunk::ChunkEntry;
-use crate::format::index::{PAGE_BODY_BYTES, PageHead, Run, page, samples_per_chunk};
+use crate::format::index::{PageHead, Run, page, samples_per_chunk};
 use crate::format::region::RegionHead;
+use crate::limits::INDEX_PAGE_BYTES;
 
 #[test]
 fn pages_have_1_to_126_entries_and_nothing_else() {
@@ -32,7 +33,7 @@ fn pages_have_1_to_126_entries_and_nothing_else() {
     assert_eq!(rule(parse(0, 0)), Some("R-6.1"));
     let (head, _) = page(FILE, 0, 0, 0, &[entry; 2]).expect("a page");
     let head = RegionHead::parse(&head, 0).expect("a head");
-    for body_bytes in [63, 65, PAGE_BODY_BYTES] {
+    for body_bytes in [63, 65, INDEX_PAGE_BYTES] {
         assert_eq!(rule(PageHead::parse(&RegionHead { body_bytes, ..head }, 2)), Some("R-6.1"));
     }
 }

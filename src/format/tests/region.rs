@@ -1,7 +1,6 @@
 //! Heads of regions.
 
 use super::{FILE, rule};
-use crate::format::index::PAGE_BODY_BYTES;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::{ErrorKind, limits};
 
@@ -12,7 +11,7 @@ fn bodies_end_at_the_limit_of_their_kind() {
         (RegionKind::Header, limits::SCHEMA_BYTES),
         (RegionKind::Chunk, limits::CHUNK_BYTES),
         (RegionKind::Table, limits::TABLE_BYTES),
-        (RegionKind::IndexPage, PAGE_BODY_BYTES),
+        (RegionKind::IndexPage, limits::INDEX_PAGE_BYTES),
         (RegionKind::Footer, limits::FOOTER_BYTES),
         (RegionKind::Trailer, 0),
     ];
@@ -21,7 +20,7 @@ fn bodies_end_at_the_limit_of_their_kind() {
         assert_eq!(parse(body_bytes).expect("at the limit").kind, kind);
         assert_eq!(rule(parse(body_bytes + 1)), Some("R-2.5"));
     }
-    let body = [0; PAGE_BODY_BYTES as usize + 1];
+    let body = [0; limits::INDEX_PAGE_BYTES as usize + 1];
     assert!(RegionHead::new(RegionKind::IndexPage, FILE, 0, &body[1..]).is_ok());
     let error = RegionHead::new(RegionKind::IndexPage, FILE, 0, &body).expect_err("over the limit");
     assert_eq!(error.kind(), ErrorKind::OverLimit);

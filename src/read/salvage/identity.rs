@@ -4,7 +4,7 @@ use super::scan::FoundRegion;
 use crate::format::footer::Footer;
 use crate::format::header::Header;
 use crate::format::region::{FileId, RegionHead, RegionKind};
-use crate::format::{Flags, Schema, schema_block};
+use crate::format::{Schema, schema_block};
 use crate::open::body;
 use crate::open::source::Source;
 use crate::{Error, ErrorKind, Result};
@@ -58,7 +58,7 @@ fn described(source: &dyn Source, head: &RegionHead) -> Result<Identity> {
     let (alignment, schema_block) = if head.kind == RegionKind::Header {
         (Some(Header::parse(head)?.alignment), body)
     } else {
-        Flags::from_slot(&head.slot32).check()?;
+        Footer::flags(head).check()?;
         (None, Footer::schema_block(&body)?.to_vec())
     };
     let schema = schema_block::parse(&schema_block)?;

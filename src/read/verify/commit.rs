@@ -8,7 +8,7 @@ use crate::format::content_id::{ContentHasher, ContentId};
 use crate::format::footer::{ColumnFacts, Footer, TableEntry, Trailer};
 use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry, samples_per_chunk};
 use crate::format::region::{HEAD, RegionHead, RegionKind, align};
-use crate::le::{u32_at, u64_at};
+use crate::format::table::TableHead;
 use crate::open::OpenedHeader;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -124,17 +124,19 @@ impl<'a> CommitCheck<'a> {
 
     /// The column and the samples of a region, as its head says.
     pub(super) fn place_of(&self, head: &RegionHead) -> (Option<Arc<str>>, Option<Range<u64>>) {
-        let first = u64_at::<0, 12>(&head.slot32);
-        let column = match head.kind {
-            RegionKind::Chunk | RegionKind::Table | RegionKind::IndexPage => {
-                usize::try_from(u32::from_le_bytes(head.slot4)).ok().and_then(|number| self.columns.get(number))
+        let column = |number| usize::try_from(number).ok().and_then(|number: usize| self.columns.get(number));
+        let (column, samples) = match head.kind {
+            RegionKind::Chunk => {
+                let chunk = ChunkHead::unchecked(head);
+                (column(chunk.column), Some(chunk.entry.samples()))
             }
-            _ => None,
-        };
-        let samples = match head.kind {
-            RegionKind::Chunk => Some(first..first.saturating_add(u32_at::<8, 12>(&head.slot32).into())),
-            RegionKind::IndexPage => column.and_then(|column| column.listed_from(first, head.body_bytes)),
-            _ => None,
+            RegionKind::IndexPage => {
+                let page = PageHead::unchecked(head);
+                let column = column(page.column);
+                (column, column.and_then(|column| column.listed_from(page.first_sample, head.body_bytes)))
+            }
+            RegionKind::Table => (column(TableHead::unchecked(head).column), None),
+            _ => (None, None),
         };
         (column.map(|column| column.name.clone()), samples)
     }
@@ -229,11 +231,8 @@ impl<'a> CommitCheck<'a> {
 
     ///
     fn table(&mut self, head: &RegionHead) -> Result<()> {
-        let number = u32::from_le_bytes(head.slot4);
-        let table = u32_at::<0, 12>(&head.slot32);
-        let reserved = u64_at::<4, 12>(&head.slot32) | u64::from_le_bytes(head.slot48);
-        let column =
-            column_mut(&mut self.columns, number).filter(|column| reserved == 0 && column.table_count == table);
+        let TableHead { column: number, table } = TableHead::parse(head)?;
+        let column = column_mut(&mut self.columns, number).filter(|column| column.table_count == table);
         let column = column.ok_or_else(|| {
             let message = format!("table {table} of column number {number} cannot stand here");
             Error::corrupt("R-4.11", message).with_offset(head.offset)
@@ -302,7 +301,7 @@ impl<'a> CommitCheck<'a> {
     /// Chapter 7.1, R-9.1, R-9.2.
     fn footer(&mut self, head: &RegionHead, body: &[u8], damages: &Damages) -> Result<()> {
         let schema = &self.header.schema;
-        Flags::from_slot(&head.slot32).check()?;
+        Footer::flags(head).check()?;
         let footer = Footer::parse(head, body, schema, &self.header.schema_block)?;
         let content = std::mem::replace(&mut self.content, ContentHasher::after(footer.content_id));
         let result = if damages.all.is_empty() {

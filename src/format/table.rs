@@ -1,0 +1,38 @@
+//! Chapter 4.5: tables.
+
+use super::region::{RegionHead, region_head};
+use crate::le::structure;
+use crate::{Error, Result};
+
+structure! {
+    /// Chapter 4.5: the fields that only the head of a table has.
+    mod table_head: 64 bytes with region_head {
+        4 => COLUMN: u32,
+        32 => TABLE: u32,
+        36 => RESERVED: u64,
+        48 => ALSO_RESERVED: u64,
+    }
+}
+
+/// The head of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableHead {
+    pub column: u32,
+    pub table: u32,
+}
+
+impl TableHead {
+    /// Reads the fields of a region that is a table, unchecked.
+    pub(crate) fn unchecked(head: &RegionHead) -> Self {
+        Self { column: head.get(table_head::COLUMN), table: head.get(table_head::TABLE) }
+    }
+
+    /// Parses the head of a region that is a table: of its reserved fields.
+    pub(crate) fn parse(head: &RegionHead) -> Result<Self> {
+        if head.get(table_head::RESERVED) | head.get(table_head::ALSO_RESERVED) != 0 {
+            let message = "reserved bytes of a table's head are set";
+            return Err(Error::corrupt("R-4.11", message).with_offset(head.offset));
+        }
+        Ok(Self::unchecked(head))
+    }
+}
