@@ -1,6 +1,8 @@
-//! Chapter 5.2: one element, repeated.
+//! Chapter 5.2: constant stores one element, which is repeated.
 
-use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
+use super::encoding::{Codec, Encoder, PartSpec};
+use super::geometry::Geometry;
+use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -34,7 +36,7 @@ impl Codec for Constant {
     }
 
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
-        // what is filled is copied behind itself, and so doubles: few long copies instead of many short ones
+        // each step copies all that is filled, so that a few long copies do
         let mut filled = spec.element_bytes;
         if let Some(first) = out.get_mut(..filled) {
             first.copy_from_slice(stored); // equal lengths: `check` has passed
@@ -42,7 +44,8 @@ impl Codec for Constant {
         while filled != 0 && filled < out.len() {
             let (done, rest) = out.split_at_mut(filled);
             let length = done.len().min(rest.len());
-            rest[..length].copy_from_slice(&done[..length]); // in bounds: the lesser of both lengths
+            // in bounds: the lesser of both lengths
+            rest[..length].copy_from_slice(&done[..length]);
             filled += length;
         }
         Ok(())
@@ -68,7 +71,7 @@ impl Encoder for Constant {
         let Some((first, rest)) = raw.split_at_checked(element_bytes) else {
             return Ok(false);
         };
-        // all elements are equal exactly if the bytes equal themselves shifted by one element
+        // all elements are equal if and only if the bytes equal themselves shifted by one element
         let shifted = raw.len() - element_bytes;
         if first.is_empty() || !raw.len().is_multiple_of(element_bytes) || raw.get(..shifted) != Some(rest) {
             return Ok(false);

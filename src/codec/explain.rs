@@ -1,39 +1,35 @@
-//! What the stored values of a chunk are made of, and what other encodings would have made of them. For people: nothing is read by it.
+//! Explains the values of a chunk: their pieces, and the result of every other encoding. Nothing is
+//! read by it.
 
-use super::planner::{ChunkEncoder, saves_enough};
-use super::profile::Candidates;
-use super::{ChunkDecoder, Codec, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW, codec, parts};
+use super::anatomy::Anatomy;
+use super::chunk_decoder::{ChunkDecoder, parts};
+use super::chunk_encoder::{ChunkEncoder, saves_enough};
+use super::encoding::{Codec, Encoder, PartSpec};
+use super::geometry::Geometry;
+use super::profile::{Candidates, Profile};
+use super::registry::{RAW, codec};
+use super::scratch::EncodeScratch;
 use crate::format::chunk::ChunkHead;
 use crate::format::schema::Layout;
-use crate::{Error, Result, le, memory};
+use crate::le::{swap_to_native, u64_of};
+use crate::{Error, Result, memory};
 
-/// A piece of the stored values of a chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Piece {
-    /// What it is, such as `tier 1` or `bit plane 7`.
-    pub name: String,
-    /// What is in it, in words, such as `16384 codes of 2 bits`. May be empty.
-    pub detail: String,
-    /// Its length in bytes.
-    pub stored_bytes: u64,
-}
-
-/// What an encoding makes of the values of a chunk.
+/// The result of an encoding for the values of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trial {
-    /// Its name.
+    /// The name of the encoding.
     pub encoding: String,
-    /// The profiles that have it, with settings that give this length. Empty: none has it for columns of this type.
+    /// The profiles that choose from it, with settings that give this length. Empty if none does
+    /// for columns of this type.
     pub profiles: Vec<Profile>,
     /// The length of the values in bytes; `None` if the encoding cannot express them.
     pub stored_bytes: Option<u64>,
-    /// Whether this is what stands in the file, to the byte, with the settings of one of these profiles.
+    /// Whether the file has exactly these bytes, with the settings of one of these profiles.
     pub in_file: bool,
 }
 
-/// What a profile takes for the values of a chunk, and why.
+/// The encoding that a profile chooses for the values of a chunk, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
@@ -43,53 +39,31 @@ pub struct Choice {
     pub encoding: String,
     /// The length of the values in bytes.
     pub stored_bytes: u64,
-    /// Why this one, in words.
+    /// The reason, in words.
     pub reason: String,
-    /// Whether exactly these bytes stand in the file.
+    /// Whether the file has exactly these bytes.
     pub in_file: bool,
 }
 
-/// The pieces of a part.
-#[derive(Debug, Default)]
-pub(crate) struct Anatomy {
-    /// What is coded in place of the elements, in words; `None` in encodings without transforms.
-    pub transform: Option<String>,
-    /// In the order of the file, so that they add up to the stored bytes. Pieces without bytes are left out.
-    pub pieces: Vec<Piece>,
-}
-
-impl Anatomy {
-    /// Adds the next piece.
-    pub(super) fn add(&mut self, name: impl Into<String>, detail: impl Into<String>, stored: &[u8]) {
-        if !stored.is_empty() {
-            self.pieces.push(Piece { name: name.into(), detail: detail.into(), stored_bytes: bytes(stored) });
-        }
-    }
-}
-
-fn bytes(stored: &[u8]) -> u64 {
-    stored.len() as u64 // exact: usize has at most 64 bits
-}
-
-/// The values of a chunk: as they stand in the file, and decoded.
+/// The values of a chunk: stored and decoded.
 pub(crate) struct Values<'a> {
     geometry: Geometry,
     is_string: bool,
     codec: &'static dyn Codec,
     pub stored: &'a [u8],
-    /// In the byte order of the file.
+    /// The decoded bytes, in the byte order of the file.
     pub raw: Vec<u8>,
 }
 
 impl<'a> Values<'a> {
-    /// Those of a chunk of a column with this layout: checks and decodes the chunk.
+    /// Decodes the values of a chunk of a column with this layout.
     pub(crate) fn of_chunk(layout: &Layout, head: &ChunkHead, body: &'a [u8]) -> Result<Self> {
         let mut decoder = ChunkDecoder::new();
         decoder.load(layout, head, body)?;
         let values = decoder.content(body).values;
         let mut raw = memory::with_capacity(values.len())?;
         raw.extend_from_slice(values);
-        le::swap_to_native(layout.element_bytes, &mut raw); // back, which is the same
+        swap_to_native(layout.element_bytes, &mut raw); // back: the same operation
         let part = parts(layout, head, body)?.values;
         let length = usize::try_from(part.stored_bytes).ok();
         let start = length.and_then(|length| body.len().checked_sub(length)); // values come last
@@ -103,12 +77,12 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// The number of elements; of text and bytes, of bytes.
+    /// Returns the number of elements; of text and bytes, that of bytes.
     pub(crate) fn element_count(&self) -> usize {
         self.raw.len().checked_div(self.geometry.element_bytes).unwrap_or(0)
     }
 
-    /// What stands in the file.
+    /// Describes the pieces of the stored bytes.
     pub(crate) fn anatomy(&self) -> Result<Anatomy> {
         let spec = PartSpec { element_bytes: self.geometry.element_bytes, raw_bytes: self.raw.len() };
         self.codec.anatomy(spec, self.stored)
@@ -118,7 +92,8 @@ impl<'a> Values<'a> {
         self.codec.id() == codec.id() && self.stored == stored
     }
 
-    /// What each encoding makes of the values, the smallest first; with the settings of each profile where these matter.
+    /// Encodes the values with each encoding, and with the settings of each profile where these
+    /// matter. The smallest comes first.
     pub(crate) fn trials(&self) -> Result<Vec<Trial>> {
         let mut trials = Vec::new();
         let raw = |profile| self.trial(profile, RAW, Some(&self.raw));
@@ -136,12 +111,13 @@ impl<'a> Values<'a> {
         Trial {
             encoding: codec.name().to_owned(),
             profiles: profile.into_iter().collect(),
-            stored_bytes: stored.map(|stored| bytes(stored)),
+            stored_bytes: stored.map(|stored| u64_of(stored.len())),
             in_file: stored.is_some_and(|stored| self.is_in_file(codec, stored)),
         }
     }
 
-    /// The encoders of all profiles, those for columns of other types last; none for nothing.
+    /// Returns the encoders of all profiles, those for columns of other types last. Returns none
+    /// for empty values.
     fn encoders(&self) -> impl Iterator<Item = (Option<Profile>, &'static dyn Encoder)> {
         let of = |is_string| {
             let candidates =
@@ -154,7 +130,7 @@ impl<'a> Values<'a> {
         own.chain(others).filter(move |(_, encoder)| any && encoder.check_built().is_ok())
     }
 
-    /// What each profile takes, of those that this build can write.
+    /// Returns the choice of each profile that this build can write.
     pub(crate) fn choices(&self, trials: &[Trial]) -> Result<Vec<Choice>> {
         let built = Profile::ALL.into_iter().filter(|profile| profile.check_built().is_ok());
         built.map(|profile| self.choice(profile, trials)).collect()
@@ -166,13 +142,13 @@ impl<'a> Values<'a> {
         Ok(Choice {
             profile,
             encoding: codec.name().to_owned(),
-            stored_bytes: bytes(stored),
+            stored_bytes: u64_of(stored.len()),
             reason: self.reason(profile, codec, stored, trials),
             in_file: self.is_in_file(codec, stored),
         })
     }
 
-    /// Why the planner took `chosen`: says again in words what it has done.
+    /// Returns the reason why [`ChunkEncoder`] chose `chosen`, in words.
     fn reason(&self, profile: Profile, chosen: &dyn Codec, stored: &[u8], trials: &[Trial]) -> String {
         let candidates = profile.candidates(self.is_string);
         if self.raw.is_empty() {
@@ -187,11 +163,11 @@ impl<'a> Values<'a> {
         if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
             return format!("nothing saves 5 %, and less is not worth decoding; the best is {name}");
         }
-        if bytes(stored) <= least {
+        if u64_of(stored.len()) <= least {
             return "the smallest that it has".to_owned();
         }
         let (weight, due) = (weight(candidates, name), weight(candidates, chosen.name()));
-        if weight > due && least.saturating_mul(weight) >= bytes(stored).saturating_mul(due) {
+        if weight > due && least.saturating_mul(weight) >= u64_of(stored.len()).saturating_mul(due) {
             let percent = 100 - 100 * due / weight.max(1); // `due` is less than `weight`
             return format!("{name} is smaller, but decodes more slowly and would have to save {percent} %");
         }
@@ -199,13 +175,13 @@ impl<'a> Values<'a> {
     }
 }
 
-/// That of an encoding among the candidates of a profile.
+/// Returns the weight of an encoding among the candidates of a profile.
 fn weight(candidates: Candidates, name: &str) -> u64 {
     let found = candidates.all().find(|candidate| candidate.encoder.name() == name);
     found.map_or(100, |candidate| candidate.weight)
 }
 
-/// Adds a trial; its profile alone if the encoding came out as long as with other settings.
+/// Adds a trial. If another trial has the same encoding and length, adds only the profile.
 fn add(trials: &mut Vec<Trial>, trial: Trial) {
     let same = |other: &&mut Trial| (&other.encoding, other.stored_bytes) == (&trial.encoding, trial.stored_bytes);
     match trials.iter_mut().find(same) {

@@ -1,25 +1,31 @@
-//! Chapter 5.8: the top byte of each element in tiers, the bytes below it as they are.
+//! Chapter 5.8: exponent-tiers codes the top byte of each element in tiers and keeps the other
+//! bytes.
 
-use super::explain::Anatomy;
+use super::anatomy::Anatomy;
+use super::encoding::{Codec, Encoder, PartSpec};
+use super::geometry::Geometry;
 use super::sampling::windows;
+use super::scratch::{DecodeScratch, EncodeScratch};
+use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
-use super::tiers::{self, TierHead, TierStream};
-use super::transform::{TRANSFORM_BYTES, Transform};
-use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
+use super::tier_stream::{CHECKPOINT_BYTES, TierStream};
+use super::transform::Transform;
 use crate::kernel::{Width, words};
+use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Elements of a window that is looked at for an estimate.
+/// Elements of a window that an estimate looks at.
 const WINDOW: usize = 512;
 
 pub(super) struct ExponentTiers {
-    /// The distance of the checkpoints it writes, see [`TierHead::spacing`].
+    /// The spacing of the checkpoints that it writes, see
+    /// [`TierHead::spacing`](super::tier_head::TierHead::spacing).
     pub spacing: u8,
 }
 
-/// The stored bytes, taken apart.
-struct Stored<'a> {
+/// The pieces of the stored bytes.
+struct StoredExponents<'a> {
     width: Width,
     rotate: bool,
     low_bytes: &'a [u8],
@@ -32,32 +38,16 @@ fn wrong_length() -> Error {
     Error::corrupt("R-5.10", "the stored bytes of exponent-tiers do not end where their literals end")
 }
 
-/// Transform and head of the tier stream, at the start of the stored bytes, and what follows.
-pub(super) fn heads(stored: &[u8]) -> Option<Result<(Transform, TierHead, &[u8])>> {
-    let (transform, rest) = stored.split_first_chunk::<TRANSFORM_BYTES>()?;
-    let (head, rest) = rest.split_first_chunk::<{ tiers::HEAD_BYTES }>()?;
-    let parse = || Ok((Transform::parse(transform)?, TierHead::parse(head)?, rest));
-    Some(parse())
-}
-
-/// The pieces that [`heads`] takes from the start of the stored bytes.
-pub(super) fn heads_anatomy(transform: Transform, stored: &[u8]) -> Anatomy {
-    let mut anatomy = Anatomy { transform: Some(transform.describe()), ..Anatomy::default() };
-    let heads = stored.get(..TRANSFORM_BYTES + tiers::HEAD_BYTES).unwrap_or(stored);
-    anatomy.add("heads", "transform; widths and ranks of the tiers", heads);
-    anatomy
-}
-
-impl<'a> Stored<'a> {
-    fn take_apart(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
-        let (width, count) = super::whole_elements(spec)?;
+impl<'a> StoredExponents<'a> {
+    fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
+        let (width, count) = spec.whole_elements()?;
         let (transform, head, rest) = heads(stored).ok_or_else(wrong_length)??;
         if matches!(transform, Transform::Predict(_)) {
             return Err(Error::corrupt("R-5.10", "exponent-tiers cannot predict"));
         }
         let low_bytes = count.saturating_mul(width.bytes() - 1); // a width is at least 1
         let (low_bytes, rest) = rest.split_at_checked(low_bytes).ok_or_else(wrong_length)?;
-        match TierStream::split(head, count, 12, rest) {
+        match TierStream::split(head, count, CHECKPOINT_BYTES, rest) {
             Some((symbols, [])) => {
                 Ok(Self { width, rotate: transform == Transform::Rotate, low_bytes, symbols, count })
             }
@@ -65,12 +55,13 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// Joins some symbols, from that of element `at` on, with their low bytes.
+    /// Joins symbols, the first of which is that of element `at`, with their low bytes.
     fn join(&self, at: usize, symbols: &[u8], out: &mut [u8]) -> Result<()> {
         let mut low: [&[u8]; 7] = [&[]; 7];
         let planes = self.low_bytes.chunks_exact(self.count.max(1));
         for (low, plane) in low.iter_mut().zip(planes) {
-            *low = plane.get(at..at + symbols.len()).ok_or_else(wrong_length)?; // there: one for each symbol
+            // has one for each symbol
+            *low = plane.get(at..at + symbols.len()).ok_or_else(wrong_length)?;
         }
         let low = low.get(..self.width.bytes() - 1).unwrap_or(&[]); // a width is 1 to 8
         words::best().join(self.width, self.rotate, low, symbols, out);
@@ -88,14 +79,15 @@ impl Codec for ExponentTiers {
     }
 
     fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
-        Stored::take_apart(spec, stored).map(|_| ())
+        StoredExponents::parse(spec, stored).map(|_| ())
     }
 
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let parts = Stored::take_apart(spec, stored)?;
+        let parts = StoredExponents::parse(spec, stored)?;
         let mut out = out;
         parts.symbols.decode(&mut scratch.tiers, |at, symbols| {
-            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(wrong_length)?; // never: one for each element
+            // never: one for each element
+            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(wrong_length)?;
             parts.join(at, symbols, block)
         })
     }
@@ -108,20 +100,21 @@ impl Codec for ExponentTiers {
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let parts = Stored::take_apart(spec, stored)?;
+        let parts = StoredExponents::parse(spec, stored)?;
         let mut out = out;
         let from = parts.symbols.group_before(range.start)?;
         parts.symbols.decode_from(&from, range.end, &mut scratch.tiers, |at, symbols| {
             let skip = range.start.saturating_sub(at); // the first group may begin before the range
             let symbols = symbols.get(skip..).unwrap_or(&[]);
-            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(wrong_length)?; // never: the range ends there
+            // never: the range ends there
+            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(wrong_length)?;
             parts.join(at + skip, symbols, block)
         })?;
         Ok(true)
     }
 
     fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
-        let Stored { rotate, low_bytes, symbols, count, .. } = Stored::take_apart(spec, stored)?;
+        let StoredExponents { rotate, low_bytes, symbols, count, .. } = StoredExponents::parse(spec, stored)?;
         let transform = if rotate { Transform::Rotate } else { Transform::None };
         let mut anatomy = heads_anatomy(transform, stored);
         for (byte, plane) in low_bytes.chunks_exact(count.max(1)).enumerate() {
@@ -144,7 +137,7 @@ impl Encoder for ExponentTiers {
             sampled.extend_from_slice(symbols);
         }
         let bits = TierPlan::new(&histogram(sampled), self.spacing).bits;
-        let tiers = bits.checked_mul(count as u64)?.checked_div(8 * sampled.len() as u64)?; // exact: usize has at most 64 bits
+        let tiers = bits.checked_mul(u64_of(count))?.checked_div(8 * u64_of(sampled.len()))?;
         usize::try_from(tiers).ok()?.checked_add(count * (width.bytes() - 1))
     }
 
@@ -157,7 +150,7 @@ impl Encoder for ExponentTiers {
     ) -> Result<bool> {
         stored.clear();
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
-        let Ok((width, count)) = super::whole_elements(spec) else { return Ok(false) };
+        let Ok((width, count)) = spec.whole_elements() else { return Ok(false) };
         let EncodeScratch { symbols, low_bytes, tiers, .. } = scratch;
         split(width, geometry.float, raw, symbols, low_bytes);
         let transform = if geometry.float { Transform::Rotate } else { Transform::None };
@@ -170,7 +163,7 @@ impl Encoder for ExponentTiers {
     }
 }
 
-/// Splits elements in their top bytes and the planes of the bytes below.
+/// Splits elements into their top bytes and the planes of the bytes below.
 pub(super) fn split(width: Width, rotate: bool, elements: &[u8], top: &mut Vec<u8>, low: &mut Vec<u8>) {
     let count = elements.len() / width.bytes();
     top.resize(count, 0);

@@ -1,16 +1,17 @@
-//! Picks a prediction: the one whose residuals take the fewest bits in some windows of the part.
+//! Chooses a prediction: the one whose residuals take the fewest bits in some windows of the part.
 
+use super::geometry::Geometry;
 use super::sampling::windows;
+use super::scratch::EncodeScratch;
 use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
-use super::{EncodeScratch, Geometry};
 use crate::kernel::words::Prediction;
 use crate::kernel::{Width, tiers, words};
 
-/// Windows have at least so many elements.
+/// The least number of elements of a window.
 const WINDOW: usize = 1024;
 
-/// The best transform for residuals, and the stored bytes that they would take in tiers, about.
+/// Returns the best transform for residuals, and an estimate of their stored bytes in tiers.
 pub(super) fn best_transform(
     width: Width,
     geometry: &Geometry,
@@ -26,7 +27,8 @@ pub(super) fn best_transform(
     (transform, (bits * count as f64 / 8.0) as usize) // an estimate, and saturating
 }
 
-/// Delta along each axis, and the Lorenzo predictor over the axis and the innermost one.
+/// Returns the predictions that are tried: delta along each axis, and the 2-D Lorenzo predictor
+/// (Ibarria et al., 2003) over the axis and the innermost one.
 pub(super) fn predictions(geometry: &Geometry) -> impl Iterator<Item = Prediction> {
     let Geometry { float, restart, strides, .. } = *geometry;
     let delta = move |stride| Prediction { lorenzo: false, float, restart, stride };
@@ -35,7 +37,7 @@ pub(super) fn predictions(geometry: &Geometry) -> impl Iterator<Item = Predictio
     std::iter::once(delta(1)).chain(rows.filter(move |row| row.stride > 1 && row.stride < restart))
 }
 
-/// Bits of each residual, in a window that is looked at.
+/// Returns the mean bits of a residual in the windows.
 fn sampled_bits(
     transform: Transform,
     width: Width,
@@ -48,7 +50,8 @@ fn sampled_bits(
         Transform::Predict(prediction) => (wide(prediction.restart), wide(prediction.stride)),
         _ => (1, 1),
     };
-    // a window begins with a sample, or where samples are long with a row, whose own elements then do not count
+    // a window begins with a sample or, if samples are long, with a row, whose elements do not
+    // count
     let (unit, skip) = if restart <= 2 * WINDOW { (restart, 0) } else { (row, row) };
     let length = WINDOW.max(2 * row).next_multiple_of(unit.max(1));
     scratch.sampled.clear();
@@ -63,19 +66,20 @@ fn sampled_bits(
     bits as f64 / scratch.sampled.len().max(1) as f64
 }
 
-/// The coded integers of elements, to `scratch.coded`, and their bit lengths, to `scratch.symbols`.
+/// Computes the coded integers of elements, to `scratch.coded`, and their bit lengths, to
+/// `scratch.symbols`.
 pub(super) fn bit_lengths(transform: Transform, width: Width, elements: &[u8], scratch: &mut EncodeScratch) {
     let EncodeScratch { coded, symbols, .. } = scratch;
     coded.resize(elements.len(), 0);
     match transform {
         Transform::Predict(prediction) => words::best().residuals(&prediction, width, elements, coded),
-        _ => coded.copy_from_slice(elements), // as long
+        _ => coded.copy_from_slice(elements), // equal lengths
     }
     symbols.resize(elements.len() / width.bytes(), 0);
     tiers::best().lengths(width, coded, symbols);
 }
 
-/// The extra bits of integers whose bit lengths have this histogram.
+/// Returns the number of extra bits of integers whose bit lengths have this histogram.
 pub(super) fn extra_bits(lengths: &Histogram) -> u64 {
     (0_u64..).zip(lengths).map(|(length, &count)| length.saturating_sub(1) * u64::from(count)).sum()
 }

@@ -1,66 +1,71 @@
-//! Profiles: which encodings a writer tries.
+//! Profiles: the encodings that a writer chooses from.
 
-use super::Encoder;
 use super::constant::Constant;
+use super::encoding::Encoder;
 use super::exponent_tiers::ExponentTiers;
 use super::residual_tiers::ResidualTiers;
 use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
 use crate::Result;
+use crate::le::u64_of;
 
-/// What a writer trades for what.
+/// The trade between size, speed of reading and speed of writing that a writer makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
-    /// The quickest to decode: tiers of short codes, no entropy coder. Text and bytes stay as they are.
+    /// The fastest to decode: tiers of short codes, no entropy coder. Text and bytes are stored
+    /// raw.
     Fast,
-    /// The default: tiers of short codes for numbers wherever they do, Zstandard where it saves much more, and for text and bytes.
+    /// The default. Numbers are coded in tiers, or with Zstandard where that saves much more. Text
+    /// and bytes are compressed with Zstandard.
     #[default]
     Balanced,
-    /// The smallest: of all encodings the one that gives the fewest bytes, in chunks of 256 KiB. Several times slower to write and to read.
+    /// The smallest: of all encodings the one with the fewest bytes, in chunks of 256 KiB. Several
+    /// times slower to write and to read.
     Small,
-    /// Everything as it is: any sample is a zero-copy view of the file.
+    /// No encoding: any sample is a view of the file, without a copy.
     Raw,
-    /// The classic: bit-shuffle and Zstandard 9; Zstandard 9 alone for bytes and text.
+    /// Bit-shuffle and Zstandard 9; for text and bytes, Zstandard 9 alone.
     BitshuffleZstd,
 }
 
-/// An encoding that may be taken.
+/// An encoder that may be chosen, and its weight.
 #[derive(Clone, Copy)]
-pub(super) struct Candidate {
+pub(super) struct WeightedEncoder {
     pub encoder: &'static dyn Encoder,
-    /// Of two encodings that is taken whose stored bytes times this are fewer: what decodes more slowly has to save that much more.
+    /// The factor of the stored bytes when encodings are compared. The fewest win, so an encoding
+    /// that decodes more slowly has to save more.
     pub weight: u64,
 }
 
-impl Candidate {
-    /// What is compared.
+impl WeightedEncoder {
+    /// Returns the cost that is compared.
     pub(super) fn cost(&self, stored_bytes: usize) -> u64 {
-        (stored_bytes as u64).saturating_mul(self.weight) // exact: usize has at most 64 bits
+        u64_of(stored_bytes).saturating_mul(self.weight)
     }
 }
 
-/// The encodings of a profile; raw is always one more.
+/// The encoders that a profile chooses from, besides raw.
 #[derive(Clone, Copy)]
 pub(super) struct Candidates {
-    /// Each of these is tried.
-    pub tried: &'static [Candidate],
-    /// Of these only the one is tried that is the best by its own estimate.
-    pub rivals: &'static [Candidate],
+    /// The encoders that are all tried.
+    pub tried: &'static [WeightedEncoder],
+    /// The encoders of which only the one with the least estimate is tried.
+    pub rivals: &'static [WeightedEncoder],
 }
 
 impl Candidates {
-    pub(super) fn all(self) -> impl Iterator<Item = &'static Candidate> {
+    pub(super) fn all(self) -> impl Iterator<Item = &'static WeightedEncoder> {
         self.tried.iter().chain(self.rivals)
     }
 }
 
-const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> Candidate {
-    Candidate { encoder, weight }
+const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncoder {
+    WeightedEncoder { encoder, weight }
 }
 
-const CONSTANT: Candidate = candidate(&Constant, 100);
-const CLASSIC: Candidate = candidate(&BitshuffleZstd, 100);
-const TEXT: Candidate = candidate(&Zstd, 100);
+const CONSTANT: WeightedEncoder = candidate(&Constant, 100);
+const CLASSIC: WeightedEncoder = candidate(&BitshuffleZstd, 100);
+const TEXT: WeightedEncoder = candidate(&Zstd, 100);
 
 const NOTHING: Candidates = Candidates { tried: &[], rivals: &[] };
 const FAST: Candidates = Candidates {
@@ -87,7 +92,7 @@ impl Profile {
     /// All profiles.
     pub const ALL: [Self; 5] = [Self::Fast, Self::Balanced, Self::Small, Self::Raw, Self::BitshuffleZstd];
 
-    /// The name on the command line.
+    /// Returns the name on the command line, such as `"fast"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fast => "fast",
@@ -98,7 +103,9 @@ impl Profile {
         }
     }
 
-    /// Decoded bytes of a chunk, where the caller names none.
+    /// Returns the chunk size in decoded bytes, unless [`WriterOptions::chunk_bytes`] sets it.
+    ///
+    /// [`WriterOptions::chunk_bytes`]: crate::WriterOptions::chunk_bytes
     pub fn chunk_bytes(self) -> usize {
         match self {
             Self::Small => 256 << 10,
@@ -106,7 +113,7 @@ impl Profile {
         }
     }
 
-    /// The encodings of a part.
+    /// Returns the encoders for the values of a column.
     pub(super) fn candidates(self, is_string: bool) -> Candidates {
         match (self, is_string) {
             (Self::Raw, _) => NOTHING,
@@ -119,7 +126,7 @@ impl Profile {
         }
     }
 
-    /// Whether this build can write it.
+    /// Refuses a profile that this build cannot write.
     pub(crate) fn check_built(self) -> Result<()> {
         let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string).all());
         all.try_for_each(|candidate| candidate.encoder.check_built())

@@ -1,6 +1,7 @@
-//! Chapter 5.1: stored as they are.
+//! Chapter 5.1: raw stores the decoded bytes.
 
-use super::{Codec, DecodeScratch, PartSpec};
+use super::encoding::{Codec, PartSpec};
+use super::scratch::DecodeScratch;
 use crate::{Error, Result};
 
 pub(super) struct Raw;

@@ -1,23 +1,29 @@
-//! Chapter 5.9: the bit length of each residual in tiers, its lower bits one by one.
+//! Chapter 5.9: residual-tiers codes the bit length of each residual in tiers and keeps its lower
+//! bits.
 
-use super::explain::Anatomy;
-use super::exponent_tiers::{heads, heads_anatomy};
+use super::anatomy::Anatomy;
+use super::encoding::{Codec, Encoder, PartSpec};
+use super::geometry::Geometry;
 use super::predict::{best_transform, bit_lengths, extra_bits};
+use super::scratch::{DecodeScratch, EncodeScratch};
+use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
-use super::tiers::{TierScratch, TierStream};
+use super::tier_stream::{LONG_CHECKPOINT_BYTES, TierScratch, TierStream};
 use super::transform::Transform;
-use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
 use crate::kernel::Width;
 use crate::kernel::tiers::{GROUP, best};
+use crate::le::u64_of;
 use crate::{Error, Result, memory};
 use std::ops::Range;
 
 pub(super) struct ResidualTiers {
-    /// The distance of the checkpoints it writes, see [`TierHead::spacing`](super::tiers::TierHead::spacing).
+    /// The spacing of the checkpoints that it writes, see
+    /// [`TierHead::spacing`](super::tier_head::TierHead::spacing).
     pub spacing: u8,
 }
 
-struct Stored<'a> {
+/// The pieces of the stored bytes.
+struct StoredResiduals<'a> {
     width: Width,
     transform: Transform,
     lengths: TierStream<'a>,
@@ -42,18 +48,18 @@ fn beyond() -> Error {
     Error::corrupt("R-5.9", "a checkpoint of residual-tiers leads beyond the extra bits")
 }
 
-impl<'a> Stored<'a> {
-    /// but for the literals and what stands after the extra bits.
-    fn take_apart(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
-        let (width, count) = super::whole_elements(spec)?;
+impl<'a> StoredResiduals<'a> {
+    /// Parses the pieces, except for the literals and the bits after the extra bits.
+    fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
+        let (width, count) = spec.whole_elements()?;
         let (transform, head, rest) = heads(stored).ok_or_else(wrong_length)??;
         if transform == Transform::Rotate {
             return Err(malformed("it cannot rotate"));
         }
         check_lengths(width, &head.ranks)?;
-        let (lengths, rest) = TierStream::split(head, count, 20, rest).ok_or_else(wrong_length)?;
+        let (lengths, rest) = TierStream::split(head, count, LONG_CHECKPOINT_BYTES, rest).ok_or_else(wrong_length)?;
         let (filling, extra_bits) = rest.split_at_checked(rest.len() % 8).ok_or_else(wrong_length)?;
-        // stored bytes and their multiple of 8 are counted from the start
+        // the filling ends at a multiple of 8 of the stored bytes, and so do these
         if !stored.len().is_multiple_of(8) || extra_bits.is_empty() {
             return Err(wrong_length());
         }
@@ -63,7 +69,8 @@ impl<'a> Stored<'a> {
         Ok(Self { width, transform, lengths, filling, extra_bits })
     }
 
-    /// The coded integers of elements `group` (the start of a group) to `end`, to `out`, which is as long.
+    /// Decodes the coded integers of elements `group` to `end`, to `out`, which has their length.
+    /// `group` is the start of a group.
     fn coded_from(&self, group: usize, end: usize, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
         let from = self.lengths.checkpoint_before(group)?;
         let mut at = from.extra_bits;
@@ -71,18 +78,21 @@ impl<'a> Stored<'a> {
         let most = self.extra_bits.len().saturating_sub(8).saturating_mul(8);
         let mut out = out;
         self.lengths.decode_from(&from, end, scratch, |first, lengths| {
-            check_lengths(self.width, lengths)?; // instead of all literals
-            let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len())); // at most all
+            check_lengths(self.width, lengths)?; // a whole part checks all literals instead
+            // at most all
+            let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len()));
             at = at.saturating_add(sum_extra_bits(skipped));
             let bits = usize::try_from(at).ok().filter(|&bits| bits <= most).ok_or_else(beyond)?;
-            let block = out.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(wrong_length)?; // never: one for each element
+            // never: one for each element
+            let block = out.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(wrong_length)?;
             let next = best().deposit(self.width, lengths, self.extra_bits, bits, block);
-            at = next as u64; // exact: usize has at most 64 bits
+            at = u64_of(next);
             if next <= most { Ok(()) } else { Err(beyond()) }
         })
     }
 
-    /// the extra bits end one word before the stored bytes do, and the rest is zero.
+    /// Checks of extra bits that end at `at`: one word follows, and the bits after them are
+    /// zero.
     fn check_end(&self, at: usize) -> Result<()> {
         if at.div_ceil(64).checked_add(1).and_then(|words| words.checked_mul(8)) != Some(self.extra_bits.len()) {
             return Err(wrong_length());
@@ -95,7 +105,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// of some symbols.
+/// Checks of some symbols.
 fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
     if lengths.iter().copied().max().is_some_and(|longest| usize::from(longest) > 8 * width.bytes()) {
         return Err(malformed("a rank or literal is no bit length of an element"));
@@ -103,9 +113,9 @@ fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The extra bits of integers of these lengths.
+/// Returns the number of extra bits of integers of these bit lengths.
 fn sum_extra_bits(lengths: &[u8]) -> u64 {
-    // sums of 16 bits are quicker, and hold that many: a length is at most 255
+    // sums of 16 bits are faster, and hold 256 lengths of at most 255
     let sums = lengths.chunks(256).map(|part| part.iter().map(|&length| u16::from(length.saturating_sub(1))).sum());
     sums.map(|sum: u16| u64::from(sum)).sum()
 }
@@ -120,17 +130,18 @@ impl Codec for ResidualTiers {
     }
 
     fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
-        let parts = Stored::take_apart(spec, stored)?;
+        let parts = StoredResiduals::parse(spec, stored)?;
         check_lengths(parts.width, parts.lengths.literals())
     }
 
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let parts = Stored::take_apart(spec, stored)?;
+        let parts = StoredResiduals::parse(spec, stored)?;
         let mut at = 0;
         let mut rest = &mut *out;
         parts.lengths.decode(&mut scratch.tiers, |first, lengths| {
-            parts.lengths.check_extra_bits(first, at as u64)?; // exact: usize has at most 64 bits
-            let block = rest.split_off_mut(..lengths.len() * spec.element_bytes).ok_or_else(wrong_length)?; // never: one for each element
+            parts.lengths.check_extra_bits(first, u64_of(at))?;
+            // never: one for each element
+            let block = rest.split_off_mut(..lengths.len() * spec.element_bytes).ok_or_else(wrong_length)?;
             at = best().deposit(parts.width, lengths, parts.extra_bits, at, block);
             Ok(())
         })?;
@@ -147,13 +158,13 @@ impl Codec for ResidualTiers {
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let parts = Stored::take_apart(spec, stored)?;
+        let parts = StoredResiduals::parse(spec, stored)?;
         let restart = parts.transform.start_of(range.start);
         if range.start - restart > spec.raw_bytes / spec.element_bytes / 3 {
-            return Ok(false); // prediction began so long before that all elements cost little more
+            return Ok(false); // so many elements precede the range that all cost little more
         }
         let group = restart - restart % GROUP;
-        // the extra bits of a group stand plane by plane: to place any of them, all its lengths must be known
+        // the extra bits of a group are stored plane by plane, so one needs the lengths of all
         let end = range.end.next_multiple_of(GROUP).min(spec.raw_bytes / parts.width.bytes());
         let DecodeScratch { tiers, coded, .. } = scratch;
         if (group..end) == *range {
@@ -165,12 +176,13 @@ impl Codec for ResidualTiers {
         parts.coded_from(group, end, coded, tiers)?;
         let bytes = |from: usize, to: usize| (from - group) * spec.element_bytes..(to - group) * spec.element_bytes;
         parts.transform.undo(parts.width, coded.get_mut(bytes(restart, range.end)).ok_or_else(wrong_length)?);
-        out.copy_from_slice(coded.get(bytes(range.start, range.end)).ok_or_else(wrong_length)?); // equal lengths
+        // equal lengths
+        out.copy_from_slice(coded.get(bytes(range.start, range.end)).ok_or_else(wrong_length)?);
         Ok(true)
     }
 
     fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
-        let Stored { transform, lengths, filling, extra_bits, .. } = Stored::take_apart(spec, stored)?;
+        let StoredResiduals { transform, lengths, filling, extra_bits, .. } = StoredResiduals::parse(spec, stored)?;
         let mut anatomy = heads_anatomy(transform, stored);
         lengths.describe(&mut anatomy);
         anatomy.add("filling", "", filling);
@@ -194,7 +206,7 @@ impl Encoder for ResidualTiers {
     ) -> Result<bool> {
         stored.clear();
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
-        let Ok((width, count)) = super::whole_elements(spec) else { return Ok(false) };
+        let Ok((width, count)) = spec.whole_elements() else { return Ok(false) };
         let (transform, _) = best_transform(width, geometry, raw, scratch);
         bit_lengths(transform, width, raw, scratch);
         let EncodeScratch { symbols, coded, tiers, words, .. } = scratch;

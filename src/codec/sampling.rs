@@ -1,13 +1,14 @@
-//! What encoders look at to guess what an encoding would give: some windows of a part, spread evenly.
+//! The windows of a part from which encoders estimate the stored bytes.
 
 use std::ops::Range;
 
-/// One in so many elements is looked at.
+/// The windows have one element of this many.
 const ONE_IN: usize = 16;
-/// Parts of fewer elements are looked at as a whole.
+/// A part of fewer elements is one window.
 const WHOLE: usize = 4096;
 
-/// Windows of about `length` elements of a part of `count`; all of it if it is small.
+/// Returns windows of about `length` elements of a part of `count`, evenly spaced; all of a small
+/// part.
 pub(super) fn windows(count: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
     let length = if count <= WHOLE.max(2 * length) { count.max(1) } else { length.max(1) };
     let step = if length >= count { length } else { length.saturating_mul(ONE_IN) };

@@ -1,13 +1,15 @@
-//! Chapter 5.7, forward: picks widths and ranks by how often each symbol stands, and writes the stream.
+//! Chapter 5.7, for writers: chooses widths and ranks from a histogram, and writes the stream.
 
-use super::tiers::{Place, RANKS, TierHead, TierStream, checkpoint, plain_codes};
+use super::tier_head::{RANKS, TierHead, plain_codes};
+use super::tier_stream::{CHECKPOINT_BYTES, LONG_CHECKPOINT_BYTES, TierPosition, TierStream, checkpoint};
 use crate::kernel::tiers::{best, code_bytes};
 use crate::{Error, Result};
 
-/// How often each symbol stands.
+/// The number of times that each symbol occurs.
 pub(super) type Histogram = [u32; 256];
 
-/// Counts `symbols`. Four counters for each symbol, so that equal symbols in a row do not wait for each other.
+/// Counts `symbols`. Each has four counters, so that equal symbols in a row do not wait for each
+/// other.
 pub(super) fn histogram(symbols: &[u8]) -> Histogram {
     let mut counts = [[0_u32; 256]; 4];
     let (quads, rest) = symbols.as_chunks::<4>();
@@ -28,12 +30,12 @@ pub(super) fn histogram(symbols: &[u8]) -> Histogram {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TierPlan {
     pub head: TierHead,
-    /// Bits of all codes and literals, without what fills groups up.
+    /// Bits of all codes and literals, without those that fill up groups.
     pub bits: u64,
 }
 
 impl TierPlan {
-    /// The plan of the fewest bits; of equal ones, that of the narrowest first codes.
+    /// Returns the plan of the fewest bits; of equal ones, that with the narrowest first codes.
     pub(super) fn new(histogram: &Histogram, spacing: u8) -> Self {
         let mut order: Vec<(u32, u8)> =
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
@@ -41,14 +43,16 @@ impl TierPlan {
         let count: u32 = order.iter().map(|(count, _)| count).sum();
         let mut left = [count; RANKS]; // symbols of this rank and those after it
         for (rank, (count, _)) in order.iter().take(RANKS - 1).enumerate() {
-            left[rank + 1..].iter_mut().for_each(|left| *left -= count); // in bounds: `take`; a part of the sum
+            // in bounds: `take`; a part of the sum
+            left[rank + 1..].iter_mut().for_each(|left| *left -= count);
         }
         let plans = (1..=3).flat_map(|a| (1..=3).flat_map(move |b| (1..=4).map(move |c| [a, b, c])));
         let plans = plans.map(|widths| {
             let escapes = escapes(&left, widths);
             (bits(count, widths, escapes), widths, escapes)
         });
-        let (bits, widths, escapes) = plans.min_by_key(|(bits, ..)| *bits).unwrap_or_default(); // there are 36
+        // there are 36
+        let (bits, widths, escapes) = plans.min_by_key(|(bits, ..)| *bits).unwrap_or_default();
         let mut ranks = [0; RANKS];
         let reachable = widths.map(plain_codes).iter().sum();
         ranks.iter_mut().zip(&order).take(reachable).for_each(|(rank, (_, symbol))| *rank = *symbol);
@@ -56,7 +60,8 @@ impl TierPlan {
     }
 }
 
-/// Symbols that escape from each tier, given how many there are from each rank on.
+/// Returns the numbers of symbols that escape from each tier. `left` has the number of symbols from
+/// each rank on.
 fn escapes(left: &[u32; RANKS], widths: [u8; 3]) -> [u32; 3] {
     let mut first = 0;
     widths.map(|width| {
@@ -77,8 +82,8 @@ pub(super) struct TierEncodeScratch {
 }
 
 impl TierHead {
-    /// Appends the pieces of the stream of `symbols`, from whose histogram this head was planned. `extra_bits` counts those of some symbols, in an
-    /// encoding that has them.
+    /// Appends the pieces of the stream of `symbols`, from whose histogram this head was planned.
+    /// `extra_bits` counts the extra bits of some symbols, in an encoding that has them.
     pub(super) fn write(
         &self,
         symbols: &[u8],
@@ -87,7 +92,7 @@ impl TierHead {
         scratch: &mut TierEncodeScratch,
     ) -> Result<()> {
         let start = stored.len();
-        let checkpoint_bytes = if extra_bits.is_some() { 20 } else { 12 };
+        let checkpoint_bytes = if extra_bits.is_some() { LONG_CHECKPOINT_BYTES } else { CHECKPOINT_BYTES };
         stored.resize(start + self.checkpoints(symbols.len()) * checkpoint_bytes, 0);
         let [first, second, third] = &mut scratch.escaped;
         self.write_tier(0, symbols, first, stored);
@@ -96,7 +101,8 @@ impl TierHead {
         stored.extend_from_slice(third);
         let pieces = stored.get(start..).unwrap_or(&[]);
         let Some((stream, [])) = TierStream::split(*self, symbols.len(), checkpoint_bytes, pieces) else {
-            return Err(Error::bad_argument("a tier stream was planned for other symbols")); // never: `histogram`
+            // never: `histogram`
+            return Err(Error::bad_argument("a tier stream was planned for other symbols"));
         };
         let checkpoints = stream.write_checkpoints(symbols, extra_bits);
         stored.iter_mut().skip(start).zip(checkpoints).for_each(|(to, from)| *to = from);
@@ -114,12 +120,12 @@ impl TierHead {
         escaped.truncate(escapes);
     }
 
-    /// The code in a tier of each symbol.
+    /// Returns the code of each symbol in a tier.
     fn code_of(&self, tier: usize) -> [u8; 256] {
         let mut codes = [u8::MAX; 256]; // the lower bits of which are an escape
         let plain = self.widths.get(tier).map_or(0, |&width| plain_codes(width));
         let table = self.table(tier);
-        // ranks without a symbol are 0, and come last: the lower rank wins
+        // unused ranks are 0 and come last, so the lower rank has to win
         for (code, &symbol) in (0..).zip(&table).take(plain).collect::<Vec<_>>().into_iter().rev() {
             codes[usize::from(symbol)] = code; // in bounds: a byte
         }
@@ -128,22 +134,23 @@ impl TierHead {
 }
 
 impl TierStream<'_> {
-    /// The checkpoints of these symbols.
+    /// Returns the checkpoints of these symbols.
     fn write_checkpoints(&self, symbols: &[u8], extra_bits: Option<fn(&[u8]) -> u64>) -> Vec<u8> {
         let spacing = 1 << self.head.spacing;
-        let mut place = Place::default();
+        let mut position = TierPosition::default();
         let mut out = Vec::new();
         for (q, before) in (1..=self.head.checkpoints(symbols.len())).zip(symbols.chunks(spacing)) {
-            self.advance(&mut place, q * spacing);
-            let [_, count_2, count_3, count_4] = place.codes.map(|count| count as u32); // exact: fewer than 2^32 symbols
+            self.advance(&mut position, q * spacing);
+            // exact: fewer than 2^32 symbols
+            let [_, count_2, count_3, count_4] = position.codes.map(|count| count as u32);
             let mut counts = [0; checkpoint::SIZE];
             checkpoint::COUNT_2.put(&mut counts, count_2);
             checkpoint::COUNT_3.put(&mut counts, count_3);
             checkpoint::COUNT_4.put(&mut counts, count_4);
             out.extend(counts);
             if let Some(extra_bits) = extra_bits {
-                place.extra_bits += extra_bits(before);
-                out.extend(place.extra_bits.to_le_bytes());
+                position.extra_bits += extra_bits(before);
+                out.extend(position.extra_bits.to_le_bytes());
             }
         }
         out

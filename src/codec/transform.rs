@@ -1,4 +1,4 @@
-//! Chapter 5.6: what is coded in place of the elements.
+//! Chapter 5.6: the transforms between elements and coded integers.
 
 use crate::kernel::Width;
 use crate::kernel::words::{Prediction, best};
@@ -25,7 +25,7 @@ pub(super) const TRANSFORM_BYTES: usize = transform_head::SIZE;
 pub(super) enum Transform {
     /// As they are.
     None,
-    /// Rotated left by one bit: the exponent of a float is on top.
+    /// Rotated left by one bit, so that the exponent of a float is on top.
     Rotate,
     /// The residual of a prediction.
     Predict(Prediction),
@@ -75,7 +75,7 @@ impl Transform {
         if reserved == [0, 0] && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
 
-    /// In words.
+    /// Describes the transform in words.
     pub(super) fn describe(self) -> String {
         match self {
             Self::None => "none".to_owned(),
@@ -88,7 +88,8 @@ impl Transform {
         }
     }
 
-    /// The elements of the coded integers in `data`, in their place. `data` begins where prediction starts anew.
+    /// Replaces the coded integers in `data` by their elements. Prediction begins anew with the
+    /// first.
     pub(super) fn undo(self, width: Width, data: &mut [u8]) {
         match self {
             Self::None => {}
@@ -97,11 +98,13 @@ impl Transform {
         }
     }
 
-    /// The elements that must be decoded to know element `i`: from where prediction last started anew.
+    /// Returns the index of the element where prediction last began anew: to know element `i`, all
+    /// from there on must be decoded.
     pub(super) fn start_of(self, i: usize) -> usize {
         match self {
             Self::None | Self::Rotate => i,
-            Self::Predict(prediction) => i - i % prediction.restart.max(1) as usize, // exact: no target here has a smaller usize
+            // exact: no target here has a smaller usize
+            Self::Predict(prediction) => i - i % prediction.restart.max(1) as usize,
         }
     }
 }

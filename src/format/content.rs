@@ -95,8 +95,8 @@ impl<'a> Content<'a> {
         u32::try_from(counts.end - counts.start).map_err(|_| outside())
     }
 
-    /// Varying extent number `varying` of sample `i` of a ragged column. Its consistency with the other
-    /// extents is, see [`Content::check_extents`].
+    /// Varying extent number `varying` of sample `i` of a ragged column. Its consistency with the
+    /// other extents is, see [`Content::check_extents`].
     pub(crate) fn extent(&self, layout: &Layout, i: usize, varying: usize) -> Result<u32> {
         if layout.varying > 1 {
             let index = self.sample_count.checked_mul(varying + 1).and_then(|at| at.checked_add(i));
@@ -105,7 +105,8 @@ impl<'a> Content<'a> {
         self.count(i)
     }
 
-    /// for sample `i`: no varying extent is over the limit, and their product is the sample's count.
+    /// for sample `i`: no varying extent is over the limit, and their product is the sample's
+    /// count.
     #[inline]
     pub(crate) fn check_extents(&self, layout: &Layout, i: usize) -> Result<()> {
         if layout.varying == 0 {
@@ -208,9 +209,12 @@ impl<'a> Content<'a> {
         let Some(bitmap) = self.validity else { return 0 };
         let (whole, rest) = (self.sample_count / 8, self.sample_count % 8);
         let (words, bytes) = bitmap.get(..whole).unwrap_or(bitmap).as_chunks();
-        let words: usize = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as usize).sum(); // at most 64 each
-        let present = words + bytes.iter().map(|byte| byte.count_ones() as usize).sum::<usize>(); // at most 8 each
-        let last = bitmap.get(whole).map_or(0, |byte| byte & ((1 << rest) - 1)); // `rest` is less than 8
+        // at most 64 each
+        let words: usize = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as usize).sum();
+        // at most 8 each
+        let present = words + bytes.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
+        // `rest` is less than 8
+        let last = bitmap.get(whole).map_or(0, |byte| byte & ((1 << rest) - 1));
         self.sample_count.saturating_sub(present + last.count_ones() as usize) // as above
     }
 }

@@ -90,7 +90,8 @@ pub(crate) fn page(
         body.extend(entry_to_bytes(entry));
     }
     let first_sample = entries.first().map_or(0, |entry| entry.first_sample);
-    let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX); // `RegionHead::new` refuses more than 126
+    // `RegionHead::new` refuses more than 126
+    let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
     let head = RegionHead::new(RegionKind::IndexPage, file_id, offset, &body)?
         .with(page_head::COLUMN, column)
         .with(page_head::FIRST_SAMPLE, first_sample)

@@ -64,8 +64,8 @@ impl Shape {
         self.varying_count() > 0
     }
 
-    /// The product of the fixed extents: the elements of one sample of a fixed shape. `None` if it does
-    /// not fit.
+    /// The product of the fixed extents: the elements of one sample of a fixed shape. `None` if it
+    /// does not fit.
     pub fn inner_elements(&self) -> Option<u64> {
         let fixed = || {
             self.0.iter().filter_map(|extent| match extent {
@@ -79,7 +79,8 @@ impl Shape {
         fixed().try_fold(1_u64, u64::checked_mul)
     }
 
-    /// Elements of a row (the last extent) and of a matrix of rows (the last two); 0 where there is none, or it varies.
+    /// Elements of a row (the last extent) and of a matrix of rows (the last two); 0 where there is
+    /// none, or it varies.
     pub(crate) fn strides(&self) -> [u32; 2] {
         let mut inner = self.0.iter().rev().map_while(|extent| match extent {
             Extent::Fixed(extent) => Some(*extent),
@@ -196,7 +197,8 @@ pub(crate) struct Layout {
     pub nullable: bool,
     /// `w` of the specification.
     pub element_bytes: usize,
-    /// `inner x w`: bytes of a fixed sample, or of one count of a ragged one. At most [`limits::CHUNK_BYTES`].
+    /// `inner x w`: bytes of a fixed sample, or of one count of a ragged one. At most
+    /// [`limits::CHUNK_BYTES`].
     pub inner_bytes: usize,
     /// `V`: the number of varying extents.
     pub varying: usize,
@@ -209,7 +211,8 @@ impl Layout {
         self.varying > 0
     }
 
-    /// Decoded bytes of the shape part for one sample: an end, and the extents if there are several.
+    /// Decoded bytes of the shape part for one sample: an end, and the extents if there are
+    /// several.
     pub(crate) fn shape_bytes(&self) -> usize {
         match self.varying {
             0 => 0,

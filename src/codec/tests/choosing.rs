@@ -1,13 +1,17 @@
-//! What the choice of an encoding is made of: windows, predictions, estimates and what saves enough; and that what was chosen is compared.
+//! What the choice of an encoding is made of: windows, predictions, estimates and what saves
+//! enough; and that what was chosen is compared.
 
+use crate::codec::chunk_encoder::{ChunkEncoder, saves_enough};
+use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::exponent_tiers::ExponentTiers;
+use crate::codec::geometry::Geometry;
 use crate::codec::predict::{best_transform, predictions};
+use crate::codec::registry::RAW;
+use crate::codec::residual_tiers::ResidualTiers;
 use crate::codec::sampling::windows;
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::Transform;
 use crate::codec::zstandard::BitshuffleZstd;
-use crate::codec::{
-    ChunkEncoder, Codec, DecodeScratch, EncodeScratch, Encoder, ExponentTiers, Geometry, PartSpec, RAW, ResidualTiers,
-    planner::saves_enough,
-};
 use crate::kernel::Width;
 use crate::kernel::words::Prediction;
 use crate::{ErrorKind, Profile};
@@ -57,7 +61,8 @@ fn rows(lorenzo: bool, restart: u32) -> Transform {
     Transform::Predict(Prediction { lorenzo, float: false, restart, stride: 128 })
 }
 
-/// Rows of 128 random elements, each row like the one above: only the first row of a sample costs anything.
+/// Rows of 128 random elements, each row like the one above: only the first row of a sample costs
+/// anything.
 #[test]
 fn the_first_row_of_a_sample_counts_and_that_of_a_window_does_not() {
     let raw = elements(40_000, |i| mix(1, i % 128));

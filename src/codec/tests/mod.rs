@@ -1,12 +1,18 @@
-//! Every encoder alone, on data that encoders find hard: what it writes decodes to the bit; bytes that it did not write decode to an error
-//! or to some values, and what they decode to does not depend on what memory held before.
+//! Every encoder alone, on data that encoders find hard: what it writes decodes to the bit; bytes
+//! that it did not write decode to an error or to some values, and what they decode to does not
+//! depend on what memory held before.
 
 mod choosing;
 mod refusals;
 
 use super::constant::Constant;
+use super::encoding::{Codec, Encoder, PartSpec};
+use super::exponent_tiers::ExponentTiers;
+use super::geometry::Geometry;
+use super::registry::REGISTRY;
+use super::residual_tiers::ResidualTiers;
+use super::scratch::{DecodeScratch, EncodeScratch};
 use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
-use super::{Codec, DecodeScratch, EncodeScratch, Encoder, ExponentTiers, Geometry, PartSpec, REGISTRY, ResidualTiers};
 use crate::{ColumnSchema, DType, Extent, Shape};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -99,7 +105,8 @@ fn few() -> impl Strategy<Value = usize> {
     1..=300_usize
 }
 
-/// So many that sampling, blocks, all spacings and all match finders of Zstandard have something to do.
+/// So many that sampling, blocks, all spacings and all match finders of Zstandard have something to
+/// do.
 fn many() -> impl Strategy<Value = usize> {
     prop_oneof![24 => 1..=300_usize, 8 => 4_000..=6_000_usize, 1 => 69_900..=70_100_usize]
 }
@@ -163,7 +170,8 @@ fn ranges() -> impl Strategy<Value = Vec<(usize, usize)>> {
     vec((any::<usize>(), prop_oneof![0..200_usize, any::<usize>()]), 1..8)
 }
 
-/// Decodes with fresh and with used memory, which makes no difference; then ranges, which agree with the whole.
+/// Decodes with fresh and with used memory, which makes no difference; then ranges, which agree
+/// with the whole.
 fn decode_in_all_ways(
     codec: &dyn Codec,
     spec: PartSpec,
@@ -266,7 +274,8 @@ proptest! {
         }
     }
 
-    /// Of tiers: what is estimated of all elements is what is stored, but for heads, checkpoints and what fills groups up.
+    /// Of tiers: what is estimated of all elements is what is stored, but for heads, checkpoints
+    /// and what fills groups up.
     #[test]
     fn estimates_are_near(case in cases(many()), before in cases(few())) {
         let raw = case.raw();
@@ -279,7 +288,8 @@ proptest! {
             return Ok(());
         };
         if case.encoder.id() == 2 {
-            // windows compressed alone: a frame costs up to 12 bytes more than it saves, and there are at most two in so few
+            // windows compressed alone: a frame costs up to 12 bytes more than it saves, and there
+            // are at most two in so few
             prop_assert!(estimated <= raw.len() + 12 * (1 + case.count / 2048));
             return Ok(());
         }
@@ -300,14 +310,16 @@ proptest! {
         let spec = case.spec();
         let spec = PartSpec { raw_bytes: spec.raw_bytes + more * spec.element_bytes, ..spec };
         if case.encoder.check(spec, &stored).is_ok() {
-            // the number of elements is not stored: up to the next group, or at most one for each bit
+            // the number of elements is not stored: up to the next group, or at most one for each
+            // bit
             prop_assert!([4, 5].contains(&case.encoder.id()));
             prop_assert!(spec.raw_bytes <= 8 * stored.len() * spec.element_bytes);
         }
     }
 }
 
-/// Parts so large that Zstandard uses all of its match finders, one after the other in the same memory.
+/// Parts so large that Zstandard uses all of its match finders, one after the other in the same
+/// memory.
 #[test]
 fn what_was_written_before_makes_no_difference() {
     let mut used = Memory::default();
@@ -320,7 +332,8 @@ fn what_was_written_before_makes_no_difference() {
     }
 }
 
-/// The extra bits of a group of 64 do not stand element by element: a range that ends within a group once had wrong ones.
+/// The extra bits of a group of 64 do not stand element by element: a range that ends within a
+/// group once had wrong ones.
 #[test]
 fn every_range_of_some_groups_is_decoded_alone() {
     let geometry = Geometry { element_bytes: 2, float: false, restart: 10, strides: [0, 0] };
@@ -340,7 +353,8 @@ fn every_range_of_some_groups_is_decoded_alone() {
     }
 }
 
-/// Prediction begins with the first element: what is behind a third of them is decoded with all others.
+/// Prediction begins with the first element: what is behind a third of them is decoded with all
+/// others.
 #[test]
 fn a_range_far_behind_the_start_of_its_prediction_is_not_decoded_alone() {
     let geometry = Geometry { element_bytes: 2, float: false, restart: u32::MAX, strides: [0, 0] };
@@ -353,7 +367,8 @@ fn a_range_far_behind_the_start_of_its_prediction_is_not_decoded_alone() {
     }
 }
 
-/// The same values give the same bytes, on all machines and in all releases that do not say otherwise: those of Zstandard depend on its version.
+/// The same values give the same bytes, on all machines and in all releases that do not say
+/// otherwise: those of Zstandard depend on its version.
 #[test]
 fn what_tiers_write_stays_as_it_is() {
     let strides = [[0, 0], [3, 0], [128, 0], [12, 3]];
@@ -378,7 +393,8 @@ fn what_tiers_write_stays_as_it_is() {
     );
 }
 
-/// A tensor of a fixed shape can be decoded alone, as prediction starts anew with it; scalars some of them at a time.
+/// A tensor of a fixed shape can be decoded alone, as prediction starts anew with it; scalars some
+/// of them at a time.
 #[test]
 fn prediction_starts_anew_with_each_tensor() {
     let geometry = |shape: Shape| Geometry::of_values(&ColumnSchema::tensor("x", DType::F32, shape).layout().unwrap());

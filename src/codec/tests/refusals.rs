@@ -3,9 +3,12 @@
 use super::{Case, ENCODERS, Memory};
 use crate::ErrorKind;
 use crate::codec::constant::Constant;
-use crate::codec::tiers::{RANKS, TierHead};
+use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::geometry::Geometry;
+use crate::codec::registry::{REGISTRY, check_supported, encoding_name};
+use crate::codec::scratch::EncodeScratch;
+use crate::codec::tier_head::{RANKS, TierHead};
 use crate::codec::transform::Transform;
-use crate::codec::{Codec, EncodeScratch, Encoder, Geometry, PartSpec, REGISTRY, check_supported, encoding_name};
 use tensilo_testing::Pattern;
 
 #[test]
@@ -27,7 +30,8 @@ fn a_constant_is_one_element_of_some() {
     assert!(!encode(&[1]) && !encode(&[1, 2, 1]) && !encode(&[1, 2, 1, 3]) && !encode(&[1, 2, 2, 2]));
 }
 
-/// Where codes have two bits, both words of a group could otherwise hide the same bit from each other.
+/// Where codes have two bits, both words of a group could otherwise hide the same bit from each
+/// other.
 #[test]
 fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     let mut ranks = [0; RANKS];

@@ -1,14 +1,9 @@
-//! The place of the Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
+//! The Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
-use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
+use super::encoding::{Codec, Encoder, PartSpec};
+use super::geometry::Geometry;
+use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
-
-/// Without Zstandard, encoders have nothing to reuse.
-#[derive(Default)]
-pub(super) struct FrameEncodeScratch {}
-/// Without Zstandard, decoders have nothing to reuse.
-#[derive(Default)]
-pub(super) struct FrameScratch {}
 
 pub(super) struct Zstd;
 pub(super) struct BitshuffleZstd;

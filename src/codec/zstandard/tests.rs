@@ -1,7 +1,11 @@
-//! Frames that are refused before memory is taken for what they claim, and planes that are packed in the smallest way.
+//! Frames that are refused before memory is taken for what they claim, and planes that are packed
+//! in the smallest way.
 
-use super::{MAGIC, PlanesZstd, Zstd, stated_window};
-use crate::codec::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec};
+use super::frame::{MAGIC, stated_window};
+use super::{PlanesZstd, Zstd};
+use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::geometry::Geometry;
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use tensilo_testing::mix;
 
 /// Why a frame cannot be `raw_bytes`, if it cannot.
@@ -13,7 +17,8 @@ fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {
     })
 }
 
-/// A frame in one segment that states a length, and then has one block: the same byte as often as that.
+/// A frame in one segment that states a length, and then has one block: the same byte as often as
+/// that.
 fn frame_of(length: u32) -> Vec<u8> {
     let (descriptor, last_of_one_byte) = (0b1010_0000, 0b11);
     let block = length.min(128 << 10) << 3 | last_of_one_byte;

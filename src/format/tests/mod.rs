@@ -1,4 +1,5 @@
-//! Where what can be parsed ends: structures at a limit, and one step beyond it. (The vectors show the rest.)
+//! Where what can be parsed ends: structures at a limit, and one step beyond it. (The vectors show
+//! the rest.)
 
 mod chunks;
 mod footer;

@@ -1,19 +1,22 @@
-//! Parts to chunks: picks an encoding for each part, and lays the parts out as a body.
+//! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 
-use super::profile::Candidates;
-use super::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, Profile, RAW};
+use super::encoding::{Codec, Encoder, PartSpec};
+use super::geometry::Geometry;
+use super::profile::{Candidates, Profile};
+use super::registry::RAW;
+use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::format::chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
 use crate::{Error, Result, limits};
 
-/// The samples of a chunk to be written, in file order.
+/// The decoded parts of a chunk that is to be written, in the byte order of the file.
 #[derive(Debug, Default)]
 pub(crate) struct RawChunk {
     pub column: usize,
     pub first_sample: u64,
     pub sample_count: u32,
-    /// A bitmap, if any sample is null.
+    /// The validity, if any sample is null.
     pub validity: Option<Vec<u8>>,
     /// The shape part; empty in a fixed column.
     pub shape: Vec<u8>,
@@ -32,22 +35,22 @@ impl RawChunk {
     }
 }
 
-/// A chunk ready to be placed in the file.
+/// An encoded chunk, whose offset in the file is not known yet.
 #[derive(Debug)]
 pub(crate) struct EncodedChunk {
     pub head: ChunkHead,
     pub body: Vec<u8>,
-    /// Encodings of validity and shape, where they are present.
+    /// The encodings of validity and shape, if they are present.
     pub side_encodings: [Option<u16>; 2],
 }
 
-/// Encodes chunks, one after the other, in memory that it reuses.
+/// Encodes chunks one after the other, and reuses its memory.
 pub(crate) struct ChunkEncoder {
     profile: Profile,
     scratch: EncodeScratch,
     candidate: Vec<u8>,
     best: Vec<u8>,
-    /// Decodes what was encoded, to compare.
+    /// Memory to decode each part again and compare; `None` if parts are not checked.
     check: Option<Check>,
 }
 
@@ -58,7 +61,7 @@ struct Check {
 }
 
 impl ChunkEncoder {
-    /// With `check`, each part is decoded again and compared with what was encoded.
+    /// Makes an encoder. If `check`, it decodes each part again and compares.
     pub(crate) fn new(profile: Profile, check: bool) -> Self {
         Self {
             profile,
@@ -112,7 +115,7 @@ impl ChunkEncoder {
         })
     }
 
-    /// Appends `raw` to `body`, encoded.
+    /// Encodes `raw` and appends it to `body`.
     fn part(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
         let codec = self.choose(geometry, is_string, raw)?;
         if let Some(codec) = codec {
@@ -120,7 +123,7 @@ impl ChunkEncoder {
         }
         let start = body.len();
         match codec {
-            Some(_) if start == 0 => std::mem::swap(body, &mut self.best), // without a copy
+            Some(_) if start == 0 => std::mem::swap(body, &mut self.best), // saves a copy
             Some(_) => body.extend_from_slice(&self.best),
             None => body.extend_from_slice(raw),
         }
@@ -131,7 +134,7 @@ impl ChunkEncoder {
         })
     }
 
-    /// The encoding for `raw` and what is stored, which is not compared.
+    /// Returns the encoding for `raw` and the stored bytes, which are not compared.
     pub(super) fn encode_alone<'a>(
         &'a mut self,
         geometry: &Geometry,
@@ -142,7 +145,7 @@ impl ChunkEncoder {
         Ok(codec.map_or((RAW, raw), |codec| (codec, self.best.as_slice())))
     }
 
-    /// The encoding for `raw`, whose result is then in `self.best`; `None` for raw.
+    /// Chooses the encoding for `raw`, whose stored bytes are then in `self.best`; `None` for raw.
     fn choose(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
         if raw.is_empty() {
             return Ok(None);
@@ -167,7 +170,7 @@ impl ChunkEncoder {
         Ok(found.map(|(_, encoder)| encoder))
     }
 
-    /// Decodes what was encoded, and compares.
+    /// Decodes `self.best` and compares it with `raw`.
     pub(super) fn compare(&mut self, codec: &dyn Encoder, geometry: &Geometry, raw: &[u8]) -> Result<()> {
         let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
@@ -181,12 +184,12 @@ impl ChunkEncoder {
     }
 }
 
-/// A part is kept raw where encoding would save less than 5 %: decoding would cost more than that.
+/// Returns whether an encoding saves at least 5 %. If it does not, a part is stored raw.
 pub(super) fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
     stored_bytes < raw_bytes - raw_bytes / 20
 }
 
-/// Parts start at multiples of 64 of a body that itself starts at one.
+/// Fills `body` up to a multiple of 64, where the next part begins.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(HEAD_BYTES), 0);
 }

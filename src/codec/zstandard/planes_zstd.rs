@@ -1,11 +1,13 @@
 //! Chapter 5.10: bit or byte planes, each packed on its own.
 
-use super::{FrameEncodeScratch, FrameScratch, check_frame};
-use crate::codec::explain::Anatomy;
+use super::frame::{FrameEncodeScratch, FrameScratch, check_frame};
+use crate::codec::anatomy::Anatomy;
+use crate::codec::encoding::{Codec, Encoder, PartSpec};
 use crate::codec::exponent_tiers::split;
+use crate::codec::geometry::Geometry;
 use crate::codec::predict::{best_transform, bit_lengths};
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::{TRANSFORM_BYTES, Transform};
-use crate::codec::{Codec, DecodeScratch, EncodeScratch, Encoder, Geometry, PartSpec, whole_elements};
 use crate::kernel::{self, Width, words};
 use crate::le::structure;
 use crate::{Error, Result, memory};
@@ -71,7 +73,7 @@ fn malformed_planes(what: &str) -> Error {
 
 impl<'a> PlanesHead<'a> {
     fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
-        let (_, count) = whole_elements(spec)?;
+        let (_, count) = spec.whole_elements()?;
         let short = || malformed_planes("the stored bytes are too short");
         let (transform, rest) = stored.split_first_chunk::<TRANSFORM_BYTES>().ok_or_else(short)?;
         let transform = Transform::parse(transform)?;
@@ -135,9 +137,8 @@ impl Codec for PlanesZstd {
 
     fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
         let head = PlanesHead::parse(spec, stored)?;
-        let stream = PartSpec { element_bytes: 1, raw_bytes: head.stream_bytes };
         let tail = head.each(|packing, stored| match packing {
-            Packing::Zstd => check_frame(stream, stored),
+            Packing::Zstd => check_frame(head.stream_bytes, stored),
             _ => Ok(()),
         })?;
         if tail.len() == head.tail_bytes(spec) {
@@ -151,7 +152,8 @@ impl Codec for PlanesZstd {
         let FrameScratch { zstd, bytes } = &mut scratch.frames;
         memory::resize(bytes, spec.raw_bytes, 0)?;
         let split = bytes.split_at_mut_checked(head.stream_bytes.saturating_mul(head.entries.len()));
-        let (planes, tail_out) = split.ok_or_else(|| malformed_planes("the streams are too long"))?; // never: `parse`
+        // never: `parse`
+        let (planes, tail_out) = split.ok_or_else(|| malformed_planes("the streams are too long"))?;
         let mut planes = planes.chunks_exact_mut(head.stream_bytes.max(1));
         let tail = head.each(|packing, stored| {
             let Some(plane) = planes.next() else { return Ok(()) }; // a stream of no bytes
@@ -166,7 +168,7 @@ impl Codec for PlanesZstd {
             return Err(malformed_planes("the stored bytes do not end where the tail ends"));
         }
         tail_out.copy_from_slice(tail);
-        let (width, count) = whole_elements(spec)?;
+        let (width, count) = spec.whole_elements()?;
         match bytes.split_at_checked(count * (width.bytes() - 1)) {
             Some((low, top)) if !head.bits => join_bytes(width, low, top, out),
             _ => kernel::best().unshuffle(width, bytes, out),
@@ -196,11 +198,13 @@ impl Codec for PlanesZstd {
 fn join_bytes(width: Width, low: &[u8], top: &[u8], out: &mut [u8]) {
     let mut planes: [&[u8]; 7] = [&[]; 7];
     planes.iter_mut().zip(low.chunks_exact(top.len().max(1))).for_each(|(plane, low)| *plane = low);
-    words::best().join(width, false, planes.get(..width.bytes() - 1).unwrap_or(&[]), top, out); // a width is 1 to 8
+    // a width is 1 to 8
+    words::best().join(width, false, planes.get(..width.bytes() - 1).unwrap_or(&[]), top, out);
 }
 
 impl Encoder for PlanesZstd {
-    /// Tries the bytes of the elements (of floats, rotated), and the bytes and the bits of their residuals; the smallest is taken.
+    /// Tries the bytes of the elements (of floats, rotated), and the bytes and the bits of their
+    /// residuals; the smallest is taken.
     fn encode(
         &self,
         geometry: &Geometry,
@@ -209,7 +213,7 @@ impl Encoder for PlanesZstd {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
-        let Ok((width, _)) = whole_elements(spec) else { return Ok(false) };
+        let Ok((width, _)) = spec.whole_elements() else { return Ok(false) };
         let plain = if geometry.float { Transform::Rotate } else { Transform::None };
         split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
         pack_bytes(plain, scratch, stored)?;
@@ -299,6 +303,7 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
         other.clone_from(frame);
     }
     let smaller = if other.len() < frame.len() { other } else { frame };
-    let saves = smaller.len() < stream.len() - stream.len() / 64; // less than that is not worth the decoding
+    // less than that is not worth the decoding
+    let saves = smaller.len() < stream.len() - stream.len() / 64;
     Ok(if saves { (Packing::Zstd, smaller) } else { (Packing::Raw, stream) })
 }

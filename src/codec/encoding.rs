@@ -1,0 +1,104 @@
+//! Chapter 5: the interface of an encoding.
+
+use super::anatomy::Anatomy;
+use super::geometry::Geometry;
+use super::scratch::{DecodeScratch, EncodeScratch};
+use crate::kernel::Width;
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// The facts about a part that a decoder is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartSpec {
+    /// Bytes of one element.
+    pub element_bytes: usize,
+    /// Decoded length.
+    pub raw_bytes: usize,
+}
+
+impl PartSpec {
+    /// Returns width and number of the elements. Fails if their number is not whole, or if
+    /// no kernel has their width.
+    pub(super) fn whole_elements(self) -> Result<(Width, usize)> {
+        if let Some(width) = Width::from_bytes(self.element_bytes)
+            && self.raw_bytes.is_multiple_of(width.bytes())
+        {
+            return Ok((width, self.raw_bytes / width.bytes()));
+        }
+        Err(Error::corrupt("R-4.5", format!("{} bytes of elements of {}", self.raw_bytes, self.element_bytes)))
+    }
+}
+
+/// An encoding of chapter 5, as a decoder.
+pub(crate) trait Codec: Sync {
+    /// Returns the id in the file.
+    fn id(&self) -> u16;
+
+    /// Returns the name in the specification.
+    fn name(&self) -> &'static str;
+
+    /// Refuses an encoding that this build cannot encode and decode.
+    fn check_built(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns whether the decoded bytes are the stored ones, so that nothing need be decoded.
+    fn is_identity(&self) -> bool {
+        false
+    }
+
+    /// Returns the element that all others equal, if this encoding stores nothing else.
+    /// [`Codec::check`] has passed.
+    fn constant<'a>(&self, _stored: &'a [u8]) -> Option<&'a [u8]> {
+        None
+    }
+
+    /// Refuses stored bytes that cannot decode to `spec`, before memory is taken for it.
+    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()>;
+
+    /// Decodes `stored`, for which [`Codec::check`] has passed, to `out`, which has
+    /// `spec.raw_bytes`.
+    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
+
+    /// Decodes the elements of a range alone, to `out`, which has their length. The range is not
+    /// empty and lies within the part. Returns `false` if this encoding cannot, or not for much
+    /// less than all elements cost.
+    ///
+    /// [`Codec::check`] need not have passed. This function checks as much of it as it needs, so
+    /// that one sample does not cost as much as all.
+    fn decode_range(
+        &self,
+        _spec: PartSpec,
+        _stored: &[u8],
+        _range: &Range<usize>,
+        _out: &mut [u8],
+        _scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Describes the pieces of `stored`, for which [`Codec::check`] has passed.
+    fn anatomy(&self, _spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+        let mut anatomy = Anatomy::default();
+        anatomy.add(self.name(), "", stored);
+        Ok(anatomy)
+    }
+}
+
+/// An encoding that writers use.
+pub(crate) trait Encoder: Codec {
+    /// Estimates the stored bytes of `raw` from some of it. Returns `None` if only encoding tells.
+    fn estimate(&self, _geometry: &Geometry, _raw: &[u8], _scratch: &mut EncodeScratch) -> Option<usize> {
+        None
+    }
+
+    /// Encodes `raw`, which is not empty, to `stored`, which it clears first. Returns
+    /// `false` if this encoding cannot express `raw`.
+    fn encode(
+        &self,
+        geometry: &Geometry,
+        raw: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool>;
+}

@@ -1,0 +1,55 @@
+//! The facts about the elements of a part that encoders use.
+
+use crate::format::schema::Layout;
+
+/// The facts about the elements of a part that an encoder uses. They decide how small the result
+/// is, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Geometry {
+    /// Bytes of one element.
+    pub element_bytes: usize,
+    /// Whether the elements are floats.
+    pub float: bool,
+    /// Elements after which prediction begins anew: those of one sample, or a multiple.
+    pub restart: u32,
+    /// Elements of a row and of a matrix; 0 if there is none.
+    pub strides: [u32; 2],
+}
+
+/// Scalars are predicted from the samples before them. Prediction begins anew after this many, so
+/// that a reader of one sample decodes few others.
+const SCALARS: u32 = 1024;
+
+impl Geometry {
+    /// Returns the geometry of the values of a column.
+    pub(super) fn of_values(layout: &Layout) -> Self {
+        let sample = u32::try_from(layout.inner_bytes / layout.element_bytes).unwrap_or(u32::MAX);
+        Self {
+            element_bytes: layout.element_bytes,
+            float: layout.dtype.is_float(),
+            restart: match sample {
+                _ if layout.is_ragged() => u32::MAX,
+                0 | 1 => SCALARS,
+                sample => sample,
+            },
+            strides: layout.strides,
+        }
+    }
+
+    /// Returns the geometry of a sequence of integers.
+    pub(super) fn of_numbers(element_bytes: usize) -> Self {
+        Self { element_bytes, float: false, restart: u32::MAX, strides: [0; 2] }
+    }
+
+    /// Returns whether prediction begins anew with element `i`.
+    pub(super) fn restarts_at(&self, i: usize) -> bool {
+        u32::try_from(i).is_ok_and(|i| i.is_multiple_of(self.restart))
+    }
+
+    /// Returns the spacing of checkpoints for `count` elements. If a reader decodes all of them
+    /// anyway, that is the greatest, so that there are no checkpoints; else it is `spacing`.
+    pub(super) fn spacing(&self, count: usize, spacing: u8) -> u8 {
+        let alone = u32::try_from(count).is_ok_and(|count| count <= self.restart) && self.restart != SCALARS;
+        if alone { 31 } else { spacing }
+    }
+}

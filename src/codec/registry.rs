@@ -1,0 +1,56 @@
+//! Chapter 5: the encodings by id. Nothing else matches on ids.
+
+use super::constant::Constant;
+use super::encoding::Codec;
+use super::exponent_tiers::ExponentTiers;
+use super::raw::Raw;
+use super::residual_tiers::ResidualTiers;
+use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
+use crate::{Error, Result};
+
+/// The encoding `raw`, which needs no encoder.
+pub(super) const RAW: &dyn Codec = &Raw;
+
+/// The codec with id `n` has index `n`.
+pub(super) static REGISTRY: [&dyn Codec; 7] = [
+    RAW,
+    &Constant,
+    &BitshuffleZstd,
+    &Zstd,
+    &ExponentTiers { spacing: 12 },
+    &ResidualTiers { spacing: 12 },
+    &PlanesZstd,
+];
+
+/// Returns the codec with this id; fails if this release does not know it.
+#[inline]
+pub(crate) fn codec(id: u16) -> Result<&'static dyn Codec> {
+    let found = REGISTRY.get(usize::from(id)).copied();
+    found.ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {id}")))
+}
+
+/// Refuses, when a file is opened, an encoding that this release or build cannot decode.
+pub(crate) fn check_supported(id: u16) -> Result<()> {
+    known(id)?.check_built()
+}
+
+/// Returns the codec with this id, which the footer lists. If this release does not know it, the
+/// file is not damaged, but too new.
+pub(crate) fn known(id: u16) -> Result<&'static dyn Codec> {
+    codec(id).map_err(|_| {
+        let message =
+            format!("the file uses encoding {id}, which this release does not know; read it with a newer tensilo");
+        Error::too_new("R-7.6", message)
+    })
+}
+
+/// Returns the name of an encoding, for people.
+pub(crate) fn encoding_name(id: u16) -> String {
+    codec(id).map_or_else(|_| format!("encoding-{id}"), |codec| codec.name().to_owned())
+}
+
+#[cfg(test)]
+#[test]
+fn the_index_of_a_codec_is_its_id() {
+    assert!(REGISTRY.iter().zip(0..).all(|(codec, id)| codec.id() == id));
+}

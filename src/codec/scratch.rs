@@ -1,0 +1,34 @@
+//! Memory and contexts that encoders and decoders reuse.
+
+use super::tier_plan::TierEncodeScratch;
+use super::tier_stream::TierScratch;
+#[cfg(feature = "zstd")]
+use super::zstandard::frame::{FrameEncodeScratch, FrameScratch};
+
+/// Memory and contexts that decoders reuse.
+#[derive(Default)]
+pub(crate) struct DecodeScratch {
+    #[cfg(feature = "zstd")]
+    pub(super) frames: FrameScratch,
+    pub(super) tiers: TierScratch,
+    /// Coded integers of some elements.
+    pub(super) coded: Vec<u8>,
+}
+
+/// Memory and contexts that encoders reuse.
+#[derive(Default)]
+pub(crate) struct EncodeScratch {
+    #[cfg(feature = "zstd")]
+    pub(super) frames: FrameEncodeScratch,
+    pub(super) tiers: TierEncodeScratch,
+    /// A symbol for each element.
+    pub(super) symbols: Vec<u8>,
+    /// Symbols of all windows that an estimate looks at.
+    pub(super) sampled: Vec<u8>,
+    /// The planes of the bytes below the top byte.
+    pub(super) low_bytes: Vec<u8>,
+    /// Coded integers.
+    pub(super) coded: Vec<u8>,
+    /// Extra bits.
+    pub(super) words: Vec<u64>,
+}

@@ -1,0 +1,72 @@
+//! Chapter 5.4: a frame of bit planes.
+
+use super::frame::{FrameEncodeScratch, check_frame};
+use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::geometry::Geometry;
+use crate::codec::sampling::windows;
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::{Result, kernel, memory};
+
+/// Elements of a window that is compressed for an estimate.
+const WINDOW: usize = 2048;
+
+pub(in crate::codec) struct BitshuffleZstd;
+
+impl Codec for BitshuffleZstd {
+    fn id(&self) -> u16 {
+        2
+    }
+
+    fn name(&self) -> &'static str {
+        "bitshuffle-zstd"
+    }
+
+    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+        spec.whole_elements()?;
+        check_frame(spec.raw_bytes, stored)
+    }
+
+    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        let (width, _) = spec.whole_elements()?;
+        let scratch = &mut scratch.frames;
+        memory::resize(&mut scratch.bytes, spec.raw_bytes, 0)?;
+        scratch.zstd.decode(stored, &mut scratch.bytes)?;
+        kernel::best().unshuffle(width, &scratch.bytes, out);
+        Ok(())
+    }
+}
+
+impl Encoder for BitshuffleZstd {
+    /// Compresses some windows with the quickest level.
+    fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let (width, count) = spec.whole_elements().ok()?;
+        let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
+        let (mut sampled, mut stored) = (0, 0);
+        for window in windows(count, WINDOW) {
+            let elements = raw.get(window.start * width.bytes()..window.end * width.bytes())?;
+            bytes.resize(elements.len(), 0);
+            kernel::best().shuffle(width, elements, bytes);
+            quick.encode(bytes, frame).ok()?;
+            sampled += window.len();
+            stored += frame.len();
+        }
+        stored.checked_mul(count)?.checked_div(sampled)
+    }
+
+    fn encode(
+        &self,
+        geometry: &Geometry,
+        raw: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let Ok((width, _)) = spec.whole_elements() else { return Ok(false) };
+        let scratch = &mut scratch.frames;
+        scratch.bytes.resize(raw.len(), 0);
+        kernel::best().shuffle(width, raw, &mut scratch.bytes);
+        scratch.zstd.encode(&scratch.bytes, stored)?;
+        Ok(true)
+    }
+}
