@@ -1,45 +1,46 @@
-//! A file that is written through a buffer, and left at its last commit.
+//! A file that is written through a buffer, and cut off at its last commit.
 
 use super::storage::StoredFile;
+use crate::le::u64_of;
 use std::io::{self, Write};
 use std::mem;
 
-/// A chunk takes three writes, which should not be three system calls.
+/// The size of the buffer. A chunk takes three writes, which should not be three system calls.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file that is written through a buffer.
 ///
-/// After an error nothing is called again: an `fsync` that is repeated may report success for bytes that are lost. When this is dropped,
-/// what was written since the last commit is cut off: nobody has been told that it is there.
+/// After an error nothing is tried again: an `fsync` that is repeated may report success for bytes
+/// that are lost. When this is dropped, the bytes after the last commit are cut off.
 #[derive(Debug)]
 pub(super) struct Buffered<F: StoredFile> {
     file: F,
     buffer: Vec<u8>,
-    /// Where what was taken ends, the buffer included.
+    /// The length of the file with the bytes in the buffer.
     end: u64,
-    /// Where the last commit ends; 0 if there is none.
+    /// The offset at which the last commit ends; 0 before the first.
     committed: u64,
     failed: bool,
 }
 
 impl<F: StoredFile> Buffered<F> {
-    /// A file whose last commit ends at `committed`.
+    /// Makes the buffer of a file whose last commit ends at `committed`.
     pub(super) fn new(file: F, committed: u64) -> Self {
         Self { file, buffer: Vec::new(), end: committed, committed, failed: false }
     }
 
-    /// What was written so far is a commit.
+    /// Marks the bytes written so far as committed.
     pub(super) fn committed(&mut self) {
         self.committed = self.end;
     }
 
-    /// Cuts off what stands after the last commit.
+    /// Cuts the file off after the last commit.
     pub(super) fn cut(&mut self) -> io::Result<()> {
         let committed = self.committed;
         self.attempt(|file| file.cut(committed))
     }
 
-    /// Does something with the file, unless something has failed before.
+    /// Calls `call` with the file, unless a call has failed before.
     pub(super) fn attempt<T>(&mut self, call: impl FnOnce(&mut F) -> io::Result<T>) -> io::Result<T> {
         if self.failed {
             return Err(io::Error::other("an operation on the file has failed before, and none is tried again"));
@@ -49,7 +50,7 @@ impl<F: StoredFile> Buffered<F> {
         result
     }
 
-    /// Makes durable what was written so far.
+    /// Makes the bytes durable that were written so far.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
         let unsynced = |error: io::Error| {
@@ -73,7 +74,7 @@ impl<F: StoredFile> Write for Buffered<F> {
             self.buffer.extend_from_slice(bytes);
             bytes.len()
         };
-        self.end = self.end.saturating_add(accepted as u64); // exact: usize has at most 64 bits
+        self.end = self.end.saturating_add(u64_of(accepted));
         Ok(accepted)
     }
 
@@ -89,7 +90,8 @@ impl<F: StoredFile> Write for Buffered<F> {
 impl<F: StoredFile> Drop for Buffered<F> {
     fn drop(&mut self) {
         if self.committed > 0 && self.end > self.committed {
-            let _ = self.file.cut(self.committed); // also after an error; what is left stands where no reader looks
+            // after an error too; readers ignore the bytes that stay
+            let _ = self.file.cut(self.committed);
         }
     }
 }

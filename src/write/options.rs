@@ -1,11 +1,13 @@
-//! How a file is written.
+//! The options of a writer.
 
 use crate::codec::Profile;
 use crate::format::FileId;
+use crate::le::u64_of;
 use crate::{Error, Result, limits};
 
-/// Options of a [`Writer`](crate::Writer). The same options and data give the same bytes.
+/// The options of a [`Writer`](crate::Writer). The same options and data give the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriterOptions {
     pub(super) profile: Profile,
     chunk_bytes: Option<usize>,
@@ -17,10 +19,10 @@ pub struct WriterOptions {
     pub(super) discard_tail: bool,
 }
 
-/// The least and the most that [`WriterOptions::chunk_bytes`] takes.
+/// The values that [`WriterOptions::chunk_bytes`] takes.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
 
-// also counts the bits that tell nulls
+// also counts the validity
 const _: () = assert!(*CHUNK_BYTES.end() + limits::CHUNK_SAMPLES as usize / 8 <= limits::SHARED_CHUNK_BYTES as usize);
 
 impl Default for WriterOptions {
@@ -39,27 +41,31 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// The default: profile [`Profile::Balanced`], its chunk size, alignment 64, one thread, and every chunk checked.
+    /// Returns the defaults: profile [`Profile::Balanced`] with its chunk size, alignment 64, one
+    /// thread, every chunk checked.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What to trade for what.
+    /// Sets the profile: the trade between size, speed of reading and speed of writing.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
-    /// Decoded bytes that a chunk should have at most, 1 to 33,554,432 (32 MiB). The bits that tell
-    /// nulls are not counted. A larger sample stands alone in its chunk. It is what one cold random sample costs to read. Without it,
-    /// the profile decides: 64 KiB, with [`Profile::Small`] 256 KiB.
+    /// Sets the decoded bytes that a chunk has at most: 1 to 33,554,432 (32 MiB). The default is
+    /// that of the profile: 64 KiB, or 256 KiB with [`Profile::Small`].
+    ///
+    /// The validity is not counted. A larger sample has a chunk of its own. The first read of a
+    /// random sample costs about as much as one chunk.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.chunk_bytes = Some(bytes);
         self
     }
 
-    /// Whether each chunk is decoded again before it is written, and compared with what was encoded (the default). It takes less time than
-    /// the encoding, and keeps what a faulty machine has made of the data out of the file.
+    /// Sets whether each chunk is decoded again and compared before it is written (the default).
+    /// This takes less time than the encoding, and keeps errors of a faulty machine out of the
+    /// file.
     pub fn check_chunks(mut self, check: bool) -> Self {
         self.check = check;
         self
@@ -69,39 +75,43 @@ impl WriterOptions {
         self.chunk_bytes.unwrap_or(self.profile.chunk_bytes())
     }
 
-    /// 64 (the default), or 4096 so that chunks can be read with `O_DIRECT`: every chunk's body starts at a multiple
-    /// of it.
+    /// Sets the alignment in bytes: 64 (the default) or 4096. The body of every chunk begins at a
+    /// multiple of it. With 4096, chunks can be read with `O_DIRECT`.
     pub fn alignment(mut self, bytes: u32) -> Self {
         self.alignment = bytes;
         self
     }
 
-    /// Threads that encode, 1 to 1,024. The bytes written do not depend on it.
+    /// Sets the number of threads that encode: 1 (the default) to 1,024. The bytes written do not
+    /// depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// The file's id. Without it, one is derived from schema, options and [`WriterOptions::origin`].
+    /// Sets the file's id. The default is derived from schema, options and
+    /// [`WriterOptions::origin`].
     pub fn file_id(mut self, id: FileId) -> Self {
         self.file_id = Some(id);
         self
     }
 
-    /// Where the data comes from (such as the metadata of the files that are converted), so that two files of the same
-    /// schema have different ids. No clock and no random source takes part.
+    /// Sets a description of the origin of the data, such as the metadata of the files that are
+    /// converted. Files of the same schema then have different ids. Neither a clock nor a random
+    /// source is used.
     pub fn origin(mut self, description: impl Into<Vec<u8>>) -> Self {
         self.origin = description.into();
         self
     }
 
-    /// Only for [`Writer::append`](crate::Writer::append): whether it may cut off what stands after the last commit, even if that is intact.
+    /// Sets whether [`Writer::append`](crate::Writer::append) may cut off intact regions after the
+    /// last commit (default: no).
     pub fn discard_tail(mut self, discard: bool) -> Self {
         self.discard_tail = discard;
         self
     }
 
-    /// The same options, with an origin if they have none.
+    /// Sets the origin, unless it is set.
     pub(crate) fn origin_or(mut self, description: Vec<u8>) -> Self {
         if self.origin.is_empty() {
             self.origin = description;
@@ -124,13 +134,13 @@ impl WriterOptions {
         self.profile.check_built()
     }
 
-    /// The id given, or one derived from what is known now.
+    /// Returns the id that was set, or derives one.
     pub(super) fn derive_file_id(&self, schema_block: &[u8]) -> FileId {
         self.file_id.unwrap_or_else(|| {
             let mut hash = Fnv1a::new();
             hash.add(schema_block);
             hash.add(self.profile.name().as_bytes());
-            hash.add(&(self.resolved_chunk_bytes() as u64).to_le_bytes()); // exact: usize has at most 64 bits
+            hash.add(&u64_of(self.resolved_chunk_bytes()).to_le_bytes());
             hash.add(&self.alignment.to_le_bytes());
             hash.add(&self.origin);
             FileId(hash.0.to_le_bytes())
@@ -138,7 +148,7 @@ impl WriterOptions {
     }
 }
 
-/// 128-bit FNV-1a (Fowler, Noll, Vo): an id needs no more than to be different, and stable for ever.
+/// 128-bit FNV-1a (Fowler, Noll, Vo). An id only has to differ from others, and never to change.
 struct Fnv1a(u128);
 
 impl Fnv1a {
@@ -146,9 +156,9 @@ impl Fnv1a {
         Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
     }
 
-    /// Adds `bytes` and their length, so that pieces cannot run into each other.
+    /// Adds `bytes` and their length, so that adjacent inputs cannot be confused.
     fn add(&mut self, bytes: &[u8]) {
-        let length = (bytes.len() as u64).to_le_bytes(); // exact: usize has at most 64 bits
+        let length = u64_of(bytes.len()).to_le_bytes();
         for byte in length.iter().chain(bytes) {
             self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013B);
         }

@@ -1,22 +1,23 @@
-//! Places regions one after the other in a sink (rules ).
+//! Writes regions to a sink one after the other, with padding.
 
 use super::sink::Sink;
 use crate::format::region::{FileId, RegionKind, place};
+use crate::le::u64_of;
 use crate::{Error, Result};
 
 const ZEROS: [u8; 4096] = [0; 4096];
 
-/// A sink, and how far it has been written.
+/// A sink, and the length of the file in it.
 pub(super) struct Output<K> {
     sink: K,
     pub(super) file_id: FileId,
     alignment: u64,
-    /// Bytes of the file that the sink has.
+    /// The length of the file so far.
     end: u64,
 }
 
 impl<K: Sink> Output<K> {
-    /// A sink in which `end` bytes of the file stand already.
+    /// Makes the output to a sink that has the first `end` bytes of the file.
     pub(super) fn new(sink: K, file_id: FileId, alignment: u64, end: u64) -> Self {
         Self { sink, file_id, alignment, end }
     }
@@ -25,7 +26,7 @@ impl<K: Sink> Output<K> {
         self.sink
     }
 
-    /// Where the next region of this kind will stand.
+    /// Returns the offset of the next region, if it is of this kind.
     pub(super) fn next(&self, kind: RegionKind) -> u64 {
         match self.end {
             0 => 0,
@@ -33,9 +34,10 @@ impl<K: Sink> Output<K> {
         }
     }
 
-    /// Writes a region at [`Output::next`] of its kind: padding, head and body.
+    /// Writes padding, head and body of a region of this kind, which begins at [`Output::next`].
     pub(super) fn region(&mut self, kind: RegionKind, head: &[u8; 64], body: &[u8]) -> Result<()> {
-        let padding = usize::try_from(self.next(kind) - self.end).unwrap_or(0); // less than two alignments
+        // less than two alignments
+        let padding = usize::try_from(self.next(kind) - self.end).unwrap_or(0);
         let (first, second) = (padding.min(ZEROS.len()), padding.saturating_sub(ZEROS.len()));
         for zeros in [first, second] {
             self.write(ZEROS.get(..zeros).unwrap_or(&[]))?;
@@ -56,7 +58,7 @@ impl<K: Sink> Output<K> {
                 Err(error) => return Err(self.failed("writing", error)),
             };
             bytes = bytes.get(accepted..).unwrap_or(&[]);
-            self.end = self.end.saturating_add(accepted as u64); // exact: usize has at most 64 bits
+            self.end = self.end.saturating_add(u64_of(accepted));
         }
         Ok(())
     }
@@ -67,7 +69,7 @@ impl<K: Sink> Output<K> {
     }
 
     pub(super) fn publish(&mut self) -> Result<()> {
-        self.sink.publish().map_err(|error| self.failed("putting the file in its place", error))
+        self.sink.publish().map_err(|error| self.failed("giving the file its name", error))
     }
 
     fn failed(&self, doing: &str, error: std::io::Error) -> Error {

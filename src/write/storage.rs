@@ -1,4 +1,5 @@
-//! What the sinks for files ask of the operating system. Tests put a disk that fails and loses power in its place.
+//! The operations of the operating system that files need. Tests replace it by a disk that fails
+//! and loses power.
 
 use super::unnamed;
 use crate::open::{PositionedFile, Source};
@@ -14,8 +15,8 @@ pub(super) trait Storage {
     /// The name of a temporary file, which is removed when this is dropped.
     type Temporary;
 
-    /// Follows symbolic links from `destination`, and tells what is at their end.
-    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Standing)>;
+    /// Follows symbolic links from `destination`. Returns the path at their end, and what has it.
+    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Occupant)>;
 
     /// Makes a file without a name in the folder of `target`; `None` if the file system cannot.
     fn create_unnamed(&self, target: &Path) -> io::Result<Option<Self::File>>;
@@ -30,7 +31,7 @@ pub(super) trait Storage {
     /// `prefix`.
     fn link_beside(&self, file: &Self::File, target: &Path, prefix: &str) -> io::Result<Self::Temporary>;
 
-    /// Opens a file that exists, to be read and written by nobody else who locks it.
+    /// Opens a file that exists for reading and writing, and locks it.
     fn open(&self, path: &Path) -> io::Result<Self::File>;
 
     fn rename(&self, temporary: Self::Temporary, target: &Path, overwrite: bool) -> io::Result<()>;
@@ -39,25 +40,25 @@ pub(super) trait Storage {
     fn sync_folder_of(&self, path: &Path) -> io::Result<()>;
 }
 
-/// Whatever has the name that a file is to have.
+/// The file that has the path which a new file is to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Occupant {
     Nothing,
     /// A regular file, which can be replaced.
     File,
-    /// Something else, which cannot; what it is called.
+    /// Something else, which cannot be replaced; what it is called.
     Other(&'static str),
 }
 
 /// A file of a [`Storage`]. Its length as a [`Source`] is that at opening.
 pub(super) trait StoredFile: Source + Write {
-    /// Cuts the file off at `bytes`; what is written next stands there.
+    /// Cuts the file off at `bytes`. The next write begins there.
     fn cut(&mut self, bytes: u64) -> io::Result<()>;
 
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// The real one.
+/// The real file system.
 #[derive(Debug)]
 pub(super) struct Disk;
 
@@ -65,15 +66,15 @@ impl Storage for Disk {
     type File = DiskFile;
     type Temporary = TempPath;
 
-    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Standing)> {
+    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Occupant)> {
         let target = follow(destination)?;
-        let standing = match fs::metadata(&target) {
-            Ok(metadata) if metadata.is_file() => Standing::File,
-            Ok(metadata) => Standing::Other(kind_of(metadata.file_type())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Standing::Nothing,
+        let occupant = match fs::metadata(&target) {
+            Ok(metadata) if metadata.is_file() => Occupant::File,
+            Ok(metadata) => Occupant::Other(kind_of(metadata.file_type())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Occupant::Nothing,
             Err(error) => return Err(error),
         };
-        Ok((target, standing))
+        Ok((target, occupant))
     }
 
     fn create_unnamed(&self, target: &Path) -> io::Result<Option<DiskFile>> {
@@ -82,7 +83,8 @@ impl Storage for Disk {
 
     fn create_beside(&self, target: &Path, prefix: &str) -> io::Result<(DiskFile, TempPath)> {
         let mut options = File::options();
-        options.read(true).write(true).create_new(true); // with the permissions that the process's mask leaves
+        // with the permissions that the process's mask leaves
+        options.read(true).write(true).create_new(true);
         let named = temporary_names(prefix).make_in(parent(target), |path| options.open(path))?;
         let (file, temporary) = named.into_parts();
         Ok((begin(file, target)?, temporary))
@@ -139,7 +141,8 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     for _ in 0..MOST {
         match fs::read_link(&path) {
             Ok(link) => path = parent(&path).join(link),
-            Err(_) => return Ok(path), // no link, or nothing: whatever is wrong with the path shows when it is used
+            // no link, or nothing there: an error shows when the path is used
+            Err(_) => return Ok(path),
         }
     }
     Err(io::Error::other("too many levels of symbolic links"))
@@ -163,7 +166,7 @@ fn kind_of(file: FileType) -> &'static str {
     if file.is_dir() { "a folder" } else { "no regular file" }
 }
 
-/// How many characters of a temporary name are random.
+/// The number of random characters of a temporary name.
 const RANDOM_CHARS: usize = 6;
 
 fn temporary_names(prefix: &str) -> Builder<'_, 'static> {
@@ -172,8 +175,8 @@ fn temporary_names(prefix: &str) -> Builder<'_, 'static> {
     builder
 }
 
-/// The temporary files beside `target` whose names begin with `prefix` and that no writer has
-/// locked: theirs were killed.
+/// Lists the temporary files beside `target` whose names begin with `prefix` and that no writer has
+/// locked, because it was killed.
 pub(super) fn left_behind(target: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(parent(target))? {
@@ -231,7 +234,7 @@ impl Source for DiskFile {
     }
 }
 
-/// The folder a path is in.
+/// Returns the folder of a path.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -239,7 +242,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A file that replaces another gets its permissions; its owner is whoever runs this process.
+/// Gives a file the permissions of the one that it replaces. Its owner is that of this process.
 #[cfg(unix)]
 fn keep_permissions(file: &File, target: &Path) {
     use std::os::unix::fs::PermissionsExt;
@@ -254,13 +257,13 @@ fn keep_permissions(file: &File, target: &Path) {
 #[cfg(not(unix))]
 fn keep_permissions(_: &File, _: &Path) {}
 
-/// A writer goes on writing to a file that has appeared with its first commit: who wants to append has to wait. Where files cannot be
-/// locked, nobody can append either.
+/// Locks a file, so that others wait with appending: its writer may write more after the commit
+/// with which it appears. If files cannot be locked, nobody can append either.
 #[cfg(unix)]
 fn keep_appenders_out(file: &File) {
     let _ = file.try_lock();
 }
 
-/// Locks of other systems would keep readers out too.
+/// Does nothing: locks of other systems would keep readers out too.
 #[cfg(not(unix))]
 fn keep_appenders_out(_: &File) {}

@@ -1,4 +1,4 @@
-//! Files without a name: whenever their process ends, nothing is left of them.
+//! Files without a name. Nothing is left of them when their process ends.
 
 pub(super) use system::{create, link};
 
@@ -11,11 +11,11 @@ mod system {
     use std::os::unix::fs::MetadataExt;
     use std::path::{Path, PathBuf};
 
-    /// A new file in `folder`, with the permissions that the process's mask leaves. `None` if the
-    /// file system has no such files, or if `/proc`, without which they cannot be named, is not
-    /// mounted.
+    /// Creates a file in `folder`, with the permissions that the process's mask leaves. Returns
+    /// `None` if the file system has no such files, or if `/proc` is not mounted, which naming them
+    /// needs.
     pub(in super::super) fn create(folder: &Path) -> Option<File> {
-        // whatever is wrong with the folder shows when a file with a name is made instead
+        // if the folder is at fault, creating a file with a name will report it
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
         let (own, seen) = (file.metadata().ok()?, fs::metadata(path_of(&file)).ok()?);
@@ -42,7 +42,7 @@ mod system {
         None
     }
 
-    /// Never called, because there is no such file.
+    /// Never called, because `create` makes no file.
     pub(in super::super) fn link(_: &File, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

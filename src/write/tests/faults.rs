@@ -4,7 +4,8 @@ use super::crash::{Inspector, replay, view};
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
 use super::simulated::{Faults, Op, Simulated};
 use crate::ErrorKind;
-use crate::write::sink::{Atomic, Sink};
+use crate::write::atomic::Atomic;
+use crate::write::sink::Sink;
 use std::io::{self, Write};
 
 /// What has failed, and when.

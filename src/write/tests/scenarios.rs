@@ -2,7 +2,8 @@
 
 use super::simulated::{Faults, Simulated};
 use crate::write::append::append;
-use crate::write::sink::{Atomic, Sink};
+use crate::write::atomic::Atomic;
+use crate::write::sink::Sink;
 use crate::{
     ColumnBuffer, ColumnSchema, DType, InMemory, Profile, Reader, Result, Schema, Shape, Stream, Value, VerifyOptions,
     Writer, WriterOptions, verify,
@@ -18,11 +19,13 @@ pub fn path() -> &'static Path {
 /// The samples of a file: who wrote each. `None`: no file.
 pub type Contents = Option<Vec<u32>>;
 
-/// What happens: files are written, appended to, or overwritten; each commit is of so many samples of one writer.
+/// What happens: files are written, appended to, or overwritten; each commit is of so many samples
+/// of one writer.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: &'static str,
-    /// Samples in the file that stands there before, in commits; bytes behind it that a writer has left.
+    /// Samples in the file that stands there before, in commits; bytes behind it that a writer has
+    /// left.
     pub before: Option<(Vec<u32>, usize)>,
     pub steps: Vec<Step>,
     pub alignment: u32,
@@ -74,7 +77,8 @@ impl Scenario {
         ]
     }
 
-    /// A disk with what stands there before, and the states that a reader may see, in order, of which the first is that.
+    /// A disk with what stands there before, and the states that a reader may see, in order, of
+    /// which the first is that.
     pub fn disk(&self, faults: Faults) -> (Simulated, Vec<Contents>) {
         let disk = Simulated::new(faults);
         let Some((commits, tail)) = &self.before else { return (disk, vec![None]) };
@@ -103,8 +107,8 @@ impl Scenario {
         WriterOptions::new().profile(Profile::Raw).chunk_bytes(512).alignment(self.alignment).discard_tail(true)
     }
 
-    /// Does all of it, up to the first error. Each state that may be seen is put into `states` before anything of it is
-    /// written, and marked in the log when its commit has returned.
+    /// Does all of it, up to the first error. Each state that may be seen is put into `states`
+    /// before anything of it is written, and marked in the log when its commit has returned.
     pub fn run(&self, disk: &Simulated, states: &mut Vec<Contents>) -> Result<()> {
         (1..).zip(&self.steps).try_for_each(|(number, step)| self.step(step, number, disk, states))
     }

@@ -1,7 +1,7 @@
 //! A file system of one folder that remembers every operation, and fails when it is told to.
 
 use crate::open::Source;
-use crate::write::storage::{Standing, Storage, StoredFile};
+use crate::write::storage::{Occupant, Storage, StoredFile};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -195,11 +195,11 @@ impl Storage for Simulated {
     type File = SimulatedFile;
     type Temporary = Temporary;
 
-    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Standing)> {
+    fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Occupant)> {
         let mut state = self.state();
         state.call("resolve")?;
         let exists = state.names.contains_key(destination);
-        Ok((destination.to_path_buf(), if exists { Standing::File } else { Standing::Nothing }))
+        Ok((destination.to_path_buf(), if exists { Occupant::File } else { Occupant::Nothing }))
     }
 
     fn create_unnamed(&self, _: &Path) -> io::Result<Option<SimulatedFile>> {

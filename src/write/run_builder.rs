@@ -1,46 +1,47 @@
-//! What a writer remembers of the chunks it has written, until a commit writes it down.
+//! The index of the chunks since the last commit, which the next commit writes.
 
 use super::output::Output;
 use super::sink::Sink;
 use crate::codec::EncodedChunk;
 use crate::format::chunk::ChunkEntry;
+use crate::format::column_record::ColumnRecord;
 use crate::format::content_id::ContentHasher;
-use crate::format::footer::ColumnFacts;
 use crate::format::index::{self, PAGE_ENTRIES, Run};
 use crate::format::region::RegionKind;
+use crate::le::u64_of;
 use crate::{Error, Result};
 
-/// One column's chunks since the last commit, and its facts so far.
-pub(super) struct ColumnIndex {
+/// The chunks of one column since the last commit, and the column's facts so far.
+pub(super) struct RunBuilder {
     entries: Vec<ChunkEntry>,
-    pub(super) facts: ColumnFacts,
+    pub(super) record: ColumnRecord,
 }
 
-impl ColumnIndex {
-    /// A column of which these are the facts so far.
-    pub(super) fn new(facts: ColumnFacts) -> Self {
-        Self { entries: Vec::new(), facts }
+impl RunBuilder {
+    /// Begins the runs of a column of which these are the facts so far.
+    pub(super) fn new(record: ColumnRecord) -> Self {
+        Self { entries: Vec::new(), record }
     }
 
-    /// Remembers a chunk that has been written.
+    /// Adds a chunk that has been written.
     pub(super) fn add(&mut self, chunk: &EncodedChunk) -> Result<()> {
         let entry = chunk.head.entry;
-        let facts = &mut self.facts;
+        let record = &mut self.record;
         let sum = |sum: u64, more: u32| {
             sum.checked_add(more.into()).ok_or_else(|| Error::over_limit("a column of more than 2^64 bytes"))
         };
-        facts.raw_bytes = sum(facts.raw_bytes, chunk.head.raw_bytes)?;
-        facts.stored_bytes = sum(facts.stored_bytes, entry.stored_bytes)?;
-        facts.chunk_count = sum(facts.chunk_count, 1)?;
+        record.raw_bytes = sum(record.raw_bytes, chunk.head.raw_bytes)?;
+        record.stored_bytes = sum(record.stored_bytes, entry.stored_bytes)?;
+        record.chunk_count = sum(record.chunk_count, 1)?;
         for id in chunk.side_encodings.into_iter().flatten() {
-            facts.count_encoding(id, 0);
+            record.count_encoding(id, 0);
         }
-        facts.count_encoding(entry.encoding, 1);
+        record.count_encoding(entry.encoding, 1);
         self.entries.push(entry);
         Ok(())
     }
 
-    /// Writes the index of the chunks since the last commit as a run. Adds its pages to `content`.
+    /// Writes the chunks since the last commit as a run, and adds its pages to `content`.
     pub(super) fn write<K: Sink>(
         &mut self,
         column: u32,
@@ -50,8 +51,9 @@ impl ColumnIndex {
         let (Some(first), Some(last)) = (self.entries.first(), self.entries.last()) else {
             return Ok(());
         };
-        let chunk_count = self.entries.len() as u64; // exact: usize has at most 64 bits
-        let mut first_chunk = self.facts.chunk_count - chunk_count; // all entries were counted by `add`
+        let chunk_count = u64_of(self.entries.len());
+        // all entries were counted by `add`
+        let mut first_chunk = self.record.chunk_count - chunk_count;
         let run = Run {
             offset: output.next(RegionKind::IndexPage),
             first_sample: first.first_sample,
@@ -66,7 +68,7 @@ impl ColumnIndex {
             content.add_page(&body);
             first_chunk += PAGE_ENTRIES;
         }
-        self.facts.runs.push(run);
+        self.record.runs.push(run);
         self.entries.clear();
         Ok(())
     }

@@ -1,13 +1,13 @@
-//! Encodes chunks on several threads; the order of the results is that of the chunks.
+//! Encodes chunks on several threads. The results are in the order of the chunks.
 
-use super::WriterOptions;
+use super::options::WriterOptions;
 use crate::codec::{ChunkEncoder, EncodedChunk, RawChunk};
 use crate::format::schema::Layout;
 use crate::{Error, Result, threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Encoders for a number of threads, with the memory they reuse.
+/// An encoder for each thread, with the memory that it reuses.
 pub(super) struct EncodePool {
     encoders: Vec<ChunkEncoder>,
 }
@@ -18,7 +18,7 @@ impl EncodePool {
         Self { encoders: (0..options.threads.max(1)).map(encoder).collect() }
     }
 
-    /// How many chunks' worth of work should be handed over at once.
+    /// Returns the number of threads: chunks that can be encoded at once.
     pub(super) fn threads(&self) -> usize {
         self.encoders.len()
     }

@@ -1,31 +1,37 @@
-//! Writes files of whole chunks, which come from other files: no value is cast, and most are not even decoded.
+//! Writes files of whole chunks of other files: no value is cast, and most chunks are not decoded.
 
+use super::commit::Summary;
+use super::options::WriterOptions;
 use super::sink::Sink;
-use super::{Summary, Writer, WriterOptions};
+use super::writer::Writer;
 use crate::Result;
 use crate::codec::{EncodedChunk, RawChunk};
-use crate::format::footer::ColumnFacts;
+use crate::format::column_record::ColumnRecord;
 use crate::format::{CastFacts, Schema};
 use std::slice;
 
-/// Writes a file chunk by chunk. The chunks of a column come in the order of their samples, without gaps.
+/// Writes a file chunk by chunk. The chunks of a column are in the order of their samples, without
+/// gaps.
 pub(crate) struct ChunkWriter<K: Sink>(Writer<K>);
 
 impl<K: Sink> ChunkWriter<K> {
-    /// Begins a file; `casts` says, for each column, what its cast did when its values were first written.
+    /// Begins a file. `casts` has the facts of each column's cast from when its values were
+    /// rounded.
     pub(crate) fn new(sink: K, schema: Schema, options: &WriterOptions, casts: Vec<Option<CastFacts>>) -> Result<Self> {
         let mut writer = Writer::new(sink, schema, options)?;
         let pending = std::mem::take(&mut writer.pending).into_iter().zip(casts);
-        writer.pending =
-            pending.map(|(pending, cast)| pending.after(0, &ColumnFacts { cast, ..ColumnFacts::default() })).collect();
+        writer.pending = pending
+            .map(|(pending, cast)| pending.after(0, &ColumnRecord { cast, ..ColumnRecord::default() }))
+            .collect();
         Ok(Self(writer))
     }
 
-    /// Writes a chunk as it was encoded before, with so many nulls.
+    /// Writes a chunk that is encoded, and has this number of nulls.
     pub(crate) fn encoded(&mut self, chunk: EncodedChunk, null_count: u64) -> Result<()> {
         let column = usize::try_from(chunk.head.column).ok();
         if let Some(pending) = column.and_then(|column| self.0.pending.get_mut(column)) {
-            pending.total_nulls = pending.total_nulls.saturating_add(null_count); // at most as many as samples
+            // at most as many as samples
+            pending.total_nulls = pending.total_nulls.saturating_add(null_count);
         }
         self.0.write_chunk(chunk)
     }
@@ -39,7 +45,7 @@ impl<K: Sink> ChunkWriter<K> {
         Ok(())
     }
 
-    /// Commits; every column has been given so many samples.
+    /// Commits. Every column has this number of samples.
     pub(crate) fn finish(mut self, sample_count: u64) -> Result<Summary<K>> {
         self.0.sample_count = sample_count;
         self.0.finish()

@@ -1,10 +1,10 @@
-//! Collects the samples of a column until they make a chunk.
+//! Collects the samples of a column until they fill a chunk.
 
 use crate::batch::{ColumnBatch, count_of, pushed_inner_bytes};
 use crate::cast::Caster;
 use crate::codec::RawChunk;
+use crate::format::column_record::ColumnRecord;
 use crate::format::content::validity_bytes;
-use crate::format::footer::ColumnFacts;
 use crate::format::schema::Layout;
 use crate::format::{CastFacts, ColumnSchema};
 use crate::{Error, Result, le, limits};
@@ -15,15 +15,15 @@ use std::ops::Range;
 pub(super) struct PendingColumn {
     column: usize,
     pub(super) layout: Layout,
-    /// Bytes of one count as it is pushed.
+    /// The bytes that are pushed for one count; a cast makes them fewer.
     pushed_bytes: usize,
     caster: Option<Caster>,
     chunk_bytes: usize,
     first_sample: u64,
     sample_count: u32,
-    /// Sample-major, of all samples pending.
+    /// The varying extents of all pending samples, one sample after the other.
     extents: Vec<u32>,
-    /// The sum of the counts of all samples pending.
+    /// The sum of the counts of all pending samples.
     count: u32,
     values: Vec<u8>,
     validity: Vec<u8>,
@@ -50,8 +50,8 @@ impl PendingColumn {
         })
     }
 
-    /// The same column after samples that are written, of which these are the facts.
-    pub(super) fn after(mut self, sample_count: u64, facts: &ColumnFacts) -> Self {
+    /// Returns the same column after `sample_count` samples that are written and have these facts.
+    pub(super) fn after(mut self, sample_count: u64, facts: &ColumnRecord) -> Self {
         self.first_sample = sample_count;
         self.total_nulls = facts.null_count;
         if let (Some(caster), Some(facts)) = (&mut self.caster, facts.cast) {
@@ -60,7 +60,7 @@ impl PendingColumn {
         self
     }
 
-    /// Bytes that a null is pushed with.
+    /// Returns the bytes that are pushed for a null.
     pub(super) fn null_bytes(&self) -> usize {
         if self.layout.is_ragged() { 0 } else { self.pushed_bytes }
     }
@@ -69,7 +69,8 @@ impl PendingColumn {
         self.caster.as_ref().map(|caster| caster.facts)
     }
 
-    /// Refuses a batch that has passed [`ColumnBatch::check`] but has a sample larger than a chunk may be.
+    /// Refuses a batch with a sample that is larger than a chunk may be. The batch has passed
+    /// [`ColumnBatch::check`].
     pub(super) fn check_sizes(&self, batch: &ColumnBatch) -> Result<()> {
         let largest = match self.layout.varying {
             0 => Some(1),
@@ -80,7 +81,8 @@ impl PendingColumn {
         };
         let fits = largest
             .filter(|&count| u32::try_from(count).is_ok())
-            .and_then(|count| count.checked_mul(self.layout.inner_bytes)?.checked_add(256)) // shape, validity, table
+            // shape, validity, table
+            .and_then(|count| count.checked_mul(self.layout.inner_bytes)?.checked_add(256))
             .and_then(|bytes| u32::try_from(bytes).ok())
             .is_some_and(|bytes| bytes <= limits::CHUNK_BYTES);
         if fits {
@@ -93,9 +95,9 @@ impl PendingColumn {
         Err(Error::over_limit(message))
     }
 
-    /// Takes all samples of a checked batch; chunks that are full go to `cut`.
+    /// Adds all samples of a checked batch. Appends the chunks that are full to `cut`.
     pub(super) fn push(&mut self, batch: &ColumnBatch, cut: &mut Vec<RawChunk>) {
-        let mut at = Position::default();
+        let mut at = BatchPosition::default();
         while at.sample < batch.sample_count {
             let next = self.fill(batch, at);
             if next.sample == at.sample {
@@ -107,12 +109,13 @@ impl PendingColumn {
         }
     }
 
-    /// How far into the batch the current chunk has room; at least one sample if it is empty.
-    fn fill(&self, batch: &ColumnBatch, from: Position) -> Position {
+    /// Returns the position in the batch at which the current chunk is full. An empty chunk takes
+    /// at least one sample.
+    fn fill(&self, batch: &ColumnBatch, from: BatchPosition) -> BatchPosition {
         if !self.layout.is_ragged() {
-            let room = self.samples_per_chunk().saturating_sub(self.sample_count);
-            let take = usize::try_from(room).unwrap_or(usize::MAX).min(batch.sample_count - from.sample);
-            return Position { sample: from.sample + take, count: from.count + take };
+            let free = self.samples_per_chunk().saturating_sub(self.sample_count);
+            let take = usize::try_from(free).unwrap_or(usize::MAX).min(batch.sample_count - from.sample);
+            return BatchPosition { sample: from.sample + take, count: from.count + take };
         }
         let (mut at, mut samples, mut count) = (from, self.sample_count, self.count);
         while at.sample < batch.sample_count {
@@ -124,12 +127,12 @@ impl PendingColumn {
                 break;
             }
             (samples, count) = (samples + 1, sum);
-            at = Position { sample: at.sample + 1, count: at.count + sample_count };
+            at = BatchPosition { sample: at.sample + 1, count: at.count + sample_count };
         }
         at
     }
 
-    /// Samples in every chunk of a fixed column.
+    /// Returns the number of samples in each chunk of a fixed column.
     fn samples_per_chunk(&self) -> u32 {
         let fit = self.chunk_bytes.checked_div(self.layout.inner_bytes).unwrap_or(usize::MAX);
         u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, limits::CHUNK_SAMPLES)
@@ -141,20 +144,23 @@ impl PendingColumn {
         wide(count).saturating_mul(self.layout.inner_bytes).saturating_add(shape)
     }
 
-    /// The count of sample `i` of a batch of this ragged column.
+    /// Returns the count of sample `i` of a batch of this ragged column.
     fn count_at(&self, batch: &ColumnBatch, i: usize) -> usize {
-        extents_of(batch, self.layout.varying, &(i..i + 1)).and_then(count_of).unwrap_or(0) // checked before
+        // checked before
+        extents_of(batch, self.layout.varying, &(i..i + 1)).and_then(count_of).unwrap_or(0)
     }
 
-    /// Takes the samples of the batch between two positions.
-    fn take(&mut self, batch: &ColumnBatch, from: Position, to: Position) {
+    /// Adds the samples of the batch between two positions.
+    fn take(&mut self, batch: &ColumnBatch, from: BatchPosition, to: BatchPosition) {
         let samples = from.sample..to.sample;
         self.take_validity(batch, &samples);
         self.extents.extend_from_slice(extents_of(batch, self.layout.varying, &samples).unwrap_or(&[]));
-        let range = from.count * self.pushed_bytes..to.count * self.pushed_bytes; // within the batch: checked before
+        // within the batch: checked before
+        let range = from.count * self.pushed_bytes..to.count * self.pushed_bytes;
         self.take_values(batch, &samples, batch.values.get(range).unwrap_or(&[]));
         if self.layout.is_ragged() {
-            self.count += u32::try_from(to.count - from.count).unwrap_or(0); // `fill` has checked the sum
+            // `fill` has checked the sum
+            self.count += u32::try_from(to.count - from.count).unwrap_or(0);
         }
         self.sample_count += u32::try_from(samples.len()).unwrap_or(0); // at most CHUNK_SAMPLES
     }
@@ -199,7 +205,7 @@ impl PendingColumn {
         }
     }
 
-    /// The pending samples as a chunk, if there are any.
+    /// Returns the pending samples as a chunk; `None` if there are none.
     pub(super) fn cut(&mut self) -> Option<RawChunk> {
         if self.sample_count == 0 {
             return None;
@@ -220,7 +226,7 @@ impl PendingColumn {
         Some(chunk)
     }
 
-    /// `ends`, then the extents dimension by dimension if there are several (chapter 4.3).
+    /// Returns the shape part: `ends`, then the extents by dimension if several vary (chapter 4.3).
     fn shape_part(&self) -> Vec<u8> {
         let varying = self.layout.varying;
         if varying == 0 {
@@ -243,9 +249,9 @@ impl PendingColumn {
     }
 }
 
-/// A place in a batch: a sample, and the sum of the counts before it.
+/// A position in a batch: a sample, and the sum of the counts before it.
 #[derive(Clone, Copy, Default)]
-struct Position {
+struct BatchPosition {
     sample: usize,
     count: usize,
 }

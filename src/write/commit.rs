@@ -1,0 +1,113 @@
+//! Commits: when and in which order a file is made durable (chapter 7.3).
+
+use super::pending_column::PendingColumn;
+use super::sink::Sink;
+use super::writer::Writer;
+use crate::codec::RawChunk;
+use crate::format::content_id::ContentHasher;
+use crate::format::footer::Footer;
+use crate::format::region::RegionKind;
+use crate::format::trailer::Trailer;
+use crate::format::{ContentId, FileId, Schema};
+use crate::open::ColumnFacts;
+use crate::{Error, Result, limits};
+
+/// The facts of a file that [`Writer::finish`] has completed.
+#[derive(Debug)]
+pub struct Summary<K> {
+    /// The schema.
+    pub schema: Schema,
+    /// The facts of each column, in the order of the schema.
+    pub columns: Vec<ColumnFacts>,
+    /// The number of samples in the file.
+    pub sample_count: u64,
+    /// The length of the file in bytes.
+    pub file_bytes: u64,
+    /// The file's id.
+    pub file_id: FileId,
+    /// The 16 bytes that identify the content of the file.
+    pub content_id: ContentId,
+    /// The sink, which has all of the file.
+    pub sink: K,
+}
+
+impl<K: Sink> Writer<K> {
+    /// Makes all samples pushed so far durable and readable. The writer can push more afterwards.
+    ///
+    /// A commit closes the current chunk of each column, however small, so commit seldom: once for
+    /// many chunks. A file has at most 65,536 commits, and [`Writer::finish`] makes the last of
+    /// them.
+    pub fn commit(&mut self) -> Result<()> {
+        self.write_commit(false)
+    }
+
+    /// Commits for the last time, and marks the file as complete.
+    pub fn finish(mut self) -> Result<Summary<K>> {
+        self.write_commit(true)?;
+        Ok(Summary {
+            columns: self.runs.iter().map(|runs| ColumnFacts::from(&runs.record)).collect(),
+            schema: self.schema,
+            sample_count: self.sample_count,
+            file_bytes: self.output.next(RegionKind::Trailer),
+            file_id: self.output.file_id,
+            content_id: self.content_id,
+            sink: self.output.into_sink(),
+        })
+    }
+
+    fn write_commit(&mut self, finished: bool) -> Result<()> {
+        self.check_usable()?;
+        // the last that the format allows is kept for `finish`
+        let left = limits::RUNS - usize::from(!finished);
+        if usize::try_from(self.commits).is_ok_and(|commits| commits >= left) {
+            let message = format!("more than {} commits; finish this file and begin another", limits::RUNS);
+            return Err(Error::over_limit(message));
+        }
+        let rest: Vec<RawChunk> = self.pending.iter_mut().filter_map(PendingColumn::cut).collect();
+        self.enqueue(rest)?;
+        self.write_queue()?;
+        self.failed = true; // until all is written
+        self.write_index_and_footer(finished)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Writes index and footer, makes them durable, then writes the trailer and makes it durable
+    /// (chapter 7.3).
+    fn write_index_and_footer(&mut self, finished: bool) -> Result<()> {
+        let mut content = ContentHasher::after(self.content_id);
+        for (column, runs) in (0..).zip(&mut self.runs) {
+            runs.write(column, &mut self.output, &mut content)?;
+        }
+        let footer_offset = self.output.next(RegionKind::Footer);
+        let mut footer = self.footer();
+        let (head, body) = footer.seal(self.output.file_id, footer_offset, &self.schema_block, content)?;
+        self.output.region(RegionKind::Footer, &head, &body)?;
+        self.output.sync()?;
+        let offset = self.output.next(RegionKind::Trailer);
+        let trailer = Trailer { finished, footer_offset, previous_trailer: self.last_trailer };
+        let head = trailer.to_bytes(self.output.file_id, offset)?;
+        self.output.region(RegionKind::Trailer, &head, &[])?;
+        self.output.sync()?;
+        self.output.publish()?;
+        self.content_id = footer.content_id;
+        self.last_trailer = offset;
+        self.commits += 1;
+        Ok(())
+    }
+
+    fn footer(&mut self) -> Footer {
+        for (runs, pending) in self.runs.iter_mut().zip(&self.pending) {
+            runs.record.null_count = pending.total_nulls;
+            runs.record.cast = pending.cast_facts();
+        }
+        Footer {
+            content_id: self.content_id, // until the footer is written
+            commit: self.commits,
+            flags: self.flags,
+            sample_count: self.sample_count,
+            tables: self.tables.clone(),
+            columns: self.runs.iter().map(|runs| runs.record.clone()).collect(),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The writer: collects samples into chunks, encodes them and writes them.
+
+use super::atomic::AtomicFile;
+use super::encode_pool::EncodePool;
+use super::options::WriterOptions;
+use super::output::Output;
+use super::pending_column::PendingColumn;
+use super::run_builder::RunBuilder;
+use super::single_sample::single_sample;
+use super::sink::Sink;
+use crate::batch::{ColumnBatch, Value};
+use crate::codec::{EncodedChunk, RawChunk};
+use crate::format::column_record::ColumnRecord;
+use crate::format::footer::TableEntry;
+use crate::format::header::Header;
+use crate::format::region::RegionKind;
+use crate::format::schema::Layout;
+use crate::format::{ContentId, FileId, Flags, Schema, schema_block};
+use crate::{Error, Result, limits};
+use std::path::Path;
+
+/// The most decoded bytes that wait for the encoders, for each of them.
+const QUEUE_BYTES_PER_THREAD: usize = 1 << 20;
+
+/// Writes a file from front to back. Nothing is ever changed once it is written, so a pipe will do.
+/// [`Writer::append`] continues a file that exists.
+///
+/// Samples are pushed one at a time or in batches, which give the same bytes. The memory for each
+/// column is at most the chunk size or the largest sample, plus 32 bytes for each chunk since the
+/// last commit.
+///
+/// # Durability
+///
+/// - When [`Writer::commit`] or [`Writer::finish`] has returned, a loss of power does not lose the
+///   samples pushed before. This holds for [`AtomicFile`] and [`AppendedFile`], if the disk keeps
+///   what it reports as kept.
+/// - If the process is killed, the machine stops or the disk is full, a reader finds the last
+///   commit, whole. It may be one that had not returned.
+/// - After an error of the sink the writer refuses every call and tries nothing again. An `fsync`
+///   that is repeated may report success for bytes that are lost. The file ends with its last
+///   commit, or has no valid end. Only if the very last `fsync` of a commit fails can that commit
+///   stay readable. It is whole, and a loss of power may remove it.
+///
+/// [`AppendedFile`]: crate::AppendedFile
+pub struct Writer<K: Sink> {
+    pub(super) schema: Schema,
+    pub(super) schema_block: Vec<u8>,
+    pub(super) output: Output<K>,
+    pub(super) layouts: Vec<Layout>,
+    pub(super) pending: Vec<PendingColumn>,
+    pub(super) runs: Vec<RunBuilder>,
+    queue: Vec<RawChunk>,
+    queued_bytes: usize,
+    pub(super) pool: EncodePool,
+    pub(super) flags: Flags,
+    pub(super) tables: Vec<TableEntry>,
+    pub(super) sample_count: u64,
+    /// The number of commits so far.
+    pub(super) commits: u32,
+    /// The content id of the last commit.
+    pub(super) content_id: ContentId,
+    /// The offset of the last trailer; 0 before the first commit.
+    pub(super) last_trailer: u64,
+    /// Whether an error has left the file in an unknown state.
+    pub(super) failed: bool,
+}
+
+/// The state that a writer begins with: only a schema, or the last commit of a file.
+pub(super) struct Start {
+    pub schema: Schema,
+    pub schema_block: Vec<u8>,
+    pub flags: Flags,
+    pub sample_count: u64,
+    pub tables: Vec<TableEntry>,
+    pub columns: Vec<ColumnRecord>,
+    pub commits: u32,
+    pub content_id: ContentId,
+    pub last_trailer: u64,
+}
+
+impl Writer<AtomicFile> {
+    /// Begins a file that appears at `path` with its first commit, which usually is its last. Fails
+    /// if something has this path; [`AtomicFile::create`] and [`Writer::new`] can overwrite.
+    pub fn create(path: impl AsRef<Path>, schema: Schema, options: &WriterOptions) -> Result<Self> {
+        Self::new(AtomicFile::create(path, false)?, schema, options)
+    }
+}
+
+impl<K: Sink> Writer<K> {
+    /// Begins a file in `sink`, and writes its header.
+    pub fn new(sink: K, schema: Schema, options: &WriterOptions) -> Result<Self> {
+        options.check()?;
+        let schema_block = schema_block::to_bytes(&schema)?;
+        let file_id = options.derive_file_id(&schema_block);
+        let header = Header { file_id, flags: Flags::default(), alignment: options.alignment };
+        let head = header.head(&schema_block)?;
+        let columns = vec![ColumnRecord::default(); schema.columns.len()];
+        let start = Start {
+            schema,
+            schema_block,
+            flags: header.flags,
+            sample_count: 0,
+            tables: Vec::new(),
+            columns,
+            commits: 0,
+            content_id: ContentId::default(),
+            last_trailer: 0,
+        };
+        let mut writer = Self::start(Output::new(sink, file_id, options.alignment.into(), 0), start, options)?;
+        writer.output.region(RegionKind::Header, &head.to_bytes(), &writer.schema_block)?;
+        Ok(writer)
+    }
+
+    /// Makes a writer that continues from `start`.
+    pub(super) fn start(output: Output<K>, start: Start, options: &WriterOptions) -> Result<Self> {
+        let Start { schema, schema_block, flags, sample_count, tables, columns, commits, content_id, last_trailer } =
+            start;
+        let numbered = schema.columns.iter().enumerate().zip(&columns);
+        let pending: Vec<PendingColumn> = numbered
+            .map(|((i, column), facts)| {
+                let pending = PendingColumn::new(i, column, options.resolved_chunk_bytes())?;
+                Ok(pending.after(sample_count, facts))
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            layouts: pending.iter().map(|column| column.layout).collect(),
+            runs: columns.into_iter().map(RunBuilder::new).collect(),
+            pending,
+            schema,
+            schema_block,
+            output,
+            queue: Vec::new(),
+            queued_bytes: 0,
+            pool: EncodePool::new(options),
+            flags,
+            tables,
+            sample_count,
+            commits,
+            content_id,
+            last_trailer,
+            failed: false,
+        })
+    }
+
+    /// Returns the schema.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Returns the file's id.
+    pub fn file_id(&self) -> FileId {
+        self.output.file_id
+    }
+
+    /// Returns the number of samples pushed so far, those of earlier commits included.
+    pub fn sample_count(&self) -> u64 {
+        self.sample_count
+    }
+
+    /// Pushes one sample: a value for each column, in order. If a value does not fit, returns an
+    /// error and pushes nothing.
+    pub fn push(&mut self, sample: &[Value<'_>]) -> Result<()> {
+        if sample.len() != self.schema.columns.len() {
+            return Err(self.wrong_column_count(sample.len()));
+        }
+        let mut extents = vec![[0; limits::RANK]; sample.len()];
+        let zeros = self.zeros_for_nulls(sample);
+        let mut batches = Vec::with_capacity(sample.len());
+        for ((column, value), extents) in self.schema.columns.iter().zip(sample).zip(&mut extents) {
+            let batch = single_sample(column, value, extents, &zeros);
+            batches.push(batch.map_err(|error| error.with_column(&column.name))?);
+        }
+        self.push_batch(&batches)
+    }
+
+    /// Returns the zeros that the largest null of a fixed shape takes.
+    fn zeros_for_nulls(&self, sample: &[Value<'_>]) -> Vec<u8> {
+        let nulls = self.pending.iter().zip(sample).filter(|(_, value)| value.0.is_none());
+        let largest = nulls.map(|(pending, _)| pending.null_bytes()).max();
+        vec![0; largest.unwrap_or(0)]
+    }
+
+    /// Pushes consecutive samples: a batch for each column, in order, all of the same number of
+    /// samples. If a batch does not fit, returns an error and pushes nothing.
+    pub fn push_batch(&mut self, batches: &[ColumnBatch<'_>]) -> Result<()> {
+        let sample_count = self.check_batches(batches)?;
+        let mut cut = Vec::new();
+        for (pending, batch) in self.pending.iter_mut().zip(batches) {
+            pending.push(batch, &mut cut);
+        }
+        self.sample_count = sample_count;
+        // in the order of chunks that are pushed one sample at a time
+        cut.sort_by_key(|chunk| (chunk.first_sample + u64::from(chunk.sample_count), chunk.column));
+        self.enqueue(cut)
+    }
+
+    /// Checks the batches, and returns the number of samples with them.
+    fn check_batches(&self, batches: &[ColumnBatch<'_>]) -> Result<u64> {
+        self.check_usable()?;
+        if batches.len() != self.schema.columns.len() {
+            return Err(self.wrong_column_count(batches.len()));
+        }
+        let count = batches.first().map_or(0, |batch| batch.sample_count);
+        for ((column, pending), batch) in self.schema.columns.iter().zip(&self.pending).zip(batches) {
+            if batch.sample_count != count {
+                let message = format!("{} samples, where the first column has {count}", batch.sample_count);
+                return Err(Error::bad_argument(message).with_column(&column.name));
+            }
+            batch.check(column)?;
+            pending.check_sizes(batch).map_err(|error| error.with_column(&column.name))?;
+        }
+        let total = u64::try_from(count).ok().and_then(|count| self.sample_count.checked_add(count));
+        let total = total.filter(|&total| total <= limits::SAMPLES);
+        total.ok_or_else(|| Error::over_limit(format!("more than {} samples", limits::SAMPLES)))
+    }
+
+    fn wrong_column_count(&self, found: usize) -> Error {
+        let due = self.schema.columns.len();
+        Error::bad_argument(format!("values for {found} columns; the schema has {due}"))
+    }
+
+    pub(super) fn check_usable(&self) -> Result<()> {
+        if self.failed {
+            return Err(Error::bad_argument(
+                "the writer has failed before and does no more; the file ends with its last commit",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn enqueue(&mut self, chunks: Vec<RawChunk>) -> Result<()> {
+        for chunk in chunks {
+            self.queued_bytes = self.queued_bytes.saturating_add(chunk.raw_bytes());
+            self.queue.push(chunk);
+            if self.queued_bytes >= QUEUE_BYTES_PER_THREAD * self.pool.threads() {
+                self.write_queue()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes and writes the chunks of the queue.
+    pub(super) fn write_queue(&mut self) -> Result<()> {
+        self.queued_bytes = 0;
+        let queue = std::mem::take(&mut self.queue);
+        self.failed = true; // until all is written
+        let encoded = self.pool.encode(&self.layouts, &queue)?;
+        for chunk in encoded {
+            self.write_chunk(chunk)?;
+        }
+        self.failed = false;
+        Ok(())
+    }
+
+    pub(super) fn write_chunk(&mut self, mut chunk: EncodedChunk) -> Result<()> {
+        let offset = self.output.next(RegionKind::Chunk);
+        let head = chunk.head.seal(self.output.file_id, offset, &chunk.body)?;
+        self.output.region(RegionKind::Chunk, &head, &chunk.body)?;
+        let column = usize::try_from(chunk.head.column).ok();
+        if let Some(runs) = column.and_then(|column| self.runs.get_mut(column)) {
+            runs.add(&chunk)?;
+        }
+        Ok(())
+    }
+}
