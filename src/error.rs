@@ -8,34 +8,38 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible function of the crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What sort of thing went wrong, and so who can do something about it.
+/// The kind of an error, which tells who can do something about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes are not what the format demands: the file is damaged, incomplete or not a tensilo file.
+    /// The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
     /// [`Error::rule`] names the rule of the specification.
     Corrupt,
-    /// The file uses something this release does not know. A newer release reads it.
+    /// The file uses a feature that this release does not know. A newer release reads it.
     TooNew,
-    /// The file or call needs a cargo feature this build lacks.
+    /// The file or the call needs a cargo feature that this build lacks.
     NotBuilt,
-    /// A limit of the format (chapter 8 of the specification) would be exceeded.
+    /// A limit would be exceeded: of the format (chapter 8 of the specification), of the caller, or
+    /// of the memory of this machine.
     OverLimit,
     /// An argument does not fit: unknown column, sample out of range, wrong type or length.
     BadArgument,
-    /// An input of an import holds what a tensilo file cannot store, is malformed, or was changed
-    /// while it was read.
+    /// An input of an import is malformed, has values that a tensilo file cannot store, or was
+    /// changed while it was read.
     BadInput,
-    /// A progress callback ended the work, which left everything as it was.
+    /// A progress callback ended the work. All files are as they were before.
     Cancelled,
+    /// A fault of tensilo, or of the processor or memory of this machine. Neither the file nor the
+    /// caller is at fault. Please report it.
+    Internal,
     /// The operating system reported an error; [`std::error::Error::source`] is the [`io::Error`].
     Io,
 }
 
-/// What the caller can ask for, so that a refused import or append succeeds; see [`Error::advice`].
+/// An option with which a refused import or append succeeds; see [`Error::advice`].
 ///
 /// Its `Display` says what to do and names the option of the library. A program that has another
-/// name for the option says [`action`](Self::action) and its own.
+/// name for the option shows [`action`](Self::action) and its own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice {
@@ -57,7 +61,7 @@ pub enum Advice {
 }
 
 impl Advice {
-    /// Returns what to do, in words: "leave out columns that the file does not have".
+    /// Returns the advice in words, such as "leave out columns that the file does not have".
     pub fn action(&self) -> String {
         match self {
             Self::SkipColumns => "leave columns out".to_owned(),
@@ -94,10 +98,10 @@ impl fmt::Display for Advice {
     }
 }
 
-/// What went wrong, where, and what to do next.
+/// The error of every function of the crate: what is wrong, where, and what to do next.
 ///
-/// The message names as much of file, column, sample range, byte offset and rule as is known. It is
-/// one pointer wide.
+/// The message names file, column, sample range, byte offset and rule, as far as they are known. An
+/// `Error` has the size of a pointer.
 pub struct Error(Box<Details>);
 
 #[derive(Debug)]
@@ -134,13 +138,14 @@ impl Error {
         error
     }
 
-    /// What was encoded does not decode to what it was.
-    pub(crate) fn miscoded(encoding: &str) -> Self {
+    /// A fault of tensilo or of the machine. The message says what is impossible.
+    #[cold]
+    pub(crate) fn internal(message: impl fmt::Display) -> Self {
         let message = format!(
-            "what was encoded as {encoding} decodes to something else, and was not written: memory or processor are at \
-             fault, or tensilo; try again, on another machine if need be"
+            "{message}; this is a fault of tensilo, or of the processor or memory of this machine; try again, on \
+             another machine if possible, and please report this message to the maintainers of tensilo"
         );
-        Self::new(ErrorKind::Corrupt, message)
+        Self::new(ErrorKind::Internal, message)
     }
 
     pub(crate) fn too_new(rule: &'static str, message: impl Into<String>) -> Self {
@@ -149,7 +154,7 @@ impl Error {
         error
     }
 
-    /// A file that breaks no rule, but is not this release's to write.
+    /// A file that breaks no rule, but that this release must not append to.
     pub(crate) fn too_new_to_append(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::TooNew, message)
     }
@@ -173,7 +178,7 @@ impl Error {
         Self::new(ErrorKind::BadInput, message)
     }
 
-    /// `Break` of a progress callback.
+    /// A progress callback returned `Break`.
     pub(crate) fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
@@ -204,7 +209,7 @@ impl Error {
         self
     }
 
-    /// Adds what the caller can ask for instead, unless it is said already.
+    /// Adds advice, unless the error has it already.
     pub(crate) fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
         for advice in advice {
             if !self.0.advice.contains(&advice) {
@@ -214,62 +219,62 @@ impl Error {
         self
     }
 
-    /// Takes an advice back where the caller cannot follow it.
+    /// Removes advice that the caller cannot follow.
     #[cfg(feature = "arrow")]
     pub(crate) fn without_advice(mut self, advice: &Advice) -> Self {
         self.0.advice.retain(|given| given != advice);
         self
     }
 
-    /// What sort of error this is.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The rule of the specification that the file breaks, such as `"R-2.6"`.
+    /// Returns the rule of the specification that the file breaks, such as `"R-2.6"`.
     pub fn rule(&self) -> Option<&'static str> {
         self.0.rule
     }
 
-    /// The file concerned, where it is known.
+    /// Returns the path of the file, if it is known.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// The name of the column concerned.
+    /// Returns the name of the column, if one is concerned.
     pub fn column(&self) -> Option<&str> {
         self.0.column.as_deref()
     }
 
-    /// The samples concerned.
+    /// Returns the range of samples, if some are concerned.
     pub fn samples(&self) -> Option<Range<u64>> {
         self.0.samples.clone()
     }
 
-    /// The place in the file, in bytes from its start.
+    /// Returns the offset in the file, in bytes, if it is known.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
 
-    /// The bare message, without the place and without the [advice](Self::advice).
+    /// Returns the message alone, without file, column, samples, offset and [advice](Self::advice).
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What the caller can ask for, so that this error goes away. `Display` ends with it, in the
-    /// library's words.
+    /// Returns the options with which the call succeeds. `Display` ends with them, in the words of the
+    /// library.
     pub fn advice(&self) -> &[Advice] {
         &self.0.advice
     }
 
-    /// Returns the text of this error without the [advice](Self::advice), for a program that words
-    /// it itself.
+    /// Returns the text of this error without the [advice](Self::advice), for a program that has its
+    /// own words for that.
     pub fn plain(&self) -> impl fmt::Display {
         Plain(self)
     }
 }
 
-/// What a progress callback says.
+/// Converts the result of a progress callback.
 pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<()> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),
@@ -277,8 +282,8 @@ pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<()> {
     }
 }
 
-/// Shows a path in a message: control characters are escaped, so that a file's name cannot steer a
-/// terminal or forge a line.
+/// Returns the text of a path for a message. Control characters are escaped, so that the name of a
+/// file cannot steer a terminal or forge a line.
 pub fn display_path(path: &Path) -> impl fmt::Display + '_ {
     Shown(path)
 }

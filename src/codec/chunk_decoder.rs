@@ -108,7 +108,7 @@ impl ChunkDecoder {
         let n = self.sample_count;
         let parts = parts(layout, head, body)?;
         let ranges = if head.entry.has_parts() {
-            parts.ranges().ok_or_else(|| Error::corrupt("R-4.4", "parts outside the chunk"))?
+            parts.ranges().ok_or_else(|| Error::internal("the parts of a checked chunk lie outside it"))?
         } else {
             [0..0, 0..0, 0..body.len()]
         };

@@ -8,7 +8,7 @@ use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::format::chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
-use crate::{Error, Result, limits};
+use crate::{Error, ErrorKind, Result, limits};
 
 /// The decoded parts of a chunk that is to be written, in the byte order of the file.
 #[derive(Debug, Default)]
@@ -175,12 +175,18 @@ impl ChunkEncoder {
         let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
         decoded.resize(raw.len(), 0);
-        codec.check(spec, &self.best)?;
-        codec.decode(spec, &self.best, decoded, scratch)?;
-        if decoded == raw {
-            return Ok(());
-        }
-        Err(Error::miscoded(codec.name()))
+        let checked = codec.check(spec, &self.best).and_then(|()| codec.decode(spec, &self.best, decoded, scratch));
+        let reason = match checked {
+            Ok(()) if decoded == raw => return Ok(()),
+            Ok(()) => "the values differ".to_owned(),
+            Err(error) if error.kind() == ErrorKind::Corrupt => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        let message = format!(
+            "a chunk that was encoded as {} does not decode to its values, and was not written ({reason})",
+            codec.name()
+        );
+        Err(Error::internal(message))
     }
 }
 

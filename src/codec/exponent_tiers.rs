@@ -8,7 +8,7 @@ use super::sampling::windows;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
-use super::tier_stream::{CHECKPOINT_BYTES, TierStream};
+use super::tier_stream::{CHECKPOINT_BYTES, TierStream, overrun};
 use super::transform::Transform;
 use crate::kernel::{Width, words};
 use crate::le::u64_of;
@@ -86,8 +86,7 @@ impl Codec for ExponentTiers {
         let parts = StoredExponents::parse(spec, stored)?;
         let mut out = out;
         parts.symbols.decode(&mut scratch.tiers, |at, symbols| {
-            // never: one for each element
-            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(wrong_length)?;
+            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(overrun)?;
             parts.join(at, symbols, block)
         })
     }
@@ -106,8 +105,7 @@ impl Codec for ExponentTiers {
         parts.symbols.decode_from(&from, range.end, &mut scratch.tiers, |at, symbols| {
             let skip = range.start.saturating_sub(at); // the first group may begin before the range
             let symbols = symbols.get(skip..).unwrap_or(&[]);
-            // never: the range ends there
-            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(wrong_length)?;
+            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(overrun)?;
             parts.join(at + skip, symbols, block)
         })?;
         Ok(true)

@@ -8,7 +8,7 @@ use super::predict::{best_transform, bit_lengths, extra_bits};
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
-use super::tier_stream::{LONG_CHECKPOINT_BYTES, TierScratch, TierStream};
+use super::tier_stream::{LONG_CHECKPOINT_BYTES, TierScratch, TierStream, overrun};
 use super::transform::Transform;
 use crate::kernel::Width;
 use crate::kernel::tiers::{GROUP, best};
@@ -83,8 +83,7 @@ impl<'a> StoredResiduals<'a> {
             let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len()));
             at = at.saturating_add(sum_extra_bits(skipped));
             let bits = usize::try_from(at).ok().filter(|&bits| bits <= most).ok_or_else(beyond)?;
-            // never: one for each element
-            let block = out.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(wrong_length)?;
+            let block = out.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(overrun)?;
             let next = best().deposit(self.width, lengths, self.extra_bits, bits, block);
             at = u64_of(next);
             if next <= most { Ok(()) } else { Err(beyond()) }
@@ -140,8 +139,7 @@ impl Codec for ResidualTiers {
         let mut rest = &mut *out;
         parts.lengths.decode(&mut scratch.tiers, |first, lengths| {
             parts.lengths.check_extra_bits(first, u64_of(at))?;
-            // never: one for each element
-            let block = rest.split_off_mut(..lengths.len() * spec.element_bytes).ok_or_else(wrong_length)?;
+            let block = rest.split_off_mut(..lengths.len() * spec.element_bytes).ok_or_else(overrun)?;
             at = best().deposit(parts.width, lengths, parts.extra_bits, at, block);
             Ok(())
         })?;

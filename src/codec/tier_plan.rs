@@ -101,8 +101,7 @@ impl TierHead {
         stored.extend_from_slice(third);
         let pieces = stored.get(start..).unwrap_or(&[]);
         let Some((stream, [])) = TierStream::split(*self, symbols.len(), checkpoint_bytes, pieces) else {
-            // never: `histogram`
-            return Err(Error::bad_argument("a tier stream was planned for other symbols"));
+            return Err(Error::internal("a tier stream was planned for other symbols"));
         };
         let checkpoints = stream.write_checkpoints(symbols, extra_bits);
         stored.iter_mut().skip(start).zip(checkpoints).for_each(|(to, from)| *to = from);

@@ -51,6 +51,12 @@ fn wrong_counts() -> Error {
     Error::corrupt("R-5.9", "a tier or a checkpoint of a tier stream does not have as many codes as escape to it")
 }
 
+/// The error of a destination that is shorter than the symbols that are decoded to it.
+#[cold]
+pub(super) fn overrun() -> Error {
+    Error::internal("more symbols of a tier stream were decoded than the part has elements")
+}
+
 impl<'a> TierStream<'a> {
     /// Splits the pieces of a stream of `count` symbols, whose checkpoints have `checkpoint_bytes`,
     /// from the start of `stored`. Returns the stream and the bytes after it; `None` if `stored` is

@@ -33,7 +33,7 @@ impl EncodePool {
 }
 
 fn encode_one(encoder: &mut ChunkEncoder, layouts: &[Layout], chunk: &RawChunk) -> Result<EncodedChunk> {
-    let unknown = || Error::bad_argument("a chunk of an unknown column");
+    let unknown = || Error::internal("a chunk belongs to an unknown column");
     encoder.encode(layouts.get(chunk.column).ok_or_else(unknown)?, chunk)
 }
 
@@ -60,7 +60,7 @@ fn encode_parallel(
         .into_iter()
         .map(|slot| {
             let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-            result.unwrap_or_else(|| Err(Error::bad_argument("a chunk was not encoded")))
+            result.unwrap_or_else(|| Err(Error::internal("a chunk was not encoded")))
         })
         .collect()
 }

@@ -31,6 +31,7 @@ Exit codes:
   1  the file is damaged or not a tensilo file
   2  bad usage or unsupported input
   3  reading or writing failed
+  4  a fault of tensilo or of this machine; please report it
   130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file has changed
 
 Data goes to the standard output, everything else to the standard error, with

@@ -18,6 +18,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The operating system failed to read or write.
     Io = 3,
+    /// A fault of tensilo or of this machine.
+    Internal = 4,
     /// A signal came, and the work was put back as it was. The code is that of the signal, see
     /// [`Signal::exit_code`].
     Signalled,
@@ -103,6 +105,7 @@ fn exit_of(kind: ErrorKind) -> Exit {
     match kind {
         ErrorKind::Corrupt => Exit::Damaged,
         ErrorKind::Io => Exit::Io,
+        ErrorKind::Internal => Exit::Internal,
         // TooNew, NotBuilt, OverLimit, BadArgument, BadInput: this program cannot do it with this input
         _ => Exit::Usage,
     }
@@ -160,6 +163,7 @@ mod tests {
     fn each_kind_of_error_has_its_exit_code() {
         assert_eq!(exit_of(ErrorKind::Corrupt), Exit::Damaged);
         assert_eq!(exit_of(ErrorKind::Io), Exit::Io);
+        assert_eq!(exit_of(ErrorKind::Internal), Exit::Internal);
         for kind in
             [ErrorKind::TooNew, ErrorKind::NotBuilt, ErrorKind::OverLimit, ErrorKind::BadArgument, ErrorKind::BadInput]
         {

@@ -171,6 +171,8 @@ fn a_checking_writer_notices_an_encoder_that_loses_values() {
         ChunkEncoder::new(Profile::default(), check).compare(&Faulty, &Geometry::of_numbers(1), raw)
     };
     assert!(compare(true, &[0, 0]).is_ok() && compare(false, &[0, 1]).is_ok());
-    let error = compare(true, &[0, 1]).expect_err("other values").to_string();
-    assert!(error.contains("faulty"), "{error}");
+    let error = compare(true, &[0, 1]).expect_err("other values");
+    assert_eq!((error.kind(), error.rule()), (ErrorKind::Internal, None));
+    let error = error.to_string();
+    assert!(error.contains("faulty") && error.contains("the values differ") && error.contains("report"), "{error}");
 }

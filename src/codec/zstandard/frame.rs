@@ -44,10 +44,10 @@ pub(super) struct ZstdEncoder<const LEVEL: i32>(Option<Compressor<'static>>);
 
 impl<const LEVEL: i32> ZstdEncoder<LEVEL> {
     pub(super) fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
-        let failed = |error: io::Error| Error::io("compressing with Zstandard", error);
+        let failed = |error: io::Error| Error::internal(format!("compressing with Zstandard failed: {error}"));
         let compressor = match &mut self.0 {
             Some(compressor) => compressor,
-            empty => empty.insert(compressor::<LEVEL>().map_err(failed)?),
+            empty => empty.insert(compressor::<LEVEL>().map_err(no_context)?),
         };
         stored.clear();
         stored.reserve(zstd_safe::compress_bound(raw.len()));
@@ -76,10 +76,7 @@ impl ZstdDecoder {
     pub(super) fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
         let decompressor = match &mut self.0 {
             Some(decompressor) => decompressor,
-            empty => {
-                let failed = |error| Error::io("making a Zstandard context", error);
-                empty.insert(Decompressor::new().map_err(failed)?)
-            }
+            empty => empty.insert(Decompressor::new().map_err(no_context)?),
         };
         let expected = out.len();
         match decompressor.decompress_to_buffer(stored, out) {
@@ -88,6 +85,11 @@ impl ZstdDecoder {
             Err(error) => Err(malformed(&error.to_string())),
         }
     }
+}
+
+/// The error of a context that cannot be made, for which only memory can lack.
+fn no_context(error: io::Error) -> Error {
+    Error::over_limit(format!("memory for a Zstandard context cannot be had: {error}"))
 }
 
 fn malformed(what: &str) -> Error {

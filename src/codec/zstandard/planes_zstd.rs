@@ -152,8 +152,8 @@ impl Codec for PlanesZstd {
         let FrameScratch { zstd, bytes } = &mut scratch.frames;
         memory::resize(bytes, spec.raw_bytes, 0)?;
         let split = bytes.split_at_mut_checked(head.stream_bytes.saturating_mul(head.entries.len()));
-        // never: `parse`
-        let (planes, tail_out) = split.ok_or_else(|| malformed_planes("the streams are too long"))?;
+        let (planes, tail_out) =
+            split.ok_or_else(|| Error::internal("the streams of a checked part are longer than the part"))?;
         let mut planes = planes.chunks_exact_mut(head.stream_bytes.max(1));
         let tail = head.each(|packing, stored| {
             let Some(plane) = planes.next() else { return Ok(()) }; // a stream of no bytes
