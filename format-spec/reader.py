@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A second, independent reader of the tensilo file format, written from SPEC.md alone, to be read beside it.
-    reader.py [--columns A,B] [--no-samples] FILE    prints what the file holds as one line of JSON
+"""A second, independent reader of the tensilo file format, written from SPEC.md alone.
+    reader.py [--columns A,B] [--no-samples] FILE    prints the contents of the file as one line of JSON
     reader.py --verify FILE                          prints "ok", or the first rule that is broken
 Exit status: 0 good, 1 invalid, 2 wrong usage, 3 unreadable. Python 3.9; for Zstandard: package zstandard."""
 import argparse, hashlib, json, math, operator, struct, sys, zlib
@@ -106,8 +106,8 @@ def read_column(fields):
         cast = {"source": DTYPES[source], "rounding": "nearest-even"}
     info = {"name": name, "dtype": DTYPES[dtype], "shape": [None if x == VARYING else x for x in extents],
             "nullable": bool(flags & 1), "cast": cast, "metadata": read_metadata(fields)}
-    # `chunks` has the index entry that each chunk of the walk must have: those before `listed` were met in a
-    # page, those of earlier commits are counted in `runs`. `stated` is what a footer tells.
+    # `chunks` has the index entry that each chunk of the walk must have: those before `listed` were found in a
+    # page, those of earlier commits are counted in `runs`. `stated` has the facts that a footer states.
     return Record(info=info, w=w, V=extents.count(VARYING), size=size, samples=[], sums=Counter(), runs=[],
                   encodings=Counter(), tables=[], chunks=[], listed=0, errors=(), stated={"encodings": []})
 # ---- 4. Chunks ---------------------------------------------------------------------------------------------

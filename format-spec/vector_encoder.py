@@ -1,8 +1,8 @@
 """A small encoder of the tensilo file format, made from SPEC.md alone, for make_vectors.py.
 
 A file is put together region by region. Any call that makes a region takes a dict (see `put`) which overwrites
-named pieces of it; everything that stands behind it (checksums, index entries, facts) is then made from what
-was put, so that a vector breaks the one rule it is named after and no checksum.
+named fields of it. Everything derived from the region (checksums, index entries, facts) is then computed from the
+new bytes, so that a vector breaks the one rule it is named after and no checksum.
 """
 import hashlib
 import re
@@ -41,7 +41,7 @@ def le(n, size):
 
 
 def put(pieces=None, **more):
-    """A tweak: overwrites pieces of a region; '+name' adds a piece at the end of the body, None removes one."""
+    """A tweak: overwrites fields of a region; '+name' adds a field at the end of the body, None removes one."""
     return {**(pieces or {}), **more}
 
 
@@ -81,7 +81,7 @@ class Region:
 
 
 def content_id(content, footer):
-    """What the commit before and the index pages give, then the footer without its first piece."""
+    """The hash of the commit before and the index pages, then of the footer without its first field."""
     return hashlib.sha256(content + b''.join(list(footer.values())[1:])).digest()[:16]
 
 

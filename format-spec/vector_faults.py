@@ -1,4 +1,4 @@
-"""The invalid vectors: (rule, name, what is wrong, file, options) for make_vectors.py."""
+"""The invalid vectors: (rule, name, fault, file, options) for make_vectors.py."""
 from vector_encoder import *
 from vector_tiers import words_of
 
@@ -355,7 +355,7 @@ def encoding_cases():
 
 
 def tiers(enc, data, tweak, dtype='u8', **more):
-    """A file of one chunk of one sample with the named pieces of its values tweaked."""
+    """A file of one chunk of one sample with the named sections of its values tweaked."""
     column = col('x', dtype, [len(data) // DTYPES[dtype][1]])
     tweak = {k: v.ljust(32, b'\0') if k == 'ranks' and v else v for k, v in tweak.items()}
     return broken(column, [data], enc=enc, chunk={'+values: more' if k == '+' else 'values: ' + k: v for k, v in tweak.items()}, **more)
@@ -715,7 +715,7 @@ def footer_cases():
 
 
 def hashed(f, content):
-    """Commits with the content id that follows from `content`, which is made of what the right one follows from."""
+    """Commits with a content id that is computed from `content(right input)` instead of the right input."""
     for c in range(len(f.columns)):
         f.pages(c)
     f.content = content(f.content)

@@ -1,4 +1,4 @@
-"""Encodings 4 to 6 (SPEC.md, 5.6 to 5.10) for vector_encoder.py, element by element and bit by bit as the text has it.
+"""Encodings 4 to 6 (SPEC.md, 5.6 to 5.10) for vector_encoder.py, element by element and bit by bit as the text defines it.
 
 An encoding is a pair: its name, and a function of the decoded bytes and the element bytes that gives the stored bytes
 as named pieces, in order.
@@ -87,7 +87,7 @@ def exponent_tiers(transform='none', widths=(1, 1, 1), ranks=None, spacing=12):
 
 
 def extra_bits(y):
-    """In order of the text: by group, then by place of the bit, then by element."""
+    """In the order of the text: by group, then by position of the bit, then by element."""
     return [n >> k & 1 for at in range(0, len(y), 64) for k in range(64) for n in y[at:at + 64] if n >> k > 1]
 
 
