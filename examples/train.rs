@@ -3,8 +3,10 @@
 //! `cargo run --release --example train`
 
 use half::bf16;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Reader, Schema, Shape, Writer, WriterOptions};
@@ -19,56 +21,55 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = folder.path().join("train.tsl");
     write(&path)?;
 
-    // Threads share one reader. It has no lock and no file position.
+    // A reader is a handle: cloning it is cheap, and clones share the open file. It has no lock and
+    // no file position.
     let reader = Reader::open(&path)?;
     for epoch in 0..2 {
-        let order = shuffled(reader.sample_count(), epoch);
-        let batches: Vec<&[u64]> = order.chunks(BATCH).collect();
-        let next = AtomicUsize::new(0);
-        let (sender, receiver) = mpsc::sync_channel(2 * LOADERS);
         let start = Instant::now();
-        thread::scope(|scope| -> tensilo::Result<()> {
-            for _ in 0..LOADERS {
-                let (sender, reader, batches, next) = (sender.clone(), &reader, &batches, &next);
-                scope.spawn(move || {
-                    let result = load(reader, batches, next, &sender);
-                    if let Err(error) = result {
-                        let _ = sender.send(Err(error)); // the receiver may be gone
-                    }
-                });
-            }
-            drop(sender); // so that the loop below ends after the last batch
+        let order: Arc<[u64]> = shuffled(reader.sample_count(), epoch).into();
+        let next = Arc::new(AtomicUsize::new(0));
+        let (sender, batches) = sync_channel(2 * LOADERS); // bounds the memory
+        for _ in 0..LOADERS {
+            // The loaders own what they use, so they may outlive this function.
+            let (reader, order, next, sender) = (reader.clone(), order.clone(), next.clone(), sender.clone());
+            thread::spawn(move || {
+                if let Err(error) = load(&reader, &order, &next, &sender) {
+                    let _ = sender.send(Err(error)); // the receiver may be gone
+                }
+            });
+        }
+        drop(sender); // so that the loop below ends after the last batch
 
-            let (mut samples, mut sum) = (0, 0.0);
-            for batch in receiver {
-                let batch: Vec<bf16> = batch?;
-                samples += batch.len() / VALUES;
-                sum += batch.iter().map(|value| f64::from(value.to_f32())).sum::<f64>(); // the training step
-            }
-            let rate = samples as f64 / start.elapsed().as_secs_f64();
-            println!("epoch {epoch}: {samples} samples, sum {sum:.3}, {rate:.0} samples/s");
-            Ok(())
-        })?;
+        let (mut samples, mut sum) = (0, 0.0);
+        for batch in batches {
+            let batch: Vec<bf16> = batch?;
+            samples += batch.len() / VALUES;
+            sum += batch.iter().map(|value| f64::from(value.to_f32())).sum::<f64>(); // the training step
+        }
+        let rate = samples as f64 / start.elapsed().as_secs_f64();
+        println!("epoch {epoch}: {samples} samples, sum {sum:.3}, {rate:.0} samples/s");
     }
     Ok(())
 }
 
-/// Gathers batches until none is left. Each thread has a cursor, which keeps its memory.
+/// Gathers batches until none is left. Each loader has a cursor, which keeps its memory.
 fn load(
     reader: &Reader,
-    batches: &[&[u64]],
+    order: &[u64],
     next: &AtomicUsize,
-    sender: &mpsc::SyncSender<tensilo::Result<Vec<bf16>>>,
+    sender: &SyncSender<tensilo::Result<Vec<bf16>>>,
 ) -> tensilo::Result<()> {
     let mut cursor = reader.column("embedding")?.cursor();
-    while let Some(indices) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+    loop {
+        let start = next.fetch_add(BATCH, Ordering::Relaxed);
+        let Some(rest) = order.get(start..).filter(|rest| !rest.is_empty()) else { return Ok(()) };
+        let indices = &rest[..rest.len().min(BATCH)];
         let mut batch = vec![bf16::ZERO; indices.len() * VALUES];
         cursor.gather_slice(indices, &mut batch)?;
         if sender.send(Ok(batch)).is_err() {
-            break; // the training loop has stopped
+            return Ok(()); // the training loop has stopped
         }
     }
-    Ok(())
 }
 
 /// The samples in an order that depends on the epoch only (Fisher and Yates).
@@ -85,7 +86,7 @@ fn shuffled(count: u64, epoch: u64) -> Vec<u64> {
     order
 }
 
-fn write(path: &std::path::Path) -> tensilo::Result<()> {
+fn write(path: &Path) -> tensilo::Result<()> {
     let shape = Shape::fixed(&[VALUES as u32]);
     let schema = Schema::new([ColumnSchema::tensor("embedding", DType::Bf16, shape).cast_from(DType::F32)]);
     let mut writer = Writer::create(path, schema, &WriterOptions::new())?;
