@@ -16,6 +16,19 @@ pub struct CastFacts {
     pub to_subnormal: u64,
 }
 
+impl CastFacts {
+    /// Returns the facts of two casts together.
+    #[cfg(feature = "import")]
+    pub(crate) fn joined(&self, other: &Self) -> Self {
+        Self {
+            max_abs_error: self.max_abs_error.max(other.max_abs_error),
+            max_rel_error: self.max_rel_error.max(other.max_rel_error),
+            to_infinite: self.to_infinite.saturating_add(other.to_infinite),
+            to_subnormal: self.to_subnormal.saturating_add(other.to_subnormal),
+        }
+    }
+}
+
 /// Rounds elements of one type to another, to nearest with ties to even, and keeps the record.
 #[derive(Clone, Debug)]
 pub(crate) struct Caster {

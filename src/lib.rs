@@ -75,7 +75,7 @@
 #![deny(missing_docs, unsafe_code, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used)]
 
-#[cfg(feature = "arrow")]
+#[cfg(feature = "import")]
 mod arrow_type;
 mod batch;
 mod cast;
@@ -87,7 +87,7 @@ mod error;
 pub mod export;
 mod file;
 mod format;
-#[cfg(feature = "arrow")]
+#[cfg(feature = "import")]
 pub mod import;
 #[allow(unsafe_code, reason = "SIMD: calls of target features and vector loads, each with its argument")]
 pub mod kernel;

@@ -1,7 +1,7 @@
 //! Which Arrow field a column becomes.
 
 use super::json;
-use crate::arrow_type;
+use crate::arrow_type::{self, ArrowType};
 use crate::{CastFacts, ColumnSchema, DType, Error, Extent, Metadata, Result};
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use std::collections::HashMap;
@@ -83,7 +83,8 @@ impl Target {
 /// The type that metadata say the column was imported from, if its elements can be of this type.
 fn restored_type(column: &ColumnSchema) -> Option<DataType> {
     let text = column.metadata.get(arrow_type::KEY)?;
-    let data_type = arrow_type::from_text(text)?;
+    let kept = ArrowType::from_text(text)?;
+    let data_type = kept.to_arrow();
     let fits = match &data_type {
         DataType::Date32 | DataType::Time32(TimeUnit::Second | TimeUnit::Millisecond) => {
             matches!(column.dtype, DType::I32 | DType::I64)
@@ -95,7 +96,7 @@ fn restored_type(column: &ColumnSchema) -> Option<DataType> {
         DataType::FixedSizeBinary(bytes) => column.dtype == DType::Bytes && (0..=FIXED_STRING_BYTES).contains(bytes),
         _ => false,
     };
-    let is_canonical = arrow_type::to_text(&data_type).as_ref() == Some(text); // an import will give this text again
+    let is_canonical = kept.to_string() == *text; // an import will give this text again
     (fits && is_canonical).then_some(data_type)
 }
 

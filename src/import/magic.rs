@@ -3,8 +3,7 @@
 use crate::Error;
 
 /// First bytes of well-known formats.
-const KNOWN: [(&[u8], &str); 12] = [
-    (b"TSL", "a tensilo file, which \"tensilo export\" converts back"),
+const KNOWN: [(&[u8], &str); 11] = [
     (b"FEA1", "a Feather file of version 1"),
     (b"ORC", "an ORC file"),
     (b"Obj\x01", "an Avro file"),
@@ -22,7 +21,7 @@ const SHOWN: usize = 8;
 
 /// The error about a file with these first bytes, which are neither of Parquet nor of Arrow.
 pub(super) fn unknown(first: &[u8]) -> Error {
-    const ACCEPTED: &str = "inputs are Parquet files, Arrow IPC files and Arrow IPC streams";
+    const ACCEPTED: &str = "inputs are Parquet files, Arrow IPC files and streams, and tensilo files";
     if first.is_empty() {
         return Error::bad_input(format!("the file is empty; {ACCEPTED}"));
     }

@@ -93,116 +93,33 @@
 //! file has them. A panic of a decoder becomes an error, too; the process's panic hook has its say before. What pages and messages claim
 //! of their lengths is compared with the bytes that are there. What remains: a Brotli page can become longer than it says.
 
-mod append;
+#[cfg(feature = "arrow")]
 pub mod arrow;
-mod assemble;
-mod column;
-mod decode;
-mod diagnosis;
-mod elements;
-mod extension;
+mod batch;
+mod formats;
 mod found;
 mod input;
-mod int96;
-mod ipc;
-mod ipc_check;
+mod input_column;
+mod input_file;
 mod magic;
-mod memory;
-mod metadata;
+mod native;
+mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
-#[cfg(not(feature = "parquet"))]
-#[path = "parquet_absent.rs"]
-mod parquet;
-#[cfg(feature = "parquet")]
-mod parquet_check;
-#[cfg(feature = "parquet")]
-mod parquet_mend;
-#[cfg(feature = "parquet")]
-mod parquet_pages;
-#[cfg(feature = "parquet")]
-mod parquet_raw;
 mod plan;
 mod problem;
 mod run;
-mod scan;
-mod select;
-mod shape;
-mod slices;
 mod source;
-#[cfg(feature = "parquet")]
-mod thrift;
-mod types;
-mod value_text;
-mod walk;
+mod stamp;
 
+#[cfg(feature = "arrow")]
+pub use arrow::memory::{write_batches, write_reader};
 pub use found::{FoundShape, OddSample};
-pub use memory::{write_batches, write_reader};
+pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
 
-use crate::{AtomicFile, DType, Result, Shape, Sink, Summary, WriterOptions};
+use crate::{AtomicFile, Result, Sink, Summary};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-
-/// What to do with a null element inside a tensor, which a tensilo file cannot store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NullElements {
-    /// Refuse the input, naming column and row.
-    #[default]
-    Refuse,
-    /// Store NaN (float columns; others are refused).
-    Nan,
-    /// Store zero.
-    Zero,
-}
-
-/// How to convert.
-///
-/// Columns are named as they will be called in the file; the name of a struct means all columns in it.
-#[derive(Clone, Debug, Default)]
-pub struct ConvertOptions {
-    /// Round all float columns, scalars included, to bf16 (those named in `casts` excepted).
-    pub bf16: bool,
-    /// Round these columns to these types (bf16, f16 or f32), to nearest with ties to even. A column that has the type already stays as it is.
-    pub casts: Vec<(String, DType)>,
-    /// Only these columns, in this order; all if `None`.
-    pub columns: Option<Vec<String>>,
-    /// Not these columns.
-    pub skip: Vec<String>,
-    /// Shapes of list columns that are known beforehand and need not be found. A sample of another shape is an error.
-    pub shapes: Vec<(String, Shape)>,
-    /// What to do with null elements inside a tensor.
-    pub null_elements: NullElements,
-    /// How the file is written. [`convert`] sets its origin from the inputs' own metadata.
-    pub writer: WriterOptions,
-    /// Whether a file at the destination is replaced.
-    pub overwrite: bool,
-    /// Whether an input called `-` is the standard input, as on a command line, and not a file of
-    /// that name.
-    pub dash_is_stdin: bool,
-}
-
-/// How to append.
-#[derive(Clone, Debug, Default)]
-pub struct AppendOptions {
-    /// Leave out columns of an input that the file does not have, which otherwise are an error.
-    pub skip_others: bool,
-    /// What to do with null elements inside a tensor.
-    pub null_elements: NullElements,
-    /// How the new chunks are written, see [`Writer::append`](crate::Writer::append).
-    pub writer: WriterOptions,
-    /// Whether an input called `-` is the standard input, as on a command line, and not a file of
-    /// that name.
-    pub dash_is_stdin: bool,
-}
-
-/// How far a conversion is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// Finding shapes: rows looked at, of how many (if known).
-    Scanning(u64, Option<u64>),
-    /// Writing: rows written, of how many (if known).
-    Converting(u64, Option<u64>),
-}
 
 /// Converts files to one file at `output`, and returns the number of samples.
 ///
@@ -236,7 +153,7 @@ pub fn convert_into<K: Sink>(
     input::check_output(&inputs, sink.identity(), sink.path())?;
     let mut options = options.clone();
     options.writer = options.writer.origin(input::origin(&inputs));
-    let sources: Vec<&dyn source::Source> = inputs.iter().map(|input| input.source()).collect();
+    let sources: Vec<&dyn source::BatchSource> = inputs.iter().map(input::OpenInput::source).collect();
     run::run(&sources, sink, &options, progress)
 }
 
@@ -258,5 +175,5 @@ pub fn append(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
-    append::append(inputs, file, options, progress)
+    run::append(inputs, file, options, progress)
 }

@@ -1,41 +1,55 @@
-//! Where record batches come from, and the border at which panics of decoders become errors.
+//! The interface of importers, and the border at which panics of decoders become errors.
 
-use crate::{Error, Result};
-use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, SchemaRef};
+use super::batch::Batch;
+use super::input_column::InputColumn;
+use crate::{Error, Metadata, Result};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Record batches, in order.
-pub(super) type Batches<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'a>;
+/// Batches, in the order of their samples. The first error is the last item.
+pub(super) type Batches<'a> = Box<dyn Iterator<Item = Result<Batch>> + 'a>;
 
-/// Something that can be read from the start as often as needed.
-pub(super) trait Source {
-    fn schema(&self) -> &SchemaRef;
+/// An input of one format. It can be read from its start as often as needed.
+///
+/// A conversion reads `columns`, decides what to write, and makes one or two passes over `batches`:
+/// the first finds shapes, the second converts.
+pub(super) trait BatchSource {
+    /// The columns, which do not change.
+    fn columns(&self) -> &[InputColumn];
 
-    /// The file, to be named in errors.
+    /// Metadata of the whole.
+    fn metadata(&self) -> &Metadata;
+
+    /// The file, which errors name.
     fn path(&self) -> Option<&Path>;
 
-    /// How many rows there are, if that is known before reading.
+    /// The number of samples, if it is known before reading.
     fn row_count(&self) -> Option<u64>;
 
-    /// All batches, of only these fields of the schema, which ascend.
-    fn batches(&self, fields: &[usize]) -> Result<Batches<'_>>;
+    /// Whether this is a tensilo file.
+    fn is_native(&self) -> bool {
+        false
+    }
 
-    /// Refuses a source that was changed since it was opened: what was read may be of two versions.
+    /// Begins a pass over some columns, given by their positions in `columns`.
+    ///
+    /// A batch takes a bounded amount of memory: about 16 MiB, or one sample.
+    fn batches(&self, columns: &[usize]) -> Result<Batches<'_>>;
+
+    /// Refuses a source that was changed since it was opened: its batches may be of two versions.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
 }
 
 /// Refuses sources that were changed since they were opened.
-pub(super) fn check_unchanged(sources: &[&dyn Source]) -> Result<()> {
+pub(super) fn check_unchanged(sources: &[&dyn BatchSource]) -> Result<()> {
     sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| located(error, *source)))
 }
 
 /// Adds the source's path to an error that has none. If the source was changed, that is the error.
-pub(super) fn located(error: Error, source: &dyn Source) -> Error {
+pub(super) fn located(error: Error, source: &dyn BatchSource) -> Error {
     let error = source.check_unchanged().err().unwrap_or(error);
     match source.path() {
         Some(path) => error.with_path(path),
@@ -43,7 +57,7 @@ pub(super) fn located(error: Error, source: &dyn Source) -> Error {
     }
 }
 
-/// Runs code that malformed input might make panic; a panic is an error.
+/// Runs code that may panic on malformed input. Returns a panic as an error.
 pub(super) fn guard<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     // what `body` had in its hands is dropped, or given up by all callers, after an error
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
@@ -53,38 +67,4 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("no message");
     Error::bad_input(format!("the file is malformed: its decoder gave up ({text})"))
-}
-
-/// An iterator of which an error, or a panic that became one, is the end.
-pub(super) struct Guarded<I> {
-    inner: Option<I>,
-}
-
-impl<I> Guarded<I> {
-    pub(super) fn new(inner: I) -> Self {
-        Self { inner: Some(inner) }
-    }
-}
-
-impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator for Guarded<I> {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let inner = self.inner.as_mut()?;
-        let next = guard(|| inner.next().transpose().map_err(|error| malformed(&error))).transpose();
-        if !matches!(next, Some(Ok(_))) {
-            self.inner = None;
-        }
-        next
-    }
-}
-
-/// An error of an Arrow decoder.
-pub(super) fn malformed(error: &ArrowError) -> Error {
-    match error {
-        ArrowError::IoError(message, source) => {
-            Error::bad_input(format!("the file cannot be read or is cut off: {message} ({source})"))
-        }
-        error => Error::bad_input(format!("the file is malformed or damaged: {error}")),
-    }
 }

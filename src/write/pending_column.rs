@@ -18,6 +18,8 @@ pub(super) struct PendingColumn {
     /// The bytes that are pushed for one count; a cast makes them fewer.
     pushed_bytes: usize,
     caster: Option<Caster>,
+    /// If values come rounded: the column as values are pushed, and what rounding them did.
+    rounded: Option<(ColumnSchema, CastFacts)>,
     chunk_bytes: usize,
     first_sample: u64,
     sample_count: u32,
@@ -38,6 +40,7 @@ impl PendingColumn {
             layout: column.layout()?,
             pushed_bytes: pushed_inner_bytes(column)?,
             caster: column.cast.map(|cast| Caster::new(cast.source, column.dtype)),
+            rounded: None,
             chunk_bytes,
             first_sample: 0,
             sample_count: 0,
@@ -48,6 +51,19 @@ impl PendingColumn {
             null_count: 0,
             total_nulls: 0,
         })
+    }
+
+    /// A column whose values are pushed as they are stored, because they were rounded before.
+    #[cfg(feature = "import")]
+    pub(super) fn rounded(index: usize, column: &ColumnSchema, chunk_bytes: usize, facts: CastFacts) -> Result<Self> {
+        let pushed = ColumnSchema { cast: None, ..column.clone() };
+        let pending = Self::new(index, &pushed, chunk_bytes)?;
+        Ok(Self { rounded: Some((pushed, facts)), ..pending })
+    }
+
+    /// Returns the column as its values are pushed; `schema` is the column as it is stored.
+    pub(super) fn pushed_schema<'a>(&'a self, schema: &'a ColumnSchema) -> &'a ColumnSchema {
+        self.rounded.as_ref().map_or(schema, |(pushed, _)| pushed)
     }
 
     /// Returns the same column after `sample_count` samples that are written and have these facts.
@@ -66,7 +82,8 @@ impl PendingColumn {
     }
 
     pub(super) fn cast_facts(&self) -> Option<CastFacts> {
-        self.caster.as_ref().map(|caster| caster.facts)
+        let rounded = self.rounded.as_ref().map(|(_, facts)| *facts);
+        self.caster.as_ref().map(|caster| caster.facts).or(rounded)
     }
 
     /// Refuses a batch with a sample that is larger than a chunk may be. The batch has passed

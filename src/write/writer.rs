@@ -111,6 +111,25 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
+    /// Begins a file in `sink` from values that were rounded before. `rounded` has the record of the
+    /// cast of each such column; its values are pushed as they are stored.
+    #[cfg(feature = "import")]
+    pub(crate) fn of_rounded(
+        sink: K,
+        schema: Schema,
+        options: &WriterOptions,
+        rounded: &[Option<crate::CastFacts>],
+    ) -> Result<Self> {
+        let mut writer = Self::new(sink, schema, options)?;
+        let columns = writer.schema.columns.iter().zip(&mut writer.pending).zip(rounded).enumerate();
+        for (i, ((column, pending), rounded)) in columns {
+            if let Some(facts) = rounded {
+                *pending = PendingColumn::rounded(i, column, options.resolved_chunk_bytes(), *facts)?;
+            }
+        }
+        Ok(writer)
+    }
+
     /// Makes a writer that continues from `start`.
     pub(super) fn start(output: Output<K>, start: Start, options: &WriterOptions) -> Result<Self> {
         let Start { schema, schema_block, flags, sample_count, tables, columns, commits, content_id, last_trailer } =
@@ -206,7 +225,7 @@ impl<K: Sink> Writer<K> {
                 let message = format!("{} samples, where the first column has {count}", batch.sample_count);
                 return Err(Error::bad_argument(message).with_column(&column.name));
             }
-            batch.check(column)?;
+            batch.check(pending.pushed_schema(column))?;
             pending.check_sizes(batch).map_err(|error| error.with_column(&column.name))?;
         }
         let total = u64::try_from(count).ok().and_then(|count| self.sample_count.checked_add(count));

@@ -5,6 +5,21 @@
 //! take minutes to build, and which tensilo does not use. The types are the same. A program that
 //! depends on `arrow` can pass its own batches.
 
+mod decode;
+mod elements;
+mod extension;
+pub(super) mod int96;
+mod ipc_check;
+pub(super) mod ipc_files;
+mod kinds;
+pub(super) mod memory;
+mod metadata;
+pub(super) mod records;
+mod samples;
+pub(super) mod slices;
+pub(super) mod types;
+mod walk;
+
 pub use arrow_array::{ffi, ffi_stream};
 pub use arrow_buffer::buffer;
 pub use arrow_ipc as ipc;

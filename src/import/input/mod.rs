@@ -1,14 +1,12 @@
 //! The files of a conversion: which they are, what they are.
 
-mod file;
 mod find;
 mod folder;
 mod opened;
 mod partition;
 mod saved;
-mod stamp;
+mod value_text;
 
-pub(super) use file::{InputFile, InputReader};
 pub(super) use opened::OpenInput;
 
 use crate::open::{FileIdentity, refuse_same};
@@ -46,7 +44,7 @@ pub(super) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool) -> Result<Vec<Op
         return Err(Error::bad_argument("there is no input"));
     }
     partition::settle_types(out.iter_mut().map(OpenInput::partition_mut));
-    out.iter_mut().for_each(OpenInput::complete_schema);
+    out.iter_mut().for_each(OpenInput::complete_columns);
     Ok(out)
 }
 
@@ -54,7 +52,7 @@ pub(super) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool) -> Result<Vec<Op
 pub(super) fn adapt_partitions(inputs: &mut [OpenInput], schema: &Schema) {
     for input in inputs {
         input.partition_mut().adapt(schema);
-        input.complete_schema();
+        input.complete_columns();
     }
 }
 

@@ -1,16 +1,15 @@
 //! An input that is open: its own columns, and those that its path tells.
 
-use super::file::{InputFile, InputReader};
 use super::partition::{Completion, Partition};
-use crate::import::source::{Batches, Source, guard};
-use crate::import::{ipc, parquet};
+use crate::import::batch::Batch;
+use crate::import::formats::{self, Content};
+use crate::import::input_column::InputColumn;
+use crate::import::input_file::InputFile;
+use crate::import::source::{BatchSource, Batches, guard};
 use crate::open::FileIdentity;
-use crate::{Error, PositionedFile, Result};
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use std::io::{self, Read, Seek, SeekFrom};
+use crate::{Error, Metadata, PositionedFile, Result};
+use std::io;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// The file that the standard input is redirected from.
@@ -24,11 +23,11 @@ fn standard_input_identity() -> Option<FileIdentity> {
 
 /// A source that is watched for changes, with the columns of its [`Partition`] behind its own.
 pub(in crate::import) struct OpenInput {
-    file: Rc<InputFile>,
-    content: Box<dyn Source>,
+    file: Arc<InputFile>,
+    content: Content,
     origin: Vec<u8>,
     partition: Partition,
-    schema: SchemaRef,
+    columns: Vec<InputColumn>,
 }
 
 impl OpenInput {
@@ -42,16 +41,16 @@ impl OpenInput {
     }
 
     fn of(file: InputFile, mut partition: Partition) -> Result<Self> {
-        let file = Rc::new(file);
-        let recognised = guard(|| recognise(&file));
+        let file = Arc::new(file);
+        let recognised = guard(|| formats::open(&file));
         let (content, mut origin) = recognised.map_err(|error| blame(&file, error).with_path(file.name()))?;
         partition.add_to_origin(&mut origin);
-        partition.find_own(content.schema());
-        let schema = content.schema().clone();
-        Ok(Self { file, content, origin, partition, schema })
+        partition.find_own(content.columns());
+        let columns = content.columns().to_vec();
+        Ok(Self { file, content, origin, partition, columns })
     }
 
-    pub(in crate::import) fn source(&self) -> &dyn Source {
+    pub(in crate::import) fn source(&self) -> &dyn BatchSource {
         self
     }
 
@@ -76,8 +75,8 @@ impl OpenInput {
     }
 
     /// To be called when the types of the partition's columns are known.
-    pub(super) fn complete_schema(&mut self) {
-        self.schema = self.partition.complete_schema(self.content.schema());
+    pub(super) fn complete_columns(&mut self) {
+        self.columns = self.partition.complete_columns(self.content.columns());
     }
 }
 
@@ -86,9 +85,13 @@ fn blame(file: &InputFile, error: Error) -> Error {
     file.check_unchanged().err().unwrap_or(error)
 }
 
-impl Source for OpenInput {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
+impl BatchSource for OpenInput {
+    fn columns(&self) -> &[InputColumn] {
+        &self.columns
+    }
+
+    fn metadata(&self) -> &Metadata {
+        self.content.metadata()
     }
 
     fn path(&self) -> Option<&Path> {
@@ -99,14 +102,19 @@ impl Source for OpenInput {
         self.content.row_count()
     }
 
-    fn batches(&self, fields: &[usize]) -> Result<Batches<'_>> {
+    fn is_native(&self) -> bool {
+        self.content.is_native()
+    }
+
+    fn batches(&self, columns: &[usize]) -> Result<Batches<'_>> {
         let held = self.file.hold()?;
-        let own_count = self.content.schema().fields().len();
-        let (own, added): (Vec<usize>, Vec<usize>) = fields.iter().partition(|&&field| field < own_count);
-        let added: Vec<usize> = added.into_iter().map(|field| field - own_count).collect(); // not less
-        let completion = self.partition.completion(&own, &added);
+        let own_count = self.content.columns().len();
+        let (own, added): (Vec<usize>, Vec<usize>) = columns.iter().partition(|&&column| column < own_count);
+        let added: Vec<usize> = added.into_iter().map(|column| column - own_count).collect(); // not less
+        let completion = self.partition.completion(&self.columns, &own, &added);
+        let order = Order::of(columns, own_count);
         let content = self.content.batches(&own)?;
-        Ok(Box::new(Pass { content, completion, input: self, is_over: false, _held: held }))
+        Ok(Box::new(Pass { content, completion, order, input: self, is_over: false, _held: held }))
     }
 
     fn check_unchanged(&self) -> Result<()> {
@@ -118,6 +126,7 @@ impl Source for OpenInput {
 struct Pass<'a> {
     content: Batches<'a>,
     completion: Completion<'a>,
+    order: Order,
     input: &'a OpenInput,
     is_over: bool,
     /// The file stays open for the whole pass.
@@ -125,13 +134,13 @@ struct Pass<'a> {
 }
 
 impl Iterator for Pass<'_> {
-    type Item = Result<RecordBatch>;
+    type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {
             return None;
         }
-        let next = self.content.next().map(|batch| self.completion.complete(batch?));
+        let next = self.content.next().map(|batch| Ok(self.order.restored(self.completion.complete(batch?)?)));
         if let Some(Ok(_)) = next {
             return next;
         }
@@ -143,30 +152,29 @@ impl Iterator for Pass<'_> {
     }
 }
 
-/// What sort of file it is, by its first bytes; and what tells it from others.
-fn recognise(file: &Rc<InputFile>) -> Result<(Box<dyn Source>, Vec<u8>)> {
-    let mut reader = file.reader()?;
-    let mut magic = Vec::new();
-    (&mut reader).take(8).read_to_end(&mut magic).map_err(|error| file.io("reading the file", error))?;
-    match magic.as_slice() {
-        [b'P', b'A', b'R', b'1', ..] => parquet::open(file),
-        [b'P', b'A', b'R', b'E', ..] => Err(parquet::encrypted_footer()),
-        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Ok((ipc::open_file(file)?, ends(file, reader)?)),
-        _ => Ok((ipc::open_stream(file)?, ends(file, reader)?)),
-    }
+/// The order of columns that was asked for.
+struct Order {
+    /// Of each column, its position behind the file's own columns and then those of the folders.
+    positions: Vec<usize>,
+    is_restored: bool,
 }
 
-/// Length, first and last bytes of a file: schema, some data, and the footer.
-fn ends(file: &InputFile, mut reader: InputReader) -> Result<Vec<u8>> {
-    const END_BYTES: u64 = 64 << 10;
-    let mut read = || -> io::Result<Vec<u8>> {
-        let length = reader.byte_count();
-        let mut out = length.to_le_bytes().to_vec();
-        for start in [0, length.saturating_sub(END_BYTES)] {
-            reader.seek(SeekFrom::Start(start))?;
-            (&mut reader).take(END_BYTES).read_to_end(&mut out)?;
+impl Order {
+    /// Remembers the order of `columns`, of which the file has the first `own_count` itself.
+    fn of(columns: &[usize], own_count: usize) -> Self {
+        let own = columns.iter().filter(|&&column| column < own_count).count();
+        let (mut next_own, mut next_added) = (0.., own..);
+        let position = |&column: &usize| if column < own_count { next_own.next() } else { next_added.next() };
+        let positions: Vec<usize> = columns.iter().filter_map(position).collect();
+        Self { is_restored: positions.is_sorted(), positions }
+    }
+
+    fn restored(&self, batch: Batch) -> Batch {
+        if self.is_restored {
+            return batch;
         }
-        Ok(out)
-    };
-    read().map_err(|error| file.io("reading the file", error))
+        let mut columns: Vec<_> = batch.columns.into_iter().map(Some).collect();
+        let column = |&position: &usize| columns.get_mut(position)?.take();
+        Batch { columns: self.positions.iter().filter_map(column).collect(), ..batch }
+    }
 }

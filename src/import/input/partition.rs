@@ -1,18 +1,11 @@
 //! Columns that the names of folders tell: `year=2024/month=07/part.parquet`, as Hive writes them.
 
-use crate::import::column::Values;
-use crate::import::source::malformed;
-use crate::import::value_text::StoredValue;
-use crate::{DType, Error, Result, Schema};
-use arrow_array::types::Int8Type;
-use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
-    new_null_array,
-};
-use arrow_schema::{DataType, Field, SchemaRef};
+use super::value_text::StoredValue;
+use crate::import::batch::{Batch, Nulls, Samples, SharedBytes, Values};
+use crate::import::input_column::{InputColumn, Kind};
+use crate::{DType, Error, Metadata, Result, Schema, arrow_type};
 use std::collections::HashMap;
 use std::path::{Component, Path};
-use std::sync::Arc;
 
 /// The name of a folder whose rows have no value.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -28,8 +21,8 @@ struct Key {
     /// `None`: null.
     value: Option<String>,
     is_integer: bool,
-    /// Which field of the file has the same name, if one has. It must have the same value in every
-    /// row, and is kept.
+    /// The position of the file's own column of this name, if it has one. That must have the same
+    /// value in every row, and is kept.
     own: Option<usize>,
 }
 
@@ -74,9 +67,9 @@ impl Partition {
     }
 
     /// Notes which keys the file has columns for.
-    pub(super) fn find_own(&mut self, own: &SchemaRef) {
+    pub(super) fn find_own(&mut self, own: &[InputColumn]) {
         for key in &mut self.keys {
-            key.own = own.column_with_name(&key.name).map(|(field, _)| field);
+            key.own = own.iter().position(|column| column.name == key.name);
         }
     }
 
@@ -88,26 +81,25 @@ impl Partition {
         }
     }
 
-    /// The schema of the file, with the columns of the folders behind.
-    pub(super) fn complete_schema(&self, own: &SchemaRef) -> SchemaRef {
-        if self.added().next().is_none() {
-            return own.clone();
-        }
-        let mut schema = own.as_ref().clone();
-        schema.fields = schema.fields.iter().cloned().chain(self.added().map(|key| Arc::new(key.field()))).collect();
-        Arc::new(schema)
+    /// Returns the columns of the file, and those of the folders behind.
+    pub(super) fn complete_columns(&self, own: &[InputColumn]) -> Vec<InputColumn> {
+        own.iter().cloned().chain(self.added().map(Key::column)).collect()
     }
 
     fn added(&self) -> impl Iterator<Item = &Key> {
         self.keys.iter().filter(|key| key.own.is_none())
     }
 
-    /// Completes batches of these fields of the file by these columns of the folders.
-    pub(super) fn completion(&self, own: &[usize], added: &[usize]) -> Completion<'_> {
+    /// Prepares to complete batches of these columns of the file (`own`) by these of the folders.
+    pub(super) fn completion<'a>(&'a self, columns: &[InputColumn], own: &[usize], added: &[usize]) -> Completion<'a> {
         let all: Vec<&Key> = self.added().collect();
-        let position = |key: &Key| own.iter().position(|field| Some(*field) == key.own);
-        let checked = self.keys.iter().filter_map(|key| Some((position(key)?, key))).collect();
-        Completion { added: added.iter().filter_map(|&i| all.get(i).copied()).collect(), checked, rows: 0 }
+        let checked = self.keys.iter().filter_map(|key| {
+            let column = columns.get(key.own?)?;
+            let position = own.iter().position(|position| Some(*position) == key.own)?;
+            Some(Checked { position, arrow_type: column.metadata.get(arrow_type::KEY).cloned(), key })
+        });
+        let added = added.iter().filter_map(|&i| all.get(i).copied()).collect();
+        Completion { added, checked: checked.collect(), rows: 0 }
     }
 }
 
@@ -128,30 +120,37 @@ pub(super) fn settle_types<'a>(partitions: impl Iterator<Item = &'a mut Partitio
 }
 
 impl Key {
-    /// Text is a dictionary of one value, so that a large batch takes little memory.
-    fn field(&self) -> Field {
-        let text = || DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
-        let data_type = if self.is_integer { DataType::Int64 } else { text() };
-        Field::new(&self.name, data_type, self.value.is_none())
+    fn dtype(&self) -> DType {
+        if self.is_integer { DType::I64 } else { DType::Utf8 }
     }
 
-    fn array(&self, rows: usize) -> Result<ArrayRef> {
-        let Some(value) = &self.value else { return Ok(new_null_array(self.field().data_type(), rows)) };
-        if let Some(number) = value.parse().ok().filter(|_| self.is_integer) {
-            return Ok(Arc::new(Int64Array::from_value(number, rows)));
-        }
-        let values = Arc::new(StringArray::from(vec![value.as_str()]));
-        let array = DictionaryArray::<Int8Type>::try_new(Int8Array::from_value(0, rows), values);
-        Ok(Arc::new(array.map_err(|error| malformed(&error))?))
+    fn column(&self) -> InputColumn {
+        let kind = Ok(Kind::scalar(self.dtype()));
+        let nullable = self.value.is_none();
+        InputColumn { name: self.name.clone(), kind, nullable, metadata: Metadata::new(), stored: None }
+    }
+
+    /// The value so many times. All texts share their bytes.
+    fn samples(&self, rows: usize) -> Samples {
+        let number = self.value.as_ref().and_then(|value| value.parse().ok()).unwrap_or(0_i64);
+        let (bytes, ranges) = match (self.dtype(), &self.value) {
+            (DType::I64, _) => (number.to_ne_bytes().repeat(rows), (0..rows).map(|row| row..row + 1).collect()),
+            (_, Some(text)) => (text.clone().into_bytes(), vec![0..text.len(); rows]),
+            (_, None) => (Vec::new(), vec![0..0; rows]),
+        };
+        let nulls = self.value.is_none().then(|| Nulls(SharedBytes::new(vec![0_u8; rows.div_ceil(8)])));
+        let values = Values::Plain(SharedBytes::new(bytes));
+        Samples { dtype: self.dtype(), values, ranges, open_extents: Vec::new(), nulls, element_nulls: None }
     }
 
     /// Refuses a column of the file that has another value than the folder; `first` is the number
     /// of its first row.
-    fn check(&self, column: &ArrayRef, first: u64) -> Result<()> {
-        // a type without text agrees with nothing
-        let values = Values::of(column).map_err(|problem| self.disagrees(&problem.message))?;
-        for (row, number) in (0..column.len()).zip(first..) {
-            let value = values.get(row);
+    fn check(&self, column: &Samples, arrow_type: Option<&str>, first: u64) -> Result<()> {
+        if !column.open_extents.is_empty() {
+            return Err(self.disagrees("its samples are tensors"));
+        }
+        for (row, number) in (0..column.ranges.len()).zip(first..) {
+            let value = StoredValue::of(column, arrow_type, row);
             let agrees = match (&value, &self.value) {
                 (Some(found), Some(due)) => found.is(due),
                 (found, due) => found.is_none() && due.is_none(),
@@ -177,30 +176,28 @@ impl Key {
 /// Adds the columns of the folders to the batches of one pass.
 pub(super) struct Completion<'a> {
     added: Vec<&'a Key>,
-    /// Keys that the file has columns for, and which of the batch those are.
-    checked: Vec<(usize, &'a Key)>,
+    checked: Vec<Checked<'a>>,
     rows: u64,
 }
 
+/// A key that the file has a column for.
+struct Checked<'a> {
+    /// The position of the column in the batches.
+    position: usize,
+    arrow_type: Option<String>,
+    key: &'a Key,
+}
+
 impl Completion<'_> {
-    pub(super) fn complete(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
-        for (position, key) in &self.checked {
-            batch.columns().get(*position).map_or(Ok(()), |column| key.check(column, self.rows))?;
+    pub(super) fn complete(&mut self, mut batch: Batch) -> Result<Batch> {
+        for Checked { position, arrow_type, key } in &self.checked {
+            if let Some(Ok(column)) = batch.columns.get(*position) {
+                key.check(column, arrow_type.as_deref(), self.rows)?;
+            }
         }
-        let rows = batch.num_rows();
-        self.rows = self.rows.saturating_add(rows as u64); // exact: usize has at most 64 bits
-        if self.added.is_empty() {
-            return Ok(batch);
-        }
-        let mut schema = batch.schema().as_ref().clone();
-        let fields = self.added.iter().map(|key| Arc::new(key.field()));
-        schema.fields = schema.fields.iter().cloned().chain(fields).collect();
-        let mut columns = batch.columns().to_vec();
-        for key in &self.added {
-            columns.push(key.array(rows)?);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::new(schema), columns, &options).map_err(|error| malformed(&error))
+        self.rows = self.rows.saturating_add(batch.sample_count as u64); // exact: usize has at most 64 bits
+        batch.columns.extend(self.added.iter().map(|key| Ok(key.samples(batch.sample_count))));
+        Ok(batch)
     }
 }
 

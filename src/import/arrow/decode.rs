@@ -1,0 +1,120 @@
+//! Arrays without encodings of the whole: no dictionaries, no runs, no list views.
+
+use crate::import::problem::Problem;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
+use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, UInt64Array};
+use arrow_buffer::{ArrowNativeType, OffsetBuffer};
+use arrow_schema::{ArrowError, DataType, FieldRef};
+use arrow_select::take::take;
+use std::result::Result;
+use std::sync::Arc;
+
+/// Returns the array behind dictionary and run-end encoding, and list views as lists.
+pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
+    match array.data_type() {
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            taken(array, &decode(dictionary.values())?, dictionary.keys())
+        }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => expanded::<Int16Type>(array),
+            DataType::Int32 => expanded::<Int32Type>(array),
+            _ => expanded::<Int64Type>(array),
+        },
+        DataType::ListView(item) => contiguous::<i32>(array, item),
+        DataType::LargeListView(item) => contiguous::<i64>(array, item),
+        _ => Ok(array.clone()),
+    }
+}
+
+/// The values at `indices`, which `array` stands for.
+fn taken(array: &ArrayRef, values: &ArrayRef, indices: &dyn Array) -> Result<ArrayRef, Problem> {
+    take(values, indices, None).map_err(|error| failed(array, &error))
+}
+
+fn failed(array: &ArrayRef, error: &ArrowError) -> Problem {
+    format!("decoding {}: {error}", array.data_type()).into()
+}
+
+/// Each row of a run-end encoded array by itself.
+fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
+    let runs = array.as_run_opt::<R>().ok_or_else(|| "run ends of an unknown type".to_owned())?;
+    let ends = runs.run_ends().values();
+    let mut run = runs.get_start_physical_index();
+    let rows = (runs.offset()..).take(runs.len());
+    let indices = rows.map(|row| {
+        if ends.get(run).is_some_and(|end| end.as_usize() <= row) {
+            run += 1; // no run is empty
+        }
+        run as u64 // exact: usize has at most 64 bits
+    });
+    taken(array, &decode(runs.values())?, &UInt64Array::from_iter_values(indices))
+}
+
+/// A list view whose lists lie one after the other.
+fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, Problem> {
+    let views = array.as_list_view_opt::<O>().ok_or_else(|| "a list view of an unknown type".to_owned())?;
+    let mut indices: Vec<u64> = Vec::new();
+    let mut ends = vec![O::usize_as(0)];
+    for (row, (start, size)) in views.offsets().iter().zip(views.sizes()).enumerate() {
+        if views.is_valid(row) {
+            let start = start.as_usize() as u64; // exact: usize has at most 64 bits
+            indices.extend((start..).take(size.as_usize()));
+        }
+        let end = O::from_usize(indices.len());
+        ends.push(end.ok_or_else(|| Problem::at(row, "the lists of a list view are too long together"))?);
+    }
+    let values = taken(array, views.values(), &UInt64Array::from(indices))?;
+    GenericListArray::try_new(item.clone(), OffsetBuffer::new(ends.into()), values, views.nulls().cloned())
+        .map(|lists| Arc::new(lists) as ArrayRef)
+        .map_err(|error| failed(array, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::builder::{Int32Builder, ListViewBuilder};
+    use arrow_array::{DictionaryArray, Int8Array, Int32Array, RunArray, StringArray};
+
+    fn decoded(array: impl Array + 'static) -> ArrayRef {
+        decode(&(Arc::new(array) as ArrayRef)).unwrap()
+    }
+
+    #[test]
+    fn dictionaries_in_dictionaries_are_their_values() {
+        let inner = DictionaryArray::new(Int32Array::from(vec![Some(1), None, Some(0)]), {
+            Arc::new(StringArray::from(vec![Some("a"), Some("b")]))
+        });
+        let keys = Int8Array::from(vec![Some(2), Some(0), None, Some(1), Some(0)]);
+        let outer = DictionaryArray::new(keys, Arc::new(inner));
+        let due = StringArray::from(vec![Some("b"), None, None, Some("b")]);
+        assert_eq!(decoded(outer.slice(1, 4)).as_string::<i32>(), &due);
+    }
+
+    #[test]
+    fn runs_are_their_rows_wherever_a_slice_begins() {
+        let values = Int32Array::from(vec![Some(7), None, Some(9)]);
+        let runs = RunArray::<Int16Type>::try_new(&vec![2, 3, 6].into(), &values).unwrap();
+        let rows = [Some(7), Some(7), None, Some(9), Some(9), Some(9)];
+        for start in 0..6 {
+            for count in 0..=6 - start {
+                let due = Int32Array::from(rows[start..start + count].to_vec());
+                assert_eq!(decoded(runs.slice(start, count)).as_primitive::<Int32Type>(), &due, "{start} {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn views_may_overlap_and_skip() {
+        let mut builder = ListViewBuilder::new(Int32Builder::new());
+        builder.append_value([Some(1), None, Some(3)]);
+        builder.append_null();
+        builder.append_value([]);
+        builder.append_value([Some(4)]);
+        let lists = decoded(builder.finish().slice(0, 3));
+        let lists = lists.as_list::<i32>();
+        assert_eq!((lists.len(), lists.null_count(), lists.value_offsets()), (3, 1, &[0, 3, 3, 3][..]));
+        assert_eq!(lists.values().as_primitive::<Int32Type>(), &Int32Array::from(vec![Some(1), None, Some(3)]));
+    }
+}

@@ -1,0 +1,210 @@
+//! A look at the messages of an Arrow IPC file or stream before its decoder believes them.
+//!
+//! The decoder takes as much memory as a message asks for, and the process is aborted if there is not so much. So what
+//! a message claims is compared with the bytes that are there.
+
+use crate::import::input_file::{InputFile, InputReader};
+use crate::import::magic;
+use crate::{Error, Result};
+use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+/// Bytes before the metadata of a message that begins with this are twice as many.
+const CONTINUATION: [u8; 4] = [0xFF; 4];
+/// The most that a compressed byte can stand for: an RLE block of Zstandard has 4 bytes and makes 128 KiB.
+const ZSTD_RATIO: u64 = 32 << 10;
+const LZ4_RATIO: u64 = 255;
+
+/// Checks a file by the blocks in its footer; the number of rows.
+pub(super) fn file(file: &InputFile) -> Result<u64> {
+    let mut bytes = Bytes::open(file)?;
+    let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;
+    let Some((footer_bytes, b"ARROW1")) = tail.split_first_chunk::<4>() else {
+        return Err(malformed("its end is not that of an Arrow file"));
+    };
+    let footer_bytes = u64::try_from(i32::from_le_bytes(*footer_bytes)).map_err(|_| malformed("a negative length"))?;
+    let start = bytes.length.checked_sub(10).and_then(|end| end.checked_sub(footer_bytes));
+    let footer = bytes.read(start.ok_or_else(cut_off)?, footer_bytes)?;
+    let footer = root_as_footer(&footer).map_err(|error| malformed(&error.to_string()))?;
+    check_version(footer.version())?;
+    check_byte_order(footer.schema())?;
+    let mut rows = 0;
+    let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
+    for block in blocks {
+        let positive = |number: i64| u64::try_from(number).map_err(|_| malformed("a negative offset or length"));
+        let (start, head) = (positive(block.offset())?, positive(block.metaDataLength().into())?);
+        let head = bytes.read(start, head)?;
+        let prefix = if head.starts_with(&CONTINUATION) { 8 } else { 4 };
+        let metadata = head.get(prefix..).ok_or_else(cut_off)?;
+        let body = start + head.len() as u64; // both lie in the file
+        rows = bytes.check_message(metadata, body, positive(block.bodyLength())?, rows)?;
+    }
+    Ok(rows)
+}
+
+/// Checks a stream message by message; the number of rows.
+pub(super) fn stream(file: &InputFile) -> Result<u64> {
+    let mut bytes = Bytes::open(file)?;
+    let (mut at, mut rows) = (0, 0);
+    while at < bytes.length {
+        let is_first = at == 0;
+        let known = |error: Error| if is_first { foreign(file) } else { error };
+        let metadata = bytes.stream_metadata(&mut at).map_err(known)?;
+        if metadata.is_empty() {
+            if is_first {
+                return Err(foreign(file));
+            }
+            break;
+        }
+        let message = root_as_message(&metadata).map_err(|error| known(malformed(&error.to_string())))?;
+        if is_first {
+            check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file))?))?;
+        }
+        check_version(message.version())?;
+        let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| malformed("a negative length"))?;
+        rows = bytes.check_message(&metadata, at, body_bytes, rows)?;
+        at += body_bytes; // lies in the file
+    }
+    match bytes.length - at {
+        _ if at == 0 => Err(foreign(file)),
+        0 => Ok(rows),
+        rest => Err(malformed(&format!("{rest} bytes follow the end of the stream"))),
+    }
+}
+
+/// Refuses messages of a version that the decoder does not know.
+fn check_version(version: MetadataVersion) -> Result<()> {
+    if (MetadataVersion::V4..=MetadataVersion::V5).contains(&version) {
+        return Ok(());
+    }
+    let number = i32::from(version.0) + 1;
+    Err(Error::bad_input(format!(
+        "the Arrow file or stream has version {number} of Arrow's IPC format, and versions 4 and 5 are read"
+    )))
+}
+
+fn check_byte_order(schema: Option<Schema>) -> Result<()> {
+    if schema.is_none_or(|schema| schema.endianness().equals_to_target_endianness()) {
+        return Ok(());
+    }
+    let order = if cfg!(target_endian = "big") { "little" } else { "big" };
+    Err(Error::bad_input(format!(
+        "the Arrow file or stream is {order}-endian, and this machine is not; write it anew with a program that reads it, \
+         such as pyarrow"
+    )))
+}
+
+/// What the file is instead of a known one.
+fn foreign(file: &InputFile) -> Error {
+    let mut first = Vec::new();
+    let read = file
+        .reader()
+        .and_then(|reader| reader.take(16).read_to_end(&mut first).map_err(|error| file.io("reading the file", error)));
+    read.map_or_else(|error| error, |_| magic::unknown(&first))
+}
+
+fn malformed(what: &str) -> Error {
+    Error::bad_input(format!("the Arrow file or stream is malformed: {what}"))
+}
+
+fn cut_off() -> Error {
+    Error::bad_input("the Arrow file or stream is cut off or malformed: a message reaches beyond its end")
+}
+
+/// A file whose every claim about itself is compared with its length.
+struct Bytes<'a> {
+    file: &'a InputFile,
+    reader: BufReader<InputReader>,
+    length: u64,
+}
+
+impl<'a> Bytes<'a> {
+    fn open(file: &'a InputFile) -> Result<Self> {
+        let reader = file.reader()?;
+        let length = reader.byte_count();
+        Ok(Self { file, reader: BufReader::new(reader), length })
+    }
+
+    fn check_inside(&self, start: u64, bytes: u64) -> Result<()> {
+        let end = start.checked_add(bytes).filter(|&end| end <= self.length);
+        end.map(|_| ()).ok_or_else(cut_off)
+    }
+
+    fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>> {
+        self.check_inside(start, bytes)?;
+        let mut read = || -> io::Result<Vec<u8>> {
+            let mut out = Vec::new();
+            self.reader.seek(SeekFrom::Start(start))?;
+            (&mut self.reader).take(bytes).read_to_end(&mut out)?;
+            Ok(out)
+        };
+        let out = read().map_err(|error| self.file.io("reading the file", error))?;
+        if out.len() as u64 == bytes { Ok(out) } else { Err(cut_off()) }
+    }
+
+    /// The metadata of the message at `at`, which is moved behind it; nothing at the end mark.
+    fn stream_metadata(&mut self, at: &mut u64) -> Result<Vec<u8>> {
+        let mut length = CONTINUATION.to_vec();
+        for _ in 0..2 {
+            if length == CONTINUATION {
+                length = self.read(*at, 4)?;
+                *at += 4; // inside the file
+            }
+        }
+        let length = length.as_slice().try_into().map(i32::from_le_bytes).ok();
+        let length = length.and_then(|length| u64::try_from(length).ok()).ok_or_else(cut_off)?;
+        let metadata = self.read(*at, length)?;
+        *at += length; // inside the file
+        Ok(metadata)
+    }
+
+    /// Checks a message whose body stands at `body`; the number of rows including its own.
+    fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, rows: u64) -> Result<u64> {
+        self.check_inside(body, body_bytes)?;
+        let message: Message = root_as_message(metadata).map_err(|error| malformed(&error.to_string()))?;
+        if let Some(dictionary) = message.header_as_dictionary_batch() {
+            dictionary.data().map_or(Ok(()), |batch| self.check_buffers(&batch, body, body_bytes))?;
+        }
+        let Some(batch) = message.header_as_record_batch() else { return Ok(rows) };
+        self.check_buffers(&batch, body, body_bytes)?;
+        let rows = u64::try_from(batch.length()).ok().and_then(|length| rows.checked_add(length));
+        rows.ok_or_else(|| malformed("a number of rows that is none"))
+    }
+
+    /// Checks that buffers lie in the body, and what compressed ones say of their decompressed length.
+    fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<()> {
+        let ratio = batch.compression().map(|compression| match compression.codec() {
+            CompressionType::ZSTD => ZSTD_RATIO,
+            _ => LZ4_RATIO,
+        });
+        for buffer in batch.buffers().into_iter().flatten() {
+            let (offset, length) = (u64::try_from(buffer.offset()).ok(), u64::try_from(buffer.length()).ok());
+            let (offset, length) = offset.zip(length).ok_or_else(|| malformed("a negative offset or length"))?;
+            let inside = offset.checked_add(length).is_some_and(|end| end <= body_bytes);
+            if !inside {
+                return Err(cut_off());
+            }
+            if let Some(ratio) = ratio.filter(|_| length > 0) {
+                if length < 8 {
+                    return Err(malformed("a compressed buffer without its length"));
+                }
+                let claim = self.read(body + offset, 8)?; // lies in the file
+                check_claim(&claim, length, ratio)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a decompressed length that so many compressed bytes cannot have, or that there is no memory for.
+fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<()> {
+    const NOT_COMPRESSED: i64 = -1;
+    let claim = claim.try_into().map(i64::from_le_bytes).map_err(|_| cut_off())?;
+    if claim == NOT_COMPRESSED {
+        return Ok(());
+    }
+    let possible = u64::try_from(claim).ok().filter(|&claim| claim <= length.saturating_mul(ratio));
+    let bytes = possible.and_then(|claim| usize::try_from(claim).ok());
+    let bytes = bytes.ok_or_else(|| malformed(&format!("{length} compressed bytes that claim to be {claim}")))?;
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| malformed(&format!("a buffer of {bytes} bytes")))
+}

@@ -1,0 +1,88 @@
+//! What the columns of a schema are stored as.
+
+use super::extension;
+use super::types::{ENCRYPTED, INT96, decoded, element};
+use crate::import::input_column::{Kind, Level};
+use crate::{DType, limits};
+use arrow_schema::{DataType, Field};
+use std::result::Result;
+
+/// Returns how a field that is no plain struct is stored, or why it cannot be.
+pub(super) fn kind_of(field: &Field) -> Result<Kind, String> {
+    if extension::is_variable_tensor(field) {
+        return extension::variable_tensor(field);
+    }
+    let data_type = decoded(field.data_type());
+    let string = string(data_type);
+    if let Some(dtype) = string {
+        check_readable(field)?;
+        return Ok(Kind::scalar(dtype));
+    }
+    let mut levels = Vec::new();
+    let (dtype, instants) = descend(field, &mut levels)?;
+    let kind = Kind { dtype, levels, variable_tensor: false, instants };
+    if kind.rank() > limits::RANK {
+        return Err(format!("{} dimensions, of which the format allows {}", kind.rank(), limits::RANK));
+    }
+    Ok(kind)
+}
+
+fn check_readable(leaf: &Field) -> Result<(), String> {
+    if leaf.metadata().contains_key(ENCRYPTED) { Err("encrypted".to_owned()) } else { Ok(()) }
+}
+
+/// Collects the levels of lists down to the elements; their type, and whether they are INT96
+/// timestamps.
+fn descend(field: &Field, levels: &mut Vec<Level>) -> Result<(DType, bool), String> {
+    let data_type = decoded(field.data_type());
+    match data_type {
+        DataType::FixedSizeList(item, length) => {
+            levels.push(Level::Fixed(extension::fixed_extents(field, *length)?));
+            descend(item, levels)
+        }
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
+            levels.push(Level::Open);
+            descend(item, levels)
+        }
+        _ => {
+            check_readable(field)?;
+            let dtype = element(data_type).ok_or_else(|| unsupported(data_type, levels.is_empty()))?;
+            Ok((dtype, field.metadata().contains_key(INT96)))
+        }
+    }
+}
+
+fn unsupported(data_type: &DataType, outermost: bool) -> String {
+    let name = name(data_type);
+    if outermost { name } else { format!("lists of {name}") }
+}
+
+/// The name that Arrow's documentation has for a type that cannot be stored, or not in a list.
+fn name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Decimal32(precision, scale) => format!("decimal32({precision}, {scale})"),
+        DataType::Decimal64(precision, scale) => format!("decimal64({precision}, {scale})"),
+        DataType::Decimal128(precision, scale) => format!("decimal128({precision}, {scale})"),
+        DataType::Decimal256(precision, scale) => format!("decimal256({precision}, {scale})"),
+        DataType::FixedSizeBinary(bytes) => format!("fixed_size_binary[{bytes}]"),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "utf8".to_owned(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "binary".to_owned(),
+        DataType::Struct(fields) if fields.is_empty() => "a struct without fields".to_owned(),
+        DataType::Struct(_) => "struct".to_owned(),
+        DataType::Map(..) => "map".to_owned(),
+        DataType::Union(..) => "union".to_owned(),
+        DataType::Interval(_) => "interval".to_owned(),
+        DataType::Null => "null".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn string(data_type: &DataType) -> Option<DType> {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DType::Utf8),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Some(DType::Bytes)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,57 @@
+//! The metadata of columns and file.
+
+use super::extension;
+use super::types::{ENCRYPTED, INT96, element_type};
+use crate::arrow_type::{self, ArrowType};
+use crate::import::found;
+use crate::{Metadata, limits};
+use arrow_schema::{Field, Schema};
+
+/// Where the names of a tensor's dimensions are kept: a JSON array of texts.
+const DIM_NAMES: &str = "arrow.dim_names";
+/// Lists the keys that were left out because they or their values are over a limit of the format.
+const DROPPED: &str = "import.dropped_metadata";
+/// Keys of a field that are about its source, or the importer's own.
+const IMPORTERS: [&str; 5] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED];
+/// How much of that list is kept.
+const LISTED_CHARS: usize = 4096;
+
+/// The metadata of the column that a field becomes.
+pub(super) fn of_column(field: &Field) -> Metadata {
+    let own = field.metadata().iter();
+    let own = own.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !extension::expressed_by_shape(field, key));
+    let mut metadata = within_limits(own);
+    metadata.remove(arrow_type::KEY); // the importer's word, not the input's
+    if let Some(data_type) = ArrowType::from_arrow(element_type(field.data_type())) {
+        metadata.insert(arrow_type::KEY.to_owned(), data_type.to_string());
+    }
+    if let Some(names) = extension::dim_names(field) {
+        metadata.insert(DIM_NAMES.to_owned(), names);
+    }
+    metadata
+}
+
+/// The metadata of the file.
+pub(super) fn of_file(schema: &Schema) -> Metadata {
+    let own = schema.metadata().iter();
+    within_limits(own.filter(|(key, _)| !matches!(key.as_str(), "ARROW:schema" | "pandas")))
+}
+
+fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>) -> Metadata {
+    let mut metadata = Metadata::new();
+    let mut dropped: Vec<&str> = Vec::new();
+    for (key, value) in entries {
+        let key_fits = (1..=limits::METADATA_KEY_BYTES).contains(&key.len());
+        let room = metadata.len() < limits::METADATA_ENTRIES / 2;
+        if key_fits && room && value.len() <= limits::METADATA_VALUE_BYTES {
+            metadata.insert(key.clone(), value.clone());
+        } else {
+            dropped.push(key);
+        }
+    }
+    if !dropped.is_empty() {
+        let list: String = dropped.join(", ").chars().take(LISTED_CHARS).collect();
+        metadata.insert(DROPPED.to_owned(), list);
+    }
+    metadata
+}

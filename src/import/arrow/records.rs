@@ -1,0 +1,169 @@
+//! From record batches to the batches of this crate.
+
+use super::kinds::kind_of;
+use super::samples::samples;
+use super::slices::Slices;
+use super::{extension, metadata};
+use crate::import::batch::Batch;
+use crate::import::input_column::{InputColumn, Kind};
+use crate::import::source::{BatchSource, Batches, guard};
+use crate::{Error, Metadata, Result};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Record batches, in order.
+pub(in crate::import) type RecordBatches<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'a>;
+
+/// Something that can be read as record batches, as often as needed.
+pub(in crate::import) trait Records {
+    /// The file, which errors name.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+
+    /// The number of rows, if it is known before reading.
+    fn row_count(&self) -> Option<u64>;
+
+    /// All batches, of only these fields of the schema, which ascend.
+    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>>;
+}
+
+/// A source that yields record batches.
+pub(in crate::import) struct ArrowSource<R> {
+    records: R,
+    columns: Vec<InputColumn>,
+    /// Of each column, the field of the schema that it is in, then fields of structs.
+    paths: Vec<Vec<usize>>,
+    metadata: Metadata,
+}
+
+impl<R: Records> ArrowSource<R> {
+    /// The columns of a schema are its fields; those inside structs get dotted names.
+    pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
+        let metadata = metadata::of_file(schema);
+        let mut this = Self { records, columns: Vec::new(), paths: Vec::new(), metadata };
+        for (i, field) in schema.fields().iter().enumerate() {
+            this.add(field, field.name().clone(), vec![i], false);
+        }
+        this
+    }
+
+    fn add(&mut self, field: &Field, name: String, path: Vec<usize>, nullable: bool) {
+        let nullable = nullable || field.is_nullable();
+        match field.data_type() {
+            DataType::Struct(fields) if !fields.is_empty() && !extension::is_variable_tensor(field) => {
+                for (i, child) in fields.iter().enumerate() {
+                    let path = path.iter().copied().chain([i]).collect();
+                    self.add(child, format!("{name}.{}", child.name()), path, nullable);
+                }
+            }
+            _ => {
+                let (kind, metadata) = (kind_of(field), metadata::of_column(field));
+                self.columns.push(InputColumn { name, kind, nullable, metadata, stored: None });
+                self.paths.push(path);
+            }
+        }
+    }
+}
+
+impl<R: Records> BatchSource for ArrowSource<R> {
+    fn columns(&self) -> &[InputColumn] {
+        &self.columns
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.records.path()
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        self.records.row_count()
+    }
+
+    fn batches(&self, columns: &[usize]) -> Result<Batches<'_>> {
+        let unknown = || Error::bad_argument("a pass over a column that the input does not have");
+        let column = |&i: &usize| {
+            let kind = self.columns.get(i)?.kind.as_ref().ok()?;
+            Some((self.paths.get(i)?.as_slice(), kind))
+        };
+        let wanted: Vec<(&[usize], &Kind)> = columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
+        let fields: BTreeSet<usize> = wanted.iter().filter_map(|(path, _)| path.first().copied()).collect();
+        let fields: Vec<usize> = fields.into_iter().collect();
+        let records = self.records.record_batches(&fields)?;
+        Ok(Box::new(Pass { records, fields, wanted, slices: None }))
+    }
+}
+
+/// One pass over some columns.
+struct Pass<'a> {
+    records: RecordBatches<'a>,
+    /// The fields of the schema that the record batches have.
+    fields: Vec<usize>,
+    wanted: Vec<(&'a [usize], &'a Kind)>,
+    /// What is left of the current record batch.
+    slices: Option<Slices>,
+}
+
+impl Pass<'_> {
+    fn batch(&self, slice: &RecordBatch) -> Result<Batch> {
+        let column = |(path, kind): &(&[usize], &Kind)| guard(|| Ok(samples(slice, &self.fields, path, kind)));
+        let columns = self.wanted.iter().map(column).collect::<Result<_>>()?;
+        Ok(Batch { sample_count: slice.num_rows(), columns })
+    }
+}
+
+impl Iterator for Pass<'_> {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(slice) = self.slices.as_mut().and_then(Slices::next) {
+                return Some(self.batch(&slice));
+            }
+            match self.records.next()? {
+                Ok(batch) => self.slices = Some(Slices::of(batch)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// An iterator over what a decoder yields, of which an error, or a panic that became one, is the
+/// end.
+pub(in crate::import) struct Guarded<I> {
+    inner: Option<I>,
+}
+
+impl<I> Guarded<I> {
+    pub(in crate::import) fn new(inner: I) -> Self {
+        Self { inner: Some(inner) }
+    }
+}
+
+impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator for Guarded<I> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let inner = self.inner.as_mut()?;
+        let next = guard(|| inner.next().transpose().map_err(|error| malformed(&error))).transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.inner = None;
+        }
+        next
+    }
+}
+
+/// The error of an Arrow decoder.
+pub(in crate::import) fn malformed(error: &ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(message, source) => {
+            Error::bad_input(format!("the file cannot be read or is cut off: {message} ({source})"))
+        }
+        error => Error::bad_input(format!("the file is malformed or damaged: {error}")),
+    }
+}

@@ -1,0 +1,102 @@
+//! One column of a record batch as samples.
+
+use super::decode::decode;
+use super::elements::{Elements, outside, plain_bytes, shared_nulls};
+use super::walk::{Tensors, walk};
+use crate::import::batch::{Samples, SharedBytes, Values};
+use crate::import::input_column::Kind;
+use crate::import::problem::Problem;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ByteArrayType, ByteViewType};
+use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray, RecordBatch};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
+use arrow_schema::DataType;
+use std::ops::Range;
+use std::result::Result;
+
+/// Returns the samples of a column of this kind, which a path leads to; `fields` are the fields of
+/// the schema that the batch has.
+pub(super) fn samples(batch: &RecordBatch, fields: &[usize], path: &[usize], kind: &Kind) -> Result<Samples, Problem> {
+    let Located { array, nulls } = locate(batch, fields, path)?;
+    let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+    let shared = shared_nulls(nulls.as_ref());
+    if kind.dtype.is_string() {
+        let (bytes, ranges) = string_bytes(&array, nulls.as_ref())?;
+        let values = Values::Plain(SharedBytes::new(bytes));
+        let open_extents = Vec::new();
+        return Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, nulls: shared, element_nulls: None });
+    }
+    let Tensors { ranges, open_extents, elements } = walk(&array, nulls.as_ref(), kind)?;
+    let Elements { values, ranges, nulls: element_nulls } = Elements::of(&elements, ranges, kind.dtype)?;
+    // the nulls of scalars are null samples
+    let is_scalar = kind.levels.is_empty() && !kind.variable_tensor;
+    let element_nulls = element_nulls.filter(|_| !is_scalar);
+    Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, nulls: shared, element_nulls })
+}
+
+/// A column's array, and which of its rows are null, be it that a struct around it is.
+struct Located {
+    array: ArrayRef,
+    nulls: Option<NullBuffer>,
+}
+
+/// Finds a column in a batch; `fields` are the fields of the schema that the batch has.
+fn locate(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Located, Problem> {
+    let mismatch = || Problem::from("a batch has other columns than its schema".to_owned());
+    let (root, rest) = path.split_first().ok_or_else(mismatch)?;
+    let position = fields.binary_search(root).map_err(|_| mismatch())?;
+    let mut array = batch.columns().get(position).ok_or_else(mismatch)?.clone();
+    let mut nulls: Option<NullBuffer> = None;
+    for &child in rest {
+        let parent = array.as_struct_opt().ok_or_else(mismatch)?;
+        nulls = NullBuffer::union(nulls.as_ref(), parent.nulls());
+        let child = parent.columns().get(child).ok_or_else(mismatch)?.clone();
+        array = child;
+    }
+    let array = decode(&array)?;
+    let nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
+    Ok(Located { array, nulls })
+}
+
+/// The bytes of strings, and where each lies in them.
+fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+    Ok(match array.data_type() {
+        DataType::Utf8 => string_ranges(array.as_string::<i32>()),
+        DataType::LargeUtf8 => string_ranges(array.as_string::<i64>()),
+        DataType::Binary => string_ranges(array.as_binary::<i32>()),
+        DataType::LargeBinary => string_ranges(array.as_binary::<i64>()),
+        DataType::Utf8View => view_ranges(array.as_string_view(), nulls),
+        DataType::BinaryView => view_ranges(array.as_binary_view(), nulls),
+        DataType::FixedSizeBinary(length) => fixed_binary_ranges(array, *length)?,
+        other => return Err(format!("a batch has the type {other}, which its schema denies").into()),
+    })
+}
+
+fn string_ranges<T: ByteArrayType>(array: &GenericByteArray<T>) -> (Buffer, Vec<Range<usize>>) {
+    let offsets = array.value_offsets().iter().map(|offset| offset.as_usize());
+    let ranges = offsets.clone().zip(offsets.skip(1)).map(|(start, end)| start..end);
+    (array.values().clone(), ranges.collect())
+}
+
+fn view_ranges<T: ByteViewType>(
+    array: &GenericByteViewArray<T>,
+    nulls: Option<&NullBuffer>,
+) -> (Buffer, Vec<Range<usize>>) {
+    let mut bytes = Vec::new();
+    let mut ranges = Vec::with_capacity(array.len());
+    for (row, value) in array.bytes_iter().enumerate() {
+        let start = bytes.len();
+        if !nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            bytes.extend_from_slice(value);
+        }
+        ranges.push(start..bytes.len());
+    }
+    (Buffer::from_vec(bytes), ranges)
+}
+
+fn fixed_binary_ranges(array: &ArrayRef, length: i32) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+    let width = usize::try_from(length).map_err(|_| format!("fixed-size binary of {length} bytes"))?;
+    let buffer = plain_bytes(array, width).ok_or_else(outside)?;
+    // the buffer is as long as all of them together
+    Ok((buffer, (0..array.len()).map(|row| row * width..(row + 1) * width).collect()))
+}

@@ -1,0 +1,55 @@
+//! Arrow's types and the types of elements.
+
+use crate::DType;
+use arrow_schema::DataType;
+
+/// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
+pub(in crate::import) const INT96: &str = "PARQUET:int96";
+/// In the metadata of a field: its values are encrypted.
+pub(in crate::import) const ENCRYPTED: &str = "PARQUET:encrypted";
+
+/// The type behind encodings of a whole array.
+pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => decoded(values),
+        DataType::RunEndEncoded(_, values) => decoded(values.data_type()),
+        _ => data_type,
+    }
+}
+
+/// The type whose name goes into the metadata: that of the elements.
+pub(in crate::import) fn element_type(data_type: &DataType) -> &DataType {
+    match decoded(data_type) {
+        DataType::FixedSizeList(item, _)
+        | DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => element_type(item.data_type()),
+        other => other,
+    }
+}
+
+/// What elements of a tensor are pushed as.
+pub(in crate::import) fn element(data_type: &DataType) -> Option<DType> {
+    Some(match data_type {
+        DataType::Boolean => DType::Bool,
+        DataType::Int8 => DType::I8,
+        DataType::Int16 => DType::I16,
+        DataType::Int32 => DType::I32,
+        DataType::Int64 => DType::I64,
+        DataType::UInt8 => DType::U8,
+        DataType::UInt16 => DType::U16,
+        DataType::UInt32 => DType::U32,
+        DataType::UInt64 => DType::U64,
+        DataType::Float16 => DType::F16,
+        DataType::Float32 => DType::F32,
+        DataType::Float64 => DType::F64,
+        DataType::Date32
+        | DataType::Date64
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Timestamp(_, _)
+        | DataType::Duration(_) => DType::I64,
+        _ => return None,
+    })
+}

@@ -1,0 +1,234 @@
+//! From a row of a nested list to the range of elements that is its tensor, and the extents of that tensor.
+
+use super::decode::decode;
+use crate::Advice;
+use crate::import::batch::UNKNOWN;
+use crate::import::input_column::{Kind, Level};
+use crate::import::problem::Problem;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+use std::ops::Range;
+use std::result::Result;
+
+/// The tensors of one column in one batch.
+pub(super) struct Tensors {
+    /// The range of each sample in `elements`; any range for a null.
+    pub ranges: Vec<Range<usize>>,
+    /// The extents that the type does not tell, sample by sample.
+    pub open_extents: Vec<u32>,
+    pub elements: ArrayRef,
+}
+
+/// Finds the tensors of a column; `nulls` are its null samples.
+pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &Kind) -> Result<Tensors, Problem> {
+    if kind.variable_tensor {
+        return variable_tensors(array, nulls, kind);
+    }
+    let mut steps = Steps { ranges: (0..array.len()).map(|i| i..i + 1).collect(), nulls, outermost: true };
+    let mut array = array.clone();
+    let mut open = Vec::with_capacity(kind.open_count());
+    for level in &kind.levels {
+        let list = List::of(&array, level)?;
+        match level {
+            Level::Fixed(_) => steps.enter_fixed(&list)?,
+            Level::Open => open.push(steps.enter_lists(&list)?),
+        }
+        steps.outermost = false;
+        array = decode(list.values())?;
+    }
+    let rows = steps.ranges.len();
+    let open_extents = (0..rows).flat_map(|row| open.iter().filter_map(move |extents| extents.get(row).copied()));
+    Ok(Tensors { open_extents: open_extents.collect(), ranges: steps.ranges, elements: array })
+}
+
+/// The ranges of all samples, on their way from level to level.
+struct Steps<'a> {
+    ranges: Vec<Range<usize>>,
+    nulls: Option<&'a NullBuffer>,
+    /// Whether null lists are null samples.
+    outermost: bool,
+}
+
+impl Steps<'_> {
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn enter_fixed(&mut self, list: &List) -> Result<(), Problem> {
+        let mut ranges = std::mem::take(&mut self.ranges);
+        for (row, range) in ranges.iter_mut().enumerate() {
+            if !self.is_null(row) {
+                self.check_no_null_list(list, row, range)?;
+            }
+            let bounds = |i: usize| i.checked_mul(list.fixed_length());
+            let (Some(start), Some(end)) = (bounds(range.start), bounds(range.end)) else {
+                return Err(Problem::at(row, "a tensor is too large"));
+            };
+            *range = start..end;
+        }
+        self.ranges = ranges;
+        Ok(())
+    }
+
+    /// The extent of this level in each sample.
+    fn enter_lists(&mut self, list: &List) -> Result<Vec<u32>, Problem> {
+        let mut ranges = std::mem::take(&mut self.ranges);
+        let mut extents = Vec::with_capacity(ranges.len());
+        for (row, range) in ranges.iter_mut().enumerate() {
+            if self.is_null(row) || range.start == range.end {
+                extents.push(UNKNOWN);
+                *range = 0..0;
+                continue;
+            }
+            self.check_no_null_list(list, row, range)?;
+            extents.push(common_length(list, row, range)?);
+            *range = list.start(range.start)..list.start(range.end);
+        }
+        self.ranges = ranges;
+        Ok(extents)
+    }
+
+    fn check_no_null_list(&self, list: &List, row: usize, range: &Range<usize>) -> Result<(), Problem> {
+        let Some(nulls) = list.nulls().filter(|_| !self.outermost) else { return Ok(()) };
+        if range.clone().any(|i| nulls.is_null(i)) {
+            let message = "a null list inside a tensor, which has no length";
+            return Err(Problem::at(row, message).advising([Advice::SkipColumns]));
+        }
+        Ok(())
+    }
+}
+
+/// The length of all lists of a range that is not empty.
+fn common_length(list: &List, row: usize, range: &Range<usize>) -> Result<u32, Problem> {
+    let length = |i: usize| list.start(i + 1).saturating_sub(list.start(i));
+    let first = length(range.start);
+    if let Some(other) = range.clone().map(length).find(|&other| other != first) {
+        let message = format!("lists of {first} and {other} elements side by side are no tensor");
+        return Err(Problem::at(row, message).advising([Advice::SkipColumns]));
+    }
+    let fits = u32::try_from(first).ok().filter(|&length| length <= crate::limits::EXTENT);
+    fits.ok_or_else(|| Problem::at(row, format!("a list of {first} elements is too long")))
+}
+
+/// The number of elements of a tensor.
+fn product(extents: &[u32]) -> Option<usize> {
+    if extents.contains(&0) {
+        return Some(0);
+    }
+    extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
+}
+
+/// An array of lists of any sort.
+enum List<'a> {
+    Small(&'a ListArray),
+    Large(&'a LargeListArray),
+    Fixed(&'a FixedSizeListArray, usize),
+}
+
+impl<'a> List<'a> {
+    /// The array as lists of the level that the schema promises.
+    fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
+        let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
+        match level {
+            Level::Open => match array.data_type() {
+                DataType::List(_) => array.as_list_opt().map(Self::Small).ok_or_else(mismatch),
+                DataType::LargeList(_) => array.as_list_opt().map(Self::Large).ok_or_else(mismatch),
+                _ => Err(mismatch()),
+            },
+            Level::Fixed(extents) => {
+                let list = array.as_fixed_size_list_opt().ok_or_else(mismatch)?;
+                let length = usize::try_from(list.value_length()).map_err(|_| mismatch())?;
+                let due = product(extents);
+                if due == Some(length) { Ok(Self::Fixed(list, length)) } else { Err(mismatch()) }
+            }
+        }
+    }
+
+    fn values(&self) -> &ArrayRef {
+        match self {
+            Self::Small(list) => list.values(),
+            Self::Large(list) => list.values(),
+            Self::Fixed(list, _) => list.values(),
+        }
+    }
+
+    fn nulls(&self) -> Option<&NullBuffer> {
+        let nulls = match self {
+            Self::Small(list) => list.nulls(),
+            Self::Large(list) => list.nulls(),
+            Self::Fixed(list, _) => list.nulls(),
+        };
+        nulls.filter(|nulls| nulls.null_count() > 0)
+    }
+
+    /// Elements of each list of a fixed-size array.
+    fn fixed_length(&self) -> usize {
+        if let Self::Fixed(_, length) = self { *length } else { 0 }
+    }
+
+    /// Where list `i` begins, which is where the one before it ends.
+    fn start(&self, i: usize) -> usize {
+        let start = match self {
+            Self::Small(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
+            Self::Large(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
+            Self::Fixed(_, length) => i.checked_mul(*length),
+        };
+        start.unwrap_or(0) // offsets are not negative, and there is one more than lists
+    }
+}
+
+/// `arrow.variable_shape_tensor`: a struct of a list `data` and a fixed-size list `shape`.
+fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &Kind) -> Result<Tensors, Problem> {
+    let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
+    let tensors: &StructArray = array.as_struct_opt().ok_or_else(mismatch)?;
+    let (Some(data), Some(shapes)) = (tensors.column_by_name("data"), tensors.column_by_name("shape")) else {
+        return Err(mismatch());
+    };
+    let data = List::of(data, &Level::Open)?;
+    let shapes = shapes.as_fixed_size_list_opt().ok_or_else(mismatch)?;
+    let extents = shapes.values().as_primitive_opt::<Int32Type>().ok_or_else(mismatch)?;
+    let rank = kind.levels.len();
+    if usize::try_from(shapes.value_length()).ok() != Some(rank) {
+        return Err(mismatch());
+    }
+    let mut samples = Tensors { ranges: Vec::new(), open_extents: Vec::new(), elements: decode(data.values())? };
+    for row in 0..tensors.len() {
+        if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            samples.ranges.push(0..0);
+            samples.open_extents.extend(vec![UNKNOWN; kind.open_count()]);
+            continue;
+        }
+        if data.nulls().is_some_and(|nulls| nulls.is_null(row)) || shapes.is_null(row) {
+            return Err(Problem::at(row, "a tensor whose data or shape is null"));
+        }
+        let stored = extents.slice(row * rank, rank); // within: there are `rank` for each row
+        let extents: Option<Vec<u32>> = stored.iter().map(|extent| u32::try_from(extent?).ok()).collect();
+        let extents = extents.ok_or_else(|| Problem::at(row, "a tensor with a null or negative extent"))?;
+        let range = data.start(row)..data.start(row + 1);
+        if product(&extents) != Some(range.len()) {
+            return Err(Problem::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
+        }
+        samples.open_extents.extend(open_extents(row, kind, &extents)?);
+        samples.ranges.push(range);
+    }
+    Ok(samples)
+}
+
+/// The extents that the type does not tell; the others must be as it does.
+fn open_extents(row: usize, kind: &Kind, extents: &[u32]) -> Result<Vec<u32>, Problem> {
+    let mut open = Vec::new();
+    for (level, &extent) in kind.levels.iter().zip(extents) {
+        match level {
+            Level::Open => open.push(extent),
+            Level::Fixed(due) if due.first() == Some(&extent) => {}
+            Level::Fixed(due) => {
+                let message = format!("a tensor of shape {extents:?}, where its type says {due:?} for an extent");
+                return Err(Problem::at(row, message));
+            }
+        }
+    }
+    Ok(open)
+}

@@ -1,0 +1,113 @@
+//! Batches as importers hand them over: the samples of several columns, without a type of any
+//! other library.
+
+use super::problem::Problem;
+use crate::DType;
+use crate::format::content::bit;
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// An extent that a sample does not tell: the sample is null, or has no rows in that dimension.
+pub(super) const UNKNOWN: u32 = u32::MAX;
+
+/// Consecutive samples of the columns that were asked for.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub sample_count: usize,
+    /// In the order asked for. `Err`: the column has samples that cannot be stored; other columns
+    /// are not affected.
+    pub columns: Vec<Result<Samples, Problem>>,
+}
+
+/// Consecutive samples of one column.
+#[derive(Debug)]
+pub(super) struct Samples {
+    /// The type of `values`.
+    pub dtype: DType,
+    pub values: Values,
+    /// The elements of each sample among `values`, or the bytes of each string. The range of a null
+    /// sample has no meaning.
+    pub ranges: Vec<Range<usize>>,
+    /// The extents that the type of the column leaves open, or [`UNKNOWN`], sample by sample.
+    pub open_extents: Vec<u32>,
+    /// Null samples.
+    pub nulls: Option<Nulls>,
+    /// Null elements inside tensors.
+    pub element_nulls: Option<Nulls>,
+}
+
+impl Samples {
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+}
+
+/// The elements of samples.
+#[derive(Debug)]
+pub(super) enum Values {
+    /// Elements in the byte order of this machine, or bytes of strings.
+    Plain(SharedBytes),
+    /// Timestamps in nanoseconds since 1970. They are stored as `i64`, in a unit that is found by
+    /// looking at all of them.
+    Instants(Vec<i128>),
+}
+
+/// Null samples or elements: bit `i % 8` (0 the least significant) of byte `i / 8` is 0 if number
+/// `i` is null.
+#[derive(Clone, Debug)]
+pub(super) struct Nulls(pub SharedBytes);
+
+impl Nulls {
+    pub(super) fn is_null(&self, i: usize) -> bool {
+        !bit(&self.0, i)
+    }
+}
+
+/// A part of a buffer that is shared and never changes. Cloning and slicing copy no bytes.
+#[derive(Clone)]
+pub(super) struct SharedBytes {
+    owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    range: Range<usize>,
+}
+
+impl SharedBytes {
+    pub(super) fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        let range = 0..owner.as_ref().len();
+        Self { owner: Arc::new(owner), range }
+    }
+
+    /// The bytes of `range`; `None` if it is not inside.
+    pub(super) fn slice(&self, range: Range<usize>) -> Option<Self> {
+        self.get(range.clone())?;
+        let start = self.range.start;
+        Some(Self { owner: Arc::clone(&self.owner), range: start + range.start..start + range.end }) // inside
+    }
+}
+
+impl Deref for SharedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        (*self.owner).as_ref().get(self.range.clone()).unwrap_or(&[]) // inside, as was checked
+    }
+}
+
+impl fmt::Debug for SharedBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.range.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_of_slices_stay_inside() {
+        let all = SharedBytes::new(vec![0_u8, 1, 2, 3, 4]);
+        let some = all.slice(1..4).unwrap();
+        assert_eq!((&some[..], &some.slice(1..3).unwrap()[..]), (&[1_u8, 2, 3][..], &[2_u8, 3][..]));
+        assert!(some.slice(2..4).is_none() && some.slice(3..3).is_some_and(|none| none.is_empty()));
+    }
+}

@@ -1,0 +1,128 @@
+//! The formats that are read, which the first bytes of a file tell.
+
+use super::input_file::InputFile;
+use super::native;
+use super::source::BatchSource;
+use crate::Result;
+use std::io::Read;
+use std::sync::Arc;
+
+/// What is in a file. Threads share it.
+pub(super) type Content = Arc<dyn BatchSource + Send + Sync>;
+
+/// A file that is open, and what the id of a file made from it depends on.
+type Opened = Result<(Content, Vec<u8>)>;
+
+/// Opens a file. Returns its content, and bytes that differ if the file differs.
+pub(super) fn open(file: &Arc<InputFile>) -> Opened {
+    let mut magic = Vec::new();
+    file.reader()?.take(8).read_to_end(&mut magic).map_err(|error| file.io("reading the file", error))?;
+    match magic.as_slice() {
+        [b'P', b'A', b'R', b'1', ..] => parquet(file),
+        [b'P', b'A', b'R', b'E', ..] => encrypted_parquet(),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
+        _ if magic.starts_with(&native::MAGIC) => tensilo_file(file),
+        _ => arrow_stream(file),
+    }
+}
+
+#[cfg(feature = "arrow")]
+use with_arrow::{arrow_file, arrow_stream};
+fn tensilo_file(file: &Arc<InputFile>) -> Opened {
+    let (content, origin) = native::open(file)?;
+    Ok((Arc::new(content), origin))
+}
+
+#[cfg(feature = "parquet")]
+use with_parquet::{encrypted_parquet, parquet};
+#[cfg(not(feature = "arrow"))]
+use without_arrow::{arrow_file, arrow_stream};
+#[cfg(not(feature = "parquet"))]
+use without_parquet::{encrypted_parquet, parquet};
+
+#[cfg(feature = "parquet")]
+mod with_parquet {
+    use super::Opened;
+    use crate::import::input_file::InputFile;
+    use crate::import::parquet;
+    use std::sync::Arc;
+
+    pub(super) fn parquet(file: &Arc<InputFile>) -> Opened {
+        let (content, footer) = parquet::open(file)?;
+        Ok((Arc::new(content), footer))
+    }
+
+    pub(super) fn encrypted_parquet() -> Opened {
+        Err(parquet::encrypted_footer())
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+mod without_parquet {
+    use super::Opened;
+    use crate::Error;
+    use crate::import::input_file::InputFile;
+    use std::sync::Arc;
+
+    pub(super) fn parquet(_file: &Arc<InputFile>) -> Opened {
+        encrypted_parquet()
+    }
+
+    pub(super) fn encrypted_parquet() -> Opened {
+        Err(Error::not_built("parquet", "reading Parquet files"))
+    }
+}
+
+#[cfg(feature = "arrow")]
+mod with_arrow {
+    use super::Opened;
+    use crate::Result;
+    use crate::import::arrow::ipc_files;
+    use crate::import::input_file::InputFile;
+    use std::io::{self, Read, Seek, SeekFrom};
+    use std::sync::Arc;
+
+    pub(super) fn arrow_file(file: &Arc<InputFile>) -> Opened {
+        Ok((Arc::new(ipc_files::open_file(file)?), ends(file)?))
+    }
+
+    pub(super) fn arrow_stream(file: &Arc<InputFile>) -> Opened {
+        Ok((Arc::new(ipc_files::open_stream(file)?), ends(file)?))
+    }
+
+    /// Returns length, first and last bytes of a file: schema, some data, and the footer.
+    fn ends(file: &InputFile) -> Result<Vec<u8>> {
+        const END_BYTES: u64 = 64 << 10;
+        let mut reader = file.reader()?;
+        let mut read = || -> io::Result<Vec<u8>> {
+            let length = reader.byte_count();
+            let mut out = length.to_le_bytes().to_vec();
+            for start in [0, length.saturating_sub(END_BYTES)] {
+                reader.seek(SeekFrom::Start(start))?;
+                (&mut reader).take(END_BYTES).read_to_end(&mut out)?;
+            }
+            Ok(out)
+        };
+        read().map_err(|error| file.io("reading the file", error))
+    }
+}
+
+#[cfg(not(feature = "arrow"))]
+mod without_arrow {
+    use super::Opened;
+    use crate::Error;
+    use crate::import::input_file::InputFile;
+    use crate::import::magic;
+    use std::io::Read;
+    use std::sync::Arc;
+
+    pub(super) fn arrow_file(_file: &Arc<InputFile>) -> Opened {
+        Err(Error::not_built("arrow", "reading Arrow files"))
+    }
+
+    pub(super) fn arrow_stream(file: &Arc<InputFile>) -> Opened {
+        let mut first = Vec::new();
+        file.reader()?.take(16).read_to_end(&mut first).map_err(|error| file.io("reading the file", error))?;
+        Err(magic::unknown(&first))
+    }
+}

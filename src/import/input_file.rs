@@ -1,0 +1,256 @@
+//! A file that is read several times through one handle.
+
+use super::stamp::Stamp;
+use crate::open::FileIdentity;
+use crate::{Error, PositionedFile, Result, Source as _};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// A file, open for as many passes as needed.
+///
+/// All passes read through the handle it was opened with. If another file takes its name meanwhile,
+/// nothing changes. If it is changed in place, [`InputFile::check_unchanged`] says so.
+pub(super) struct InputFile {
+    /// As the caller named it.
+    name: PathBuf,
+    /// `None`: a private copy, which nobody else can change.
+    stamp: Option<Stamp>,
+    /// The file that the bytes are from; `None` if they are from none.
+    identity: Option<FileIdentity>,
+    handle: Mutex<Handle>,
+}
+
+enum Handle {
+    Held(Arc<PositionedFile>),
+    /// Opened again when needed; alive while it is in use.
+    Released(Weak<PositionedFile>),
+}
+
+impl InputFile {
+    /// Opens a file; what is no regular file, such as a pipe, is copied to an unnamed temporary
+    /// file.
+    pub(super) fn open(name: &Path) -> Result<Self> {
+        let file = File::open(name).map_err(|error| Error::io("opening the input", error).with_path(name))?;
+        let is_file = file.metadata().map(|metadata| metadata.is_file());
+        match is_file.map_err(|error| Error::io("looking at the input", error).with_path(name))? {
+            true => Self::in_place(name, file),
+            false => Self::copied(name, file),
+        }
+    }
+
+    /// Everything that comes from a stream that can be read once.
+    pub(super) fn copied(name: &Path, mut stream: impl Read) -> Result<Self> {
+        let mut copy = || -> io::Result<PositionedFile> {
+            let mut copy = tempfile::tempfile()?;
+            io::copy(&mut stream, &mut copy)?;
+            PositionedFile::of(copy)
+        };
+        let copy = copy().map_err(|error| {
+            let doing = format!("copying the stream to a temporary file in {}", std::env::temp_dir().display());
+            Error::io(&doing, error).with_path(name)
+        })?;
+        Ok(Self {
+            name: name.to_path_buf(),
+            stamp: None,
+            identity: None,
+            handle: Mutex::new(Handle::Held(Arc::new(copy))),
+        })
+    }
+
+    fn in_place(name: &Path, file: File) -> Result<Self> {
+        let failed = |error| Error::io("looking at the input", error).with_path(name);
+        let Some(stamp) = Stamp::settled(&file).map_err(failed)? else {
+            return Err(Error::bad_input("is being written to; convert it when it is complete").with_path(name));
+        };
+        let identity = FileIdentity::of(&file).map_err(failed)?;
+        let file = PositionedFile::of(file).map_err(failed)?;
+        let handle = Mutex::new(Handle::Held(Arc::new(file)));
+        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle })
+    }
+
+    /// The same bytes, which are a copy of this file.
+    pub(super) fn copy_of(self, identity: Option<FileIdentity>) -> Self {
+        Self { identity, ..self }
+    }
+
+    pub(super) fn identity(&self) -> Option<&FileIdentity> {
+        self.identity.as_ref()
+    }
+
+    /// What it is called in errors.
+    pub(super) fn name(&self) -> &Path {
+        &self.name
+    }
+
+    pub(super) fn io(&self, doing: &str, error: io::Error) -> Error {
+        Error::io(doing, error).with_path(&self.name)
+    }
+
+    /// A reader of the file, from its start.
+    pub(super) fn reader(&self) -> Result<InputReader> {
+        Ok(InputReader { file: self.hold()?, position: 0 })
+    }
+
+    fn handle(&self) -> MutexGuard<'_, Handle> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner) // no code panics while it holds the lock
+    }
+
+    /// Closes the file between passes. Private copies stay open: they have no name.
+    pub(super) fn release(&self) {
+        if self.stamp.is_some() {
+            let mut handle = self.handle();
+            if let Handle::Held(file) = &*handle {
+                *handle = Handle::Released(Arc::downgrade(file));
+            }
+        }
+    }
+
+    /// The open file; it stays open as long as the result is kept.
+    pub(super) fn hold(&self) -> Result<Arc<PositionedFile>> {
+        let mut handle = self.handle();
+        let released = match &*handle {
+            Handle::Held(file) => return Ok(Arc::clone(file)),
+            Handle::Released(file) => file.upgrade(),
+        };
+        if let Some(file) = released {
+            return Ok(file);
+        }
+        let file = Arc::new(self.reopen()?);
+        *handle = Handle::Released(Arc::downgrade(&file));
+        Ok(file)
+    }
+
+    fn reopen(&self) -> Result<PositionedFile> {
+        let file = File::open(&self.name).map_err(|error| self.io("opening the input again", error))?;
+        let now = file.metadata().map_err(|error| self.io("looking at the input", error))?;
+        if let Some(stamp) = &self.stamp {
+            let now = Stamp::of(&now);
+            if !stamp.is_same_file(&now) {
+                return Err(self.changed("another file has taken its place, and not all inputs can be kept open"));
+            }
+            if let Some(changes) = stamp.changes(&now) {
+                return Err(self.changed(&changes));
+            }
+        }
+        PositionedFile::of(file).map_err(|error| self.io("looking at the input", error))
+    }
+
+    /// Refuses the file if it was changed since it was opened.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        let (Some(stamp), Some(now)) = (&self.stamp, self.stamp_now()?) else { return Ok(()) };
+        match stamp.changes(&now) {
+            // what has taken the name of a released file was never read
+            Some(changes) if stamp.is_same_file(&now) => Err(self.changed(&changes)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The present stamp: of the open file, or of what has the name of a released one. `None`:
+    /// nothing has it.
+    fn stamp_now(&self) -> Result<Option<Stamp>> {
+        let open = match &*self.handle() {
+            Handle::Held(file) => Some(Arc::clone(file)),
+            Handle::Released(file) => file.upgrade(),
+        };
+        let metadata = match open {
+            Some(file) => file.file().metadata(),
+            None => fs::metadata(&self.name),
+        };
+        match metadata {
+            Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.io("looking at the input", error)),
+        }
+    }
+
+    fn changed(&self, how: &str) -> Error {
+        let message = format!("was changed while it was read ({how}); try again when nothing writes to it");
+        Error::bad_input(message).with_path(&self.name)
+    }
+}
+
+/// Reads a file by position: clones have positions of their own. Its length is that at opening.
+#[derive(Clone)]
+pub(super) struct InputReader {
+    file: Arc<PositionedFile>,
+    position: u64,
+}
+
+impl InputReader {
+    /// The length of the file.
+    pub(super) fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+}
+
+impl Read for InputReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let rest = self.byte_count().saturating_sub(self.position);
+        let count = usize::try_from(rest).unwrap_or(usize::MAX).min(out.len());
+        let out = out.get_mut(..count).unwrap_or(&mut []); // all of it
+        self.file.read_exact_at(self.position, out)?;
+        self.position = self.position.saturating_add(count as u64); // exact: usize has at most 64 bits
+        Ok(count)
+    }
+}
+
+impl Seek for InputReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(by) => self.byte_count().checked_add_signed(by),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+impl crate::Source for InputReader {
+    fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(offset, out)
+    }
+}
+
+#[cfg(feature = "parquet")]
+mod parquet {
+    //! What the Parquet decoder reads from.
+
+    use super::InputReader;
+    use crate::Source as _;
+    use ::parquet::errors::{ParquetError, Result};
+    use ::parquet::file::reader::{ChunkReader, Length};
+    use bytes::Bytes;
+    use std::io::BufReader;
+
+    impl Length for InputReader {
+        fn len(&self) -> u64 {
+            self.byte_count()
+        }
+    }
+
+    impl ChunkReader for InputReader {
+        type T = BufReader<Self>;
+
+        fn get_read(&self, start: u64) -> Result<Self::T> {
+            Ok(BufReader::new(Self { position: start, ..self.clone() }))
+        }
+
+        fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+            // so much is in the file that it may be taken
+            let end = start.checked_add(length as u64); // exact: usize has at most 64 bits
+            if end.is_none_or(|end| end > self.byte_count()) {
+                return Err(ParquetError::EOF(format!("{length} bytes at {start} are not all in the file")));
+            }
+            let mut bytes = vec![0; length];
+            self.file.read_exact_at(start, &mut bytes)?;
+            Ok(bytes.into())
+        }
+    }
+}

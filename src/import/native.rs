@@ -1,0 +1,190 @@
+//! Tensilo files as inputs: to write them with another profile, some of their columns, or several of
+//! them one after the other.
+
+use super::batch::{Batch, Nulls, Samples, SharedBytes, UNKNOWN, Values};
+use super::input_column::{InputColumn, Kind, Level, Stored};
+use super::input_file::{InputFile, InputReader};
+use super::source::{BatchSource, Batches};
+use crate::{Column, ColumnBuffer, ColumnSchema, Error, Extent, Metadata, OpenOptions, Reader, Result};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The first bytes of a tensilo file.
+pub(super) const MAGIC: [u8; 4] = *b"\x89TSL";
+
+/// The bytes of a batch, about.
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// Opens a tensilo file. The id of a file made from it depends on its id and its content.
+pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
+    let reader = OpenOptions::new().open(file.reader()?)?;
+    let origin = [reader.file_id().0, reader.content_id().0].concat();
+    let content = NativeFile {
+        file: Arc::clone(file),
+        columns: reader.columns().map(|column| input_column(&column)).collect(),
+        metadata: reader.schema().metadata.clone(),
+        sample_count: reader.sample_count(),
+    };
+    Ok((content, origin))
+}
+
+/// A tensilo file. It is opened again for each pass.
+pub(super) struct NativeFile {
+    file: Arc<InputFile>,
+    columns: Vec<InputColumn>,
+    metadata: Metadata,
+    sample_count: u64,
+}
+
+fn input_column(column: &Column<'_, InputReader>) -> InputColumn {
+    let schema = column.schema();
+    let level = |extent: &Extent| match extent {
+        Extent::Fixed(extent) => Level::Fixed(vec![*extent]),
+        Extent::Varying => Level::Open,
+    };
+    let levels = if schema.dtype.is_string() { Vec::new() } else { schema.shape.extents().iter().map(level).collect() };
+    InputColumn {
+        name: schema.name.clone(),
+        kind: Ok(Kind { levels, ..Kind::scalar(schema.dtype) }),
+        nullable: schema.nullable,
+        metadata: schema.metadata.clone(),
+        stored: Some(Stored { shape: schema.shape.clone(), cast: schema.cast.zip(column.facts().cast) }),
+    }
+}
+
+impl BatchSource for NativeFile {
+    fn columns(&self) -> &[InputColumn] {
+        &self.columns
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(self.file.name())
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        Some(self.sample_count)
+    }
+
+    fn is_native(&self) -> bool {
+        true
+    }
+
+    fn batches(&self, columns: &[usize]) -> Result<Batches<'_>> {
+        let reader = OpenOptions::new().open(self.file.reader()?)?;
+        Ok(Box::new(Pass { reader, columns: columns.to_vec(), next: 0 }))
+    }
+}
+
+/// One pass over some columns.
+struct Pass {
+    reader: Reader<InputReader>,
+    columns: Vec<usize>,
+    next: u64,
+}
+
+impl Pass {
+    fn batch(&mut self) -> Result<Batch> {
+        let unknown = || Error::bad_argument("a pass over a column that the file does not have");
+        let column = |&i: &usize| self.reader.column_at(i);
+        let columns: Vec<Column<'_, InputReader>> =
+            self.columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
+        let range = self.next..batch_end(&columns, self.next, self.reader.sample_count())?;
+        let mut batch = Batch { sample_count: 0, columns: Vec::with_capacity(columns.len()) };
+        for column in columns {
+            let mut buffer = ColumnBuffer::new();
+            column.cursor().range_into(range.clone(), &mut buffer)?;
+            batch.sample_count = buffer.sample_count();
+            batch.columns.push(Ok(samples(column.schema(), buffer)));
+        }
+        self.next = range.end;
+        Ok(batch)
+    }
+}
+
+impl Iterator for Pass {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.reader.sample_count() {
+            return None;
+        }
+        let batch = self.batch();
+        if batch.is_err() {
+            self.next = u64::MAX;
+        }
+        Some(batch)
+    }
+}
+
+/// Returns where a batch ends that begins with sample `start`: after as many samples of fixed shapes
+/// and as many chunks of ragged columns as fit, at least one.
+fn batch_end(columns: &[Column<'_, InputReader>], start: u64, sample_count: u64) -> Result<u64> {
+    let (ragged, fixed): (Vec<&Column<_>>, Vec<&Column<_>>) =
+        columns.iter().partition(|column| column.schema().shape.is_ragged());
+    let sample_bytes = fixed.iter().map(|column| fixed_bytes(column.schema())).fold(1, u64::saturating_add);
+    let mut end = sample_count.min(start.saturating_add((BATCH_BYTES / sample_bytes).max(1)));
+    let ragged_bytes = BATCH_BYTES / (ragged.len().max(1) as u64); // exact: usize has at most 64 bits
+    for column in ragged {
+        let (mut next, mut bytes) = (start, 0_u64);
+        while next < end && bytes < ragged_bytes {
+            let chunk = column.chunk_of(next)?;
+            next = chunk.samples.end;
+            bytes = bytes.saturating_add(chunk.raw_bytes);
+        }
+        end = end.min(next);
+    }
+    Ok(end)
+}
+
+fn fixed_bytes(schema: &ColumnSchema) -> u64 {
+    let elements = schema.shape.inner_elements().unwrap_or(u64::MAX);
+    elements.saturating_mul(schema.dtype.element_bytes() as u64) // exact: at most 8
+}
+
+/// The values of a buffer.
+struct BufferBytes(ColumnBuffer);
+
+impl AsRef<[u8]> for BufferBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+fn samples(schema: &ColumnSchema, buffer: ColumnBuffer) -> Samples {
+    let nulls = buffer.validity().map(|bitmap| Nulls(SharedBytes::new(bitmap.to_vec())));
+    Samples {
+        dtype: schema.dtype,
+        ranges: ranges(schema, &buffer),
+        open_extents: if schema.dtype.is_string() { Vec::new() } else { open_extents(schema, &buffer) },
+        values: Values::Plain(SharedBytes::new(BufferBytes(buffer))),
+        nulls,
+        element_nulls: None,
+    }
+}
+
+fn ranges(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<Range<usize>> {
+    let position = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX); // they are in memory
+    if schema.shape.is_ragged() {
+        let starts = buffer.offsets().iter().copied().map(position);
+        return starts.clone().zip(starts.skip(1)).map(|(start, end)| start..end).collect();
+    }
+    let each = schema.shape.inner_elements().map_or(0, position);
+    let start = |sample: usize| sample.saturating_mul(each); // inside the buffer
+    (0..buffer.sample_count()).map(|sample| start(sample)..start(sample + 1)).collect()
+}
+
+fn open_extents(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<u32> {
+    let mut extents = buffer.extents().to_vec();
+    let varying = schema.shape.varying_count().max(1);
+    for (sample, extents) in extents.chunks_mut(varying).enumerate() {
+        if buffer.is_null(sample) {
+            extents.fill(UNKNOWN);
+        }
+    }
+    extents
+}

@@ -1,0 +1,238 @@
+//! A Parquet file, and its batches.
+
+use super::errors::{encrypted_footer, malformed};
+use super::{check, mend, pages, raw};
+use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
+use crate::import::arrow::slices::SLICE_BYTES;
+use crate::import::input_file::{InputFile, InputReader};
+use crate::import::source::guard;
+use crate::{Error, Result};
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use ::parquet::basic::Type;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use ::parquet::schema::types::ColumnDescriptor;
+use arrow_array::RecordBatch;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows of the first batch of a row group, which tells how large rows are.
+const FIRST_ROWS: usize = 64;
+
+/// Opens a Parquet file; its footer is what the id of a file made from it depends on.
+pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<ParquetFile>, Vec<u8>)> {
+    let mut reader = file.reader()?;
+    let footer = footer(&mut reader).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => Error::bad_input("the Parquet file is cut off: it ends before its footer"),
+        _ => file.io("reading the footer", error),
+    })?;
+    let thrift = check_end(&footer)?;
+    check::check(thrift)?;
+    let metadata = ArrowReaderMetadata::load(&reader, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
+    let row_count = check_rows(metadata.metadata(), reader.byte_count())?;
+    let metadata = mend::mended(metadata, row_count, &reader)?;
+    let encrypted = check::encrypted(thrift);
+    let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(|error| malformed(&error))?;
+    let records = ParquetFile { input: Arc::clone(file), metadata, row_count };
+    Ok((ArrowSource::new(&schema, records), footer))
+}
+
+/// The metadata in a footer, which ends with their length and the magic number.
+fn check_end(footer: &[u8]) -> Result<&[u8]> {
+    match footer.split_last_chunk::<4>() {
+        Some((rest, b"PAR1")) => Ok(rest.get(8..rest.len().saturating_sub(4)).unwrap_or(&[])),
+        Some((_, b"PARE")) => Err(encrypted_footer()),
+        _ => Err(Error::bad_input(
+            "the Parquet file is cut off: it begins with PAR1, as it should, and does not end with it; copy it again",
+        )),
+    }
+}
+
+/// The number of rows. Refuses what the decoder takes for granted: places and lengths, and that numbers of rows agree.
+fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
+    let lie = |what: &str| Error::bad_input(format!("the Parquet file is malformed: {what}"));
+    let mut row_count = 0_u64;
+    for group in metadata.row_groups() {
+        let rows = u64::try_from(group.num_rows()).map_err(|_| lie("a row group has a negative number of rows"))?;
+        row_count = row_count.saturating_add(rows);
+        for column in group.columns() {
+            let name = column.column_path();
+            let [start, bytes] = [first_page(column), column.compressed_size()].map(u64::try_from);
+            let end = start.ok().zip(bytes.ok()).and_then(|(start, bytes)| start.checked_add(bytes));
+            if end.is_none_or(|end| end > file_bytes) {
+                return Err(lie(&format!("the pages of column {name} are not inside the file")));
+            }
+            if column.column_descr().max_rep_level() == 0 && column.num_values() != group.num_rows() {
+                let message = format!("column {name} has {} values in {rows} rows", column.num_values());
+                return Err(lie(&message));
+            }
+        }
+    }
+    // 0 is a mistake of an early writer, which is mended
+    let said = metadata.file_metadata().num_rows();
+    if said != 0 && Ok(row_count) != u64::try_from(said) {
+        return Err(lie("its row groups have not as many rows as it says"));
+    }
+    Ok(row_count)
+}
+
+/// Where the pages of a column begin.
+fn first_page(column: &ColumnChunkMetaData) -> i64 {
+    column.dictionary_page_offset().unwrap_or(column.data_page_offset()).min(column.data_page_offset())
+}
+
+/// The file's length, then its footer: metadata, their length, and the magic number.
+fn footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
+    let length = file.byte_count();
+    let mut tail = [0; 8];
+    file.seek(SeekFrom::Start(length.saturating_sub(8)))?;
+    file.read_exact(&mut tail)?;
+    let [a, b, c, d, ..] = tail;
+    let footer_bytes = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
+    file.seek(SeekFrom::Start(length.saturating_sub(footer_bytes)))?;
+    let mut out = length.to_le_bytes().to_vec();
+    file.take(footer_bytes).read_to_end(&mut out)?;
+    Ok(out)
+}
+
+/// A Parquet file. What is [read raw](raw) has another type in its batches than in the schema.
+pub(in crate::import) struct ParquetFile {
+    input: Arc<InputFile>,
+    metadata: ArrowReaderMetadata,
+    row_count: u64,
+}
+
+impl Records for ParquetFile {
+    fn path(&self) -> Option<&Path> {
+        Some(self.input.name())
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        Some(self.row_count)
+    }
+
+    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
+        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
+        Ok(Box::new(RowGroups { file: self, mask, next: 0, current: None }))
+    }
+}
+
+/// The batches of one row group after the other.
+struct RowGroups<'a> {
+    file: &'a ParquetFile,
+    mask: ProjectionMask,
+    next: usize,
+    current: Option<Group>,
+}
+
+/// A row group that is being read.
+struct Group {
+    reader: Guarded<ParquetRecordBatchReader>,
+    number: usize,
+    batch_rows: usize,
+    most_rows: usize,
+    rows_read: usize,
+    rows: usize,
+}
+
+impl RowGroups<'_> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let Some(mut group) = self.current.take() else {
+                let groups = self.file.metadata.metadata().row_groups();
+                let Some(metadata) = groups.get(self.next) else { return Ok(None) };
+                self.current = Some(self.begin(metadata)?);
+                self.next += 1;
+                continue;
+            };
+            if let Some(batch) = group.reader.next() {
+                let batch = batch?;
+                group.rows_read = group.rows_read.saturating_add(batch.num_rows());
+                self.current = Some(self.adapt(group, &batch)?);
+                return Ok(Some(batch));
+            }
+            if group.rows_read != group.rows {
+                return Err(wrong_row_count());
+            }
+        }
+    }
+
+    fn begin(&self, metadata: &RowGroupMetaData) -> Result<Group> {
+        let most_rows = batch_rows(metadata, &self.mask);
+        let batch_rows = most_rows.min(FIRST_ROWS);
+        let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
+        let file = self.file.input.reader()?;
+        for (_, column) in metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i)) {
+            guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
+        }
+        let reader = self.reader(self.next, batch_rows, 0)?;
+        Ok(Group { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })
+    }
+
+    /// Changes the size of batches to what the last one suggests: dictionaries make a file much smaller than its rows.
+    fn adapt(&self, mut group: Group, batch: &RecordBatch) -> Result<Group> {
+        let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
+        let fitting = (SLICE_BYTES / row_bytes.max(1)).clamp(1, group.most_rows);
+        let wanted = fitting.min(group.batch_rows.saturating_mul(16));
+        let is_near = wanted <= group.batch_rows.saturating_mul(2) && wanted >= group.batch_rows / 2;
+        if group.rows_read < group.rows && !is_near {
+            group.reader = self.reader(group.number, wanted, group.rows_read)?;
+            group.batch_rows = wanted;
+        }
+        Ok(group)
+    }
+
+    fn reader(&self, number: usize, batch_rows: usize, skip: usize) -> Result<Guarded<ParquetRecordBatchReader>> {
+        let file = self.file.input.reader()?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.file.metadata.clone())
+            .with_projection(self.mask.clone())
+            .with_row_groups(vec![number])
+            .with_batch_size(batch_rows)
+            .with_offset(skip);
+        Ok(Guarded::new(guard(|| builder.build().map_err(|error| malformed(&error)))?))
+    }
+}
+
+impl Iterator for RowGroups<'_> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+fn wrong_row_count() -> Error {
+    Error::bad_input("the Parquet file is malformed: a row group has not the number of rows that its footer says")
+}
+
+/// So many rows that the decoded batch has at least about [`SLICE_BYTES`], judging by the row group's own numbers.
+fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
+    const MOST: u64 = 8192;
+    let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));
+    let bytes = columns.fold(1_u64, |sum, (_, column)| {
+        let positive = |number: i64| u64::try_from(number).unwrap_or(0);
+        let decoded = positive(column.num_values()).saturating_mul(decoded_bytes(column.column_descr()));
+        let text = column.unencoded_byte_array_data_bytes().map_or(0, positive);
+        sum.saturating_add(decoded.saturating_add(text).max(positive(column.uncompressed_size())))
+    });
+    let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
+    let target = SLICE_BYTES as u64; // exact: usize has at most 64 bits
+    let rows = target / bytes.div_ceil(rows).max(1);
+    usize::try_from(rows.clamp(1, MOST)).unwrap_or(1)
+}
+
+/// What a value takes when decoded, levels of nesting included; of byte arrays only what is not their bytes.
+fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
+    const LEVELS: u64 = 4;
+    LEVELS
+        + match column.physical_type() {
+            Type::BOOLEAN => 1,
+            Type::INT32 | Type::FLOAT => 4,
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::INT96 | Type::BYTE_ARRAY => 16,
+            Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.type_length()).unwrap_or(0),
+        }
+}

@@ -1,0 +1,12 @@
+//! Parquet files.
+
+mod check;
+mod errors;
+mod file;
+mod mend;
+mod pages;
+mod raw;
+mod thrift;
+
+pub(super) use errors::encrypted_footer;
+pub(super) use file::open;

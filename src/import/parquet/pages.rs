@@ -1,0 +1,235 @@
+//! A look at the heads of the pages of a Parquet column before its decoder believes them.
+//!
+//! The decoder takes as much memory as a page asks for, and the process is aborted if there is not so much. So what a page claims is
+//! compared with the bytes that are there.
+
+use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
+use crate::import::input_file::InputReader;
+use crate::{Error, Result};
+use ::parquet::basic::{Compression, Encoding};
+use ::parquet::column::page::{Page, PageReader};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use ::parquet::file::serialized_reader::SerializedPageReader;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+/// A page may always have so many decompressed bytes, whatever it is compressed with.
+const PAGE_BYTES: u64 = 16 << 20;
+/// The most that a compressed byte can stand for otherwise: an RLE block of Zstandard has 4 bytes and makes 128 KiB.
+const RATIO: u64 = 32 << 10;
+/// Bytes in which the head of a page is looked for: nearly always, and at most, for there may be statistics in it.
+const HEAD_BYTES: [u64; 2] = [4 << 10, 16 << 20];
+/// Texts of a page whose lengths are packed, and are all unpacked at once.
+const PACKED_LENGTHS: u64 = 1 << 24;
+
+/// Fields of the head of a page, of a data page, of a dictionary and of a data page of version 2.
+const PAGE: [u8; 8] = [I32, I32, I32, I32, STRUCT, STRUCT, STRUCT, STRUCT];
+const DATA: [u8; 5] = [I32, I32, I32, I32, STRUCT];
+const DICTIONARY: [u8; 3] = [I32, I32, BOOL];
+const DATA_2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
+
+/// Checks the pages of a column in a row group of so many rows of a file.
+pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usize, of: &ParquetMetaData) -> Result<()> {
+    // They say that they are not compressed, and are (ARROW-10353). The decoder believes them, and
+    // might find values in what is none (ARROW-17100.parquet of Apache's arrow-testing). There is
+    // no way to tell it otherwise.
+    let is_early_cpp =
+        of.file_metadata().created_by().is_some_and(|writer| writer.starts_with("parquet-cpp version 1."));
+    let is_misleading = is_early_cpp && column.compression() != Compression::UNCOMPRESSED;
+    let failed = |error| Error::io("reading the head of a page", error);
+    let (file_bytes, mut reader) = (file.byte_count(), file.clone());
+    let (mut at, bytes) = column.byte_range();
+    let end = at.saturating_add(bytes);
+    let mut has_packed_lengths = false;
+    while at < end {
+        let page = read_head(&mut reader, at).map_err(failed)?;
+        let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
+        at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
+        if page.raw_bytes > PAGE_BYTES.max(page.stored_bytes.saturating_mul(RATIO)) {
+            return Err(malformed(column, "a page cannot become as long as it says"));
+        }
+        // a text takes 4 bytes at least; other values are not counted before they are read
+        if page.dictionary_values > page.raw_bytes {
+            return Err(malformed(column, "a dictionary has more values than bytes"));
+        }
+        if page.is_version_2 && is_misleading {
+            let message = "data pages of version 2 by a parquet-cpp before 2.0 deny that they are compressed; write the \
+                           file anew with a program that reads it, such as pyarrow";
+            return Err(Error::bad_input(message).with_column(&column.column_path().string()));
+        }
+        has_packed_lengths |= page.has_packed_lengths;
+    }
+    if has_packed_lengths { check_packed_lengths(file, column, rows) } else { Ok(()) }
+}
+
+/// The bytes of the pages that hold the values of a column, and of their heads.
+pub(super) fn length(file: &InputReader, column: &ColumnChunkMetaData) -> Result<u64> {
+    let failed = |error| Error::io("reading the head of a page", error);
+    let (file_bytes, mut reader) = (file.byte_count(), file.clone());
+    let (start, _) = column.byte_range();
+    let (mut at, mut left) = (start, u64::try_from(column.num_values()).unwrap_or(0));
+    while left > 0 {
+        let page = read_head(&mut reader, at).map_err(failed)?;
+        let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
+        at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
+        left = left.saturating_sub(page.values);
+    }
+    Ok(at.saturating_sub(start))
+}
+
+fn malformed(column: &ColumnChunkMetaData, what: &str) -> Error {
+    Error::bad_input(format!("the Parquet file is malformed: {what}")).with_column(&column.column_path().string())
+}
+
+/// What the head of a page says.
+#[derive(Default)]
+struct PageHead {
+    head_bytes: u64,
+    stored_bytes: u64,
+    raw_bytes: u64,
+    dictionary_values: u64,
+    /// Of a data page.
+    values: u64,
+    has_packed_lengths: bool,
+    is_version_2: bool,
+}
+
+/// The head of the page at `at`; `None` if there is none.
+fn read_head(file: &mut InputReader, at: u64) -> io::Result<Option<PageHead>> {
+    for most in HEAD_BYTES {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(at))?;
+        file.take(most).read_to_end(&mut bytes)?;
+        if let Some(head) = PageHead::parse(&bytes) {
+            return Ok(Some(head));
+        }
+    }
+    Ok(None)
+}
+
+impl PageHead {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut thrift = Thrift::new(bytes);
+        let (mut id, mut head) = (0, Self::default());
+        loop {
+            match (thrift.field(&mut id, &PAGE)?, id) {
+                (STOP, _) => break,
+                (_, 2) => head.raw_bytes = thrift.i32()?.try_into().ok()?,
+                (_, 3) => head.stored_bytes = thrift.i32()?.try_into().ok()?,
+                (_, 5) => {
+                    let [values, encoding, ..] = numbers(&mut thrift, &DATA)?;
+                    head.values = values.try_into().ok()?;
+                    head.note_encoding(encoding);
+                }
+                (_, 7) => {
+                    let [values, ..] = numbers(&mut thrift, &DICTIONARY)?;
+                    head.dictionary_values = values.try_into().ok()?;
+                }
+                (_, 8) => {
+                    let [values, .., encoding] = numbers(&mut thrift, &DATA_2)?;
+                    head.values = values.try_into().ok()?;
+                    head.is_version_2 = true;
+                    head.note_encoding(encoding);
+                }
+                (other, _) => thrift.skip(other)?,
+            }
+        }
+        head.head_bytes = (bytes.len() - thrift.rest().len()) as u64; // exact: usize has at most 64 bits
+        Some(head)
+    }
+
+    fn note_encoding(&mut self, encoding: i32) {
+        self.has_packed_lengths |= encoding == 6 || encoding == 7; // DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY
+    }
+
+    /// Where the page ends that begins at `at`.
+    fn end(&self, at: u64) -> Option<u64> {
+        at.checked_add(self.head_bytes)?.checked_add(self.stored_bytes)
+    }
+}
+
+/// The first four numbers of a struct, by their ids.
+fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
+    let (mut id, mut numbers) = (0_i16, [0; 4]);
+    loop {
+        let of_type = thrift.field(&mut id, types)?;
+        let number = id.checked_sub(1).and_then(|at| numbers.get_mut(usize::try_from(at).ok()?));
+        match (of_type, number) {
+            (STOP, _) => return Some(numbers),
+            (I32, Some(number)) => *number = thrift.i32()?,
+            (other, _) => thrift.skip(other)?,
+        }
+    }
+}
+
+/// Checks pages of texts whose lengths are packed, and may be few bytes for any number of them.
+fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
+    let damaged = |error: ParquetError| malformed(column, &error.to_string());
+    let mut pages = SerializedPageReader::new(Arc::new(file.clone()), column, rows, None).map_err(damaged)?;
+    while let Some(page) = pages.get_next_page().map_err(damaged)? {
+        let right = match lengths(&page, column) {
+            Some((Encoding::DELTA_LENGTH_BYTE_ARRAY, lengths, values)) => are_packed(&mut Thrift::new(lengths), values),
+            Some((Encoding::DELTA_BYTE_ARRAY, lengths, values)) => {
+                let mut lengths = Thrift::new(lengths);
+                are_packed(&mut lengths, values) && are_packed(&mut lengths, values)
+            }
+            Some(_) => true,
+            None => false,
+        };
+        if !right {
+            return Err(malformed(column, "the lengths of a page's texts are not as many as its values"));
+        }
+    }
+    Ok(())
+}
+
+/// Encoding, values and number of values of a data page; behind the levels, which say what is null.
+fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding, &'a [u8], u64)> {
+    match page {
+        Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
+            let mut bytes = Thrift::new(buf);
+            let column = column.column_descr();
+            let levels = [(column.max_rep_level(), rep_level_encoding), (column.max_def_level(), def_level_encoding)];
+            for (most, encoding) in levels {
+                if most > 0 && *encoding == Encoding::RLE {
+                    let length = bytes.take(4)?.try_into().map(u32::from_le_bytes).ok()?;
+                    bytes.take(length.into())?;
+                } else if most > 0 {
+                    let bits = u64::from(i16::BITS - most.leading_zeros());
+                    bytes.take(u64::from(*num_values).checked_mul(bits)?.div_ceil(8))?;
+                }
+            }
+            Some((*encoding, bytes.rest(), (*num_values).into()))
+        }
+        Page::DataPageV2 { buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
+            let mut bytes = Thrift::new(buf);
+            bytes.take(u64::from(*def_levels_byte_len) + u64::from(*rep_levels_byte_len))?;
+            Some((*encoding, bytes.rest(), (*num_values).into()))
+        }
+        Page::DictionaryPage { .. } => Some((Encoding::PLAIN, &[], 0)),
+    }
+}
+
+/// Passes over packed numbers (DELTA_BINARY_PACKED); whether they are at most so many, and not too many.
+fn are_packed(bytes: &mut Thrift, values: u64) -> bool {
+    let all_null = bytes.rest().is_empty(); // which the decoder knows
+    all_null || skip_packed(bytes, values.min(PACKED_LENGTHS)).is_some()
+}
+
+fn skip_packed(bytes: &mut Thrift, most: u64) -> Option<()> {
+    let [block, miniblocks, count] = [bytes.varint()?, bytes.varint()?, bytes.varint()?];
+    bytes.varint()?; // the first number
+    let in_miniblock = block.checked_div(miniblocks)?;
+    let mut left = if count <= most { count.saturating_sub(1) } else { return None };
+    while left > 0 {
+        bytes.varint()?; // the least difference
+        for &width in bytes.take(miniblocks)? {
+            if left > 0 {
+                bytes.take(u64::from(width).checked_mul(in_miniblock)? / 8)?;
+            }
+            left = left.saturating_sub(in_miniblock);
+        }
+    }
+    Some(())
+}

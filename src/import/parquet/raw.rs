@@ -1,0 +1,154 @@
+//! What the decoder of Parquet would change in silence is read as it is stored.
+//!
+//! The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared to be narrower
+//! than they are. So it is given a schema in which they are bytes and plain 32-bit integers, and
+//! [`arrow::elements`](crate::import::arrow) converts them, exactly or not at all. The decoder also believes
+//! the embedded Arrow schema where it denies the unit of a nanosecond timestamp.
+
+use crate::import::arrow::int96;
+use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
+use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use ::parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit as ParquetUnit, Type as Physical};
+use ::parquet::errors::Result;
+use ::parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use ::parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The schema of what a file holds, and how the decoder is to read it. `encrypted` are numbers of
+/// columns.
+pub(super) fn exact(
+    metadata: ArrowReaderMetadata,
+    encrypted: &BTreeSet<usize>,
+) -> Result<(SchemaRef, ArrowReaderMetadata)> {
+    let mut leaves = Leaves { columns: metadata.parquet_schema().columns(), next: 0, encrypted };
+    let fields: Vec<FieldRef> = metadata.schema().fields().iter().map(|field| leaves.field(field)).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
+    if !metadata.parquet_schema().columns().iter().any(|column| is_read_raw(column)) {
+        return Ok((schema, metadata));
+    }
+    let file = metadata.metadata().file_metadata();
+    let raw = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_owned),
+        file.key_value_metadata().cloned(),
+        Arc::new(SchemaDescriptor::new(Arc::new(raw_type(metadata.parquet_schema().root_schema())?))),
+        file.column_orders().cloned(),
+    );
+    let raw = ParquetMetaData::new(raw, metadata.metadata().row_groups().to_vec());
+    Ok((schema, ArrowReaderMetadata::try_new(Arc::new(raw), ArrowReaderOptions::new())?))
+}
+
+/// The columns of a file, which are the innermost fields of its schema, in order.
+struct Leaves<'a> {
+    columns: &'a [ColumnDescPtr],
+    next: usize,
+    encrypted: &'a BTreeSet<usize>,
+}
+
+impl Leaves<'_> {
+    fn field(&mut self, field: &FieldRef) -> FieldRef {
+        let data_type = match field.data_type() {
+            DataType::Struct(fields) => {
+                DataType::Struct(fields.iter().map(|field| self.field(field)).collect::<Fields>())
+            }
+            DataType::List(item) => DataType::List(self.field(item)),
+            DataType::LargeList(item) => DataType::LargeList(self.field(item)),
+            DataType::ListView(item) => DataType::ListView(self.field(item)),
+            DataType::LargeListView(item) => DataType::LargeListView(self.field(item)),
+            DataType::FixedSizeList(item, length) => DataType::FixedSizeList(self.field(item), *length),
+            DataType::Map(entries, sorted) => DataType::Map(self.field(entries), *sorted),
+            _ => return self.leaf(field),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    }
+
+    fn leaf(&mut self, field: &FieldRef) -> FieldRef {
+        let number = self.next;
+        self.next += 1;
+        let Some(column) = self.columns.get(number) else { return field.clone() };
+        let mut field = Field::clone(field);
+        if self.encrypted.contains(&number) {
+            field.metadata_mut().insert(ENCRYPTED.to_owned(), String::new());
+        }
+        match decoded(field.data_type()) {
+            DataType::Timestamp(..) if is_int96(column) => {
+                field.metadata_mut().insert(INT96.to_owned(), String::new());
+            }
+            DataType::Timestamp(unit, zone) if is_nanoseconds(column) && *unit != TimeUnit::Nanosecond => {
+                let data_type = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
+                field = field.with_data_type(data_type);
+            }
+            _ => {}
+        }
+        Arc::new(field)
+    }
+}
+
+fn is_int96(column: &ColumnDescriptor) -> bool {
+    column.physical_type() == Physical::INT96
+}
+
+fn is_nanoseconds(column: &ColumnDescriptor) -> bool {
+    let logical = column.logical_type_ref();
+    matches!(logical, Some(LogicalType::Timestamp(timestamp)) if timestamp.unit == ParquetUnit::NANOS)
+}
+
+fn is_read_raw(column: &ColumnDescriptor) -> bool {
+    column.self_type().is_primitive() && raw_leaf(column.self_type()).is_some()
+}
+
+/// The type that a column is read as instead of its own.
+fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
+    let info = leaf.get_basic_info();
+    let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
+    let (physical, length) = match leaf.get_physical_type() {
+        Physical::INT96 if !is_null => (Physical::FIXED_LEN_BYTE_ARRAY, int96::BYTES),
+        Physical::INT32 if is_narrow(leaf) => (Physical::INT32, 0),
+        _ => return None,
+    };
+    let builder = Type::primitive_type_builder(info.name(), physical)
+        .with_length(i32::try_from(length).unwrap_or(0)) // 0 or 12
+        .with_repetition(repetition(leaf).unwrap_or(Repetition::REQUIRED))
+        .with_id(info.has_id().then(|| info.id()));
+    Some(builder.build())
+}
+
+fn repetition(leaf: &Type) -> Option<Repetition> {
+    let info = leaf.get_basic_info();
+    info.has_repetition().then(|| info.repetition())
+}
+
+/// Whether the values are declared to have fewer than 32 bits.
+fn is_narrow(leaf: &Type) -> bool {
+    let info = leaf.get_basic_info();
+    match info.logical_type_ref() {
+        Some(LogicalType::Integer(integer)) => integer.bit_width < 32,
+        Some(_) => false,
+        None => matches!(
+            info.converted_type(),
+            ConvertedType::INT_8 | ConvertedType::INT_16 | ConvertedType::UINT_8 | ConvertedType::UINT_16
+        ),
+    }
+}
+
+/// The schema with other leaves. Its depth has been [checked](super::check).
+fn raw_type(of: &Type) -> Result<Type> {
+    if of.is_primitive() {
+        return raw_leaf(of).unwrap_or_else(|| Ok(of.clone()));
+    }
+    let fields: Vec<TypePtr> =
+        of.get_fields().iter().map(|field| raw_type(field).map(Arc::new)).collect::<Result<_>>()?;
+    let info = of.get_basic_info();
+    let builder = Type::group_type_builder(info.name())
+        .with_logical_type(info.logical_type_ref().cloned())
+        .with_converted_type(info.converted_type())
+        .with_fields(fields)
+        .with_id(info.has_id().then(|| info.id()));
+    match repetition(of) {
+        Some(repetition) => builder.with_repetition(repetition).build(),
+        None => builder.build(),
+    }
+}

@@ -1,0 +1,87 @@
+//! A column of the file that a conversion makes.
+
+use super::shape::ShapeFinder;
+use crate::import::found;
+use crate::import::input_column::{InputColumn, Kind, Stored};
+use crate::{CastFacts, CastSpec, ColumnSchema, DType, Metadata, Shape, arrow_type};
+
+/// A column of the file that a conversion makes.
+#[derive(Clone, Debug)]
+pub(in crate::import) struct Column {
+    pub name: String,
+    pub kind: Kind,
+    pub nullable: bool,
+    pub metadata: Metadata,
+    /// The type that its values are rounded to, if that is another than theirs.
+    pub cast: Option<DType>,
+    /// How its values were rounded before, and what that did.
+    pub rounded: Option<(CastSpec, CastFacts)>,
+    /// Its shape, if the caller or a tensilo file tells it, or if the first pass has found it.
+    pub shape: Option<Shape>,
+    /// Whether a source has the column in the unit that its metadata say. Otherwise a unit is
+    /// found.
+    pub unit_is_given: bool,
+}
+
+impl Column {
+    /// Makes a column of an input's; `None` if that cannot be stored.
+    pub(in crate::import) fn of(column: &InputColumn) -> Option<Self> {
+        let kind = column.kind.as_ref().ok()?.clone();
+        let (shape, rounded) = match &column.stored {
+            Some(Stored { shape, cast }) => (Some(shape.clone()), *cast),
+            None => (None, None),
+        };
+        Some(Self {
+            name: column.name.clone(),
+            unit_is_given: !kind.instants,
+            kind,
+            nullable: column.nullable,
+            metadata: column.metadata.clone(),
+            cast: None,
+            rounded,
+            shape,
+        })
+    }
+
+    /// Makes it the column of another source, too, of which [`describe`] says the same.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.nullable |= other.nullable;
+        self.unit_is_given |= other.unit_is_given;
+        self.kind.instants |= other.kind.instants;
+        self.metadata.remove(found::KEY); // it is about the samples of one source
+        if let (Some((_, facts)), Some((_, more))) = (&mut self.rounded, &other.rounded) {
+            *facts = facts.joined(more);
+        }
+    }
+
+    /// Returns its shape, in which unknown extents vary.
+    pub(in crate::import) fn shape(&self) -> Shape {
+        match &self.shape {
+            Some(shape) => shape.clone(),
+            None if self.kind.dtype.is_string() => Shape::ragged(),
+            None => ShapeFinder::new(&self.kind).shape(&self.kind),
+        }
+    }
+
+    /// Returns the schema of the column.
+    pub(in crate::import) fn schema(&self) -> ColumnSchema {
+        let tensor = |dtype| ColumnSchema::tensor(&self.name, dtype, self.shape());
+        let schema = match (self.cast, self.rounded) {
+            (Some(target), _) => tensor(target).cast_from(self.kind.dtype),
+            (None, Some((spec, _))) => ColumnSchema { cast: Some(spec), ..tensor(self.kind.dtype) },
+            (None, None) => tensor(self.kind.dtype),
+        };
+        ColumnSchema { nullable: self.nullable, metadata: self.metadata.clone(), ..schema }
+    }
+}
+
+/// Describes the type of a column, as far as it must be the same in all sources.
+pub(in crate::import) fn describe(column: &Column) -> String {
+    let kind = &column.kind;
+    let levels: Vec<String> = kind.levels.iter().map(ToString::to_string).collect();
+    let arrow = column.metadata.get(arrow_type::KEY).map(|text| format!(" ({text})"));
+    let variable = if kind.variable_tensor { " variable-shape tensor" } else { "" };
+    let rounded = column.rounded.map(|(spec, _)| format!(" (rounded from {})", spec.source));
+    let (arrow, rounded) = (arrow.unwrap_or_default(), rounded.unwrap_or_default());
+    format!("{}{}{variable}{arrow}{rounded}", kind.dtype, levels.concat())
+}

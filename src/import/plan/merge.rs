@@ -1,0 +1,163 @@
+//! Which columns a file will have, from the schemas of the sources.
+
+use super::column::{Column, describe};
+use super::select;
+use crate::import::input_column::InputColumn;
+use crate::import::options::ConvertOptions;
+use crate::import::source::{BatchSource, located};
+use crate::{Advice, Error, Metadata, Result, display_path, limits};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// What a conversion writes.
+pub(in crate::import) struct Plan {
+    pub columns: Vec<Column>,
+    pub metadata: Metadata,
+    /// For each source, the position of each column among those of the source.
+    pub positions: Vec<Vec<usize>>,
+}
+
+/// Plans the conversion of sources, which must have the same columns.
+pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptions) -> Result<Plan> {
+    check_formats(sources)?;
+    select::check_names(sources, options)?;
+    let mut plan = Plan { columns: Vec::new(), metadata: Metadata::new(), positions: Vec::new() };
+    let mut differences = Differences::default();
+    for source in sources.iter().copied() {
+        let chosen = select::choose(source.columns(), options).map_err(|error| located(error, source))?;
+        let found = storable(&chosen).map_err(|error| located(error, source))?;
+        if plan.positions.is_empty() {
+            let (columns, positions) = found.into_iter().unzip();
+            (plan.columns, plan.metadata) = (columns, source.metadata().clone());
+            plan.positions.push(positions);
+        } else {
+            let positions = merge(&mut plan.columns, found).unwrap_or_else(|found| {
+                differences.add(source, found);
+                Vec::new()
+            });
+            plan.positions.push(positions);
+        }
+    }
+    differences.refuse(sources)?;
+    select::apply_options(&mut plan.columns, options)?;
+    Ok(plan)
+}
+
+/// Refuses tensilo files beside files of other formats: the shapes of the former are given, those of
+/// the latter are found.
+fn check_formats(sources: &[&dyn BatchSource]) -> Result<()> {
+    let native = sources.iter().find(|source| source.is_native());
+    let (Some(native), Some(other)) = (native, sources.iter().find(|source| !source.is_native())) else {
+        return Ok(());
+    };
+    let message = format!(
+        "is no tensilo file, and {} is one; convert the others first, then convert all tensilo files to one",
+        name(*native)
+    );
+    Err(located(Error::bad_argument(message), *other))
+}
+
+/// Refuses columns that cannot be stored, naming all of them.
+fn storable(chosen: &[(usize, &InputColumn)]) -> Result<Vec<(Column, usize)>> {
+    let mut same_name: HashMap<&str, usize> = HashMap::new();
+    for (_, column) in chosen {
+        *same_name.entry(&column.name).or_default() += 1;
+    }
+    let mut refused: Vec<(&str, String)> = Vec::new();
+    for (_, InputColumn { name, kind, .. }) in chosen {
+        let same_name = same_name.remove(name.as_str()).unwrap_or(1); // said once
+        let reasons = [
+            kind.as_ref().err().cloned(),
+            (!is_name(name)).then(|| "a name has 1 to 1,024 bytes and no control characters".to_owned()),
+            (same_name > 1).then(|| format!("{same_name} columns have this name")),
+        ];
+        refused.extend(reasons.into_iter().flatten().map(|reason| (name.as_str(), reason)));
+    }
+    match refused.as_slice() {
+        [] => {}
+        [(name, reason)] => {
+            let error = Error::bad_input(format!("cannot be stored: {reason}")).with_column(name);
+            return Err(error.with_advice([Advice::SkipColumns]));
+        }
+        several => {
+            let list: Vec<String> = several.iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
+            let error = Error::bad_input(format!("these columns cannot be stored: {}", list.join(", ")));
+            return Err(error.with_advice([Advice::SkipColumns]));
+        }
+    }
+    let column = |(position, column): &(usize, &InputColumn)| Some((Column::of(column)?, *position));
+    Ok(chosen.iter().filter_map(column).collect())
+}
+
+/// Whether the format allows this name of a column.
+fn is_name(name: &str) -> bool {
+    (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
+}
+
+/// Finds the columns in another source, in any order; what may be null in one of them may be null
+/// in the file.
+///
+/// `Err`: all that differs.
+fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Result<Vec<usize>, Vec<String>> {
+    let mut differences = Vec::new();
+    let mut positions = Vec::with_capacity(columns.len());
+    let mut found: BTreeMap<String, (Column, usize)> =
+        found.into_iter().map(|found| (found.0.name.clone(), found)).collect();
+    for column in columns {
+        let Some((other, position)) = found.remove(&column.name) else {
+            differences.push(format!("column {:?} is missing", column.name));
+            continue;
+        };
+        let (here, there) = (describe(&other), describe(column));
+        if here != there {
+            differences.push(format!("column {:?} is {here}, not {there}", column.name));
+        }
+        column.join(&other);
+        positions.push(position);
+    }
+    differences.extend(found.keys().map(|name| format!("column {name:?} is not there")));
+    if differences.is_empty() { Ok(positions) } else { Err(differences) }
+}
+
+/// How sources differ from the first.
+#[derive(Default)]
+struct Differences {
+    /// The first that differs.
+    path: Option<PathBuf>,
+    listed: Vec<String>,
+    count: usize,
+}
+
+impl Differences {
+    fn add(&mut self, source: &dyn BatchSource, differences: Vec<String>) {
+        const LISTED: usize = 50;
+        self.count += differences.len();
+        let room = LISTED.saturating_sub(self.listed.len());
+        let mut differences = differences.into_iter().take(room);
+        if self.listed.is_empty() {
+            self.path = source.path().map(Path::to_path_buf); // the error begins with it
+        } else if let Some(difference) = differences.next() {
+            self.listed.push(format!("in {}, {difference}", name(source)));
+        }
+        self.listed.extend(differences);
+    }
+
+    /// Refuses sources that differ, naming all differences that there is room for.
+    fn refuse(&self, sources: &[&dyn BatchSource]) -> Result<()> {
+        let Some(first) = sources.first().filter(|_| self.count > 0) else { return Ok(()) };
+        let more = match self.count - self.listed.len() {
+            0 => String::new(),
+            more => format!("; and {more} more differences"),
+        };
+        let message = format!("the columns are not those of {}: {}{more}", name(*first), self.listed.join("; "));
+        let error = Error::bad_input(message).with_advice([Advice::SkipColumns]);
+        Err(match &self.path {
+            Some(path) => error.with_path(path),
+            None => error,
+        })
+    }
+}
+
+fn name(source: &dyn BatchSource) -> String {
+    source.path().map_or_else(|| "another source".to_owned(), |path| display_path(path).to_string())
+}

@@ -1,0 +1,13 @@
+//! The plan of a conversion: which columns there will be, of which type and shape.
+
+mod column;
+mod merge;
+mod select;
+mod shape;
+mod units;
+
+pub(super) use column::{Column, describe};
+pub(super) use merge::{Plan, of};
+pub(super) use select::check_shape;
+pub(super) use shape::{ShapeFinder, sample_shape};
+pub(super) use units::{UnitFinder, exact, unit};

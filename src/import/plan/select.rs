@@ -1,0 +1,126 @@
+//! What the caller's options say about columns.
+
+use super::column::Column;
+use crate::import::input_column::{InputColumn, Level};
+use crate::import::options::ConvertOptions;
+use crate::import::source::BatchSource;
+use crate::names::no_column;
+use crate::{DType, Error, Extent, Result, Shape};
+
+/// Whether `selector` is the name of a column or of a struct around it.
+fn selects(selector: &str, name: &str) -> bool {
+    name.strip_prefix(selector).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Refuses names that no source has.
+pub(super) fn check_names(sources: &[&dyn BatchSource], options: &ConvertOptions) -> Result<()> {
+    let selectors = options.columns.iter().flatten().chain(&options.skip);
+    let named = options.casts.iter().map(|(name, _)| name).chain(options.shapes.iter().map(|(name, _)| name));
+    for selector in selectors.chain(named) {
+        let mut columns = sources.iter().flat_map(|source| source.columns());
+        if !columns.any(|column| selects(selector, &column.name)) {
+            let names = sources.first().into_iter().flat_map(|source| source.columns());
+            return Err(no_column(selector, names.map(|column| column.name.as_str())));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the columns asked for, in the order asked for, with their positions.
+pub(super) fn choose<'a>(
+    columns: &'a [InputColumn],
+    options: &ConvertOptions,
+) -> Result<Vec<(usize, &'a InputColumn)>> {
+    let columns: Vec<(usize, &InputColumn)> = columns.iter().enumerate().collect();
+    let mut chosen = match &options.columns {
+        None => columns,
+        Some(selectors) => in_order(columns, selectors),
+    };
+    chosen.retain(|(_, column)| !options.skip.iter().any(|selector| selects(selector, &column.name)));
+    if chosen.is_empty() {
+        return Err(Error::bad_argument("no column is left to convert"));
+    }
+    Ok(chosen)
+}
+
+fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]) -> Vec<(usize, &'a InputColumn)> {
+    let mut chosen = Vec::new();
+    for selector in selectors {
+        let (selected, rest) = columns.into_iter().partition(|(_, column)| selects(selector, &column.name));
+        chosen.extend::<Vec<_>>(selected);
+        columns = rest;
+    }
+    chosen
+}
+
+/// Casts and known shapes.
+pub(super) fn apply_options(columns: &mut [Column], options: &ConvertOptions) -> Result<()> {
+    if options.bf16 {
+        for column in columns.iter_mut().filter(|column| column.kind.dtype.is_float()) {
+            column.cast = (column.kind.dtype != DType::Bf16).then_some(DType::Bf16);
+        }
+    }
+    for (name, target) in &options.casts {
+        let column = find(columns, name)?;
+        check_cast(column.kind.dtype, *target).map_err(|error| error.with_column(name))?;
+        column.cast = (column.kind.dtype != *target).then_some(*target);
+    }
+    for column in columns.iter() {
+        check_rounded(column).map_err(|error| error.with_column(&column.name))?;
+    }
+    for (name, shape) in &options.shapes {
+        let column = find(columns, name)?;
+        check_shape(column, shape).map_err(|error| error.with_column(name))?;
+        column.shape = Some(shape.clone());
+    }
+    Ok(())
+}
+
+fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {
+    let position = columns.iter().position(|column| column.name == name);
+    let error = || no_column(name, columns.iter().map(|column| column.name.as_str()));
+    let position = position.ok_or_else(error)?;
+    columns.get_mut(position).ok_or_else(|| Error::bad_argument(format!("there is no column {name:?}")))
+}
+
+/// Refuses to round what was rounded before: a file keeps what one cast did.
+fn check_rounded(column: &Column) -> Result<()> {
+    match (column.cast, column.rounded) {
+        (Some(target), Some((spec, _))) => {
+            let message = format!(
+                "a cast to {target} of values that were rounded from {} to {}; convert the original instead",
+                spec.source, column.kind.dtype
+            );
+            Err(Error::bad_argument(message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_cast(source: DType, target: DType) -> Result<()> {
+    if !matches!(target, DType::Bf16 | DType::F16 | DType::F32) {
+        return Err(Error::bad_argument(format!("a cast to {target}: it is to bf16, f16 or f32")));
+    }
+    if !source.is_float() {
+        return Err(Error::bad_argument(format!("a cast of {source} values: only floats are rounded")));
+    }
+    Ok(())
+}
+
+/// Refuses a shape that the column's type rules out.
+pub(in crate::import) fn check_shape(column: &Column, shape: &Shape) -> Result<()> {
+    let mut due: Vec<Option<u32>> = Vec::new();
+    for level in &column.kind.levels {
+        match level {
+            Level::Open => due.push(None),
+            Level::Fixed(extents) => due.extend(extents.iter().map(|&extent| Some(extent))),
+        }
+    }
+    let fits = |(due, extent): (&Option<u32>, &Extent)| due.is_none_or(|due| *extent == Extent::Fixed(due));
+    if column.kind.dtype.is_string() || due.len() != shape.rank() || !due.iter().zip(shape.extents()).all(fits) {
+        let levels: Vec<String> = column.kind.levels.iter().map(ToString::to_string).collect();
+        let message = format!("the shape {shape} does not fit the type {}{}", column.kind.dtype, levels.concat());
+        return Err(Error::bad_argument(message));
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Finding the shape of a column: a dimension is fixed if it is the same in every sample.
+
+use crate::import::batch::{Samples, UNKNOWN};
+use crate::import::found::FoundShape;
+use crate::import::input_column::{Kind, Level};
+use crate::{Extent, Shape};
+use std::collections::BTreeMap;
+
+/// The most samples that may differ from all others before a dimension is taken to vary by nature.
+const FEW: usize = 16;
+/// One of so many samples may differ in a dimension that is nearly fixed.
+const ONE_IN: u64 = 100;
+
+/// What is known of one dimension so far.
+enum Found {
+    /// The extents that occur: those of all samples but a few are one and the same.
+    Few(Vec<Occurrence>),
+    /// More than a few samples differ from all others.
+    Varies,
+}
+
+/// An extent, and who has it.
+struct Occurrence {
+    extent: u32,
+    sample_count: u64,
+    /// The first samples, with the extents of all open dimensions.
+    first: Vec<(u64, Vec<u32>)>,
+}
+
+/// Looks at the samples of one column.
+pub(in crate::import) struct ShapeFinder {
+    found: Vec<Found>,
+}
+
+impl ShapeFinder {
+    pub(in crate::import) fn new(kind: &Kind) -> Self {
+        Self { found: (0..kind.open_count()).map(|_| Found::Few(Vec::new())).collect() }
+    }
+
+    /// Looks at samples of which the first is the `first` of all.
+    pub(in crate::import) fn observe(&mut self, samples: &Samples, first: u64) {
+        for (sample, extents) in (first..).zip(samples.open_extents.chunks_exact(self.found.len().max(1))) {
+            for (found, &extent) in self.found.iter_mut().zip(extents) {
+                found.observe(extent, sample, extents);
+            }
+        }
+    }
+
+    /// Whether no sample can change what is known any more.
+    pub(in crate::import) fn is_settled(&self) -> bool {
+        self.found.iter().all(|found| matches!(found, Found::Varies))
+    }
+
+    /// The shape that all samples seen have.
+    pub(in crate::import) fn shape(&self, kind: &Kind) -> Shape {
+        let extents = self.found.iter().map(|found| match found.common() {
+            Some((extent, [])) => Extent::Fixed(extent),
+            _ => Extent::Varying,
+        });
+        shape_of(kind, extents)
+    }
+
+    /// What is to be told about the shape: a dimension was found to be the same in all or nearly
+    /// all samples.
+    pub(in crate::import) fn found(&self, kind: &Kind) -> Option<FoundShape> {
+        let common: Vec<Option<(u32, &[Occurrence])>> = self.found.iter().map(Found::common).collect();
+        let counts = self.found.iter().zip(&common).filter(|(_, common)| common.is_some());
+        let sample_count = counts.map(|(found, _)| found.sample_count()).min()?;
+        let shape =
+            |common: &Option<(u32, &[Occurrence])>| common.map_or(Extent::Varying, |(extent, _)| Extent::Fixed(extent));
+        let odd: BTreeMap<u64, &Vec<u32>> = common
+            .iter()
+            .flatten()
+            .flat_map(|(_, others)| others.iter().flat_map(|other| &other.first))
+            .map(|(sample, extents)| (*sample, extents))
+            .collect();
+        let odd = odd.into_iter().map(|(sample, extents)| (sample, sample_shape(kind, extents)));
+        Some(FoundShape::new(shape_of(kind, common.iter().map(shape)), sample_count, odd))
+    }
+}
+
+impl Found {
+    fn observe(&mut self, extent: u32, sample: u64, extents: &[u32]) {
+        let Self::Few(occurrences) = self else { return };
+        if extent == UNKNOWN {
+            return;
+        }
+        let known = occurrences.iter_mut().find(|occurrence| occurrence.extent == extent);
+        if let Some(Occurrence { sample_count, first, .. }) = known {
+            *sample_count += 1; // one for each sample
+            if first.len() < FEW {
+                first.push((sample, extents.to_vec()));
+            }
+        } else {
+            occurrences.push(Occurrence { extent, sample_count: 1, first: vec![(sample, extents.to_vec())] });
+        }
+        if occurrences.len() == 1 {
+            return;
+        }
+        occurrences.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.sample_count)); // at most a few
+        let others: u64 = occurrences.iter().skip(1).map(|occurrence| occurrence.sample_count).sum();
+        if others > FEW as u64 {
+            *self = Self::Varies;
+        }
+    }
+
+    /// The extent of all samples or nearly all, and those of the others.
+    fn common(&self) -> Option<(u32, &[Occurrence])> {
+        let Self::Few(occurrences) = self else { return None };
+        let (most, others) = occurrences.split_first()?;
+        let odd = self.sample_count() - most.sample_count;
+        (odd.saturating_mul(ONE_IN) <= self.sample_count()).then_some((most.extent, others))
+    }
+
+    /// The samples that tell this dimension.
+    fn sample_count(&self) -> u64 {
+        match self {
+            Self::Few(occurrences) => occurrences.iter().map(|occurrence| occurrence.sample_count).sum(),
+            Self::Varies => 0,
+        }
+    }
+}
+
+/// The shape with these extents for the dimensions that the type leaves open.
+fn shape_of(kind: &Kind, mut open: impl Iterator<Item = Extent>) -> Shape {
+    let mut extents = Vec::new();
+    for level in &kind.levels {
+        match level {
+            Level::Fixed(fixed) => extents.extend(fixed.iter().map(|&extent| Extent::Fixed(extent))),
+            Level::Open => extents.push(open.next().unwrap_or(Extent::Varying)), // there is one for each
+        }
+    }
+    Shape::new(extents)
+}
+
+/// The shape of one sample; an extent of which it says nothing varies.
+pub(in crate::import) fn sample_shape(kind: &Kind, open: &[u32]) -> Shape {
+    let extent = |&extent: &u32| if extent == UNKNOWN { Extent::Varying } else { Extent::Fixed(extent) };
+    shape_of(kind, open.iter().map(extent))
+}

@@ -1,0 +1,124 @@
+//! Units of timestamps that come in nanoseconds of any range.
+//!
+//! INT96 timestamps of Parquet are such. Most fit 64 bits of nanoseconds, which is what Arrow reads
+//! them as. If one does not fit, the column is stored in microseconds, if every value is a whole
+//! number of them that fits.
+
+use super::Column;
+use crate::arrow_type::{ArrowType, TimeUnit};
+use crate::import::batch::{Samples, Values};
+use crate::import::problem::Problem;
+use crate::{Advice, arrow_type};
+use std::result::Result;
+
+/// The value in a unit; `None` if it is not exact there.
+fn in_unit(nanoseconds: i128, unit: TimeUnit) -> Option<i64> {
+    let each = match unit {
+        TimeUnit::Nanosecond => 1,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Second => 1_000_000_000,
+    };
+    let is_whole = nanoseconds % each == 0;
+    i64::try_from(nanoseconds / each).ok().filter(|_| is_whole)
+}
+
+/// The value in a unit, or why it is none.
+pub(in crate::import) fn exact(nanoseconds: i128, unit: TimeUnit) -> Result<i64, String> {
+    in_unit(nanoseconds, unit)
+        .ok_or_else(|| format!("the INT96 timestamp of {nanoseconds} ns since 1970 is none of {}", text_of(unit)))
+}
+
+fn text_of(unit: TimeUnit) -> String {
+    ArrowType::Timestamp(unit, None).to_string()
+}
+
+/// The unit that the metadata of a column says, and its time zone.
+fn timestamp(column: &Column) -> Option<(TimeUnit, Option<String>)> {
+    match ArrowType::of(&column.metadata)? {
+        ArrowType::Timestamp(unit, zone) => Some((unit, zone)),
+        _ => None,
+    }
+}
+
+/// Returns the unit in which the timestamps of a column are stored; `None` if its type tells.
+pub(in crate::import) fn unit(column: &Column) -> Option<TimeUnit> {
+    timestamp(column).map(|(unit, _)| unit).filter(|_| column.kind.instants)
+}
+
+/// Finds a unit in which every timestamp of a column is exact.
+pub(in crate::import) struct UnitFinder {
+    /// In order of preference, with the first sample that is not exact.
+    candidates: Vec<(TimeUnit, Option<u64>)>,
+}
+
+impl UnitFinder {
+    /// `None` if there is nothing to find.
+    pub(in crate::import) fn new(column: &Column) -> Option<Self> {
+        let declared = unit(column)?;
+        let mut units = vec![declared];
+        if !column.unit_is_given {
+            let others = [TimeUnit::Nanosecond, TimeUnit::Microsecond];
+            units.extend(others.into_iter().filter(|unit| *unit != declared));
+        }
+        Some(Self { candidates: units.into_iter().map(|unit| (unit, None)).collect() })
+    }
+
+    /// Looks at samples of which the first is the `first` of all. Null elements are 0, which fits
+    /// every unit.
+    pub(in crate::import) fn observe(&mut self, samples: &Samples, first: u64) {
+        let Values::Instants(values) = &samples.values else { return };
+        for (sample, range) in (first..).zip(&samples.ranges) {
+            for &value in values.get(range.clone()).into_iter().flatten() {
+                self.observe_one(value, sample);
+            }
+        }
+    }
+
+    fn observe_one(&mut self, nanoseconds: i128, sample: u64) {
+        for (unit, refusing) in &mut self.candidates {
+            if refusing.is_none() && in_unit(nanoseconds, *unit).is_none() {
+                *refusing = Some(sample);
+            }
+        }
+    }
+
+    /// Gives the column the first unit that fits all samples. `Err`: none does.
+    pub(in crate::import) fn settle(&self, column: &mut Column) -> Result<(), (u64, Problem)> {
+        match self.candidates.iter().find(|(_, refusing)| refusing.is_none()) {
+            Some((unit, _)) => {
+                let zone = timestamp(column).and_then(|(_, zone)| zone);
+                let text = ArrowType::Timestamp(*unit, zone).to_string();
+                column.metadata.insert(arrow_type::KEY.to_owned(), text);
+                Ok(())
+            }
+            None => Err(self.refusal()),
+        }
+    }
+
+    fn refusal(&self) -> (u64, Problem) {
+        let refusing = |(unit, sample): &(TimeUnit, Option<u64>)| {
+            format!("{} not that of sample {}", text_of(*unit), sample.unwrap_or(0)) // there is one for each
+        };
+        let all: Vec<String> = self.candidates.iter().map(refusing).collect();
+        let last = self.candidates.iter().filter_map(|(_, sample)| *sample).max();
+        let message = format!("no type holds all INT96 timestamps of the column exactly: {}", all.join(", "));
+        (last.unwrap_or(0), Problem::from(message).advising([Advice::SkipColumns]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_exact_or_none() {
+        assert_eq!(exact(1, TimeUnit::Nanosecond), Ok(1));
+        assert_eq!(exact(-86_400_000_000_000, TimeUnit::Second), Ok(-86_400));
+        assert!(exact(1, TimeUnit::Microsecond).is_err());
+        assert_eq!(exact(-1_000, TimeUnit::Microsecond), Ok(-1));
+        assert_eq!(exact(i64::MAX.into(), TimeUnit::Nanosecond), Ok(i64::MAX));
+        assert!(exact(i128::from(i64::MAX) + 1, TimeUnit::Nanosecond).is_err());
+        assert!(exact(i128::MIN / 2, TimeUnit::Nanosecond).is_err());
+    }
+}

@@ -1,0 +1,197 @@
+//! Appending to a file: the file says which columns there are and what they are.
+
+use super::convert::Copy;
+use super::diagnosis::{Diagnosis, Part};
+use super::sample_error::total_rows;
+use crate::arrow_type::{self, ArrowType};
+use crate::error::go_on;
+use crate::import::input;
+use crate::import::input_column::InputColumn;
+use crate::import::options::{AppendOptions, Progress};
+use crate::import::plan::{Column, check_shape, describe};
+use crate::import::source::{BatchSource, check_unchanged, located};
+use crate::open::FileIdentity;
+use crate::{Advice, AppendedFile, ColumnSchema, Error, Metadata, Result, Schema, Writer, display_path};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// See [`append`](fn@crate::import::append).
+pub(in crate::import) fn append(
+    inputs: &[PathBuf],
+    file: &Path,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<u64> {
+    let mut inputs = input::open_all(inputs, options.dash_is_stdin)?;
+    input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
+    let mut writer = Writer::append(file, &options.writer)?;
+    input::adapt_partitions(&mut inputs, writer.schema());
+    let sources: Vec<&dyn BatchSource> = inputs.iter().map(input::OpenInput::source).collect();
+    let plan = |source: &&dyn BatchSource| {
+        let plan = Plan::of(*source, writer.schema(), options.skip_others);
+        plan.map_err(|differences| located(differences.refusal(file), *source))
+    };
+    let plans: Vec<Plan> = sources.iter().map(plan).collect::<Result<_>>()?;
+    let before = writer.sample_count();
+    copy_all(&sources, &plans, &mut writer, options, progress).map_err(|error| {
+        let parts = sources.iter().zip(&plans);
+        let parts =
+            parts.map(|(source, Plan { columns, positions })| Part { source: *source, columns, positions }).collect();
+        for_append(Diagnosis { parts, first_sample: before, null_elements: options.null_elements }.complete(error))
+    })?;
+    let appended = writer.sample_count().saturating_sub(before);
+    check_unchanged(&sources)?;
+    writer.finish()?;
+    Ok(appended)
+}
+
+/// An error with the advice that an append can follow: the file has its columns and their shapes.
+fn for_append(error: Error) -> Error {
+    error.advice().to_vec().iter().fold(error, |error, advice| match advice {
+        Advice::SkipColumns => error.without_advice(advice),
+        Advice::DeclareShape(extents) => {
+            error.without_advice(advice).with_advice([Advice::ConvertAgain(extents.clone())])
+        }
+        _ => error,
+    })
+}
+
+fn copy_all(
+    sources: &[&dyn BatchSource],
+    plans: &[Plan],
+    writer: &mut Writer<AppendedFile>,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<()> {
+    let (before, total) = (writer.sample_count(), total_rows(sources));
+    go_on(progress(Progress::Converting(0, total)))?; // before anything is written
+    for (source, Plan { columns, positions }) in sources.iter().zip(plans) {
+        let copy = Copy { positions, columns, null_elements: options.null_elements };
+        copy.all(*source, writer, &mut |samples| {
+            progress(Progress::Converting(samples.saturating_sub(before), total))
+        })?;
+    }
+    Ok(())
+}
+
+/// Where one source has the columns of the file, in the order of the file.
+struct Plan {
+    columns: Vec<Column>,
+    positions: Vec<usize>,
+}
+
+impl Plan {
+    fn of(source: &dyn BatchSource, schema: &Schema, skip_others: bool) -> std::result::Result<Self, Differences> {
+        let mut left: Vec<(usize, &InputColumn)> = source.columns().iter().enumerate().collect();
+        let mut plan = Self { columns: Vec::new(), positions: Vec::new() };
+        let mut differences = Differences::default();
+        for due in &schema.columns {
+            let (found, rest) = left.into_iter().partition(|(_, column)| column.name == due.name);
+            left = rest;
+            match column(due, found) {
+                Ok((column, position)) => {
+                    plan.columns.push(column);
+                    plan.positions.push(position);
+                }
+                Err(Difference { text, advice }) => {
+                    differences.list.push(format!("column {:?} {text}", due.name));
+                    differences.advice.extend(advice);
+                }
+            }
+        }
+        if !skip_others {
+            let other = |(_, column): &(usize, &InputColumn)| format!("column {:?} is not in the file", column.name);
+            differences.list.extend(left.iter().map(other));
+            differences.advice.extend((!left.is_empty()).then_some(Advice::SkipOthers));
+        }
+        if differences.list.is_empty() { Ok(plan) } else { Err(differences) }
+    }
+}
+
+/// How a source differs from the file.
+#[derive(Default)]
+struct Differences {
+    list: Vec<String>,
+    advice: Vec<Advice>,
+}
+
+/// How one column differs.
+struct Difference {
+    text: String,
+    advice: Option<Advice>,
+}
+
+impl From<&str> for Difference {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), advice: None }
+    }
+}
+
+/// The column that is to be appended to `due`, and its position; or how it differs.
+fn column(
+    due: &ColumnSchema,
+    mut found: Vec<(usize, &InputColumn)>,
+) -> std::result::Result<(Column, usize), Difference> {
+    let Some((position, input)) = found.pop() else {
+        return Err("is missing".into());
+    };
+    if !found.is_empty() {
+        return Err("is there twice".into());
+    }
+    if let Err(found) = &input.kind {
+        return Err(format!("is {found}, which cannot be stored").as_str().into());
+    }
+    let column = Column::of(input).ok_or_else(|| Difference::from("cannot be stored"))?;
+    // nulls are refused where they are met: an input may say that there could be some, and have none
+    let column = Column {
+        nullable: due.nullable,
+        cast: due.cast.map(|_| due.dtype),
+        shape: Some(due.shape.clone()),
+        unit_is_given: true,
+        ..column
+    };
+    let column = in_unit_of(due, column);
+    let arrow = |metadata: &Metadata| metadata.get(arrow_type::KEY).cloned();
+    let same_type = column.kind.dtype == due.pushed_dtype() && arrow(&column.metadata) == arrow(&due.metadata);
+    let same_shape = column.kind.dtype.is_string() || check_shape(&column, &due.shape).is_ok();
+    if same_type && same_shape && column.rounded.is_none() {
+        return Ok((column, position));
+    }
+    let text = format!("is {}, and {} in the file", describe(&column), describe_due(due));
+    let varying = || vec![None; due.shape.rank()];
+    let same_rank = column.kind.rank() == due.shape.rank();
+    let advice = (same_type && same_rank).then(|| Advice::ConvertAgain(varying()));
+    Err(Difference { text, advice })
+}
+
+/// Timestamps whose unit is not given get that of the file, if each can.
+fn in_unit_of(due: &ColumnSchema, mut column: Column) -> Column {
+    let zone = |metadata: &Metadata| match ArrowType::of(metadata)? {
+        ArrowType::Timestamp(_, zone) => Some(zone),
+        _ => None,
+    };
+    let (own, wanted) = (zone(&column.metadata), zone(&due.metadata));
+    if column.kind.instants && wanted.is_some() && own == wanted {
+        let text = due.metadata.get(arrow_type::KEY).map(|text| (arrow_type::KEY.to_owned(), text.clone()));
+        column.metadata.extend(text);
+    }
+    column
+}
+
+/// As `describe` does for an input.
+fn describe_due(due: &ColumnSchema) -> String {
+    let shape = if due.dtype.is_string() || due.shape.rank() == 0 { String::new() } else { due.shape.to_string() };
+    let arrow = due.metadata.get(arrow_type::KEY).map(|text| format!(" ({text})"));
+    let cast = due.cast.map(|_| format!(" (rounded to {})", due.dtype));
+    format!("{}{shape}{}{}", due.pushed_dtype(), arrow.unwrap_or_default(), cast.unwrap_or_default())
+}
+
+impl Differences {
+    fn refusal(&self, file: &Path) -> Error {
+        const LISTED: usize = 50;
+        let more = if self.list.len() > LISTED { "; ..." } else { "" };
+        let listed: Vec<&str> = self.list.iter().take(LISTED).map(String::as_str).collect();
+        let message = format!("the columns are not those of {}: {}{more}", display_path(file), listed.join("; "));
+        Error::bad_input(message).with_advice(self.advice.iter().cloned())
+    }
+}

@@ -1,0 +1,70 @@
+//! Elements of samples, from ranges of a buffer to one run of bytes.
+
+use crate::import::batch::SharedBytes;
+use crate::{ColumnBatch, DType};
+use std::ops::Range;
+
+/// The samples of one column, ready to be pushed.
+#[derive(Debug)]
+pub(super) struct PushableColumn {
+    pub dtype: DType,
+    pub sample_count: usize,
+    pub extents: Vec<u32>,
+    pub values: SharedBytes,
+    pub validity: Option<SharedBytes>,
+}
+
+impl PushableColumn {
+    pub(super) fn as_batch(&self) -> ColumnBatch<'_> {
+        let batch = ColumnBatch::from_bytes(self.dtype, self.sample_count, &self.extents, &self.values);
+        match &self.validity {
+            Some(bitmap) => batch.with_validity(bitmap),
+            None => batch,
+        }
+    }
+}
+
+/// Returns the bytes of `ranges` one after the other: a slice of the buffer if they already are.
+/// `None` if a range is not inside.
+pub(super) fn concatenate(buffer: &SharedBytes, ranges: &[Range<usize>]) -> Option<SharedBytes> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for range in ranges.iter().filter(|range| !range.is_empty()) {
+        match runs.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => runs.push(range.clone()),
+        }
+    }
+    match runs.as_slice() {
+        [] => buffer.slice(0..0),
+        [run] => buffer.slice(run.clone()),
+        runs => {
+            let mut bytes = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
+            for run in runs {
+                bytes.extend_from_slice(buffer.get(run.clone())?);
+            }
+            Some(SharedBytes::new(bytes))
+        }
+    }
+}
+
+/// Does as [`concatenate`], with `null_bytes` zeros for each null.
+pub(super) fn concatenate_fixed(
+    buffer: &SharedBytes,
+    ranges: &[Range<usize>],
+    is_null: impl Fn(usize) -> bool,
+    null_bytes: usize,
+) -> Option<SharedBytes> {
+    let replaced = |(i, range): (usize, &Range<usize>)| is_null(i) && range.len() != null_bytes;
+    if !ranges.iter().enumerate().any(replaced) {
+        return concatenate(buffer, ranges);
+    }
+    let mut bytes = Vec::new();
+    for (i, range) in ranges.iter().enumerate() {
+        if is_null(i) {
+            bytes.resize(bytes.len().checked_add(null_bytes)?, 0);
+        } else {
+            bytes.extend_from_slice(buffer.get(range.clone())?);
+        }
+    }
+    Some(SharedBytes::new(bytes))
+}

@@ -1,0 +1,131 @@
+//! A conversion: a [first pass](super::scan), and the second, which writes.
+
+use super::assemble::PushableColumn;
+use super::diagnosis::{Diagnosis, Part};
+use super::fill::fill;
+use super::sample_error::{Origin, sample_error, total_rows};
+use super::scan;
+use super::slices::slices;
+use crate::error::go_on;
+use crate::import::batch::Batch;
+use crate::import::options::{ConvertOptions, NullElements, Progress};
+use crate::import::plan::{self, Column, Plan};
+use crate::import::problem::Problem;
+use crate::import::source::{BatchSource, check_unchanged, located};
+use crate::{ColumnBatch, Result, Schema, Sink, Summary, Writer};
+use std::ops::{ControlFlow, Range};
+
+/// Converts all sources to one file.
+pub(in crate::import) fn run<K: Sink>(
+    sources: &[&dyn BatchSource],
+    sink: K,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Summary<K>> {
+    let mut plan = plan::of(sources, options)?;
+    scan::find(sources, &mut plan, progress).and_then(|()| write(sources, &plan, sink, options, progress)).map_err(
+        |error| {
+            let parts = sources.iter().zip(&plan.positions);
+            let parts =
+                parts.map(|(source, positions)| Part { source: *source, columns: &plan.columns, positions }).collect();
+            Diagnosis { parts, first_sample: 0, null_elements: options.null_elements }.complete(error)
+        },
+    )
+}
+
+/// Converts a source that can be read only once: open dimensions vary unless the caller knows
+/// better.
+pub(in crate::import) fn run_once<K: Sink>(
+    source: &dyn BatchSource,
+    sink: K,
+    options: &ConvertOptions,
+) -> Result<Summary<K>> {
+    let plan = plan::of(&[source], options)?;
+    write(&[source], &plan, sink, options, &mut |_| ControlFlow::Continue(()))
+}
+
+/// Makes the second pass.
+fn write<K: Sink>(
+    sources: &[&dyn BatchSource],
+    plan: &Plan,
+    sink: K,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Summary<K>> {
+    let mut schema = Schema::new(plan.columns.iter().map(Column::schema));
+    schema.metadata = plan.metadata.clone();
+    let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
+    let writer = Writer::of_rounded(sink, schema, &options.writer, &rounded);
+    let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {
+        (Some(_), Some(source)) => located(error, *source), // a column that the format does not allow
+        _ => error,
+    })?;
+    let total = total_rows(sources);
+    go_on(progress(Progress::Converting(0, total)))?;
+    for (source, positions) in sources.iter().zip(&plan.positions) {
+        let copy = Copy { positions, columns: &plan.columns, null_elements: options.null_elements };
+        copy.all(*source, &mut writer, &mut |samples| progress(Progress::Converting(samples, total)))?;
+    }
+    check_unchanged(sources)?;
+    writer.finish()
+}
+
+/// The second pass over one source.
+pub(super) struct Copy<'a> {
+    /// The position of each column of the file in the source.
+    pub positions: &'a [usize],
+    pub columns: &'a [Column],
+    pub null_elements: NullElements,
+}
+
+impl Copy<'_> {
+    /// Pushes all rows. Calls `progress` with the number of samples in the file.
+    pub(super) fn all<K: Sink>(
+        &self,
+        source: &dyn BatchSource,
+        writer: &mut Writer<K>,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let first = writer.sample_count();
+        let batches = source.batches(self.positions).map_err(|error| located(error, source))?;
+        for batch in batches {
+            let copied = batch.and_then(|batch| self.batch(&batch, first, writer, progress));
+            copied.map_err(|error| located(error, source))?;
+        }
+        Ok(())
+    }
+
+    /// Pushes a batch of a source that begins with sample `first`.
+    fn batch<K: Sink>(
+        &self,
+        batch: &Batch,
+        first: u64,
+        writer: &mut Writer<K>,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let origin = Origin { batch: writer.sample_count(), source: first };
+        for rows in slices(batch, &writer.schema().columns) {
+            let columns = self.columns(batch, &rows, origin, writer.schema())?;
+            let batches: Vec<ColumnBatch> = columns.iter().map(PushableColumn::as_batch).collect();
+            writer.push_batch(&batches)?;
+            go_on(progress(writer.sample_count()))?;
+        }
+        Ok(())
+    }
+
+    fn columns(
+        &self,
+        batch: &Batch,
+        rows: &Range<usize>,
+        origin: Origin,
+        schema: &Schema,
+    ) -> Result<Vec<PushableColumn>> {
+        let columns = self.columns.iter().zip(&schema.columns).zip(&batch.columns);
+        let filled = columns.map(|((column, written), samples)| {
+            let error = |problem: &Problem| sample_error(problem, origin, column);
+            let samples = samples.as_ref().map_err(error)?;
+            fill(samples, rows.clone(), column, &written.shape, self.null_elements).map_err(|problem| error(&problem))
+        });
+        filled.collect()
+    }
+}

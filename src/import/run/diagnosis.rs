@@ -1,0 +1,129 @@
+//! All columns that cannot be stored in one error, instead of one in each run.
+
+use super::fill::fill;
+use super::sample_error::{Origin, sample_error};
+use super::slices::slices;
+use crate::import::batch::Batch;
+use crate::import::options::NullElements;
+use crate::import::plan::Column;
+use crate::import::problem::Problem;
+use crate::import::source::BatchSource;
+use crate::{ColumnSchema, Error, ErrorKind, Result, display_path};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Samples that are looked at even if the first error comes early. If it comes later, twice as many
+/// as came before it.
+const SAMPLES: u64 = 65_536;
+
+/// A source, and what is made of it.
+pub(super) struct Part<'a> {
+    pub source: &'a dyn BatchSource,
+    pub columns: &'a [Column],
+    pub positions: &'a [usize],
+}
+
+/// What was being converted when an error came.
+pub(super) struct Diagnosis<'a> {
+    pub parts: Vec<Part<'a>>,
+    /// The number of the first sample of all sources.
+    pub first_sample: u64,
+    pub null_elements: NullElements,
+}
+
+impl Diagnosis<'_> {
+    /// Adds to an error about a sample of one column those about other columns.
+    pub(super) fn complete(&self, first: Error) -> Error {
+        let (Some(column), Some(samples), ErrorKind::BadInput) = (first.column(), first.samples(), first.kind()) else {
+            return first;
+        };
+        let before = samples.start.saturating_sub(self.first_sample);
+        let mut look = Look {
+            last_sample: samples.start.saturating_add(before.max(SAMPLES)),
+            sample: self.first_sample,
+            seen: BTreeSet::from([column.to_owned()]),
+            found: Vec::new(),
+        };
+        for part in &self.parts {
+            // a source that cannot be read has no more to tell
+            if !matches!(self.look_at(part, &mut look), Ok(ControlFlow::Continue(()))) {
+                break;
+            }
+        }
+        if look.found.is_empty() { first } else { combine(first, look.found) }
+    }
+
+    fn look_at(&self, part: &Part, look: &mut Look) -> Result<ControlFlow<()>> {
+        let source = look.sample;
+        for batch in part.source.batches(part.positions)? {
+            let batch = batch?;
+            self.look_at_batch(&batch, Origin { batch: look.sample, source }, part, look);
+            look.sample = look.sample.saturating_add(batch.sample_count as u64); // exact: at most 64 bits
+            if look.sample > look.last_sample {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn look_at_batch(&self, batch: &Batch, origin: Origin, part: &Part, look: &mut Look) {
+        let schemas: Vec<ColumnSchema> = part.columns.iter().map(Column::schema).collect();
+        for rows in slices(batch, &schemas) {
+            for ((column, schema), samples) in part.columns.iter().zip(&schemas).zip(&batch.columns) {
+                if look.seen.contains(&column.name) {
+                    continue;
+                }
+                let found = match samples {
+                    Ok(samples) => fill(samples, rows.clone(), column, &schema.shape, self.null_elements).err(),
+                    Err(Problem { row, message, advice }) => {
+                        Some(Problem { row: *row, message: message.clone(), advice: advice.clone() })
+                    }
+                };
+                if let Some(problem) = found {
+                    let error = sample_error(&problem, origin, column);
+                    look.seen.insert(column.name.clone());
+                    look.found.push(match part.source.path() {
+                        Some(path) => error.with_path(path),
+                        None => error,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// How far the look is, and what it has found.
+struct Look {
+    sample: u64,
+    last_sample: u64,
+    /// Columns about which there is an error.
+    seen: BTreeSet<String>,
+    found: Vec<Error>,
+}
+
+/// One error of several, each about another column.
+fn combine(first: Error, others: Vec<Error>) -> Error {
+    const LISTED: usize = 50;
+    let count = others.len() + 1;
+    let path = first.path().map(ToOwned::to_owned);
+    let errors: Vec<Error> = std::iter::once(first).chain(others).collect();
+    let text = |error: &Error| {
+        let place = match (error.path(), &path) {
+            (Some(own), Some(path)) if own != path => format!("{}: ", display_path(own)),
+            _ => String::new(),
+        };
+        let sample = error.samples().map_or(String::new(), |samples| format!("sample {}: ", samples.start));
+        format!("{place}column {:?}: {sample}{}", error.column().unwrap_or(""), error.message())
+    };
+    let mut list: Vec<String> = errors.iter().take(LISTED).map(text).collect();
+    if count > LISTED {
+        list.push("...".to_owned());
+    }
+    let advice: Vec<_> = errors.iter().flat_map(|error| error.advice().to_vec()).collect();
+    let error = Error::bad_input(format!("{count} columns cannot be stored: {}", list.join("; ")));
+    let error = error.with_advice(advice);
+    match &path {
+        Some(path) => error.with_path(path),
+        None => error,
+    }
+}

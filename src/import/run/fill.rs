@@ -1,0 +1,255 @@
+//! The samples of one column of a batch, as they are pushed into the writer.
+
+use super::assemble::{PushableColumn, concatenate, concatenate_fixed};
+use crate::format::content::validity_bytes;
+use crate::import::batch::{Nulls, Samples, SharedBytes, UNKNOWN, Values};
+use crate::import::input_column::{Kind, Level};
+use crate::import::options::NullElements;
+use crate::import::plan::{self, Column};
+use crate::import::problem::Problem;
+use crate::{Advice, DType, Extent, Shape};
+use half::{bf16, f16};
+use std::ops::Range;
+use std::result::Result;
+
+/// Converts the samples `rows` of a column, whose shape is known by now.
+pub(super) fn fill(
+    samples: &Samples,
+    rows: Range<usize>,
+    column: &Column,
+    shape: &Shape,
+    null_elements: NullElements,
+) -> Result<PushableColumn, Problem> {
+    let has_nulls = samples.nulls.is_some();
+    if let Some(row) = rows.clone().find(|&row| has_nulls && !column.nullable && samples.is_null(row)) {
+        let problem = Problem::at(row, "a null in a column that is declared to have none");
+        return Err(problem.advising([Advice::SkipColumns]));
+    }
+    let selected = Selected { samples, rows: rows.clone() };
+    let (extents, values) = if column.kind.dtype.is_string() {
+        selected.strings()?
+    } else {
+        selected.tensors(column, shape, null_elements)?
+    };
+    let validity = samples.nulls.as_ref().and_then(|nulls| validity(nulls, rows.clone()));
+    Ok(PushableColumn { dtype: samples.dtype, sample_count: rows.len(), extents, values, validity })
+}
+
+/// The bitmap of some samples, unless all are present.
+fn validity(nulls: &Nulls, rows: Range<usize>) -> Option<SharedBytes> {
+    if rows.start.is_multiple_of(8) {
+        let bytes = rows.start / 8;
+        return nulls.0.slice(bytes..bytes.checked_add(validity_bytes(rows.len()))?);
+    }
+    let mut bitmap = vec![0_u8; validity_bytes(rows.len())];
+    for (i, _) in rows.enumerate().filter(|(_, row)| !nulls.is_null(*row)) {
+        if let Some(byte) = bitmap.get_mut(i / 8) {
+            *byte |= 1 << (i % 8);
+        }
+    }
+    Some(SharedBytes::new(bitmap))
+}
+
+/// Some of the samples of a batch.
+struct Selected<'a> {
+    samples: &'a Samples,
+    rows: Range<usize>,
+}
+
+impl Selected<'_> {
+    fn is_null(&self, i: usize) -> bool {
+        self.samples.is_null(self.rows.start.saturating_add(i))
+    }
+
+    /// The range of each sample.
+    fn ranges(&self) -> Result<Vec<Range<usize>>, Problem> {
+        Ok(self.samples.ranges.get(self.rows.clone()).ok_or_else(outside)?.to_vec())
+    }
+
+    fn empty_nulls(&self, ranges: &mut [Range<usize>]) {
+        ranges.iter_mut().enumerate().filter(|(i, _)| self.is_null(*i)).for_each(|(_, range)| *range = 0..0);
+    }
+
+    /// Lengths, and bytes one after the other.
+    fn strings(&self) -> Result<(Vec<u32>, SharedBytes), Problem> {
+        let mut ranges = self.ranges()?;
+        self.empty_nulls(&mut ranges);
+        let length = |(row, range): (usize, &Range<usize>)| {
+            let length = u32::try_from(range.len()).ok().filter(|&length| length <= crate::limits::EXTENT);
+            length.ok_or_else(|| Problem::at(row, format!("a string of {} bytes is too long", range.len())))
+        };
+        let lengths = self.rows.clone().zip(&ranges).map(length).collect::<Result<_, _>>()?;
+        let Values::Plain(bytes) = &self.samples.values else { return Err(outside()) };
+        Ok((lengths, concatenate(bytes, &ranges).ok_or_else(outside)?))
+    }
+
+    /// The varying extents, and elements one after the other.
+    fn tensors(
+        &self,
+        column: &Column,
+        shape: &Shape,
+        null_elements: NullElements,
+    ) -> Result<(Vec<u32>, SharedBytes), Problem> {
+        let extents = self.varying_extents(&column.kind, shape)?;
+        let mut ranges = self.ranges()?;
+        if shape.is_ragged() {
+            self.empty_nulls(&mut ranges);
+        }
+        let elements = self.elements(ranges, column)?;
+        let bytes = elements.without_nulls(self, null_elements)?;
+        let ranges = elements.byte_ranges();
+        let values = if shape.is_ragged() {
+            concatenate(&bytes, &ranges)
+        } else {
+            let count = shape.inner_elements().and_then(|count| usize::try_from(count).ok());
+            let null_bytes = count.and_then(|count| count.checked_mul(elements.width));
+            null_bytes.and_then(|null_bytes| concatenate_fixed(&bytes, &ranges, |i| self.is_null(i), null_bytes))
+        };
+        Ok((extents, values.ok_or_else(outside)?))
+    }
+
+    /// The extents that vary. Those that the type leaves open and the shape does not are checked.
+    fn varying_extents(&self, kind: &Kind, shape: &Shape) -> Result<Vec<u32>, Problem> {
+        let open = open_extents(kind, shape);
+        let mut varying = Vec::new();
+        let count = open.len();
+        if count == 0 {
+            return Ok(varying);
+        }
+        let all = self.samples.open_extents.chunks_exact(count).skip(self.rows.start).take(self.rows.len());
+        for (row, extents) in self.rows.clone().zip(all) {
+            for (due, &extent) in open.iter().zip(extents) {
+                match due {
+                    Extent::Varying if self.samples.is_null(row) || extent == UNKNOWN => varying.push(0),
+                    Extent::Varying => varying.push(extent),
+                    Extent::Fixed(due) if extent == UNKNOWN || extent == *due => {}
+                    Extent::Fixed(_) => return Err(another_shape(row, extents, kind, shape)),
+                }
+            }
+        }
+        Ok(varying)
+    }
+
+    /// The elements that the samples use.
+    fn elements(&self, ranges: Vec<Range<usize>>, column: &Column) -> Result<Elements, Problem> {
+        let used = || ranges.iter().filter(|range| !range.is_empty());
+        let start = used().map(|range| range.start).min().unwrap_or(0);
+        let end = used().map(|range| range.end).max().unwrap_or(0);
+        let width = self.samples.dtype.element_bytes();
+        let bytes = match &self.samples.values {
+            Values::Plain(bytes) => {
+                let range = start.checked_mul(width).zip(end.checked_mul(width));
+                range.and_then(|(start, end)| bytes.slice(start..end)).ok_or_else(outside)?
+            }
+            Values::Instants(values) => self.instants(values.get(start..end).ok_or_else(outside)?, start, column)?,
+        };
+        let shift = |range: Range<usize>| {
+            if range.is_empty() { 0..0 } else { range.start - start..range.end - start } // `start` is the least
+        };
+        let ranges = ranges.into_iter().map(shift).collect();
+        Ok(Elements { dtype: self.samples.dtype, width, first: start, bytes, ranges })
+    }
+
+    /// Timestamps in the unit of their column; the first of them is element `first` of the batch.
+    fn instants(&self, values: &[i128], first: usize, column: &Column) -> Result<SharedBytes, Problem> {
+        let unit = plan::unit(column).ok_or_else(|| "INT96 timestamps in a column without a unit".to_owned())?;
+        let mut bytes = Vec::with_capacity(values.len().saturating_mul(8));
+        for (element, &value) in (first..).zip(values) {
+            let exact = plan::exact(value, unit).map_err(|message| {
+                let row = self.samples.ranges.iter().position(|range| range.contains(&element));
+                Problem { row, ..Problem::from(message) }.advising([Advice::SkipColumns])
+            })?;
+            bytes.extend_from_slice(&exact.to_ne_bytes());
+        }
+        Ok(SharedBytes::new(bytes))
+    }
+}
+
+/// The elements of some samples.
+struct Elements {
+    dtype: DType,
+    width: usize,
+    /// The position of the first element among those of the batch.
+    first: usize,
+    bytes: SharedBytes,
+    /// Of elements, sample by sample.
+    ranges: Vec<Range<usize>>,
+}
+
+impl Elements {
+    fn byte_ranges(&self) -> Vec<Range<usize>> {
+        // no overflow: the ranges lie inside as many elements of that width
+        self.ranges.iter().map(|range| range.start * self.width..range.end * self.width).collect()
+    }
+
+    /// The bytes, in which null elements of samples have become what the caller asks for.
+    fn without_nulls(&self, selected: &Selected, wanted: NullElements) -> Result<SharedBytes, Problem> {
+        let Some(nulls) = &selected.samples.element_nulls else { return Ok(self.bytes.clone()) };
+        let present = self.ranges.iter().enumerate().filter(|(i, _)| !selected.is_null(*i));
+        let elements = present.flat_map(|(i, range)| range.clone().map(move |element| (i, element)));
+        let mut found = elements.filter(|(_, element)| nulls.is_null(self.first.saturating_add(*element)));
+        let Some((i, first)) = found.next() else { return Ok(self.bytes.clone()) };
+        let row = selected.rows.start.saturating_add(i);
+        let value = replacement(self.dtype, wanted)
+            .map_err(|(message, advice)| Problem::at(row, message).advising([advice, Advice::SkipColumns]))?;
+        let mut bytes = self.bytes.to_vec();
+        for element in std::iter::once(first).chain(found.map(|(_, element)| element)) {
+            let destination = bytes.get_mut(element * self.width..(element + 1) * self.width); // inside
+            for (to, from) in destination.into_iter().flatten().zip(&value) {
+                *to = *from;
+            }
+        }
+        Ok(SharedBytes::new(bytes))
+    }
+}
+
+fn outside() -> Problem {
+    "the elements of a sample lie outside the array".to_owned().into()
+}
+
+/// Returns the bytes of one element that replaces a null.
+fn replacement(dtype: DType, wanted: NullElements) -> Result<Vec<u8>, (String, Advice)> {
+    match (wanted, dtype) {
+        (NullElements::Zero, _) => Ok(vec![0; dtype.element_bytes()]),
+        (NullElements::Nan, DType::Bf16) => Ok(bf16::NAN.to_ne_bytes().to_vec()),
+        (NullElements::Nan, DType::F16) => Ok(f16::NAN.to_ne_bytes().to_vec()),
+        (NullElements::Nan, DType::F32) => Ok(f32::NAN.to_ne_bytes().to_vec()),
+        (NullElements::Nan, DType::F64) => Ok(f64::NAN.to_ne_bytes().to_vec()),
+        (NullElements::Nan, _) => {
+            let message = format!("a null element inside a tensor of {dtype}, which has no NaN");
+            Err((message, Advice::ReplaceNullsWithZero))
+        }
+        (NullElements::Refuse, _) => {
+            let advice = if dtype.is_float() { Advice::ReplaceNulls } else { Advice::ReplaceNullsWithZero };
+            Err(("a null element inside a tensor".to_owned(), advice))
+        }
+    }
+}
+
+/// A sample with these open extents does not fit the shape.
+fn another_shape(row: usize, open: &[u32], kind: &Kind, shape: &Shape) -> Problem {
+    let own = plan::sample_shape(kind, open);
+    let both = own.extents().iter().zip(shape.extents());
+    let fitting = both.map(|(own, due)| match due {
+        Extent::Fixed(extent) if own == due || *own == Extent::Varying => Some(*extent),
+        _ => None,
+    });
+    let advice = [Advice::DeclareShape(fitting.collect()), Advice::SkipColumns];
+    Problem::at(row, format!("the sample has the shape {own}, and the column is to have {shape}")).advising(advice)
+}
+
+/// The extents of the shape in the dimensions that the type leaves open.
+fn open_extents(kind: &Kind, shape: &Shape) -> Vec<Extent> {
+    let mut dimension = 0;
+    let mut open = Vec::new();
+    for level in &kind.levels {
+        match level {
+            Level::Open => {
+                open.extend(shape.extents().get(dimension));
+                dimension += 1;
+            }
+            Level::Fixed(extents) => dimension += extents.len(),
+        }
+    }
+    open
+}

@@ -1,0 +1,126 @@
+//! The first pass: finds what only the data tells, shapes of lists and units of INT96 timestamps.
+
+use super::sample_error::{Origin, sample_error, total_rows};
+use crate::Result;
+use crate::error::go_on;
+use crate::import::batch::Batch;
+use crate::import::found;
+use crate::import::options::Progress;
+use crate::import::plan::{Column, Plan, ShapeFinder, UnitFinder};
+use crate::import::problem::Problem;
+use crate::import::source::{BatchSource, located};
+use std::ops::ControlFlow;
+
+/// What is looked for in a column.
+struct Finder {
+    /// Unless the type or the caller tells.
+    shape: Option<ShapeFinder>,
+    unit: Option<UnitFinder>,
+}
+
+impl Finder {
+    fn new(column: &Column) -> Self {
+        let is_open = column.shape.is_none() && column.kind.open_count() > 0;
+        Self { shape: is_open.then(|| ShapeFinder::new(&column.kind)), unit: UnitFinder::new(column) }
+    }
+
+    /// Whether no sample can change what is known any more.
+    fn is_settled(&self) -> bool {
+        self.unit.is_none() && self.shape.as_ref().is_none_or(ShapeFinder::is_settled)
+    }
+
+    /// Tells the column what was found.
+    fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, Problem)> {
+        if let Some(shape) = &self.shape {
+            column.shape = Some(shape.shape(&column.kind));
+            let found = shape.found(&column.kind).map(|found| (found::KEY.to_owned(), found.to_string()));
+            column.metadata.extend(found);
+        }
+        self.unit.as_ref().map_or(Ok(()), |unit| unit.settle(column))
+    }
+}
+
+/// Reads the columns about which the type does not tell all, and nothing else, and completes the
+/// plan.
+pub(super) fn find(
+    sources: &[&dyn BatchSource],
+    plan: &mut Plan,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut finders: Vec<Finder> = plan.columns.iter().map(Finder::new).collect();
+    let total = total_rows(sources);
+    let mut rows = 0;
+    let mut starts: Vec<(u64, &dyn BatchSource)> = Vec::new();
+    for (source, positions) in sources.iter().zip(&plan.positions) {
+        starts.push((rows, *source));
+        let wanted = |(_, finder): &(usize, &Finder)| !finder.is_settled();
+        let wanted: Vec<usize> = finders.iter().enumerate().filter(wanted).map(|(i, _)| i).collect();
+        if wanted.is_empty() {
+            break;
+        }
+        let scan = Scan { source: *source, columns: &plan.columns, positions, wanted: &wanted };
+        scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning(rows, total)))
+            .map_err(|error| located(error, *source))?;
+    }
+    for (column, finder) in plan.columns.iter_mut().zip(&finders) {
+        finder.settle(column).map_err(|(sample, problem)| {
+            let (source, own) = starts
+                .iter()
+                .rfind(|(start, _)| *start <= sample)
+                .map_or((0, None), |(start, source)| (*start, Some(*source)));
+            let problem = Problem { row: Some(0), ..problem };
+            let error = sample_error(&problem, Origin { batch: sample, source }, column);
+            match own {
+                Some(source) => located(error, source),
+                None => error,
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// The first pass over one source.
+struct Scan<'a> {
+    source: &'a dyn BatchSource,
+    columns: &'a [Column],
+    /// The position of each column in the source.
+    positions: &'a [usize],
+    /// The numbers of the columns to look at.
+    wanted: &'a [usize],
+}
+
+impl Scan<'_> {
+    fn run(
+        &self,
+        finders: &mut [Finder],
+        rows: &mut u64,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let positions: Vec<usize> = self.wanted.iter().filter_map(|&i| self.positions.get(i).copied()).collect();
+        let source = *rows;
+        for batch in self.source.batches(&positions)? {
+            let batch = batch?;
+            self.batch(&batch, Origin { batch: *rows, source }, finders)?;
+            *rows += batch.sample_count as u64; // exact: usize has at most 64 bits
+            go_on(progress(*rows))?;
+            if self.wanted.iter().all(|&i| finders.get(i).is_none_or(Finder::is_settled)) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn batch(&self, batch: &Batch, origin: Origin, finders: &mut [Finder]) -> Result<()> {
+        for (&i, samples) in self.wanted.iter().zip(&batch.columns) {
+            let (Some(column), Some(finder)) = (self.columns.get(i), finders.get_mut(i)) else { continue };
+            let samples = samples.as_ref().map_err(|problem| sample_error(problem, origin, column))?;
+            if let Some(shape) = &mut finder.shape {
+                shape.observe(samples, origin.batch);
+            }
+            if let Some(unit) = &mut finder.unit {
+                unit.observe(samples, origin.batch);
+            }
+        }
+        Ok(())
+    }
+}
