@@ -3,9 +3,9 @@
 
 use super::batch::{Batch, Nulls, Samples, SharedBytes, UNKNOWN, Values};
 use super::input_column::{InputColumn, Kind, Level, Stored};
-use super::input_file::{InputFile, InputReader};
+use super::input_file::InputFile;
 use super::source::{BatchSource, Batches};
-use crate::{Column, ColumnBuffer, ColumnSchema, Error, Extent, Metadata, OpenOptions, Reader, Result};
+use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) struct NativeFile {
     sample_count: u64,
 }
 
-fn input_column(column: &Column<'_, InputReader>) -> InputColumn {
+fn input_column(column: &Column) -> InputColumn {
     let schema = column.schema();
     let level = |extent: &Extent| match extent {
         Extent::Fixed(extent) => Level::Fixed(vec![*extent]),
@@ -76,28 +76,30 @@ impl BatchSource for NativeFile {
 
     fn batches(&self, columns: &[usize]) -> Result<Batches<'_>> {
         let reader = OpenOptions::new().open(self.file.reader()?)?;
-        Ok(Box::new(Pass { reader, columns: columns.to_vec(), next: 0 }))
+        let unknown = || Error::bad_argument("a pass over a column that the file does not have");
+        let columns: Vec<Column> =
+            columns.iter().map(|&i| reader.column_at(i)).collect::<Option<_>>().ok_or_else(unknown)?;
+        let cursors = columns.iter().map(Column::cursor).collect();
+        Ok(Box::new(Pass { columns, cursors, next: 0, end: reader.sample_count() }))
     }
 }
 
 /// One pass over some columns.
 struct Pass {
-    reader: Reader<InputReader>,
-    columns: Vec<usize>,
+    columns: Vec<Column>,
+    cursors: Vec<Cursor>,
+    /// The first sample of the next batch.
     next: u64,
+    end: u64,
 }
 
 impl Pass {
     fn batch(&mut self) -> Result<Batch> {
-        let unknown = || Error::bad_argument("a pass over a column that the file does not have");
-        let column = |&i: &usize| self.reader.column_at(i);
-        let columns: Vec<Column<'_, InputReader>> =
-            self.columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
-        let range = self.next..batch_end(&columns, self.next, self.reader.sample_count())?;
-        let mut batch = Batch { sample_count: 0, columns: Vec::with_capacity(columns.len()) };
-        for column in columns {
+        let range = self.next..batch_end(&self.columns, self.next, self.end)?;
+        let mut batch = Batch { sample_count: 0, columns: Vec::with_capacity(self.columns.len()) };
+        for (column, cursor) in self.columns.iter().zip(&mut self.cursors) {
             let mut buffer = ColumnBuffer::new();
-            column.cursor().range_into(range.clone(), &mut buffer)?;
+            cursor.range_into(range.clone(), &mut buffer)?;
             batch.sample_count = buffer.sample_count();
             batch.columns.push(Ok(samples(column.schema(), buffer)));
         }
@@ -110,12 +112,12 @@ impl Iterator for Pass {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.reader.sample_count() {
+        if self.next >= self.end {
             return None;
         }
         let batch = self.batch();
         if batch.is_err() {
-            self.next = u64::MAX;
+            self.next = self.end;
         }
         Some(batch)
     }
@@ -123,8 +125,8 @@ impl Iterator for Pass {
 
 /// Returns where a batch ends that begins with sample `start`: after as many samples of fixed shapes
 /// and as many chunks of ragged columns as fit, at least one.
-fn batch_end(columns: &[Column<'_, InputReader>], start: u64, sample_count: u64) -> Result<u64> {
-    let (ragged, fixed): (Vec<&Column<_>>, Vec<&Column<_>>) =
+fn batch_end(columns: &[Column], start: u64, sample_count: u64) -> Result<u64> {
+    let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =
         columns.iter().partition(|column| column.schema().shape.is_ragged());
     let sample_bytes = fixed.iter().map(|column| fixed_bytes(column.schema())).fold(1, u64::saturating_add);
     let mut end = sample_count.min(start.saturating_add((BATCH_BYTES / sample_bytes).max(1)));

@@ -15,8 +15,9 @@ const CACHE: &str = "the folder is a cache of the library datasets, with several
 
 /// The data files below a folder, in the byte order of their paths, component by component.
 ///
-/// They are the Parquet files, or the Arrow files if there are no Parquet files. Names that begin
-/// with `.` or `_` are passed over, except folders `key=value`.
+/// They are the Parquet files or the Arrow files, of which a folder may not have both. If it has
+/// neither, they are the tensilo files. Names that begin with `.` or `_` are passed over, except
+/// folders `key=value`.
 pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     if let Some(shards) = saved::shards(root)? {
         return Ok(shards);
@@ -25,9 +26,7 @@ pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     walk.all(root)?;
     let refuse = |message: &str| Err(Error::bad_input(message).with_path(root));
     let mut files = match (walk.parquet, walk.arrow) {
-        (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => {
-            return refuse("neither the folder nor a folder in it has a *.parquet, *.arrow or *.feather file");
-        }
+        (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => walk.native,
         (parquet, arrow) if arrow.is_empty() => parquet,
         (parquet, arrow) if parquet.is_empty() => match walk.cache {
             Some(folder) => return Err(Error::bad_input(CACHE).with_path(&folder)),
@@ -35,6 +34,9 @@ pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
         },
         _ => return refuse("the folder has Parquet and Arrow files; choose by a pattern, such as FOLDER/**/*.parquet"),
     };
+    if files.is_empty() {
+        return refuse("neither the folder nor a folder in it has a *.parquet, *.arrow, *.feather or *.tsl file");
+    }
     files.sort_by(|a, b| compare(a, b));
     Ok(files)
 }
@@ -60,6 +62,7 @@ struct Folder {
 struct Walk {
     parquet: Vec<PathBuf>,
     arrow: Vec<PathBuf>,
+    native: Vec<PathBuf>,
     /// A folder that the library `datasets` describes, without the state of a saved dataset.
     cache: Option<PathBuf>,
     folders: Vec<Folder>,
@@ -116,6 +119,7 @@ impl Walk {
             match kind(&name) {
                 Some(Kind::Parquet) => self.parquet.push(path),
                 Some(Kind::Arrow) => self.arrow.push(path),
+                Some(Kind::Native) => self.native.push(path),
                 None if name == "dataset_info.json" => self.cache = Some(folder.path.clone()),
                 None => check_not_saved(&folder.path, &name)?,
             }
@@ -141,6 +145,7 @@ fn check_not_saved(folder: &Path, name: &OsStr) -> Result<()> {
 enum Kind {
     Parquet,
     Arrow,
+    Native,
 }
 
 fn kind(name: &OsStr) -> Option<Kind> {
@@ -148,6 +153,7 @@ fn kind(name: &OsStr) -> Option<Kind> {
     match extension.to_ascii_lowercase().as_encoded_bytes() {
         b"parquet" => Some(Kind::Parquet),
         b"arrow" | b"feather" => Some(Kind::Arrow),
+        b"tsl" => Some(Kind::Native),
         _ => None,
     }
 }

@@ -11,6 +11,7 @@ mod foreign;
 mod ipc;
 #[cfg(feature = "parquet")]
 mod malformed;
+mod native;
 mod outputs;
 #[cfg(feature = "parquet")]
 mod parquet;
