@@ -173,7 +173,7 @@ impl Error {
         Self::new(ErrorKind::BadArgument, message)
     }
 
-    #[cfg(feature = "arrow")]
+    #[cfg(feature = "import")]
     pub(crate) fn bad_input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadInput, message)
     }
@@ -220,7 +220,7 @@ impl Error {
     }
 
     /// Removes advice that the caller cannot follow.
-    #[cfg(feature = "arrow")]
+    #[cfg(feature = "import")]
     pub(crate) fn without_advice(mut self, advice: &Advice) -> Self {
         self.0.advice.retain(|given| given != advice);
         self

@@ -1,7 +1,7 @@
 //! Arrow IPC files, uncompressed, so that they can be mapped.
 
 use super::field::Parts;
-use super::{BatchWriter, Format, write_error};
+use super::format::{BatchWriter, Format, write_error};
 use crate::Result;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;

@@ -1,6 +1,6 @@
 //! One column of a batch: collects samples, and makes an array of them.
 
-use super::elements::Elements;
+use super::elements::ElementsBuilder;
 use super::field::{Form, Target, extent_of};
 use crate::{ColumnBuffer, ColumnSchema, Error, Extent, Result};
 use arrow_array::{ArrayRef, make_array};
@@ -14,7 +14,7 @@ type ArrowResult<T> = std::result::Result<T, ArrowError>;
 pub(super) struct ColumnBuilder {
     target: Target,
     extents: Vec<Extent>,
-    elements: Elements,
+    elements: ElementsBuilder,
     /// Arrow's offsets, without the first, which is 0.
     ends: Vec<i32>,
     /// Shapes of tensors of variable shape.
@@ -27,7 +27,7 @@ impl ColumnBuilder {
     pub(super) fn new(column: &ColumnSchema, target: Target) -> Self {
         Self {
             extents: column.shape.extents().to_vec(),
-            elements: Elements::new(column.dtype, target.element.clone()),
+            elements: ElementsBuilder::new(column.dtype, target.element.clone()),
             target,
             ends: Vec::new(),
             shapes: Vec::new(),

@@ -18,8 +18,8 @@ enum Change {
     Pack,
 }
 
-/// Elements of an array that grows.
-pub(super) struct Elements {
+/// ElementsBuilder of an array that grows.
+pub(super) struct ElementsBuilder {
     data_type: DataType,
     change: Change,
     source_width: usize,
@@ -28,8 +28,8 @@ pub(super) struct Elements {
     bits: BooleanBufferBuilder,
 }
 
-impl Elements {
-    /// Elements of a column of type `source`, which become `data_type`.
+impl ElementsBuilder {
+    /// ElementsBuilder of a column of type `source`, which become `data_type`.
     pub(super) fn new(source: DType, data_type: DataType) -> Self {
         let change = match (source, &data_type) {
             (DType::Bf16, _) => Change::Widen,

@@ -1,6 +1,6 @@
 //! Parquet files, in a build without them.
 
-use super::Format;
+use super::format::Format;
 use crate::{Error, Result};
 
 pub(super) fn format() -> Result<Format> {

@@ -1,7 +1,7 @@
 //! Parquet files, compressed with Zstandard.
 
 use super::field::Parts;
-use super::{BatchWriter, Format, write_error};
+use super::format::{BatchWriter, Format, write_error};
 use crate::Result;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;

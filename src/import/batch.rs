@@ -1,4 +1,4 @@
-//! Batches as importers hand them over: the samples of several columns, without a type of any
+//! BatchIter as importers hand them over: the samples of several columns, without a type of any
 //! other library.
 
 use super::problem::Problem;
@@ -13,7 +13,7 @@ pub(super) const UNKNOWN: u32 = u32::MAX;
 
 /// Consecutive samples of the columns that were asked for.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct InputBatch {
     pub sample_count: usize,
     /// In the order asked for. `Err`: the column has samples that cannot be stored; other columns
     /// are not affected.
@@ -25,7 +25,7 @@ pub(super) struct Batch {
 pub(super) struct Samples {
     /// The type of `values`.
     pub dtype: DType,
-    pub values: Values,
+    pub values: SampleValues,
     /// The elements of each sample among `values`, or the bytes of each string. The range of a null
     /// sample has no meaning.
     pub ranges: Vec<Range<usize>>,
@@ -45,11 +45,12 @@ impl Samples {
 
 /// The elements of samples.
 #[derive(Debug)]
-pub(super) enum Values {
+pub(super) enum SampleValues {
     /// Elements in the byte order of this machine, or bytes of strings.
     Plain(SharedBytes),
     /// Timestamps in nanoseconds since 1970. They are stored as `i64`, in a unit that is found by
     /// looking at all of them.
+    #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "only Parquet has them"))]
     Instants(Vec<i128>),
 }
 

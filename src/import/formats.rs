@@ -8,10 +8,10 @@ use std::io::Read;
 use std::sync::Arc;
 
 /// What is in a file. Threads share it.
-pub(super) type Content = Arc<dyn BatchSource + Send + Sync>;
+pub(super) type SharedSource = Arc<dyn BatchSource + Send + Sync>;
 
 /// A file that is open, and what the id of a file made from it depends on.
-type Opened = Result<(Content, Vec<u8>)>;
+type Opened = Result<(SharedSource, Vec<u8>)>;
 
 /// Opens a file. Returns its content, and bytes that differ if the file differs.
 pub(super) fn open(file: &Arc<InputFile>) -> Opened {

@@ -9,16 +9,16 @@ pub(super) struct InputColumn {
     /// The names of the structs around it and its own, separated by dots.
     pub name: String,
     /// `Err`: why it cannot be stored.
-    pub kind: Result<Kind, String>,
+    pub kind: Result<ColumnKind, String>,
     pub nullable: bool,
     pub metadata: Metadata,
     /// What is known about the samples of a tensilo file.
-    pub stored: Option<Stored>,
+    pub stored: Option<StoredColumn>,
 }
 
 /// A column of a tensilo file.
 #[derive(Clone, Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredColumn {
     pub shape: Shape,
     /// How the values were rounded when they were first stored, and what that did.
     pub cast: Option<(CastSpec, CastFacts)>,
@@ -26,7 +26,7 @@ pub(super) struct Stored {
 
 /// How the samples of a column are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct ColumnKind {
     /// The type that values are pushed in.
     pub dtype: DType,
     /// Levels of lists around the elements, outermost first.
@@ -55,7 +55,7 @@ impl Level {
     }
 }
 
-impl Kind {
+impl ColumnKind {
     /// Samples of one element, or strings.
     pub(super) fn scalar(dtype: DType) -> Self {
         Self { dtype, levels: Vec::new(), variable_tensor: false, instants: false }

@@ -1,10 +1,10 @@
 //! Tensilo files as inputs: to write them with another profile, some of their columns, or several of
 //! them one after the other.
 
-use super::batch::{Batch, Nulls, Samples, SharedBytes, UNKNOWN, Values};
-use super::input_column::{InputColumn, Kind, Level, Stored};
+use super::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
+use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
 use super::input_file::InputFile;
-use super::source::{BatchSource, Batches};
+use super::source::{BatchIter, BatchSource};
 use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result};
 use std::ops::Range;
 use std::path::Path;
@@ -46,10 +46,10 @@ fn input_column(column: &Column) -> InputColumn {
     let levels = if schema.dtype.is_string() { Vec::new() } else { schema.shape.extents().iter().map(level).collect() };
     InputColumn {
         name: schema.name.clone(),
-        kind: Ok(Kind { levels, ..Kind::scalar(schema.dtype) }),
+        kind: Ok(ColumnKind { levels, ..ColumnKind::scalar(schema.dtype) }),
         nullable: schema.nullable,
         metadata: schema.metadata.clone(),
-        stored: Some(Stored { shape: schema.shape.clone(), cast: schema.cast.zip(column.facts().cast) }),
+        stored: Some(StoredColumn { shape: schema.shape.clone(), cast: schema.cast.zip(column.facts().cast) }),
     }
 }
 
@@ -74,18 +74,18 @@ impl BatchSource for NativeFile {
         true
     }
 
-    fn batches(&self, columns: &[usize]) -> Result<Batches<'_>> {
+    fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         let reader = OpenOptions::new().open(self.file.reader()?)?;
         let unknown = || Error::bad_argument("a pass over a column that the file does not have");
         let columns: Vec<Column> =
             columns.iter().map(|&i| reader.column_at(i)).collect::<Option<_>>().ok_or_else(unknown)?;
         let cursors = columns.iter().map(Column::cursor).collect();
-        Ok(Box::new(Pass { columns, cursors, next: 0, end: reader.sample_count() }))
+        Ok(Box::new(NativePass { columns, cursors, next: 0, end: reader.sample_count() }))
     }
 }
 
 /// One pass over some columns.
-struct Pass {
+struct NativePass {
     columns: Vec<Column>,
     cursors: Vec<Cursor>,
     /// The first sample of the next batch.
@@ -93,10 +93,10 @@ struct Pass {
     end: u64,
 }
 
-impl Pass {
-    fn batch(&mut self) -> Result<Batch> {
+impl NativePass {
+    fn batch(&mut self) -> Result<InputBatch> {
         let range = self.next..batch_end(&self.columns, self.next, self.end)?;
-        let mut batch = Batch { sample_count: 0, columns: Vec::with_capacity(self.columns.len()) };
+        let mut batch = InputBatch { sample_count: 0, columns: Vec::with_capacity(self.columns.len()) };
         for (column, cursor) in self.columns.iter().zip(&mut self.cursors) {
             let mut buffer = ColumnBuffer::new();
             cursor.range_into(range.clone(), &mut buffer)?;
@@ -108,8 +108,8 @@ impl Pass {
     }
 }
 
-impl Iterator for Pass {
-    type Item = Result<Batch>;
+impl Iterator for NativePass {
+    type Item = Result<InputBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.next >= self.end {
@@ -163,7 +163,7 @@ fn samples(schema: &ColumnSchema, buffer: ColumnBuffer) -> Samples {
         dtype: schema.dtype,
         ranges: ranges(schema, &buffer),
         open_extents: if schema.dtype.is_string() { Vec::new() } else { open_extents(schema, &buffer) },
-        values: Values::Plain(SharedBytes::new(BufferBytes(buffer))),
+        values: SampleValues::Plain(SharedBytes::new(BufferBytes(buffer))),
         nulls,
         element_nulls: None,
     }

@@ -1,14 +1,14 @@
 //! The interface of importers, and the border at which panics of decoders become errors.
 
-use super::batch::Batch;
+use super::batch::InputBatch;
 use super::input_column::InputColumn;
 use crate::{Error, Metadata, Result};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Batches, in the order of their samples. The first error is the last item.
-pub(super) type Batches<'a> = Box<dyn Iterator<Item = Result<Batch>> + 'a>;
+/// BatchIter, in the order of their samples. The first error is the last item.
+pub(super) type BatchIter<'a> = Box<dyn Iterator<Item = Result<InputBatch>> + 'a>;
 
 /// An input of one format. It can be read from its start as often as needed.
 ///
@@ -35,7 +35,7 @@ pub(super) trait BatchSource {
     /// Begins a pass over some columns, given by their positions in `columns`.
     ///
     /// A batch takes a bounded amount of memory: about 16 MiB, or one sample.
-    fn batches(&self, columns: &[usize]) -> Result<Batches<'_>>;
+    fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>>;
 
     /// Refuses a source that was changed since it was opened: its batches may be of two versions.
     fn check_unchanged(&self) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::int96;
 use super::types::element;
-use crate::import::batch::{Nulls, SharedBytes, Values};
+use crate::import::batch::{Nulls, SampleValues, SharedBytes};
 use crate::import::problem::Problem;
 use crate::{Advice, DType};
 use arrow_array::cast::AsArray;
@@ -14,14 +14,14 @@ use std::ops::Range;
 use std::result::Result;
 
 /// The elements of all samples of a batch.
-pub(super) struct Elements {
-    pub values: Values,
+pub(super) struct ArrayElements {
+    pub values: SampleValues,
     /// The elements of each sample.
     pub ranges: Vec<Range<usize>>,
     pub nulls: Option<Nulls>,
 }
 
-impl Elements {
+impl ArrayElements {
     /// Cuts the array down to what the samples use, and converts it.
     pub(super) fn of(array: &ArrayRef, ranges: Vec<Range<usize>>, dtype: DType) -> Result<Self, Problem> {
         let used = || ranges.iter().filter(|range| !range.is_empty());
@@ -60,7 +60,7 @@ struct Refused {
 }
 
 /// All elements of an array, as they are pushed.
-fn values(array: &ArrayRef, dtype: DType) -> Result<Values, Refused> {
+fn values(array: &ArrayRef, dtype: DType) -> Result<SampleValues, Refused> {
     let data_type = array.data_type();
     let refused = |message: String| Refused { element: None, message };
     let outside = || refused(outside().message);
@@ -69,7 +69,7 @@ fn values(array: &ArrayRef, dtype: DType) -> Result<Values, Refused> {
         (DataType::Int32, DType::I16) => narrowed::<i16>(array, dtype)?,
         (DataType::Int32, DType::U8) => narrowed::<u8>(array, dtype)?,
         (DataType::Int32, DType::U16) => narrowed::<u16>(array, dtype)?,
-        (DataType::FixedSizeBinary(_), DType::I64) => return instants(array).map(Values::Instants),
+        (DataType::FixedSizeBinary(_), DType::I64) => return instants(array).map(SampleValues::Instants),
         _ if element(data_type) != Some(dtype) => {
             return Err(refused(format!("a batch has elements of {data_type}, which its schema denies")));
         }
@@ -84,7 +84,7 @@ fn values(array: &ArrayRef, dtype: DType) -> Result<Values, Refused> {
         }
         _ => plain_bytes(array, dtype.element_bytes()).ok_or_else(outside)?,
     };
-    Ok(Values::Plain(SharedBytes::new(bytes)))
+    Ok(SampleValues::Plain(SharedBytes::new(bytes)))
 }
 
 /// Each valid element as `convert` makes it, zero in the place of nulls.

@@ -1,7 +1,7 @@
 //! The canonical tensor extension types of Arrow.
 
 use super::types::{decoded, element};
-use crate::import::input_column::{Kind, Level};
+use crate::import::input_column::{ColumnKind, Level};
 use crate::limits;
 use arrow_schema::{DataType, Field};
 use serde_json::Value;
@@ -53,7 +53,7 @@ pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, Stri
 }
 
 /// A struct of `data`, a list of elements, and `shape`, a fixed-size list of i32.
-pub(super) fn variable_tensor(field: &Field) -> Result<Kind, String> {
+pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
     let malformed = || format!("{VARIABLE} that is not stored as a struct of data (list) and shape (i32 list)");
     let DataType::Struct(fields) = field.data_type() else { return Err(malformed()) };
     let child = |name| fields.iter().find(|field| field.name() == name).map(|field| field.data_type());
@@ -79,7 +79,7 @@ pub(super) fn variable_tensor(field: &Field) -> Result<Kind, String> {
         }
         Some(_) => return Err(format!("{VARIABLE} whose uniform_shape has not {rank} extents")),
     };
-    Ok(Kind { dtype, levels, variable_tensor: true, instants: false })
+    Ok(ColumnKind { dtype, levels, variable_tensor: true, instants: false })
 }
 
 fn uniform_level(value: &Value) -> Option<Level> {

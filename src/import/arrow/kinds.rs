@@ -2,13 +2,13 @@
 
 use super::extension;
 use super::types::{ENCRYPTED, INT96, decoded, element};
-use crate::import::input_column::{Kind, Level};
+use crate::import::input_column::{ColumnKind, Level};
 use crate::{DType, limits};
 use arrow_schema::{DataType, Field};
 use std::result::Result;
 
 /// Returns how a field that is no plain struct is stored, or why it cannot be.
-pub(super) fn kind_of(field: &Field) -> Result<Kind, String> {
+pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
     if extension::is_variable_tensor(field) {
         return extension::variable_tensor(field);
     }
@@ -16,11 +16,11 @@ pub(super) fn kind_of(field: &Field) -> Result<Kind, String> {
     let string = string(data_type);
     if let Some(dtype) = string {
         check_readable(field)?;
-        return Ok(Kind::scalar(dtype));
+        return Ok(ColumnKind::scalar(dtype));
     }
     let mut levels = Vec::new();
     let (dtype, instants) = descend(field, &mut levels)?;
-    let kind = Kind { dtype, levels, variable_tensor: false, instants };
+    let kind = ColumnKind { dtype, levels, variable_tensor: false, instants };
     if kind.rank() > limits::RANK {
         return Err(format!("{} dimensions, of which the format allows {}", kind.rank(), limits::RANK));
     }

@@ -31,7 +31,7 @@ pub fn write_batches<K: Sink>(
     sink: K,
     options: &ConvertOptions,
 ) -> Result<Summary<K>> {
-    let source = ArrowSource::new(schema, InMemory { batches });
+    let source = ArrowSource::new(schema, BatchSlice { batches });
     run::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -45,11 +45,11 @@ pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &
     run::run_once(&source, sink, options)
 }
 
-struct InMemory<'a> {
+struct BatchSlice<'a> {
     batches: &'a [RecordBatch],
 }
 
-impl Records for InMemory<'_> {
+impl Records for BatchSlice<'_> {
     fn row_count(&self) -> Option<u64> {
         let rows = |batch: &RecordBatch| u64::try_from(batch.num_rows()).ok();
         self.batches.iter().try_fold(0_u64, |total, batch| total.checked_add(rows(batch)?))

@@ -4,9 +4,9 @@ use super::kinds::kind_of;
 use super::samples::samples;
 use super::slices::Slices;
 use super::{extension, metadata};
-use crate::import::batch::Batch;
-use crate::import::input_column::{InputColumn, Kind};
-use crate::import::source::{BatchSource, Batches, guard};
+use crate::import::batch::InputBatch;
+use crate::import::input_column::{ColumnKind, InputColumn};
+use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::{Error, Metadata, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -85,40 +85,41 @@ impl<R: Records> BatchSource for ArrowSource<R> {
         self.records.row_count()
     }
 
-    fn batches(&self, columns: &[usize]) -> Result<Batches<'_>> {
+    fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         let unknown = || Error::bad_argument("a pass over a column that the input does not have");
         let column = |&i: &usize| {
             let kind = self.columns.get(i)?.kind.as_ref().ok()?;
             Some((self.paths.get(i)?.as_slice(), kind))
         };
-        let wanted: Vec<(&[usize], &Kind)> = columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
+        let wanted: Vec<(&[usize], &ColumnKind)> =
+            columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
         let fields: BTreeSet<usize> = wanted.iter().filter_map(|(path, _)| path.first().copied()).collect();
         let fields: Vec<usize> = fields.into_iter().collect();
         let records = self.records.record_batches(&fields)?;
-        Ok(Box::new(Pass { records, fields, wanted, slices: None }))
+        Ok(Box::new(RecordPass { records, fields, wanted, slices: None }))
     }
 }
 
 /// One pass over some columns.
-struct Pass<'a> {
+struct RecordPass<'a> {
     records: RecordBatches<'a>,
     /// The fields of the schema that the record batches have.
     fields: Vec<usize>,
-    wanted: Vec<(&'a [usize], &'a Kind)>,
+    wanted: Vec<(&'a [usize], &'a ColumnKind)>,
     /// What is left of the current record batch.
     slices: Option<Slices>,
 }
 
-impl Pass<'_> {
-    fn batch(&self, slice: &RecordBatch) -> Result<Batch> {
-        let column = |(path, kind): &(&[usize], &Kind)| guard(|| Ok(samples(slice, &self.fields, path, kind)));
+impl RecordPass<'_> {
+    fn batch(&self, slice: &RecordBatch) -> Result<InputBatch> {
+        let column = |(path, kind): &(&[usize], &ColumnKind)| guard(|| Ok(samples(slice, &self.fields, path, kind)));
         let columns = self.wanted.iter().map(column).collect::<Result<_>>()?;
-        Ok(Batch { sample_count: slice.num_rows(), columns })
+        Ok(InputBatch { sample_count: slice.num_rows(), columns })
     }
 }
 
-impl Iterator for Pass<'_> {
-    type Item = Result<Batch>;
+impl Iterator for RecordPass<'_> {
+    type Item = Result<InputBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

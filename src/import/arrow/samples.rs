@@ -1,10 +1,10 @@
 //! One column of a record batch as samples.
 
 use super::decode::decode;
-use super::elements::{Elements, outside, plain_bytes, shared_nulls};
+use super::elements::{ArrayElements, outside, plain_bytes, shared_nulls};
 use super::walk::{Tensors, walk};
-use crate::import::batch::{Samples, SharedBytes, Values};
-use crate::import::input_column::Kind;
+use crate::import::batch::{SampleValues, Samples, SharedBytes};
+use crate::import::input_column::ColumnKind;
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType};
@@ -16,18 +16,23 @@ use std::result::Result;
 
 /// Returns the samples of a column of this kind, which a path leads to; `fields` are the fields of
 /// the schema that the batch has.
-pub(super) fn samples(batch: &RecordBatch, fields: &[usize], path: &[usize], kind: &Kind) -> Result<Samples, Problem> {
+pub(super) fn samples(
+    batch: &RecordBatch,
+    fields: &[usize],
+    path: &[usize],
+    kind: &ColumnKind,
+) -> Result<Samples, Problem> {
     let Located { array, nulls } = locate(batch, fields, path)?;
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
     let shared = shared_nulls(nulls.as_ref());
     if kind.dtype.is_string() {
         let (bytes, ranges) = string_bytes(&array, nulls.as_ref())?;
-        let values = Values::Plain(SharedBytes::new(bytes));
+        let values = SampleValues::Plain(SharedBytes::new(bytes));
         let open_extents = Vec::new();
         return Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, nulls: shared, element_nulls: None });
     }
     let Tensors { ranges, open_extents, elements } = walk(&array, nulls.as_ref(), kind)?;
-    let Elements { values, ranges, nulls: element_nulls } = Elements::of(&elements, ranges, kind.dtype)?;
+    let ArrayElements { values, ranges, nulls: element_nulls } = ArrayElements::of(&elements, ranges, kind.dtype)?;
     // the nulls of scalars are null samples
     let is_scalar = kind.levels.is_empty() && !kind.variable_tensor;
     let element_nulls = element_nulls.filter(|_| !is_scalar);

@@ -3,7 +3,7 @@
 use super::decode::decode;
 use crate::Advice;
 use crate::import::batch::UNKNOWN;
-use crate::import::input_column::{Kind, Level};
+use crate::import::input_column::{ColumnKind, Level};
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -23,7 +23,7 @@ pub(super) struct Tensors {
 }
 
 /// Finds the tensors of a column; `nulls` are its null samples.
-pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &Kind) -> Result<Tensors, Problem> {
+pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, Problem> {
     if kind.variable_tensor {
         return variable_tensors(array, nulls, kind);
     }
@@ -181,7 +181,7 @@ impl<'a> List<'a> {
 }
 
 /// `arrow.variable_shape_tensor`: a struct of a list `data` and a fixed-size list `shape`.
-fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &Kind) -> Result<Tensors, Problem> {
+fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, Problem> {
     let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
     let tensors: &StructArray = array.as_struct_opt().ok_or_else(mismatch)?;
     let (Some(data), Some(shapes)) = (tensors.column_by_name("data"), tensors.column_by_name("shape")) else {
@@ -218,7 +218,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &Kind) -
 }
 
 /// The extents that the type does not tell; the others must be as it does.
-fn open_extents(row: usize, kind: &Kind, extents: &[u32]) -> Result<Vec<u32>, Problem> {
+fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u32>, Problem> {
     let mut open = Vec::new();
     for (level, &extent) in kind.levels.iter().zip(extents) {
         match level {

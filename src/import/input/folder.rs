@@ -22,7 +22,7 @@ pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     if let Some(shards) = saved::shards(root)? {
         return Ok(shards);
     }
-    let mut walk = Walk::default();
+    let mut walk = FolderWalk::default();
     walk.all(root)?;
     let refuse = |message: &str| Err(Error::bad_input(message).with_path(root));
     let mut files = match (walk.parquet, walk.arrow) {
@@ -59,7 +59,7 @@ struct Folder {
 /// only if they were not reached otherwise. So a loop of links ends, and a link to a sibling adds
 /// nothing.
 #[derive(Default)]
-struct Walk {
+struct FolderWalk {
     parquet: Vec<PathBuf>,
     arrow: Vec<PathBuf>,
     native: Vec<PathBuf>,
@@ -70,7 +70,7 @@ struct Walk {
     seen: HashSet<PathBuf>,
 }
 
-impl Walk {
+impl FolderWalk {
     fn all(&mut self, root: &Path) -> Result<()> {
         self.links.push(root.to_path_buf());
         while !self.links.is_empty() {
@@ -104,7 +104,7 @@ impl Walk {
             // a link to nothing is an error only if its name is that of data
             match fs::metadata(&path) {
                 Ok(target) => (is_folder, is_file) = (target.is_dir(), target.is_file()),
-                Err(_) if kind(&name).is_none() => {}
+                Err(_) if format_of(&name).is_none() => {}
                 Err(error) => return Err(Error::io("following the link", error).with_path(&path)),
             }
         }
@@ -116,10 +116,10 @@ impl Walk {
                 self.folders.push(Folder { path, canonical: folder.canonical.join(&name) });
             }
         } else if is_file && is_visible {
-            match kind(&name) {
-                Some(Kind::Parquet) => self.parquet.push(path),
-                Some(Kind::Arrow) => self.arrow.push(path),
-                Some(Kind::Native) => self.native.push(path),
+            match format_of(&name) {
+                Some(DataFormat::Parquet) => self.parquet.push(path),
+                Some(DataFormat::Arrow) => self.arrow.push(path),
+                Some(DataFormat::Native) => self.native.push(path),
                 None if name == "dataset_info.json" => self.cache = Some(folder.path.clone()),
                 None => check_not_saved(&folder.path, &name)?,
             }
@@ -142,18 +142,18 @@ fn check_not_saved(folder: &Path, name: &OsStr) -> Result<()> {
     Ok(())
 }
 
-enum Kind {
+enum DataFormat {
     Parquet,
     Arrow,
     Native,
 }
 
-fn kind(name: &OsStr) -> Option<Kind> {
+fn format_of(name: &OsStr) -> Option<DataFormat> {
     let extension = Path::new(name).extension()?;
     match extension.to_ascii_lowercase().as_encoded_bytes() {
-        b"parquet" => Some(Kind::Parquet),
-        b"arrow" | b"feather" => Some(Kind::Arrow),
-        b"tsl" => Some(Kind::Native),
+        b"parquet" => Some(DataFormat::Parquet),
+        b"arrow" | b"feather" => Some(DataFormat::Arrow),
+        b"tsl" => Some(DataFormat::Native),
         _ => None,
     }
 }

@@ -1,73 +1,12 @@
-//! The files of a conversion: which they are, what they are.
+//! The files of a conversion: which they are, and their columns.
 
 mod find;
 mod folder;
+mod inputs;
 mod opened;
 mod partition;
 mod saved;
 mod value_text;
 
+pub(super) use inputs::{adapt_partitions, check_output, open_all, origin};
 pub(super) use opened::OpenInput;
-
-use crate::open::{FileIdentity, refuse_same};
-use crate::{Error, Result, Schema};
-use std::path::{Path, PathBuf};
-
-/// So many inputs are kept open. Others are closed after their schema was read, and opened again
-/// for each pass.
-///
-/// A process of macOS may have 256 open files, unless its user says otherwise.
-const HELD: usize = if cfg!(target_os = "macos") { 128 } else { 256 };
-
-/// Opens all inputs; those of a folder or pattern one after the other. `-` is the standard input if
-/// `dash_is_stdin`.
-pub(super) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool) -> Result<Vec<OpenInput>> {
-    let is_stdin = |input: &Path| dash_is_stdin && input == Path::new("-");
-    if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
-        return Err(Error::bad_argument("the standard input is given twice, and can be read once"));
-    }
-    let mut out = Vec::new();
-    for input in inputs {
-        if is_stdin(input) {
-            out.push(OpenInput::standard_input()?);
-            continue;
-        }
-        for path in find::files(input)? {
-            let input = OpenInput::open(&path)?;
-            if out.len() >= HELD {
-                input.release();
-            }
-            out.push(input);
-        }
-    }
-    if out.is_empty() {
-        return Err(Error::bad_argument("there is no input"));
-    }
-    partition::settle_types(out.iter_mut().map(OpenInput::partition_mut));
-    out.iter_mut().for_each(OpenInput::complete_columns);
-    Ok(out)
-}
-
-/// Gives columns that are made of folders' names the type they have in a file.
-pub(super) fn adapt_partitions(inputs: &mut [OpenInput], schema: &Schema) {
-    for input in inputs {
-        input.partition_mut().adapt(schema);
-        input.complete_columns();
-    }
-}
-
-/// Refuses an output that is one of the inputs.
-pub(super) fn check_output(inputs: &[OpenInput], output: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
-    refuse_same(output, path, inputs.iter().map(|input| (input.identity().cloned(), Some(input.name()))))
-}
-
-/// What the ids of files made from these inputs depend on: nothing but the inputs' bytes, and the
-/// names of folders that become columns.
-pub(super) fn origin(inputs: &[OpenInput]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for origin in inputs.iter().map(OpenInput::origin) {
-        out.extend((origin.len() as u64).to_le_bytes()); // exact: usize has at most 64 bits
-        out.extend(origin);
-    }
-    out
-}

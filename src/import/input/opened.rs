@@ -1,11 +1,11 @@
 //! An input that is open: its own columns, and those that its path tells.
 
 use super::partition::{Completion, Partition};
-use crate::import::batch::Batch;
-use crate::import::formats::{self, Content};
+use crate::import::batch::InputBatch;
+use crate::import::formats::{self, SharedSource};
 use crate::import::input_column::InputColumn;
 use crate::import::input_file::InputFile;
-use crate::import::source::{BatchSource, Batches, guard};
+use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::open::FileIdentity;
 use crate::{Error, Metadata, PositionedFile, Result};
 use std::io;
@@ -24,7 +24,7 @@ fn standard_input_identity() -> Option<FileIdentity> {
 /// A source that is watched for changes, with the columns of its [`Partition`] behind its own.
 pub(in crate::import) struct OpenInput {
     file: Arc<InputFile>,
-    content: Content,
+    content: SharedSource,
     origin: Vec<u8>,
     partition: Partition,
     columns: Vec<InputColumn>,
@@ -106,7 +106,7 @@ impl BatchSource for OpenInput {
         self.content.is_native()
     }
 
-    fn batches(&self, columns: &[usize]) -> Result<Batches<'_>> {
+    fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         let held = self.file.hold()?;
         let own_count = self.content.columns().len();
         let (own, added): (Vec<usize>, Vec<usize>) = columns.iter().partition(|&&column| column < own_count);
@@ -114,7 +114,7 @@ impl BatchSource for OpenInput {
         let completion = self.partition.completion(&self.columns, &own, &added);
         let order = Order::of(columns, own_count);
         let content = self.content.batches(&own)?;
-        Ok(Box::new(Pass { content, completion, order, input: self, is_over: false, _held: held }))
+        Ok(Box::new(WatchedPass { content, completion, order, input: self, is_over: false, _held: held }))
     }
 
     fn check_unchanged(&self) -> Result<()> {
@@ -123,8 +123,8 @@ impl BatchSource for OpenInput {
 }
 
 /// One pass over an input. Its end is an error if the file was changed meanwhile.
-struct Pass<'a> {
-    content: Batches<'a>,
+struct WatchedPass<'a> {
+    content: BatchIter<'a>,
     completion: Completion<'a>,
     order: Order,
     input: &'a OpenInput,
@@ -133,8 +133,8 @@ struct Pass<'a> {
     _held: Arc<PositionedFile>,
 }
 
-impl Iterator for Pass<'_> {
-    type Item = Result<Batch>;
+impl Iterator for WatchedPass<'_> {
+    type Item = Result<InputBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {
@@ -169,12 +169,12 @@ impl Order {
         Self { is_restored: positions.is_sorted(), positions }
     }
 
-    fn restored(&self, batch: Batch) -> Batch {
+    fn restored(&self, batch: InputBatch) -> InputBatch {
         if self.is_restored {
             return batch;
         }
         let mut columns: Vec<_> = batch.columns.into_iter().map(Some).collect();
         let column = |&position: &usize| columns.get_mut(position)?.take();
-        Batch { columns: self.positions.iter().filter_map(column).collect(), ..batch }
+        InputBatch { columns: self.positions.iter().filter_map(column).collect(), ..batch }
     }
 }

@@ -1,8 +1,8 @@
 //! Columns that the names of folders tell: `year=2024/month=07/part.parquet`, as Hive writes them.
 
 use super::value_text::StoredValue;
-use crate::import::batch::{Batch, Nulls, Samples, SharedBytes, Values};
-use crate::import::input_column::{InputColumn, Kind};
+use crate::import::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes};
+use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::{DType, Error, Metadata, Result, Schema, arrow_type};
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -125,7 +125,7 @@ impl Key {
     }
 
     fn column(&self) -> InputColumn {
-        let kind = Ok(Kind::scalar(self.dtype()));
+        let kind = Ok(ColumnKind::scalar(self.dtype()));
         let nullable = self.value.is_none();
         InputColumn { name: self.name.clone(), kind, nullable, metadata: Metadata::new(), stored: None }
     }
@@ -139,7 +139,7 @@ impl Key {
             (_, None) => (Vec::new(), vec![0..0; rows]),
         };
         let nulls = self.value.is_none().then(|| Nulls(SharedBytes::new(vec![0_u8; rows.div_ceil(8)])));
-        let values = Values::Plain(SharedBytes::new(bytes));
+        let values = SampleValues::Plain(SharedBytes::new(bytes));
         Samples { dtype: self.dtype(), values, ranges, open_extents: Vec::new(), nulls, element_nulls: None }
     }
 
@@ -189,7 +189,7 @@ struct Checked<'a> {
 }
 
 impl Completion<'_> {
-    pub(super) fn complete(&mut self, mut batch: Batch) -> Result<Batch> {
+    pub(super) fn complete(&mut self, mut batch: InputBatch) -> Result<InputBatch> {
         for Checked { position, arrow_type, key } in &self.checked {
             if let Some(Ok(column)) = batch.columns.get(*position) {
                 key.check(column, arrow_type.as_deref(), self.rows)?;

@@ -1,14 +1,14 @@
-//! Values as the names of folders write them.
+//! SampleValues as the names of folders write them.
 
 use crate::DType;
 use crate::arrow_type::{ArrowType, TimeUnit};
-use crate::import::batch::{Samples, Values};
+use crate::import::batch::{SampleValues, Samples};
 use half::{bf16, f16};
 use std::borrow::Cow;
 
 /// A value that is not null.
 pub(super) enum StoredValue<'a> {
-    Element(Element<'a>),
+    ElementText(ElementText<'a>),
     /// Nanoseconds since 1970.
     Instant(i128),
 }
@@ -22,11 +22,11 @@ impl<'a> StoredValue<'a> {
         }
         let range = samples.ranges.get(row)?;
         match &samples.values {
-            Values::Instants(values) => Some(Self::Instant(*values.get(range.start)?)),
-            Values::Plain(bytes) => {
+            SampleValues::Instants(values) => Some(Self::Instant(*values.get(range.start)?)),
+            SampleValues::Plain(bytes) => {
                 let width = samples.dtype.element_bytes();
                 let bytes = bytes.get(range.start.checked_mul(width)?..range.end.checked_mul(width)?)?;
-                Some(Self::Element(Element { dtype: samples.dtype, arrow_type, bytes }))
+                Some(Self::ElementText(ElementText { dtype: samples.dtype, arrow_type, bytes }))
             }
         }
     }
@@ -34,7 +34,7 @@ impl<'a> StoredValue<'a> {
     /// Whether this is the value that a folder's name has: the same number, or the same text.
     pub(super) fn is(&self, name: &str) -> bool {
         match self {
-            Self::Element(element) => element.is(name),
+            Self::ElementText(element) => element.is(name),
             Self::Instant(value) => date_time(*value, TimeUnit::Nanosecond) == name,
         }
     }
@@ -42,21 +42,21 @@ impl<'a> StoredValue<'a> {
     /// Returns the value as text; `None` if its type has no text, or the string is not UTF-8.
     pub(super) fn text(&self) -> Option<Cow<'a, str>> {
         match self {
-            Self::Element(element) => element.text(),
+            Self::ElementText(element) => element.text(),
             Self::Instant(value) => Some(Cow::Owned(date_time(*value, TimeUnit::Nanosecond))),
         }
     }
 }
 
 /// One element, or the bytes of a string.
-pub(super) struct Element<'a> {
+pub(super) struct ElementText<'a> {
     dtype: DType,
     /// The Arrow type of its column, as in the column's metadata.
     arrow_type: Option<&'a str>,
     bytes: &'a [u8],
 }
 
-impl<'a> Element<'a> {
+impl<'a> ElementText<'a> {
     fn is(&self, name: &str) -> bool {
         match (self.float(), self.integer(), self.arrow_type) {
             (Some(float), ..) => match self.dtype {
@@ -126,7 +126,7 @@ fn instant(value: i128, data_type: &ArrowType) -> Option<String> {
     }
 }
 
-/// Values have at most 64 bits, so that nothing here overflows 128.
+/// SampleValues have at most 64 bits, so that nothing here overflows 128.
 fn nanoseconds_in(unit: TimeUnit) -> i128 {
     match unit {
         TimeUnit::Second => 1_000_000_000,
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn text(dtype: DType, arrow_type: Option<&str>, bytes: &[u8]) -> Option<String> {
-        Element { dtype, arrow_type, bytes }.text().map(Cow::into_owned)
+        ElementText { dtype, arrow_type, bytes }.text().map(Cow::into_owned)
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn numbers_are_compared_as_numbers() {
-        let is = |dtype, bytes: &[u8], name| Element { dtype, arrow_type: None, bytes }.is(name);
+        let is = |dtype, bytes: &[u8], name| ElementText { dtype, arrow_type: None, bytes }.is(name);
         assert!(is(DType::I32, &7_i32.to_ne_bytes(), "07") && !is(DType::I32, &7_i32.to_ne_bytes(), "8"));
         assert!(is(DType::F32, &0.1_f32.to_ne_bytes(), "0.1") && is(DType::F64, &1_f64.to_ne_bytes(), "1"));
         assert!(!is(DType::F64, &1_f64.to_ne_bytes(), "x"));

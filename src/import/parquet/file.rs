@@ -125,11 +125,11 @@ struct RowGroups<'a> {
     file: &'a ParquetFile,
     mask: ProjectionMask,
     next: usize,
-    current: Option<Group>,
+    current: Option<OpenRowGroup>,
 }
 
 /// A row group that is being read.
-struct Group {
+struct OpenRowGroup {
     reader: Guarded<ParquetRecordBatchReader>,
     number: usize,
     batch_rows: usize,
@@ -160,7 +160,7 @@ impl RowGroups<'_> {
         }
     }
 
-    fn begin(&self, metadata: &RowGroupMetaData) -> Result<Group> {
+    fn begin(&self, metadata: &RowGroupMetaData) -> Result<OpenRowGroup> {
         let most_rows = batch_rows(metadata, &self.mask);
         let batch_rows = most_rows.min(FIRST_ROWS);
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
@@ -169,11 +169,11 @@ impl RowGroups<'_> {
             guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
         }
         let reader = self.reader(self.next, batch_rows, 0)?;
-        Ok(Group { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })
+        Ok(OpenRowGroup { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })
     }
 
     /// Changes the size of batches to what the last one suggests: dictionaries make a file much smaller than its rows.
-    fn adapt(&self, mut group: Group, batch: &RecordBatch) -> Result<Group> {
+    fn adapt(&self, mut group: OpenRowGroup, batch: &RecordBatch) -> Result<OpenRowGroup> {
         let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
         let fitting = (SLICE_BYTES / row_bytes.max(1)).clamp(1, group.most_rows);
         let wanted = fitting.min(group.batch_rows.saturating_mul(16));

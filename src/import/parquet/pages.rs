@@ -84,7 +84,7 @@ fn malformed(column: &ColumnChunkMetaData, what: &str) -> Error {
 
 /// What the head of a page says.
 #[derive(Default)]
-struct PageHead {
+struct ParquetPageHead {
     head_bytes: u64,
     stored_bytes: u64,
     raw_bytes: u64,
@@ -96,19 +96,19 @@ struct PageHead {
 }
 
 /// The head of the page at `at`; `None` if there is none.
-fn read_head(file: &mut InputReader, at: u64) -> io::Result<Option<PageHead>> {
+fn read_head(file: &mut InputReader, at: u64) -> io::Result<Option<ParquetPageHead>> {
     for most in HEAD_BYTES {
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(at))?;
         file.take(most).read_to_end(&mut bytes)?;
-        if let Some(head) = PageHead::parse(&bytes) {
+        if let Some(head) = ParquetPageHead::parse(&bytes) {
             return Ok(Some(head));
         }
     }
     Ok(None)
 }
 
-impl PageHead {
+impl ParquetPageHead {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut thrift = Thrift::new(bytes);
         let (mut id, mut head) = (0, Self::default());

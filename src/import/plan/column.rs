@@ -2,14 +2,14 @@
 
 use super::shape::ShapeFinder;
 use crate::import::found;
-use crate::import::input_column::{InputColumn, Kind, Stored};
+use crate::import::input_column::{ColumnKind, InputColumn, StoredColumn};
 use crate::{CastFacts, CastSpec, ColumnSchema, DType, Metadata, Shape, arrow_type};
 
 /// A column of the file that a conversion makes.
 #[derive(Clone, Debug)]
 pub(in crate::import) struct Column {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ColumnKind,
     pub nullable: bool,
     pub metadata: Metadata,
     /// The type that its values are rounded to, if that is another than theirs.
@@ -28,7 +28,7 @@ impl Column {
     pub(in crate::import) fn of(column: &InputColumn) -> Option<Self> {
         let kind = column.kind.as_ref().ok()?.clone();
         let (shape, rounded) = match &column.stored {
-            Some(Stored { shape, cast }) => (Some(shape.clone()), *cast),
+            Some(StoredColumn { shape, cast }) => (Some(shape.clone()), *cast),
             None => (None, None),
         };
         Some(Self {

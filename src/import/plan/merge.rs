@@ -22,7 +22,7 @@ pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptio
     check_formats(sources)?;
     select::check_names(sources, options)?;
     let mut plan = Plan { columns: Vec::new(), metadata: Metadata::new(), positions: Vec::new() };
-    let mut differences = Differences::default();
+    let mut differences = SchemaDifferences::default();
     for source in sources.iter().copied() {
         let chosen = select::choose(source.columns(), options).map_err(|error| located(error, source))?;
         let found = storable(&chosen).map_err(|error| located(error, source))?;
@@ -121,14 +121,14 @@ fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Re
 
 /// How sources differ from the first.
 #[derive(Default)]
-struct Differences {
+struct SchemaDifferences {
     /// The first that differs.
     path: Option<PathBuf>,
     listed: Vec<String>,
     count: usize,
 }
 
-impl Differences {
+impl SchemaDifferences {
     fn add(&mut self, source: &dyn BatchSource, differences: Vec<String>) {
         const LISTED: usize = 50;
         self.count += differences.len();

@@ -2,7 +2,7 @@
 
 use crate::import::batch::{Samples, UNKNOWN};
 use crate::import::found::FoundShape;
-use crate::import::input_column::{Kind, Level};
+use crate::import::input_column::{ColumnKind, Level};
 use crate::{Extent, Shape};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const FEW: usize = 16;
 const ONE_IN: u64 = 100;
 
 /// What is known of one dimension so far.
-enum Found {
+enum FoundExtent {
     /// The extents that occur: those of all samples but a few are one and the same.
     Few(Vec<Occurrence>),
     /// More than a few samples differ from all others.
@@ -29,12 +29,12 @@ struct Occurrence {
 
 /// Looks at the samples of one column.
 pub(in crate::import) struct ShapeFinder {
-    found: Vec<Found>,
+    found: Vec<FoundExtent>,
 }
 
 impl ShapeFinder {
-    pub(in crate::import) fn new(kind: &Kind) -> Self {
-        Self { found: (0..kind.open_count()).map(|_| Found::Few(Vec::new())).collect() }
+    pub(in crate::import) fn new(kind: &ColumnKind) -> Self {
+        Self { found: (0..kind.open_count()).map(|_| FoundExtent::Few(Vec::new())).collect() }
     }
 
     /// Looks at samples of which the first is the `first` of all.
@@ -48,11 +48,11 @@ impl ShapeFinder {
 
     /// Whether no sample can change what is known any more.
     pub(in crate::import) fn is_settled(&self) -> bool {
-        self.found.iter().all(|found| matches!(found, Found::Varies))
+        self.found.iter().all(|found| matches!(found, FoundExtent::Varies))
     }
 
     /// The shape that all samples seen have.
-    pub(in crate::import) fn shape(&self, kind: &Kind) -> Shape {
+    pub(in crate::import) fn shape(&self, kind: &ColumnKind) -> Shape {
         let extents = self.found.iter().map(|found| match found.common() {
             Some((extent, [])) => Extent::Fixed(extent),
             _ => Extent::Varying,
@@ -62,8 +62,8 @@ impl ShapeFinder {
 
     /// What is to be told about the shape: a dimension was found to be the same in all or nearly
     /// all samples.
-    pub(in crate::import) fn found(&self, kind: &Kind) -> Option<FoundShape> {
-        let common: Vec<Option<(u32, &[Occurrence])>> = self.found.iter().map(Found::common).collect();
+    pub(in crate::import) fn found(&self, kind: &ColumnKind) -> Option<FoundShape> {
+        let common: Vec<Option<(u32, &[Occurrence])>> = self.found.iter().map(FoundExtent::common).collect();
         let counts = self.found.iter().zip(&common).filter(|(_, common)| common.is_some());
         let sample_count = counts.map(|(found, _)| found.sample_count()).min()?;
         let shape =
@@ -79,7 +79,7 @@ impl ShapeFinder {
     }
 }
 
-impl Found {
+impl FoundExtent {
     fn observe(&mut self, extent: u32, sample: u64, extents: &[u32]) {
         let Self::Few(occurrences) = self else { return };
         if extent == UNKNOWN {
@@ -122,7 +122,7 @@ impl Found {
 }
 
 /// The shape with these extents for the dimensions that the type leaves open.
-fn shape_of(kind: &Kind, mut open: impl Iterator<Item = Extent>) -> Shape {
+fn shape_of(kind: &ColumnKind, mut open: impl Iterator<Item = Extent>) -> Shape {
     let mut extents = Vec::new();
     for level in &kind.levels {
         match level {
@@ -134,7 +134,7 @@ fn shape_of(kind: &Kind, mut open: impl Iterator<Item = Extent>) -> Shape {
 }
 
 /// The shape of one sample; an extent of which it says nothing varies.
-pub(in crate::import) fn sample_shape(kind: &Kind, open: &[u32]) -> Shape {
+pub(in crate::import) fn sample_shape(kind: &ColumnKind, open: &[u32]) -> Shape {
     let extent = |&extent: &u32| if extent == UNKNOWN { Extent::Varying } else { Extent::Fixed(extent) };
     shape_of(kind, open.iter().map(extent))
 }

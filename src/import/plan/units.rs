@@ -4,9 +4,9 @@
 //! them as. If one does not fit, the column is stored in microseconds, if every value is a whole
 //! number of them that fits.
 
-use super::Column;
+use super::column::Column;
 use crate::arrow_type::{ArrowType, TimeUnit};
-use crate::import::batch::{Samples, Values};
+use crate::import::batch::{SampleValues, Samples};
 use crate::import::problem::Problem;
 use crate::{Advice, arrow_type};
 use std::result::Result;
@@ -67,7 +67,7 @@ impl UnitFinder {
     /// Looks at samples of which the first is the `first` of all. Null elements are 0, which fits
     /// every unit.
     pub(in crate::import) fn observe(&mut self, samples: &Samples, first: u64) {
-        let Values::Instants(values) = &samples.values else { return };
+        let SampleValues::Instants(values) = &samples.values else { return };
         for (sample, range) in (first..).zip(&samples.ranges) {
             for &value in values.get(range.clone()).into_iter().flatten() {
                 self.observe_one(value, sample);

@@ -1,7 +1,7 @@
 //! Appending to a file: the file says which columns there are and what they are.
 
 use super::convert::Copy;
-use super::diagnosis::{Diagnosis, Part};
+use super::diagnosis::{DiagnosedSource, Diagnosis};
 use super::sample_error::total_rows;
 use crate::arrow_type::{self, ArrowType};
 use crate::error::go_on;
@@ -35,8 +35,9 @@ pub(in crate::import) fn append(
     let before = writer.sample_count();
     copy_all(&sources, &plans, &mut writer, options, progress).map_err(|error| {
         let parts = sources.iter().zip(&plans);
-        let parts =
-            parts.map(|(source, Plan { columns, positions })| Part { source: *source, columns, positions }).collect();
+        let parts = parts
+            .map(|(source, Plan { columns, positions })| DiagnosedSource { source: *source, columns, positions })
+            .collect();
         for_append(Diagnosis { parts, first_sample: before, null_elements: options.null_elements }.complete(error))
     })?;
     let appended = writer.sample_count().saturating_sub(before);
@@ -81,10 +82,10 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(source: &dyn BatchSource, schema: &Schema, skip_others: bool) -> std::result::Result<Self, Differences> {
+    fn of(source: &dyn BatchSource, schema: &Schema, skip_others: bool) -> std::result::Result<Self, FileDifferences> {
         let mut left: Vec<(usize, &InputColumn)> = source.columns().iter().enumerate().collect();
         let mut plan = Self { columns: Vec::new(), positions: Vec::new() };
-        let mut differences = Differences::default();
+        let mut differences = FileDifferences::default();
         for due in &schema.columns {
             let (found, rest) = left.into_iter().partition(|(_, column)| column.name == due.name);
             left = rest;
@@ -93,7 +94,7 @@ impl Plan {
                     plan.columns.push(column);
                     plan.positions.push(position);
                 }
-                Err(Difference { text, advice }) => {
+                Err(ColumnDifference { text, advice }) => {
                     differences.list.push(format!("column {:?} {text}", due.name));
                     differences.advice.extend(advice);
                 }
@@ -110,18 +111,18 @@ impl Plan {
 
 /// How a source differs from the file.
 #[derive(Default)]
-struct Differences {
+struct FileDifferences {
     list: Vec<String>,
     advice: Vec<Advice>,
 }
 
 /// How one column differs.
-struct Difference {
+struct ColumnDifference {
     text: String,
     advice: Option<Advice>,
 }
 
-impl From<&str> for Difference {
+impl From<&str> for ColumnDifference {
     fn from(text: &str) -> Self {
         Self { text: text.to_owned(), advice: None }
     }
@@ -131,7 +132,7 @@ impl From<&str> for Difference {
 fn column(
     due: &ColumnSchema,
     mut found: Vec<(usize, &InputColumn)>,
-) -> std::result::Result<(Column, usize), Difference> {
+) -> std::result::Result<(Column, usize), ColumnDifference> {
     let Some((position, input)) = found.pop() else {
         return Err("is missing".into());
     };
@@ -141,7 +142,7 @@ fn column(
     if let Err(found) = &input.kind {
         return Err(format!("is {found}, which cannot be stored").as_str().into());
     }
-    let column = Column::of(input).ok_or_else(|| Difference::from("cannot be stored"))?;
+    let column = Column::of(input).ok_or_else(|| ColumnDifference::from("cannot be stored"))?;
     // nulls are refused where they are met: an input may say that there could be some, and have none
     let column = Column {
         nullable: due.nullable,
@@ -161,7 +162,7 @@ fn column(
     let varying = || vec![None; due.shape.rank()];
     let same_rank = column.kind.rank() == due.shape.rank();
     let advice = (same_type && same_rank).then(|| Advice::ConvertAgain(varying()));
-    Err(Difference { text, advice })
+    Err(ColumnDifference { text, advice })
 }
 
 /// Timestamps whose unit is not given get that of the file, if each can.
@@ -186,7 +187,7 @@ fn describe_due(due: &ColumnSchema) -> String {
     format!("{}{shape}{}{}", due.pushed_dtype(), arrow.unwrap_or_default(), cast.unwrap_or_default())
 }
 
-impl Differences {
+impl FileDifferences {
     fn refusal(&self, file: &Path) -> Error {
         const LISTED: usize = 50;
         let more = if self.list.len() > LISTED { "; ..." } else { "" };

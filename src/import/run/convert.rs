@@ -1,13 +1,13 @@
 //! A conversion: a [first pass](super::scan), and the second, which writes.
 
 use super::assemble::PushableColumn;
-use super::diagnosis::{Diagnosis, Part};
+use super::diagnosis::{DiagnosedSource, Diagnosis};
 use super::fill::fill;
 use super::sample_error::{Origin, sample_error, total_rows};
 use super::scan;
 use super::slices::slices;
 use crate::error::go_on;
-use crate::import::batch::Batch;
+use crate::import::batch::InputBatch;
 use crate::import::options::{ConvertOptions, NullElements, Progress};
 use crate::import::plan::{self, Column, Plan};
 use crate::import::problem::Problem;
@@ -26,8 +26,9 @@ pub(in crate::import) fn run<K: Sink>(
     scan::find(sources, &mut plan, progress).and_then(|()| write(sources, &plan, sink, options, progress)).map_err(
         |error| {
             let parts = sources.iter().zip(&plan.positions);
-            let parts =
-                parts.map(|(source, positions)| Part { source: *source, columns: &plan.columns, positions }).collect();
+            let parts = parts
+                .map(|(source, positions)| DiagnosedSource { source: *source, columns: &plan.columns, positions })
+                .collect();
             Diagnosis { parts, first_sample: 0, null_elements: options.null_elements }.complete(error)
         },
     )
@@ -35,6 +36,7 @@ pub(in crate::import) fn run<K: Sink>(
 
 /// Converts a source that can be read only once: open dimensions vary unless the caller knows
 /// better.
+#[cfg(feature = "arrow")]
 pub(in crate::import) fn run_once<K: Sink>(
     source: &dyn BatchSource,
     sink: K,
@@ -98,7 +100,7 @@ impl Copy<'_> {
     /// Pushes a batch of a source that begins with sample `first`.
     fn batch<K: Sink>(
         &self,
-        batch: &Batch,
+        batch: &InputBatch,
         first: u64,
         writer: &mut Writer<K>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
@@ -115,7 +117,7 @@ impl Copy<'_> {
 
     fn columns(
         &self,
-        batch: &Batch,
+        batch: &InputBatch,
         rows: &Range<usize>,
         origin: Origin,
         schema: &Schema,

@@ -3,7 +3,7 @@
 use super::fill::fill;
 use super::sample_error::{Origin, sample_error};
 use super::slices::slices;
-use crate::import::batch::Batch;
+use crate::import::batch::InputBatch;
 use crate::import::options::NullElements;
 use crate::import::plan::Column;
 use crate::import::problem::Problem;
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 const SAMPLES: u64 = 65_536;
 
 /// A source, and what is made of it.
-pub(super) struct Part<'a> {
+pub(super) struct DiagnosedSource<'a> {
     pub source: &'a dyn BatchSource,
     pub columns: &'a [Column],
     pub positions: &'a [usize],
@@ -25,7 +25,7 @@ pub(super) struct Part<'a> {
 
 /// What was being converted when an error came.
 pub(super) struct Diagnosis<'a> {
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<DiagnosedSource<'a>>,
     /// The number of the first sample of all sources.
     pub first_sample: u64,
     pub null_elements: NullElements,
@@ -53,7 +53,7 @@ impl Diagnosis<'_> {
         if look.found.is_empty() { first } else { combine(first, look.found) }
     }
 
-    fn look_at(&self, part: &Part, look: &mut Look) -> Result<ControlFlow<()>> {
+    fn look_at(&self, part: &DiagnosedSource, look: &mut Look) -> Result<ControlFlow<()>> {
         let source = look.sample;
         for batch in part.source.batches(part.positions)? {
             let batch = batch?;
@@ -66,7 +66,7 @@ impl Diagnosis<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn look_at_batch(&self, batch: &Batch, origin: Origin, part: &Part, look: &mut Look) {
+    fn look_at_batch(&self, batch: &InputBatch, origin: Origin, part: &DiagnosedSource, look: &mut Look) {
         let schemas: Vec<ColumnSchema> = part.columns.iter().map(Column::schema).collect();
         for rows in slices(batch, &schemas) {
             for ((column, schema), samples) in part.columns.iter().zip(&schemas).zip(&batch.columns) {

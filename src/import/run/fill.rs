@@ -2,8 +2,8 @@
 
 use super::assemble::{PushableColumn, concatenate, concatenate_fixed};
 use crate::format::content::validity_bytes;
-use crate::import::batch::{Nulls, Samples, SharedBytes, UNKNOWN, Values};
-use crate::import::input_column::{Kind, Level};
+use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
+use crate::import::input_column::{ColumnKind, Level};
 use crate::import::options::NullElements;
 use crate::import::plan::{self, Column};
 use crate::import::problem::Problem;
@@ -25,7 +25,7 @@ pub(super) fn fill(
         let problem = Problem::at(row, "a null in a column that is declared to have none");
         return Err(problem.advising([Advice::SkipColumns]));
     }
-    let selected = Selected { samples, rows: rows.clone() };
+    let selected = SelectedSamples { samples, rows: rows.clone() };
     let (extents, values) = if column.kind.dtype.is_string() {
         selected.strings()?
     } else {
@@ -51,12 +51,12 @@ fn validity(nulls: &Nulls, rows: Range<usize>) -> Option<SharedBytes> {
 }
 
 /// Some of the samples of a batch.
-struct Selected<'a> {
+struct SelectedSamples<'a> {
     samples: &'a Samples,
     rows: Range<usize>,
 }
 
-impl Selected<'_> {
+impl SelectedSamples<'_> {
     fn is_null(&self, i: usize) -> bool {
         self.samples.is_null(self.rows.start.saturating_add(i))
     }
@@ -79,7 +79,7 @@ impl Selected<'_> {
             length.ok_or_else(|| Problem::at(row, format!("a string of {} bytes is too long", range.len())))
         };
         let lengths = self.rows.clone().zip(&ranges).map(length).collect::<Result<_, _>>()?;
-        let Values::Plain(bytes) = &self.samples.values else { return Err(outside()) };
+        let SampleValues::Plain(bytes) = &self.samples.values else { return Err(outside()) };
         Ok((lengths, concatenate(bytes, &ranges).ok_or_else(outside)?))
     }
 
@@ -109,7 +109,7 @@ impl Selected<'_> {
     }
 
     /// The extents that vary. Those that the type leaves open and the shape does not are checked.
-    fn varying_extents(&self, kind: &Kind, shape: &Shape) -> Result<Vec<u32>, Problem> {
+    fn varying_extents(&self, kind: &ColumnKind, shape: &Shape) -> Result<Vec<u32>, Problem> {
         let open = open_extents(kind, shape);
         let mut varying = Vec::new();
         let count = open.len();
@@ -131,23 +131,25 @@ impl Selected<'_> {
     }
 
     /// The elements that the samples use.
-    fn elements(&self, ranges: Vec<Range<usize>>, column: &Column) -> Result<Elements, Problem> {
+    fn elements(&self, ranges: Vec<Range<usize>>, column: &Column) -> Result<SelectedElements, Problem> {
         let used = || ranges.iter().filter(|range| !range.is_empty());
         let start = used().map(|range| range.start).min().unwrap_or(0);
         let end = used().map(|range| range.end).max().unwrap_or(0);
         let width = self.samples.dtype.element_bytes();
         let bytes = match &self.samples.values {
-            Values::Plain(bytes) => {
+            SampleValues::Plain(bytes) => {
                 let range = start.checked_mul(width).zip(end.checked_mul(width));
                 range.and_then(|(start, end)| bytes.slice(start..end)).ok_or_else(outside)?
             }
-            Values::Instants(values) => self.instants(values.get(start..end).ok_or_else(outside)?, start, column)?,
+            SampleValues::Instants(values) => {
+                self.instants(values.get(start..end).ok_or_else(outside)?, start, column)?
+            }
         };
         let shift = |range: Range<usize>| {
             if range.is_empty() { 0..0 } else { range.start - start..range.end - start } // `start` is the least
         };
         let ranges = ranges.into_iter().map(shift).collect();
-        Ok(Elements { dtype: self.samples.dtype, width, first: start, bytes, ranges })
+        Ok(SelectedElements { dtype: self.samples.dtype, width, first: start, bytes, ranges })
     }
 
     /// Timestamps in the unit of their column; the first of them is element `first` of the batch.
@@ -166,7 +168,7 @@ impl Selected<'_> {
 }
 
 /// The elements of some samples.
-struct Elements {
+struct SelectedElements {
     dtype: DType,
     width: usize,
     /// The position of the first element among those of the batch.
@@ -176,14 +178,14 @@ struct Elements {
     ranges: Vec<Range<usize>>,
 }
 
-impl Elements {
+impl SelectedElements {
     fn byte_ranges(&self) -> Vec<Range<usize>> {
         // no overflow: the ranges lie inside as many elements of that width
         self.ranges.iter().map(|range| range.start * self.width..range.end * self.width).collect()
     }
 
     /// The bytes, in which null elements of samples have become what the caller asks for.
-    fn without_nulls(&self, selected: &Selected, wanted: NullElements) -> Result<SharedBytes, Problem> {
+    fn without_nulls(&self, selected: &SelectedSamples, wanted: NullElements) -> Result<SharedBytes, Problem> {
         let Some(nulls) = &selected.samples.element_nulls else { return Ok(self.bytes.clone()) };
         let present = self.ranges.iter().enumerate().filter(|(i, _)| !selected.is_null(*i));
         let elements = present.flat_map(|(i, range)| range.clone().map(move |element| (i, element)));
@@ -227,7 +229,7 @@ fn replacement(dtype: DType, wanted: NullElements) -> Result<Vec<u8>, (String, A
 }
 
 /// A sample with these open extents does not fit the shape.
-fn another_shape(row: usize, open: &[u32], kind: &Kind, shape: &Shape) -> Problem {
+fn another_shape(row: usize, open: &[u32], kind: &ColumnKind, shape: &Shape) -> Problem {
     let own = plan::sample_shape(kind, open);
     let both = own.extents().iter().zip(shape.extents());
     let fitting = both.map(|(own, due)| match due {
@@ -239,7 +241,7 @@ fn another_shape(row: usize, open: &[u32], kind: &Kind, shape: &Shape) -> Proble
 }
 
 /// The extents of the shape in the dimensions that the type leaves open.
-fn open_extents(kind: &Kind, shape: &Shape) -> Vec<Extent> {
+fn open_extents(kind: &ColumnKind, shape: &Shape) -> Vec<Extent> {
     let mut dimension = 0;
     let mut open = Vec::new();
     for level in &kind.levels {

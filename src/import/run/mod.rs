@@ -11,4 +11,6 @@ mod scan;
 mod slices;
 
 pub(super) use append::append;
-pub(super) use convert::{run, run_once};
+pub(super) use convert::run;
+#[cfg(feature = "arrow")]
+pub(super) use convert::run_once;

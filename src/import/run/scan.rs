@@ -3,7 +3,7 @@
 use super::sample_error::{Origin, sample_error, total_rows};
 use crate::Result;
 use crate::error::go_on;
-use crate::import::batch::Batch;
+use crate::import::batch::InputBatch;
 use crate::import::found;
 use crate::import::options::Progress;
 use crate::import::plan::{Column, Plan, ShapeFinder, UnitFinder};
@@ -110,7 +110,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn batch(&self, batch: &Batch, origin: Origin, finders: &mut [Finder]) -> Result<()> {
+    fn batch(&self, batch: &InputBatch, origin: Origin, finders: &mut [Finder]) -> Result<()> {
         for (&i, samples) in self.wanted.iter().zip(&batch.columns) {
             let (Some(column), Some(finder)) = (self.columns.get(i), finders.get_mut(i)) else { continue };
             let samples = samples.as_ref().map_err(|problem| sample_error(problem, origin, column))?;

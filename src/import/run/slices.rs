@@ -1,7 +1,7 @@
-//! Batches in slices that can be written in bounded memory.
+//! BatchIter in slices that can be written in bounded memory.
 
 use crate::ColumnSchema;
-use crate::import::batch::{Batch, Samples};
+use crate::import::batch::{InputBatch, Samples};
 use std::ops::Range;
 
 /// The bytes of samples that are written at a time, about; at least one sample is.
@@ -9,7 +9,7 @@ const SLICE_BYTES: usize = 16 << 20;
 
 /// Returns the samples of a batch in ranges, as the columns that are made of it need it: a null of a
 /// fixed shape takes as much memory as any sample, and several samples can share their bytes.
-pub(super) fn slices(batch: &Batch, columns: &[ColumnSchema]) -> impl Iterator<Item = Range<usize>> + use<> {
+pub(super) fn slices(batch: &InputBatch, columns: &[ColumnSchema]) -> impl Iterator<Item = Range<usize>> + use<> {
     let count = batch.sample_count;
     let stored = batch.columns.iter().flatten().map(|samples| element_bytes(samples).div_ceil(count.max(1)));
     let sample_bytes = stored.chain(columns.iter().filter_map(inner_bytes)).fold(1, usize::saturating_add);

@@ -1,0 +1,65 @@
+//! Conversions of files.
+
+use super::options::{AppendOptions, ConvertOptions, Progress};
+use super::source::BatchSource;
+use super::{input, run};
+use crate::{AtomicFile, Result, Sink, Summary};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Converts files to one file at `output`, and returns the number of samples.
+///
+/// The inputs are files, folders, patterns and pipes, see [the module](super#inputs); they are read
+/// in the order given.
+///
+/// The output appears when it is complete ([`AtomicFile`]); after an error nothing has changed at
+/// `output`. An input that is changed while it is read is an error
+/// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` breaks, the work ends with an error
+/// of kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the inputs, through
+/// whatever path, is refused, also if it may be overwritten.
+pub fn convert(
+    inputs: &[PathBuf],
+    output: &Path,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<u64> {
+    let sink = AtomicFile::create(output, options.overwrite)?;
+    Ok(convert_into(inputs, sink, options, progress)?.sample_count)
+}
+
+/// Converts files as [`convert`] does, to any sink: a pipe, memory. [`ConvertOptions::overwrite`]
+/// is a matter of the sink.
+pub fn convert_into<K: Sink>(
+    inputs: &[PathBuf],
+    sink: K,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Summary<K>> {
+    let inputs = input::open_all(inputs, options.dash_is_stdin)?;
+    input::check_output(&inputs, sink.identity(), sink.path())?;
+    let mut options = options.clone();
+    options.writer = options.writer.origin(input::origin(&inputs));
+    let sources: Vec<&dyn BatchSource> = inputs.iter().map(input::OpenInput::source).collect();
+    run::run(&sources, sink, &options, progress)
+}
+
+/// Appends files to the tensilo file `file`, and returns the number of samples that were appended.
+///
+/// Inputs are those of [`convert`]. Each has the columns of the file, in any order: the same names, types and shapes. The values of a column that
+/// was rounded when the file was made are rounded again, from the same type. An input may declare that a column could have
+/// nulls where the file's has none, as long as there is no null. Metadata of the inputs is not looked at, but for the
+/// Arrow type that a column was made from. All that differs is in the error.
+///
+/// The samples appear together, when all are written; the file is finished then. After an error,
+/// also of kind [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is
+/// as it was, to the last byte. An input that is the file itself is refused. After a kill, what was
+/// written stands behind the last commit, where readers do not look, and the next [`append()`] says
+/// what can be done; see [`Writer::append`](crate::Writer::append), also for what else is refused.
+pub fn append(
+    inputs: &[PathBuf],
+    file: &Path,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<u64> {
+    run::append(inputs, file, options, progress)
+}
