@@ -35,7 +35,7 @@ pub fn convert_into<K: Sink>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    let inputs = input::open_all(inputs, options.dash_is_stdin)?;
+    let inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())?;
     input::check_output(&inputs, sink.identity(), sink.path())?;
     let mut options = options.clone();
     options.writer = options.writer.origin(input::origin(&inputs));

@@ -109,6 +109,7 @@ mod options;
 mod parquet;
 mod plan;
 mod problem;
+mod read_ahead;
 mod run;
 mod source;
 mod stamp;

@@ -89,6 +89,11 @@ impl WriterOptions {
         self
     }
 
+    #[cfg(feature = "import")]
+    pub(crate) fn thread_count(&self) -> usize {
+        self.threads
+    }
+
     /// Sets the file's id. The default is derived from schema, options and
     /// [`WriterOptions::origin`].
     pub fn file_id(mut self, id: FileId) -> Self {

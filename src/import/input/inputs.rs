@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 const HELD: usize = if cfg!(target_os = "macos") { 128 } else { 256 };
 
 /// Opens all inputs; those of a folder or pattern one after the other. `-` is the standard input if
-/// `dash_is_stdin`.
-pub(in crate::import) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool) -> Result<Vec<OpenInput>> {
+/// `dash_is_stdin`. With more than one of `threads`, passes are made in a thread of their own.
+pub(in crate::import) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool, threads: usize) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
         return Err(Error::bad_argument("the standard input is given twice, and can be read once"));
@@ -38,6 +38,9 @@ pub(in crate::import) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool) -> Re
     }
     partition::settle_types(out.iter_mut().map(OpenInput::partition_mut));
     out.iter_mut().for_each(OpenInput::complete_columns);
+    if threads > 1 {
+        out.iter_mut().for_each(OpenInput::read_ahead);
+    }
     Ok(out)
 }
 

@@ -5,6 +5,7 @@ use crate::import::batch::InputBatch;
 use crate::import::formats::{self, SharedSource};
 use crate::import::input_column::InputColumn;
 use crate::import::input_file::InputFile;
+use crate::import::read_ahead;
 use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::open::FileIdentity;
 use crate::{Error, Metadata, PositionedFile, Result};
@@ -28,6 +29,8 @@ pub(in crate::import) struct OpenInput {
     origin: Vec<u8>,
     partition: Partition,
     columns: Vec<InputColumn>,
+    /// Whether a thread of its own reads it.
+    reads_ahead: bool,
 }
 
 impl OpenInput {
@@ -47,7 +50,7 @@ impl OpenInput {
         partition.add_to_origin(&mut origin);
         partition.find_own(content.columns());
         let columns = content.columns().to_vec();
-        Ok(Self { file, content, origin, partition, columns })
+        Ok(Self { file, content, origin, partition, columns, reads_ahead: false })
     }
 
     pub(in crate::import) fn source(&self) -> &dyn BatchSource {
@@ -64,6 +67,11 @@ impl OpenInput {
 
     pub(super) fn origin(&self) -> &[u8] {
         &self.origin
+    }
+
+    /// Has passes made in a thread of their own from now on.
+    pub(super) fn read_ahead(&mut self) {
+        self.reads_ahead = true;
     }
 
     pub(super) fn release(&self) {
@@ -113,7 +121,8 @@ impl BatchSource for OpenInput {
         let added: Vec<usize> = added.into_iter().map(|column| column - own_count).collect(); // not less
         let completion = self.partition.completion(&self.columns, &own, &added);
         let order = Order::of(columns, own_count);
-        let content = self.content.batches(&own)?;
+        let content =
+            if self.reads_ahead { read_ahead::batches(&self.content, &own)? } else { self.content.batches(&own)? };
         Ok(Box::new(WatchedPass { content, completion, order, input: self, is_over: false, _held: held }))
     }
 

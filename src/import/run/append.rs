@@ -22,7 +22,7 @@ pub(in crate::import) fn append(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
-    let mut inputs = input::open_all(inputs, options.dash_is_stdin)?;
+    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())?;
     input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
     let mut writer = Writer::append(file, &options.writer)?;
     input::adapt_partitions(&mut inputs, writer.schema());
