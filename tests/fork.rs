@@ -1,5 +1,8 @@
-//! A reader that was opened before a fork is used by parent and children, also after the parent has closed it. Not run by the usual
-//! harness, whose threads would make `fork` unsound: this process has one thread.
+//! Proves that parent and children can use a reader that was opened before a fork, and that
+//! children can still use it when the parent has closed it.
+//!
+//! The threads of the usual test harness would make `fork` unsound, so this program has no harness
+//! and one thread.
 
 #[cfg(unix)]
 #[path = "support/shared.rs"]
@@ -32,12 +35,13 @@ mod unix {
 
     /// A child that runs `work`; it ends with 0 if that returns true.
     fn fork(work: impl FnOnce() -> bool) -> libc::pid_t {
-        // SAFETY: this process has one thread, so that the child may do whatever it likes.
+        // SAFETY: this process has one thread, so no lock is held in the child for ever.
         match unsafe { libc::fork() } {
             -1 => panic!("{}", std::io::Error::last_os_error()),
             0 => {
                 let is_right = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
-                // SAFETY: nothing is left to be done in this process; what the parent holds is not closed twice.
+                // SAFETY: the child ends here. `_exit` runs no destructors, so the parent's
+                // resources are not released twice.
                 unsafe { libc::_exit(i32::from(!is_right)) }
             }
             child => child,
@@ -46,7 +50,7 @@ mod unix {
 
     fn assert_ended_well(child: libc::pid_t, what: &str) {
         let mut status = -1;
-        // SAFETY: `status` is a place for the status.
+        // SAFETY: `status` outlives the call.
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child, "{what}");
         assert_eq!(status, 0, "{what}: a child has read something else, or died");
     }

@@ -1,5 +1,6 @@
-//! Data that encodings find hard, through every profile: nothing becomes larger than it is raw but for what stands around it, and the
-//! bytes depend on nothing but data and options.
+//! Proves, with data that encodings find hard and for every profile, that a file is never larger
+//! than the raw file by more than a fixed overhead, and that its bytes depend on nothing but the
+//! data and the options.
 
 use crate::common::config;
 use crate::common::plan::profiles;
@@ -94,7 +95,7 @@ fn columns() -> impl Strategy<Value = Column> {
 fn write(columns: &[Column], data: &[Data], samples: usize, options: &WriterOptions) -> Vec<u8> {
     let schema = Schema::new((0..).zip(columns).map(|(i, column)| column.schema(i)));
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).expect("valid options");
-    // `data` is of all samples, or there are none
+    // `data` has all samples, or none
     if samples > 0 {
         let batches: Vec<_> = columns.iter().zip(data).map(|(column, data)| data.as_batch(column, samples)).collect();
         writer.push_batch(&batches).expect("samples of this schema");
@@ -102,7 +103,8 @@ fn write(columns: &[Column], data: &[Data], samples: usize, options: &WriterOpti
     writer.finish().expect("a sink that takes all").sink.0
 }
 
-/// What a file may have more than its decoded bytes: what is there without samples, and for each chunk and column what stands around.
+/// Returns the bytes that a file may have beyond its decoded bytes: those of a file without
+/// samples, and a fixed overhead for each chunk and column.
 fn around(file: &[u8], empty: &[u8]) -> u64 {
     let reader = Reader::from_bytes(file.to_vec()).expect("a file");
     let of_column = |chunks: u64| {

@@ -1,5 +1,5 @@
-//! Appending: a file that is appended to is the file that one writer would have written, and what cannot be continued stays
-//! as it is.
+//! Proves that appending gives the file that a single writer would have written, and that a file
+//! that cannot be continued stays as it is.
 
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{arbitrary_plan, options, push_all, push_batch};
@@ -43,13 +43,14 @@ impl OnDisk {
     }
 }
 
-/// What a thorough verification finds; the file is finished.
+/// Verifies a finished file with decoding; returns the messages.
 fn damages(bytes: &[u8]) -> Vec<String> {
     let report = verify(&InMemory(bytes), VerifyOptions::new().decode(true)).expect("memory can be read");
     report.damages.iter().map(|damage| damage.error.to_string()).collect()
 }
 
-/// Samples 0 to `count` of one column, in a file of one commit for each of `commits`, the last of which finishes it.
+/// Writes samples of one column, with one commit for each of `commits`. The last commit finishes
+/// the file.
 fn numbers(commits: &[u32]) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[4]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
@@ -82,7 +83,7 @@ fn check_numbers(bytes: &[u8], samples: u64) {
 proptest! {
     #![proptest_config(config(96))]
 
-    /// All facts, runs, places and cast errors with it.
+    /// With the bytes all facts, runs, offsets and cast errors are the same.
     #[test]
     fn appending_gives_the_bytes_that_one_writer_gives(
         table in arbitrary_table(200),
@@ -124,7 +125,8 @@ proptest! {
     }
 }
 
-/// Whatever writer made them: tables, flags, finished or not, every encoding.
+/// The vectors come from another writer: they have tables and flags, are finished or not, and use
+/// every encoding.
 #[test]
 fn every_valid_vector_is_continued_with_its_own_samples() {
     let mut continued = 0;
@@ -139,7 +141,7 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
             continue;
         }
         if name.contains("chunk-in-footer") {
-            continue; // it has no samples, and what it says of casts spells the head of a chunk
+            continue; // no samples, and its cast facts spell the head of a chunk
         }
         let reader = Reader::from_bytes(old.to_vec()).unwrap();
         let mut columns = vec![ColumnBuffer::new(); reader.schema().columns.len()];
@@ -194,14 +196,14 @@ fn an_invalid_vector_is_refused_or_continued_but_never_a_panic() {
     }
 }
 
-// ---- what stands after the last commit
+// ---- bytes behind the last commit
 
 #[test]
 fn an_intact_tail_is_kept_unless_it_is_given_up() {
     let whole = numbers(&[10, 20_000]);
     let first = numbers(&[10]).len();
     assert_eq!(Reader::from_bytes(whole[..first].to_vec()).unwrap().sample_count(), 10);
-    // the end of the second commit is cut off in many ways; its first chunk stands at `first`
+    // the end of the second commit is cut off in many ways; its first chunk begins at `first`
     let first_chunk = (first + 64 + 65_536, whole.len() - 64);
     for end in [first_chunk.0, first_chunk.0 + 1, whole.len() / 2, whole.len() - 65, first_chunk.1] {
         let file = OnDisk::new(&whole[..end]);
@@ -230,7 +232,7 @@ fn a_tail_of_nothing_intact_is_cut_off() {
     let mut garbage = whole[..first].to_vec();
     garbage.extend(std::iter::repeat_n(b"TSLC no chunk", 10_000).flatten());
     let mut foreign = whole[..first].to_vec();
-    foreign.extend([0; 64].iter().chain(&numbers(&[30])[first..])); // not where they say they stand
+    foreign.extend([0; 64].iter().chain(&numbers(&[30])[first..])); // at other offsets than their heads say
     let mut damaged = whole[..first + 65_000].to_vec(); // ends within the first chunk
     damaged[first + 100] ^= 1;
     for tail in [garbage, foreign, damaged, whole[..first + 1].to_vec()] {

@@ -1,4 +1,4 @@
-//! How much of a file is read for a sample, and when it is checked, where it is read by position.
+//! Proves how many bytes a read by position fetches, and when a chunk is checked.
 
 use std::io;
 use std::ops::Range;
@@ -15,7 +15,7 @@ struct Counted {
     bytes: AtomicU64,
     /// Where a bit has changed.
     decayed: AtomicU64,
-    /// What was said to be needed soon.
+    /// The ranges that were announced as needed soon.
     announced: Mutex<Vec<Range<u64>>>,
 }
 
@@ -68,7 +68,7 @@ impl Opened {
     }
 }
 
-/// Samples of so many elements in chunks of at most 64 KiB.
+/// Writes samples of `elements` elements in chunks of at most 64 KiB.
 fn file(profile: Profile, samples: u64, elements: usize) -> Counted {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[elements as u32]))]);
     let options = WriterOptions::new().profile(profile).chunk_bytes(64 << 10);
@@ -157,7 +157,8 @@ fn checked_of(samples: u64, sample_bytes: u64) -> Opened {
 
 #[test]
 fn a_chunk_is_read_whole_once_more_than_an_eighth_of_it_was_read_alone() {
-    // a sample counts as 1 KiB at least; one that is its whole chunk needs no copy if it is read straight to its place
+    // a sample counts as at least 1 KiB; a sample that is its whole chunk is read straight to its
+    // destination and needs no copy
     for (sample_bytes, straight, alone) in
         [(64, false, 9), (1024, true, 9), (4096, false, 3), (4096, true, 3), (64 << 10, false, 1), (64 << 10, true, 20)]
     {
@@ -230,12 +231,12 @@ fn ranges_are_read_straight_to_their_place_where_they_are_whole_chunks() {
     let reader = checked(1024);
     let column = reader.column("x").unwrap();
     for (samples, due) in [
-        (64..128, 64 << 10),                  // a chunk, straight to its place
+        (64..128, 64 << 10),                  // a chunk, straight to its destination
         (64..127, HEAD + (64 << 10)),         // more than three quarters of it
         (65..128, HEAD + (64 << 10)),         // the same
         (64..112, 48 << 10),                  // three quarters
         (0..192, 2 * ENTRY + (192 << 10)),    // all
-        (96..160, ENTRY + HEAD + (96 << 10)), // half of one, and all of the next, that was entered from it
+        (96..160, ENTRY + HEAD + (96 << 10)), // half of one and all of the next, entered from it
     ] {
         let mut out = ColumnBuffer::new();
         let bytes = bytes_read(&reader, || column.cursor().range_into(samples.clone(), &mut out).unwrap());
@@ -294,7 +295,7 @@ fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not
     }
 }
 
-/// What is used where it stands in the file is checked, too.
+/// A view is checked, too, although nothing is copied.
 #[test]
 fn views_of_damaged_chunks_are_refused_by_policies_that_check() {
     let intact = file(Profile::Raw, SAMPLES, ELEMENTS).file;

@@ -1,5 +1,5 @@
-//! Columns that are cast when they are written: each value against a slow rounding that works on whole numbers only, the
-//! record of the cast against a recomputation.
+//! Proves that each value of a cast column is the nearest of its type, and that the recorded facts
+//! of the cast are true. The reference is a slow rounding in whole numbers.
 
 use crate::common::config;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, write};
@@ -26,7 +26,7 @@ fn format(dtype: DType) -> Format {
     Format { exponent_bits, mantissa_bits }
 }
 
-/// What some bits stand for.
+/// The number that some bits represent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Number {
     Nan,
@@ -47,7 +47,7 @@ impl Format {
         (1 << (self.exponent_bits - 1)) - 1
     }
 
-    /// The exponent of the last place of subnormal numbers.
+    /// The exponent of the last bit of subnormal numbers.
     fn least_exponent(self) -> i32 {
         1 - self.bias() - self.mantissa_bits as i32
     }
@@ -66,26 +66,27 @@ impl Format {
         Number::Finite { negative, magnitude, exponent, is_normal: field != 0 }
     }
 
-    /// The bits without the sign of the number nearest to `magnitude x 2^exponent`; of two that are equally near, the one
-    /// whose last bit is 0.
+    /// Returns the bits, without the sign, of the number nearest to `magnitude x 2^exponent`. If
+    /// two are equally near, returns the one whose last bit is 0.
     fn nearest(self, magnitude: u64, exponent: i32) -> u64 {
         if magnitude == 0 {
             return 0;
         }
-        // the last place of the result: one that leaves mantissa_bits + 1 bits, or the least there is
+        // the last bit of the result: the one that leaves mantissa_bits + 1 bits, but at least the
+        // smallest
         let bits = 64 - magnitude.leading_zeros() as i32;
         let last_place = (exponent + bits - 1 - self.mantissa_bits as i32).max(self.least_exponent());
         let shift = last_place - exponent;
         let rounded = if shift <= 0 {
             u128::from(magnitude) << -shift
         } else if shift > 64 {
-            0 // less than half of the last place
+            0 // less than half of the last bit
         } else {
             let (whole, rest) = (u128::from(magnitude) >> shift, u128::from(magnitude) & ((1 << shift) - 1));
             let half = 1_u128 << (shift - 1);
             whole + u128::from(rest > half || (rest == half && whole & 1 == 1))
         };
-        // consecutive numbers have consecutive bits, so a carry out of the mantissa does the right thing by itself
+        // consecutive numbers have consecutive bits, so a carry out of the mantissa needs no care
         let binades = (last_place - self.least_exponent()) as u64;
         let infinity = ((1 << self.exponent_bits) - 1) << self.mantissa_bits;
         (rounded as u64 + (binades << self.mantissa_bits)).min(infinity)
@@ -127,7 +128,7 @@ fn to_f64(number: Number) -> f64 {
     }
 }
 
-/// The slow way to do what chapter 7.1 says.
+/// Updates the facts of chapter 7.1 the slow way.
 fn add_facts(facts: &mut CastFacts, source: Number, result: Number) {
     let Number::Finite { is_normal: source_is_normal, .. } = source else { return };
     let Number::Finite { is_normal: result_is_normal, .. } = result else {
@@ -151,8 +152,8 @@ fn casts() -> Vec<(DType, DType)> {
     sources.into_iter().flat_map(|s| targets.map(|t| (s, t))).filter(|(s, t)| s != t).collect()
 }
 
-/// Sources that are hard to round: exact values of the target, ties and their neighbours, the ends of the range, and any
-/// bits at all.
+/// Returns a source value that is hard to round: an exact value of the target, a tie or its
+/// neighbour, an end of the range, or any bits.
 fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
     let (from, to) = (format(source), format(target));
     let sign = random.below(2) << (from.exponent_bits + from.mantissa_bits);
@@ -334,7 +335,7 @@ fn every_f16_is_cast_right() {
     }
 }
 
-/// The reference itself, against the conversions of the standard library where it has them.
+/// Checks the reference itself against the conversion of the standard library.
 #[test]
 fn the_reference_rounds_f64_to_f32_as_the_standard_library_does() {
     let random = &mut Random(1);

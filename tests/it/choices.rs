@@ -1,7 +1,9 @@
-//! What writers make of data that is known: which encoding they choose, how long the file is, and all of it to the byte where no Zstandard
-//! is in it. A change of any of these is meant, or it is a mistake that no other test would notice: files only become larger.
+//! Proves that writers make the same of known data as before: the encodings, the length of the
+//! file, and its bytes if Zstandard has no part in them. A change of any of these is meant, or it
+//! is a mistake that no other test would notice: files only become larger.
 //!
-//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it choices` writes `tests/data/choices.txt` anew; the difference is to be looked at.
+//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it choices` rewrites `tests/data/choices.txt`. Review
+//! the difference.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,7 +13,7 @@ use tensilo_testing::Pattern;
 const SAMPLES: usize = 17;
 const SAMPLE_ELEMENTS: u32 = 4 * 128;
 
-/// The same elements as matrices, as scalars, and as lists of which every third is empty.
+/// Writes the same elements as matrices, as scalars, and as lists of which every third is empty.
 fn shapes() -> [(&'static str, Shape, usize); 3] {
     [
         ("matrices", Shape::fixed(&[4, SAMPLE_ELEMENTS / 4]), SAMPLES),
@@ -35,7 +37,8 @@ fn file(dtype: DType, (_, shape, samples): &(&str, Shape, usize), values: &[u8],
     writer.finish().unwrap().sink.0
 }
 
-/// What is in the file; its length, and its checksum where it does not change with the release of Zstandard.
+/// Describes a file: its chunks, its length, and its checksum if that does not depend on the
+/// release of Zstandard.
 fn choice(file: &[u8]) -> String {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let column = reader.column("x").unwrap();

@@ -1,7 +1,8 @@
-//! One reader shared by many threads, while chunks are touched for the first time; and files that change under a reader.
+//! Proves that many threads can share one reader while chunks are touched for the first time, and
+//! that a file that changes under a reader is an error.
 //!
-//! Under the thread sanitizer: `RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu
-//! --no-default-features --test it concurrency::`.
+//! Under the thread sanitizer: `RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std
+//! --target x86_64-unknown-linux-gnu --no-default-features --test it concurrency::`.
 
 use crate::support::shared::{file, read_all};
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +16,8 @@ fn profiles() -> Vec<Profile> {
     if cfg!(feature = "zstd") { Profile::ALL.to_vec() } else { vec![Profile::Raw] }
 }
 
-/// All threads read everything from the same moment on, each in another order; returns the errors that each has met.
+/// Reads everything on all threads from the same moment, on each in another order. Returns the
+/// errors of each.
 fn share(reader: &Reader) -> Vec<Vec<String>> {
     let barrier = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
@@ -83,7 +85,8 @@ fn a_reader_keeps_reading_the_file_that_it_opened_when_another_takes_its_name() 
     assert!(read_all(&old, 2, 0).is_empty());
 }
 
-/// (A file that is truncated under a map kills the process: `MappedFile::open` says so, and is unsafe for it.)
+/// A file that is truncated under a map kills the process, which is why `MappedFile::open` is
+/// unsafe and not tested here.
 #[test]
 fn a_file_cut_off_under_a_reader_by_position_is_an_error_that_says_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +103,7 @@ fn a_file_cut_off_under_a_reader_by_position_is_an_error_that_says_so() {
         assert!(error.to_string().contains("shorter than it was when it was opened"), "{error}");
         assert_eq!(error.path(), Some(path.as_path()), "{error}");
     }
-    // what has the bytes again is read again: no error sticks
+    // bytes that are restored can be read again: no error sticks
     File::create(&path).unwrap();
     fs::write(&path, &bytes).unwrap();
     assert!(read_all(&reader, 0, 0).is_empty());

@@ -1,4 +1,4 @@
-//! The content id tells files apart whose values differ, and nothing else.
+//! Proves that the content id differs for files with different values, and for no others.
 
 use crate::support::regions::{regions, u32_at};
 use tensilo::{
@@ -50,7 +50,7 @@ fn files_that_differ_in_their_file_id_alone_have_the_same_id() {
     assert_eq!(content_id(&one), content_id(&other));
 }
 
-/// What an earlier commit held is covered too: the last commits of these files write the same.
+/// The id covers earlier commits, too: the last commits of these files write the same bytes.
 #[test]
 fn every_commit_is_covered() {
     let file = write(&SAMPLES, &[2, 4], 1);

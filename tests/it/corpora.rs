@@ -1,4 +1,5 @@
-//! Replays the corpora of the fuzz targets, and the inputs that once broke something, without a fuzzer.
+//! Proves that no input of the fuzz corpora, and none that once broke something, breaks a promise.
+//! Needs no fuzzer.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(name)
 }
 
-/// What is in a folder, by name.
+/// Returns the files of a folder, sorted by name.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -58,7 +59,7 @@ fn every_target_is_one_that_can_be_fuzzed() {
     assert_eq!(files(&folder("fuzz_targets")).into_iter().map(names).collect::<BTreeSet<String>>(), known);
 }
 
-/// Were most of what the mutator makes refused at once, it would reach nothing.
+/// Most mutants must pass the first checks, or the mutator reaches no code behind them.
 #[test]
 fn most_of_what_the_mutator_makes_still_opens() {
     let corpus = folder("corpus/resealed");

@@ -1,4 +1,5 @@
-//! Explanations of chunks: their pieces add up, and they say again what the writer has done.
+//! Proves that the parts of an explained chunk add up, and that the explanation agrees with the
+//! choice of the writer.
 
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{arbitrary_plan, profiles, write};
@@ -57,7 +58,7 @@ fn check_ratios(explanation: &Explanation) {
     }
 }
 
-/// What the reason says is so.
+/// Checks that the stated reason is true.
 fn check_reason(explanation: &Explanation, choice: &Choice) {
     let tried = explanation.trials.iter().filter(|trial| trial.profiles.contains(&choice.profile));
     let tried = tried.filter(|trial| trial.encoding != "raw");
@@ -128,7 +129,7 @@ proptest! {
         let mut file = write(&table, &plan);
         let at = at.index(file.len());
         file[at] ^= 1_u8 << bit;
-        // unchecked: what is wrong reaches the decoders
+        // unchecked: damage reaches the decoders
         let Ok(reader) = OpenOptions::new().verification(Verification::Never).open(InMemory(file)) else { return Ok(()) };
         for column in reader.columns() {
             if let Ok(Some(explanation)) = column.explain(0) {
@@ -193,7 +194,7 @@ fn any_pattern_in_any_profile_is_explained() {
     }
 }
 
-/// Where what stands in a piece is known, its length is known too.
+/// A part of known content has a known length.
 #[test]
 fn pieces_are_as_long_as_what_stands_in_them() {
     // random but for the exponent, which is the less frequent the less it is, as in embeddings

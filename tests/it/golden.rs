@@ -1,8 +1,8 @@
-//! Files written by earlier releases open, are intact and read as they were written; and what this release writes of the
-//! same data without Zstandard is the same to the byte.
+//! Proves that files of earlier releases open, verify and read as they were written, and that this
+//! release writes the same data without Zstandard as the same bytes.
 //!
-//! A release that changes what is written adds files under its own name; files once added are never changed.
-//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it golden` writes those of this release that are not there yet.
+//! A release that writes other bytes adds files under its own name. Files once added never change.
+//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it golden` writes the missing files of this release.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
-//! What the library promises, as one program: linking it once takes less time than linking a
-//! program for each module. Tests that need a process or an allocator of their own are in `process`,
-//! `memory` and `fork`.
+//! Tests of the library, as one program: linking once takes less time than linking a program for
+//! each module. Tests that need a process or an allocator of their own are in `process`, `memory`
+//! and `fork`.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
-//! The ends of ragged samples where no checksum is asked for: only the reader stands
-//! between them and memory.
+//! Proves that a wrong end of a ragged sample is refused although no checksum is compared:
+//! nothing else protects memory then.
 
 use crate::support::positional::Positional;
 use tensilo::{

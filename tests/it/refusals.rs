@@ -1,5 +1,5 @@
-//! What cannot be written is refused, says why and where, and leaves the file as if it had not been tried. Sinks that fail
-//! leave the last commit, or nothing.
+//! Proves that a sample or schema that cannot be written is refused with its reason and position,
+//! and leaves no trace in the file. A sink that fails leaves the last commit, or nothing.
 
 use crate::common::Table;
 use crate::common::data::arbitrary_table;
@@ -310,7 +310,7 @@ fn what_stands_in_the_place_of_a_null_is_ignored() {
         let zeros = file(dtype, &[0, 1, 0, 0, 1, 1]).expect("a good batch");
         assert!(file(dtype, &[0, 1, 7, 255, 1, 1]).expect("a good batch") == zeros, "{dtype}");
     }
-    // but not in that of its neighbours
+    // but not under its neighbours
     refused(file(DType::Bool, &[0, 2, 0, 0, 1, 1]), BadArgument, Some("x"));
     refused(file(DType::Bool, &[0, 1, 0, 0, 1, 2]), BadArgument, Some("x"));
 }
@@ -319,10 +319,11 @@ fn what_stands_in_the_place_of_a_null_is_ignored() {
 fn a_sample_larger_than_a_chunk_may_be_is_refused_without_its_memory() {
     let ragged = |inner: u32| ColumnSchema::tensor("x", DType::U8, Shape::new([Extent::Varying, Extent::Fixed(inner)]));
     let mut writer = create(Schema::new([ragged(1 << 31)])).expect("a valid schema");
-    // lengths are compared before anything is read or copied: a slice of that size cannot even be made here
+    // lengths are compared before anything is read or copied: no slice of that size can be made
+    // here
     let error = writer.push_batch(&[ColumnBatch::ragged::<u8>(1, &[3], &[])]).expect_err("no such values");
     assert_eq!(error.column(), Some("x"));
-    // samples without bytes whose counts pass what a chunk can add up
+    // samples without bytes whose counts exceed the sum that a chunk can hold
     let two = ColumnSchema::tensor("x", DType::U8, Shape::new([Extent::Varying, Extent::Varying, Extent::Fixed(0)]));
     let mut writer = create(Schema::new([two])).expect("a valid schema");
     for extents in [[1 << 16, 1 << 16], [u32::MAX - 1, u32::MAX - 1]] {
@@ -372,7 +373,7 @@ fn small_case(runner: &mut TestRunner) -> (Table, WritePlan) {
     (table, WritePlan { steps, chunk_bytes: plan.chunk_bytes.max(200), ..plan })
 }
 
-/// What the bytes that a sink took before it failed are worth: the samples of the last commit, or nothing.
+/// The bytes that a sink took before it failed hold the samples of the last commit, or nothing.
 fn check_remains(sink: &Failing, table: &Table, plan: &WritePlan) {
     let commits = plan.commits(table.sample_count);
     let reader = match Reader::from_bytes(sink.bytes.clone()) {

@@ -1,4 +1,5 @@
-//! What is written is what is read: any schema, any data, any way to write, every way to read.
+//! Proves that every read path gives what was written, for any schema, any data and any
+//! way to write.
 
 use crate::common::check::check;
 use crate::common::data::{arbitrary_column, arbitrary_table, table};
@@ -69,7 +70,8 @@ proptest! {
         prop_assert_eq!(reader.commit_count() as usize, plan.commits(table.sample_count).len() + 1);
     }
 
-    /// Many samples in each chunk, at any place between the groups and checkpoints of tiers: most are decoded or read alone.
+    /// Each chunk has many samples that end anywhere between the groups and checkpoints of tiers.
+    /// Most are decoded or read alone.
     #[test]
     fn samples_taken_alone_agree_with_the_model(
         column in arbitrary_column(),
@@ -122,7 +124,7 @@ proptest! {
             check(&reader, &table.head(samples), &plan, 7);
             prop_assert!(!reader.is_finished());
             prop_assert_eq!(reader.commit_count() as usize, number + 1);
-            // what a killed writer leaves behind changes nothing
+            // bytes that a killed writer leaves behind change nothing
             let next = sink.ends[number + 1];
             let cut = end + (next - end) / 2;
             let reader = Reader::from_bytes(sink.bytes[..cut].to_vec()).expect("a commit and a tail");

@@ -1,5 +1,5 @@
-//! What is left of a damaged file: every chunk whose bytes are intact is read, under the numbers its samples always had; what is not is
-//! reported as lost, to the sample; and no read gives a wrong value.
+//! Proves that every intact chunk of a damaged file is recovered under its own sample numbers, that
+//! all other samples are reported as lost, and that no read gives a wrong value.
 
 use crate::common::config;
 use crate::common::damage::{ChunkPlace, Damage, chunks, regions};
@@ -26,7 +26,7 @@ fn file_count() -> u64 {
 
 type Opened<'a> = Salvaged;
 
-/// What must be true of a salvaged file, given what it was.
+/// Checks a salvaged file against the intact one.
 fn check_salvaged(salvaged: &Opened<'_>, intact: &[u8], damaged: &[u8], table: &Table) -> u64 {
     let reader = &salvaged.reader;
     assert_eq!(reader.schema(), &table.schema);
@@ -43,7 +43,7 @@ fn check_salvaged(salvaged: &Opened<'_>, intact: &[u8], damaged: &[u8], table: &
     left.len() as u64
 }
 
-/// Lost is exactly what no intact chunk holds.
+/// Checks that exactly the samples without an intact chunk are lost.
 fn check_losses(lost: &LostSamples, left: &[Range<u64>], sample_count: u64) {
     let is_left = |i: u64| left.iter().any(|samples| samples.contains(&i));
     for i in 0..sample_count {
@@ -75,7 +75,7 @@ fn check_values(reader: &Reader, column: usize, lost: &LostSamples, table: &Tabl
     }
 }
 
-/// Files of what is left: with nulls for what is lost, and without it.
+/// Writes the remaining samples to new files: with nulls for the lost samples, and without them.
 fn check_rewritten(salvaged: &Opened<'_>, table: &Table) {
     let written = |options| {
         let options: RewriteOptions<'_> = options;
@@ -165,7 +165,8 @@ fn numbers(count: u64, step: u64, salt: u64) -> Vec<u8> {
     writer.finish().expect("a file").sink.0
 }
 
-/// Lost samples of one column of one-sample chunks, as a damaged file has them: those of `lost` are flipped.
+/// Damages the chunks of the samples in `lost`, in a file of one column and one sample a chunk;
+/// returns the losses.
 fn lost_samples(sample_count: u64, lost: &BTreeSet<u64>) -> LostSamples {
     let mut file = numbers(sample_count, u64::MAX, 0);
     let places = chunks(&file);
@@ -177,7 +178,7 @@ fn lost_samples(sample_count: u64, lost: &BTreeSet<u64>) -> LostSamples {
 proptest! {
     #![proptest_config(config(64))]
 
-    /// What is asked for, and what is read for it, against sets.
+    /// Compares losses with sets of samples.
     #[test]
     fn policies_agree_with_sets(
         sample_count in 1..60_u64,
@@ -254,7 +255,7 @@ fn losses_of_several_columns_add_up() {
     assert_eq!(of(&["d"]).unwrap_err().kind(), tensilo::ErrorKind::BadArgument);
 }
 
-/// What other columns lose is taken out of a chunk sample by sample, with its shape.
+/// Samples that other columns lose are taken out of a chunk one by one, with their shapes.
 #[test]
 fn samples_of_two_varying_dimensions_are_left_out() {
     let shape = Shape::new([Extent::Varying, Extent::Varying]);
@@ -302,7 +303,8 @@ fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
     assert!(!salvaged.end_is_known && salvaged.losses.is_empty());
 }
 
-/// Most intact chunks decide, and no other regions: not the header, and not the many footers behind.
+/// The majority of intact chunks decides, and no other regions: neither the header, nor the many
+/// footers behind.
 #[test]
 fn a_file_that_was_partly_overwritten_by_another_is_still_itself() {
     let (file, other) = (numbers(100, u64::MAX, 1), numbers(90, 1, 2));
@@ -404,7 +406,8 @@ fn casts_are_neither_done_again_nor_forgotten() {
     }
 }
 
-/// A copy of a chunk gets a checksum of its own, which must not vouch for bytes that have changed since they were checked.
+/// A copy of a chunk gets a new checksum, which must not vouch for bytes that changed after they
+/// were checked.
 #[test]
 fn what_decays_after_it_was_found_intact_is_not_written_again() {
     let columns =
@@ -463,7 +466,7 @@ impl Source for Disk {
     }
 }
 
-/// Sectors that cannot be read cost the chunks that stand in them, and no others: the same as if they were garbage.
+/// Unreadable sectors cost the chunks in them, and no others, as garbage would.
 #[test]
 fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
     for seed in 0..file_count() / 3 {

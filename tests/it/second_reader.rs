@@ -1,8 +1,8 @@
-//! The second reader, `format-spec/reader.py`, was written from the specification alone. It finds in our files what we meant
-//! to write, and nothing to object to.
+//! Proves that the second reader, `format-spec/reader.py`, which was written from the specification
+//! alone, finds our files valid and reads the same values from them.
 //!
-//! Needs `python3` with the package `zstandard`. Where they are missing these tests say so and do not run, unless
-//! TENSILO_REQUIRE_PYTHON=1 says that they must.
+//! Needs `python3` with the package `zstandard`. Without them these tests print that they were not
+//! run, or fail if TENSILO_REQUIRE_PYTHON=1.
 
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, options, profiles, write};
@@ -85,13 +85,13 @@ fn shape_json(shape: &Shape) -> Json {
     shape.extents().iter().map(extent).collect()
 }
 
-/// An `f64` of the file, whose bytes the second reader prints as they stand.
+/// An `f64` of the file. The second reader prints its bytes.
 fn f64_of_hex(text: &str) -> f64 {
     assert_eq!(text.len(), 16, "{text:?}");
     f64::from_bits(u64::from_str_radix(text, 16).expect("hexadecimal digits").swap_bytes())
 }
 
-/// What our reader says of a column, which other tests compare with the model.
+/// Describes a column as our reader does, which other tests compare with the model.
 fn column_json(column: &Column, samples: &[ModelSample]) -> Json {
     let (schema, facts) = (column.schema(), column.facts());
     json!({
@@ -124,7 +124,7 @@ fn check_cast(column: &Column, found: &Json) {
     assert_eq!(found["to_subnormal"], json!(facts.to_subnormal));
 }
 
-/// `stored` is what the file should hold: of cast columns the results.
+/// `stored` is the expected contents of the file: of cast columns, the results.
 fn check(second: &SecondReader, bytes: &[u8], stored: &[Vec<ModelSample>]) {
     second.assert_verifies(bytes);
     let reader = Reader::from_bytes(bytes.to_vec()).expect("an intact file");
@@ -190,7 +190,7 @@ fn the_record_of_a_cast_is_read_alike() {
         let bytes = writer.finish().expect("a sink that takes all").sink.0;
         let reader = Reader::from_bytes(bytes.clone()).expect("an intact file");
         let facts: Vec<_> = reader.columns().map(|column| column.facts().cast.expect("a cast")).collect();
-        // the columns differ in what is lost, so that no field can be right by being 0
+        // the columns lose different values, so that no field can be right by being 0
         assert!(facts.iter().all(|facts| facts.max_abs_error > 0.0 && facts.max_rel_error > 0.0));
         assert!(facts.iter().any(|facts| facts.to_infinite > 0) && facts.iter().any(|facts| facts.to_subnormal > 0));
         let stored: Vec<Vec<ModelSample>> = reader.columns().map(read_all).collect();
@@ -208,7 +208,8 @@ fn read_all(column: Column) -> Vec<ModelSample> {
     (0..column.sample_count()).map(&mut read).collect()
 }
 
-/// An index of several pages, runs without equal chunks, and many commits: what the generator's small files do not reach.
+/// Covers files that the generator does not reach: an index of several pages, runs of unequal
+/// chunks, and many commits.
 #[test]
 fn an_index_of_many_pages_and_runs_is_found_intact() {
     if !python_is_present() {

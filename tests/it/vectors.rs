@@ -1,5 +1,5 @@
-//! Every vector of the specification: valid ones read as their dump says, invalid ones break the rule they are named
-//! after.
+//! Proves that each valid vector of the specification reads as its dump says, and that each invalid
+//! one breaks the rule it is named after.
 
 use crate::common::vectors::{bytes, file_of, json, vectors};
 use crate::support::positional::Positional;
@@ -59,7 +59,7 @@ fn read_alone(reader: &Reader) -> Vec<Read> {
     reader.columns().flat_map(|column| (0..samples).map(move |i| read(&column, i))).collect()
 }
 
-/// A chunk whose checksum was found right may still not be what the index says it is.
+/// A chunk with a right checksum may still differ from its index entry.
 #[test]
 fn what_is_refused_is_refused_again_whatever_is_remembered_of_it() {
     for vector in vectors(false) {
@@ -79,8 +79,7 @@ fn what_is_refused_is_refused_again_whatever_is_remembered_of_it() {
     }
 }
 
-/// A reader does not look at the bytes between parts (chapter 10): what it reads does not depend on
-/// them.
+/// Readers ignore the bytes between parts (chapter 10), so their values make no difference.
 #[test]
 fn padding_between_parts_is_checked_by_verify_alone() {
     let file = bytes("invalid/R-4.4-padding.hex");
@@ -90,8 +89,7 @@ fn padding_between_parts_is_checked_by_verify_alone() {
     assert_eq!(read_alone(&OpenOptions::new().open(Positional(file.clone())).unwrap()), due);
 }
 
-/// What an offset points to begins at a multiple of 64, so that words of a body are
-/// aligned.
+/// Offsets are multiples of 64, so the words of a body are aligned.
 #[test]
 fn readers_refuse_offsets_that_are_no_multiple_of_64() {
     for (name, is_open) in [("chunk", true), ("page", true), ("footer", false)] {

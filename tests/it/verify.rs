@@ -1,4 +1,5 @@
-//! What `verify` reports: the same on any number of threads and from any source, and of damaged chunks the column and the samples.
+//! Proves that `verify` names the column and the samples of each damaged chunk, and reports the
+//! same on any number of threads and from any source.
 
 use crate::common::vectors::{bytes, file_of, vectors};
 use crate::support::positional::Positional;
@@ -56,7 +57,7 @@ fn assert_same_on_any_threads(file: &[u8], what: &str) {
     }
 }
 
-/// Flips, zeros, garbage, cuts, and blocks that stand twice.
+/// Damages a file: bits are flipped, ranges zeroed, overwritten or copied, the end cut off.
 fn damaged(file: &[u8], random: &mut Random) -> Vec<u8> {
     let mut damaged = file.to_vec();
     for _ in 0..=random.index(4) {
@@ -175,7 +176,7 @@ fn damage(file: &mut [u8], region: &Region, kind: &str) {
     }
 }
 
-/// The samples of a column that are reported as lost in chunks, as ranges that do not touch each other.
+/// Returns the samples of a column that are reported as lost in chunks, as disjoint ranges.
 fn lost(damages: &[Damage], column: &str) -> Vec<(u64, u64)> {
     let of_chunks =
         |damage: &&Damage| damage.region == Some(RegionKind::Chunk) && damage.column.as_deref() == Some(column);
@@ -197,7 +198,8 @@ fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 
 const COLUMNS: [&str; 3] = ["a", "b", "c"];
 
-/// Reports exactly the samples of `hit`, by column, in chunks that are damaged, and nothing of them before these or after the next footer.
+/// Checks that exactly the samples in `hit`, by column, are reported in damaged chunks, and nothing
+/// before them or behind the next footer.
 fn assert_names(file: &[u8], intact: &[u8], hit: &[&Region], what: &str) {
     let report = report(&Positional(file), false, 1).unwrap();
     for (number, name) in COLUMNS.iter().enumerate() {
@@ -258,7 +260,7 @@ fn every_damaged_region_is_named() {
     }
 }
 
-/// Two bytes of the same value: a difference that would cancel out. Nothing else is damaged, and nothing lost.
+/// Two changes of the same value, which a sum would cancel out. Nothing else is damaged or lost.
 #[test]
 fn padding_that_is_not_zero_is_found_to_the_byte() {
     let intact = written(Profile::Raw, 2, 4096, 40);
@@ -282,7 +284,7 @@ fn padding_that_is_not_zero_is_found_to_the_byte() {
     assert!(checked > 10, "{checked}");
 }
 
-/// No entry of the index is there to tell: the chunks before and after do.
+/// Without an entry of the index, the chunks before and after tell the samples.
 #[test]
 fn damaged_chunks_are_named_where_all_pages_of_the_index_are_damaged_too() {
     for (commits, alignment) in [(1, 64), (3, 64), (2, 4096)] {
@@ -296,7 +298,7 @@ fn damaged_chunks_are_named_where_all_pages_of_the_index_are_damaged_too() {
             for kind in DAMAGES {
                 let mut file = file.clone();
                 damage(&mut file, region, kind);
-                // what a page lists cannot be told if its chunks are damaged, too
+                // the list of a page is unknown if its chunks are damaged, too
                 assert_names(&file, &intact, &[region], &format!("{commits} commits, {kind}, {region:?}"));
             }
         }
@@ -321,7 +323,7 @@ fn damaged_chunks_are_named_where_nothing_but_chunks_is_left() {
     }
 }
 
-/// Where all chunks have as many samples, the footer tells those of a page.
+/// If all chunks have the same number of samples, the footer tells the samples of a page.
 #[test]
 fn samples_of_a_damaged_page_are_named_though_a_chunk_is_damaged_too() {
     let intact = written(Profile::Balanced, 1, 64, 10_000);
@@ -337,7 +339,7 @@ fn samples_of_a_damaged_page_are_named_though_a_chunk_is_damaged_too() {
     }
 }
 
-/// What is missed breaks the rule that says it must be there, unless the bytes where it was break one.
+/// A missing region breaks the rule that requires it, unless the bytes at its offset break another.
 fn assert_rules(file: &[u8], with_index: bool) {
     for Damage { region, error, .. } in report(&Positional(file), false, 1).unwrap().damages {
         let missed = match region {

@@ -1,4 +1,5 @@
-//! Where memory runs out, reading gives an error that says so: a process whose address space is limited reads small files of large samples.
+//! Proves that running out of memory is an error and not the end of the process: a process with a
+//! limited address space reads small files of large samples.
 
 use crate::support::build::{ABSENT, Build, Chunk, column};
 use std::env;
@@ -38,7 +39,8 @@ fn frame() -> Vec<u8> {
     frame
 }
 
-/// Files of one sample of 1 GiB, in each encoding that can make so much of so little, and whether to check one needs as much memory.
+/// Returns files of one sample of 1 GiB, in each encoding that can make so much of so little, and
+/// whether checking the file needs as much memory.
 fn files() -> Vec<(&'static str, Vec<u8>, bool)> {
     let values = |encoding, stored: &[u8]| Chunk::of_values(1, (encoding, SAMPLE, stored));
     let ends = ELEMENTS.to_le_bytes();

@@ -1,5 +1,5 @@
-//! The smallest and the largest files. Each works, or the error names the limit; memory is that of a few chunks, or of the
-//! largest sample, and never that of the file.
+//! Proves that the smallest and the largest files work, or that the error names the limit. Memory
+//! is that of a few chunks or of the largest sample, never that of the file.
 
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -188,7 +188,7 @@ fn opening_costs_the_same_for_any_number_of_samples() {
 
 // ---- large samples
 
-/// Bytes that depend on their place, and do not compress.
+/// Returns a byte that depends on its offset. Such bytes do not compress.
 fn noise(at: usize) -> u8 {
     ((at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }

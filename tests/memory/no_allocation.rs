@@ -1,8 +1,8 @@
-//! What the documentation says of memory: views allocate nothing, reads and gathers nothing once they have warmed up, and
-//! opening allocates as much for any number of samples.
+//! Proves the memory that the documentation promises: views allocate nothing, reads and gathers
+//! nothing once they are warm, and opening the same for any number of samples.
 //!
-//! Counted is what passes through Rust's allocator on the thread of the test. A Zstandard context takes its memory from
-//! C when it is made, which is before the counting begins.
+//! Counted are calls of Rust's allocator on the thread of the test. A Zstandard context takes its
+//! memory from C when it is made, which is before the counting begins.
 
 use half::bf16;
 use tensilo::{
@@ -80,7 +80,7 @@ fn read_typed(what: &str, cursor: &mut Cursor, indices: &[u64]) {
 #[test]
 fn reading_allocates_nothing_once_warm() {
     let _alone = alone();
-    // chunks that are always decoded whole, and such of which single samples are decoded alone
+    // chunks that are always decoded whole, and chunks whose samples are decoded alone
     for (profile, chunk_bytes) in Profile::ALL.into_iter().flat_map(|profile| [(profile, 1024), (profile, 8192)]) {
         let bytes = file(profile, SAMPLES, chunk_bytes);
         let path = tempfile::NamedTempFile::new().unwrap();
@@ -105,7 +105,7 @@ fn views_allocate_what_they_remember_once() {
             assert!(column.view(i).unwrap().is_some());
         }
     });
-    // the two bitmaps of the column, when the first page and the first chunk are checked; nothing for each view
+    // the two bitmaps of the column, when the first page and the first chunk are checked
     assert_eq!(counted.count, 2, "views that check pages and chunks");
 }
 

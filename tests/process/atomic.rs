@@ -1,4 +1,5 @@
-//! A file appears at its destination whole or not at all, whoever else writes there and whenever the writer is killed.
+//! Proves that a file appears at its destination whole or not at all, although other writers use
+//! the same destination and the writer may be killed at any time.
 
 use super::child::{Child, arguments, report};
 use std::fs;
@@ -12,8 +13,8 @@ use tensilo::{
     Writer, WriterOptions,
 };
 
-/// Elements of one sample; with [`Profile::Raw`] and more than the 256 KiB that an `AtomicFile` buffers, a few samples are on
-/// disk soon.
+/// Elements of one sample: 16 KiB, so that a few samples of [`Profile::Raw`] exceed the 256 KiB
+/// that an `AtomicFile` buffers.
 const ELEMENTS: usize = 4_096;
 
 struct Folder(tempfile::TempDir);
@@ -197,7 +198,7 @@ fn permissions_are_those_of_any_new_file() {
     assert_eq!(mode(&folder.destination()), mode(&folder.0.path().join("plain")));
 }
 
-/// The umask of this process may happen to be the one that makes private files; those of the child are not.
+/// The umask of this process may be one that makes private files; the children have others.
 #[test]
 fn permissions_follow_the_umask() {
     for (umask, due) in [("000", 0o666), ("022", 0o644), ("027", 0o640), ("077", 0o600)] {
@@ -273,7 +274,7 @@ fn a_symbolic_link_keeps_pointing_and_its_target_is_replaced() {
         if let Some(old) = old {
             fs::write(&target, old).expect("room");
         }
-        // a chain of two, the first of which is relative
+        // a chain of two links, the first of them relative
         let middle = folder.0.path().join("middle");
         std::os::unix::fs::symlink(&target, &middle).expect("a link");
         std::os::unix::fs::symlink("middle", folder.destination()).expect("a link");
@@ -335,7 +336,7 @@ fn what_killed_writers_left_behind_is_listed() {
     let link = tempfile::tempdir().expect("another folder");
     std::os::unix::fs::symlink(folder.destination(), link.path().join("link")).expect("a link");
     assert_eq!(left(&link.path().join("link")), std::slice::from_ref(&due));
-    // that of a writer that is at work is not listed
+    // the file of a writer at work is not listed
     let file = fs::File::open(&due).expect("a file");
     file.lock().expect("a lock");
     assert_eq!(left(&folder.destination()), Vec::<PathBuf>::new());
@@ -346,7 +347,7 @@ fn what_killed_writers_left_behind_is_listed() {
 
 // ---- killed writers
 
-/// What a child does for ever, or until it is done.
+/// The work of a child.
 #[derive(Clone, Copy)]
 enum Work {
     /// Pushes without end.
@@ -417,7 +418,8 @@ fn a_writer_killed_at_any_time_leaves_what_stood_there_and_no_file_that_opens() 
             fs::write(folder.destination(), old).expect("room");
         }
         let mut child = start(&folder.destination(), Work::Push);
-        (0..=2 * round).for_each(|_| assert!(child.report() > 0)); // a writer queues 1 MiB before it writes
+        // a writer queues 1 MiB before it writes
+        (0..=2 * round).for_each(|_| assert!(child.report() > 0));
         std::thread::sleep(Duration::from_micros(700 * (round % 9)));
         sizes.extend(unnamed_bytes(&child, folder.0.path()));
         child.kill();

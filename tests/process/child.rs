@@ -1,5 +1,5 @@
-//! A child process: this program once more, which runs one ignored test and reports how many samples
-//! are in its file.
+//! A child process: this program once more, which runs one ignored test and reports the number of
+//! samples in its file.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -26,7 +26,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts the test of this path, such as `atomic::child_that_writes`.
+    /// Starts the test of this path, for example `atomic::child_that_writes`.
     pub fn start<V: AsRef<OsStr>>(test: &str, environment: impl IntoIterator<Item = (&'static str, V)>) -> Self {
         let mut process = Command::new(std::env::current_exe().expect("this program"))
             .args(arguments(test))

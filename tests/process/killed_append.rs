@@ -1,5 +1,6 @@
-//! A process that appends is killed at any time, again and again: the file opens at the last commit that it reported, or at the one
-//! that it was about to report, and can be appended to.
+//! Proves that a file stays valid if the process that appends to it is killed at any time, again
+//! and again: it opens at the last commit that the process reported, or at the next one, and can be
+//! appended to.
 
 use super::child::{Child, report};
 use std::fs;

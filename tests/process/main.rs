@@ -1,4 +1,4 @@
-//! What is left of a process that is killed, as one program that starts itself as the process to
+//! Tests of what a killed process leaves behind, as one program. It starts itself as the process to
 //! kill.
 #![cfg(unix)]
 

@@ -1,4 +1,5 @@
-//! Builds files region by region, right or wrong, by chapters 2 to 7 of the specification and without the crate.
+//! Builds files region by region, right or wrong, by chapters 2 to 7 of the specification and
+//! without the crate.
 
 use super::regions::{regions, u32_at};
 use sha2::{Digest, Sha256};
@@ -21,7 +22,7 @@ pub fn schema(columns: &[Vec<u8>]) -> Vec<u8> {
     [&(columns.len() as u32).to_le_bytes()[..], &[0; 4], &columns.concat()].concat()
 }
 
-/// What a chunk is to be.
+/// The fields and the body of a chunk.
 #[derive(Clone)]
 pub struct Chunk {
     pub column: u32,
@@ -88,7 +89,7 @@ impl Build {
         Self { file: file.to_vec(), ..Self::default() }
     }
 
-    /// Adds a region where the next one stands; returns where that is.
+    /// Adds a region at the end; returns its offset.
     pub fn region(&mut self, magic: &[u8; 4], slot4: [u8; 4], slot32: &[u8], slot48: &[u8], body: &[u8]) -> u64 {
         self.file.resize(self.file.len().next_multiple_of(64), 0);
         let offset = self.file.len();
@@ -124,7 +125,8 @@ impl Build {
         offset
     }
 
-    /// Adds index, footer and trailer of the only commit. `nulls` and `encodings` (id, chunks) are those of every column.
+    /// Adds index, footer and trailer of the only commit. Each column has these `nulls` and
+    /// `encodings` (id, chunks).
     pub fn finish(mut self, nulls: u64, encodings: &[(u16, u64)]) -> Vec<u8> {
         let mut facts = Vec::new();
         let sample_count = self.next_sample(0);
@@ -183,7 +185,8 @@ pub fn seal(file: &mut [u8], at: usize) {
     file[at + 60..at + 64].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Overwrites bytes of the first region of this kind, counted from its head, and makes its checksums right.
+/// Overwrites bytes of the first region of this kind, at an offset from its head, and corrects the
+/// checksums of the region.
 pub fn patch(file: &mut [u8], kind: RegionKind, at: usize, bytes: &[u8]) {
     let all = regions(file);
     let region = all.iter().find(|region| region.kind == kind).unwrap();

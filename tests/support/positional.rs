@@ -1,4 +1,4 @@
-//! A file that is not in memory.
+//! A source without memory to lend.
 
 use std::io;
 use tensilo::{InMemory, Source};

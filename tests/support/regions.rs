@@ -3,13 +3,13 @@
 use std::ops::Range;
 use tensilo::RegionKind;
 
-/// A region, and of a chunk or a page of the index whose it is.
+/// A region; of a chunk or a page of the index, also its column and samples.
 #[derive(Clone, Debug)]
 pub struct Region {
     pub kind: RegionKind,
-    /// Where its head stands.
+    /// The offset of its head.
     pub head: usize,
-    /// Where its body ends.
+    /// The offset of the end of its body.
     pub end: usize,
     pub column: usize,
     pub samples: Range<u64>,

@@ -36,7 +36,8 @@ pub fn file(profile: Profile, salt: u32) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
-/// Reads samples in an order that depends on `seed`, one by one and gathered; returns the errors, and panics where a value is wrong.
+/// Reads samples in an order that depends on `seed`, one by one and gathered. Returns the errors;
+/// panics if a value is wrong.
 pub fn read_all(reader: &Reader, seed: u64, salt: u32) -> Vec<Error> {
     let order: Vec<u64> = (0..SAMPLES).map(|i| (i * 7 + seed * 211) % SAMPLES).collect();
     let mut errors = Vec::new();

@@ -1,4 +1,4 @@
-//! What the environment of a test run asks for and has.
+//! The environment of a test run: its variables, the repository, Python.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

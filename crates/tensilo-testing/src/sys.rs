@@ -1,4 +1,5 @@
-//! An allocator that counts what Rust code allocates. (Zstandard's contexts are memory of C.)
+//! A global allocator that counts the allocations of Rust code. Zstandard's contexts are memory of
+//! C and are not counted.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

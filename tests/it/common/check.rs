@@ -7,7 +7,7 @@ use std::ops::Range;
 use tensilo::{ChunkInfo, Column, ColumnBuffer, ColumnSchema, Cursor, DType, Element, Profile, Reader, Sample, Source};
 use tensilo_testing::Random;
 
-/// Every read path of every column, and what the file says of itself.
+/// Checks every read path of every column, and the facts that the file records.
 pub fn check(reader: &Reader, table: &Table, plan: &WritePlan, seed: u64) {
     assert_eq!(reader.schema(), &table.schema);
     assert_eq!(reader.sample_count(), table.sample_count as u64);
@@ -158,7 +158,8 @@ fn subrange(samples: usize, random: &mut Random) -> Range<u64> {
     a.min(b)..a.max(b)
 }
 
-/// gather_into, gather_slice and range_into; buffers are reused, and the cursor sees all calls in turn.
+/// Checks `gather_into`, `gather_slice` and `range_into`. Buffers are reused, and one cursor serves
+/// all calls.
 fn check_many_samples(column: &Column, samples: &[ModelSample], random: &mut Random) {
     let schema = column.schema();
     let mut cursor = column.cursor();
@@ -200,7 +201,7 @@ fn check_gather_slice<T: Element>(cursor: &mut Cursor, indices: &[u64], expected
     assert!(cursor.gather_slice(indices, &mut out).is_err(), "gather_slice of {what} with too much room");
 }
 
-/// What many threads gather.
+/// Checks gathers of many threads.
 #[cfg(feature = "rayon")]
 fn check_parallel(
     cursor: &mut tensilo::ParallelCursor,
@@ -229,7 +230,7 @@ fn check_parallel(
     });
 }
 
-/// Samples that are not there are refused by name and number, whatever is asked for.
+/// Checks that samples out of range are refused by name and number, by every call.
 fn check_out_of_range(column: &Column, count: u64) {
     let schema = column.schema();
     let mut cursor = column.cursor();
@@ -337,8 +338,8 @@ fn chunk_raw_bytes(schema: &ColumnSchema, samples: &[ModelSample]) -> u64 {
     (validity + rest) as u64
 }
 
-/// Chapter 4.4: a chunk is as large as was asked for, or one sample; and it is closed only if the next sample does not fit
-/// or a commit stands there.
+/// Checks chapter 4.4: a chunk is as large as was asked for, or one sample. It ends only if the
+/// next sample does not fit, or at a commit.
 fn check_size(
     schema: &ColumnSchema,
     samples: &[ModelSample],

@@ -1,4 +1,4 @@
-//! Damage: what disks, networks and programs do to files.
+//! Ways in which disks, networks and programs damage files.
 
 use std::ops::Range;
 use tensilo::{Column, Reader};
@@ -29,7 +29,8 @@ fn chunks_of(column: usize, handle: &Column) -> Vec<ChunkPlace> {
     (0..).map_while(place).collect()
 }
 
-/// Where regions that begin with one of these magic numbers seem to stand: heads and, if their length is sound, bodies.
+/// Returns the apparent ranges of the regions that begin with one of these magic numbers: heads
+/// and, if their length is sound, bodies.
 pub fn regions(file: &[u8], magics: &[&[u8; 4]]) -> Vec<Range<usize>> {
     let heads = (0..file.len()).step_by(64).filter(|&at| magics.iter().any(|magic| file[at..].starts_with(*magic)));
     let length = |at: usize| file.get(at + 44..at + 48).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
@@ -48,19 +49,19 @@ pub enum Damage {
     Garbage,
     /// A block is zero.
     ZeroBlock,
-    /// A block stands twice: where it should, and in the place of another.
+    /// A block is a copy of another.
     CopyBlock,
-    /// Two blocks have changed places.
+    /// Two blocks are exchanged.
     SwapBlocks,
     /// The file ends too early.
     Truncate,
-    /// A block of another file stands in the place of one.
+    /// A block is replaced by one of another file.
     ForeignBlock,
     /// A region that is no chunk is zero.
     EraseStructure,
     /// All regions of a kind but chunks are zero.
     EraseKind,
-    /// A chunk stands in the place of another.
+    /// A chunk is replaced by another.
     MoveChunk,
 }
 

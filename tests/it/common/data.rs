@@ -1,5 +1,5 @@
-//! Arbitrary schemas and samples. Structure comes from proptest strategies, so that it shrinks; the values come from a small
-//! generator seeded by proptest, so that they need no tree of their own.
+//! Arbitrary schemas and samples. Proptest makes the structure, which shrinks. A generator with a
+//! seed from proptest makes the values, which need no tree of their own.
 
 use super::{ModelSample, Table, TensorValue, inner_bytes};
 use proptest::collection::{btree_map, vec};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tensilo::{ColumnSchema, DType, Extent, Metadata, Schema, Shape};
 use tensilo_testing::Random;
 
-/// What the values of a column look like.
+/// The look of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Regime {
     Random,
@@ -18,7 +18,7 @@ pub enum Regime {
     OneOutlier,
 }
 
-/// A column: what it is, and how its samples are made.
+/// A column, and how its samples are made.
 #[derive(Clone, Debug)]
 pub struct ColumnPlan {
     pub dtype: DType,
@@ -150,8 +150,8 @@ fn varying_extents(column: &ColumnSchema, random: &mut Random) -> Vec<u32> {
         .collect()
 }
 
-/// Where the inner extents are 0 a sample has no bytes, however long it is: the sum of the counts of a chunk is then what
-/// bounds the chunk.
+/// If an inner extent is 0, a sample has no bytes, however long it is. The sum of its counts then
+/// bounds a chunk.
 fn huge_extents(varying: usize, random: &mut Random) -> Vec<u32> {
     let long = random.below(varying as u64) as usize;
     let extent = |i: usize| if i == long { random.bits() as u32 & !1 } else { 1 };
@@ -198,7 +198,8 @@ fn element(dtype: DType, random: &mut Random) -> Vec<u8> {
     low_bytes(bits, dtype.element_bytes())
 }
 
-/// Floats that go wrong first: zeros, subnormals, infinities, quiet and signalling NaNs with payloads.
+/// Floats that go wrong first: zeros, subnormals, infinities, quiet and signalling NaNs with
+/// payloads.
 fn special_float(which: u64, exponent_bits: u32, mantissa_bits: u32) -> Option<u64> {
     let sign = 1_u64 << (exponent_bits + mantissa_bits);
     let infinity = ((1_u64 << exponent_bits) - 1) << mantissa_bits;

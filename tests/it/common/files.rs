@@ -6,7 +6,7 @@ use super::plan::{Step, WritePlan, write_to};
 use tensilo::{DType, Extent, Metadata, Profile, Stream, WriterOptions};
 use tensilo_testing::Random;
 
-/// What a file holds, and how it is written.
+/// The contents of a file, and how it is written.
 #[derive(Clone, Debug)]
 pub struct FilePlan {
     pub columns: Vec<ColumnPlan>,

@@ -1,5 +1,5 @@
-//! What the tests share: arbitrary schemas, data and ways to write them ([`plan`]), an in-memory model of a file
-//! ([`Table`]), and a check of every read path against it ([`check`]).
+//! Helpers of the tests: arbitrary schemas, data and ways to write them ([`plan`]), an in-memory
+//! model of a file ([`Table`]), and a check of every read path against it ([`check`]).
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod check;
@@ -23,7 +23,7 @@ pub struct TensorValue {
     pub bytes: Vec<u8>,
 }
 
-/// What a file should hold.
+/// The expected contents of a file.
 #[derive(Clone, Debug)]
 pub struct Table {
     pub schema: Schema,
@@ -63,7 +63,8 @@ pub fn full_shape(column: &ColumnSchema, sample: &ModelSample) -> Vec<u32> {
     column.shape.extents().iter().map(extent).collect()
 }
 
-/// What reading a sample gives: a null of a fixed shape has zeros, one of a ragged shape has nothing.
+/// Returns the bytes that reading a sample gives. A null of a fixed shape has zeros, a null of a
+/// ragged shape nothing.
 pub fn stored_bytes(column: &ColumnSchema, sample: &ModelSample) -> Vec<u8> {
     match sample {
         Some(value) => value.bytes.clone(),
@@ -81,8 +82,8 @@ pub fn shape_bytes(column: &ColumnSchema) -> usize {
     }
 }
 
-/// The proptest configuration of a file of tests: `cases`, or as many as PROPTEST_CASES says. Failures are kept beside the
-/// test, in a file that is committed.
+/// Returns the proptest configuration: `cases`, or the number in PROPTEST_CASES. Failures are kept
+/// beside the test, in a file that is committed.
 pub fn config(cases: u32) -> Config {
     let asked = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     Config {

@@ -28,7 +28,7 @@ pub fn options() -> WriterOptions {
     WriterOptions::new().profile(profile)
 }
 
-/// What a writer is told to do next.
+/// The next step of a writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// That many samples, one after the other.
@@ -69,7 +69,8 @@ impl WritePlan {
         commits
     }
 
-    /// The same commits, the samples between them in batches of at most `batch`, or one by one if that is 0.
+    /// Returns a plan with the same commits. The samples between them come in batches of at most
+    /// `batch`, or one by one if that is 0.
     pub fn regrouped(&self, sample_count: usize, batch: usize) -> Self {
         let mut steps = Vec::new();
         let mut written = 0;
@@ -200,7 +201,7 @@ pub struct BatchData {
 
 impl BatchData {
     pub fn new(column: &ColumnSchema, samples: &[ModelSample]) -> Self {
-        // what stands in the place of a null is ignored, so put garbage there
+        // the values under a null are ignored, so put garbage there
         let garbage = &mut Random(samples.len() as u64);
         let sample_bytes = inner_bytes(column) / column.dtype.element_bytes() * column.pushed_dtype().element_bytes();
         let has_nulls = samples.iter().any(Option::is_none);

@@ -1,4 +1,4 @@
-//! Sinks that misbehave in all the ways that the operating system may.
+//! Sinks that misbehave as the operating system may.
 
 use std::io::{self, ErrorKind, Write};
 use tensilo::Sink;
@@ -65,7 +65,7 @@ impl Failing {
 impl Write for &mut Failing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.call().inspect_err(|_| {
-            // a full disk takes a part of what it is given
+            // a full disk takes some of the bytes
             let part = if self.calls_after == 1 { bytes.len() / 2 } else { 0 };
             self.bytes.extend(&bytes[..part]);
         })?;

@@ -26,7 +26,8 @@ fn every_kind_of_damage_is_noticed() {
             let (_, foreign) = FilePlan::arbitrary(random).write("foreign");
             let mut damaged = intact.clone();
             damage.apply(&mut damaged, &foreign, random);
-            // a block of zeros may have been zeroed, and a small file is replaced by another as a whole
+            // a block of zeros may be zeroed, and a small file may be replaced by another as a
+            // whole
             if damaged == intact || id(&damaged).is_ok_and(|found| found != id(&intact).unwrap()) {
                 continue;
             }
@@ -42,8 +43,8 @@ fn every_kind_of_damage_is_noticed() {
     }
 }
 
-/// Two files can have one id: that of the schema and the options, if the caller gives no origin. Chunks of the one in the place of those of the
-/// other have right checksums, but not those that the index has.
+/// Two files have the same id if their schemas and options are equal and the caller gives no
+/// origin. A chunk of the other file has a right checksum, but not the one in the index.
 #[test]
 fn a_chunk_of_a_twin_is_noticed() {
     let mut replaced = 0;

@@ -28,7 +28,8 @@ fn every_bit_flip_is_noticed() {
     );
 }
 
-/// A file cut off where an earlier writer had finished is the file that writer finished (chapter 7.3): no format can tell.
+/// No format can tell a file that is cut off where an earlier writer finished from the file that
+/// this writer finished (chapter 7.3).
 fn is_an_earlier_finish(cut: &[u8]) -> bool {
     Reader::from_bytes(cut.to_vec()).is_ok_and(|reader| reader.is_finished() && reader.tail_bytes() == 0)
 }

@@ -46,7 +46,8 @@ fn encodings(file: &[u8]) -> Vec<String> {
     reader.columns().flat_map(|column| column.facts().encodings).map(|(encoding, _)| encoding).collect()
 }
 
-/// Each vector of at most 64 KiB, and small files that together have every encoding; in a long run larger ones, too.
+/// Returns each vector of at most 64 KiB, and small files that together have every encoding. A long
+/// run has larger files, too.
 fn files() -> Vec<(String, Vec<u8>)> {
     let vectors = vectors(true);
     let vectors = vectors.iter().map(|vector| (file_of(vector).to_owned(), bytes(file_of(vector))));

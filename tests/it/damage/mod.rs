@@ -1,7 +1,8 @@
-//! No damage goes unnoticed: `verify` reports it, and no read gives a wrong value. Every single bit of every vector and of files in every encoding
-//! is flipped, and they are cut off at every byte; blocks and chunks of arbitrary files are zeroed, copied, swapped and replaced.
+//! Proves that no damage goes unnoticed: `verify` reports it, and no read gives a wrong value.
+//! Every bit of every vector and of files in every encoding is flipped, and the files are cut off
+//! at every byte. Blocks and chunks of arbitrary files are zeroed, copied, swapped and replaced.
 //!
-//! `TENSILO_DAMAGE=long` also flips the bits of larger files, and damages more of them.
+//! `TENSILO_DAMAGE=long` adds larger files, and damages more of them.
 
 mod blocks;
 mod bytes;
@@ -34,14 +35,14 @@ fn read_all(file: &[u8]) -> Vec<Vec<Sample>> {
     (0..reader.schema().columns.len()).map(of_column).collect()
 }
 
-/// What a reader of a damaged file said.
+/// The samples that a reader of a damaged file gave or refused.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reads {
     right: u64,
     refused: u64,
 }
 
-/// Reads of a damaged file give an error or what the intact file gives.
+/// Checks that each read of a damaged file fails or gives the value of the intact file.
 fn check_reads(damaged: &[u8], intact: &[Vec<Sample>], what: &str) -> Reads {
     let mut reads = Reads::default();
     let Ok(reader) = Reader::from_bytes(damaged.to_vec()) else {

@@ -1,9 +1,9 @@
-//! The crate and the second reader, `format-spec/reader.py`, accept the same files. Both look at
-//! mutants of the valid vectors and of generated files: either both accept one, and read the same
-//! values, or both refuse it.
+//! Proves that the crate and the second reader, `format-spec/reader.py`, accept the same files. Of
+//! mutants of the valid vectors and of generated files, both accept each and read the same values,
+//! or both refuse it.
 //!
-//! TENSILO_READER_MUTANTS says how many; TENSILO_READER_SEED begins with others. Needs Python as
-//! `second_reader` does.
+//! `TENSILO_READER_MUTANTS` is the number of mutants, `TENSILO_READER_SEED` their seed. Needs
+//! Python as `second_reader` does.
 
 mod mutants;
 
@@ -30,8 +30,8 @@ const BATCH: usize = 2_000;
 /// Values of files with more samples are not compared.
 const MOST_SAMPLES: u64 = 20_000;
 
-/// For each file of the standard input, which its length precedes: the rule that is broken, or the
-/// CRC of what it holds.
+/// For each file of the standard input, which its length precedes, prints the rule that it breaks,
+/// or the CRC of its samples.
 const SCRIPT: &str = "
 import sys, zlib
 sys.path.insert(0, sys.argv[1])
@@ -63,7 +63,7 @@ while head := files.read(8):
         print('memory')
 ";
 
-/// What the second reader says of each file.
+/// Returns the verdict of the second reader on each file.
 fn second_opinions(files: &[Vec<u8>]) -> Vec<String> {
     let mut command = Command::new("python3");
     command.arg("-c").arg(SCRIPT).arg(spec_folder()).arg(MOST_SAMPLES.to_string());
@@ -84,7 +84,7 @@ fn second_opinions(files: &[Vec<u8>]) -> Vec<String> {
     lines
 }
 
-/// What the crate says of a file, in the words of the script.
+/// Returns the verdict of the crate on a file, in the words of the script.
 fn opinion(file: &[u8]) -> String {
     let refused = match verify(&InMemory(file), VerifyOptions::new().decode(true)) {
         Ok(report) => report.damages.into_iter().next().map(|damage| damage.error),
@@ -176,7 +176,7 @@ fn both_readers_accept_the_same_mutants() {
     assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n"));
 }
 
-/// Writes a mutant where it can be looked at; says where.
+/// Writes a mutant to a file for inspection; returns its path.
 fn kept(mutant: &[u8], number: usize) -> String {
     let path = std::env::temp_dir().join(format!("tensilo-mutant-{number}.tsl"));
     std::fs::write(&path, mutant).expect("room for a small file");

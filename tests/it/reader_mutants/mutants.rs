@@ -1,5 +1,5 @@
-//! Mutants of intact files. What protects or repeats the bytes that are changed is made right
-//! again, so that a reader is stopped by what was changed and by nothing before it.
+//! Mutants of intact files. Checksums and copies of the changed bytes are corrected, so that the
+//! change itself stops a reader, and nothing before it.
 
 use crate::support::build::{Build, Chunk, column, seal};
 use crate::support::regions::{Region, regions, u32_at, u64_at};
@@ -8,7 +8,7 @@ use std::ops::Range;
 use tensilo::{DType, Extent, Reader, RegionKind};
 use tensilo_testing::Random;
 
-/// Changes fields and bytes of a file where they stand.
+/// Changes fields and bytes of a file in place.
 pub fn changed_in_place(file: &[u8], random: &mut Random) -> Vec<u8> {
     let mut mutant = file.to_vec();
     let all = regions(file);
@@ -114,7 +114,7 @@ fn repeat_chunk(file: &mut [u8], all: &[Region], chunk: &Region) {
     }
 }
 
-/// The places of all entries of the index.
+/// Returns the offsets of all entries of the index.
 fn entries(file: &[u8], all: &[Region]) -> impl Iterator<Item = usize> {
     let pages = all.iter().filter(|region| region.kind == RegionKind::IndexPage && region.end <= file.len());
     pages.flat_map(|page| (page.head + 64..page.end - 31).step_by(32))
@@ -137,8 +137,8 @@ const FOOTER_SCHEMA: usize = 64 + CONTENT_ID + 4;
 /// Bytes of the content id, with which the body of a footer begins.
 const CONTENT_ID: usize = 16;
 
-/// Makes right what protects the regions: the checksums of bodies and heads, the entries that
-/// repeat the former, and the content ids.
+/// Corrects the checksums of bodies and heads, the entries that repeat the former, and the content
+/// ids.
 fn reseal(file: &mut [u8], all: &[Region]) {
     let mut content = vec![0; CONTENT_ID];
     for region in all {
@@ -169,7 +169,7 @@ fn repeat_checksums(file: &mut [u8], page: &Region) {
     }
 }
 
-/// A chunk of an intact file, and what must be known to make a file of it alone.
+/// A chunk of an intact file, with all that is needed to make a file of it alone.
 #[derive(Clone)]
 pub struct Sample {
     dtype: u8,
@@ -273,7 +273,7 @@ fn change_sample(sample: &mut Sample, other: &Sample, random: &mut Random) {
             change_number(&mut chunk.body, number, random);
         }
         12..20 => {
-            // what decodes a part is at its start
+            // the parameters of a decoder are at the start of the part
             let part = some_part(chunk, random);
             let number = some_number(part.start..part.end.min(part.start + 80), random);
             change_number(&mut chunk.body, number, random);
@@ -304,7 +304,7 @@ fn some_part(chunk: &Chunk, random: &mut Random) -> Range<usize> {
     if parts.is_empty() { all } else { parts[random.below(parts.len() as u64) as usize].clone() }
 }
 
-/// Mostly makes right what follows from the parts: otherwise most mutants would be refused for it.
+/// Corrects, mostly, the fields that follow from the parts: otherwise they would stop most mutants.
 fn repair(sample: &mut Sample, random: &mut Random) {
     let chunk = &mut sample.chunk;
     if !chunk.parts || chunk.body.len() < 65 || random.one_in(8) {

@@ -5,7 +5,7 @@ use crate::support::regions::u64_at;
 use std::fmt;
 use tensilo::RegionKind::{Chunk as ChunkRegion, Footer, Header, IndexPage, Trailer};
 
-/// What must refuse a file first, with which rule.
+/// The check that must refuse a file first, with its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     Opening(&'static str),
@@ -140,7 +140,7 @@ fn footers() -> Vec<Row> {
     ]
 }
 
-/// The footer says so many samples, in one run and one chunk.
+/// The footer counts `samples` samples, in one run and one chunk.
 fn one_run_of(samples: u64) -> Vec<u8> {
     let mut file = patched(Footer, RUN + 16, &samples.to_le_bytes());
     patch(&mut file, Footer, RUN + 32, &[0; 4]);
@@ -203,8 +203,9 @@ fn fake_trailers(file: &[u8], count: usize, footer: u64) -> Vec<u8> {
     build.file
 }
 
-/// A file, and behind it the heads of many footers, then as many trailers, so that the first footer ends at the first trailer and so on: to
-/// check all their bodies is to read the file half as often as there are footers.
+/// Returns a file, followed by the heads of many footers, followed by as many trailers. The first
+/// footer ends at the first trailer and so on: checking all their bodies would read the file half
+/// as often as the number of footers.
 fn nested_footers(file: &[u8], count: usize) -> Vec<u8> {
     let mut build = Build::after(file);
     let footers: Vec<u64> = (0..count).map(|_| build.region(b"TSLF", [0; 4], &[0; 12], &[0; 8], &[])).collect();
@@ -280,7 +281,7 @@ fn chunks_and_garbage(count: usize) -> Vec<u8> {
     build.finish(0, &[(0, count as u64)])
 }
 
-/// The index lists a chunk that stands in the body of another.
+/// The index lists a chunk inside the body of another.
 fn nested_chunk() -> Vec<u8> {
     let mut inner = Build::new(&[bytes(&[64])]);
     inner.file.resize(192, 0); // where the body of the first chunk will be
@@ -348,7 +349,7 @@ fn frames() -> Vec<Row> {
     ]
 }
 
-/// Byte planes of which one claims to be huge.
+/// Byte planes, one of which claims to be huge.
 fn chunk_of_planes(raw: u32) -> Vec<u8> {
     let frame = bomb(PLAIN, SMALL_WINDOW, u64::from(raw) / 4, 1);
     let mut stored = vec![0; 16];

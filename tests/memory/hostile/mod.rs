@@ -1,6 +1,8 @@
-//! Small files that are built to hurt: each is refused, and neither that nor anything else that is asked of it takes more than 10 ms or
-//! 16 MiB. `cargo test --release --test memory hostile:: -- --nocapture` prints the table. Memory is held to its limit; a time fails the test at ten
-//! times its limit, where no slow or busy machine explains it.
+//! Proves that small files built to hurt are refused, and that no call on them takes more than 10
+//! ms or 16 MiB. `cargo test --release --test memory hostile:: -- --nocapture` prints the table.
+//!
+//! Memory is held to its limit. A time fails the test at ten times its limit, which no slow or busy
+//! machine explains.
 
 mod files;
 
@@ -63,12 +65,13 @@ fn walk<S: Source + 'static>(source: S, verification: Verification) -> (Option<&
 /// A file that readers share.
 type Shared = std::sync::Arc<[u8]>;
 
-/// Salvages a file; what is wrong with that, or with what is not lost.
+/// Salvages a file and reads it; returns a description of what is wrong.
 fn salvage_and_read(file: &Shared, decode: bool) -> Option<String> {
     let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode)) {
         Ok(salvaged) => salvaged,
         Err(error) => {
-            // nothing tells what the columns are, or a newer release has written it; whatever else is wrong costs no more than its chunk
+            // the columns are unknown, or a newer release wrote the file; any other fault costs no
+            // more than its chunk
             let is_hopeless = ["R-2.9", "R-9.1"].contains(&rule(&error));
             return (!is_hopeless).then(|| format!("not salvaged: {error}"));
         }
@@ -104,7 +107,7 @@ fn cost<T>(alone: &Alone, work: impl Fn() -> T) -> (T, Duration, usize) {
     (result, time, peak)
 }
 
-/// What of a row is not as it must be.
+/// Returns the problems with a row.
 fn check(alone: &Alone, row: &Row) -> Vec<String> {
     let Row { name, file, refused } = row;
     let mut problems = Vec::new();
@@ -127,7 +130,8 @@ fn check(alone: &Alone, row: &Row) -> Vec<String> {
     let (deep, time, peak) = cost(alone, || verify_rule(&InMemory(file), true));
     measured("decoding", time, peak);
     let (wrong, peak) = alone.peak_bytes(|| salvage_and_read(&shared, true));
-    measured("salvaging", Duration::ZERO, peak); // which refuses nothing, but looks through all of a file: it may take its time
+    // salvage refuses nothing, but looks through the whole file: it may take its time
+    measured("salvaging", Duration::ZERO, peak);
     let (opening, reading) = in_memory;
     print_row(name, file, &refused.to_string(), slowest.0, slowest.1);
     let found = match *refused {
@@ -146,7 +150,8 @@ fn check(alone: &Alone, row: &Row) -> Vec<String> {
     problems
 }
 
-/// The builder is right: what it builds without a fault is intact. Some of it is much larger when it is decoded.
+/// Checks the builder: a file that it builds without a fault is intact. Some of these files are
+/// much larger when decoded.
 fn check_intact(alone: &Alone, (name, file): &(&str, Vec<u8>)) -> Vec<String> {
     let (rule, time, peak) = cost(alone, || verify_rule(&InMemory(file.as_slice()), true));
     print_row(name, file, "nothing: it is intact", time, peak);
