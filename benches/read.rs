@@ -10,6 +10,7 @@
 //!   sample of embeddings in tiers is decoded alone; any other costs the decoding of its chunk. Samples read in order share one.
 //! * `gather`: 256 random samples by one call, copied to a slice in the order asked for; or ragged ones of 0 to 2 KiB.
 //!   With `--features rayon` also by all threads of the machine.
+//! * `range`: 256 consecutive samples from a random one on, into a buffer that is used again.
 
 mod support;
 
@@ -163,5 +164,25 @@ fn ragged(c: &mut Criterion) {
     });
 }
 
-criterion_group! { name = benches; config = criterion(); targets = view, random_and_sequential, gather, ragged }
+fn range(c: &mut Criterion) {
+    let mut group = c.benchmark_group("range 256 x 768 B");
+    let values = embeddings(384 * EMBEDDINGS);
+    group.throughput(Throughput::Bytes(2 * 384 * BATCH as u64));
+    for profile in [Profile::Raw, Profile::Fast, Profile::Balanced] {
+        let bytes = file(&[384], &values, profile);
+        let reader = Reader::from_bytes(bytes).unwrap();
+        let column = warm(&reader);
+        let starts = column.sample_count() - BATCH as u64;
+        let (mut cursor, mut buffer) = (column.cursor(), ColumnBuffer::new());
+        random(&mut group, &format!("{}/range_into", profile.name()), starts, |start| {
+            cursor.range_into(start..start + BATCH as u64, black_box(&mut buffer)).unwrap();
+        });
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = criterion();
+    targets = view, random_and_sequential, gather, ragged, range
+}
 criterion_main!(benches);
