@@ -1,11 +1,13 @@
-//! What one chunk of 64 KiB costs: to decode it, and to check it.
+//! The cost of decoding one chunk of 64 KiB, and of checking it.
 //!
-//! `decode`: a cursor reads by turns from two chunks, so that each read loads (finds, compares with the index) and decodes
-//! a whole chunk; both were checked before. `raw` decodes nothing: it is what loading costs, whatever the size, and has
-//! no throughput. Throughput of the others is decoded bytes, beside `memcpy` of as many.
+//! `decode`: a cursor reads by turns from two chunks, so that each read loads a whole chunk (finds
+//! it, compares it with the index) and decodes it. The checksums of both were checked before. `raw`
+//! decodes nothing: it is the cost of loading, whatever the size, and has no throughput. For the
+//! others, throughput counts decoded bytes; `memcpy` copies as many.
 //!
-//! `check`: `crc32fast` is the function that the reader calls, alone. `view, always` and `view, never` view a raw sample
-//! of 64 KiB with and without the checksum (a default reader does the first once for each chunk).
+//! `check`: `crc32fast` is the function that the reader calls, alone. `view, always` and
+//! `view, never` view a raw sample of 64 KiB with and without the checksum. A default reader checks
+//! each chunk once.
 
 mod support;
 
@@ -37,7 +39,8 @@ fn alternate(c: &mut Criterion, row: &str, encoding: &str, bytes: &[u8]) {
     let mut group = c.benchmark_group("decode");
     if encoding != "raw" {
         let facts = column.facts();
-        group.throughput(Throughput::Bytes(facts.raw_bytes / facts.chunk_count)); // all chunks are about as long
+        // all chunks are about as long
+        group.throughput(Throughput::Bytes(facts.raw_bytes / facts.chunk_count));
     }
     group.bench_function(row, |b| {
         b.iter(|| {

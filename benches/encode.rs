@@ -1,7 +1,8 @@
-//! What writing costs: 2 MiB of bf16 samples pushed by one call, encoded in one thread, written to nowhere.
+//! The cost of writing: 2 MiB of bf16 samples pushed by one call, encoded by one thread, written to
+//! a sink that drops them.
 //!
-//! Throughput is decoded bytes, beside `memcpy` of as many. Rows `.., unchecked` do without the decoding and comparing of each chunk
-//! that is the default.
+//! Throughput counts decoded bytes; `memcpy` copies as many. By default a writer decodes each chunk
+//! and compares it with the input; rows `.., unchecked` do without this.
 
 mod support;
 

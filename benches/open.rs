@@ -1,10 +1,13 @@
-//! What opening a file costs, for 10^3 and for 10^7 samples.
+//! The cost of opening a file of 10^3 and of 10^7 samples.
 //!
-//! In each group compare `10^3` with `10^7`: the files have the same four columns and were written with the same options,
-//! only the number of samples differs. `large chunks` is the default chunk size. `small chunks` makes more than 10^5
-//! chunks of the 10^7 samples, so that the index is large; it is not read. Everything is warm: in the page cache, or in memory.
-//! Closing the file is part of the time. `open, view` also views one sample in the middle: what opening puts off until
-//! the first touch (one index page, one chunk, their checksums) is paid there.
+//! Compare `10^3` with `10^7` in each group. The files have the same four columns and were written
+//! with the same options; only the number of samples differs. `large chunks` is the default chunk
+//! size. `small chunks` makes more than 10^5 chunks of the 10^7 samples, so that the index is
+//! large; opening does not read it. Everything is warm: in the page cache, or in memory. The time
+//! includes closing the file.
+//!
+//! `open, view` also views one sample in the middle. This adds the work that opening leaves to the
+//! first touch: one index page, one chunk, and their checksums.
 
 mod support;
 

@@ -1,16 +1,20 @@
-//! Samples by number, warm: everything was touched (and its checksum checked) before, and each file is in memory.
+//! Samples by number, warm: each sample was read (and its checksum checked) before, and each file
+//! is in memory.
 //!
-//! In each group `memcpy` copies the same bytes, of the same samples in the same random order, from the file's bytes to
-//! the same place, without tensilo; what the other rows take more is what tensilo costs. Times are for one sample, in
-//! the gather groups for 256. Samples are picked uniformly, by a generator that takes about 1 ns in every row.
+//! In each group `memcpy` copies the same bytes of the same samples, in the same random order, from
+//! the file's bytes to the same destination, without tensilo. The difference to another row is the
+//! cost of tensilo. Times are for one sample; in the groups `gather` and `range` for 256. Samples
+//! are picked uniformly, by a generator that takes about 1 ns in every row.
 //!
-//! * `2 KiB`: a raw sample. `view` and `cursor.read` do not touch the sample itself; `view, copy` does. The file of 1 MiB lies
-//!   in the second-level cache, that of 64 MiB in the shared cache or in memory, depending on the machine.
-//! * `embeddings` (768 B) and `mel` (25,920 B): raw, and encoded in chunks of 64 KiB (85 and 2 samples; of 256 KiB in profile `small`). A random
-//!   sample of embeddings in tiers is decoded alone; any other costs the decoding of its chunk. Samples read in order share one.
-//! * `gather`: 256 random samples by one call, copied to a slice in the order asked for; or ragged ones of 0 to 2 KiB.
-//!   With `--features rayon` also by all threads of the machine.
-//! * `range`: 256 consecutive samples from a random one on, into a buffer that is used again.
+//! * `2 KiB`: a raw sample. `view` and `cursor.read` do not touch its bytes; `view, copy` does. The
+//!   file of 1 MiB fits the second-level cache. That of 64 MiB is in the shared cache or in memory,
+//!   depending on the machine.
+//! * `embeddings` (768 B) and `mel` (25,920 B): raw, and encoded in chunks of 64 KiB (85 and 2
+//!   samples) or, in profile `small`, of 256 KiB. A random sample of embeddings in tiers is decoded
+//!   alone. Any other sample costs the decoding of its chunk. Samples read in order share one.
+//! * `gather`: 256 random samples by one call, copied to a slice in the order of the request; or
+//!   ragged samples of 0 to 2 KiB. With `--features rayon` also by all threads of the machine.
+//! * `range`: 256 consecutive samples from a random one on, into a buffer that is reused.
 
 mod support;
 

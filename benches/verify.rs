@@ -1,8 +1,9 @@
-//! Verification of a warm file, on one thread, beside `memcpy` of its bytes: one file of 64 MiB of raw mel-like values in chunks of
-//! 64 KiB, one of the same values as the default profile writes them.
+//! Verification of a warm file on one thread; `memcpy` copies its bytes. One file has 64 MiB of raw
+//! mel-like values in chunks of 64 KiB; the other has the same values in the default profile.
 //!
-//! * `in memory`, `mapped`, `by position`: without decoding, as `tensilo verify` does it, every byte and its checksum.
-//! * `decode`: every chunk is decoded too, and what it holds is checked (`--deep`).
+//! * `in memory`, `mapped`, `by position`: every byte and its checksum, without decoding, as
+//!   `tensilo verify` does it.
+//! * `decode`: also decodes every chunk and checks its values (`--deep`).
 //! * `all threads`: by position, on all cores.
 
 mod support;

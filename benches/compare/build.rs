@@ -1,10 +1,12 @@
-//! Compiles c-blosc2 from the sources that the crate `blosc2-src` brings, because that crate's own library will not do:
+//! Compiles c-blosc2 from the sources in the crate `blosc2-src`. That crate's own library would
+//! make the comparison unfair:
 //!
-//! * It has no AVX2 unless the whole program is compiled for AVX2. Here each SIMD kernel is compiled for its own
-//!   instruction set, as c-blosc2's own build does it, and c-blosc2 picks one at run time. The program checks that it does
-//!   (`src/peers/blosc2/simd.rs`).
-//! * It would bring a second copy of Zstandard, and of two copies the linker takes one for all without a word. Here there
-//!   is one, the newer one, the same for every competitor: no row differs from another by its Zstandard.
+//! * It has no AVX2 unless the whole program is compiled for AVX2. Here each SIMD kernel is
+//!   compiled for its own instruction set, as in c-blosc2's own build, and c-blosc2 picks one at
+//!   run time. The program checks that it does (`src/peers/blosc2/simd.rs`).
+//! * It contains a second copy of Zstandard, and the linker silently takes one of two copies for
+//!   all callers. Here all competitors use the same, newer copy: no row differs from another by its
+//!   Zstandard.
 
 use serde_json::Value;
 use std::env;
@@ -15,7 +17,8 @@ use std::process::Command;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// How the source files of a kernel end, the macro by which c-blosc2 knows that it is there, and its compiler flags.
+/// The SIMD kernels: the ending of the names of their source files, the macro that tells c-blosc2
+/// of them, and their compiler flags.
 const KERNELS: [(&str, &str, &[&str]); 3] = [
     ("-sse2", "SHUFFLE_SSE2_ENABLED", &["-msse2"]),
     ("-avx2", "SHUFFLE_AVX2_ENABLED", &["-mavx2"]),
@@ -85,7 +88,7 @@ fn c_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What Cargo knows of all packages that this one is made of: versions, and where their sources are.
+/// Returns Cargo's description of all packages of this program: versions, and folders of sources.
 fn packages() -> Result<Vec<Value>> {
     let output = Command::new(env::var("CARGO")?)
         .args(["metadata", "--format-version=1", "--locked", "--offline", "--filter-platform", &env::var("TARGET")?])

@@ -1,4 +1,5 @@
-//! What the benchmarks share: data that is the same on every machine, files made of it, and settings.
+//! Shared by the benchmarks: data that is the same on every machine, files made of it, and
+//! settings.
 
 #![allow(dead_code, reason = "each benchmark uses a part of it")]
 
@@ -7,7 +8,8 @@ use half::bf16;
 use std::time::Duration;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Stream, Writer, WriterOptions};
 
-/// Short runs: the whole of `cargo bench` takes minutes. Medians with their spread are what to look at.
+/// Returns settings for short runs, so that the whole of `cargo bench` takes minutes. Compare
+/// medians with their spread.
 pub fn criterion() -> Criterion {
     Criterion::default()
         .sample_size(30)

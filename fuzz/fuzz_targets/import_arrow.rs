@@ -1,4 +1,5 @@
 #![no_main]
 
-// a decoder's panic is an error here; one that comes through ends the process even without the hook that libFuzzer sets
+// A decoder's panic is an error here; a panic that leaves the library ends the process even without
+// the hook that libFuzzer sets.
 libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| ())), |input: &[u8]| tensilo_fuzz::import::arrow(input));

@@ -6,7 +6,8 @@ use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Schema, Shape, Sink, Writer, WriterOptions,
 };
 
-/// About so many bytes have the values of a column at most, and so many chunks: more would only cost time.
+/// Limits, roughly, the bytes of a column's values and the number of chunks: more would only cost
+/// time.
 const COLUMN_BYTES: usize = 1024;
 const CHUNKS: usize = 3;
 const SAMPLES: usize = 32;
@@ -16,7 +17,7 @@ pub struct Case {
     pub sample_count: usize,
     pub columns: Vec<Column>,
     pub options: WriterOptions,
-    /// After so many samples there is a commit; the last is that of `finish`.
+    /// The number of samples before each commit; the last commit is that of `finish`.
     pub commits: Vec<usize>,
     /// As good as random.
     pub dice: u32,
@@ -30,18 +31,20 @@ pub struct Column {
     extents: Vec<u32>,
     /// As they are pushed.
     values: Vec<u8>,
-    /// Where samples begin among the values, and where the last one ends.
+    /// The position of each sample among the values, and the end of the last.
     starts: Vec<usize>,
 }
 
-/// Makes a case of the input, and checks it; the check may use what is left of the input.
+/// Makes a case of the input, and checks it; the check may use the rest of the input.
 pub fn run(input: &[u8], check: fn(&Case, &mut Unstructured<'_>) -> Result<()>) {
     let mut u = Unstructured::new(input);
-    let _ = Case::new(&mut u, crc32fast::hash(input)).and_then(|case| check(&case, &mut u)); // an error: the input is too short
+    // an error: the input is too short
+    let _ = Case::new(&mut u, crc32fast::hash(input)).and_then(|case| check(&case, &mut u));
 }
 
 impl Case {
-    /// What costs much depends on `dice`, not on bytes of the input: a fuzzer would keep those that choose it, and do hardly anything else.
+    /// Makes a case. Costly choices depend on `dice`, not on bytes of the input: a fuzzer would
+    /// keep the inputs that choose them, and run little else.
     fn new(u: &mut Unstructured<'_>, dice: u32) -> Result<Self> {
         let sample_count = u.int_in_range(0..=SAMPLES)?;
         let column_count = if rarely(u, 8)? { u.int_in_range(0..=5)? } else { 1 };
@@ -192,7 +195,8 @@ fn shape(u: &mut Unstructured<'_>) -> Result<Shape> {
     Ok(Shape::new((0..rank).map(|_| extent(u)).collect::<Result<Vec<_>>>()?))
 }
 
-/// Elements that repeat, with a step from each repetition to the next: a few bytes make data of any encoding.
+/// Returns elements that repeat, with a step from each repetition to the next: a few bytes make
+/// data of any encoding.
 fn values(u: &mut Unstructured<'_>, bytes: usize, element_bytes: usize) -> Result<Vec<u8>> {
     let period = u.int_in_range(1..=32)? * element_bytes;
     let mut period_bytes = vec![0; period];

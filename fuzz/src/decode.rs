@@ -1,5 +1,6 @@
-//! Any bytes as what is stored of parts, in a file in which all else is right, checksums included. What they decode to does not depend on
-//! what was decoded before in the same memory, nor on the way they are read.
+//! Any bytes as the stored parts of a chunk, in a file that is otherwise right, checksums included.
+//! The decoded values depend neither on chunks decoded before in the same memory nor on the call
+//! that reads them.
 
 use super::regions::{
     CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, body, heads, number, put, put_content_id, seal,
@@ -12,10 +13,10 @@ use tensilo::{
 
 /// Larger parts would only cost time.
 const RAW_BYTES: usize = 1 << 14;
-/// Where dtype and extent of the only column stand in the schema, whose name is one letter.
+/// The offsets of dtype and extent of the only column, of a one-letter name, in the schema.
 const DTYPE: usize = 13;
 const EXTENT: usize = 17;
-/// What a footer has after the facts of the only column: one encoding and one run.
+/// The bytes of a footer behind the facts of the only column: one encoding and one run.
 const ENCODING: usize = 16;
 const RUN: usize = 40;
 
@@ -40,7 +41,8 @@ pub fn run(encoding: u16, input: &[u8]) {
 impl<'a> Parts<'a> {
     /// Six bytes say what the column is and where the second part begins; seed.py knows them.
     fn new(encoding: u16, input: &'a [u8]) -> Option<Self> {
-        // strings have shapes as well, and values of bools and texts are refused that the encoding allows
+        // strings have shapes, too; and the encoding allows values of bools and texts that are
+        // refused
         const NUMBERS: [DType; 12] = [
             DType::Bf16,
             DType::F16,
@@ -123,7 +125,7 @@ impl<'a> Parts<'a> {
         put(file, at + EXTENT, 4, self.sample_elements as u64);
     }
 
-    /// The entry for the chunk that stands at `chunk`.
+    /// Returns the index entry for the chunk at `chunk`.
     fn put_entry(&self, file: &mut [u8], entry: usize, chunk: usize) {
         put(file, entry, 8, chunk as u64);
         for (from, to, bytes) in [(32, 8, 8), (44, 16, 4), (40, 20, 4), (56, 24, 4), (52, 28, 2)] {

@@ -1,4 +1,5 @@
-//! A gather equals a loop of single reads, for any file, any list of samples, and any calls before with the same memory.
+//! A gather equals a loop of single reads, for any file, any list of samples, and any earlier calls
+//! with the same memory.
 
 use super::case::{self, Case, rarely};
 use super::open::Positional;
@@ -37,7 +38,7 @@ fn gather<S: Source + 'static>(
                     assert_same(&column, &indices, gathered);
                 }
             }
-            // a sample there is not
+            // no such sample
             Err(_) => assert!(indices.iter().any(|&i| i >= reader.sample_count())),
         }
         for cursor in rows.cursors() {

@@ -1,4 +1,5 @@
-//! Any bytes as a Parquet file, Arrow file or stream: a conversion that ends in an error or in a file that verifies, in bounded memory.
+//! Any bytes as a Parquet file, Arrow file or stream: a conversion ends in an error or in a file
+//! that verifies, in bounded memory.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -27,7 +28,7 @@ pub fn arrow(input: &[u8]) {
 }
 
 fn run(file: &[u8]) {
-    // in memory, where there is such a place
+    // in memory, if the system has such a folder
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
     let folder = tempfile::tempdir_in(parent).unwrap();

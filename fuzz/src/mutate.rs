@@ -1,15 +1,18 @@
-//! Changes inside the regions of a file, for `resealed`: numbers of heads, index entries and footers, bytes of bodies. Most of the files
-//! still open, so that what stands behind the checksums is reached by nearly every one.
+//! Changes inside the regions of a file, for `resealed`: numbers of heads, index entries and
+//! footers, bytes of bodies. Most of the files still open, so that nearly all reach the code behind
+//! the checksums.
 
 use super::regions::{CHUNK, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, body, entries, heads, number, put, reseal};
 use tensilo_testing::Random;
 
-/// Changes bytes without knowing what they are: libFuzzer's own mutations. Takes room, the length before, the most after; returns that after.
+/// Changes bytes without knowing their meaning, by libFuzzer's own mutations. Takes a buffer, the
+/// length before and the largest length after; returns the length after.
 pub type Bytes = fn(&mut [u8], usize, usize) -> usize;
 
-/// Where the numbers of heads stand that differ from kind to kind, and their bytes.
+/// The numbers of heads that differ from kind to kind: offset and bytes.
 const FIELDS: [(usize, usize); 9] = [(4, 4), (32, 4), (32, 8), (36, 4), (40, 4), (44, 4), (48, 4), (52, 2), (54, 2)];
-/// What an index entry repeats of a chunk's head: where it stands there, where in the entry, its bytes.
+/// The fields of a chunk's head that an index entry repeats: offset in the head, offset in the
+/// entry, and bytes.
 const REPEATED: [(usize, usize, usize); 4] = [(32, 8, 8), (44, 16, 4), (40, 20, 4), (52, 28, 4)];
 /// Bytes that are changed blindly at a time.
 const WINDOW: usize = 64;
@@ -40,7 +43,7 @@ fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, by
     } else {
         change_body(&mut file[at + HEAD..at + HEAD + length], random, bytes);
     }
-    // otherwise a reader would see no more than that two places disagree
+    // otherwise a reader would see only that head and entry disagree
     if random.index(8) > 0 {
         match magic {
             HEADER => repeat_schema(file, regions, at),
@@ -50,7 +53,7 @@ fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, by
     }
 }
 
-/// Half of the time a chunk, as what is in chunks is the most.
+/// Picks a chunk half of the time, because most of the structure is in chunks.
 fn pick(regions: &[(usize, [u8; 4])], random: &mut Random) -> (usize, [u8; 4]) {
     let wanted = random.pick(&[CHUNK, CHUNK, CHUNK, PAGE, FOOTER, HEADER]);
     let of_kind: Vec<_> = regions.iter().filter(|(_, magic)| *magic == wanted).collect();

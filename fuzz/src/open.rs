@@ -1,4 +1,5 @@
-//! Any bytes: if they open, everything in them can be walked; and if they verify, everything in them can be read.
+//! Any bytes: if they open, everything in them can be walked; if they verify, everything in them
+//! can be read.
 
 use super::regions::{CHUNK, heads, number};
 use tensilo::{
@@ -12,7 +13,8 @@ const SOME: u64 = 12;
 
 pub fn run(file: &[u8]) {
     let is_small = |(at, magic)| {
-        magic != CHUNK || number(file, at + 40, 4) <= SMALL && number(file, at + 48, 4) <= SMALL // samples, bytes
+        // samples, bytes
+        magic != CHUNK || number(file, at + 40, 4) <= SMALL && number(file, at + 48, 4) <= SMALL
     };
     let is_small = heads(file).all(is_small);
     let verified = verify(&InMemory(file), VerifyOptions::new().decode(is_small));
@@ -42,7 +44,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for Positional<B> {
     }
 }
 
-/// Reads what a file offers, by every path; returns the first error, which does not keep the rest from being read.
+/// Reads everything of a file by every path. Returns the first error, but reads on behind it.
 fn walk(reader: &Reader, is_small: bool, salt: u8) -> Result<()> {
     let mut first = Errors(Ok(()));
     let count = reader.sample_count();
@@ -73,7 +75,8 @@ fn read(column: &Column, samples: &[u64], buffer: &mut ColumnBuffer) -> Result<(
         if is_text {
             first.note(sample.as_str());
         }
-        // by a fresh cursor: an index may put a sample in two chunks, and then counts the one that was read before
+        // by a fresh cursor: if an index puts a sample in two chunks, the one that was read before
+        // counts
         if let Some(view) = first.note(column.view(i)).flatten() {
             let mut fresh = column.cursor();
             let read = fresh.read(i).expect("what can be viewed can be read");

@@ -8,7 +8,7 @@ pub const HEAD: usize = 64;
 pub const ENTRY: usize = 32;
 /// Bytes of the content id that a footer's body begins with.
 pub const CONTENT_ID: usize = 16;
-/// Where the schema of a footer stands, counted from its head.
+/// The offset of the schema in a footer, counted from its head.
 pub const FOOTER_SCHEMA: usize = HEAD + CONTENT_ID + 4;
 
 pub const HEADER: [u8; 4] = *b"\x89TSL";
@@ -16,7 +16,7 @@ pub const CHUNK: [u8; 4] = *b"TSLC";
 pub const PAGE: [u8; 4] = *b"TSLI";
 pub const FOOTER: [u8; 4] = *b"TSLF";
 
-/// Everything that begins with a magic number at a multiple of 64: place and magic number.
+/// Returns everything that begins with a magic number at a multiple of 64: offset and magic number.
 pub fn heads(file: &[u8]) -> impl Iterator<Item = (usize, [u8; 4])> {
     file.chunks_exact(HEAD).enumerate().filter_map(|(i, head)| {
         let magic = *head.first_chunk()?;
@@ -39,7 +39,7 @@ pub fn body(file: &[u8], at: usize) -> Option<&[u8]> {
     file.get(at + HEAD..)?.get(..number(file, at + 44, 4) as usize)
 }
 
-/// Makes place and checksums right of the region at `at`.
+/// Corrects the offset and the checksums of the region at `at`.
 pub fn seal(file: &mut [u8], at: usize) {
     put(file, at + 24, 8, at as u64);
     if let Some(crc) = body(file, at).map(crc32fast::hash) {
@@ -58,7 +58,7 @@ pub fn put_content_id(file: &mut [u8], at: usize, before: &[u8]) -> Vec<u8> {
     id
 }
 
-/// Makes the places, the checksums and the content ids of all regions right, and the checksums that
+/// Corrects the offsets, the checksums and the content ids of all regions, and the checksums that
 /// index pages repeat.
 pub fn reseal(file: &mut [u8]) {
     let mut content = vec![0; CONTENT_ID];

@@ -1,4 +1,5 @@
-//! Any schema and data: what is written is read, and written twice, however it is pushed, it is the same bytes.
+//! Any schema and data: a reader returns the values that were written, and a second file has the
+//! same bytes, however the values are pushed.
 
 use super::case::{self, Case};
 use arbitrary::Unstructured;

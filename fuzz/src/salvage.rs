@@ -1,5 +1,5 @@
-//! Regions of any bytes whose checksums have been made right: what is salvaged of them can be read, and becomes a file that verifies; and a file
-//! that is whole has lost nothing.
+//! Regions of any bytes whose checksums have been made right: salvaged samples can be read and
+//! become a file that verifies; a file without damage has lost nothing.
 
 use super::open;
 use super::regions::{CHUNK, heads, number, reseal};
@@ -15,7 +15,8 @@ pub fn run(input: &[u8]) {
     let mut file = input.to_vec();
     reseal(&mut file);
     let is_small = |(at, magic)| {
-        magic != CHUNK || number(&file, at + 40, 4) <= SMALL && number(&file, at + 48, 4) <= SMALL // samples, bytes
+        // samples, bytes
+        magic != CHUNK || number(&file, at + 40, 4) <= SMALL && number(&file, at + 48, 4) <= SMALL
     };
     if !heads(&file).all(is_small) {
         return;
@@ -46,7 +47,7 @@ fn is_whole(file: &[u8]) -> bool {
     report.is_ok_and(|report| report.damages.is_empty())
 }
 
-/// What is not lost can be read.
+/// Checks that every sample that is not lost can be read.
 fn read(salvaged: &Salvaged) {
     let mut buffer = ColumnBuffer::new();
     let all: Vec<u64> = (0..salvaged.reader.sample_count()).collect();

@@ -1,4 +1,5 @@
-//! A sink that fails, is interrupted, or takes a few bytes at a time: an error and nothing worse, and what was committed before can be read.
+//! A sink that fails, is interrupted, or takes a few bytes at a time: the writer returns an error,
+//! and the samples committed before can be read.
 
 use super::case::{self, Case, rarely};
 use arbitrary::Unstructured;

@@ -1,6 +1,7 @@
-//! tensilo beside what else one would keep tensors in: ratio, speed of encoding and decoding, random samples.
+//! tensilo beside other ways to store tensors: ratio, speed of encoding and decoding, random
+//! samples.
 //!
-//! `README.md` says what is compared and how it is kept fair; `peers/mod.rs` and `run.rs` are where that is done.
+//! `README.md` says what is compared and how it is kept fair; `peers/mod.rs` and `run.rs` do it.
 
 mod damage;
 mod data;
@@ -25,8 +26,9 @@ use std::time::Duration;
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Folder with sentence_embeddings.parquet, speech_features.parquet and encoder_layers_bf16.safetensors; without it,
-    /// the excerpt in the repository and generated data are used
+    /// Folder with sentence_embeddings.parquet, speech_features.parquet and
+    /// encoder_layers_bf16.safetensors; without it, the excerpt in the repository and generated
+    /// data are used
     #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
     data: Option<PathBuf>,
     /// Folder to write compare.md, compare.json and compare.svg to, made if it is not there
@@ -35,7 +37,8 @@ struct Arguments {
     /// Only this data set; may be given several times
     #[arg(long, value_name = "DATASET", value_parser = data::NAMES)]
     only: Vec<String>,
-    /// Rounds, each of which measures everything once; reports have medians and quartiles over them [default: 9]
+    /// Rounds, each of which measures everything once; reports show medians and quartiles over them
+    /// [default: 9]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,
     /// 3 rounds of short measurements: to see that it runs, not to quote

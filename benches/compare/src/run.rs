@@ -1,8 +1,9 @@
 //! Runs all competitors on one data set.
 //!
-//! First each writes its file, opens it and has everything it gives compared with the input: a competitor that is wrong
-//! is an error. That also warms it up. Then come the rounds: in each, every measurement is taken of every competitor in turn,
-//! beginning with another one each time, so that noise of the machine hits all alike. Request numbers are the same for all.
+//! First each writes its file, opens it, and has all its values compared with the input: a
+//! competitor that is wrong is an error. This also warms it up. Then come the rounds. In each,
+//! every measurement is taken of every competitor in turn, beginning with another one each time, so
+//! that noise of the machine affects all alike. All get the same requests.
 
 use crate::data::Dataset;
 use crate::measure::{Random, Stats, seconds_per_call};
@@ -20,11 +21,11 @@ pub const GATHERED: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub rounds: usize,
-    /// How long each measurement of a round takes at least.
+    /// The shortest time of a measurement in a round.
     pub least: Duration,
 }
 
-/// What was measured of one competitor. Times are in seconds.
+/// The measurements of one competitor. Times are in seconds.
 pub struct Row {
     pub name: String,
     pub about: String,
@@ -151,7 +152,7 @@ fn request(random: &mut Random, data: &Dataset) -> [usize; GATHERED] {
     std::array::from_fn(|_| random.below(data.samples()))
 }
 
-/// Encodes to a file that is removed when the clock stands.
+/// Encodes to a file that is removed when the clock has stopped.
 fn encode(peer: &dyn Peer, data: &Dataset, file: &Path, least: Duration) -> Result<f64> {
     let (mut passed, mut calls) = (0.0, 0);
     while calls == 0 || passed < least.as_secs_f64() {
@@ -187,7 +188,8 @@ fn random(
     Ok(())
 }
 
-/// As `seconds_per_call`, for calls that are much shorter than a look at the clock; 32 of them come between two looks.
+/// As `seconds_per_call`, for calls that are much shorter than reading the clock: reads it after
+/// every 32.
 fn batched(least: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     const CALLS: u32 = 32;
     Ok(seconds_per_call(least, || (0..CALLS).try_for_each(|_| work()))? / f64::from(CALLS))

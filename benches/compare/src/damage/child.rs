@@ -1,7 +1,7 @@
 //! The trials of one format on one data set, in a process of their own, because readers crash.
 //!
-//! It writes a line when the intact file has been read, and one for each trial; the process that started it knows from
-//! their number which trial ended it, and starts another one that goes on behind it.
+//! It writes one line when it has read the intact file, and one for each trial. From the number of
+//! lines, the parent process knows which trial ended the child, and starts another child behind it.
 
 use super::formats::{self, Format};
 use super::kind::Kind;
@@ -40,14 +40,14 @@ pub struct Arguments {
     pub done: usize,
 }
 
-/// What a trial showed.
+/// The result of a trial.
 pub struct Trial {
     /// Samples that the ordinary reader gave with their values.
     pub right: usize,
     /// Samples that it gave with other values.
     pub wrong: usize,
     pub error: bool,
-    /// What the format's own means for damaged files did, if it has them.
+    /// The result of the format's own means for damaged files, if it has them.
     pub rescue: Option<Rescue>,
 }
 
@@ -79,7 +79,8 @@ impl Trial {
     }
 }
 
-/// The trials on the data set of this number: kind of damage, and number of the trial. Data sets take turns.
+/// Returns the trials on the data set of this number: kind of damage, and number of the trial. Data
+/// sets take turns.
 pub fn plan(dataset: usize, trials: usize) -> Vec<(Kind, usize)> {
     let of_kind = |kind| (dataset..trials).step_by(data::NAMES.len()).map(move |trial| (kind, trial));
     Kind::ALL.into_iter().flat_map(of_kind).collect()
@@ -102,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ensure!(all.is_all(), "{} of {} samples of the intact file are right", all.right, data.samples());
     println!("intact");
     for (kind, trial) in plan(number, arguments.trials).into_iter().skip(arguments.done) {
-        // the same for all formats; places depend on the length of the file
+        // the same for all formats; offsets depend on the length of the file
         let number = trial * Kind::ALL.len() + kind as usize;
         let seed = Random::new(arguments.seed).bits() ^ number as u64;
         let damage = kind.draw(&intact, &mut Random::new(Random::new(seed).bits()));

@@ -1,4 +1,4 @@
-//! What happens to a file.
+//! The kinds of damage to a file.
 
 use crate::measure::Random;
 use anyhow::Result;
@@ -33,7 +33,8 @@ impl Kind {
         }
     }
 
-    /// Damage of this kind, at a uniformly random place. What would leave the file as it is, is drawn again.
+    /// Returns damage of this kind at a uniformly random offset. Draws again if the damage would
+    /// not change the file.
     pub fn draw(self, intact: &[u8], random: &mut Random) -> Damage {
         loop {
             let damage = self.draw_any(intact, random);
@@ -69,7 +70,7 @@ impl Kind {
 
 /// Changes of a file.
 pub struct Damage {
-    /// Places, and what is written there.
+    /// Offsets, and the bytes written at each.
     writes: Vec<(usize, Vec<u8>)>,
     /// Of the file, afterwards.
     length: usize,

@@ -1,11 +1,13 @@
-//! The same damage to the files of tensilo and of its peers: who notices, who hands out wrong values, who crashes, and how much
-//! can still be read.
+//! The same damage to the files of tensilo and of its peers: which readers notice it, return wrong
+//! values or crash, and how much can still be read.
 //!
-//! Of each trial, the outcome is the first of these that holds:
+//! The outcome of a trial is the first of these that holds:
 //!
-//! * **crash**: the reader panicked, aborted, was killed by a signal, took more than 10 s, or asked for more than 1 GiB;
-//! * **wrong**: it handed out a value that was not written, and with it no error (elsewhere there may have been one);
-//! * **detected**: there was an error, or samples were missing;
+//! * **crash**: the reader panicked, aborted, was killed by a signal, took more than 10 s, or asked
+//!   for more than 1 GiB;
+//! * **wrong**: it returned a value that was not written, without an error for it (there may have
+//!   been errors for other values);
+//! * **detected**: it returned an error, or samples were missing;
 //! * **harmless**: every value was right.
 
 pub mod child;
@@ -27,7 +29,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a trial may take.
+/// The longest time of a trial.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Address space that a process of trials may have.
 const LIMIT_KIB: u64 = 1 << 20;
@@ -129,7 +131,7 @@ fn run_trials(mut trials: child::Arguments, number: usize, data: &Dataset, row: 
     Ok(fs::remove_file(&trials.file)?)
 }
 
-/// What ended a process: a panic, or a signal by its number and name.
+/// Returns the end of a process: a panic, or a signal by its number and name.
 fn ending(status: ExitStatus) -> String {
     if status.code() == Some(101) { "panic".to_owned() } else { status.to_string() }
 }

@@ -12,7 +12,7 @@ const SCHEMA: &str = "tensilo.damage/1";
 pub struct Report {
     pub trials: u32,
     pub seed: u64,
-    /// Where the values of each data set come from.
+    /// The origin of the values of each data set.
     pub origins: Vec<(&'static str, String)>,
     pub rows: Vec<Row>,
 }
@@ -29,7 +29,7 @@ pub struct Row {
 pub struct Cell {
     detected: u32,
     wrong: u32,
-    /// How many of `wrong` also had an error elsewhere.
+    /// The number of `wrong` trials that also had an error elsewhere.
     wrong_with_error: u32,
     harmless: u32,
     crashes: BTreeMap<String, u32>,
@@ -38,7 +38,7 @@ pub struct Cell {
     rescue: Option<Rescued>,
 }
 
-/// What the peer's own means for damaged files did.
+/// The results of the peer's own means for damaged files.
 #[derive(Default)]
 struct Rescued {
     found: u32,
@@ -67,7 +67,7 @@ impl Cell {
         }
     }
 
-    /// Who crashes has read nothing.
+    /// Counts a crash, in which no sample was read.
     pub fn crash(&mut self, reason: String) {
         *self.crashes.entry(reason).or_default() += 1;
     }
@@ -116,7 +116,7 @@ impl Row {
         self.cells.iter().map(|cell| cell.rescue.as_ref()).collect()
     }
 
-    /// How, and how often.
+    /// Returns the kinds of crash, and the number of each.
     fn crashes(&self) -> String {
         let mut sum = BTreeMap::<&str, u32>::new();
         for (reason, count) in self.cells.iter().flat_map(|cell| &cell.crashes) {

@@ -1,4 +1,4 @@
-//! What a reader has handed out, compared with what was written.
+//! The values that a reader has returned, compared with those that were written.
 
 use crate::data::Dataset;
 use anyhow::Result;
@@ -15,7 +15,7 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// What `read` shows.
+    /// Compares the values that `read` shows with the data.
     pub fn of(data: &'a Dataset, read: impl FnOnce(&mut Self) -> Result<()>) -> Self {
         let mut seen = Self { data, right: 0, wrong: 0, error: false };
         let result = read(&mut seen);
@@ -23,7 +23,8 @@ impl<'a> Seen<'a> {
         seen
     }
 
-    /// Whole samples from number `first`. What is no whole sample or has no such number, the program notices.
+    /// Records whole samples from number `first`. Counts incomplete samples and unknown numbers as
+    /// errors.
     pub fn samples(&mut self, first: usize, values: &[bf16]) {
         let samples = values.chunks_exact(self.data.elements());
         self.error |= !samples.remainder().is_empty();

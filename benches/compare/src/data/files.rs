@@ -1,4 +1,5 @@
-//! Data from files: Parquet columns of 32-bit floats, cast to BF16 (to nearest, ties to even), and BF16 tensors.
+//! Data from files: Parquet columns of 32-bit floats, cast to BF16 (to nearest, ties to even), and
+//! BF16 tensors.
 
 use super::Dataset;
 use anyhow::{Context, Result, bail};
@@ -32,7 +33,8 @@ pub fn speech(folder: &Path, name: &'static str, field: &str, shape: &[u32]) -> 
     Dataset::new(name, shape, to_bf16(&values), format!("column {field} of {SPEECH}, cast to BF16"))
 }
 
-/// All BF16 tensors, in the order of the file, as one sequence cut into rows; what is left over is left out.
+/// Returns all BF16 tensors, in the order of the file, as one sequence cut into rows. Drops the
+/// values of an incomplete last row.
 pub fn weights(folder: &Path) -> Result<Dataset> {
     let path = folder.join(WEIGHTS);
     let file = fs::read(&path).with_context(|| path.display().to_string())?;
@@ -42,7 +44,8 @@ pub fn weights(folder: &Path) -> Result<Dataset> {
     Dataset::new("weights", &[WEIGHTS_ROW as u32], values, origin)
 }
 
-/// The BF16 tensors of a safetensors file: 8 bytes of length, a JSON header of that length, the tensors.
+/// Returns the BF16 tensors of a safetensors file: 8 bytes of length, a JSON header of that length,
+/// the tensors.
 fn bf16_tensors(file: &[u8]) -> Result<Vec<bf16>> {
     let (length, rest) = file.split_first_chunk().context("the file is too short")?;
     let length = usize::try_from(u64::from_le_bytes(*length))?;
@@ -96,6 +99,7 @@ fn append(array: &ArrayRef, values: &mut Vec<f32>) -> Result<()> {
     }
     let list = array.as_list_opt::<i32>().context("the column is no list of 32-bit floats")?;
     let offsets = list.value_offsets();
-    let (start, end) = (offsets[0] as usize, offsets[list.len()] as usize); // offsets are not negative
+    // offsets are not negative
+    let (start, end) = (offsets[0] as usize, offsets[list.len()] as usize);
     append(&list.values().slice(start, end - start), values)
 }

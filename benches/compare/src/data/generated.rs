@@ -1,14 +1,17 @@
-//! Data for a machine that has nothing but the repository: excerpts with variations, and generated values.
+//! Data for a machine that has nothing but the repository: excerpts with variations, and generated
+//! values.
 //!
-//! It lets everybody run the comparison; how well something compresses is worth knowing only of real data.
+//! With it, anyone can run the comparison. Ratios mean something only for real data.
 //!
-//! * `mel`, `f0`: the clips of `tests/data/speech.parquet` over and over, each time as another recording would have them:
-//!   turned in time by a random number of frames, louder or quieter (a constant on all log-mel values), higher or
-//!   lower (a factor on all frequencies), and only then rounded to BF16.
-//! * `posterior`: a bell around a pitch that walks at random through 360 bins, in each frame of its own width and height,
-//!   over a small random floor; every tenth sample is unvoiced, which is the floor alone.
+//! * `mel`, `f0`: the clips of `tests/data/speech.parquet`, repeated. Each repetition varies as
+//!   another recording would: turned in time by a random number of frames, louder or quieter (a
+//!   constant on all log-mel values), higher or lower (a factor on all frequencies), and only then
+//!   rounded to BF16.
+//! * `posterior`: a bell around a pitch that walks at random through 360 bins, of random width and
+//!   height in each frame, over a small random floor. Every tenth sample is unvoiced: the floor
+//!   alone.
 //! * `embeddings`: independent normal values, each sample normalised to length 1.
-//! * `weights`: independent normal values, each row with a deviation of its own between 0.01 and 0.05.
+//! * `weights`: independent normal values, each row with its own deviation between 0.01 and 0.05.
 
 use super::Dataset;
 use super::files::{F0_SHAPE, MEL_SHAPE, POSTERIOR_SHAPE, WEIGHTS_ROW, column};
@@ -79,7 +82,7 @@ pub fn f0() -> Result<Dataset> {
     })
 }
 
-/// What happens to each value of a clip.
+/// A change of each value of a clip.
 type Change = Box<dyn Fn(f32) -> f32>;
 
 /// `count` variations of the clips of the excerpt.

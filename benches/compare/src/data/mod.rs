@@ -1,7 +1,8 @@
 //! The tensors that are compared, all BF16 and of a fixed shape.
 //!
-//! With a folder of real data they are read from there; without one, what the repository has is used, and the rest is
-//! generated, the same on every machine. Each data set says which, and the reports repeat it.
+//! Real data is read from a folder if one is given. Otherwise the data comes from the repository or
+//! is generated, the same on every machine. Each data set names its origin, and the reports repeat
+//! it.
 
 mod files;
 mod generated;
@@ -18,7 +19,7 @@ pub struct Dataset {
     pub name: &'static str,
     pub shape: Vec<u32>,
     pub values: Vec<bf16>,
-    /// Where the values come from.
+    /// The origin of the values.
     pub origin: String,
 }
 
@@ -57,7 +58,8 @@ impl Dataset {
         &self.values[i * self.elements()..][..self.elements()]
     }
 
-    /// As many samples as go into `bytes`; one if not even one does. Every peer cuts its chunks so, as tensilo does.
+    /// Returns the number of samples that fit `bytes`, at least one. Every peer cuts its chunks by
+    /// it, as tensilo does.
     pub fn samples_in(&self, bytes: usize) -> usize {
         (bytes / self.sample_bytes()).max(1)
     }

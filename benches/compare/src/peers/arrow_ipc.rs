@@ -1,5 +1,6 @@
-//! An Arrow IPC file, uncompressed and mapped: record batches of about 1 MiB of fixed-size lists of `UInt16`, which hold the
-//! bits of BF16 (Arrow has no such type). Reading copies out of the map; opening decodes all batch heads.
+//! An Arrow IPC file, uncompressed and mapped: record batches of about 1 MiB of fixed-size lists of
+//! `UInt16`, which hold the bits of BF16 (Arrow has no such type). Reading copies out of the map;
+//! opening decodes all batch heads.
 
 use super::{Family, Peer, Store, map, size};
 use crate::data::Dataset;
@@ -80,7 +81,7 @@ fn batches(file: &Buffer) -> Result<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-/// What a batch holds, if it is of the type that is written here.
+/// Returns the values of a batch, if it is of the type that is written here.
 pub fn values(batch: &RecordBatch) -> Result<ScalarBuffer<u16>> {
     let list = batch.column(0).as_fixed_size_list_opt().context("no fixed-size list")?;
     Ok(list.values().as_primitive_opt::<UInt16Type>().context("no u16")?.values().clone())

@@ -1,7 +1,9 @@
-//! A container for codecs that have none: chunks of whole samples, one after the other, then where each of them ends.
+//! A container for codecs without one: chunks of whole samples in sequence, then the offset of each
+//! chunk's end.
 //!
-//! It is as cheap as it can be: 8 bytes for each chunk, no checksums. Its reader does what tensilo's does: it keeps the
-//! chunk decoded last, decodes straight to where the values go, and a chunk once for all samples of a request.
+//! It costs as little as possible: 8 bytes for each chunk, no checksums. Its reader does as much as
+//! tensilo's: it keeps the chunk decoded last, decodes directly into the destination, and decodes a
+//! chunk once for all samples of a request.
 
 use super::{Peer, Store, map};
 use crate::data::Dataset;
@@ -22,7 +24,7 @@ pub trait Codec {
     /// Raw bytes of a chunk.
     fn chunk_bytes(&self) -> usize;
 
-    /// What encodes and decodes, with the memory that it reuses.
+    /// Makes the encoder and decoder, with the memory that it reuses.
     fn coder(&self) -> Result<Box<dyn Coder>>;
 }
 
@@ -33,7 +35,8 @@ pub trait Coder {
     /// Decodes a chunk that has as many elements as `out`.
     fn decode(&mut self, stored: &[u8], out: &mut [bf16]) -> Result<()>;
 
-    /// Decodes only the elements from `start`, if that costs less than the whole chunk; else `false`.
+    /// Decodes only the elements from `start`, if that costs less than the whole chunk. Otherwise
+    /// returns `false`.
     fn decode_part(&mut self, _stored: &[u8], _start: usize, _out: &mut [bf16]) -> Result<bool> {
         Ok(false)
     }
@@ -104,7 +107,7 @@ struct Open {
     current: Option<usize>,
     chunk: Vec<bf16>,
     out: Vec<bf16>,
-    /// Samples of a request with their places in it.
+    /// Samples of a request with their positions in it.
     order: Vec<(usize, usize)>,
 }
 

@@ -1,9 +1,10 @@
-//! The recipe that tensilo replaces: an LMDB database with one value for each sample, compressed by Blosc (bit-shuffle and
-//! Zstandard, level 9, two-byte elements).
+//! The recipe that tensilo replaces: an LMDB database with one value for each sample, compressed by
+//! Blosc (bit-shuffle and Zstandard, level 9, two-byte elements).
 //!
-//! Keys are sample numbers in big-endian bytes, appended in order, so that pages are full. One read transaction stays open;
-//! values are decompressed straight out of the map. Compressed by c-blosc2, whose chunks have a head of 32 bytes. A
-//! value that is not small takes whole pages of 4 KiB, which costs the ratio where samples are not large.
+//! Keys are sample numbers in big-endian bytes, appended in order, so that pages are full. One read
+//! transaction stays open; values are decompressed directly from the map. The compressor is
+//! c-blosc2, whose chunks have a head of 32 bytes. A value that is not small takes whole pages of
+//! 4 KiB, which lowers the ratio unless samples are large.
 
 use super::{Family, Peer, Store, blosc2, chunked::Codec, chunked::Coder};
 use crate::data::Dataset;
@@ -32,7 +33,8 @@ fn environment(data: &Dataset, file: &Path, flags: EnvFlags) -> Result<Env<Witho
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     // each value takes whole pages if it is large; nothing is allocated in advance
     options.map_size((2 * data.raw_bytes() + 8192 * data.samples()).next_multiple_of(1 << 20));
-    // SAFETY: no other process and no other environment has this file open while it is written, so no lock is needed.
+    // SAFETY: no other process and no other environment has this file open while it is written, so
+    // that no lock is needed.
     unsafe {
         options.flags(flags | EnvFlags::NO_SUB_DIR | EnvFlags::NO_LOCK);
         Ok(options.open(file)?)

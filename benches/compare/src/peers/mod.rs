@@ -1,14 +1,16 @@
-//! The competitors, and what all of them have to do.
+//! The competitors, and the interface that each implements.
 //!
-//! What makes the rows comparable:
+//! The rows are comparable because of these rules:
 //!
-//! * Each stores the same tensors in one file (in the page cache), with all it needs to find a sample again; the ratio counts the
-//!   whole file. Nobody waits for the disk.
-//! * Each is opened once, with everything that can be prepared, and the file mapped. Decoding goes to memory of the
-//!   competitor's own, which is there before the clock starts; samples and gathered samples go to the caller's memory.
-//! * Where a competitor has no container of its own, it is given one that costs 8 bytes for each chunk, keeps the chunk decoded
-//!   last, and decodes a chunk once for all samples of a request (`chunked.rs`): what tensilo does, but no checksums.
-//! * One thread, and one and the same Zstandard for all.
+//! * Each stores the same tensors in one file (in the page cache), with all it needs to find a
+//!   sample again. The ratio counts the whole file. Nobody waits for the disk.
+//! * Each is opened once, with everything that can be prepared, and the file mapped. Decoding goes
+//!   to memory of the competitor that exists before the clock starts; samples and gathered samples
+//!   go to the caller's memory.
+//! * A competitor without a container gets one that costs 8 bytes for each chunk, keeps the chunk
+//!   decoded last, and decodes a chunk once for all samples of a request (`chunked.rs`). tensilo
+//!   does the same, and checksums.
+//! * One thread, and the same Zstandard for all.
 
 pub mod arrow_ipc;
 pub mod blosc2;
@@ -29,7 +31,7 @@ use memmap2::Mmap;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// What a competitor is, for the reports.
+/// A description of a competitor, for the reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     Tensilo,
@@ -95,7 +97,7 @@ pub trait Store {
         Ok(())
     }
 
-    /// Sample `i` where it stands in the mapped file, if it can be used there.
+    /// Returns sample `i` as a slice of the mapped file, if it can be used there.
     fn view(&self, _i: usize) -> Result<Option<&[bf16]>> {
         Ok(None)
     }
@@ -119,7 +121,8 @@ pub fn all() -> Vec<Box<dyn Peer>> {
 /// Maps a file of this program's own.
 fn map(file: &Path) -> Result<Mmap> {
     let opened = File::open(file).with_context(|| file.display().to_string())?;
-    // SAFETY: the file is in a temporary folder of this process, which does not change it once it is written.
+    // SAFETY: the file is in a temporary folder of this process, which does not change it once it
+    // is written.
     Ok(unsafe { Mmap::map(&opened) }?)
 }
 

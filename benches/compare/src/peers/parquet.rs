@@ -1,9 +1,11 @@
-//! Parquet: BYTE_STREAM_SPLIT and Zstandard 9, row groups of about 1 MiB, read by the Arrow reader out of a map.
+//! Parquet: BYTE_STREAM_SPLIT and Zstandard 9, row groups of about 1 MiB, read by the Arrow reader
+//! out of a map.
 //!
-//! Parquet has no BF16: a value is a FIXED_LEN_BYTE_ARRAY(2), and a row is one value, which spares Parquet the levels that
-//! lists would have. A sample is rows in sequence; it never lies in two row groups. No dictionary and no statistics:
-//! they would only cost. Footer and offset index are read once. With pages of 64 KiB the index lets a random sample decode
-//! one or two pages, with pages of 1 MiB the ratio is better: both are shown.
+//! Parquet has no BF16: a value is a FIXED_LEN_BYTE_ARRAY(2). A row is one value, which saves
+//! Parquet the levels of lists. A sample is rows in sequence, never in two row groups. No
+//! dictionary and no statistics: they would only cost. Footer and offset index are read once. With
+//! pages of 64 KiB the index lets a random sample decode one or two pages; with pages of 1 MiB the
+//! ratio is better. Both are shown.
 
 use super::{Peer, Store, map, size};
 use crate::data::Dataset;
@@ -108,7 +110,7 @@ struct Open {
     elements: usize,
     group_samples: usize,
     out: Vec<bf16>,
-    /// Samples of a request with their places in it.
+    /// Samples of a request with their positions in it.
     order: Vec<(usize, usize)>,
     /// The samples of a request, each once, ascending.
     sorted: Vec<bf16>,
@@ -126,7 +128,8 @@ impl Open {
         for i in samples {
             let group = i / self.group_samples;
             if groups.last() != Some(&group) {
-                // the rest of the group before: only the last group of the file is shorter, and none follows it
+                // the rest of the group before; only the last group of the file is shorter, and
+                // none follows it
                 if let Some(last) = groups.last() {
                     selectors.push(RowSelector::skip(((last + 1) * self.group_samples - next) * self.elements));
                 }

@@ -1,4 +1,5 @@
-//! pco (pcodec) at its default level 8, on the bits of BF16 as 16-bit integers: it has no type of its own for them.
+//! pco (pcodec) at its default level 8, on the bits of BF16 as 16-bit integers: it has no type of
+//! its own for them.
 
 use super::chunked::{Codec, Coder};
 use anyhow::{Result, ensure};

@@ -1,7 +1,7 @@
 //! Nothing encoded: the bounds that no store passes.
 //!
-//! `memcpy` copies out of an array in memory: the yardstick of every report. `raw mmap` copies out of a mapped file that
-//! has the values and nothing else.
+//! `memcpy` copies out of an array in memory: the yardstick of every report. `raw mmap` copies out
+//! of a mapped file that contains only the values.
 
 use super::{Family, Peer, Store, map};
 use crate::data::Dataset;
@@ -15,7 +15,7 @@ use std::path::Path;
 pub struct Memory;
 
 thread_local! {
-    /// Where `memcpy` "encodes" to, so that its pages are there when the clock starts.
+    /// The destination of "encoding" by `memcpy`. Its pages exist before the clock starts.
     static COPY: RefCell<Vec<bf16>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -1,7 +1,9 @@
-//! tensilo, one row for each profile: a mapped file, default options, checksums checked on first touch.
+//! tensilo, one row for each profile: a mapped file, default options, checksums checked on first
+//! touch.
 //!
-//! `range_into` decodes everything, `read_into` and `gather_slice` read samples, `view` borrows them. Each decoding of everything
-//! takes a new cursor: one that is kept would still have the last chunk decoded, which in a small file is all of it.
+//! `range_into` decodes everything, `read_into` and `gather_slice` read samples, `view` borrows
+//! them. Each decoding of everything takes a new cursor: an old one keeps the chunk decoded last,
+//! which in a small file is all of it.
 
 use super::{Family, Peer, Store};
 use crate::data::Dataset;
@@ -49,7 +51,8 @@ impl Peer for Tensilo {
     }
 
     fn open(&self, _data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
-        // SAFETY: the file is in a temporary folder of this process, which does not change it once it is written.
+        // SAFETY: the file is in a temporary folder of this process, which does not change it once
+        // it is written.
         let reader = unsafe { Reader::map(file) }?;
         let column = reader.column(COLUMN)?;
         Ok(Box::new(Open {

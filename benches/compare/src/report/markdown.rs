@@ -40,7 +40,7 @@ impl Report {
 }
 
 impl Report {
-    /// One table of all data sets: what stands in tensilo's README.
+    /// Returns one table of all data sets, as in tensilo's documentation.
     fn summary(&self) -> String {
         let mut out = String::from("## In short\n\nRatio / decode GB/s / us for one random sample.\n\n|");
         let names = self.tables.iter().map(|table| table.data.name.to_string());

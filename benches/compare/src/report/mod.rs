@@ -1,4 +1,4 @@
-//! What was measured, as Markdown, JSON and SVG.
+//! The results of the comparison as Markdown, JSON and SVG.
 
 mod json;
 mod markdown;

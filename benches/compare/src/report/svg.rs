@@ -82,7 +82,7 @@ impl<'a> Panel<'a> {
         Self {
             table,
             left: low - 0.08 * span,
-            right: high + 0.28 * span, // room for labels
+            right: high + 0.28 * span, // space for labels
             bottom: speeds.iter().copied().fold(0.0, f64::min) - 0.12,
             top: speeds.iter().copied().fold(0.0, f64::max) + 0.12,
         }

@@ -1,4 +1,5 @@
-//! The Arrow IPC file of the comparison, by arrow-rs' reader of files, record batch by record batch.
+//! The Arrow IPC file of the comparison, read by arrow-rs' reader of files, record batch by record
+//! batch.
 
 use super::super::seen::Seen;
 use super::Format;

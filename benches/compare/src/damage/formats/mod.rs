@@ -1,7 +1,9 @@
-//! Those whose files are damaged: how each is written, and read by its ordinary reader, with the checks that it makes unasked.
+//! The formats whose files are damaged: how each is written, and how its ordinary reader reads it
+//! with the checks that it makes by default.
 //!
-//! A reader goes on after an error wherever its interface lets it: with the next sample, record batch, row group. The program knows
-//! what it has written: another name, type, shape or number of samples counts as an error, whoever notices.
+//! After an error, a reader continues wherever its interface allows it: with the next sample,
+//! record batch or row group. The program knows what it has written: another name, type, shape or
+//! number of samples counts as an error, whoever notices it.
 
 mod arrow_ipc;
 mod page_checksums;
@@ -31,7 +33,8 @@ pub trait Format {
     /// Writes the tensors to a file, which is not there yet.
     fn write(&self, data: &Dataset, file: &Path) -> Result<()>;
 
-    /// Reads all that can be read, and shows it to `seen`, with every error on the way; an error that ends it is returned.
+    /// Reads all that can be read. Shows values and errors to `seen`; returns an error that ends
+    /// it.
     fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()>;
 
     /// Whether the format's own verification finds the file damaged, if it has one.

@@ -1,5 +1,6 @@
-//! Parquet with page checksums, as other writers make it: parquet-rs checks them but writes none. A file without them is copied,
-//! and each page header gets the field that it lacks; where pages begin and end comes from the offset index.
+//! Parquet with page checksums, as other writers make it: parquet-rs checks them but writes none.
+//! Copies a file without checksums and adds the missing field to each page header. The offset index
+//! tells where pages begin and end.
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
@@ -22,7 +23,7 @@ pub fn write(file: Vec<u8>, out: impl Write + Send) -> Result<()> {
         let (start, bytes) = column.byte_range();
         let index = metadata.page_index_for_row_group(number);
         let pages = index.page_locations(0).context("no offset index")?;
-        let mut bounds = vec![start as usize]; // of the dictionary, if there is one
+        let mut bounds = vec![start as usize]; // of the dictionary page, if any
         bounds.extend(pages.iter().map(|page| page.offset as usize));
         bounds.push((start + bytes) as usize);
         bounds.dedup();
@@ -52,8 +53,9 @@ pub fn write(file: Vec<u8>, out: impl Write + Send) -> Result<()> {
     Ok(())
 }
 
-/// Appends a page with its checksum. A header is a Thrift struct in the compact protocol; its first three fields are 32-bit integers,
-/// the third the length of what follows the header, and the checksum is the fourth.
+/// Appends a page with its checksum. A header is a Thrift struct in the compact protocol. Its first
+/// three fields are 32-bit integers, the third of which is the number of bytes behind the header;
+/// the checksum is the fourth.
 fn seal(page: &[u8], out: &mut Vec<u8>) -> Result<()> {
     const NEXT_FIELD: u8 = 0x10;
     const INTEGER: u8 = NEXT_FIELD | 5;
@@ -61,7 +63,8 @@ fn seal(page: &[u8], out: &mut Vec<u8>) -> Result<()> {
     for _ in 0..3 {
         ensure!(page[at] == INTEGER, "a page header that is not as expected");
         let end = at + 1 + page[at + 1..].iter().position(|byte| *byte < 0x80).context("an endless integer")?;
-        body_bytes = page[at + 1..=end].iter().rev().fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f)) / 2; // zigzag
+        // zigzag
+        body_bytes = page[at + 1..=end].iter().rev().fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f)) / 2;
         at = end + 1;
     }
     let body = page.len().checked_sub(body_bytes).context("a page that is too short")?;

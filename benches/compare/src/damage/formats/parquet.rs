@@ -1,4 +1,5 @@
-//! Parquet by parquet-rs, as the comparison lays it out (a row is one value), row group by row group, sample by sample.
+//! Parquet by parquet-rs, as the comparison lays it out (a row is one value), row group by row
+//! group and sample by sample.
 
 use super::super::seen::Seen;
 use super::{Format, page_checksums};

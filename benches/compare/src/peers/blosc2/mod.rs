@@ -1,10 +1,12 @@
-//! c-blosc2: bit-shuffle and Zstandard on elements of two bytes, block size left to it. As bare chunks, and for each sample in
-//! the recipe (`lmdb_blosc.rs`).
+//! c-blosc2: bit-shuffle and Zstandard on elements of two bytes, with the block size that it
+//! chooses. As bare chunks, and for each sample in the recipe (`lmdb_blosc.rs`).
 //!
-//! Its level 9 is not Zstandard's level 9 but its highest, 22: the smallest it can do, and slow to encode. Its level 5 is
-//! Zstandard's level 9, which is what tensilo, Parquet and plain Zstandard run with. Both are shown.
+//! Its level 9 is not Zstandard's level 9 but its highest, 22: the smallest files, and slow to
+//! encode. Its level 5 is Zstandard's level 9, which tensilo, Parquet and plain Zstandard use. Both
+//! are shown.
 //!
-//! A random sample takes `blosc2_getitem_ctx` where a chunk has several blocks: it decodes only those that are needed.
+//! If a chunk has several blocks, a random sample is read by `blosc2_getitem_ctx`, which decodes
+//! only the blocks that it needs.
 
 pub mod simd;
 mod sys;

@@ -1,12 +1,13 @@
-//! Checks that c-blosc2 runs its SIMD kernels: a build without them works as well, only slower, and nobody notices.
+//! Checks that c-blosc2 runs its SIMD kernels: a build without them works as well, only slower.
 //!
-//! Compiled in: the library's own constants say so. Run: the bit-shuffle that c-blosc2 picks on this machine is timed against
-//! its scalar one and its AVX2 one, on a block in the second-level cache.
+//! Compiled in: the library's own constants say so. Run: the bit-shuffle that c-blosc2 picks on
+//! this machine is timed against its scalar one and its AVX2 one, on a block in the second-level
+//! cache.
 
 use anyhow::{Result, ensure};
 use std::fmt;
 
-/// What was found.
+/// The findings.
 pub struct Report {
     /// Whether the library has kernels for AVX2, for AVX-512.
     pub has_avx2: bool,
@@ -100,7 +101,7 @@ mod x86_64 {
         let mut rates = Vec::new();
         for _ in 0..9 {
             let seconds = seconds_per_call(Duration::from_millis(2), || {
-                // SAFETY: both blocks have ELEMENTS elements of two bytes, and the machine has AVX2.
+                // SAFETY: both blocks have ELEMENTS elements of two bytes; the machine has AVX2.
                 let returned = unsafe { kernel(black_box(&from).as_ptr().cast(), to.as_mut_ptr().cast(), ELEMENTS, 2) };
                 ensure!(returned > 0, "a bit-shuffle of c-blosc2: error {returned}");
                 black_box(&mut to);

@@ -49,7 +49,8 @@ impl Contexts {
         parameters.typesize = TYPE_BYTES as i32;
         parameters.nthreads = 1;
         parameters.filters = [0, 0, 0, 0, 0, ffi::BLOSC_BITSHUFFLE as u8];
-        // SAFETY: the parameters are the library's defaults with plain values changed; blosc2_init may be called often.
+        // SAFETY: the parameters are the library's defaults with plain values changed; blosc2_init
+        // may be called often.
         let (compressor, decompressor) = unsafe {
             ffi::blosc2_init();
             (ffi::blosc2_create_cctx(parameters), ffi::blosc2_create_dctx(ffi::BLOSC2_DPARAMS_DEFAULTS))
@@ -100,7 +101,8 @@ impl Contexts {
     pub fn sizes(&self, stored: &[u8]) -> Result<(usize, usize)> {
         let (mut raw_bytes, mut stored_bytes, mut block_bytes) = (0, 0, 0);
         ensure!(stored.len() >= ffi::BLOSC2_MAX_OVERHEAD as usize, "the chunk is shorter than its head");
-        // SAFETY: the chunk has a whole head, which is all that is read, and the results are written to variables.
+        // SAFETY: the chunk has a whole head, and only that is read; the results are written to
+        // variables.
         let returned = unsafe {
             let chunk = stored.as_ptr().cast();
             ffi::blosc2_cbuffer_sizes(chunk, &raw mut raw_bytes, &raw mut stored_bytes, &raw mut block_bytes)

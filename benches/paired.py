@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Compares the benchmarks of two commits, run in turns on one machine.
+
+    benches/paired.py OLD NEW [--rounds 3] [--work DIR] [--filter REGEX] [--no-convert]
+
+OLD and NEW are commits, or anything that `git rev-parse` understands. Each is cloned below DIR (by
+default a new temporary folder) and built in release mode with its own `Cargo.lock`. DIR can be given
+again: what is built is kept.
+
+A round runs OLD, NEW and OLD again, so that a slower minute of the machine affects both commits. The
+table has a row for each benchmark that both commits have, by its name:
+
+* `old`, `new`: the lowest time over all rounds;
+* `min`: the ratio of these two; `median`: the median over the rounds of new / mean of both old;
+* `noise`: the largest ratio of two runs of OLD in one round, the smaller one below. A difference
+  within the noise says nothing.
+
+`convert` is the program on a Parquet file of 16 copies of `tests/data/speech.parquet`, in seconds.
+
+Needs Python 3, Rust and a C compiler. Nothing else should run on the machine.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# For each bench target, the benchmarks that are figures of the project.
+BENCHMARKS = {
+    "open": r"(in memory|mapped|positional)/10\^|mapped, open, view/",
+    "read": r"^2 KiB of 64 MiB/(view|read_into)$|768 B/(raw|fast|balanced)/read_into"
+    r"|^gather 256 x 768 B/(raw|fast|balanced)/|^gather 256 ragged/raw|^range 256",
+    "verify": r"/(in memory|by position|in memory, decode)$",
+    "encode": r"/(embeddings|mel), (fast|balanced)$",
+    "decode": r"^decode/",
+}
+CONVERT_COPIES = 16
+
+
+def run(command, **options):
+    """Runs a command; prints its output and stops if it fails."""
+    result = subprocess.run(command, capture_output=True, text=True, **options)
+    if result.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+class Commit:
+    """A commit, cloned and built in its own folder."""
+
+    def __init__(self, name, folder):
+        self.folder = folder
+        commit = run(["git", "rev-parse", f"{name}^{{commit}}"], cwd=ROOT).strip()
+        if not (folder / ".git").exists():
+            run(["git", "clone", "--quiet", ROOT, folder])
+        run(["git", "fetch", "--quiet", ROOT, commit], cwd=folder)
+        run(["git", "checkout", "--quiet", "--detach", commit], cwd=folder)
+        self.commit = commit
+
+    def build(self, convert):
+        print(f"building {self.commit[:9]} in {self.folder}", file=sys.stderr)
+        benches = [word for name in BENCHMARKS for word in ("--bench", name)]
+        command = ["cargo", "bench", "--no-run", "--message-format=json", "--features", "rayon", *benches]
+        self.benches = {}
+        for line in run(command, cwd=self.folder).splitlines():
+            message = json.loads(line)
+            if message.get("executable") and message["target"]["kind"] == ["bench"]:
+                self.benches[message["target"]["name"]] = message["executable"]
+        if convert:
+            is_member = (self.folder / "crates/tensilo-cli").exists()
+            package = ["--package", "tensilo-cli"] if is_member else ["--features", "cli"]
+            run(["cargo", "build", "--release", *package], cwd=self.folder)
+
+    def program(self):
+        return self.folder / "target/release/tensilo"
+
+    def measure(self, only):
+        """Runs the benchmarks once; returns the median time of each in nanoseconds."""
+        times = {}
+        for target, names in BENCHMARKS.items():
+            with tempfile.TemporaryDirectory() as home:
+                regex = names if only is None else only
+                environment = {**os.environ, "CRITERION_HOME": home}
+                run([self.benches[target], "--bench", regex], cwd=self.folder, env=environment)
+                for path in pathlib.Path(home).rglob("new/benchmark.json"):
+                    name = json.loads(path.read_text())["full_id"]
+                    estimates = json.loads((path.parent / "estimates.json").read_text())
+                    times[f"{target}: {name}"] = estimates["median"]["point_estimate"]
+        return times
+
+    def convert(self, parquet, profile):
+        """Converts a Parquet file; returns the time in nanoseconds."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "out.tsl"
+            start = time.perf_counter()
+            run([self.program(), "convert", parquet, "-o", out, "--profile", profile])
+            return (time.perf_counter() - start) * 1e9
+
+
+def parquet_file(program, folder):
+    """Makes the Parquet file that is converted: many copies of the one in the repository."""
+    path = folder / "copies.parquet"
+    if not path.exists():
+        copies = []
+        for number in range(CONVERT_COPIES):
+            copies.append(folder / f"copy-{number}.parquet")
+            copies[-1].write_bytes((ROOT / "tests/data/speech.parquet").read_bytes())
+        run([program, "convert", *copies, "-o", folder / "copies.tsl"])
+        run([program, "export", folder / "copies.tsl", "-o", path])
+        for copy in copies:
+            copy.unlink()
+    return path
+
+
+def unit(nanoseconds):
+    for scale, name in [(1e9, "s"), (1e6, "ms"), (1e3, "us")]:
+        if nanoseconds >= scale:
+            return f"{nanoseconds / scale:.3g} {name}"
+    return f"{nanoseconds:.3g} ns"
+
+
+def table(rounds):
+    """Returns the Markdown table of all rounds, each (old, new, old again)."""
+    lines = ["| benchmark | old | new | min | median | noise |", "|---|--:|--:|--:|--:|--:|"]
+    for name in rounds[0][0]:
+        times = [[run[name] for run in measured] for measured in rounds if all(name in run for run in measured)]
+        if not times:
+            continue
+        old = min(min(first, again) for first, _, again in times)
+        new = min(new for _, new, _ in times)
+        median = statistics.median(2 * new / (first + again) for first, new, again in times)
+        noise = max(max(first, again) / min(first, again) for first, _, again in times)
+        lines.append(f"| {name} | {unit(old)} | {unit(new)} | {new / old:.3f} | {median:.3f} | {noise:.3f} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--filter", help="run only benchmarks whose name matches, of every target")
+    parser.add_argument("--no-convert", action="store_true", help="leave out the conversions")
+    options = parser.parse_args()
+    work = (options.work or pathlib.Path(tempfile.mkdtemp(prefix="paired."))).resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    commits = [Commit(options.old, work / "old"), Commit(options.new, work / "new")]
+    for commit in commits:
+        commit.build(not options.no_convert)
+    old, new = commits
+    parquet = None if options.no_convert else parquet_file(old.program(), work)
+    rounds = []
+    for number in range(options.rounds):
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+        measured = []
+        for commit in (old, new, old):
+            times = commit.measure(options.filter)
+            if parquet:
+                for profile in ("balanced", "fast"):
+                    best = min(commit.convert(parquet, profile) for _ in range(3))
+                    times[f"convert: {profile}"] = best
+            measured.append(times)
+        rounds.append(tuple(measured))
+    print(f"old {old.commit[:9]}, new {new.commit[:9]}, {options.rounds} rounds\n")
+    print(table(rounds))
+
+
+if __name__ == "__main__":
+    main()
