@@ -4,18 +4,20 @@
     benches/paired.py OLD NEW [--rounds 3] [--work DIR] [--filter REGEX] [--no-convert]
 
 OLD and NEW are commits, or anything that `git rev-parse` understands. Each is cloned below DIR (by
-default a new temporary folder) and built in release mode with its own `Cargo.lock`. DIR can be given
-again: what is built is kept.
+default a new temporary folder) and built in release mode with its own `Cargo.lock`. If DIR is
+given again, nothing is built twice.
 
-A round runs OLD, NEW and OLD again, so that a slower minute of the machine affects both commits. The
-table has a row for each benchmark that both commits have, by its name:
+A round runs OLD, NEW and OLD again, so that a slower minute of the machine affects both commits.
+The table has a row for each benchmark that both commits have, by its name:
 
-* `old`, `new`: the lowest time over all rounds;
-* `min`: the ratio of these two; `median`: the median over the rounds of new / mean of both old;
-* `noise`: the largest ratio of two runs of OLD in one round, the smaller one below. A difference
-  within the noise says nothing.
+* `old`, `new`: the shortest sample of all rounds, which other processes affect least;
+* `ratio`: new / old of these, where old is the mean of both runs; `noise`: the ratio of the two
+  runs of OLD, the larger to the smaller;
+* `median`: new / old of the medians of a run, the median over the rounds; `noise` beside it: the
+  largest ratio of the two runs of OLD in one round.
 
-`convert` is the program on a Parquet file of 16 copies of `tests/data/speech.parquet`, in seconds.
+A difference within the noise says nothing. `convert` is the program on a Parquet file of many
+copies of `tests/data/speech.parquet`.
 
 Needs Python 3, Rust and a C compiler. Nothing else should run on the machine.
 """
@@ -42,7 +44,9 @@ BENCHMARKS = {
     "encode": r"/(embeddings|mel), (fast|balanced)$",
     "decode": r"^decode/",
 }
-CONVERT_COPIES = 16
+CONVERT_COPIES = 1024
+# Many short samples: the shortest is hardly interrupted.
+SAMPLING = ["--sample-size", "100", "--measurement-time", "1.5", "--warm-up-time", "0.3", "--noplot"]
 
 
 def run(command, **options):
@@ -68,7 +72,8 @@ class Commit:
     def build(self, convert):
         print(f"building {self.commit[:9]} in {self.folder}", file=sys.stderr)
         benches = [word for name in BENCHMARKS for word in ("--bench", name)]
-        command = ["cargo", "bench", "--no-run", "--message-format=json", "--features", "rayon", *benches]
+        command = ["cargo", "bench", "--no-run", "--message-format=json"]
+        command += ["--features", "rayon", *benches]
         self.benches = {}
         for line in run(command, cwd=self.folder).splitlines():
             message = json.loads(line)
@@ -83,17 +88,19 @@ class Commit:
         return self.folder / "target/release/tensilo"
 
     def measure(self, only):
-        """Runs the benchmarks once; returns the median time of each in nanoseconds."""
+        """Runs the benchmarks once; returns the shortest and the median time of each, in ns."""
         times = {}
         for target, names in BENCHMARKS.items():
             with tempfile.TemporaryDirectory() as home:
                 regex = names if only is None else only
                 environment = {**os.environ, "CRITERION_HOME": home}
-                run([self.benches[target], "--bench", regex], cwd=self.folder, env=environment)
+                command = [self.benches[target], "--bench", *SAMPLING, regex]
+                run(command, cwd=self.folder, env=environment)
                 for path in pathlib.Path(home).rglob("new/benchmark.json"):
                     name = json.loads(path.read_text())["full_id"]
-                    estimates = json.loads((path.parent / "estimates.json").read_text())
-                    times[f"{target}: {name}"] = estimates["median"]["point_estimate"]
+                    sample = json.loads((path.parent / "sample.json").read_text())
+                    each = [time / count for time, count in zip(sample["times"], sample["iters"])]
+                    times[f"{target}: {name}"] = min(each), statistics.median(each)
         return times
 
     def convert(self, parquet, profile):
@@ -127,23 +134,30 @@ def unit(nanoseconds):
     return f"{nanoseconds:.3g} ns"
 
 
+def noise(first, second):
+    return max(first, second) / min(first, second)
+
+
 def table(rounds):
     """Returns the Markdown table of all rounds, each (old, new, old again)."""
-    lines = ["| benchmark | old | new | min | median | noise |", "|---|--:|--:|--:|--:|--:|"]
+    lines = ["| benchmark | old | new | ratio | noise | median | noise |"]
+    lines += ["|---|--:|--:|--:|--:|--:|--:|"]
     for name in rounds[0][0]:
-        times = [[run[name] for run in measured] for measured in rounds if all(name in run for run in measured)]
-        if not times:
+        if not all(name in run for measured in rounds for run in measured):
             continue
-        old = min(min(first, again) for first, _, again in times)
-        new = min(new for _, new, _ in times)
-        median = statistics.median(2 * new / (first + again) for first, new, again in times)
-        noise = max(max(first, again) / min(first, again) for first, _, again in times)
-        lines.append(f"| {name} | {unit(old)} | {unit(new)} | {new / old:.3f} | {median:.3f} | {noise:.3f} |")
+        old, new, again = (min(measured[i][name][0] for measured in rounds) for i in range(3))
+        medians = [[run[name][1] for run in measured] for measured in rounds]
+        median = statistics.median(2 * new / (first + again) for first, new, again in medians)
+        spread = max(noise(first, again) for first, _, again in medians)
+        ratio = 2 * new / (old + again)
+        cells = [name, unit(min(old, again)), unit(new), f"{ratio:.3f}", f"{noise(old, again):.3f}"]
+        lines.append("| " + " | ".join([*cells, f"{median:.3f}", f"{spread:.3f}"]) + " |")
     return "\n".join(lines)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--rounds", type=int, default=3)
@@ -166,8 +180,8 @@ def main():
             times = commit.measure(options.filter)
             if parquet:
                 for profile in ("balanced", "fast"):
-                    best = min(commit.convert(parquet, profile) for _ in range(3))
-                    times[f"convert: {profile}"] = best
+                    runs = [commit.convert(parquet, profile) for _ in range(3)]
+                    times[f"convert: {profile}"] = min(runs), statistics.median(runs)
             measured.append(times)
         rounds.append(tuple(measured))
     print(f"old {old.commit[:9]}, new {new.commit[:9]}, {options.rounds} rounds\n")
