@@ -1,30 +1,49 @@
-//! The bit-shuffle kernels, each one that this machine can run, in both directions.
+//! The kernels of each family, each implementation that this machine can run, on a chunk of 64 KiB.
 //!
-//! `64 KiB` fits in the second-level cache together with its result, and is what the reader works on: a chunk. `64 MiB`
-//! (width 2 only) streams from and to whatever is behind it; where a shared cache is larger than 128 MiB, that is not
-//! memory. The row to compare with is `memcpy` of the same group: it moves the same bytes and does nothing to them.
-//! Throughput counts each byte once.
+//! A chunk fits in the second-level cache together with its result. Compare each row with `memcpy`
+//! of its group, which moves the same bytes and does nothing to them. `bitshuffle 64 MiB` streams
+//! from memory, unless a shared cache has more than 128 MiB. Throughput counts each byte once: of
+//! the elements, or of the symbols of `tiers`.
 
+#[allow(dead_code, unused_imports, reason = "the crate uses what the benchmarks do not, and tests are no benchmarks")]
+#[path = "../src/kernel/mod.rs"]
+mod kernel;
 mod support;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use kernel::byte_planes::BytePlanes;
+use kernel::predict::Prediction;
+use kernel::tiers::code_bytes;
+use kernel::{Width, bitshuffle, byte_planes, extra_bits, predict, tiers};
 use std::hint::black_box;
 use support::{Random, criterion};
-use tensilo::kernel::{self, Width};
+
+const CHUNK: usize = 64 << 10;
 
 const WIDTHS: [Width; 4] = [Width::W1, Width::W2, Width::W4, Width::W8];
 
-fn source(bytes: usize) -> Vec<u8> {
+fn random(bytes: usize) -> Vec<u8> {
     let mut random = Random::new();
     (0..bytes / 8).flat_map(|_| random.next().to_le_bytes()).collect()
 }
 
-fn kernels(group: &mut BenchmarkGroup<'_, WallTime>, bytes: usize, widths: &[Width]) {
-    let from = source(bytes);
+/// Begins a group of rows that move `from.len()` bytes, with the row `memcpy`.
+fn group<'c>(c: &'c mut Criterion, name: &str, from: &[u8]) -> BenchmarkGroup<'c, WallTime> {
+    let mut to = vec![0; from.len()];
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Bytes(from.len() as u64));
+    if from.len() > CHUNK {
+        group.sample_size(10);
+    }
+    group.bench_function("memcpy", |b| b.iter(|| black_box(&mut to).copy_from_slice(black_box(from))));
+    group
+}
+
+fn shuffles(c: &mut Criterion, name: &str, bytes: usize, widths: &[Width]) {
+    let from = random(bytes);
     let mut to = vec![0; bytes];
-    group.throughput(Throughput::Bytes(bytes as u64));
-    group.bench_function("memcpy", |b| b.iter(|| black_box(&mut to).copy_from_slice(black_box(&from))));
-    for kernel in kernel::available() {
+    let mut group = group(c, name, &from);
+    for kernel in bitshuffle::available() {
         for &width in widths {
             let row = |direction: &str| format!("{}/width {}/{direction}", kernel.name(), width.bytes());
             group.bench_function(row("shuffle"), |b| {
@@ -37,16 +56,156 @@ fn kernels(group: &mut BenchmarkGroup<'_, WallTime>, bytes: usize, widths: &[Wid
     }
 }
 
-fn cached(c: &mut Criterion) {
-    let mut group = c.benchmark_group("kernels 64 KiB");
-    kernels(&mut group, 64 << 10, &WIDTHS);
+fn shuffles_of_chunks(c: &mut Criterion) {
+    shuffles(c, "bitshuffle", CHUNK, &WIDTHS);
 }
 
-fn streamed(c: &mut Criterion) {
-    let mut group = c.benchmark_group("kernels 64 MiB");
-    group.sample_size(10);
-    kernels(&mut group, 64 << 20, &[Width::W2]);
+fn shuffles_of_memory(c: &mut Criterion) {
+    shuffles(c, "bitshuffle 64 MiB", 64 << 20, &[Width::W2]);
 }
 
-criterion_group! { name = benches; config = criterion(); targets = cached, streamed }
+fn planes(c: &mut Criterion) {
+    let from = random(CHUNK);
+    let mut to = vec![0; CHUNK];
+    let mut group = group(c, "byte planes", &from);
+    for kernel in byte_planes::available() {
+        for width in WIDTHS {
+            planes_of_width(&mut group, kernel, width, &from, &mut to);
+        }
+    }
+}
+
+fn planes_of_width(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    kernel: &BytePlanes,
+    width: Width,
+    from: &[u8],
+    to: &mut [u8],
+) {
+    let row = |name: &str| format!("{}/width {}/{name}", kernel.name(), width.bytes());
+    let planes: Vec<&[u8]> = from.chunks_exact(CHUNK / width.bytes()).collect();
+    if let [low @ .., top] = &planes[..] {
+        group.bench_function(row("join"), |b| b.iter(|| kernel.join(width, true, low, top, black_box(&mut *to))));
+    }
+    let mut planes: Vec<&mut [u8]> = to.chunks_exact_mut(CHUNK / width.bytes()).collect();
+    if let [low @ .., top] = &mut planes[..] {
+        group.bench_function(row("split"), |b| b.iter(|| kernel.split(width, true, black_box(from), low, top)));
+    }
+    group.bench_function(row("rotate"), |b| b.iter(|| kernel.rotate_right(width, black_box(&mut *to))));
+}
+
+const PREDICTIONS: [(&str, Prediction); 5] = [
+    ("lorenzo 128", Prediction { lorenzo: true, float: true, restart: 101 * 128, stride: 128 }),
+    ("lorenzo 360", Prediction { lorenzo: true, float: true, restart: 101 * 360, stride: 360 }),
+    ("lorenzo 9", Prediction { lorenzo: true, float: true, restart: 101 * 9, stride: 9 }),
+    ("delta 128", Prediction { lorenzo: false, float: true, restart: 101 * 128, stride: 128 }),
+    ("delta 1", Prediction { lorenzo: false, float: true, restart: 101, stride: 1 }),
+];
+
+/// `undo` works in place, on the result of its last call: it takes the same time on any data.
+fn predictions(c: &mut Criterion) {
+    let from = random(CHUNK);
+    let mut to = vec![0; CHUNK];
+    let mut group = group(c, "predict", &from);
+    for kernel in predict::available() {
+        for width in WIDTHS {
+            for (name, prediction) in &PREDICTIONS {
+                let row = |direction: &str| format!("{}/width {}/{name}/{direction}", kernel.name(), width.bytes());
+                group.bench_function(row("residuals"), |b| {
+                    b.iter(|| kernel.residuals(prediction, width, black_box(&from), black_box(&mut to)));
+                });
+                group.bench_function(row("undo"), |b| {
+                    b.iter(|| kernel.undo(prediction, width, black_box(&mut to)));
+                });
+            }
+        }
+    }
+}
+
+/// Elements of a chunk of bf16, each of which has one symbol.
+const COUNT: usize = CHUNK / 2;
+
+/// Bits of a code of the first tier.
+const CODE_BITS: usize = 3;
+
+/// Returns the symbol of each code and the code of each symbol, by frequency.
+fn ranks(symbols: &[u8]) -> ([u8; 16], [u8; 256]) {
+    let mut frequent: Vec<u8> = (0..=255).collect();
+    frequent.sort_by_key(|symbol| std::cmp::Reverse(symbols.iter().filter(|other| *other == symbol).count()));
+    let (mut table, mut code_of) = ([0; 16], [0xFF; 256]);
+    for (code, symbol) in frequent.into_iter().take((1 << CODE_BITS) - 1).enumerate() {
+        table[code] = symbol;
+        code_of[usize::from(symbol)] = code as u8;
+    }
+    (table, code_of)
+}
+
+/// Symbols are the top bytes of rotated embeddings, as in `exponent-tiers`.
+fn symbols(c: &mut Criterion) {
+    let symbols: Vec<u8> = support::embeddings(COUNT).iter().map(|x| (x.to_bits().rotate_left(1) >> 8) as u8).collect();
+    let (table, code_of) = ranks(&symbols);
+    let mut codes = vec![0; code_bytes(CODE_BITS, COUNT)];
+    let mut escaped = vec![0; COUNT];
+    let mut out = vec![0; COUNT];
+    let mut group = group(c, "tiers", &symbols);
+    for kernel in tiers::available() {
+        let name = kernel.name();
+        kernel.split(CODE_BITS, &code_of, &symbols, &mut codes, &mut escaped);
+        group.bench_function(format!("{name}/merge"), |b| {
+            b.iter(|| kernel.merge(CODE_BITS, black_box(&codes), &table, black_box(&escaped), black_box(&mut out)));
+        });
+        group.bench_function(format!("{name}/split"), |b| {
+            b.iter(|| {
+                kernel.split(CODE_BITS, &code_of, black_box(&symbols), black_box(&mut codes), black_box(&mut escaped))
+            });
+        });
+        group.bench_function(format!("{name}/escapes"), |b| {
+            b.iter(|| kernel.escapes(CODE_BITS, black_box(&codes), black_box(0..COUNT)));
+        });
+    }
+}
+
+/// Returns zigzag-coded residuals, with longer tails than normal ones, as those of audio have. They
+/// have 4 bits on average.
+fn residuals() -> Vec<u8> {
+    let mut random = Random::new();
+    let mut next = || {
+        let residual = (random.normal() * random.normal() * 16.0).round() as i16;
+        ((residual << 1) ^ (residual >> 15)) as u16
+    };
+    (0..COUNT).flat_map(|_| next().to_le_bytes()).collect()
+}
+
+fn lengths_and_bits(c: &mut Criterion) {
+    let elements = residuals();
+    let mut lengths = vec![0; COUNT];
+    let mut words = vec![0_u64; COUNT / 4 + 1];
+    let mut out = vec![0; elements.len()];
+    let mut group = group(c, "extra bits", &elements);
+    for kernel in extra_bits::available() {
+        let name = kernel.name();
+        kernel.lengths(Width::W2, &elements, &mut lengths);
+        words.fill(0);
+        kernel.extract(Width::W2, &lengths, &elements, &mut words, 0);
+        let bits: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        group.bench_function(format!("{name}/deposit"), |b| {
+            b.iter(|| kernel.deposit(Width::W2, black_box(&lengths), black_box(&bits), 0, black_box(&mut out)));
+        });
+        group.bench_function(format!("{name}/lengths"), |b| {
+            b.iter(|| kernel.lengths(Width::W2, black_box(&elements), black_box(&mut lengths)));
+        });
+        group.bench_function(format!("{name}/extract"), |b| {
+            b.iter(|| {
+                words[0] = 0; // the bits before the first are kept
+                kernel.extract(Width::W2, black_box(&lengths), black_box(&elements), black_box(&mut words), 0)
+            });
+        });
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = criterion();
+    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, symbols, lengths_and_bits
+}
 criterion_main!(benches);

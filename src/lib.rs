@@ -90,7 +90,7 @@ mod format;
 #[cfg(feature = "import")]
 pub mod import;
 #[allow(unsafe_code, reason = "SIMD: calls of target features and vector loads, each with its argument")]
-pub mod kernel;
+mod kernel;
 mod le;
 pub mod limits;
 mod memory;

@@ -10,7 +10,7 @@ use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
 use super::tier_stream::{CHECKPOINT_BYTES, TierStream, overrun};
 use super::transform::Transform;
-use crate::kernel::{Width, words};
+use crate::kernel::{Width, byte_planes};
 use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -64,7 +64,7 @@ impl<'a> StoredExponents<'a> {
             *low = plane.get(at..at + symbols.len()).ok_or_else(wrong_length)?;
         }
         let low = low.get(..self.width.bytes() - 1).unwrap_or(&[]); // a width is 1 to 8
-        words::best().join(self.width, self.rotate, low, symbols, out);
+        byte_planes::best().join(self.width, self.rotate, low, symbols, out);
         Ok(())
     }
 }
@@ -169,5 +169,5 @@ pub(super) fn split(width: Width, rotate: bool, elements: &[u8], top: &mut Vec<u
     let mut planes: [&mut [u8]; 7] = Default::default();
     planes.iter_mut().zip(low.chunks_exact_mut(count.max(1))).for_each(|(plane, low)| *plane = low);
     let planes = planes.get_mut(..width.bytes() - 1).unwrap_or(&mut []); // a width is 1 to 8
-    words::best().split(width, rotate, elements, planes, top);
+    byte_planes::best().split(width, rotate, elements, planes, top);
 }

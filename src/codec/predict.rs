@@ -5,8 +5,8 @@ use super::sampling::windows;
 use super::scratch::EncodeScratch;
 use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
-use crate::kernel::words::Prediction;
-use crate::kernel::{Width, tiers, words};
+use crate::kernel::predict::Prediction;
+use crate::kernel::{Width, extra_bits, predict};
 
 /// The least number of elements of a window.
 const WINDOW: usize = 1024;
@@ -62,7 +62,7 @@ fn sampled_bits(
         scratch.sampled.extend_from_slice(scratch.symbols.get(skip..).unwrap_or(&[]));
     }
     let counts = histogram(&scratch.sampled);
-    let bits = TierPlan::new(&counts, 31).bits + extra_bits(&counts);
+    let bits = TierPlan::new(&counts, 31).bits + count_extra_bits(&counts);
     bits as f64 / scratch.sampled.len().max(1) as f64
 }
 
@@ -72,14 +72,14 @@ pub(super) fn bit_lengths(transform: Transform, width: Width, elements: &[u8], s
     let EncodeScratch { coded, symbols, .. } = scratch;
     coded.resize(elements.len(), 0);
     match transform {
-        Transform::Predict(prediction) => words::best().residuals(&prediction, width, elements, coded),
+        Transform::Predict(prediction) => predict::best().residuals(&prediction, width, elements, coded),
         _ => coded.copy_from_slice(elements), // equal lengths
     }
     symbols.resize(elements.len() / width.bytes(), 0);
-    tiers::best().lengths(width, coded, symbols);
+    extra_bits::best().lengths(width, coded, symbols);
 }
 
 /// Returns the number of extra bits of integers whose bit lengths have this histogram.
-pub(super) fn extra_bits(lengths: &Histogram) -> u64 {
+pub(super) fn count_extra_bits(lengths: &Histogram) -> u64 {
     (0_u64..).zip(lengths).map(|(length, &count)| length.saturating_sub(1) * u64::from(count)).sum()
 }

@@ -4,14 +4,14 @@
 use super::anatomy::Anatomy;
 use super::encoding::{Codec, Encoder, PartSpec};
 use super::geometry::Geometry;
-use super::predict::{best_transform, bit_lengths, extra_bits};
+use super::predict::{best_transform, bit_lengths, count_extra_bits};
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
 use super::tier_stream::{LONG_CHECKPOINT_BYTES, TierScratch, TierStream, overrun};
 use super::transform::Transform;
-use crate::kernel::Width;
-use crate::kernel::tiers::{GROUP, best};
+use crate::kernel::tiers::GROUP;
+use crate::kernel::{Width, extra_bits};
 use crate::le::u64_of;
 use crate::{Error, Result, memory};
 use std::ops::Range;
@@ -84,7 +84,7 @@ impl<'a> StoredResiduals<'a> {
             at = at.saturating_add(sum_extra_bits(skipped));
             let bits = usize::try_from(at).ok().filter(|&bits| bits <= most).ok_or_else(beyond)?;
             let block = out.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(overrun)?;
-            let next = best().deposit(self.width, lengths, self.extra_bits, bits, block);
+            let next = extra_bits::best().deposit(self.width, lengths, self.extra_bits, bits, block);
             at = u64_of(next);
             if next <= most { Ok(()) } else { Err(beyond()) }
         })
@@ -140,7 +140,7 @@ impl Codec for ResidualTiers {
         parts.lengths.decode(&mut scratch.tiers, |first, lengths| {
             parts.lengths.check_extra_bits(first, u64_of(at))?;
             let block = rest.split_off_mut(..lengths.len() * spec.element_bytes).ok_or_else(overrun)?;
-            at = best().deposit(parts.width, lengths, parts.extra_bits, at, block);
+            at = extra_bits::best().deposit(parts.width, lengths, parts.extra_bits, at, block);
             Ok(())
         })?;
         parts.check_end(at)?;
@@ -214,10 +214,10 @@ impl Encoder for ResidualTiers {
         stored.extend_from_slice(&head.to_bytes());
         head.write(symbols, Some(sum_extra_bits), stored, tiers)?;
         stored.resize(stored.len().next_multiple_of(8), 0);
-        let Ok(bits) = usize::try_from(extra_bits(&counts)) else { return Ok(false) };
+        let Ok(bits) = usize::try_from(count_extra_bits(&counts)) else { return Ok(false) };
         words.clear();
         words.resize(bits.div_ceil(64) + 1, 0);
-        best().extract(width, symbols, coded, words, 0);
+        extra_bits::best().extract(width, symbols, coded, words, 0);
         let start = stored.len();
         stored.resize(start + 8 * words.len(), 0);
         let bytes = stored.get_mut(start..).unwrap_or(&mut []).as_chunks_mut().0;

@@ -1,7 +1,7 @@
 //! Chapter 5.6: the transforms between elements and coded integers.
 
-use crate::kernel::Width;
-use crate::kernel::words::{Prediction, best};
+use crate::kernel::predict::Prediction;
+use crate::kernel::{Width, byte_planes, predict};
 use crate::le::structure;
 use crate::{Error, Result};
 
@@ -93,8 +93,8 @@ impl Transform {
     pub(super) fn undo(self, width: Width, data: &mut [u8]) {
         match self {
             Self::None => {}
-            Self::Rotate => best().rotate_right(width, data),
-            Self::Predict(prediction) => best().undo(&prediction, width, data),
+            Self::Rotate => byte_planes::best().rotate_right(width, data),
+            Self::Predict(prediction) => predict::best().undo(&prediction, width, data),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::Transform;
 use crate::codec::zstandard::BitshuffleZstd;
 use crate::kernel::Width;
-use crate::kernel::words::Prediction;
+use crate::kernel::predict::Prediction;
 use crate::{ErrorKind, Profile};
 use tensilo_testing::mix;
 

@@ -5,7 +5,8 @@ use crate::codec::encoding::{Codec, Encoder, PartSpec};
 use crate::codec::geometry::Geometry;
 use crate::codec::sampling::windows;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
-use crate::{Result, kernel, memory};
+use crate::kernel::bitshuffle;
+use crate::{Result, memory};
 
 /// Elements of a window that is compressed for an estimate.
 const WINDOW: usize = 2048;
@@ -31,7 +32,7 @@ impl Codec for BitshuffleZstd {
         let scratch = &mut scratch.frames;
         memory::resize(&mut scratch.bytes, spec.raw_bytes, 0)?;
         scratch.zstd.decode(stored, &mut scratch.bytes)?;
-        kernel::best().unshuffle(width, &scratch.bytes, out);
+        bitshuffle::best().unshuffle(width, &scratch.bytes, out);
         Ok(())
     }
 }
@@ -46,7 +47,7 @@ impl Encoder for BitshuffleZstd {
         for window in windows(count, WINDOW) {
             let elements = raw.get(window.start * width.bytes()..window.end * width.bytes())?;
             bytes.resize(elements.len(), 0);
-            kernel::best().shuffle(width, elements, bytes);
+            bitshuffle::best().shuffle(width, elements, bytes);
             quick.encode(bytes, frame).ok()?;
             sampled += window.len();
             stored += frame.len();
@@ -65,7 +66,7 @@ impl Encoder for BitshuffleZstd {
         let Ok((width, _)) = spec.whole_elements() else { return Ok(false) };
         let scratch = &mut scratch.frames;
         scratch.bytes.resize(raw.len(), 0);
-        kernel::best().shuffle(width, raw, &mut scratch.bytes);
+        bitshuffle::best().shuffle(width, raw, &mut scratch.bytes);
         scratch.zstd.encode(&scratch.bytes, stored)?;
         Ok(true)
     }

@@ -8,7 +8,7 @@ use crate::codec::geometry::Geometry;
 use crate::codec::predict::{best_transform, bit_lengths};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::{TRANSFORM_BYTES, Transform};
-use crate::kernel::{self, Width, words};
+use crate::kernel::{Width, bitshuffle, byte_planes};
 use crate::le::structure;
 use crate::{Error, Result, memory};
 
@@ -171,7 +171,7 @@ impl Codec for PlanesZstd {
         let (width, count) = spec.whole_elements()?;
         match bytes.split_at_checked(count * (width.bytes() - 1)) {
             Some((low, top)) if !head.bits => join_bytes(width, low, top, out),
-            _ => kernel::best().unshuffle(width, bytes, out),
+            _ => bitshuffle::best().unshuffle(width, bytes, out),
         }
         head.transform.undo(width, out);
         Ok(())
@@ -199,7 +199,7 @@ fn join_bytes(width: Width, low: &[u8], top: &[u8], out: &mut [u8]) {
     let mut planes: [&[u8]; 7] = [&[]; 7];
     planes.iter_mut().zip(low.chunks_exact(top.len().max(1))).for_each(|(plane, low)| *plane = low);
     // a width is 1 to 8
-    words::best().join(width, false, planes.get(..width.bytes() - 1).unwrap_or(&[]), top, out);
+    byte_planes::best().join(width, false, planes.get(..width.bytes() - 1).unwrap_or(&[]), top, out);
 }
 
 impl Encoder for PlanesZstd {
@@ -248,7 +248,7 @@ fn pack_bits(transform: Transform, width: Width, scratch: &mut EncodeScratch, st
     let EncodeScratch { coded, frames, .. } = scratch;
     let mut shuffled = std::mem::take(&mut frames.bytes);
     shuffled.resize(coded.len(), 0);
-    kernel::best().shuffle(width, coded, &mut shuffled);
+    bitshuffle::best().shuffle(width, coded, &mut shuffled);
     let plane = coded.len() / (8 * width.bytes());
     let (planes, tail) = shuffled.split_at(plane * 8 * width.bytes()); // at most all
     let empty = std::iter::repeat_n(&[][..], if plane == 0 { 8 * width.bytes() } else { 0 });

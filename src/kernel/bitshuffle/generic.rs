@@ -1,0 +1,203 @@
+//! The bit-shuffle in vectors of 16-byte lanes: the AVX2 and NEON implementations.
+//!
+//! A group is `8 * W` bytes: `C` columns of `N` bytes, which are 16, or 8 if `W` is 1. The bytes of
+//! its columns are transposed, so that vector `W * t + j` has byte `j` of element `t` of as many
+//! groups as the vector has bytes. Transposing the bits across the eight vectors of one `j` then
+//! gives a vector of each of eight planes. The inverse takes the same two steps in reverse.
+
+use super::Kernel;
+use super::scalar::{copy_tail, group_count};
+use crate::kernel::Width;
+use crate::kernel::cpu::Scalar;
+
+/// Groups in a step: one cache line of every plane.
+///
+/// Planes that are a multiple of 4096 bytes apart fall into the same set of the L1 cache. Whole
+/// lines let each line be fetched once.
+pub(super) const STEP: usize = 64;
+
+/// Bytes of a lane.
+const LANE: usize = 16;
+
+/// Vectors of one or more lanes. All methods have the cost of an instruction or two.
+pub(super) trait Vectors: Copy {
+    /// A vector.
+    type Vector: Copy;
+    /// Returns a vector of zeros.
+    fn zero(self) -> Self::Vector;
+    /// Loads lane `k` from lane `index + k * distance` of `lanes`.
+    fn gather(self, lanes: &[[u8; LANE]], index: usize, distance: usize) -> Self::Vector;
+    /// Stores lane `k` to lane `index + k * distance` of `lanes`.
+    fn scatter(self, vector: Self::Vector, lanes: &mut [[u8; LANE]], index: usize, distance: usize);
+    /// Loads vector `part` of a cache line.
+    fn load(self, line: &[u8; STEP], part: usize) -> Self::Vector;
+    /// Stores vector `part` of a cache line.
+    fn store(self, vector: Self::Vector, line: &mut [u8; STEP], part: usize);
+    /// Zips the lower and the upper halves of two vectors, byte by byte and lane by lane.
+    fn zip(self, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
+    /// Swaps the bits `mask << SHIFT` of each byte of `a` with the bits `mask` of `b`.
+    fn swap_bits<const SHIFT: i32>(self, a: Self::Vector, b: Self::Vector, mask: u8) -> [Self::Vector; 2];
+}
+
+/// Returns the first groups of steps that cover all of `groups >= STEP`. If `STEP` does not divide
+/// `groups`, the last step overlaps the one before it.
+pub(super) fn steps(groups: usize) -> impl Iterator<Item = usize> {
+    (0..groups).step_by(STEP).map(move |first| first.min(groups - STEP))
+}
+
+/// Returns the cache line of `bytes` at `offset`.
+#[inline(always)]
+pub(super) fn line(bytes: &[u8], offset: usize) -> &[u8; STEP] {
+    &bytes[offset..].as_chunks().0[0] // in bounds: a step is a line of each plane
+}
+
+/// Returns the cache line of `bytes` at `offset`.
+#[inline(always)]
+pub(super) fn line_mut(bytes: &mut [u8], offset: usize) -> &mut [u8; STEP] {
+    &mut bytes[offset..].as_chunks_mut().0[0] // in bounds: as in `line`
+}
+
+/// [`Kernel::shuffle`] of elements of `C * N / 8` bytes. A cache line has `PARTS` vectors.
+#[inline(always)]
+pub(super) fn shuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
+    v: V,
+    width: Width,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    let w = C * N / 8;
+    let m = group_count(w, src.len());
+    if m < STEP {
+        return Scalar.shuffle(width, src, dst);
+    }
+    let mut parts = [[[v.zero(); N]; C]; PARTS];
+    for i in steps(m) {
+        let groups = src[8 * w * i..][..8 * w * STEP].chunks_exact(8 * w * STEP / PARTS);
+        for (columns, groups) in parts.iter_mut().zip(groups) {
+            load_groups(v, groups, columns);
+        }
+        for j in 0..w {
+            let mut lines = [[v.zero(); PARTS]; 8];
+            for (part, columns) in parts.iter().enumerate() {
+                let mut bytes = [v.zero(); 8];
+                for (t, vector) in bytes.iter_mut().enumerate() {
+                    *vector = columns.as_flattened()[w * t + j]; // in bounds: 8 * w vectors
+                }
+                for (line, plane) in lines.iter_mut().zip(&transpose_bits(v, bytes)) {
+                    line[part] = *plane; // in bounds: as many parts
+                }
+            }
+            for (bit, vectors) in lines.iter().enumerate() {
+                let line = line_mut(dst, (8 * j + bit) * m + i);
+                for (part, vector) in vectors.iter().enumerate() {
+                    v.store(*vector, line, part);
+                }
+            }
+        }
+    }
+    copy_tail(w, src, dst);
+}
+
+/// [`Kernel::unshuffle`], likewise.
+#[inline(always)]
+pub(super) fn unshuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
+    v: V,
+    width: Width,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    let w = C * N / 8;
+    let m = group_count(w, src.len());
+    if m < STEP {
+        return Scalar.unshuffle(width, src, dst);
+    }
+    let mut parts = [[[v.zero(); N]; C]; PARTS];
+    for i in steps(m) {
+        for j in 0..w {
+            let mut lines = [[v.zero(); PARTS]; 8];
+            for (bit, vectors) in lines.iter_mut().enumerate() {
+                let line = line(src, (8 * j + bit) * m + i);
+                for (part, vector) in vectors.iter_mut().enumerate() {
+                    *vector = v.load(line, part);
+                }
+            }
+            for (part, columns) in parts.iter_mut().enumerate() {
+                let mut planes = [v.zero(); 8];
+                for (plane, line) in planes.iter_mut().zip(&lines) {
+                    *plane = line[part]; // in bounds: as many parts
+                }
+                for (t, vector) in transpose_bits(v, planes).iter().enumerate() {
+                    columns.as_flattened_mut()[w * t + j] = *vector; // in bounds: 8 * w vectors
+                }
+            }
+        }
+        let groups = dst[8 * w * i..][..8 * w * STEP].chunks_exact_mut(8 * w * STEP / PARTS);
+        for (columns, groups) in parts.iter().zip(groups) {
+            store_groups(v, groups, columns);
+        }
+    }
+    copy_tail(w, src, dst);
+}
+
+/// Loads as many groups as a vector has bytes and transposes them: vector `c` receives byte `c` of
+/// each group.
+#[inline(always)]
+fn load_groups<V: Vectors, const C: usize, const N: usize>(v: V, groups: &[u8], columns: &mut [[V::Vector; N]; C]) {
+    let lanes = groups.as_chunks().0;
+    for (c, column) in columns.iter_mut().enumerate() {
+        let mut rows = [v.zero(); N];
+        for (r, row) in rows.iter_mut().enumerate() {
+            *row = v.gather(lanes, C * r + c, C * N);
+        }
+        for _ in 0..LANE.ilog2() {
+            rows = zip_halves(v, rows);
+        }
+        *column = rows;
+    }
+}
+
+/// Inverse of [`load_groups`].
+#[inline(always)]
+fn store_groups<V: Vectors, const C: usize, const N: usize>(v: V, groups: &mut [u8], columns: &[[V::Vector; N]; C]) {
+    let lanes = groups.as_chunks_mut().0;
+    for (c, column) in columns.iter().enumerate() {
+        let mut rows = *column;
+        for _ in 0..N.ilog2() {
+            rows = zip_halves(v, rows);
+        }
+        for (r, row) in rows.iter().enumerate() {
+            v.scatter(*row, lanes, C * r + c, C * N);
+        }
+    }
+}
+
+/// Zips the bytes of the first half of the vectors with those of the second, lane by lane.
+///
+/// Let the address of a byte be the number of its vector, followed by the index of the byte in its
+/// lane. Zipping rotates the bits of the address left by one. Four times bring the 4 bits of the
+/// index to the top. As many more as the number of a vector has bits bring them back.
+#[inline(always)]
+fn zip_halves<V: Vectors, const N: usize>(v: V, vectors: [V::Vector; N]) -> [V::Vector; N] {
+    let mut zipped = [v.zero(); N];
+    for k in 0..N / 2 {
+        // in bounds: k < N / 2
+        [zipped[2 * k], zipped[2 * k + 1]] = v.zip(vectors[k], vectors[N / 2 + k]);
+    }
+    zipped
+}
+
+/// Transposes 8 x 8 bits across the vectors: bit `r` of vector `c` of the result is bit `c` of
+/// vector `r`.
+#[inline(always)]
+fn transpose_bits<V: Vectors>(v: V, mut x: [V::Vector; 8]) -> [V::Vector; 8] {
+    for k in [0, 1, 2, 3] {
+        [x[k], x[k + 4]] = v.swap_bits::<4>(x[k], x[k + 4], 0x0F);
+    }
+    for k in [0, 1, 4, 5] {
+        [x[k], x[k + 2]] = v.swap_bits::<2>(x[k], x[k + 2], 0x33);
+    }
+    for k in [0, 2, 4, 6] {
+        [x[k], x[k + 1]] = v.swap_bits::<1>(x[k], x[k + 1], 0x55);
+    }
+    x
+}

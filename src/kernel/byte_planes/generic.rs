@@ -1,0 +1,120 @@
+//! Loops over blocks of one length. The compiler makes vectors of them once it knows the
+//! instruction set: [`implement`](crate::kernel::compile::implement) compiles them for each.
+
+use crate::kernel::Width;
+use crate::kernel::bytes::{BLOCK, block, set_block};
+use crate::kernel::word::{Word, for_width};
+
+/// See [`Kernel::join`](super::Kernel::join).
+#[inline(always)]
+pub(super) fn join<T>(_: T, width: Width, rotate: bool, low: &[&[u8]], top: &[u8], out: &mut [u8]) {
+    match (width, low) {
+        (Width::W1, []) => join_width::<u8, 1>(rotate, [top], out),
+        (Width::W2, &[a]) => join_width::<u16, 2>(rotate, [a, top], out),
+        (Width::W4, &[a, b, c]) => join_width::<u32, 4>(rotate, [a, b, c, top], out),
+        (Width::W8, &[a, b, c, d, e, f, g]) => join_width::<u64, 8>(rotate, [a, b, c, d, e, f, g, top], out),
+        _ => debug_assert!(false, "`BytePlanes::join` has counted the planes"),
+    }
+}
+
+#[inline(always)]
+fn join_width<W: Word, const N: usize>(rotate: bool, planes: [&[u8]; N], out: &mut [u8]) {
+    if rotate {
+        join_blocks::<W, N, true>(planes, out);
+    } else {
+        join_blocks::<W, N, false>(planes, out);
+    }
+}
+
+#[inline(always)]
+fn join_blocks<W: Word, const N: usize, const ROTATE: bool>(planes: [&[u8]; N], out: &mut [u8]) {
+    let joined = |bytes: [u8; N]| {
+        let element = W::get(&bytes, 0);
+        if ROTATE { element.rotate_right() } else { element }
+    };
+    let mut blocks = out.chunks_exact_mut(BLOCK * N);
+    let mut first = 0;
+    for elements in &mut blocks {
+        let planes = planes.map(|plane| block(plane, first));
+        for i in 0..BLOCK {
+            joined(planes.map(|plane| plane[i])).set(elements, i); // in bounds: i < BLOCK
+        }
+        first += BLOCK;
+    }
+    for (i, element) in blocks.into_remainder().chunks_exact_mut(N).enumerate() {
+        joined(planes.map(|plane| plane.get(first + i).copied().unwrap_or(0))).set(element, 0);
+    }
+}
+
+/// See [`Kernel::split`](super::Kernel::split).
+#[inline(always)]
+pub(super) fn split<T>(_: T, width: Width, rotate: bool, elements: &[u8], low: &mut [&mut [u8]], top: &mut [u8]) {
+    match (width, low) {
+        (Width::W1, []) => split_width::<u8, 1>(rotate, elements, [top]),
+        (Width::W2, [a]) => split_width::<u16, 2>(rotate, elements, [a, top]),
+        (Width::W4, [a, b, c]) => split_width::<u32, 4>(rotate, elements, [a, b, c, top]),
+        (Width::W8, [a, b, c, d, e, f, g]) => split_width::<u64, 8>(rotate, elements, [a, b, c, d, e, f, g, top]),
+        _ => debug_assert!(false, "`BytePlanes::split` has counted the planes"),
+    }
+}
+
+#[inline(always)]
+fn split_width<W: Word, const N: usize>(rotate: bool, elements: &[u8], planes: [&mut [u8]; N]) {
+    if rotate {
+        split_blocks::<W, N, true>(elements, planes);
+    } else {
+        split_blocks::<W, N, false>(elements, planes);
+    }
+}
+
+#[inline(always)]
+fn split_blocks<W: Word, const N: usize, const ROTATE: bool>(elements: &[u8], mut planes: [&mut [u8]; N]) {
+    let split = |element: W| {
+        let mut bytes = [0; N];
+        if ROTATE { element.rotate_left() } else { element }.set(&mut bytes, 0);
+        bytes
+    };
+    let blocks = elements.chunks_exact(BLOCK * N);
+    let tail = blocks.remainder();
+    let mut first = 0;
+    for elements in blocks {
+        // the compiler cannot know that `planes` and `elements` do not overlap; of these it does
+        let mut parts = [[0; BLOCK]; N];
+        for i in 0..BLOCK {
+            let bytes = split(W::get(elements, i));
+            for (part, byte) in parts.iter_mut().zip(bytes) {
+                part[i] = byte; // in bounds: i < BLOCK
+            }
+        }
+        for (plane, part) in planes.iter_mut().zip(&parts) {
+            set_block(plane, first, part);
+        }
+        first += BLOCK;
+    }
+    for (i, element) in tail.chunks_exact(N).enumerate() {
+        for (plane, byte) in planes.iter_mut().zip(split(W::get(element, 0))) {
+            if let Some(to) = plane.get_mut(first + i) {
+                *to = byte;
+            }
+        }
+    }
+}
+
+/// See [`Kernel::rotate_right`](super::Kernel::rotate_right).
+#[inline(always)]
+pub(super) fn rotate_right<T>(_: T, width: Width, data: &mut [u8]) {
+    for_width!(width, W => {
+        let mut blocks = data.chunks_exact_mut(BLOCK);
+        for block in &mut blocks {
+            rotate_each::<W>(block);
+        }
+        rotate_each::<W>(blocks.into_remainder());
+    });
+}
+
+#[inline(always)]
+fn rotate_each<W: Word>(data: &mut [u8]) {
+    for i in 0..data.len() / W::BYTES {
+        W::get(data, i).rotate_right().set(data, i);
+    }
+}

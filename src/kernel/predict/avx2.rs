@@ -1,0 +1,150 @@
+//! AVX2.
+
+use std::arch::x86_64::*;
+
+use super::generic::{Vectors, residuals, undo};
+use super::{Kernel, Prediction};
+use crate::kernel::Width;
+use crate::kernel::bytes::copy_short;
+use crate::kernel::compile::implement;
+use crate::kernel::cpu::Avx2;
+use crate::kernel::vectors::x86_64::{load_32, store_32};
+use crate::kernel::word::Word;
+
+implement!(Avx2: Kernel {
+    fn residuals(prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) => { residuals }
+    fn undo(prediction: &Prediction, width: Width, data: &mut [u8]) => { undo }
+});
+
+impl Vectors for Avx2 {
+    type Vector = __m256i;
+    const BYTES: usize = 32;
+
+    #[inline(always)]
+    fn zero(self) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_setzero_si256() }
+    }
+
+    #[inline(always)]
+    fn load(self, bytes: &[u8]) -> __m256i {
+        let mut padded = [0; 32];
+        let whole = bytes.first_chunk().unwrap_or_else(|| {
+            copy_short(bytes, &mut padded);
+            &padded
+        });
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { load_32(whole) }
+    }
+
+    #[inline(always)]
+    fn store(self, vector: __m256i, bytes: &mut [u8]) {
+        let mut padded = [0; 32];
+        let whole = bytes.first_chunk_mut();
+        let short = whole.is_none();
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { store_32(whole.unwrap_or(&mut padded), vector) }
+        if short {
+            copy_short(&padded, bytes);
+        }
+    }
+
+    #[inline(always)]
+    fn plus<W: Word>(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe {
+            match W::BYTES {
+                1 => _mm256_add_epi8(a, b),
+                2 => _mm256_add_epi16(a, b),
+                4 => _mm256_add_epi32(a, b),
+                _ => _mm256_add_epi64(a, b),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn rotate_right<W: Word>(self, x: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe {
+            let (half, lowest) = match W::BYTES {
+                1 => {
+                    // no instruction shifts bytes: the mask takes out the bits of the next byte
+                    let others = _mm256_set1_epi8(i8::MAX);
+                    (
+                        _mm256_and_si256(_mm256_srli_epi16::<1>(x), others),
+                        _mm256_andnot_si256(others, _mm256_slli_epi16::<7>(x)),
+                    )
+                }
+                2 => (_mm256_srli_epi16::<1>(x), _mm256_slli_epi16::<15>(x)),
+                4 => (_mm256_srli_epi32::<1>(x), _mm256_slli_epi32::<31>(x)),
+                _ => (_mm256_srli_epi64::<1>(x), _mm256_slli_epi64::<63>(x)),
+            };
+            _mm256_or_si256(half, lowest)
+        }
+    }
+
+    #[inline(always)]
+    fn order<W: Word>(self, x: __m256i) -> __m256i {
+        let zero = self.zero();
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe {
+            let (sign, others) = match W::BYTES {
+                1 => (_mm256_cmpgt_epi8(zero, x), _mm256_set1_epi8(i8::MAX)),
+                2 => (_mm256_srai_epi16::<15>(x), _mm256_set1_epi16(i16::MAX)),
+                4 => (_mm256_srai_epi32::<31>(x), _mm256_set1_epi32(i32::MAX)),
+                _ => (_mm256_cmpgt_epi64(zero, x), _mm256_set1_epi64x(i64::MAX)),
+            };
+            _mm256_xor_si256(x, _mm256_and_si256(sign, others))
+        }
+    }
+
+    #[inline(always)]
+    fn sums<W: Word>(self, mut sums: __m256i) -> __m256i {
+        if W::BYTES <= 1 {
+            sums = self.plus::<W>(sums, shuffle(self, sums, const { &spread::<1>(W::BYTES) }));
+        }
+        if W::BYTES <= 2 {
+            sums = self.plus::<W>(sums, shuffle(self, sums, const { &spread::<2>(W::BYTES) }));
+        }
+        if W::BYTES <= 4 {
+            sums = self.plus::<W>(sums, shuffle(self, sums, const { &spread::<4>(W::BYTES) }));
+        }
+        sums = self.plus::<W>(sums, shuffle(self, sums, const { &spread::<8>(W::BYTES) }));
+        let lasts = shuffle(self, sums, const { &spread::<16>(W::BYTES) });
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        let zero_and_lower = unsafe { _mm256_permute2x128_si256::<0x08>(lasts, lasts) };
+        self.plus::<W>(sums, zero_and_lower)
+    }
+
+    #[inline(always)]
+    fn last<W: Word>(self, vector: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        let upper = unsafe { _mm256_permute4x64_epi64::<0b11_11_11_11>(vector) };
+        shuffle(self, upper, const { &spread::<16>(W::BYTES) })
+    }
+}
+
+/// Returns the bytes of each lane of `vector` in `order`. An index with its top bit set gives 0.
+#[inline(always)]
+fn shuffle(_: Avx2, vector: __m256i, order: &[u8; 32]) -> __m256i {
+    // SAFETY: the token proves that this CPU has AVX2.
+    unsafe { _mm256_shuffle_epi8(vector, load_32(order)) }
+}
+
+/// Returns the order that brings, for each two units of `UNIT` bytes, the last element of the first
+/// unit to all elements of the second. For units of 16 bytes, brings the last element of a lane to
+/// all of its elements.
+const fn spread<const UNIT: usize>(width: usize) -> [u8; 32] {
+    let mut order = [0x80; 32];
+    let mut k = 0;
+    while k < 32 {
+        let lane = k % 16;
+        if UNIT == 16 {
+            order[k] = (16 - width + k % width) as u8;
+        } else if lane / UNIT % 2 == 1 && UNIT >= width {
+            order[k] = (lane / UNIT * UNIT - width + k % width) as u8;
+        }
+        k += 1;
+    }
+    order
+}

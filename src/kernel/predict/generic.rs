@@ -1,0 +1,267 @@
+//! Residuals in blocks, and elements in vectors.
+
+use super::Prediction;
+use crate::kernel::Width;
+use crate::kernel::bytes::{BLOCK, block, set_block};
+use crate::kernel::word::{Word, for_width};
+use std::ops::Range;
+
+/// The extents of samples and rows, limited to the data.
+#[derive(Clone, Copy)]
+struct Strides {
+    /// Elements of a sample, 1 to `count`.
+    restart: usize,
+    /// Elements of a row, 1 to `restart`. Equal to `restart` if each element of a sample but the
+    /// first is predicted from the one before.
+    stride: usize,
+}
+
+impl Strides {
+    /// Returns the strides in `count` elements. Returns `None` if there are none.
+    #[inline(always)]
+    fn new(prediction: &Prediction, count: usize) -> Option<Self> {
+        // exact: no target of this crate has a smaller usize
+        let restart = (prediction.restart.max(1) as usize).min(count);
+        let stride = match prediction.stride {
+            0 | 1 => restart,                         // the element above is the one before
+            stride => (stride as usize).min(restart), // exact, as before
+        };
+        (count > 0).then_some(Self { restart, stride })
+    }
+}
+
+// ---- elements to residuals: none depends on another, so that blocks may overlap
+
+/// See [`Kernel::residuals`](super::Kernel::residuals). The compiler makes vectors of the blocks.
+#[inline(always)]
+pub(super) fn residuals<T>(_: T, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
+    for_width!(width, W => match prediction.float {
+        true => all_residuals::<W, true>(prediction, elements, out),
+        false => all_residuals::<W, false>(prediction, elements, out),
+    });
+}
+
+#[inline(always)]
+fn all_residuals<W: Word, const FLOAT: bool>(prediction: &Prediction, elements: &[u8], out: &mut [u8]) {
+    let count = elements.len() / W::BYTES;
+    let Some(Strides { restart, stride }) = Strides::new(prediction, count) else { return };
+    if restart == 1 {
+        return run::<W, FLOAT, false, false>(elements, out, 0..count, stride);
+    }
+    for start in (0..count).step_by(restart) {
+        let end = count.min(start + restart);
+        let above = end.min(start + stride);
+        run::<W, FLOAT, false, false>(elements, out, start..start + 1, stride);
+        run::<W, FLOAT, true, false>(elements, out, start + 1..above, stride);
+        if !prediction.lorenzo {
+            run::<W, FLOAT, false, true>(elements, out, above..end, stride);
+        } else if above < end {
+            run::<W, FLOAT, true, true>(elements, out, above + 1..end, stride);
+            // the first element of each row has none before it, and is coded anew
+            for first in (above..end).step_by(stride) {
+                run::<W, FLOAT, false, true>(elements, out, first..first + 1, stride);
+            }
+        }
+    }
+}
+
+/// Codes the elements in `range`. All are predicted from the same neighbours: the one before
+/// (`LEFT`), the one above (`ABOVE`), or both and the one above left.
+#[inline(always)]
+fn run<W: Word, const FLOAT: bool, const LEFT: bool, const ABOVE: bool>(
+    elements: &[u8],
+    out: &mut [u8],
+    range: Range<usize>,
+    stride: usize,
+) {
+    let in_block = BLOCK / W::BYTES;
+    let back = [Some(0), LEFT.then_some(1), ABOVE.then_some(stride), (LEFT && ABOVE).then_some(stride + 1)];
+    if range.len() < in_block {
+        for i in range {
+            let element = |back: Option<usize>| back.map_or(W::default(), |back| W::get(elements, i - back));
+            residual::<W, FLOAT>(back.map(element)).set(out, i);
+        }
+        return;
+    }
+    for first in range.clone().step_by(in_block) {
+        let first = first.min(range.end - in_block); // the last block overlaps the one before it
+        let blocks = back.map(|back| back.map_or(&[0; BLOCK], |back| block(elements, (first - back) * W::BYTES)));
+        let mut done = [0; BLOCK];
+        for i in 0..in_block {
+            residual::<W, FLOAT>(blocks.map(|block| W::get(block, i))).set(&mut done, i);
+        }
+        set_block(out, first * W::BYTES, &done);
+    }
+}
+
+/// Returns the zigzag-coded residual of an element, given with its neighbours left, above and above
+/// left. A neighbour that the prediction does not use is 0.
+#[inline(always)]
+fn residual<W: Word, const FLOAT: bool>(near: [W; 4]) -> W {
+    let [this, left, above, above_left] = near.map(|element| if FLOAT { element.order() } else { element });
+    this.minus(left.plus(above).minus(above_left)).zigzag()
+}
+
+// ---- residuals to elements, row by row
+//
+// In a row of the Lorenzo predictor, the differences to the row above are sums of residuals from
+// the start of the row on: `m[i] - m[i-stride] = (m[i-1] - m[i-stride-1]) + r[i]`. The first row of
+// a sample has such sums alone. So has a whole sample whose elements are predicted from the one
+// before. The sums within a vector take as many steps as the index of an element has bits. Then the
+// sum of all vectors before it is added.
+//
+// The elements of a row have their final form as soon as the row is done. If that is not the order
+// of the numbers, the row below maps them again, which costs no more than the load.
+
+/// Vectors of elements. All methods have the cost of a few instructions, except that `sums` takes a
+/// shuffle for each bit of an element's index.
+pub(super) trait Vectors: Copy {
+    /// A vector.
+    type Vector: Copy;
+    /// Bytes of a vector.
+    const BYTES: usize;
+    /// Returns a vector of zeros.
+    fn zero(self) -> Self::Vector;
+    /// Loads the first vector of `bytes`. If `bytes` has fewer, any bytes follow them.
+    fn load(self, bytes: &[u8]) -> Self::Vector;
+    /// Sets `bytes`, at most as many as a vector has, to the first bytes of `vector`.
+    fn store(self, vector: Self::Vector, bytes: &mut [u8]);
+    /// Adds the elements of two vectors.
+    fn plus<W: Word>(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// See [`Word::rotate_right`].
+    fn rotate_right<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    /// See [`Word::order`].
+    fn order<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    /// Adds to each element all elements before it in the vector.
+    fn sums<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    /// Returns a vector that has the last element everywhere.
+    fn last<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+}
+
+/// See [`Kernel::undo`](super::Kernel::undo).
+#[inline(always)]
+pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
+    for_width!(width, W => match prediction.float {
+        true => Undo::<V, true>(v).all::<W>(prediction, data),
+        false => Undo::<V, false>(v).all::<W>(prediction, data),
+    });
+}
+
+/// Undoes the start of slices that go on to the end of the data. A load of a whole vector takes
+/// less time than one of a part, and may reach into bytes that are not yet undone.
+struct Undo<V, const FLOAT: bool>(V);
+
+impl<V: Vectors, const FLOAT: bool> Undo<V, FLOAT> {
+    #[inline(always)]
+    fn all<W: Word>(&self, prediction: &Prediction, data: &mut [u8]) {
+        let Some(Strides { restart, stride }) = Strides::new(prediction, data.len() / W::BYTES) else { return };
+        let (restart, stride) = (restart * W::BYTES, stride * W::BYTES);
+        if restart == W::BYTES {
+            return self.first_row::<W, false>(data, data.len());
+        }
+        let mut rest = data;
+        while !rest.is_empty() {
+            rest = match (stride <= V::BYTES, prediction.lorenzo) {
+                (true, true) => self.narrow::<W, true>(rest, restart, stride),
+                (true, false) => self.narrow::<W, false>(rest, restart, stride),
+                (false, true) => self.wide::<W, true>(rest, restart, stride),
+                (false, false) => self.wide::<W, false>(rest, restart, stride),
+            };
+        }
+    }
+
+    /// Undoes a sample of `len` bytes in rows of `stride` bytes. Returns the bytes after it.
+    #[inline(always)]
+    fn wide<'d, W: Word, const LORENZO: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
+        let len = len.min(data.len());
+        let first = stride.min(len);
+        self.first_row::<W, true>(data, first);
+        let (mut above, mut rest) = data.split_at_mut(first); // in bounds: `first` is at most `len`
+        let mut left = len - first;
+        while left > 0 {
+            let row = stride.min(left);
+            self.row::<W, LORENZO>(rest, row, above);
+            (above, rest) = rest.split_at_mut(row); // in bounds: `rest` has `left` bytes
+            left -= row;
+        }
+        rest
+    }
+
+    /// Does the same if a vector holds a row, so that the row above need not be loaded.
+    #[inline(always)]
+    fn narrow<'d, W: Word, const LORENZO: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
+        let v = self.0;
+        let mut left = len.min(data.len());
+        let (mut above, mut sums, mut rest) = (v.zero(), true, data);
+        while left > 0 {
+            let residuals = self.load::<W>(rest);
+            above = v.plus::<W>(above, if sums { v.sums::<W>(residuals) } else { residuals });
+            sums = LORENZO;
+            // in bounds: `rest` has `left` bytes
+            let (row, after) = rest.split_at_mut(stride.min(left));
+            left -= row.len();
+            v.store(self.order::<W>(above), row);
+            rest = after;
+        }
+        rest
+    }
+
+    /// Undoes a row of `len` bytes without a row above. If `SUM` is set, each element but the first
+    /// is predicted from the one before, and otherwise none is.
+    #[inline(always)]
+    fn first_row<W: Word, const SUM: bool>(&self, data: &mut [u8], len: usize) {
+        let v = self.0;
+        let (mut rest, mut left, mut sum) = (data, len, v.zero());
+        while left > 0 {
+            let mut vector = self.load::<W>(rest);
+            if SUM {
+                let sums = v.sums::<W>(vector);
+                vector = v.plus::<W>(sums, sum);
+                sum = v.plus::<W>(sum, v.last::<W>(sums)); // only this waits for the vector before
+            }
+            (rest, left) = self.store::<W>(vector, rest, left);
+        }
+    }
+
+    /// Undoes a row of `len` bytes that is predicted from the row `above`.
+    #[inline(always)]
+    fn row<W: Word, const LORENZO: bool>(&self, data: &mut [u8], len: usize, above: &[u8]) {
+        let v = self.0;
+        let (mut rest, mut left, mut sum) = (data, len, v.zero());
+        for above in above.chunks(V::BYTES).take(len.div_ceil(V::BYTES)) {
+            let mut vector = self.load::<W>(rest);
+            let mut above = self.order::<W>(v.load(above));
+            if LORENZO {
+                vector = v.sums::<W>(vector);
+                above = v.plus::<W>(above, sum);
+                sum = v.plus::<W>(sum, v.last::<W>(vector));
+            }
+            (rest, left) = self.store::<W>(v.plus::<W>(vector, above), rest, left);
+        }
+    }
+
+    /// Sets the start of `data`, at most `left` bytes, to the final form of `vector`. Returns the
+    /// bytes after it, and how many of `left` remain.
+    #[inline(always)]
+    fn store<'d, W: Word>(&self, vector: V::Vector, data: &'d mut [u8], left: usize) -> (&'d mut [u8], usize) {
+        // in bounds: `data` has `left` bytes
+        let (here, after) = data.split_at_mut(V::BYTES.min(left));
+        self.0.store(self.order::<W>(vector), here);
+        (after, left - here.len())
+    }
+
+    /// Loads residuals and undoes their zigzag code.
+    ///
+    /// A lowest bit that is set means that all others are inverted. Rotated to the top, it means
+    /// the same as the sign of a float to [`Word::order`].
+    #[inline(always)]
+    fn load<W: Word>(&self, coded: &[u8]) -> V::Vector {
+        self.0.order::<W>(self.0.rotate_right::<W>(self.0.load(coded)))
+    }
+
+    /// Maps floats to integers that ascend as they do, or back.
+    #[inline(always)]
+    fn order<W: Word>(&self, vector: V::Vector) -> V::Vector {
+        if FLOAT { self.0.order::<W>(vector) } else { vector }
+    }
+}

@@ -1,0 +1,66 @@
+//! Residuals of a prediction: the transforms *delta* and *lorenzo* (chapter 5.6 of the
+//! specification).
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod scalar;
+
+use super::Width;
+use super::implementation::{Implementation, implementations};
+use super::width::whole_elements;
+
+/// How each element is predicted from those before it in its sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// Whether the 2-D Lorenzo predictor (Ibarria et al., 2003) is used: `left + above -
+    /// above_left`. Otherwise the prediction is `above` alone.
+    pub lorenzo: bool,
+    /// Whether the elements are floats. Their bits are then mapped to integers that ascend as the
+    /// floats do.
+    pub float: bool,
+    /// Elements of a sample. 0 counts as 1.
+    pub restart: u32,
+    /// Elements of a row. 0 counts as 1.
+    pub stride: u32,
+}
+
+/// The kernels of one instruction set. All slices have whole elements and equal lengths.
+pub trait Kernel: Sync {
+    /// See [`Predict::residuals`].
+    fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]);
+    /// See [`Predict::undo`].
+    fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]);
+}
+
+/// One implementation of predictions.
+pub type Predict = Implementation<dyn Kernel>;
+
+impl Predict {
+    /// Sets `out` to the zigzag-coded residuals of `elements`.
+    ///
+    /// Both buffers have the same number of bytes, which is a multiple of the width. If a caller
+    /// breaks this, only the whole elements that fit in both are coded (debug builds assert).
+    pub fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
+        let (elements, out) = whole_elements(width, elements, out);
+        self.kernel.residuals(prediction, width, elements, out);
+    }
+
+    /// Replaces the zigzag-coded residuals in `data` by their elements: the inverse of
+    /// [`residuals`](Self::residuals).
+    ///
+    /// `data` begins at the start of a sample. A part of an element at its end keeps its bytes.
+    pub fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]) {
+        let whole = data.len() - data.len() % width.bytes();
+        if let Some(data) = data.get_mut(..whole) {
+            self.kernel.undo(prediction, width, data);
+        }
+    }
+}
+
+implementations!(Kernel);

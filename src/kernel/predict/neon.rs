@@ -1,0 +1,153 @@
+//! NEON.
+
+use std::arch::aarch64::*;
+
+use super::generic::{Vectors, residuals, undo};
+use super::{Kernel, Prediction};
+use crate::kernel::Width;
+use crate::kernel::bytes::copy_short;
+use crate::kernel::compile::implement;
+use crate::kernel::cpu::Neon;
+use crate::kernel::vectors::aarch64::{load_16, store_16};
+use crate::kernel::word::Word;
+
+implement!(Neon: Kernel {
+    fn residuals(prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) => { residuals }
+    fn undo(prediction: &Prediction, width: Width, data: &mut [u8]) => { undo }
+});
+
+impl Vectors for Neon {
+    type Vector = uint8x16_t;
+    const BYTES: usize = 16;
+
+    #[inline(always)]
+    fn zero(self) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe { vdupq_n_u8(0) }
+    }
+
+    #[inline(always)]
+    fn load(self, bytes: &[u8]) -> uint8x16_t {
+        let mut padded = [0; 16];
+        let whole = bytes.first_chunk().unwrap_or_else(|| {
+            copy_short(bytes, &mut padded);
+            &padded
+        });
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe { load_16(whole) }
+    }
+
+    #[inline(always)]
+    fn store(self, vector: uint8x16_t, bytes: &mut [u8]) {
+        let mut padded = [0; 16];
+        let whole = bytes.first_chunk_mut();
+        let short = whole.is_none();
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe { store_16(whole.unwrap_or(&mut padded), vector) }
+        if short {
+            copy_short(&padded, bytes);
+        }
+    }
+
+    #[inline(always)]
+    fn plus<W: Word>(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            match W::BYTES {
+                1 => vaddq_u8(a, b),
+                2 => vreinterpretq_u8_u16(vaddq_u16(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b))),
+                4 => vreinterpretq_u8_u32(vaddq_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b))),
+                _ => vreinterpretq_u8_u64(vaddq_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b))),
+            }
+        }
+    }
+
+    /// Shifts right by one, and inserts the lowest bit at the top.
+    #[inline(always)]
+    fn rotate_right<W: Word>(self, x: uint8x16_t) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            match W::BYTES {
+                1 => vsliq_n_u8::<7>(vshrq_n_u8::<1>(x), x),
+                2 => {
+                    let x = vreinterpretq_u16_u8(x);
+                    vreinterpretq_u8_u16(vsliq_n_u16::<15>(vshrq_n_u16::<1>(x), x))
+                }
+                4 => {
+                    let x = vreinterpretq_u32_u8(x);
+                    vreinterpretq_u8_u32(vsliq_n_u32::<31>(vshrq_n_u32::<1>(x), x))
+                }
+                _ => {
+                    let x = vreinterpretq_u64_u8(x);
+                    vreinterpretq_u8_u64(vsliq_n_u64::<63>(vshrq_n_u64::<1>(x), x))
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn order<W: Word>(self, x: uint8x16_t) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            let others = match W::BYTES {
+                1 => vshrq_n_u8::<1>(vreinterpretq_u8_s8(vshrq_n_s8::<7>(vreinterpretq_s8_u8(x)))),
+                2 => {
+                    let sign = vshrq_n_s16::<15>(vreinterpretq_s16_u8(x));
+                    vreinterpretq_u8_u16(vshrq_n_u16::<1>(vreinterpretq_u16_s16(sign)))
+                }
+                4 => {
+                    let sign = vshrq_n_s32::<31>(vreinterpretq_s32_u8(x));
+                    vreinterpretq_u8_u32(vshrq_n_u32::<1>(vreinterpretq_u32_s32(sign)))
+                }
+                _ => {
+                    let sign = vshrq_n_s64::<63>(vreinterpretq_s64_u8(x));
+                    vreinterpretq_u8_u64(vshrq_n_u64::<1>(vreinterpretq_u64_s64(sign)))
+                }
+            };
+            veorq_u8(x, others)
+        }
+    }
+
+    #[inline(always)]
+    fn sums<W: Word>(self, mut sums: uint8x16_t) -> uint8x16_t {
+        if W::BYTES <= 1 {
+            sums = self.plus::<W>(sums, shuffle(self, sums, const { &spread::<1>(W::BYTES) }));
+        }
+        if W::BYTES <= 2 {
+            sums = self.plus::<W>(sums, shuffle(self, sums, const { &spread::<2>(W::BYTES) }));
+        }
+        if W::BYTES <= 4 {
+            sums = self.plus::<W>(sums, shuffle(self, sums, const { &spread::<4>(W::BYTES) }));
+        }
+        self.plus::<W>(sums, shuffle(self, sums, const { &spread::<8>(W::BYTES) }))
+    }
+
+    #[inline(always)]
+    fn last<W: Word>(self, vector: uint8x16_t) -> uint8x16_t {
+        shuffle(self, vector, const { &spread::<16>(W::BYTES) })
+    }
+}
+
+/// Returns the bytes of `vector` in `order`. An index beyond the vector gives 0.
+#[inline(always)]
+fn shuffle(_: Neon, vector: uint8x16_t, order: &[u8; 16]) -> uint8x16_t {
+    // SAFETY: the token proves that this CPU has NEON.
+    unsafe { vqtbl1q_u8(vector, load_16(order)) }
+}
+
+/// Returns the order that brings, for each two units of `UNIT` bytes, the last element of the first
+/// unit to all elements of the second. For units of 16 bytes, brings the last element of the vector
+/// to all elements.
+const fn spread<const UNIT: usize>(width: usize) -> [u8; 16] {
+    let mut order = [0xFF; 16];
+    let mut k = 0;
+    while k < 16 {
+        if UNIT == 16 {
+            order[k] = (16 - width + k % width) as u8;
+        } else if k / UNIT % 2 == 1 && UNIT >= width {
+            order[k] = (k / UNIT * UNIT - width + k % width) as u8;
+        }
+        k += 1;
+    }
+    order
+}

@@ -1,0 +1,48 @@
+//! The definition in code.
+
+use super::{Kernel, Prediction};
+use crate::kernel::Width;
+use crate::kernel::cpu::Scalar;
+use crate::kernel::word::{Word, for_width};
+
+impl Kernel for Scalar {
+    fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
+        for_width!(width, W => {
+            let ordered = |i| {
+                let element = W::get(elements, i);
+                if prediction.float { element.order() } else { element }
+            };
+            for i in 0..elements.len() / W::BYTES {
+                let residual = ordered(i).minus(predict::<W>(prediction, ordered, i));
+                residual.zigzag().set(out, i);
+            }
+        });
+    }
+
+    fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]) {
+        for_width!(width, W => {
+            let count = data.len() / W::BYTES;
+            for i in 0..count {
+                let residual = W::get(data, i).unzigzag();
+                let predicted = predict::<W>(prediction, |i| W::get(data, i), i);
+                residual.plus(predicted).set(data, i);
+            }
+            if prediction.float {
+                (0..count).for_each(|i| W::get(data, i).order().set(data, i));
+            }
+        });
+    }
+}
+
+/// Predicts element `i` from those before it in its sample.
+fn predict<W: Word>(prediction: &Prediction, element: impl Fn(usize) -> W, i: usize) -> W {
+    // exact: no target of this crate has a smaller usize
+    let (restart, stride) = (prediction.restart.max(1) as usize, prediction.stride.max(1) as usize);
+    let j = i % restart;
+    match j {
+        0 => W::default(),
+        _ if j < stride => element(i - 1),
+        _ if !prediction.lorenzo || j.is_multiple_of(stride) => element(i - stride),
+        _ => element(i - 1).plus(element(i - stride)).minus(element(i - stride - 1)),
+    }
+}

@@ -1,0 +1,41 @@
+//! Every implementation against the scalar one, and the scalar one against the specification.
+
+mod bitshuffle;
+mod byte_planes;
+mod extra_bits;
+mod predict;
+mod support;
+mod tiers;
+
+use super::implementation::Implementation;
+
+/// Checks that CI's machine has the implementations that CI names, so that no test passes only
+/// because the CPU lacks an instruction set.
+#[test]
+fn required_kernels_are_available() {
+    check("bitshuffle", super::bitshuffle::available(), super::bitshuffle::best());
+    check("byte_planes", super::byte_planes::available(), super::byte_planes::best());
+    check("predict", super::predict::available(), super::predict::best());
+    check("tiers", super::tiers::available(), super::tiers::best());
+    check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
+}
+
+fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implementation<K>) {
+    let names: Vec<_> = available.iter().map(Implementation::name).collect();
+    println!("{family}: {}", names.join(", "));
+    assert_eq!(names.first(), Some(&"scalar"), "{family}");
+    assert_eq!(names.last(), Some(&best.name()), "{family}");
+    let required = std::env::var("TENSILO_REQUIRE_KERNELS").unwrap_or_default();
+    for name in required.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        assert!(names.contains(&name), "{family}: kernel {name} is required, this CPU has {names:?}");
+    }
+}
+
+#[test]
+fn widths_are_1_2_4_8() {
+    for bytes in 0..=16 {
+        let width = super::Width::from_bytes(bytes);
+        assert_eq!(width.is_some(), [1, 2, 4, 8].contains(&bytes));
+        assert!(width.is_none_or(|width| width.bytes() == bytes));
+    }
+}

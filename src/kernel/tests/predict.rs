@@ -1,0 +1,123 @@
+//! Predictions.
+
+use super::support::{Guarded, WIDTHS, contents};
+use crate::kernel::Width;
+use crate::kernel::predict::{Predict, Prediction, available};
+
+/// Counts to test, in elements: more than some steps of the widest implementation.
+const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=20 } else { 0..=1024 };
+
+fn check_prediction(kernel: &Predict, prediction: &Prediction, width: Width, count: usize, offset: usize) {
+    let context = || format!("{} {width:?} {count} {offset} {prediction:?}", kernel.name());
+    let content = contents(count, count * width.bytes());
+    let mut due = vec![0; content.len()];
+    available()[0].residuals(prediction, width, &content, &mut due);
+    let mut input = Guarded::new(&content, offset);
+    let mut out = Guarded::new(&vec![0; content.len()], (offset * 3) % 64);
+    kernel.residuals(prediction, width, input.get(), out.get());
+    out.assert_is(&due, || format!("residuals: {}", context()));
+    kernel.undo(prediction, width, out.get());
+    out.assert_is(&content, || format!("undo: {}", context()));
+
+    let mut due = content;
+    available()[0].undo(prediction, width, &mut due);
+    kernel.undo(prediction, width, input.get());
+    input.assert_is(&due, || format!("undo of anything: {}", context()));
+}
+
+const EDGES: [u32; 14] = [0, 1, 2, 3, 31, 32, 33, 64, 101, 128, 360, 505, 1 << 20, u32::MAX];
+
+fn predictions() -> impl Iterator<Item = Prediction> {
+    let flags = [(false, false), (false, true), (true, false), (true, true)];
+    flags.into_iter().flat_map(|(lorenzo, float)| {
+        let restarts = EDGES.into_iter().chain([7, 16, 360 * 2 + 5]);
+        restarts.flat_map(move |restart| EDGES.map(|stride| Prediction { lorenzo, float, restart, stride }))
+    })
+}
+
+/// The examples of chapter 5.6.
+#[test]
+fn worked_examples() {
+    let delta = Prediction { lorenzo: false, float: true, restart: 3, stride: 1 };
+    let lorenzo = Prediction { lorenzo: true, float: false, restart: 6, stride: 3 };
+    for kernel in available() {
+        let mut coded = [0; 6];
+        kernel.residuals(&delta, Width::W2, &[0x80, 0x3F, 0x90, 0x3F, 0x80, 0xBF], &mut coded);
+        assert_eq!(coded, [0x00, 0x7F, 0x20, 0x00, 0x21, 0xFE]);
+        kernel.residuals(&lorenzo, Width::W1, &[0x10, 0x12, 0x14, 0x20, 0x23, 0x26], &mut coded);
+        assert_eq!(coded, [0x20, 0x04, 0x04, 0x20, 0x02, 0x02]);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn predictions_of_every_count() {
+    let some =
+        [(128, 101 * 128), (360, 101 * 360), (1, 101), (0, 0), (5, 33), (31, 64), (33, 101), (7, 1000), (64, 360)];
+    for kernel in available() {
+        for width in WIDTHS {
+            for count in COUNTS {
+                for (stride, restart) in some {
+                    let [lorenzo, float] = [count % 2 == 0, count % 4 < 2];
+                    let prediction = Prediction { lorenzo, float, restart, stride };
+                    check_prediction(kernel, &prediction, width, count, count % 64);
+                    let prediction = Prediction { lorenzo: !lorenzo, ..prediction };
+                    check_prediction(kernel, &prediction, width, count, 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn every_prediction() {
+    for kernel in available() {
+        for width in WIDTHS {
+            for prediction in predictions() {
+                for count in [101, 360, 1013, 1159] {
+                    check_prediction(kernel, &prediction, width, count, 3);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn chunks_of_usual_size() {
+    for kernel in available() {
+        for width in WIDTHS {
+            for bytes in [64 << 10, (64 << 10) + 8 * 77, 40_000] {
+                for (lorenzo, restart, stride) in [(true, 101 * 128, 128), (true, 101 * 360, 360), (false, 101, 1)] {
+                    let prediction = Prediction { lorenzo, float: true, restart, stride };
+                    check_prediction(kernel, &prediction, width, bytes / width.bytes(), 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_of_an_element_is_left_alone() {
+    let prediction = Prediction { lorenzo: true, float: true, restart: 30, stride: 5 };
+    for kernel in available() {
+        let content = contents(5, 64 * 8 + 7);
+        let mut data = content.clone();
+        kernel.undo(&prediction, Width::W8, &mut data);
+        assert_eq!(data[64 * 8..], content[64 * 8..], "{}", kernel.name());
+    }
+}
+
+/// In release builds, the whole elements that fit in both buffers are coded.
+#[test]
+#[cfg(not(debug_assertions))]
+fn buffers_of_other_lengths() {
+    use super::support::GUARD;
+    let prediction = Prediction { lorenzo: false, float: false, restart: 1, stride: 1 };
+    for kernel in available() {
+        let mut out = [GUARD; 9];
+        kernel.residuals(&prediction, Width::W2, &[1; 7], &mut out);
+        assert_eq!(out, [2, 2, 2, 2, 2, 2, GUARD, GUARD, GUARD], "{}", kernel.name());
+    }
+}

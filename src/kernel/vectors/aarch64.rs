@@ -1,0 +1,71 @@
+//! Loads and stores of NEON.
+
+use std::arch::aarch64::*;
+
+/// Loads 16 bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn load_16(bytes: &[u8; 16]) -> uint8x16_t {
+    // SAFETY: the reference is good for 16 bytes. The load needs no alignment.
+    unsafe { vld1q_u8(bytes.as_ptr()) }
+}
+
+/// Stores 16 bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn store_16(bytes: &mut [u8; 16], vector: uint8x16_t) {
+    // SAFETY: the reference is good for 16 bytes. The store needs no alignment.
+    unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
+}
+
+/// Loads 8 bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn load_8(bytes: &[u8; 8]) -> uint8x8_t {
+    // SAFETY: the reference is good for 8 bytes. The load needs no alignment.
+    unsafe { vld1_u8(bytes.as_ptr()) }
+}
+
+/// Stores 8 bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn store_8(bytes: &mut [u8; 8], vector: uint8x8_t) {
+    // SAFETY: the reference is good for 8 bytes. The store needs no alignment.
+    unsafe { vst1_u8(bytes.as_mut_ptr(), vector) }
+}
+
+/// Loads 64 bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn load_64(bytes: &[u8; 64]) -> [uint8x16_t; 4] {
+    let (quarters, _) = bytes.as_chunks();
+    let mut vectors = [vdupq_n_u8(0); 4];
+    for (vector, quarter) in vectors.iter_mut().zip(quarters) {
+        *vector = load_16(quarter);
+    }
+    vectors
+}
+
+/// Stores 64 bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn store_64(bytes: &mut [u8; 64], vectors: [uint8x16_t; 4]) {
+    let (quarters, _) = bytes.as_chunks_mut();
+    for (quarter, vector) in quarters.iter_mut().zip(vectors) {
+        store_16(quarter, vector);
+    }
+}
+
+/// Returns a bit for each of 64 bytes, which are all ones or zero.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn mask_of([a, b, c, d]: [uint8x16_t; 4]) -> u64 {
+    let bits = load_16(&BIT_OF_BYTE);
+    let ab = vpaddq_u8(vandq_u8(a, bits), vandq_u8(b, bits));
+    let cd = vpaddq_u8(vandq_u8(c, bits), vandq_u8(d, bits));
+    let sums = vpaddq_u8(ab, cd); // of four bytes each, in order
+    vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)))
+}
+
+/// For each of 16 bytes, its bit in a byte of a mask.
+pub const BIT_OF_BYTE: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];

@@ -1,0 +1,92 @@
+//! Loads and stores of AVX2 and AVX-512.
+
+use std::arch::x86_64::*;
+
+/// Loads 16 bytes.
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn load_16(bytes: &[u8; 16]) -> __m128i {
+    // SAFETY: the reference is good for 16 bytes. The load needs no alignment.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+/// Loads 32 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn load_32(bytes: &[u8; 32]) -> __m256i {
+    // SAFETY: the reference is good for 32 bytes. The load needs no alignment.
+    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+}
+
+/// Stores 32 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn store_32(bytes: &mut [u8; 32], vector: __m256i) {
+    // SAFETY: the reference is good for 32 bytes. The store needs no alignment.
+    unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), vector) }
+}
+
+/// Loads the lower and the upper lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn load_lanes(lower: &[u8; 16], upper: &[u8; 16]) -> __m256i {
+    // SAFETY: both references are good for 16 bytes. The loads need no alignment.
+    unsafe { _mm256_loadu2_m128i(upper.as_ptr().cast(), lower.as_ptr().cast()) }
+}
+
+/// Stores the lower and the upper lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn store_lanes(lower: &mut [u8; 16], upper: &mut [u8; 16], vector: __m256i) {
+    // SAFETY: both references are good for 16 bytes. The stores need no alignment.
+    unsafe { _mm256_storeu2_m128i(upper.as_mut_ptr().cast(), lower.as_mut_ptr().cast(), vector) }
+}
+
+/// Loads 64 bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn load_64(bytes: &[u8; 64]) -> __m512i {
+    // SAFETY: the reference is good for 64 bytes. The load needs no alignment.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// Stores 64 bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn store_64(bytes: &mut [u8; 64], vector: __m512i) {
+    // SAFETY: the reference is good for 64 bytes. The store needs no alignment.
+    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) }
+}
+
+/// Loads the first 64 bytes of `bytes`. If it has fewer, zeros follow them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub fn load_up_to_64(bytes: &[u8]) -> __m512i {
+    let mask = match bytes.len() {
+        64.. => return load_64(bytes.first_chunk().unwrap_or(&[0; 64])), // never zeros: at least 64
+        len => (1 << len) - 1,
+    };
+    // SAFETY: the mask selects only bytes of the slice. A masked load reads no others.
+    unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().cast()) }
+}
+
+/// Stores as many bytes of the vector as `bytes` has, at most 64.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+pub fn store_up_to_64(bytes: &mut [u8], vector: __m512i) {
+    match bytes.first_chunk_mut() {
+        Some(bytes) => store_64(bytes, vector),
+        None => {
+            let mask = lowest_bits(bytes.len());
+            // SAFETY: the mask selects only bytes of the slice. A masked store writes no others.
+            unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, vector) }
+        }
+    }
+}
+
+/// Returns a mask of the lowest `count` bits, at most 64.
+#[inline]
+#[target_feature(enable = "bmi2")]
+pub fn lowest_bits(count: usize) -> u64 {
+    _bzhi_u64(u64::MAX, count.min(64) as u32) // exact
+}
