@@ -78,15 +78,6 @@ impl AlignedBytes {
         self.length = 0;
     }
 
-    pub(crate) fn extend(&mut self, bytes: &[u8]) -> Result<()> {
-        let start = self.length;
-        self.resize(start.saturating_add(bytes.len()))?;
-        if let Some(room) = self.as_mut_slice().get_mut(start..) {
-            room.copy_from_slice(bytes); // as long as `bytes`: just made so
-        }
-        Ok(())
-    }
-
     pub(crate) fn as_slice(&self) -> &[u8] {
         bytemuck::cast_slice(&self.words).get(..self.length).unwrap_or(&[])
     }

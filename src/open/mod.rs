@@ -3,12 +3,14 @@
 mod facts;
 mod identity;
 mod positioned;
+mod ranges;
 pub(crate) mod source;
 
 pub use facts::ColumnFacts;
 pub use identity::FileIdentity;
 pub(crate) use identity::refuse_same;
 pub use positioned::PositionedFile;
+pub use ranges::{Fragment, RangeError};
 pub use source::{InMemory, Source};
 
 use crate::codec::check_supported;

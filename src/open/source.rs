@@ -1,9 +1,10 @@
 //! Where a reader's bytes come from.
 
 use super::FileIdentity;
+use super::ranges::{Fragment, RangeError};
 use crate::{Error, Result, memory};
 use std::io;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 /// Bytes that can be read at any place, by many threads at once.
@@ -22,11 +23,63 @@ pub trait Source: Send + Sync {
     /// A hint that these bytes will be read soon.
     fn will_need(&self, _range: Range<u64>) {}
 
+    /// The number of bytes that are cheaper to read than to skip: two ranges with a smaller gap are
+    /// read as one. The latency of a request times the throughput of the source is a good value.
+    /// Default: 0, which suits memory.
+    fn gap_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Reads many ranges of bytes, none of which is empty or ends after the file. Calls `arrived` with
+    /// fragments until it has got every byte of every range once: in any order of ranges, and of
+    /// fragments within a range. Stops if `arrived` breaks; that is no error.
+    ///
+    /// The caller decodes in `arrived`. An implementation should hand over what has arrived before it
+    /// waits for the rest, and the whole of a short range at once, which then is not copied.
+    /// `scratch` is memory of the caller, of any length and content, that is reused from call to call.
+    ///
+    /// Default: lends the bytes of a source that is in memory. Else reads one range after the other
+    /// into `scratch` with [`Source::read_exact_at`].
+    fn read_ranges(
+        &self,
+        ranges: &[Range<u64>],
+        scratch: &mut Vec<u8>,
+        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
+    ) -> std::result::Result<(), RangeError> {
+        let memory = self.as_bytes();
+        for (range, bytes) in ranges.iter().enumerate() {
+            let found = read_range(self, memory, bytes, scratch).map_err(|error| RangeError { range, error })?;
+            if arrived(Fragment { range, offset: 0, bytes: found }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The file that the bytes are in, which no output may then replace; `None` if they are in
     /// none.
     fn identity(&self) -> Option<FileIdentity> {
         None
     }
+}
+
+/// Reads one range: lends it if the source is in `memory`, else reads it into `scratch`.
+fn read_range<'a>(
+    source: &(impl Source + ?Sized),
+    memory: Option<&'a [u8]>,
+    range: &Range<u64>,
+    scratch: &'a mut Vec<u8>,
+) -> io::Result<&'a [u8]> {
+    let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    if let Some(bytes) = memory {
+        return slice(bytes, range.start, length).map_err(|_| io::ErrorKind::UnexpectedEof.into());
+    }
+    if scratch.len() < length {
+        memory::resize(scratch, length, 0).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    }
+    let out = scratch.get_mut(..length).unwrap_or(&mut []); // it is as long
+    source.read_exact_at(range.start, out)?;
+    Ok(out)
 }
 
 /// A file that is in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, a memory map of the caller's.
@@ -66,6 +119,19 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn will_need(&self, range: Range<u64>) {
         (**self).will_need(range);
+    }
+
+    fn gap_bytes(&self) -> u64 {
+        (**self).gap_bytes()
+    }
+
+    fn read_ranges(
+        &self,
+        ranges: &[Range<u64>],
+        scratch: &mut Vec<u8>,
+        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
+    ) -> std::result::Result<(), RangeError> {
+        (**self).read_ranges(ranges, scratch, arrived)
     }
 
     fn identity(&self) -> Option<FileIdentity> {
@@ -142,13 +208,19 @@ pub(crate) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
 }
 
 pub(crate) fn read(source: &dyn Source, offset: u64, out: &mut [u8]) -> Result<()> {
-    source.read_exact_at(offset, out).map_err(|error| {
-        let doing = match error.kind() {
-            io::ErrorKind::UnexpectedEof => "reading: the file is shorter than it was when it was opened",
-            _ => "reading",
-        };
-        Error::io(doing, error).with_offset(offset)
-    })
+    source.read_exact_at(offset, out).map_err(|error| read_error(error, offset))
+}
+
+/// The error of a read at `offset`.
+pub(crate) fn read_error(error: io::Error, offset: u64) -> Error {
+    let doing = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "reading: the file is shorter than it was when it was opened",
+        io::ErrorKind::OutOfMemory => {
+            return Error::over_limit("the bytes to read do not fit in memory").with_offset(offset);
+        }
+        _ => "reading",
+    };
+    Error::io(doing, error).with_offset(offset)
 }
 
 pub(crate) fn check_inside(source: &dyn Source, offset: u64, length: usize) -> Result<()> {

@@ -8,6 +8,7 @@ use super::options::Verification;
 use crate::codec::codec;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
+use crate::open::source::slice;
 use crate::{Error, Result};
 
 impl OpenedColumn {
@@ -18,7 +19,27 @@ impl OpenedColumn {
         location: &ChunkLocation,
         buffer: &'a mut Vec<u8>,
     ) -> Result<(ChunkHead, &'a [u8])> {
-        let (head, chunk, body) = self.fetch_chunk(&location.entry, buffer)?;
+        let bytes = self.fetch_bytes(&location.entry, buffer)?;
+        self.check_chunk_bytes(location, bytes)
+    }
+
+    /// Checks a chunk of a file that is in memory as the reader's policy asks.
+    pub(super) fn chunk_in_memory<'a>(
+        &self,
+        location: &ChunkLocation,
+        file: &'a [u8],
+    ) -> Result<(ChunkHead, &'a [u8])> {
+        let bytes = slice(file, location.entry.offset, chunk_bytes(&location.entry)?)?;
+        self.check_chunk_bytes(location, bytes)
+    }
+
+    /// Checks head and body of a chunk as the reader's policy asks. Notes that they were checked.
+    pub(super) fn check_chunk_bytes<'a>(
+        &self,
+        location: &ChunkLocation,
+        bytes: &'a [u8],
+    ) -> Result<(ChunkHead, &'a [u8])> {
+        let (head, chunk, body) = self.split_chunk(&location.entry, bytes)?;
         if !self.is_checked(location.chunk) {
             if self.file.verification != Verification::Never {
                 head.check_body(body)?;
@@ -34,9 +55,16 @@ impl OpenedColumn {
         entry: &ChunkEntry,
         buffer: &'a mut Vec<u8>,
     ) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
-        let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEAD_BYTES));
-        let length = length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))?;
-        let bytes = self.file.bytes().get(entry.offset, length, buffer)?;
+        let bytes = self.fetch_bytes(entry, buffer)?;
+        self.split_chunk(entry, bytes)
+    }
+
+    fn fetch_bytes<'a>(&'a self, entry: &ChunkEntry, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        self.file.bytes().get(entry.offset, chunk_bytes(entry)?, buffer)
+    }
+
+    /// Checks the head of a chunk, but not its body.
+    fn split_chunk<'a>(&self, entry: &ChunkEntry, bytes: &'a [u8]) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
         let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
         let (head, chunk) = self.parse_chunk_head(entry, head)?;
         self.file.check_decoded_bytes(chunk.raw_bytes.into())?;
@@ -95,4 +123,10 @@ impl OpenedColumn {
         }
         Ok(right)
     }
+}
+
+/// The length of head and body.
+pub(super) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
+    let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEAD_BYTES));
+    length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))
 }

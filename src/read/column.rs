@@ -31,6 +31,10 @@ impl Column {
         self.0.number()
     }
 
+    pub(super) fn opened(&self) -> &OpenedColumn {
+        &self.0
+    }
+
     /// Name, type, shape and metadata.
     pub fn schema(&self) -> &ColumnSchema {
         self.0.schema()

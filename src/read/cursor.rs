@@ -1,53 +1,71 @@
-//! Reads samples of any encoding: decodes a sample alone, or a chunk, which it keeps for the samples that follow.
+//! Reads samples of any encoding: decodes a sample alone, or a chunk, which it keeps for the samples
+//! that follow.
 
-use super::current::CurrentChunk;
-use super::gather::GatherScratch;
+use super::buffer::ColumnBuffer;
+use super::chunk_location::ChunkLocation;
+use super::chunk_state::body_of;
+use super::gather::{Gatherer, RequestScratch, gather};
 use super::opened_column::OpenedColumn;
 use super::sample::{Sample, check_type};
-use crate::pod::{self, Element};
-use crate::{Error, Result};
+use crate::format::region::HEAD;
+use crate::open::source::read;
+use crate::pod::{self, AlignedBytes, Element};
+use crate::{Error, Result, le};
+use std::ops::Range;
 
-/// Reads samples of one column. It owns the memory that decoding needs and the chunk decoded last, so that samples of
-/// one chunk read in a row cost one decoding, and nothing is allocated once it has warmed up.
+/// Reads samples of one column. It owns the memory that decoding needs and the chunk decoded last.
+/// Consecutive reads of samples of one chunk cost one decoding, and nothing is allocated once the
+/// cursor has warmed up.
 ///
-/// A cursor belongs to one thread; take one for each from [`Column::cursor`].
+/// A cursor belongs to one thread; take one for each from [`Column::cursor`](super::Column::cursor).
 pub struct Cursor {
-    pub(super) chunk: CurrentChunk,
-    pub(super) gather: GatherScratch,
+    pub(super) gatherer: Gatherer,
+    request: RequestScratch,
+    /// A sample that was read or decoded alone.
+    sample: AlignedBytes,
 }
 
+// Single samples do not go through a plan: finding one takes some 60 ns, and a plan as much again.
+// Their calls hold the chunk in the same state as those of many samples.
 impl Cursor {
     pub(super) fn new(column: OpenedColumn) -> Self {
-        Self { chunk: CurrentChunk::new(column), gather: GatherScratch::default() }
+        Self { gatherer: Gatherer::new(column), request: RequestScratch::default(), sample: AlignedBytes::default() }
     }
 
     pub(super) fn opened(&self) -> &OpenedColumn {
-        &self.chunk.column
+        &self.gatherer.column
     }
 
-    /// Sample `i`, borrowed from the file where it is stored as it is, else from this cursor's memory.
+    /// Returns sample `i`: borrowed from the file if it is stored as it is, else from this cursor's
+    /// memory.
     ///
-    /// Cost: if the sample is in the chunk decoded last, a bounds check; else to read its chunk and check it (on first touch), and to decode the
-    /// sample alone where the encoding can do that (constant and both kinds of tiers), else the chunk. The chunk is decoded as well, and kept,
-    /// if the sample is more than three quarters of it (but not all), if an eighth of it was decoded sample by sample before, or if the chunk read before ends
-    /// where this one begins: reading in order costs hardly more than each chunk once. Of a file that is read by position, a sample of an
-    /// already checked raw chunk that is not nullable or ragged is read alone by the same rule.
+    /// Cost: if the sample is in the chunk decoded last, a bounds check. Else its chunk is read and
+    /// checked (on first touch). The sample is decoded alone if the encoding can do that (constant and
+    /// both kinds of tiers), else with its chunk. The chunk is decoded as well, and kept, if
+    ///
+    /// * the sample is more than three quarters of it, but not all,
+    /// * an eighth of it was decoded sample by sample before, or
+    /// * the chunk read before ends where this one begins: reading in order costs hardly more than
+    ///   decoding each chunk once.
+    ///
+    /// If the file is read by position, the same rule decides whether to read a sample of a raw chunk
+    /// alone. That chunk must have been checked before, and be neither nullable nor ragged.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
-        let chunk = &mut self.chunk;
-        match chunk.go_to(i, 1, false).and_then(|in_chunk| chunk.take_unless_decoded(in_chunk)) {
-            Ok((in_chunk, taken)) => {
-                let chunk = &self.chunk;
-                chunk.sample(in_chunk, taken).map_err(|error| chunk.column.at_sample(error, i))
+        match self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?))) {
+            Ok((in_chunk, is_alone)) => {
+                let this = &*self;
+                this.sample(in_chunk, is_alone).map_err(|error| this.opened().at_sample(error, i))
             }
-            Err(error) => Err(self.chunk.column.at_sample(error, i)),
+            Err(error) => Err(self.opened().at_sample(error, i)),
         }
     }
 
-    /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if the sample is null;
-    /// `out` then has zeros for a fixed shape and is untouched for a ragged one. Fails if `T` is not the column's type
-    /// (bools, bytes and text are `u8`) or `out` is too short.
+    /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if the
+    /// sample is null; `out` then has zeros for a fixed shape and is untouched for a ragged one. Fails
+    /// if `T` is not the column's type (bools, bytes and text are `u8`) or `out` is too short.
     ///
-    /// Cost: as [`Cursor::read`]; a sample that is decoded or read alone goes straight to `out`, any other is copied.
+    /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`, any
+    /// other is copied.
     pub fn read_into<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
         let result = check_type::<T>(self.opened().schema().dtype)
             .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
@@ -55,8 +73,8 @@ impl Cursor {
         result.map_err(|error| self.opened().at_sample(error, i))
     }
 
-    /// Copies the elements of sample `i`, as bytes in memory order, to the start of `out`. Returns
-    /// the number of bytes, or `None` if the sample is null.
+    /// Copies the elements of sample `i`, as bytes in memory order, to the start of `out`. Returns the
+    /// number of bytes, or `None` if the sample is null.
     ///
     /// It is [`Cursor::read_into`] for a type that is known only at run time.
     pub fn read_bytes_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
@@ -64,19 +82,177 @@ impl Cursor {
     }
 
     fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
-        let chunk = &mut self.chunk;
-        let in_chunk = chunk.go_to(i, 1, true)?;
-        let content = chunk.content();
-        content.check_extents(chunk.column.layout(), in_chunk)?;
+        let in_chunk = self.go_to(i, true)?;
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        let Some(location) = decoder.chunk.location().copied() else { return Ok(None) }; // never: `go_to` has opened one
+        let body = body_of(column, &location, &decoder.kept);
+        let content = decoder.chunk.content(body);
+        content.check_extents(column.layout(), in_chunk)?;
         let is_null = content.is_null(in_chunk);
-        let bytes = chunk.values_range(&(in_chunk..in_chunk + 1))?; // below the chunk's sample count
+        let bytes = decoder.chunk.values_range(column, &content, &(in_chunk..in_chunk + 1))?; // below the chunk's sample count
         let have = out.len();
         let Some(out) = out.get_mut(..bytes.len()) else {
-            return Err(too_short(bytes.len(), have, chunk.column.layout().element_bytes));
+            return Err(too_short(bytes.len(), have, column.layout().element_bytes));
         };
-        chunk.copy(&bytes, out)?;
+        if decoder.chunk.is_in_file() {
+            read_values(column, &location, &bytes, out)?;
+        } else {
+            decoder.chunk.copy(body, &bytes, out)?;
+        }
         Ok((!is_null).then_some(bytes.len()))
     }
+
+    /// Copies samples `indices`, in this order and repeated ones each time, to `out`, which has exactly
+    /// as many elements as they. Only for fixed shapes. Nulls become zeros; returns their number.
+    ///
+    /// Cost: each chunk is read once. It is decoded once, unless at most three quarters of it are
+    /// wanted and its encoding can decode these alone, each straight to its destination. Of raw chunks
+    /// in a file that is read by position only the samples are read, see [`Cursor::read`]. All chunks
+    /// that were not read before are announced to the operating system before the first is touched.
+    pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
+        check_type::<T>(self.opened().schema().dtype).map_err(|error| self.opened().in_column(error))?;
+        self.gather_bytes(indices, pod::as_bytes_mut(out))
+    }
+
+    /// Copies samples `indices` to `out`, as bytes in memory order.
+    ///
+    /// It is [`Cursor::gather_slice`] for a type that is known only at run time: `out` has exactly the
+    /// bytes of all samples.
+    pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
+        self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
+        gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
+    }
+
+    /// Fills `out` with samples `indices`, in this order and repeated ones each time.
+    ///
+    /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more.
+    pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
+        self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
+        self.gather(out)
+    }
+
+    /// Fills `out` with the samples of a range.
+    ///
+    /// Cost: each chunk is decoded once, straight to `out` if it is wanted whole. Of the first chunk
+    /// only what is wanted is decoded, as in [`Cursor::gather_slice`]; of the last all is, because the
+    /// next range mostly begins there.
+    pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
+        self.request.tasks.selection.set_range(range);
+        self.gather(out)
+    }
+
+    fn gather(&mut self, out: &mut ColumnBuffer) -> Result<()> {
+        gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, std::slice::from_mut(out)).map(|_| ())
+    }
+
+    /// Holds the chunk of sample `i`, and decodes it if that pays. Returns the sample's position in it.
+    ///
+    /// A chunk that is entered from the one before it is decoded whole, because samples are read in
+    /// order. If the sample is `copied`, a chunk of one sample is decoded straight to its destination.
+    fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        let (location, wanted) = match decoder.chunk.location() {
+            Some(held) if held.entry.samples().contains(&i) => (*held, 1),
+            before => {
+                let in_order = before.is_some_and(|before| before.entry.samples().end == i);
+                (column.locate(column.file.bytes(), i)?, if in_order { usize::MAX } else { 1 })
+            }
+        };
+        let in_chunk = location.position_of(i);
+        let samples = location.sample_count();
+        if !decoder.chunk.holds(&location) {
+            self.open(&location)?;
+        }
+        let decoder = &mut self.gatherer.decoder;
+        let is_straight = copied && samples == 1;
+        if !is_straight && decoder.chunk.count_taken(wanted.min(samples.saturating_sub(in_chunk))) {
+            self.decode(&location)?;
+        }
+        Ok(in_chunk)
+    }
+
+    /// Opens a chunk: reads it and checks it as the reader's policy asks, unless its samples are read
+    /// alone.
+    fn open(&mut self, location: &ChunkLocation) -> Result<()> {
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        decoder.enter_column(column);
+        decoder.chunk.close();
+        if let Some(file) = column.file.bytes().memory() {
+            return decoder.chunk.open_in_memory(column, location, file);
+        }
+        if let Some(value_bytes) = column.readable_alone(location)? {
+            decoder.chunk.leave_in_file(*location, value_bytes, 0);
+            return Ok(());
+        }
+        self.load(location)
+    }
+
+    /// Reads a chunk of a file that is not in memory.
+    fn load(&mut self, location: &ChunkLocation) -> Result<()> {
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        decoder.chunk.close();
+        let (head, body) = column.load_chunk(location, &mut decoder.kept)?;
+        decoder.chunk.open(column, location, &head, body)
+    }
+
+    /// Decodes the values of the chunk that is held.
+    fn decode(&mut self, location: &ChunkLocation) -> Result<()> {
+        if self.gatherer.decoder.chunk.is_in_file() {
+            self.load(location)?;
+        }
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        decoder.chunk.decode(body_of(column, location, &decoder.kept))
+    }
+
+    /// Reads or decodes sample `i` of the chunk that is held alone, unless the values are at hand.
+    /// Returns whether it did.
+    fn take_alone(&mut self, i: usize) -> Result<bool> {
+        let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
+        let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
+        if decoder.chunk.encoded_bytes().is_none() {
+            return Ok(false);
+        }
+        let body = body_of(column, &location, &decoder.kept);
+        let bytes = decoder.chunk.values_range(column, &decoder.chunk.content(body), &(i..i + 1))?; // i is below a chunk's sample count
+        sample.resize(bytes.len())?; // at most three quarters of a chunk, or all of one that has one sample: `go_to`
+        if decoder.chunk.is_in_file() {
+            return read_values(column, &location, &bytes, sample.as_mut_slice()).map(|()| true);
+        }
+        decoder.chunk.decode_range(body, &bytes, sample.as_mut_slice())
+    }
+
+    /// Sample `i` of the chunk that is held, which was taken alone or is at hand.
+    fn sample(&self, i: usize, is_alone: bool) -> Result<Sample<'_>> {
+        let Gatherer { column, decoder, .. } = &self.gatherer;
+        let body = decoder.chunk.location().map_or(&[][..], |location| body_of(column, location, &decoder.kept));
+        let content = decoder.chunk.content(body);
+        let values = match is_alone {
+            true => self.sample.as_slice(),
+            false => content.values_of(column.layout(), &(i..i + 1))?, // i is below a chunk's sample count
+        };
+        Sample::new(column.schema(), column.layout(), &content, i, values)
+    }
+}
+
+/// So that several columns are gathered by the cursors of each.
+impl AsRef<Gatherer> for Cursor {
+    fn as_ref(&self) -> &Gatherer {
+        &self.gatherer
+    }
+}
+
+impl AsMut<Gatherer> for Cursor {
+    fn as_mut(&mut self) -> &mut Gatherer {
+        &mut self.gatherer
+    }
+}
+
+/// Reads bytes of the values of a chunk whose samples are read alone.
+fn read_values(column: &OpenedColumn, location: &ChunkLocation, bytes: &Range<usize>, out: &mut [u8]) -> Result<()> {
+    let at = u64::try_from(bytes.start).ok().and_then(|at| location.entry.offset.checked_add(HEAD)?.checked_add(at));
+    read(&*column.file.source, at.ok_or_else(|| Error::over_limit("the file is too large"))?, out)?;
+    le::swap_to_native(column.layout().element_bytes, out);
+    Ok(())
 }
 
 #[cold]

@@ -1,29 +1,41 @@
 //! Reading a file: open it, find a sample, check and decode its chunk.
 
+mod assembler;
 mod bitmap;
 mod buffer;
 mod chunk_bytes;
 mod chunk_info;
 mod chunk_location;
+mod chunk_state;
 mod column;
 mod column_index;
+mod column_output;
 mod copied_chunk;
-mod current;
 mod cursor;
+mod decoder;
 mod explain;
+mod fetch;
+mod fetched_bytes;
 mod gather;
 mod listed;
 mod lookup;
 mod opened_column;
 mod opened_file;
 mod options;
+mod output;
 #[cfg(feature = "rayon")]
 mod parallel;
+mod parts;
+mod plan;
+mod range_list;
 mod reader;
 mod rows;
 mod salvage;
 mod sample;
+mod selection;
+mod stages;
 mod stored_parts;
+mod tasks;
 mod verify;
 
 pub use buffer::ColumnBuffer;
@@ -31,10 +43,14 @@ pub use chunk_info::ChunkInfo;
 pub use column::Column;
 pub(crate) use copied_chunk::ChunkScratch;
 pub use cursor::Cursor;
+pub use decoder::Decoder;
 pub use explain::Explanation;
+pub use fetched_bytes::FetchedBytes;
 pub use options::{OpenOptions, Verification};
 #[cfg(feature = "rayon")]
 pub use parallel::ParallelCursor;
+pub use parts::PlanPart;
+pub use plan::ReadPlan;
 pub use reader::Reader;
 pub use rows::Rows;
 pub use salvage::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, salvage};

@@ -2,17 +2,21 @@
 
 use super::buffer::ColumnBuffer;
 use super::cursor::Cursor;
+use super::gather::{RequestScratch, gather};
 use crate::Result;
 use std::ops::Range;
 
 /// Several columns of an open file, read for the same samples by one call. Belongs to one thread.
+///
+/// One call plans the samples of all columns, and then fetches their bytes as one request.
 pub struct Rows {
     cursors: Vec<Cursor>,
+    request: RequestScratch,
 }
 
 impl Rows {
     pub(super) fn new(cursors: Vec<Cursor>) -> Self {
-        Self { cursors }
+        Self { cursors, request: RequestScratch::default() }
     }
 
     /// The cursors of the columns, in the order they were asked for.
@@ -20,18 +24,21 @@ impl Rows {
         &mut self.cursors
     }
 
-    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`]. `out` gets as many buffers as
-    /// there are columns.
+    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`]. `out` gets
+    /// as many buffers as there are columns.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut Vec<ColumnBuffer>) -> Result<()> {
-        out.resize_with(self.cursors.len(), ColumnBuffer::new);
-        let mut pairs = self.cursors.iter_mut().zip(out);
-        pairs.try_for_each(|(cursor, buffer)| cursor.gather_into(indices, buffer))
+        self.request.tasks.selection.set_samples(indices)?;
+        self.gather(out)
     }
 
     /// Fills one buffer for each column with the samples of a range, see [`Cursor::range_into`].
     pub fn range_into(&mut self, range: Range<u64>, out: &mut Vec<ColumnBuffer>) -> Result<()> {
+        self.request.tasks.selection.set_range(range);
+        self.gather(out)
+    }
+
+    fn gather(&mut self, out: &mut Vec<ColumnBuffer>) -> Result<()> {
         out.resize_with(self.cursors.len(), ColumnBuffer::new);
-        let mut pairs = self.cursors.iter_mut().zip(out);
-        pairs.try_for_each(|(cursor, buffer)| cursor.range_into(range.clone(), buffer))
+        gather(self.cursors.as_mut_slice(), &mut self.request, out.as_mut_slice()).map(|_| ())
     }
 }

@@ -1,0 +1,58 @@
+//! Fragments of ranges, put together.
+
+use crate::open::Fragment;
+use crate::{Error, Result, memory};
+
+/// Puts fragments of ranges together, in memory that it reuses. A range that arrives as one fragment
+/// is not copied.
+#[derive(Default)]
+pub(super) struct Assembler {
+    incomplete: Vec<Incomplete>,
+    /// The range that was completed last.
+    complete: Vec<u8>,
+    free: Vec<Vec<u8>>,
+}
+
+struct Incomplete {
+    range: usize,
+    arrived_bytes: usize,
+    bytes: Vec<u8>,
+}
+
+impl Assembler {
+    /// Forgets what has arrived.
+    pub(super) fn clear(&mut self) {
+        self.free.extend(self.incomplete.drain(..).map(|incomplete| incomplete.bytes));
+    }
+
+    /// Adds a fragment of a range of `length` bytes. Returns the bytes of the range once all are here.
+    pub(super) fn add<'a>(&'a mut self, length: usize, fragment: Fragment<'a>) -> Result<Option<&'a [u8]>> {
+        if fragment.offset == 0 && fragment.bytes.len() == length {
+            return Ok(Some(fragment.bytes));
+        }
+        let found = self.incomplete.iter().position(|incomplete| incomplete.range == fragment.range);
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let mut bytes = self.free.pop().unwrap_or_default();
+                memory::resize(&mut bytes, length, 0)?;
+                memory::reserve(&mut self.incomplete, 1)?;
+                self.incomplete.push(Incomplete { range: fragment.range, arrived_bytes: 0, bytes });
+                self.incomplete.len() - 1 // one was pushed
+            }
+        };
+        let Some(incomplete) = self.incomplete.get_mut(at) else { return Ok(None) }; // never: it was found
+        let out = incomplete.bytes.get_mut(fragment.offset..).and_then(|rest| rest.get_mut(..fragment.bytes.len()));
+        let Some(out) = out else {
+            return Err(Error::bad_argument("the source delivered bytes outside the range that was asked for"));
+        };
+        out.copy_from_slice(fragment.bytes); // equal lengths
+        incomplete.arrived_bytes = incomplete.arrived_bytes.saturating_add(fragment.bytes.len());
+        if incomplete.arrived_bytes < length {
+            return Ok(None);
+        }
+        let bytes = self.incomplete.swap_remove(at).bytes;
+        self.free.push(std::mem::replace(&mut self.complete, bytes));
+        Ok(Some(self.complete.get(..length).unwrap_or(&[]))) // it has that length
+    }
+}

@@ -1,0 +1,240 @@
+//! The chunk that a decoder holds: how far it has been read and decoded.
+
+use super::chunk_location::ChunkLocation;
+use super::opened_column::OpenedColumn;
+use super::stored_parts::{StoredParts, body_in};
+use crate::codec::ChunkDecoder;
+use crate::format::chunk::ChunkHead;
+use crate::format::content::Content;
+use crate::format::region::HEAD;
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// A chunk is decoded whole if more than this many quarters of it are wanted at once.
+const WANTED: usize = 3;
+/// A chunk is decoded whole once this fraction of it was taken sample by sample, and one more is
+/// wanted. Reading all of its samples by one call each then costs little more than one decoding.
+const TAKEN: usize = 8;
+/// The least number of bytes that a sample taken alone counts for: about what finding it costs.
+const LEAST: usize = 1024;
+
+/// The state of a chunk.
+pub(super) enum ChunkState {
+    /// No chunk is held.
+    Closed,
+    /// Nothing of the chunk has been read but its head: its samples are read alone.
+    InFile { location: ChunkLocation, value_bytes: usize, taken: usize },
+    /// The body is in memory, and its parts are used as they are stored.
+    Fetched { location: ChunkLocation, parts: StoredParts },
+    /// Validity and shape are decoded; the values are not. `taken` bytes of them were decoded alone.
+    Opened { location: ChunkLocation, taken: usize },
+    /// All parts are decoded.
+    Decoded { location: ChunkLocation },
+}
+
+/// A chunk, and the memory to decode it. It holds no stored bytes: calls get the body.
+pub(super) struct HeldChunk {
+    state: ChunkState,
+    decoder: ChunkDecoder,
+}
+
+impl HeldChunk {
+    pub(super) fn new() -> Self {
+        Self { state: ChunkState::Closed, decoder: ChunkDecoder::new() }
+    }
+
+    #[inline]
+    pub(super) fn location(&self) -> Option<&ChunkLocation> {
+        match &self.state {
+            ChunkState::Closed => None,
+            ChunkState::InFile { location, .. }
+            | ChunkState::Fetched { location, .. }
+            | ChunkState::Opened { location, .. }
+            | ChunkState::Decoded { location } => Some(location),
+        }
+    }
+
+    #[inline]
+    pub(super) fn holds(&self, location: &ChunkLocation) -> bool {
+        self.location().is_some_and(|held| held.chunk == location.chunk)
+    }
+
+    /// Whether the body was read, so that no more of the chunk need be fetched.
+    pub(super) fn has_body(&self) -> bool {
+        !matches!(self.state, ChunkState::Closed | ChunkState::InFile { .. })
+    }
+
+    /// Whether the parts are used as they are stored.
+    #[inline]
+    pub(super) fn is_stored(&self) -> bool {
+        matches!(self.state, ChunkState::Fetched { .. })
+    }
+
+    /// The bytes of the values, if the samples of the chunk are read alone.
+    #[inline]
+    pub(super) fn is_in_file(&self) -> bool {
+        matches!(self.state, ChunkState::InFile { .. })
+    }
+
+    /// The bytes taken sample by sample.
+    pub(super) fn taken(&self) -> usize {
+        match self.state {
+            ChunkState::InFile { taken, .. } | ChunkState::Opened { taken, .. } => taken,
+            _ => 0,
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.state = ChunkState::Closed;
+    }
+
+    /// Holds a chunk whose samples are read alone.
+    pub(super) fn leave_in_file(&mut self, location: ChunkLocation, value_bytes: usize, taken: usize) {
+        self.state = ChunkState::InFile { location, value_bytes, taken };
+    }
+
+    /// Opens a chunk of a file that is in memory, checked as the reader's policy asks.
+    pub(super) fn open_in_memory(
+        &mut self,
+        column: &OpenedColumn,
+        location: &ChunkLocation,
+        file: &[u8],
+    ) -> Result<()> {
+        self.close();
+        if let Some(parts) = column.stored_parts(file, location).map_err(|error| in_chunk(error, location))? {
+            self.state = ChunkState::Fetched { location: *location, parts };
+            return Ok(());
+        }
+        let (head, body) = column.chunk_in_memory(location, file)?;
+        self.open(column, location, &head, body)
+    }
+
+    /// Decodes all but the values of a chunk that was checked.
+    pub(super) fn open(
+        &mut self,
+        column: &OpenedColumn,
+        location: &ChunkLocation,
+        head: &ChunkHead,
+        body: &[u8],
+    ) -> Result<()> {
+        self.close();
+        self.decoder.open(column.layout(), head, body).map_err(|error| in_chunk(error, location))?;
+        self.state = match self.decoder.encoded_bytes() {
+            Some(_) => ChunkState::Opened { location: *location, taken: 0 },
+            None => ChunkState::Decoded { location: *location },
+        };
+        Ok(())
+    }
+
+    /// The length of the values, if they are neither decoded nor used as they are stored.
+    #[inline]
+    pub(super) fn encoded_bytes(&self) -> Option<usize> {
+        match &self.state {
+            ChunkState::InFile { value_bytes, .. } => Some(*value_bytes),
+            ChunkState::Opened { .. } => self.decoder.encoded_bytes(),
+            _ => None,
+        }
+    }
+
+    /// Counts `count` more samples as taken. Returns whether the chunk is to be decoded whole.
+    #[inline]
+    pub(super) fn count_taken(&mut self, count: usize) -> bool {
+        let Some(bytes) = self.encoded_bytes() else { return false };
+        match &mut self.state {
+            ChunkState::InFile { location, taken, .. } | ChunkState::Opened { location, taken } => {
+                let (after, whole) = whole_chunk_pays(location, bytes, *taken, count);
+                *taken = after;
+                whole
+            }
+            _ => false,
+        }
+    }
+
+    /// Decodes the values, unless that was done before.
+    pub(super) fn decode(&mut self, body: &[u8]) -> Result<()> {
+        if let ChunkState::Opened { location, .. } = &self.state {
+            self.decoder.decode_values(body).map_err(|error| in_chunk(error, location))?;
+            self.state = ChunkState::Decoded { location: *location };
+        }
+        Ok(())
+    }
+
+    /// The parts of the chunk; without the values, if they are not decoded.
+    #[inline]
+    pub(super) fn content<'a>(&'a self, body: &'a [u8]) -> Content<'a> {
+        match &self.state {
+            ChunkState::Fetched { parts, .. } => parts.content(body),
+            ChunkState::Opened { .. } | ChunkState::Decoded { .. } => self.decoder.content(body),
+            ChunkState::InFile { location, .. } => {
+                Content { sample_count: location.sample_count(), validity: None, shape: &[], values: &[] }
+            }
+            ChunkState::Closed => Content { sample_count: 0, validity: None, shape: &[], values: &[] },
+        }
+    }
+
+    /// The range of some samples among the values.
+    #[inline]
+    pub(super) fn values_range(
+        &self,
+        column: &OpenedColumn,
+        content: &Content<'_>,
+        samples: &Range<usize>,
+    ) -> Result<Range<usize>> {
+        let bytes = self.encoded_bytes().unwrap_or(content.values.len());
+        content.range_within(column.layout(), samples, bytes)
+    }
+
+    /// The range in the file of bytes of the values, if these are used as they are stored.
+    #[inline]
+    pub(super) fn range_in_file(&self, values: &Range<usize>) -> Option<Range<usize>> {
+        let ChunkState::Fetched { location, parts } = &self.state else { return None };
+        let start = usize::try_from(location.entry.offset.saturating_add(HEAD)).unwrap_or(usize::MAX);
+        let start = start.saturating_add(parts.values_start());
+        Some(start.saturating_add(values.start)..start.saturating_add(values.end))
+    }
+
+    /// Decodes bytes of the values, which are some samples, to `out`, which is as long. `false`: the
+    /// encoding decodes all values or none; then all are decoded now.
+    pub(super) fn decode_range(&mut self, body: &[u8], bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
+        let ChunkState::Opened { location, .. } = &self.state else { return Ok(false) };
+        if self.decoder.decode_range(body, bytes, out).map_err(|error| in_chunk(error, location))? {
+            return Ok(true);
+        }
+        self.decode(body).map(|()| false)
+    }
+
+    /// Copies or decodes bytes of the values, which are some samples, to `out`, which is as long.
+    #[inline]
+    pub(super) fn copy(&mut self, body: &[u8], bytes: &Range<usize>, out: &mut [u8]) -> Result<()> {
+        if self.decode_range(body, bytes, out)? {
+            return Ok(());
+        }
+        let values = self.content(body).values.get(bytes.clone()).filter(|values| values.len() == out.len());
+        out.copy_from_slice(values.ok_or_else(|| Error::bad_argument("the destination has another length"))?); // never: the caller's range
+        Ok(())
+    }
+}
+
+/// Whether decoding a whole chunk pays, of whose `bytes` of values `taken` were decoded sample by
+/// sample, and `count` more samples are wanted; and the bytes taken after that.
+pub(super) fn whole_chunk_pays(location: &ChunkLocation, bytes: usize, taken: usize, count: usize) -> (usize, bool) {
+    let samples = location.sample_count().max(1);
+    let after = taken.saturating_add(count.saturating_mul(LEAST.max(bytes / samples)));
+    // a chunk of one sample is decoded straight to its destination, unless it has several
+    let at_once = (samples > 1 || count > 1) && after / WANTED > bytes / 4;
+    (after, taken.saturating_mul(TAKEN) > bytes || at_once)
+}
+
+/// The body of a chunk: in the file if that is in memory, else in `kept`, after the head.
+#[inline]
+pub(super) fn body_of<'a>(column: &'a OpenedColumn, location: &ChunkLocation, kept: &'a [u8]) -> &'a [u8] {
+    match column.file.bytes().memory() {
+        Some(file) => body_in(file, location).unwrap_or(&[]), // it was opened there
+        None => kept.get(crate::format::region::HEAD_BYTES..).unwrap_or(&[]),
+    }
+}
+
+/// Adds the chunk to an error.
+pub(super) fn in_chunk(error: Error, location: &ChunkLocation) -> Error {
+    error.with_offset(location.entry.offset).with_samples(location.entry.samples())
+}

@@ -1,0 +1,114 @@
+//! The destination of the samples of one column, filled task by task.
+
+use super::buffer::ColumnBuffer;
+use super::decoder::{Decoder, too_many};
+use super::fetch::TaskBytes;
+use super::opened_column::OpenedColumn;
+use super::output::WholeOutput;
+use super::tasks::{Fetch, Task, TaskList};
+use crate::{Error, Result};
+
+/// The destination of the samples of one column.
+pub(super) enum Output<'o> {
+    Buffer(&'o mut ColumnBuffer),
+    /// Exactly the bytes of all samples, which have a fixed shape.
+    Bytes(&'o mut [u8]),
+}
+
+impl Decoder {
+    /// Makes the destination of a column ready for the samples that `tasks` selects.
+    pub(super) fn begin_output(&mut self, column: &OpenedColumn, tasks: &TaskList, output: Output<'_>) -> Result<()> {
+        let (count, layout) = (tasks.selection.sample_count(), column.layout());
+        self.begin(0);
+        match output {
+            Output::Bytes(bytes) => check_length(column, count, bytes.len()),
+            Output::Buffer(buffer) => {
+                begin_buffer(column, tasks, buffer)?;
+                if layout.is_ragged() { self.ragged.begin(count, layout.varying) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Decodes a task to the destination of its column.
+    pub(super) fn decode_task(
+        &mut self,
+        column: &OpenedColumn,
+        tasks: &TaskList,
+        task: &Task,
+        bytes: TaskBytes<'_>,
+        output: Output<'_>,
+    ) -> Result<()> {
+        let selection = &tasks.selection;
+        let bytes_out = match output {
+            Output::Buffer(_) if column.layout().is_ragged() => {
+                let mut ragged = std::mem::take(&mut self.ragged);
+                let result = self.decode_ragged(column, selection, task, bytes, &mut ragged.output());
+                self.ragged = ragged;
+                return result;
+            }
+            Output::Buffer(buffer) => buffer.values.as_mut_slice(),
+            Output::Bytes(out) => out,
+        };
+        self.decode_fixed(column, selection, task, bytes, &mut whole(column, bytes_out))
+    }
+
+    /// Completes the destination of column number `number`, and returns the number of nulls.
+    pub(super) fn finish_output(
+        &mut self,
+        number: usize,
+        column: &OpenedColumn,
+        tasks: &TaskList,
+        output: Output<'_>,
+    ) -> Result<usize> {
+        let file = column.file.bytes().memory().unwrap_or(&[]);
+        match output {
+            Output::Buffer(buffer) => {
+                self.nulls.iter().for_each(|&null| buffer.set_null(null));
+                if column.layout().is_ragged() {
+                    self.ragged.finish(column.layout(), &tasks.selection, file, &mut self.staging, buffer)?;
+                } else {
+                    self.copy_from_file(file, &mut whole(column, buffer.values.as_mut_slice()));
+                }
+            }
+            Output::Bytes(out) => self.copy_from_file(file, &mut whole(column, out)),
+        }
+        let last = tasks.tasks.iter().rfind(|task| task.column == number);
+        if let Some(task) = last.filter(|task| task.fetch == Fetch::Values) {
+            let (value_bytes, taken) = tasks.left_in_file;
+            self.enter_column(column);
+            self.chunk.leave_in_file(task.location, value_bytes, taken);
+        }
+        Ok(self.nulls.len())
+    }
+}
+
+fn whole<'o>(column: &OpenedColumn, bytes: &'o mut [u8]) -> WholeOutput<'o> {
+    WholeOutput { bytes, sample_bytes: column.layout().inner_bytes }
+}
+
+/// Begins a buffer for the selected samples of a column; of a fixed shape with memory for them.
+pub(super) fn begin_buffer(column: &OpenedColumn, tasks: &TaskList, buffer: &mut ColumnBuffer) -> Result<()> {
+    let (selection, layout) = (&tasks.selection, column.layout());
+    let count = selection.sample_count();
+    selection.last().map_or(Ok(()), |last| column.check_sample(last))?; // before memory is taken
+    buffer.begin(column.schema(), count)?;
+    if layout.is_ragged() {
+        return Ok(());
+    }
+    column.file.check_decoded_bytes(layout.inner_bytes as u64)?; // exact: usize has at most 64 bits
+    let bytes = count.checked_mul(layout.inner_bytes).ok_or_else(too_many)?;
+    buffer.values.resize(bytes)
+}
+
+/// Refuses a destination that has not exactly the bytes of `count` samples of a fixed shape.
+pub(super) fn check_length(column: &OpenedColumn, count: usize, length: usize) -> Result<()> {
+    let layout = column.layout();
+    if layout.is_ragged() {
+        return Err(Error::bad_argument("the column is ragged; gather it into a ColumnBuffer"));
+    }
+    if count.checked_mul(layout.inner_bytes) == Some(length) {
+        return Ok(());
+    }
+    let message = format!("{count} samples take {} bytes each; there is room for {length} bytes", layout.inner_bytes);
+    Err(Error::bad_argument(message))
+}

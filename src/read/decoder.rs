@@ -1,0 +1,328 @@
+//! Decoding of tasks: no I/O, any thread, in memory that is reused.
+
+use super::chunk_state::HeldChunk;
+use super::fetch::TaskBytes;
+use super::opened_column::OpenedColumn;
+use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues};
+use super::selection::Selection;
+use super::stored_parts::body_in;
+use super::tasks::{Fetch, Task, at_sample};
+use crate::format::content::Content;
+use crate::format::region::HEAD_BYTES;
+use crate::format::schema::Layout;
+use crate::pod::AlignedBytes;
+use crate::{Error, Result, le, memory};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Decodes chunks, and keeps the memory for it. Each thread has one.
+pub struct Decoder {
+    /// The column of the chunk that is held.
+    column: Option<OpenedColumn>,
+    pub(super) chunk: HeldChunk,
+    /// Head and body of the chunk that is held, if the file is not in memory.
+    pub(super) kept: Vec<u8>,
+    /// Values of ragged samples, as they were decoded.
+    pub(super) staging: AlignedBytes,
+    /// Ragged samples of the request.
+    pub(super) ragged: RaggedScratch,
+    /// Positions of nulls in the request.
+    pub(super) nulls: Vec<usize>,
+    /// Samples that are in the file as they are. Copying them waits until all are found: copies that
+    /// follow each other closely overlap their cache misses.
+    in_file: Vec<InFile>,
+    number: usize,
+}
+
+/// Samples of consecutive ranks that are in the file as they are.
+struct InFile {
+    /// Offset in the file.
+    start: usize,
+    rank: usize,
+    position: usize,
+    samples: usize,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decoder {
+    /// Returns a decoder that holds no memory yet.
+    pub fn new() -> Self {
+        Self {
+            column: None,
+            chunk: HeldChunk::new(),
+            kept: Vec::new(),
+            staging: AlignedBytes::default(),
+            ragged: RaggedScratch::default(),
+            nulls: Vec::new(),
+            in_file: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// Forgets the results of the request before. `number` is that of the staging from now on.
+    pub(super) fn begin(&mut self, number: usize) {
+        self.number = number;
+        self.staging.clear();
+        self.nulls.clear();
+        self.in_file.clear();
+    }
+
+    /// Prepares for a column: a chunk of another is not held any more.
+    #[inline]
+    pub(super) fn enter_column(&mut self, column: &OpenedColumn) {
+        let is_same = self
+            .column
+            .as_ref()
+            .is_some_and(|held| Arc::ptr_eq(&held.file, &column.file) && held.number() == column.number());
+        if !is_same {
+            self.chunk.close();
+            self.column = Some(column.clone());
+        }
+    }
+
+    /// Makes the chunk of a task the one that is held, and decodes its values if that pays. Returns its
+    /// body.
+    #[inline]
+    fn enter<'a>(
+        &mut self,
+        column: &'a OpenedColumn,
+        task: &Task,
+        bytes: TaskBytes<'a>,
+        kept: &'a [u8],
+    ) -> Result<&'a [u8]> {
+        let location = &task.location;
+        self.enter_column(column);
+        let is_held = self.chunk.holds(location) && self.chunk.has_body();
+        let body = match (bytes, column.file.bytes().memory()) {
+            (TaskBytes::Fetched(bytes), _) => {
+                if !is_held {
+                    let (head, body) = column.check_chunk_bytes(location, bytes)?;
+                    self.chunk.open(column, location, &head, body)?;
+                }
+                bytes.get(HEAD_BYTES..).unwrap_or(&[])
+            }
+            (TaskBytes::AtHand, Some(file)) => {
+                if !is_held {
+                    self.chunk.open_in_memory(column, location, file)?;
+                }
+                body_in(file, location)?
+            }
+            (TaskBytes::AtHand, None) => kept.get(HEAD_BYTES..).unwrap_or(&[]),
+        };
+        if !task.is_straight && self.chunk.count_taken(task.wanted()) {
+            self.chunk.decode(body)?;
+        }
+        Ok(body)
+    }
+
+    /// Keeps the chunk of the last task for the request that follows.
+    fn leave(&mut self, task: &Task, bytes: TaskBytes<'_>) -> Result<()> {
+        let TaskBytes::Fetched(bytes) = bytes else { return Ok(()) };
+        if !task.is_last {
+            self.chunk.close(); // its body goes
+            return Ok(());
+        }
+        self.kept.clear();
+        memory::reserve(&mut self.kept, bytes.len()).inspect_err(|_| self.chunk.close())?;
+        self.kept.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Decodes the samples of a task, which have a fixed shape, to their destinations. Those of a chunk
+    /// that is used as it is stored are copied by [`Decoder::copy_from_file`].
+    pub(super) fn decode_fixed(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        bytes: TaskBytes<'_>,
+        out: &mut impl FixedOutput,
+    ) -> Result<()> {
+        if let (Fetch::Values, TaskBytes::Fetched(values)) = (task.fetch, bytes) {
+            copy_values(column.layout(), selection, task, values, out);
+            return Ok(());
+        }
+        let kept = std::mem::take(&mut self.kept);
+        let body = self.enter(column, task, bytes, &kept);
+        let result = body.and_then(|body| self.fixed(column, selection, task, body, out));
+        self.kept = kept;
+        if result.is_err() && matches!(bytes, TaskBytes::Fetched(_)) {
+            self.chunk.close();
+        }
+        result.and_then(|()| self.leave(task, bytes))
+    }
+
+    fn fixed<O: FixedOutput>(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        body: &[u8],
+        out: &mut O,
+    ) -> Result<()> {
+        let mut rank = task.ranks.start;
+        while rank < task.ranks.end {
+            let (sample, position) = selection.get(rank);
+            let run = selection.run(rank, task.ranks.end).clamp(1, O::LONGEST_RUN);
+            let i = task.location.position_of(sample);
+            let samples = i..i.saturating_add(run);
+            let content = self.chunk.content(body);
+            if content.validity.is_some() {
+                let nulls = (position..).zip(samples.clone()).filter(|&(_, i)| content.is_null(i));
+                for (position, _) in nulls {
+                    memory::reserve(&mut self.nulls, 1)?;
+                    self.nulls.push(position);
+                }
+            }
+            let values = self.chunk.values_range(column, &content, &samples);
+            let values = values.map_err(|error| at_sample(error, sample))?;
+            match self.chunk.range_in_file(&values) {
+                Some(found) => {
+                    memory::reserve(&mut self.in_file, 1)?;
+                    self.in_file.push(InFile { start: found.start, rank, position, samples: run });
+                }
+                None => {
+                    let to = out.destination(rank, position, run);
+                    self.chunk.copy(body, &values, to).map_err(|error| at_sample(error, sample))?;
+                }
+            }
+            rank += run;
+        }
+        Ok(())
+    }
+
+    /// Copies the samples that are in the file as they are, and that were found since this was called
+    /// before.
+    pub(super) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) {
+        for found in self.in_file.drain(..) {
+            let to = out.destination(found.rank, found.position, found.samples);
+            let from = file.get(found.start..).and_then(|rest| rest.get(..to.len()));
+            from.into_iter().for_each(|from| to.copy_from_slice(from)); // equal lengths
+        }
+    }
+
+    /// Decodes the samples of a task, which have ragged shapes: values to the staging of this decoder,
+    /// extents to `out`.
+    pub(super) fn decode_ragged(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        bytes: TaskBytes<'_>,
+        out: &mut RaggedOutput<'_>,
+    ) -> Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        let body = self.enter(column, task, bytes, &kept);
+        let result = body.and_then(|body| self.ragged(column, selection, task, body, out));
+        self.kept = kept;
+        if result.is_err() && matches!(bytes, TaskBytes::Fetched(_)) {
+            self.chunk.close();
+        }
+        result.and_then(|()| self.leave(task, bytes))
+    }
+
+    fn ragged(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        body: &[u8],
+        out: &mut RaggedOutput<'_>,
+    ) -> Result<()> {
+        let mut rank = task.ranks.start;
+        while rank < task.ranks.end {
+            let run = selection.run(rank, task.ranks.end).max(1);
+            let values = self.describe(column, selection, task, body, rank..rank + run, out)?;
+            if !self.chunk.is_stored() {
+                let start = self.staging.as_slice().len();
+                self.staging.resize(start.saturating_add(values.len()))?;
+                let to = self.staging.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
+                let sample = selection.get(rank).0;
+                self.chunk.copy(body, &values, to).map_err(|error| at_sample(error, sample))?;
+            }
+            rank += run;
+        }
+        Ok(())
+    }
+
+    /// Notes nulls, extents and ranges of ragged samples that follow each other. Returns the bytes of
+    /// their values in the chunk, which are staged next unless they are in the file.
+    fn describe(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        body: &[u8],
+        ranks: Range<usize>,
+        out: &mut RaggedOutput<'_>,
+    ) -> Result<Range<usize>> {
+        let layout = column.layout();
+        let content = self.chunk.content(body);
+        let mut all: Option<Range<usize>> = None;
+        for rank in ranks {
+            let (sample, position) = selection.get(rank);
+            let i = task.location.position_of(sample);
+            let samples = i..i.saturating_add(1);
+            let values = self.chunk.values_range(column, &content, &samples);
+            let values = values.map_err(|error| at_sample(error, sample))?;
+            if content.is_null(i) {
+                memory::reserve(&mut self.nulls, 1)?;
+                self.nulls.push(position);
+            }
+            let index = rank.saturating_sub(out.first_rank);
+            let extents = out.extents.get_mut(index.saturating_mul(layout.varying)..).unwrap_or(&mut []);
+            copy_extents(layout, &content, i, extents).map_err(|error| at_sample(error, sample))?;
+            let start = all.as_ref().map_or(values.start, |all| all.start);
+            all = Some(start..values.end);
+            if let Some(to) = out.values.get_mut(index) {
+                let staged = self.staging.as_slice().len();
+                *to = match self.chunk.range_in_file(&values) {
+                    Some(bytes) => RaggedValues { decoder: None, bytes },
+                    None => {
+                        let at = |byte: usize| staged.saturating_add(byte.saturating_sub(start));
+                        RaggedValues { decoder: Some(self.number), bytes: at(values.start)..at(values.end) }
+                    }
+                };
+            }
+        }
+        Ok(all.unwrap_or(0..0))
+    }
+}
+
+/// Copies the values of samples that were read alone.
+fn copy_values<O: FixedOutput>(layout: &Layout, selection: &Selection, task: &Task, values: &[u8], out: &mut O) {
+    let first = selection.get(task.ranks.start).0;
+    let mut rank = task.ranks.start;
+    while rank < task.ranks.end {
+        let (sample, position) = selection.get(rank);
+        let run = selection.run(rank, task.ranks.end).clamp(1, O::LONGEST_RUN);
+        let to = out.destination(rank, position, run);
+        let start = usize::try_from(sample.saturating_sub(first)).unwrap_or(usize::MAX);
+        let start = start.saturating_mul(layout.inner_bytes);
+        let from = values.get(start..).and_then(|rest| rest.get(..to.len()));
+        if let Some(from) = from {
+            to.copy_from_slice(from); // equal lengths
+            le::swap_to_native(layout.element_bytes, to);
+        }
+        rank += run;
+    }
+}
+
+/// Checks the varying extents of sample `i` of a chunk, and copies them to the start of `out`.
+fn copy_extents(layout: &Layout, content: &Content<'_>, i: usize, out: &mut [u32]) -> Result<()> {
+    content.check_extents(layout, i)?;
+    for (dimension, to) in (0..layout.varying).zip(out) {
+        *to = content.extent(layout, i, dimension)?;
+    }
+    Ok(())
+}
+
+/// The error of a request that no memory can hold.
+pub(super) fn too_many() -> Error {
+    Error::over_limit("the samples do not fit in memory")
+}

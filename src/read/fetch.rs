@@ -1,0 +1,110 @@
+//! Fetching the bytes of tasks, and handing them on as they arrive.
+
+use super::assembler::Assembler;
+use super::range_list::RangeList;
+use super::tasks::Task;
+use crate::open::Source;
+use crate::open::source::read_error;
+use crate::{Error, Result};
+use std::io;
+use std::ops::ControlFlow;
+
+/// The bytes of a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TaskBytes<'a> {
+    /// In the file, which is in memory, or with the decoder.
+    AtHand,
+    /// Those of the file that the task names.
+    Fetched(&'a [u8]),
+}
+
+/// Memory that fetching reuses.
+#[derive(Default)]
+pub(super) struct FetchScratch {
+    ranges: RangeList,
+    assembler: Assembler,
+    scratch: Vec<u8>,
+}
+
+/// The error that a single thread would meet first, and the number of its task.
+#[derive(Default)]
+pub(super) struct FirstError(Option<(usize, Error)>);
+
+impl FirstError {
+    pub(super) fn add(&mut self, task: usize, error: Error) {
+        if self.is_before(task) {
+            return;
+        }
+        self.0 = Some((task, error));
+    }
+
+    /// Whether a task before this one has failed, or this one.
+    pub(super) fn is_before(&self, task: usize) -> bool {
+        self.0.as_ref().is_some_and(|(first, _)| *first <= task)
+    }
+
+    pub(super) fn into_inner(self) -> Option<(usize, Error)> {
+        self.0
+    }
+}
+
+/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes as soon as
+/// they are here: first tasks whose bytes are at hand, then the others in the order of arrival.
+///
+/// All tasks before one that fails are run, so that the error does not depend on the order of arrival.
+pub(super) fn fetch(
+    source: &dyn Source,
+    tasks: &[Task],
+    scratch: &mut FetchScratch,
+    run: &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
+) -> std::result::Result<(), (usize, Error)> {
+    let mut first = FirstError::default();
+    for (number, _) in tasks.iter().enumerate().filter(|(_, task)| task.bytes.is_empty()) {
+        if let Err(error) = run(number, TaskBytes::AtHand) {
+            first.add(number, error);
+            break;
+        }
+    }
+    let FetchScratch { ranges, assembler, scratch } = scratch;
+    let pieces = tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
+    ranges.fill(pieces, source.gap_bytes()).map_err(|error| (0, error))?;
+    if ranges.ranges().is_empty() {
+        return first.into_inner().map_or(Ok(()), Err);
+    }
+    assembler.clear();
+    let mut missing = ranges.ranges().len();
+    let read = source.read_ranges(ranges.ranges(), scratch, &mut |fragment| {
+        let number = fragment.range;
+        let Some(range) = ranges.ranges().get(number) else { return ControlFlow::Continue(()) };
+        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX); // not empty
+        let pieces = ranges.pieces(number);
+        match assembler.add(length, fragment) {
+            Ok(None) => {}
+            Ok(Some(bytes)) => {
+                missing -= usize::from(missing > 0);
+                for (piece, task) in pieces.iter().filter(|(_, task)| *task < tasks.len()) {
+                    if first.is_before(*task) {
+                        continue;
+                    }
+                    let bytes = RangeList::bytes_of(range.start, bytes, piece);
+                    run(*task, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(*task, error));
+                }
+            }
+            Err(error) => first.add(first_task(pieces), error),
+        }
+        // nothing before the first task can fail
+        if first.is_before(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if let Err(error) = read {
+        let offset = ranges.ranges().get(error.range).map_or(0, |range| range.start);
+        first.add(first_task(ranges.pieces(error.range)), read_error(error.error, offset));
+    } else if missing > 0 && first.0.is_none() {
+        let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the source did not deliver all ranges");
+        first.add(0, Error::io("reading", error));
+    }
+    first.into_inner().map_or(Ok(()), Err)
+}
+
+fn first_task(pieces: &[(std::ops::Range<u64>, usize)]) -> usize {
+    pieces.iter().map(|(_, task)| *task).min().unwrap_or(0)
+}

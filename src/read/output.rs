@@ -1,0 +1,165 @@
+//! Destinations of decoded samples.
+
+use super::buffer::ColumnBuffer;
+use super::selection::Selection;
+use crate::format::schema::Layout;
+use crate::pod::AlignedBytes;
+use crate::{Result, memory};
+use std::ops::Range;
+
+/// The destinations of samples of a fixed shape.
+pub(super) trait FixedOutput {
+    /// The most samples whose destinations can be taken at once.
+    const LONGEST_RUN: usize;
+
+    /// The destination of `samples` samples whose positions in the request follow each other.
+    fn destination(&mut self, rank: usize, position: usize, samples: usize) -> &mut [u8];
+}
+
+/// All destinations, in the order of the request.
+pub(super) struct WholeOutput<'o> {
+    pub bytes: &'o mut [u8],
+    pub sample_bytes: usize,
+}
+
+impl FixedOutput for WholeOutput<'_> {
+    const LONGEST_RUN: usize = usize::MAX;
+
+    #[inline]
+    fn destination(&mut self, _rank: usize, position: usize, samples: usize) -> &mut [u8] {
+        let start = position.saturating_mul(self.sample_bytes);
+        let end = start.saturating_add(samples.saturating_mul(self.sample_bytes));
+        self.bytes.get_mut(start..end).unwrap_or(&mut []) // inside: the length was checked
+    }
+}
+
+/// The destinations of consecutive ranks.
+#[cfg_attr(not(feature = "rayon"), allow(dead_code))]
+pub(super) struct SplitOutput<'p, 'o> {
+    pub destinations: &'p mut [&'o mut [u8]],
+    pub first_rank: usize,
+}
+
+impl FixedOutput for SplitOutput<'_, '_> {
+    const LONGEST_RUN: usize = 1;
+
+    fn destination(&mut self, rank: usize, _position: usize, _samples: usize) -> &mut [u8] {
+        let found = self.destinations.get_mut(rank.saturating_sub(self.first_rank));
+        found.map_or(&mut [], |destination| destination) // never: there is one for each rank
+    }
+}
+
+/// A ragged sample that was decoded: its values.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RaggedValues {
+    /// The number of the decoder that staged them; `None` if they are in the file.
+    pub decoder: Option<usize>,
+    pub bytes: Range<usize>,
+}
+
+/// Ragged samples of consecutive ranks, the first of which is `first_rank`.
+pub(super) struct RaggedOutput<'o> {
+    pub first_rank: usize,
+    pub values: &'o mut [RaggedValues],
+    /// Varying extents of each.
+    pub extents: &'o mut [u32],
+}
+
+/// What is known of the ragged samples of a request, by rank, in memory that is reused.
+#[derive(Default)]
+pub(super) struct RaggedScratch {
+    pub values: Vec<RaggedValues>,
+    pub extents: Vec<u32>,
+}
+
+impl RaggedScratch {
+    pub(super) fn begin(&mut self, sample_count: usize, varying: usize) -> Result<()> {
+        self.values.clear();
+        self.extents.clear();
+        memory::resize(&mut self.values, sample_count, RaggedValues::default())?;
+        memory::resize(&mut self.extents, sample_count.saturating_mul(varying), 0)
+    }
+
+    pub(super) fn output(&mut self) -> RaggedOutput<'_> {
+        RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents }
+    }
+
+    /// Fills `out`, which has been begun, in the order of the request. `staged` are the values that
+    /// each decoder has staged, `file` is the file, if it is in memory.
+    pub(super) fn finish(
+        &self,
+        layout: &Layout,
+        selection: &Selection,
+        file: &[u8],
+        staged: &mut dyn StagedValues,
+        out: &mut ColumnBuffer,
+    ) -> Result<()> {
+        let count = self.values.len();
+        memory::resize(&mut out.offsets, count.saturating_add(1), 0)?;
+        memory::resize(&mut out.extents, count.saturating_mul(layout.varying), 0)?;
+        let mut is_in_order = true;
+        let mut end = 0;
+        for (rank, values) in self.values.iter().enumerate() {
+            let (_, position) = selection.get(rank);
+            let elements = values.bytes.len() / layout.element_bytes;
+            if let Some(offset) = out.offsets.get_mut(position + 1) {
+                *offset = elements as u64; // exact: usize has at most 64 bits
+            }
+            is_in_order &= position == rank && values.decoder == Some(0) && values.bytes.start == end;
+            end = values.bytes.end;
+        }
+        let extents = self.extents.chunks_exact(layout.varying.max(1));
+        for (rank, extents) in extents.enumerate() {
+            let start = selection.get(rank).1.saturating_mul(layout.varying);
+            let to = out.extents.get_mut(start..).and_then(|rest| rest.get_mut(..extents.len()));
+            to.into_iter().for_each(|to| to.copy_from_slice(extents)); // equal lengths
+        }
+        let mut total = 0_u64;
+        for offset in &mut out.offsets {
+            total = total.saturating_add(*offset);
+            *offset = total;
+        }
+        if is_in_order && staged.exchange(end, &mut out.values) {
+            return Ok(());
+        }
+        let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.element_bytes);
+        out.values.resize(total)?;
+        for (rank, values) in self.values.iter().enumerate() {
+            let from = match values.decoder {
+                None => file.get(values.bytes.clone()),
+                Some(decoder) => staged.of(decoder).get(values.bytes.clone()),
+            };
+            let start = out.offsets.get(selection.get(rank).1).copied().unwrap_or(u64::MAX);
+            let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(layout.element_bytes);
+            let to = out.values.as_mut_slice().get_mut(start..).and_then(|rest| rest.get_mut(..values.bytes.len()));
+            if let (Some(from), Some(to)) = (from, to) {
+                to.copy_from_slice(from); // equal lengths
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Values of ragged samples, as decoders have staged them.
+pub(super) trait StagedValues {
+    /// Those of decoder number `decoder`.
+    fn of(&self, decoder: usize) -> &[u8];
+
+    /// Exchanges those of decoder 0, which end at `end`, with `out`; `false`: they cannot be.
+    fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
+}
+
+/// Those of one decoder.
+impl StagedValues for AlignedBytes {
+    fn of(&self, _decoder: usize) -> &[u8] {
+        self.as_slice()
+    }
+
+    fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool {
+        if self.as_slice().len() != end {
+            return false;
+        }
+        std::mem::swap(self, out);
+        true
+    }
+}

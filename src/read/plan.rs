@@ -1,0 +1,121 @@
+//! The first stage of a read: which chunks and which bytes of the file a request needs.
+
+use super::opened_column::OpenedColumn;
+use super::range_list::RangeList;
+use super::tasks::TaskList;
+use crate::open::Source;
+use crate::{Error, Result};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The plan of a read: for samples of one or several columns the chunks, the byte ranges of the file,
+/// and the destination of each sample.
+///
+/// A read has three stages. Cursors and [`Rows`](super::Rows) run all of them; a loader can run each
+/// of them where it likes:
+///
+/// 1. *Plan*: [`ReadPlan::select`] finds the chunks by the index.
+/// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. Who fetches bytes by
+///    other means, hands them to [`FetchedBytes::receive`](super::FetchedBytes::receive).
+/// 3. *Decode*: a [`Decoder`](super::Decoder) decodes without I/O; by several threads with
+///    [`ReadPlan::decode_by`].
+///
+/// A plan keeps its memory: refilled for a request of the same size it allocates nothing.
+///
+/// ```
+/// use tensilo::{ColumnBuffer, Decoder, FetchedBytes, ReadPlan};
+/// # use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("labels.tsl");
+/// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
+/// # let mut writer = Writer::create(&path, schema, &WriterOptions::new())?;
+/// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
+/// # writer.finish()?;
+/// let reader = Reader::open(&path)?;
+/// let columns = [reader.column("label")?];
+/// let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
+/// let mut out = [ColumnBuffer::new()];
+/// for indices in [[3, 999, 3], [17, 0, 500]] {
+///     plan.select(&columns, &indices)?;
+///     plan.fetch(&mut bytes)?;
+///     decoder.decode(&plan, &bytes, &mut out)?;
+///     assert_eq!(out[0].values::<i32>()?, indices.map(|i| i as i32));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Default)]
+pub struct ReadPlan {
+    pub(super) columns: Vec<OpenedColumn>,
+    pub(super) list: TaskList,
+    pub(super) ranges: RangeList,
+}
+
+impl ReadPlan {
+    /// Returns a plan of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The samples of each column.
+    pub fn sample_count(&self) -> usize {
+        self.list.selection.sample_count()
+    }
+
+    /// The number of columns.
+    pub fn column_count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The number of tasks, which are independent of each other: one for each chunk, or for each run
+    /// of samples that are read alone.
+    pub fn task_count(&self) -> usize {
+        self.list.tasks.len()
+    }
+
+    /// The byte ranges of the file that are fetched, in ascending order: chunks with their heads, or
+    /// single samples of raw chunks. Ranges are coalesced if their gap is at most
+    /// [`Source::gap_bytes`], up to 256 KiB or 16 gaps. Empty if the file is in memory.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        self.ranges.ranges()
+    }
+
+    /// The number of bytes that are fetched.
+    pub fn fetched_bytes(&self) -> u64 {
+        self.ranges().iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
+    }
+
+    /// Begins a plan for columns of one file. The selection has been set.
+    pub(super) fn fill<'c>(&mut self, columns: impl Iterator<Item = &'c OpenedColumn>) -> Result<()> {
+        self.columns.clear();
+        self.list.tasks.clear();
+        for (number, column) in columns.enumerate() {
+            if self.columns.first().is_some_and(|first| !Arc::ptr_eq(&first.file, &column.file)) {
+                return Err(Error::bad_argument("the columns of a plan are of one reader"));
+            }
+            self.list.add_column(number, column, None).map_err(|error| column.in_column(error))?;
+            self.columns.push(column.clone());
+        }
+        Ok(())
+    }
+
+    /// Coalesces the ranges of all tasks.
+    pub(super) fn coalesce(&mut self) -> Result<()> {
+        let gap_bytes = self.columns.first().map_or(0, |column| column.file.source.gap_bytes());
+        let pieces = self.list.tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
+        self.ranges.fill(pieces, gap_bytes)
+    }
+
+    /// Adds the column of a task to an error.
+    pub(super) fn in_task(&self, task: usize, error: Error) -> Error {
+        let column = self.list.tasks.get(task).and_then(|task| self.columns.get(task.column));
+        match column {
+            Some(column) => column.in_column(error),
+            None => error,
+        }
+    }
+
+    /// Announces what was not read before to the operating system.
+    pub(super) fn announce(&self) {
+        self.columns.iter().enumerate().for_each(|(number, column)| self.list.announce(number, column));
+    }
+}

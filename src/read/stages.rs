@@ -1,0 +1,75 @@
+//! The stages of a read, for callers who run each of them themselves.
+
+use super::buffer::ColumnBuffer;
+use super::column::Column;
+use super::column_output::Output;
+use super::decoder::Decoder;
+use super::fetched_bytes::FetchedBytes;
+use super::plan::ReadPlan;
+use crate::Result;
+use std::ops::Range;
+
+impl ReadPlan {
+    /// Plans samples `indices` of columns of one reader, in this order and repeated ones each time.
+    ///
+    /// Cost: sorts the samples, and looks up the chunk of each: I/O for pages of the index that are not
+    /// in memory. With [`Verification::Never`](super::Verification::Never) also the heads of raw chunks.
+    /// Fails if a sample is not in the file, or if the index is damaged.
+    pub fn select(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
+        self.list.selection.set_samples(indices)?;
+        self.plan(columns)
+    }
+
+    /// Plans the samples of a range, of columns of one reader. Chunks that are wanted whole are decoded
+    /// straight to their destination. Cost: as [`ReadPlan::select`], without sorting.
+    pub fn select_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
+        self.list.selection.set_range(samples);
+        self.plan(columns)
+    }
+
+    fn plan(&mut self, columns: &[Column]) -> Result<()> {
+        self.fill(columns.iter().map(Column::opened))?;
+        self.coalesce()
+    }
+}
+
+impl Decoder {
+    /// Decodes a plan. Fills one buffer for each column, in the order of the request.
+    ///
+    /// `bytes` are those of the plan, fetched; nothing is read here but memory. The error is that of the
+    /// first sample that fails, by column and number.
+    ///
+    /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can do
+    /// that, only these. Allocates nothing once warmed up.
+    pub fn decode(&mut self, plan: &ReadPlan, bytes: &FetchedBytes, out: &mut [ColumnBuffer]) -> Result<()> {
+        plan.check_outputs(out)?;
+        bytes.check(plan)?;
+        for (number, buffer) in out.iter_mut().enumerate() {
+            self.decode_column(plan, bytes, number, buffer)?;
+        }
+        Ok(())
+    }
+
+    fn decode_column(
+        &mut self,
+        plan: &ReadPlan,
+        bytes: &FetchedBytes,
+        number: usize,
+        buffer: &mut ColumnBuffer,
+    ) -> Result<()> {
+        let Some(column) = plan.columns.get(number) else { return Ok(()) }; // never: the buffers were counted
+        let list = &plan.list;
+        let start = list.tasks.iter().take_while(|task| task.column < number).count();
+        let end = start + list.tasks.iter().skip(start).take_while(|task| task.column == number).count();
+        let begun = self.begin_output(column, list, Output::Buffer(buffer));
+        let decoded = begun.and_then(|()| {
+            let result = bytes.for_each(plan, start..end, &mut |task, bytes| match list.tasks.get(task) {
+                Some(task) => self.decode_task(column, list, task, bytes, Output::Buffer(buffer)),
+                None => Ok(()), // never: they are the plan's
+            });
+            result.map_err(|(_, error)| error)
+        });
+        let finished = decoded.and_then(|()| self.finish_output(number, column, list, Output::Buffer(buffer)));
+        finished.map(|_| ()).map_err(|error| column.in_column(error))
+    }
+}
