@@ -105,7 +105,8 @@ impl HeldChunk {
             self.state = ChunkState::Fetched { location: *location, parts };
             return Ok(());
         }
-        let (head, body) = column.chunk_in_memory(location, file)?;
+        let checked = column.chunk_in_memory(location, file);
+        let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
         self.open(column, location, &head, body)
     }
 

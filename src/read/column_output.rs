@@ -24,7 +24,15 @@ impl Decoder {
             Output::Bytes(bytes) => check_length(column, count, bytes.len()),
             Output::Buffer(buffer) => {
                 begin_buffer(column, tasks, buffer)?;
-                if layout.is_ragged() { self.ragged.begin(count, layout.varying) } else { Ok(()) }
+                if !layout.is_ragged() {
+                    return Ok(());
+                }
+                if tasks.selection.is_range() {
+                    // values that arrive in order are staged where they stay
+                    std::mem::swap(&mut self.staging, &mut buffer.values);
+                    self.staging.clear();
+                }
+                self.ragged.begin(count, layout.varying)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Decoding of tasks: no I/O, any thread, in memory that is reused.
 
-use super::chunk_state::HeldChunk;
+use super::chunk_state::{HeldChunk, in_chunk};
 use super::fetch::TaskBytes;
 use super::opened_column::OpenedColumn;
 use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues};
@@ -101,7 +101,8 @@ impl Decoder {
         let body = match (bytes, column.file.bytes().memory()) {
             (TaskBytes::Fetched(bytes), _) => {
                 if !is_held {
-                    let (head, body) = column.check_chunk_bytes(location, bytes)?;
+                    let checked = column.check_chunk_bytes(location, bytes);
+                    let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
                     self.chunk.open(column, location, &head, body)?;
                 }
                 bytes.get(HEAD_BYTES..).unwrap_or(&[])

@@ -97,7 +97,7 @@ impl RaggedScratch {
         let count = self.values.len();
         memory::resize(&mut out.offsets, count.saturating_add(1), 0)?;
         memory::resize(&mut out.extents, count.saturating_mul(layout.varying), 0)?;
-        let mut is_in_order = true;
+        let mut is_in_order = selection.is_range();
         let mut end = 0;
         for (rank, values) in self.values.iter().enumerate() {
             let (_, position) = selection.get(rank);
@@ -105,7 +105,7 @@ impl RaggedScratch {
             if let Some(offset) = out.offsets.get_mut(position + 1) {
                 *offset = elements as u64; // exact: usize has at most 64 bits
             }
-            is_in_order &= position == rank && values.decoder == Some(0) && values.bytes.start == end;
+            is_in_order &= values.decoder == Some(0) && values.bytes.start == end;
             end = values.bytes.end;
         }
         let extents = self.extents.chunks_exact(layout.varying.max(1));
@@ -121,6 +121,9 @@ impl RaggedScratch {
         }
         if is_in_order && staged.exchange(end, &mut out.values) {
             return Ok(());
+        }
+        if selection.is_range() {
+            staged.exchange(0, &mut out.values); // if nothing was staged: each gets its own memory again
         }
         let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.element_bytes);
         out.values.resize(total)?;
@@ -145,7 +148,8 @@ pub(super) trait StagedValues {
     /// Those of decoder number `decoder`.
     fn of(&self, decoder: usize) -> &[u8];
 
-    /// Exchanges those of decoder 0, which end at `end`, with `out`; `false`: they cannot be.
+    /// Exchanges those of decoder 0, which end at `end`, with `out`, from which their memory came;
+    /// `false`: it came from elsewhere.
     fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
 }
 

@@ -32,6 +32,7 @@ mod refusals;
 mod roundtrip;
 mod salvage;
 mod second_reader;
+mod stages;
 mod vectors;
 #[cfg(feature = "zstd")]
 mod verify;

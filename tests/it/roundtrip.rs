@@ -6,6 +6,7 @@ use crate::common::data::{arbitrary_column, arbitrary_table, table};
 use crate::common::plan::{WritePlan, arbitrary_plan, profiles, write, write_to};
 use crate::common::sinks::Stingy;
 use crate::common::{Table, config};
+use crate::support::scattered::Scattered;
 use proptest::prelude::*;
 use std::sync::Arc;
 use tensilo::{
@@ -56,6 +57,9 @@ proptest! {
         check(&open(InMemory(Arc::<[u8]>::from(bytes.as_slice())), policy), &table, &plan, seed);
         let positioned = PositionedFile::open(on_disk.path()).expect("a file");
         check(&open(positioned, policy), &table, &plan, seed.wrapping_add(1));
+        let fragment_bytes = [1, 7, 100, 4096, usize::MAX][seed as usize % 5];
+        let scattered = Scattered { file: bytes.clone(), fragment_bytes, gap_bytes: seed % 3 * 1000 };
+        check(&open(scattered, policy), &table, &plan, seed.wrapping_add(4));
         #[cfg(feature = "mmap")]
         {
             // SAFETY: the file is in a folder that only this test knows, and stays as it is.

@@ -6,8 +6,8 @@
 
 use half::bf16;
 use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Stream, Writer,
-    WriterOptions,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Decoder, FetchedBytes, Profile, ReadPlan, Reader,
+    Schema, Shape, Stream, Writer, WriterOptions,
 };
 use tensilo_testing::{Allocations, allocations_of, alone};
 
@@ -107,6 +107,36 @@ fn views_allocate_what_they_remember_once() {
     });
     // the two bitmaps of the column, when the first page and the first chunk are checked
     assert_eq!(counted.count, 2, "views that check pages and chunks");
+}
+
+/// A plan that is refilled, its bytes and its decoder keep their memory.
+#[test]
+fn stages_allocate_nothing_once_warm() {
+    let _alone = alone();
+    let jumps: Vec<u64> = (0..SAMPLES).map(|i| i * 617 % SAMPLES).collect();
+    for profile in Profile::ALL {
+        let bytes = file(profile, SAMPLES, 4096);
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+        for reader in [Reader::from_bytes(bytes).unwrap(), Reader::open(&path).unwrap()] {
+            let columns: Vec<Column> = reader.columns().collect();
+            let (mut plan, mut fetched, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
+            let mut out = vec![ColumnBuffer::new(); columns.len()];
+            assert_allocates_nothing(&format!("{profile:?}, samples"), || {
+                // all chunks are checked by the first round, and raw samples are then read alone
+                for indices in [&jumps[..], &jumps[..300]] {
+                    plan.select(&columns, indices).unwrap();
+                    plan.fetch(&mut fetched).unwrap();
+                    decoder.decode(&plan, &fetched, &mut out).unwrap();
+                }
+            });
+            assert_allocates_nothing(&format!("{profile:?}, range"), || {
+                plan.select_range(&columns, 100..900).unwrap();
+                plan.fetch(&mut fetched).unwrap();
+                decoder.decode(&plan, &fetched, &mut out).unwrap();
+            });
+        }
+    }
 }
 
 #[test]

@@ -4,4 +4,5 @@
 pub mod build;
 pub mod positional;
 pub mod regions;
+pub mod scattered;
 pub mod shared;

@@ -1,0 +1,332 @@
+//! Plan, fetch and decode: by hand and by cursors, from sources that deliver in any order.
+
+use crate::common::config;
+use crate::common::data::arbitrary_table;
+use crate::common::plan::{arbitrary_plan, write};
+use crate::support::positional::Positional;
+use crate::support::scattered::Scattered;
+use proptest::prelude::*;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use tensilo::{
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Decoder, Error, ErrorKind, FetchedBytes, Fragment,
+    InMemory, OpenOptions, PlanPart, Profile, RangeError, ReadPlan, Reader, Schema, Shape, Source, Stream,
+    Verification, Writer, WriterOptions,
+};
+use tensilo_testing::Random;
+
+// ---- by hand
+
+/// Everything that a buffer holds.
+type Contents<'b> = (usize, &'b [u8], &'b [u64], &'b [u32], Option<&'b [u8]>);
+
+fn contents(buffer: &ColumnBuffer) -> Contents<'_> {
+    (buffer.sample_count(), buffer.bytes(), buffer.offsets(), buffer.extents(), buffer.validity())
+}
+
+fn assert_same(found: &[ColumnBuffer], due: &[ColumnBuffer], what: &str) {
+    assert_eq!(found.len(), due.len());
+    for (number, (found, due)) in found.iter().zip(due).enumerate() {
+        assert_eq!(contents(found), contents(due), "{what}, column {number}");
+    }
+}
+
+/// Decodes the parts of a plan by two threads, the last part first.
+fn decode_backwards(mut parts: Vec<PlanPart<'_>>, bytes: &FetchedBytes) -> Result<(), Error> {
+    let others = parts.split_off(parts.len() / 2);
+    let work = |parts: Vec<PlanPart<'_>>| {
+        let mut decoder = Decoder::new();
+        parts.into_iter().rev().try_for_each(|part| part.decode(&mut decoder, bytes))
+    };
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| work(others));
+        work(parts).and(thread.join().expect("no panic"))
+    })
+}
+
+fn check_by_hand(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usize) {
+    let columns: Vec<Column> = reader.columns().collect();
+    let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
+    let mut due: Vec<ColumnBuffer> = vec![ColumnBuffer::new(); columns.len()];
+    let mut found = due.clone();
+    // twice, because samples of chunks that have been checked can be read alone
+    for round in 0..2 {
+        plan.select(&columns, indices).unwrap();
+        plan.fetch(&mut bytes).unwrap();
+        decoder.decode(&plan, &bytes, &mut found).unwrap();
+        for (column, due) in columns.iter().zip(&mut due) {
+            column.cursor().gather_into(indices, due).unwrap();
+        }
+        assert_same(&found, &due, &format!("round {round}, samples {indices:?}"));
+        plan.decode_by(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
+        assert_same(&found, &due, &format!("round {round}, samples {indices:?} in parts"));
+
+        plan.select_range(&columns, range.clone()).unwrap();
+        plan.fetch(&mut bytes).unwrap();
+        decoder.decode(&plan, &bytes, &mut found).unwrap();
+        for (column, due) in columns.iter().zip(&mut due) {
+            column.cursor().range_into(range.clone(), due).unwrap();
+        }
+        assert_same(&found, &due, &format!("round {round}, range {range:?}"));
+        plan.decode_by(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
+        assert_same(&found, &due, &format!("round {round}, range {range:?} in parts"));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(96))]
+
+    #[test]
+    fn stages_by_hand_read_what_a_cursor_reads(
+        table in arbitrary_table(300),
+        plan in arbitrary_plan(),
+        seed in any::<u64>(),
+        parts in 1..20_usize,
+        fragment_bytes in prop::sample::select(vec![1, 33, 4096, usize::MAX]),
+        gap_bytes in prop::sample::select(vec![0, 100, 100_000]),
+        policy in prop::sample::select(vec![Verification::FirstTouch, Verification::Always, Verification::Never]),
+    ) {
+        let file: Arc<[u8]> = write(&table, &plan).into();
+        let mut random = Random(seed);
+        let samples = table.sample_count as u64;
+        let count = if samples == 0 { 0 } else { random.below(60) };
+        let indices: Vec<u64> = (0..count).map(|_| random.below(samples)).collect();
+        let (a, b) = (random.below(samples + 1), random.below(samples + 1));
+        let options = OpenOptions::new().verification(policy);
+        for reader in [
+            options.open(InMemory(file.clone())),
+            options.open(Positional(file.clone())),
+            options.open(Scattered { file, fragment_bytes, gap_bytes }),
+        ] {
+            check_by_hand(&reader.unwrap(), &indices, a.min(b)..a.max(b), parts);
+        }
+    }
+}
+
+// ---- ranges
+
+const SAMPLE_BYTES: u64 = 1024;
+
+/// Samples of 1 KiB in raw chunks of 64.
+fn raw_file(samples: u64) -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]))]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(64 << 10);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let values: Vec<u32> = (0..samples as u32 * 256).collect();
+    writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
+/// A file read by position that counts reads, and whose gaps have a price.
+struct Counted {
+    file: InMemory<Vec<u8>>,
+    gap_bytes: u64,
+    reads: AtomicUsize,
+    bytes: AtomicU64,
+}
+
+impl Source for Counted {
+    fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.file.read_exact_at(offset, out)
+    }
+
+    fn gap_bytes(&self) -> u64 {
+        self.gap_bytes
+    }
+}
+
+#[test]
+fn gaps_that_cost_less_than_a_read_are_read() {
+    // samples alone, of chunks that were checked: of each pair, the second is 3 samples after the first
+    let indices: Vec<u64> = [70, 73, 100, 103, 500].into();
+    for (gap_bytes, ranges, bytes) in [
+        (0, 5, 5 * SAMPLE_BYTES),
+        (2 * SAMPLE_BYTES - 1, 5, 5 * SAMPLE_BYTES),
+        (2 * SAMPLE_BYTES, 3, 9 * SAMPLE_BYTES),
+        (26 * SAMPLE_BYTES, 2, 35 * SAMPLE_BYTES),
+    ] {
+        let (reads, read) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let source = Arc::new(Counted { file: InMemory(raw_file(640)), gap_bytes, reads, bytes: read });
+        let reader = OpenOptions::new().open(source.clone()).unwrap();
+        let column = reader.column("x").unwrap();
+        column.cursor().range_into(0..640, &mut ColumnBuffer::new()).unwrap();
+        let mut plan = ReadPlan::new();
+        plan.select(&[column], &indices).unwrap();
+        assert_eq!((plan.ranges().len(), plan.fetched_bytes()), (ranges, bytes), "gaps of {gap_bytes}");
+        assert_eq!((plan.task_count(), plan.sample_count(), plan.column_count()), (5, 5, 1));
+        let before = (source.reads.load(Ordering::Relaxed), source.bytes.load(Ordering::Relaxed));
+        let mut fetched = FetchedBytes::new();
+        plan.fetch(&mut fetched).unwrap();
+        let after = (source.reads.load(Ordering::Relaxed), source.bytes.load(Ordering::Relaxed));
+        assert_eq!((after.0 - before.0, after.1 - before.1), (ranges, bytes), "gaps of {gap_bytes}");
+        let mut out = [ColumnBuffer::new()];
+        Decoder::new().decode(&plan, &fetched, &mut out).unwrap();
+        let firsts = out[0].values::<u32>().unwrap().chunks(256).map(|sample| u64::from(sample[0]) / 256);
+        assert!(firsts.eq(indices.iter().copied()), "gaps of {gap_bytes}");
+    }
+}
+
+#[test]
+fn ranges_end_where_they_would_fill_the_cache() {
+    let gap_bytes = 1 << 10;
+    let source =
+        Counted { file: InMemory(raw_file(6400)), gap_bytes, reads: AtomicUsize::new(0), bytes: AtomicU64::new(0) };
+    let reader = OpenOptions::new().open(source).unwrap();
+    let mut plan = ReadPlan::new();
+    plan.select_range(&[reader.column("x").unwrap()], 0..6400).unwrap();
+    let lengths: Vec<u64> = plan.ranges().iter().map(|range| range.end - range.start).collect();
+    assert!(lengths.iter().all(|&length| length <= 256 << 10) && lengths.len() > 20, "{lengths:?}");
+    assert!(lengths.iter().rev().skip(1).all(|&length| length > 192 << 10), "chunks are read together: {lengths:?}");
+}
+
+#[test]
+fn a_file_in_memory_needs_no_bytes() {
+    let reader = Reader::from_bytes(raw_file(640)).unwrap();
+    let mut plan = ReadPlan::new();
+    plan.select(&[reader.column("x").unwrap()], &[5, 600]).unwrap();
+    assert_eq!((plan.ranges(), plan.task_count()), (&[][..], 2));
+    let mut out = [ColumnBuffer::new()];
+    let mut fetched = FetchedBytes::new();
+    plan.fetch(&mut fetched).unwrap();
+    Decoder::new().decode(&plan, &fetched, &mut out).unwrap();
+    assert_eq!(out[0].values::<u32>().unwrap()[256], 600 * 256);
+}
+
+// ---- what goes wrong
+
+/// A source that fails in range 2, after it has delivered the others, or does not deliver that range.
+struct Failing {
+    file: Vec<u8>,
+    is_silent: bool,
+}
+
+impl Source for Failing {
+    fn byte_count(&self) -> u64 {
+        self.file.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        InMemory(&self.file).read_exact_at(offset, out)
+    }
+
+    fn read_ranges(
+        &self,
+        ranges: &[Range<u64>],
+        scratch: &mut Vec<u8>,
+        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
+    ) -> Result<(), RangeError> {
+        for (range, bytes) in ranges.iter().enumerate().filter(|(range, _)| *range != 2) {
+            let own = std::slice::from_ref(bytes);
+            InMemory(&self.file).read_ranges(own, scratch, &mut |fragment| arrived(Fragment { range, ..fragment }))?;
+        }
+        match ranges.len() > 2 && !self.is_silent {
+            true => Err(RangeError { range: 2, error: io::Error::other("the cable is out") }),
+            false => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn a_range_that_cannot_be_read_is_named_by_its_offset() {
+    for is_silent in [false, true] {
+        let reader = OpenOptions::new().open(Failing { file: raw_file(640), is_silent }).unwrap();
+        let column = reader.column("x").unwrap();
+        let indices = [0, 200, 400, 639];
+        let error = column.cursor().gather_into(&indices, &mut ColumnBuffer::new()).unwrap_err();
+        assert_eq!((error.kind(), error.column()), (ErrorKind::Io, Some("x")), "{error}");
+        let mut plan = ReadPlan::new();
+        plan.select(std::slice::from_ref(&column), &indices).unwrap();
+        let mut fetched = FetchedBytes::new();
+        let by_hand = plan.fetch(&mut fetched);
+        if is_silent {
+            by_hand.unwrap();
+            assert!(fetched.missing_bytes() > 0);
+            let error = Decoder::new().decode(&plan, &fetched, &mut [ColumnBuffer::new()]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
+        } else {
+            assert_eq!(error.offset(), Some(plan.ranges()[2].start), "{error}");
+            assert!(error.to_string().contains("the cable is out"), "{error}");
+            assert_eq!(by_hand.unwrap_err().to_string(), error.to_string());
+        }
+        // what could be read before is not lost for later reads
+        assert!(column.cursor().gather_into(&indices[..2], &mut ColumnBuffer::new()).is_ok());
+    }
+}
+
+/// Whatever arrives first, the error is the one that reading in order meets first.
+#[test]
+fn of_several_damages_the_first_sample_is_named() {
+    let mut file = raw_file(640);
+    let chunks: Vec<Range<u64>> = {
+        let column = Reader::from_bytes(file.clone()).unwrap().column("x").unwrap();
+        (0..10).map(|chunk| column.chunk(chunk).unwrap().unwrap().file_range).collect()
+    };
+    for damaged in [3, 5, 8] {
+        file[chunks[damaged].start as usize + 77] ^= 4;
+    }
+    let indices: Vec<u64> = (0..640_u32).rev().step_by(9).map(u64::from).collect();
+    let readers = [
+        OpenOptions::new().open(InMemory(file.clone())),
+        OpenOptions::new().open(Positional(file.clone())),
+        OpenOptions::new().open(Scattered { file: file.clone(), fragment_bytes: 1000, gap_bytes: 0 }),
+        OpenOptions::new().open(Scattered { file, fragment_bytes: usize::MAX, gap_bytes: 1 << 20 }),
+    ];
+    let of_reader = |reader: &Reader| {
+        let column = reader.column("x").unwrap();
+        let mut out = [ColumnBuffer::new()];
+        let by_cursor = column.cursor().gather_into(&indices, &mut out[0]).unwrap_err();
+        let (mut plan, mut fetched) = (ReadPlan::new(), FetchedBytes::new());
+        plan.select(&[column], &indices).unwrap();
+        plan.fetch(&mut fetched).unwrap();
+        let by_hand = Decoder::new().decode(&plan, &fetched, &mut out).unwrap_err();
+        [by_cursor, by_hand].map(|error| (error.rule(), error.column().map(str::to_owned), error.to_string()))
+    };
+    let errors: Vec<_> = readers.into_iter().flat_map(|reader| of_reader(&reader.unwrap())).collect();
+    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+    assert_eq!((errors[0].0, errors[0].1.as_deref()), (Some("R-2.6"), Some("x")));
+}
+
+#[test]
+fn stages_that_do_not_fit_each_other_are_refused() {
+    let [reader, other] = [1280, 640].map(|count| OpenOptions::new().open(Positional(raw_file(count))).unwrap());
+    let (column, of_other) = (reader.column("x").unwrap(), other.column("x").unwrap());
+    let (mut plan, mut fetched, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
+    let mut out = [ColumnBuffer::new()];
+    let refused = |result: Result<(), Error>, part: &str| {
+        let error = result.expect_err(part);
+        assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
+        assert!(error.to_string().contains(part), "{error}");
+    };
+    refused(plan.select(&[column.clone(), of_other], &[0]), "one reader");
+    refused(plan.select(std::slice::from_ref(&column), &[0, 1280]), "1280 samples");
+    plan.select(std::slice::from_ref(&column), &[0, 700]).unwrap();
+    refused(decoder.decode(&plan, &fetched, &mut out), "another plan");
+    fetched.begin(&plan).unwrap();
+    refused(decoder.decode(&plan, &fetched, &mut out), "not fetched");
+    let length = (plan.ranges()[0].end - plan.ranges()[0].start) as usize;
+    refused(fetched.receive(0, length - 1, &[0, 0]), "outside the ranges");
+    refused(fetched.receive(2, 0, &[0]), "outside the ranges");
+    refused(fetched.receive(0, usize::MAX, &[0]), "outside the ranges");
+    plan.fetch(&mut fetched).unwrap();
+    refused(decoder.decode(&plan, &fetched, &mut []), "1 columns");
+    refused(
+        plan.decode_by(2, &mut out, |parts| decode_backwards(parts.into_iter().take(1).collect(), &fetched)),
+        "parts",
+    );
+    decoder.decode(&plan, &fetched, &mut out).unwrap();
+    plan.select(&[column], &[0, 800]).unwrap();
+    refused(decoder.decode(&plan, &fetched, &mut out), "another plan");
+    // nothing at all
+    plan.select(&[], &[]).unwrap();
+    plan.fetch(&mut fetched).unwrap();
+    decoder.decode(&plan, &fetched, &mut []).unwrap();
+}
