@@ -1,9 +1,9 @@
-//! What the library advises, in the words of the command line.
+//! The library's advice, as flags of the command line.
 
 use tensilo::import::FoundShape;
 use tensilo::{Advice, ColumnSchema, Error, Extent};
 
-/// The text of an error, with flags in the place of the library's options.
+/// Returns the text of an error, with flags instead of the library's options.
 pub(crate) fn text(error: &Error) -> String {
     let advice: Vec<String> =
         error.advice().iter().map(|advice| format!("{} ({})", advice.action(), flag(advice, error.column()))).collect();
@@ -21,11 +21,11 @@ fn flag(advice: &Advice, column: Option<&str>) -> String {
         Advice::DeclareShape(extents) => shape_flag(&name, extents),
         Advice::ConvertAgain(extents) => format!("convert {}", shape_flag(&name, extents)),
         Advice::DiscardTail => "--discard-tail".to_owned(),
-        other => other.to_string(), // one that is newer than this program
+        other => other.to_string(), // advice newer than this program
     }
 }
 
-/// `--shape NAME=*,80`, with the quotes that a shell needs.
+/// Returns `--shape NAME=*,80`, quoted for a shell if it must be.
 fn shape_flag(name: &str, extents: &[Option<u32>]) -> String {
     let extents: Vec<String> =
         extents.iter().map(|extent| extent.map_or("*".to_owned(), |extent| extent.to_string())).collect();
@@ -37,13 +37,13 @@ fn shape_flag(name: &str, extents: &[Option<u32>]) -> String {
     }
 }
 
-/// A name as one word of a shell.
+/// Returns a name as one word of a shell.
 fn word(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+".contains(c);
     if name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.escape_debug()) }
 }
 
-/// What is to be said of a column in which all samples but a few have one shape.
+/// Describes the samples whose shape differs from that of all others; `None` if no sample does.
 pub(crate) fn odd_samples(column: &ColumnSchema) -> Option<String> {
     let found = FoundShape::of(column)?;
     if found.odd_count == 0 {
@@ -55,7 +55,8 @@ pub(crate) fn odd_samples(column: &ColumnSchema) -> Option<String> {
     };
     let extents: Vec<Option<u32>> = found.shape.extents().iter().map(extent).collect();
     let odd: Vec<String> = found.odd.iter().map(|odd| format!("sample {} has {}", odd.sample, odd.shape)).collect();
-    let more = if found.odd_count > odd.len() as u64 { ", ..." } else { "" }; // exact: usize has at most 64 bits
+    // exact: usize has at most 64 bits
+    let more = if found.odd_count > odd.len() as u64 { ", ..." } else { "" };
     let (flag, refused) = (shape_flag(&word(&column.name), &extents), if odd.len() == 1 { "it" } else { "them" });
     Some(format!(
         "column {:?}: {} of {} samples have the shape {}, {}{more}; {flag} refuses {refused}",

@@ -1,55 +1,53 @@
 //! The command line program `tensilo`: converts, appends, inspects, verifies, salvages, reads,
 //! exports, draws and measures tensilo files.
 //!
-//! The program is the function [`run`], so that others can offer it under their own name.
+//! The whole program is the function [`run`], so that other packages can offer the same program.
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
 mod advice;
 mod append;
-mod args;
 mod bench;
-mod casts;
+mod command_line;
 mod convert;
-mod encoding;
 mod exit;
 mod export;
+mod failure;
+mod foreign;
 mod get;
-mod human;
-mod input;
 mod inspect;
-mod layout;
 mod map;
 mod open;
+mod options;
 mod output;
-mod parse;
 mod progress;
-mod progress_line;
 mod salvage;
-mod shapes;
 mod signals;
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the user promises that it does not")]
 mod sys;
-mod table;
 mod terminal;
+mod text;
 mod verify;
 
-use args::{Cli, Command};
 use clap::Parser;
-use exit::{Exit, Outcome};
+use command_line::{Cli, Command};
+use exit::Exit;
+use failure::Outcome;
 use std::ffi::OsString;
 
-/// Runs the program with these arguments, and returns its exit code. The first argument is the name
-/// of the program, which only usage lines show.
+/// Runs the program with these arguments, and returns its exit code.
 ///
-/// Reads from the standard input, and writes to the standard output and the standard error.
+/// The first argument is the name of the program; only usage lines show it. The program reads the
+/// standard input, and writes to the standard output and the standard error.
 ///
 /// # Signals
 ///
-/// On Unix, `run` installs handlers for SIGINT, SIGTERM and SIGHUP, which stay installed. After such
-/// a signal, `run` undoes the work in hand and returns; if that takes too long, or at a second
-/// signal, the process ends. Therefore call `run` at most once in a process, as its last work. A
-/// handler that was installed before is called, too: a host that has one for itself resets it first.
+/// On Unix, `run` installs handlers for SIGINT, SIGTERM and SIGHUP, which stay installed. After
+/// such a signal, `run` undoes the current work and returns. If that takes too long, or a second
+/// signal arrives, the process ends. Therefore, call `run` only once in a process, as its last work.
+///
+/// The new handlers call those that were installed before. If the host has handlers of its own,
+/// reset them first: in Python, for example, `signal.signal(signal.SIGINT, signal.SIG_DFL)`.
 ///
 /// # Exit codes
 ///
@@ -72,7 +70,7 @@ pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print(); // nobody is left to tell
+            let _ = error.print(); // if stderr is closed, the exit code still tells
             return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
         }
     };

@@ -1,14 +1,13 @@
-//! Opening a file for reading, with a word about what is unusual about it.
+//! Opens tensilo files, and warns if they are unfinished.
 
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::terminal;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use tensilo::{Reader, display_path};
 
-/// Opens a file by position: another process that changes or truncates it then gives an error, not a crash. Unless
-/// `quiet`, warns of a file that is not finished or has bytes after its last commit.
+/// Opens a file by position. If another process changes or truncates it, reads fail with an error
+/// instead of a crash. Unless `quiet`, warns about an unfinished file and about bytes after the
+/// last commit.
 pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader> {
     let reader = Reader::open(path).map_err(|error| Failure::about(path, error))?;
     if !quiet {
@@ -17,7 +16,7 @@ pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader> {
     Ok(reader)
 }
 
-/// Warns of a file that is not finished or has bytes after its last commit.
+/// Warns about an unfinished file and about bytes after the last commit.
 pub(crate) fn warn(path: &Path, reader: &Reader) {
     for warning in warnings(reader) {
         terminal::warning(&format!("{}: {warning}", display_path(path)));
@@ -39,17 +38,4 @@ fn warnings(reader: &Reader) -> Vec<String> {
         ));
     }
     warnings
-}
-
-/// What a file is that is no tensilo file, and what to do with it; `None` if it may be a damaged
-/// one.
-pub(crate) fn foreign(path: &Path) -> Option<&'static str> {
-    let mut start = Vec::new();
-    File::open(path).ok()?.take(6).read_to_end(&mut start).ok()?;
-    match start.as_slice() {
-        [] => Some("the file is empty"),
-        [b'P', b'A', b'R', b'1', ..] => Some("this is a Parquet file; \"tensilo convert\" makes a tensilo file of it"),
-        b"ARROW1" => Some("this is an Arrow file; \"tensilo convert\" makes a tensilo file of it"),
-        _ => None,
-    }
 }

@@ -1,9 +1,11 @@
-//! Ctrl-C, SIGTERM and SIGHUP. The work in hand is cancelled by its progress callback, so that
-//! everything is put back as it was. Work that has none, or does not end soon, is ended by a thread
-//! of its own. A second signal ends the process at once.
+//! Handles SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 //!
-//! On systems other than Unix the process ends as the system has it; a temporary file is then left
-//! beside its destination, and the next `convert` names it.
+//! The progress callback of the current work sees the signal and cancels the work, which is then
+//! undone. If the work has no such callback, or does not end in time, a separate thread ends the
+//! process. A second signal ends the process at once.
+//!
+//! On systems other than Unix the default action of the system ends the process. A temporary file
+//! then stays beside its destination; the next `convert` to that destination names it.
 
 pub(crate) use system::{at_work, idle, received, remove_at_exit, show_line, watch};
 
@@ -20,13 +22,13 @@ mod system {
     use std::thread;
     use std::time::Duration;
 
-    /// The signal that came first; 0 if none has come.
+    /// The first signal that arrived; 0 if none has.
     static RECEIVED: AtomicI32 = AtomicI32::new(0);
-    /// How long the work in hand may take to end by itself; 0 if nothing looks for a signal.
+    /// The time in milliseconds that the current work has to end; 0 if no work checks for signals.
     static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
-    /// A temporary file that is removed if the process is ended here.
+    /// The temporary file to remove if a signal ends the process.
     static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
-    /// Whether a progress line is on the terminal.
+    /// Whether the terminal shows a progress line.
     static LINE: AtomicBool = AtomicBool::new(false);
 
     /// A signal that ends the program.
@@ -34,33 +36,33 @@ mod system {
     pub(crate) struct Signal(i32);
 
     impl Signal {
-        /// What the process exits with.
+        /// Returns the exit code of a process that this signal ended.
         pub(crate) fn exit_code(self) -> u8 {
             u8::try_from(self.0).unwrap_or(0).saturating_add(128) // 1, 2 or 15
         }
 
-        /// Such as `SIGINT`.
+        /// Returns the name, such as `SIGINT`.
         pub(crate) fn name(self) -> &'static str {
             low_level::signal_name(self.0).unwrap_or("a signal")
         }
     }
 
-    /// Begins to look for signals. Those that are ignored, as under `nohup`, stay ignored.
+    /// Starts the thread that waits for signals. Ignored signals, as under `nohup`, stay ignored.
     pub(crate) fn watch() {
         let (ready, is_ready) = mpsc::channel();
         let watch = move || {
             let signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)));
-            let _ = ready.send(()); // the other side waits
+            let _ = ready.send(()); // the receiver waits below
             if let Ok(mut signals) = signals {
                 signals.forever().for_each(arrived);
             }
         };
         if thread::Builder::new().spawn(watch).is_ok() {
-            let _ = is_ready.recv(); // an error: the thread has ended
+            let _ = is_ready.recv(); // an error means that the thread has ended
         }
     }
 
-    /// Whether the process was started with this signal ignored. Only Linux tells.
+    /// Returns whether the parent process had this signal ignored. Only Linux reports it.
     fn is_ignored(signal: i32) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -80,18 +82,18 @@ mod system {
         }
     }
 
-    /// Ends the process, whatever it is doing.
+    /// Ends the process immediately.
     fn end(signal: Signal) -> ! {
         if let Some(path) = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = fs::remove_file(path); // it may be in its place by now
+            let _ = fs::remove_file(path); // fails if the file has been renamed to its destination
         }
         if LINE.load(Ordering::SeqCst) {
-            let _ = io::stderr().write_all(b"\r\x1b[2K"); // the terminal may be gone
+            let _ = io::stderr().write_all(b"\r\x1b[2K"); // fails if the terminal is closed
         }
         low_level::exit(signal.exit_code().into())
     }
 
-    /// The signal that has come, if one has.
+    /// Returns the first signal that arrived; `None` if none has.
     pub(crate) fn received() -> Option<Signal> {
         match RECEIVED.load(Ordering::SeqCst) {
             0 => None,
@@ -99,24 +101,24 @@ mod system {
         }
     }
 
-    /// From now on work looks for signals, and takes at most so long to end after one. A longer
-    /// time that was said before stays.
+    /// Announces work that checks for signals and ends within `patience` after one. A longer time
+    /// announced before stays in force.
     pub(crate) fn at_work(patience: Duration) {
         PATIENCE_MS.fetch_max(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
     }
 
-    /// Nothing looks for signals any more.
+    /// Announces the end of that work.
     pub(crate) fn idle() {
         PATIENCE_MS.store(0, Ordering::SeqCst);
         show_line(false);
     }
 
-    /// Names a file to be removed if the process is ended.
+    /// Sets the file to remove if a signal ends the process.
     pub(crate) fn remove_at_exit(path: Option<&Path>) {
         *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_path_buf);
     }
 
-    /// Says whether a progress line is on the terminal.
+    /// Sets whether the terminal shows a progress line.
     pub(crate) fn show_line(is_shown: bool) {
         LINE.store(is_shown, Ordering::SeqCst);
     }
@@ -127,17 +129,17 @@ mod system {
     use std::path::Path;
     use std::time::Duration;
 
-    /// A signal that ends the program: there is none.
+    /// A signal that ends the program. On this system no value exists.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Signal {}
 
     impl Signal {
-        /// What the process exits with.
+        /// Returns the exit code of a process that this signal ended.
         pub(crate) fn exit_code(self) -> u8 {
             match self {}
         }
 
-        /// Such as `SIGINT`.
+        /// Returns the name, such as `SIGINT`.
         pub(crate) fn name(self) -> &'static str {
             match self {}
         }

@@ -1,13 +1,13 @@
-//! The one call of this program that the compiler cannot check.
+//! The only `unsafe` call of the program.
 
 use std::path::Path;
 use tensilo::MappedFile;
 
-/// Maps a file. Only for a user who asked for it and was told what must not happen to the file
-/// meanwhile.
+/// Maps a file. Only `bench --map` may call this: its help states what the user must ensure.
 pub(crate) fn map(path: &Path) -> tensilo::Result<MappedFile> {
-    // SAFETY: no process may change or truncate the file as long as it is mapped. This one never
-    // does: it opens the file for reading alone. That no other one does is for the user to see to,
-    // whom `bench --help` tells what follows otherwise; nothing is mapped without --map.
+    // SAFETY: the caller of `MappedFile::open` must ensure that no process changes or truncates the
+    // file while it is mapped. This process opens the file for reading only. For all other
+    // processes the user ensures it: the program maps nothing without --map, and the help of that
+    // option states the condition and the consequences.
     unsafe { MappedFile::open(path) }
 }

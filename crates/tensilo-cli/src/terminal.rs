@@ -1,42 +1,41 @@
-//! What the terminal is like: its width, and whether it shows colours. Messages on the standard
-//! error.
+//! Properties of the terminal (width, colours), and messages on the standard error.
 
-use crate::layout;
+use crate::text::wrap;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::Styles;
 use std::io::{self, Write};
 
-/// Of a line, where nothing is known of the terminal or there is none.
+/// The width of a line if the terminal's is unknown.
 pub(crate) const USUAL_WIDTH: usize = 80;
 
-/// The columns of the terminal that is the standard output; `None` if that is no terminal.
+/// Returns the width of the terminal on the standard output; `None` if it is not a terminal.
 pub(crate) fn stdout_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
 }
 
-/// The columns of a line on the standard output.
+/// Returns the width of a line on the standard output.
 pub(crate) fn output_width() -> usize {
     stdout_width().unwrap_or(USUAL_WIDTH)
 }
 
-/// The columns of the terminal that is the standard error, as it is now.
+/// Returns the current width of the terminal on the standard error.
 pub(crate) fn stderr_width() -> usize {
     terminal_size::terminal_size_of(io::stderr()).map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0))
 }
 
-/// Writes a line, which continues on others, indented, if it is wider than this.
+/// Writes a line, wrapped at `width`. Continuation lines are indented.
 pub(crate) fn write_wrapped(output: &mut impl Write, line: &str, width: usize) -> io::Result<()> {
-    layout::wrap(line, width, 2).iter().try_for_each(|line| writeln!(output, "{line}"))
+    wrap(line, width, 2).iter().try_for_each(|line| writeln!(output, "{line}"))
 }
 
-/// Whether colours are shown, by the rules of all that clap prints: a terminal that has them,
-/// `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE`.
+/// Returns whether to use colours, by the same rules as clap: `NO_COLOR`, `CLICOLOR`,
+/// `CLICOLOR_FORCE` and the terminal's capabilities.
 pub(crate) fn has_colours(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }
 
-/// Prints an error as clap prints its own.
+/// Prints an error in the style of clap.
 pub(crate) fn error(message: &str) {
     let style = Styles::styled();
     let style = style.get_error();
@@ -57,8 +56,9 @@ pub(crate) fn note(message: &str) {
     print(&format!("{style}note:{style:#}"), message);
 }
 
-/// The heading is painted only where colours are shown; the message is printed as it is.
+/// Prints `heading`, without its colours if the terminal has none, and the message unchanged.
 fn print(heading: &str, message: &str) {
     let mut stderr = anstream::stderr();
-    let _ = writeln!(stderr, "{heading} {message}"); // nobody is left to tell
+    // if stderr is closed, nobody can read the message
+    let _ = writeln!(stderr, "{heading} {message}");
 }

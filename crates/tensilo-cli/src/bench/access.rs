@@ -1,17 +1,17 @@
-//! One read, as a program would do it.
+//! The read calls that are measured.
 
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use half::{bf16, f16};
 use std::hint::black_box;
 use tensilo::{Column, ColumnBuffer, Cursor, DType, Element, Result};
 
-/// Reads samples.
+/// A way of reading samples of one column.
 pub(super) trait Access: Send {
-    /// Reads these samples, as many as were said before; the bytes of their elements.
+    /// Reads these samples, as many as announced before, and returns the bytes of their elements.
     fn read(&mut self, indices: &[u64]) -> Result<usize>;
 }
 
-/// The best way to read `batch` samples of a column at a time, with all the memory it needs.
+/// Returns the fastest way to read `batch` samples at a time, with all its memory allocated.
 pub(super) fn access(column: &Column, batch: usize) -> Outcome<Box<dyn Access>> {
     let schema = column.schema();
     if schema.shape.is_ragged() {
@@ -34,7 +34,7 @@ pub(super) fn access(column: &Column, batch: usize) -> Outcome<Box<dyn Access>> 
     }
 }
 
-/// Samples of a fixed shape, straight to where they are wanted.
+/// Samples of a fixed shape, read directly into their destination.
 struct Fixed<T> {
     cursor: Cursor,
     out: Vec<T>,
@@ -44,9 +44,10 @@ fn fixed<T: Element>(column: &Column, batch: usize) -> Outcome<Box<dyn Access>> 
     let elements = column.schema().shape.inner_elements().and_then(|elements| usize::try_from(elements).ok());
     let elements = elements.and_then(|elements| elements.checked_mul(batch));
     let mut out = Vec::new();
-    let room = elements.filter(|&elements| out.try_reserve_exact(elements).is_ok());
-    let room = room.ok_or_else(|| Failure::Usage(format!("{batch} samples of this column do not fit in memory")))?;
-    out.resize(room, T::zeroed());
+    let element_count = elements.filter(|&elements| out.try_reserve_exact(elements).is_ok());
+    let element_count =
+        element_count.ok_or_else(|| Failure::Usage(format!("{batch} samples of this column do not fit in memory")))?;
+    out.resize(element_count, T::zeroed());
     Ok(Box::new(Fixed { cursor: column.cursor(), out }))
 }
 
@@ -60,7 +61,7 @@ impl<T: Element> Access for Fixed<T> {
     }
 }
 
-/// Samples of any shape: read and copied, or gathered into a buffer that grows.
+/// Samples of any shape: read and copied, or gathered into a growing buffer.
 struct AnyShape {
     cursor: Cursor,
     sample: Vec<u8>,

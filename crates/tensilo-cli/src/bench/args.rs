@@ -1,4 +1,4 @@
-//! What `tensilo bench` can be asked for.
+//! The arguments of `tensilo bench`.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -11,36 +11,36 @@ Examples:
   tensilo bench train.tsl -c mel --batch 256     gathers of 256 samples
   tensilo bench train.tsl --pattern shuffled --threads 8
   tensilo bench train.tsl --cold --pattern sequential
-  tensilo bench train.tsl --map                  out of a memory map
+  tensilo bench train.tsl --map                  from a memory map
   tensilo bench train.tsl --json | jq .ns_per_sample_p99
 
-A sample of a fixed shape is read into memory that is there, a ragged one is
-read and copied; a batch is one gather.
+A sample of a fixed shape is read into allocated memory. A ragged sample is read
+and copied. A batch is one gather.
 
-The file is read by position, or out of a memory map with --map. Only map a
-file that no process changes or truncates before the end: a truncated one
-kills this program (SIGBUS), a changed one gives wrong values or worse. A file
-that is replaced by renaming, as tensilo does, is safe. Of a network file
-system that cannot be said; read those by position.
+The file is read by position, or from a memory map with --map. Only map a file
+that no process changes or truncates meanwhile: a truncated file kills this
+program (SIGBUS), a changed file gives wrong values or undefined behaviour. A
+file that is replaced by renaming, as tensilo does, is safe. Network file
+systems give no such guarantee; read their files by position.
 
-Warm: every chunk is read before, at most for five times --seconds. Cold: the
-file's pages are dropped from the page cache, and the reads of a new reader
-are measured, at most as many as there are samples. What it reads is cached
-again: in a small file only the first samples are cold. Nothing can be dropped
-from a file system that lives in memory.
+Warm: every chunk is read once before, for at most five times --seconds.
+Cold: the pages of the file are dropped from the page cache, and a new reader is
+measured for at most as many reads as the column has samples. Its reads fill the
+cache again: in a small file only the first samples are cold. Files in memory
+(tmpfs) cannot be dropped.
 
-decoded       bytes of the elements that were delivered
-memcpy        copies of as many bytes for each sample, out of a buffer of
+decoded       bytes of the delivered elements
+memcpy        copies of as many bytes for each sample, from a buffer of
               256 MiB, in the same pattern, batches and threads
 p50, p99      of the time of a sample; of a batch, its time divided by its
-              samples. They are right to 2 %, and include reading the clock.
-from the file what the measured reads took from the file: chunks, their heads
-              (64 bytes) and entries of the index (32 bytes). A chunk counts
-              each time it is read. Read amplification is this, divided by
-              the decoded bytes. Of a map it cannot be told.
+              samples. Precise to 2 %, including the time to read the clock.
+from the file bytes of chunks, their heads (64 bytes) and index entries
+              (32 bytes) that the measured reads fetched. A chunk counts each
+              time it is read. Read amplification is this number divided by the
+              decoded bytes. For a map both are unknown.
 
-JSON, schema tensilo.bench/1 (members may be added, those named here stay; a
-number that cannot be told is null):
+JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
+unknown number is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
   access       by-position or mapped
   warmed_up    whether all chunks were read before
@@ -49,22 +49,23 @@ number that cannot be told is null):
   ns_per_sample_p50, ns_per_sample_p99
   decoded_bytes_per_sample, stored_bytes_per_sample, read_amplification";
 
-/// `tensilo bench`
+/// The arguments of `tensilo bench`.
 #[derive(Args, Debug)]
 #[command(after_help = BENCH)]
 pub(crate) struct BenchArgs {
     /// A tensilo file
     pub(crate) file: PathBuf,
-    /// The column [default: the first of a fixed shape that is not scalar, else the first scalar, else the first]
+    /// The column [default: the first of a fixed shape that is not scalar, else the first scalar,
+    /// else the first column]
     #[arg(short, long, value_name = "COLUMN")]
     pub(crate) column: Option<String>,
-    /// In which order samples are read
+    /// The order in which samples are read
     #[arg(long, value_enum, default_value_t)]
     pub(crate) pattern: Pattern,
-    /// Samples of one read
+    /// Samples per read
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) batch: u32,
-    /// Threads that read, each with its own cursor; not more than there are samples
+    /// Threads that read, each with its own cursor; at most one per sample
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: u32,
     /// Drop the file from the page cache first (Linux, Android, FreeBSD)
@@ -73,7 +74,7 @@ pub(crate) struct BenchArgs {
     /// Map the file instead of reading it by position; nothing may change or truncate it meanwhile
     #[arg(long)]
     pub(crate) map: bool,
-    /// How long to measure
+    /// The duration of the measurement
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "1")]
     pub(crate) seconds: Duration,
     /// When the checksum of a chunk is checked
@@ -84,20 +85,20 @@ pub(crate) struct BenchArgs {
     pub(crate) json: bool,
 }
 
-/// `--pattern`
+/// The values of `--pattern`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Pattern {
     /// Uniform, with replacement, the same in every run
     #[default]
     Random,
-    /// As they stand in the file, each thread its own part of it
+    /// File order; each thread reads its own part
     Sequential,
-    /// Each sample once, in an order that is the same in every run, then again in another
+    /// Each sample once, in an order that is the same in every run, then again in another order
     Shuffled,
 }
 
 impl Pattern {
-    /// As on the command line.
+    /// Returns the name on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
@@ -107,7 +108,7 @@ impl Pattern {
     }
 }
 
-/// `--verification`
+/// The values of `--verification`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Check {
     /// When a chunk is read for the first time
@@ -120,7 +121,7 @@ pub(crate) enum Check {
 }
 
 impl Check {
-    /// As on the command line.
+    /// Returns the name on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::FirstTouch => "first-touch",
@@ -140,7 +141,7 @@ impl From<Check> for Verification {
     }
 }
 
-/// `1`, `0.5`: above 0, at most an hour.
+/// Parses seconds: `1`, `0.5`; above 0, at most an hour.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.001..=3600.0).contains(seconds));
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "write seconds, 0.001 to 3600".to_owned())

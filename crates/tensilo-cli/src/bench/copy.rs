@@ -1,19 +1,19 @@
-//! What copying memory costs: the bound of every reader that hands out samples in memory of its caller.
+//! The speed of memcpy: an upper bound for every reader that copies samples to its caller.
 
 use super::measure::{BLOCK_SAMPLES, on_threads};
 use super::pattern::Sequence;
-use crate::exit::Outcome;
+use crate::failure::Outcome;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// More than most caches hold.
+/// Larger than most caches.
 const BUFFER_BYTES: usize = 256 << 20;
-/// It need not be measured for longer.
+/// A longer measurement would not be more precise.
 const LONGEST: Duration = Duration::from_millis(250);
 
-/// Copies samples of `sample_bytes` each, one by one, out of a large buffer, in the order that `sequence` makes of its
-/// number of places, a thread and the number of threads. Bytes a second, of all threads; `None` if there is nothing to be
-/// copied, or no memory for it.
+/// Measures copying of samples of `sample_bytes` each, one by one, from a large buffer. `sequence`
+/// gives the order, from the number of slots in the buffer and the number of the thread. Returns
+/// the bytes per second of all threads; `None` if samples are empty or memory runs out.
 pub(super) fn bytes_per_second(
     sample_bytes: usize,
     batch: usize,
@@ -22,11 +22,11 @@ pub(super) fn bytes_per_second(
     sequence: impl Fn(u64, u32) -> Sequence,
 ) -> Outcome<Option<f64>> {
     let from = filled(BUFFER_BYTES.max(sample_bytes));
-    let places = from.len().checked_div(sample_bytes).and_then(|places| u64::try_from(places).ok());
-    let Some(places) = places.filter(|places| *places >= u64::from(threads)) else { return Ok(None) };
-    let room = sample_bytes.checked_mul(batch);
-    let room = |thread| Some((sequence(places, thread), filled(room?))).filter(|(_, out)| !out.is_empty());
-    let Some(mut copiers) = (0..threads).map(room).collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let slots = from.len().checked_div(sample_bytes).and_then(|slots| u64::try_from(slots).ok());
+    let Some(slots) = slots.filter(|slots| *slots >= u64::from(threads)) else { return Ok(None) };
+    let batch_bytes = sample_bytes.checked_mul(batch);
+    let copier = |thread| Some((sequence(slots, thread), filled(batch_bytes?))).filter(|(_, out)| !out.is_empty());
+    let Some(mut copiers) = (0..threads).map(copier).collect::<Option<Vec<_>>>() else { return Ok(None) };
     let rates = on_threads(&mut copiers, |_, (sequence, out)| {
         let mut order = vec![0; BLOCK_SAMPLES.next_multiple_of(batch)];
         let (mut copied, mut busy) = (0.0, Duration::ZERO);
@@ -45,8 +45,8 @@ pub(super) fn bytes_per_second(
 }
 
 fn copy(from: &[u8], sample_bytes: usize, order: &[u64], out: &mut [u8]) {
-    for (to, place) in out.chunks_exact_mut(sample_bytes).zip(order) {
-        let start = usize::try_from(*place).ok().and_then(|place| place.checked_mul(sample_bytes));
+    for (to, slot) in out.chunks_exact_mut(sample_bytes).zip(order) {
+        let start = usize::try_from(*slot).ok().and_then(|slot| slot.checked_mul(sample_bytes));
         if let Some(sample) = start.and_then(|start| from.get(start..)?.get(..sample_bytes)) {
             to.copy_from_slice(sample); // equal lengths
         }
@@ -54,7 +54,8 @@ fn copy(from: &[u8], sample_bytes: usize, order: &[u64], out: &mut [u8]) {
     black_box(out);
 }
 
-/// Bytes that are not zero: the pages of zeros would all be the same one. Empty if there is no memory for them.
+/// Allocates bytes that are not zero, because all pages of zeros may be one physical page. Returns
+/// an empty vector if memory runs out.
 fn filled(count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     if bytes.try_reserve_exact(count).is_ok() {

@@ -1,15 +1,15 @@
-//! Times, counted in buckets: bounded memory, and percentiles to within 2 %.
+//! A histogram of times: bounded memory, percentiles to within 2 %.
 
 use std::time::Duration;
 
-/// Below this each nanosecond has its bucket.
+/// Below this limit each nanosecond has a bucket of its own.
 const LINEAR: u64 = 64;
-/// Above it each power of two has as many.
+/// Above that limit each power of two has this many buckets.
 const PER_POWER: u64 = 32;
 /// 64, and 32 for each power of two from 2^6 to 2^63.
 const BUCKETS: usize = 64 + 58 * 32;
 
-/// How often reads took how long.
+/// The number of reads by their duration.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     counts: Vec<u64>,
@@ -30,7 +30,7 @@ impl Histogram {
         }
     }
 
-    /// Counts what another one has counted.
+    /// Adds the counts of another histogram.
     pub(super) fn merge(&mut self, other: &Self) {
         for (count, other) in self.counts.iter_mut().zip(&other.counts) {
             *count += other;
@@ -38,7 +38,8 @@ impl Histogram {
         self.total += other.total;
     }
 
-    /// The time, in nanoseconds, that this share of the reads, in percent, did not exceed; `None` if nothing was counted.
+    /// Returns the time in nanoseconds that this percentage of the reads did not exceed; `None` if
+    /// the histogram is empty.
     pub(super) fn percentile(&self, percent: u64) -> Option<f64> {
         let due = self.total.saturating_mul(percent).div_ceil(100).max(1);
         let mut counted = 0_u64;
@@ -59,7 +60,7 @@ fn bucket(nanoseconds: u64) -> usize {
     usize::try_from(bucket).unwrap_or(usize::MAX) // below BUCKETS
 }
 
-/// The middle of a bucket.
+/// Returns the middle of a bucket.
 fn middle(bucket: usize) -> f64 {
     let bucket = bucket as u64; // exact: usize has at most 64 bits
     let Some(above) = bucket.checked_sub(LINEAR) else { return bucket as f64 }; // exact: below 64

@@ -1,19 +1,19 @@
-//! Threads that read, and what they count. Nothing is allocated between the reads.
+//! The reading threads and their counters. Nothing is allocated between the reads.
 
 use super::access::Access;
 use super::histogram::Histogram;
 use super::pattern::Sequence;
 use super::source::bytes_read;
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
 use tensilo::{Column, Result};
 
-/// Samples for which the order is made at a time, before the clock runs.
+/// The samples whose order is generated at a time, while the clock is stopped.
 pub(super) const BLOCK_SAMPLES: usize = 1024;
 
-/// What reads gave and cost.
+/// The results of reads.
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     pub(super) samples: u64,
@@ -21,9 +21,9 @@ pub(super) struct Counts {
     pub(super) decoded_bytes: u64,
     /// Bytes read from the file.
     pub(super) file_bytes: u64,
-    /// Time in reads; of several threads the longest.
+    /// Time spent in reads; for several threads, the longest.
     pub(super) busy: Duration,
-    /// Times of reads, each of a batch.
+    /// Times of the reads, one of each batch.
     pub(super) times: Histogram,
 }
 
@@ -32,7 +32,7 @@ impl Counts {
         Self { samples: 0, decoded_bytes: 0, file_bytes: 0, busy: Duration::ZERO, times: Histogram::new() }
     }
 
-    /// What all threads counted.
+    /// Returns the sum over all threads.
     pub(super) fn sum<'a>(parts: impl Iterator<Item = &'a Self>) -> Self {
         let mut sum = Self::none();
         for part in parts {
@@ -46,11 +46,11 @@ impl Counts {
     }
 }
 
-/// One thread: how it reads, and in which order.
+/// A thread: how it reads, and in which order.
 pub(super) struct Worker<'r> {
     access: Box<dyn Access + 'r>,
     sequence: Sequence,
-    /// Samples to be read next, whole batches.
+    /// The next samples to read, in whole batches.
     block: Vec<u64>,
     batch: usize,
     counts: Counts,
@@ -66,8 +66,9 @@ impl<'r> Worker<'r> {
         &self.counts
     }
 
-    /// Reads a sample of every chunk, from chunk `first` on and then those before it, and some of what is to be measured,
-    /// until `deadline`. How many chunks it came to.
+    /// Reads a sample of each chunk, beginning with chunk `first` and continuing at chunk 0 after
+    /// the last, and then some of the samples to measure, until `deadline`. Returns the number of
+    /// chunks read.
     pub(super) fn warm_up(&mut self, column: &Column, first: u64, deadline: Instant) -> Result<u64> {
         let chunk_count = column.facts().chunk_count;
         let mut batch = Vec::with_capacity(self.batch);
@@ -90,7 +91,8 @@ impl<'r> Worker<'r> {
         Ok(done)
     }
 
-    /// Reads what is to be measured, as much of a block of it as there is time for: memory grows to what it must be.
+    /// Reads samples of the measurement, at most a block, until `deadline`. Buffers thereby grow to
+    /// their final size.
     fn try_out(&mut self, deadline: Instant) -> Result<()> {
         self.sequence.clone().fill(&mut self.block);
         for indices in self.block.chunks_exact(self.batch) {
@@ -102,7 +104,8 @@ impl<'r> Worker<'r> {
         Ok(())
     }
 
-    /// Reads and measures for this time; but, if it is to be `once`, not more samples than the thread's share.
+    /// Reads and measures for `time`. If `once`, reads at most as many samples as the thread's
+    /// share.
     pub(super) fn measure(&mut self, time: Duration, once: bool) -> Result<()> {
         let most = if once { self.sequence.share_count() } else { u64::MAX };
         let read_before = bytes_read();
@@ -123,8 +126,10 @@ impl<'r> Worker<'r> {
             counts.times.add(now - last);
             counts.busy += now - last;
             last = now;
-            counts.decoded_bytes = counts.decoded_bytes.saturating_add(bytes as u64); // exact: usize has at most 64 bits
-            counts.samples = counts.samples.saturating_add(indices.len() as u64); // exact: usize has at most 64 bits
+            // exact: usize has at most 64 bits
+            counts.decoded_bytes = counts.decoded_bytes.saturating_add(bytes as u64);
+            // exact: usize has at most 64 bits
+            counts.samples = counts.samples.saturating_add(indices.len() as u64);
             if counts.busy >= time || counts.samples >= most {
                 break;
             }
@@ -133,7 +138,7 @@ impl<'r> Worker<'r> {
     }
 }
 
-/// Runs `work` for each of `workers`, on a thread of its own; what each returned.
+/// Runs `work` for each of `workers` on a thread of its own, and returns the results.
 pub(super) fn on_threads<W: Send, R: Send>(
     workers: &mut [W],
     work: impl Fn(u32, &mut W) -> R + Sync,

@@ -11,7 +11,7 @@ mod source;
 
 pub(crate) use args::BenchArgs;
 
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::open::warn;
 use crate::output::{Output, write_json};
 use crate::sys;
@@ -23,10 +23,10 @@ use source::{Counted, drop_from_cache};
 use std::time::Instant;
 use tensilo::{Column, OpenOptions, PositionedFile, Reader, Source};
 
-/// Warming up may take this many times the time of measuring.
+/// The limit of the warm-up, as a multiple of the measuring time.
 const WARM_UP: u32 = 5;
 
-/// Measures reading of one column.
+/// Measures how fast one column is read.
 pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     let about = |error| Failure::about(&args.file, error);
     match args.map {
@@ -52,7 +52,8 @@ fn run_on(args: &BenchArgs, quiet: bool, source: impl Source + 'static) -> Outco
     output.finish()
 }
 
-/// The column that was asked for; or the first tensor of a fixed shape, else the first scalar, else the first column.
+/// Returns the column that the user named. Without a name, returns the first tensor of a fixed
+/// shape; if the file has none, the first scalar; if it has none, the first column.
 fn column(args: &BenchArgs, reader: &Reader) -> Outcome<Column> {
     if let Some(name) = &args.column {
         return reader.column(name).map_err(|error| Failure::about(&args.file, error));
@@ -90,13 +91,15 @@ fn batch(args: &BenchArgs) -> usize {
     usize::try_from(args.batch).unwrap_or(usize::MAX)
 }
 
-/// Warms up, or cools down. Whether all chunks were read.
+/// Warms the caches up, or drops the file from the page cache. Returns whether all chunks were
+/// read.
 fn prepare(args: &BenchArgs, column: &Column, workers: &mut [Worker<'_>]) -> Outcome<bool> {
     if args.cold {
         return drop_from_cache(&args.file).map(|()| false);
     }
     let deadline = Instant::now().checked_add(args.seconds.saturating_mul(WARM_UP)).unwrap_or_else(Instant::now);
-    let threads = u32::try_from(workers.len()).unwrap_or(u32::MAX); // it was one
+    // exact: it was converted from a u32
+    let threads = u32::try_from(workers.len()).unwrap_or(u32::MAX);
     let part = |thread| share(column.facts().chunk_count, thread, threads);
     let results = on_threads(workers, |thread, worker| {
         let part = part(thread);
@@ -108,10 +111,10 @@ fn prepare(args: &BenchArgs, column: &Column, workers: &mut [Worker<'_>]) -> Out
     Ok(covered.into_iter().all(|covered| covered))
 }
 
-/// What copying as many bytes for each sample costs.
+/// Measures copying of as many bytes per sample.
 fn memcpy(args: &BenchArgs, threads: u32, counts: &Counts) -> Outcome<Option<f64>> {
     let sample_bytes = counts.decoded_bytes.checked_div(counts.samples).and_then(|bytes| usize::try_from(bytes).ok());
     let Some(sample_bytes) = sample_bytes.filter(|bytes| *bytes > 0) else { return Ok(None) };
-    let sequence = |places, thread| Sequence::new(args.pattern, places, thread, threads);
+    let sequence = |slots, thread| Sequence::new(args.pattern, slots, thread, threads);
     copy::bytes_per_second(sample_bytes, batch(args), threads, args.seconds, sequence)
 }

@@ -1,4 +1,4 @@
-//! Which samples are read, in which order. Takes no memory, however many samples there are.
+//! The order in which samples are read, in constant memory.
 
 use super::args::Pattern;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 pub(super) struct Sequence {
     pattern: Pattern,
     count: u64,
-    /// The part of the order that is this thread's.
+    /// The part of the order that belongs to this thread.
     share: Range<u64>,
     next: u64,
     random: Random,
@@ -16,45 +16,46 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Of `count` samples, at least 1, the share of thread `thread` of `threads`, which are at most as many.
+    /// Creates the sequence of thread `thread` of `threads`. `count` is at least 1 and at least
+    /// `threads`.
     pub(super) fn new(pattern: Pattern, count: u64, thread: u32, threads: u32) -> Self {
         let share = share(count, thread, threads);
         let random = Random(u64::from(thread).wrapping_mul(0x9E6C_63D0_876A_3F35));
         Self { pattern, count, next: share.start, share, random, shuffle: Permutation::new(count, 0) }
     }
 
-    /// The samples that this thread reads in one pass.
+    /// Returns the number of samples that this thread reads in one pass.
     pub(super) fn share_count(&self) -> u64 {
         self.share.end.saturating_sub(self.share.start)
     }
 
-    /// The next samples.
+    /// Writes the next samples to `out`.
     pub(super) fn fill(&mut self, out: &mut [u64]) {
         for i in out {
             *i = match self.pattern {
                 Pattern::Random => self.random.below(self.count),
-                Pattern::Sequential => self.place(),
+                Pattern::Sequential => self.position(),
                 Pattern::Shuffled => {
-                    let place = self.place();
-                    self.shuffle.at(place)
+                    let position = self.position();
+                    self.shuffle.at(position)
                 }
             };
         }
     }
 
-    /// The next place of the order; each pass has another.
-    fn place(&mut self) -> u64 {
+    /// Returns the next position of the order. Each pass has another permutation.
+    fn position(&mut self) -> u64 {
         if self.next >= self.share.end {
             self.next = self.share.start;
             self.shuffle = Permutation::new(self.count, self.shuffle.key.wrapping_add(1));
         }
-        let place = self.next;
-        self.next = place.saturating_add(1);
-        place
+        let position = self.next;
+        self.next = position.saturating_add(1);
+        position
     }
 }
 
-/// Part number `thread` of `0..count`, divided as evenly as can be.
+/// Returns part `thread` of `0..count`, divided as evenly as possible.
 pub(super) fn share(count: u64, thread: u32, threads: u32) -> Range<u64> {
     let at = |thread: u32| {
         let at = u128::from(count) * u128::from(thread) / u128::from(threads.max(1)); // below 2^96
@@ -63,12 +64,12 @@ pub(super) fn share(count: u64, thread: u32, threads: u32) -> Range<u64> {
     at(thread)..at(thread.saturating_add(1))
 }
 
-/// SplitMix64.
+/// The random number generator SplitMix64.
 #[derive(Clone, Debug)]
 struct Random(u64);
 
 impl Random {
-    /// Uniform below `end`, to a bias that is below 2^-64 x `end`.
+    /// Returns a uniform number below `end`, with a bias below 2^-64 x `end`.
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let scaled = (u128::from(mix(self.0)) * u128::from(end)) >> 64;
@@ -82,13 +83,13 @@ fn mix(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// A pseudo-random permutation of `0..count`: a Feistel network on the next larger power of 4, applied again to what it
-/// takes out of the range.
+/// A pseudo-random permutation of `0..count`: a Feistel network over the next larger power of 4,
+/// applied again while the result is out of range.
 #[derive(Clone, Debug)]
 struct Permutation {
     count: u64,
     key: u64,
-    /// Bits of one half, at most 32.
+    /// The bits of one half, at most 32.
     half: u32,
 }
 
@@ -98,11 +99,11 @@ impl Permutation {
         Self { count, key, half: bits.div_ceil(2).max(1) }
     }
 
-    /// Where `i`, which is below `count`, goes.
+    /// Returns the image of `i`, which is below `count`.
     fn at(&self, i: u64) -> u64 {
         let mut i = self.round_trip(i);
         while i >= self.count {
-            i = self.round_trip(i); // comes back to the range at the latest where it left it
+            i = self.round_trip(i); // ends: the cycle of `i` returns to a number below `count`
         }
         i
     }

@@ -1,20 +1,20 @@
-//! What was measured, for programs and for people.
+//! The report of `tensilo bench`, as a JSON document and as text.
 
 use super::args::BenchArgs;
 use super::measure::Counts;
-use crate::human;
-use crate::table::{Cells, Table};
 use crate::terminal::output_width;
+use crate::text::human;
+use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
 use tensilo::ColumnSchema;
 
-/// All that a run has found out.
+/// The results of a run.
 pub(super) struct Report<'a> {
     pub(super) args: &'a BenchArgs,
     pub(super) column: &'a ColumnSchema,
-    /// Samples of the column.
+    /// The number of samples in the column.
     pub(super) sample_count: u64,
     pub(super) threads: u32,
     /// Whether all chunks were read before.
@@ -24,30 +24,30 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// `amount` of something that was counted, for each second; `None` if nothing was measured.
+    /// Returns `amount` per second of reading; `None` if nothing was measured.
     fn per_second(&self, amount: u64) -> Option<f64> {
         quotient(amount, Some(self.counts.busy).filter(|busy| *busy > Duration::ZERO)?.as_secs_f64())
     }
 
     fn per_sample(&self, amount: u64) -> Option<f64> {
-        quotient(amount, self.counts.samples as f64) // rounded anyway
+        quotient(amount, self.counts.samples as f64) // an approximation
     }
 
-    /// What was read of the file; `None` if it was mapped.
+    /// Returns the bytes read from the file; `None` if it was mapped.
     fn file_bytes(&self) -> Option<u64> {
         (!self.args.map).then_some(self.counts.file_bytes)
     }
 
     fn read_amplification(&self) -> Option<f64> {
-        quotient(self.file_bytes()?, self.counts.decoded_bytes as f64) // rounded anyway
+        quotient(self.file_bytes()?, self.counts.decoded_bytes as f64) // an approximation
     }
 
-    /// Of the time of a read, divided by its samples.
+    /// Returns a percentile of the time of a read, divided by its samples.
     fn percentile(&self, percent: u64) -> Option<f64> {
         Some(self.counts.times.percentile(percent)? / f64::from(self.args.batch))
     }
 
-    /// The document of schema `tensilo.bench/1`.
+    /// Returns the JSON document of schema `tensilo.bench/1`.
     pub(super) fn document(&self) -> Value {
         let (args, counts) = (self.args, &self.counts);
         json!({
@@ -76,7 +76,7 @@ impl Report<'_> {
         })
     }
 
-    /// A table for people.
+    /// Writes a table for people.
     pub(super) fn write_text(&self, output: &mut impl Write) -> io::Result<()> {
         let file = human::excerpt(&self.args.file.to_string_lossy());
         let mut table = Table::new(&[("file", Cells::Text), (&file, Cells::Prose)]);
@@ -121,7 +121,7 @@ impl Report<'_> {
 }
 
 fn quotient(amount: u64, divisor: f64) -> Option<f64> {
-    (divisor > 0.0).then(|| amount as f64 / divisor) // rounded anyway
+    (divisor > 0.0).then(|| amount as f64 / divisor) // an approximation
 }
 
 fn billions(value: f64) -> f64 {

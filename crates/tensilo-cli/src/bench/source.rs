@@ -1,6 +1,6 @@
-//! The file that is measured, with a count of what is read of it.
+//! The measured file, with a counter of the bytes read.
 
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use std::cell::Cell;
 use std::io;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use std::path::Path;
 use tensilo::Source;
 
 thread_local! {
-    /// Bytes that this thread has read from files.
+    /// The bytes that this thread has read from files.
     static READ: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Bytes that this thread has read from files.
+/// Returns the bytes that this thread has read from files.
 pub(super) fn bytes_read() -> u64 {
     READ.get()
 }
 
-/// A file that counts what each thread reads of it by position.
+/// A source that counts the bytes that each thread reads by position.
 pub(super) struct Counted<S>(pub(super) S);
 
 impl<S: Source> Source for Counted<S> {
@@ -39,7 +39,8 @@ impl<S: Source> Source for Counted<S> {
     }
 }
 
-/// Drops the file's pages from the page cache. What has not reached the disk yet is written first, for it would stay.
+/// Drops the pages of a file from the page cache. Writes dirty pages first, because they would
+/// stay.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(super) fn drop_from_cache(path: &Path) -> Outcome {
     use rustix::fs::{Advice, fadvise};
@@ -56,7 +57,7 @@ pub(super) fn drop_from_cache(path: &Path) -> Outcome {
     })
 }
 
-/// Refuses: this system has no call for it.
+/// Fails: this system has no call for it.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(super) fn drop_from_cache(_: &Path) -> Outcome {
     Err(Failure::Usage(

@@ -1,6 +1,6 @@
-//! What `tensilo get` can be asked for.
+//! The arguments of `tensilo get`.
 
-use super::Indices;
+use super::indices::Indices;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -16,19 +16,19 @@ repetitions are kept.
 
 json  One index gives the sample itself, anything else an array with a line
       for each sample. Tensors are nested arrays. Floats are the shortest
-      decimals that read back the same (bf16 and f16 as the f32 they equal);
+      decimals that read back the same (bf16 and f16 as the equal f32);
       \"NaN\", \"Infinity\" and \"-Infinity\" are strings. Text is a string, bytes
       are a string of hexadecimal digits, a null is null.
 npy   NumPy's format, little-endian, C order. One index gives an array of the
-      sample's shape, anything else gets one dimension more, the first. bf16
-      becomes float32, which is exact, or uint16 with --as bits. Ragged
-      samples must have one shape.
+      sample's shape; anything else gives an array with one dimension more, the
+      first. bf16 becomes float32, which is exact, or uint16 with --as bits.
+      Ragged samples must have the same shape.
 raw   The elements as they are stored, little-endian, sample after sample.
 
-Nulls cannot be told from zeros in npy and raw, and are refused there unless
+npy and raw have no nulls. These formats refuse null samples unless
 --nulls zero is given.";
 
-/// `tensilo get`
+/// The arguments of `tensilo get`.
 #[derive(Args, Debug)]
 #[command(after_help = GET)]
 pub(crate) struct GetArgs {
@@ -37,10 +37,10 @@ pub(crate) struct GetArgs {
     /// The column
     #[arg(short, long, value_name = "COLUMN")]
     pub(crate) column: String,
-    /// Which samples: numbers and ranges, such as 5 or 1,2,9 or 0..10,20
+    /// The samples, as numbers and ranges: 5 or 1,2,9 or 0..10,20
     #[arg(short, long, value_name = "I[,J,A..B]")]
     pub(crate) indices: Indices,
-    /// How they are written
+    /// The format of the output
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
     /// Elements as f32 (bf16, f16 and f32 columns), or as unsigned integers with the same bits
@@ -57,7 +57,7 @@ pub(crate) struct GetArgs {
     pub(crate) force: bool,
 }
 
-/// `--format`
+/// The values of `--format`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// JSON
@@ -69,7 +69,7 @@ pub(crate) enum Format {
     Raw,
 }
 
-/// `--as`
+/// The values of `--as`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum As {
     /// Single precision floats
@@ -78,7 +78,7 @@ pub(crate) enum As {
     Bits,
 }
 
-/// `--nulls`
+/// The values of `--nulls`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnNull {
     /// Stop, and name the first null sample

@@ -1,16 +1,17 @@
-//! Samples as bytes: NumPy arrays, and elements as they are stored.
+//! Samples as bytes: NumPy arrays and raw elements.
 
 use super::args::{As, Format, GetArgs, OnNull};
+use super::element::{element, write_little_endian};
+use super::indices::Selection;
 use super::json::cannot;
-use super::{element, npy, write_little_endian};
-use crate::exit::{Failure, Outcome};
-use crate::get::indices::Selection;
+use super::npy_header;
+use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use half::f16;
 use std::io::{self, Write};
 use tensilo::{Column, ColumnSchema, Cursor, DType, Extent, Sample};
 
-/// `--format npy` and `--format raw`.
+/// Writes samples with `--format npy` or `--format raw`.
 pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
     let elements = Elements::new(args, column.schema().dtype)?;
     let mut cursor = column.cursor();
@@ -20,7 +21,7 @@ pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, desti
     if args.format == Format::Npy {
         let count = (!selection.is_single()).then(|| selection.count());
         let shape: Vec<u64> = count.into_iter().chain(shape.iter().copied().map(u64::from)).collect();
-        output.write_all(&npy::header(elements.descr, &shape))?;
+        output.write_all(&npy_header::npy_header(elements.descr, &shape))?;
     }
     if args.format == Format::Npy && column.schema().shape.is_ragged() {
         null_bytes = Some(bytes_of(&shape, elements.bytes));
@@ -35,7 +36,7 @@ pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, desti
     output.finish()
 }
 
-/// The bytes of a tensor of this shape.
+/// Returns the bytes of a tensor of this shape.
 fn bytes_of(shape: &[u32], element_bytes: usize) -> u64 {
     let element_bytes = u64::try_from(element_bytes).unwrap_or(u64::MAX);
     if shape.contains(&0) {
@@ -48,11 +49,11 @@ fn write_zeros(output: &mut impl Write, bytes: u64) -> io::Result<()> {
     io::copy(&mut io::Read::take(io::repeat(0), bytes), output).map(|_| ())
 }
 
-/// How elements leave.
+/// The conversion of elements to output bytes.
 struct Elements {
-    /// NumPy's name of the type.
+    /// NumPy's name of the output type.
     descr: &'static str,
-    /// Bytes of one element, as it leaves.
+    /// The bytes of one output element.
     bytes: usize,
     change: Change,
 }
@@ -82,7 +83,7 @@ impl Elements {
         }
     }
 
-    /// Writes elements that are in memory order.
+    /// Writes elements, given in memory order.
     fn write(&self, output: &mut impl Write, elements: &[u8]) -> io::Result<()> {
         match self.change {
             Change::Nothing => write_little_endian(output, self.bytes, elements),
@@ -97,7 +98,7 @@ fn write_widened(output: &mut impl Write, elements: &[u8], widen: impl Fn(u16) -
     values.map(f32::to_le_bytes).try_for_each(|bytes| output.write_all(&bytes))
 }
 
-/// Exact, also for NaN, all of whose bits stay.
+/// Widens a bf16 exactly. NaN keeps all its bits.
 fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
@@ -125,8 +126,9 @@ fn bits_descr(dtype: DType) -> &'static str {
     }
 }
 
-/// Looks at all samples, where it must, before anything is written: refuses nulls that have not been allowed, and for
-/// NumPy samples of different shapes. The shape of the samples.
+/// Reads all samples before anything is written, unless the schema makes that needless. Fails on
+/// nulls that the user has not allowed, and for NumPy on samples of different shapes. Returns the
+/// shape of the samples.
 fn survey(args: &GetArgs, cursor: &mut Cursor, selection: &Selection) -> Outcome<Vec<u32>> {
     let column = cursor.column();
     let schema = column.schema();
@@ -147,7 +149,7 @@ fn survey(args: &GetArgs, cursor: &mut Cursor, selection: &Selection) -> Outcome
     Ok(first.map_or_else(|| smallest_shape(schema), |(_, shape)| shape))
 }
 
-/// What the schema says of the shape, 0 where it says nothing.
+/// Returns the shape of the schema, with 0 for each varying extent.
 fn smallest_shape(schema: &ColumnSchema) -> Vec<u32> {
     let extent = |extent: &Extent| match extent {
         Extent::Fixed(extent) => *extent,

@@ -1,17 +1,17 @@
-//! Which samples: `5`, `1,2,9`, `10..20`, and mixtures of them.
+//! The option `--indices`: `5`, `1,2,9`, `10..20`, and mixtures of them.
 
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use std::ops::Range;
 use std::str::FromStr;
 
 const FORMS: &str = "write sample numbers and ranges, such as 5 or 1,2,9 or 10..20 or 0,100..";
 
-/// What stands on the command line.
+/// The value of the option.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Indices(Vec<Piece>);
+pub(crate) struct Indices(Vec<Term>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Piece {
+enum Term {
     One(u64),
     Range(Option<u64>, Option<u64>),
 }
@@ -20,28 +20,28 @@ impl FromStr for Indices {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        text.split(',').map(piece).collect::<Result<_, _>>().map(Self)
+        text.split(',').map(term).collect::<Result<_, _>>().map(Self)
     }
 }
 
-fn piece(text: &str) -> Result<Piece, String> {
+fn term(text: &str) -> Result<Term, String> {
     let text = text.trim();
-    let Some((start, end)) = text.split_once("..") else { return Ok(Piece::One(number(text)?)) };
+    let Some((start, end)) = text.split_once("..") else { return Ok(Term::One(number(text)?)) };
     let bound = |text: &str| if text.is_empty() { Ok(None) } else { number(text).map(Some) };
     let (start, end) = (bound(start)?, bound(end)?);
     match (start, end) {
         (Some(start), Some(end)) if start > end => Err(format!("the range {start}..{end} ends before it starts")),
-        _ => Ok(Piece::Range(start, end)),
+        _ => Ok(Term::Range(start, end)),
     }
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    // `parse` alone would also take a sign
+    // `parse` alone would accept a sign
     let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| FORMS.to_owned())
 }
 
-/// Samples of a file, in the order asked for; all of them exist.
+/// Existing samples of a file, in the order of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
     ranges: Vec<Range<u64>>,
@@ -49,14 +49,15 @@ pub(crate) struct Selection {
 }
 
 impl Indices {
-    /// The samples meant in a file of `sample_count` samples; refuses what it does not have.
+    /// Returns the samples of a file of `sample_count` samples. Fails if one of them does not
+    /// exist.
     pub(crate) fn resolve(&self, sample_count: u64) -> Outcome<Selection> {
-        let ranges = self.0.iter().map(|piece| piece.resolve(sample_count)).collect::<Outcome<_>>()?;
-        Ok(Selection { ranges, single: matches!(self.0.as_slice(), [Piece::One(_)]) })
+        let ranges = self.0.iter().map(|term| term.resolve(sample_count)).collect::<Outcome<_>>()?;
+        Ok(Selection { ranges, single: matches!(self.0.as_slice(), [Term::One(_)]) })
     }
 }
 
-impl Piece {
+impl Term {
     fn resolve(self, sample_count: u64) -> Outcome<Range<u64>> {
         let range = match self {
             Self::One(index) if index < sample_count => index..index.saturating_add(1),
@@ -75,18 +76,18 @@ fn no_sample(index: u64, sample_count: u64) -> Failure {
 }
 
 impl Selection {
-    /// The samples, one after the other.
+    /// Iterates over the samples.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
         self.ranges.iter().flat_map(|range| range.clone())
     }
 
-    /// How many there are.
+    /// Returns the number of samples.
     pub(crate) fn count(&self) -> u64 {
         let lengths = self.ranges.iter().map(|range| range.end.saturating_sub(range.start));
         lengths.fold(0, u64::saturating_add)
     }
 
-    /// Whether just one index was given: the sample itself is meant, not a list of one.
+    /// Returns whether the request is one bare index: the output is then the sample, not a list.
     pub(crate) fn is_single(&self) -> bool {
         self.single
     }

@@ -1,15 +1,15 @@
 //! Samples as JSON.
 
 use super::args::{As, GetArgs};
-use super::element;
-use crate::exit::{Failure, Outcome};
-use crate::get::indices::Selection;
+use super::element::element;
+use super::indices::Selection;
+use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use half::{bf16, f16};
 use std::io::{self, Write};
 use tensilo::{Column, DType, Sample};
 
-/// One index: the sample. Otherwise an array, with a line for each sample.
+/// Writes the sample for one index, otherwise an array with a line for each sample.
 pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
     let dtype = column.schema().dtype;
     let print = printer(dtype, args.elements)?;
@@ -48,7 +48,7 @@ fn write_sample(output: &mut impl Write, dtype: DType, sample: &Sample<'_>, prin
     Ok(())
 }
 
-/// A tensor as nested arrays. The depth is bounded: the rank of a column is at most 16.
+/// Writes a tensor as nested arrays. The depth is at most 16, the maximum rank of a column.
 fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Print) -> io::Result<()> {
     let Some((&extent, inner)) = shape.split_first() else { return print(output, bytes) };
     let extent = usize::try_from(extent).unwrap_or(usize::MAX);
@@ -66,7 +66,7 @@ fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Prin
     output.write_all(b"]")
 }
 
-/// Writes one element, given its bytes in memory order.
+/// A function that writes one element, given its bytes in memory order.
 type Print = fn(&mut dyn Write, &[u8]) -> io::Result<()>;
 
 fn printer(dtype: DType, elements: Option<As>) -> Outcome<Print> {
@@ -78,7 +78,7 @@ fn printer(dtype: DType, elements: Option<As>) -> Outcome<Print> {
     }
 }
 
-/// `--as` does not fit the column.
+/// Returns the failure if `--as` does not fit the type of the column.
 pub(super) fn cannot(dtype: DType) -> Failure {
     Failure::Usage(format!(
         "a column of type {dtype}: --as f32 is for bf16, f16 and f32, --as bits for all but bytes and text"
@@ -109,7 +109,7 @@ fn bits_printer(dtype: DType) -> Print {
     }
 }
 
-// `{:?}` of a finite float is the shortest decimal that reads back the same, and is JSON
+// `{:?}` of a finite float is valid JSON and the shortest decimal that reads back the same
 fn print_f32(output: &mut dyn Write, value: f32) -> io::Result<()> {
     if value.is_finite() { write!(output, "{value:?}") } else { print_special(output, value.into()) }
 }

@@ -1,14 +1,15 @@
-//! `tensilo inspect --explain`: how a chunk of each column came to be as large as it is.
+//! `tensilo inspect --explain`: the encoding of one chunk of each column, and its alternatives.
 
-use super::InspectArgs;
-use crate::human;
-use crate::table::{Cells, Table};
+use super::args::InspectArgs;
+use super::cold_read::{amplification_text, quotient};
 use crate::terminal::write_wrapped;
+use crate::text::human;
+use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use tensilo::{Choice, Column, Explanation, Piece, Profile, Trial};
 
-/// Explains the chunk of a column that was asked for; `None` if the column has no such chunk.
+/// Explains the requested chunk of a column; `None` if the column has no such chunk.
 pub(super) fn explain(args: &InspectArgs, column: &Column) -> tensilo::Result<Option<Explanation>> {
     match args.sample {
         Some(sample) => column.explain_chunk_of(sample).map(Some),
@@ -16,7 +17,7 @@ pub(super) fn explain(args: &InspectArgs, column: &Column) -> tensilo::Result<Op
     }
 }
 
-/// The member `explanation` of a column.
+/// Returns the member `explanation` of a column.
 pub(super) fn object(explanation: &Explanation) -> Value {
     let info = &explanation.info;
     json!({
@@ -51,7 +52,8 @@ fn trial_object(explanation: &Explanation, trial: &Trial) -> Value {
         "profiles": names(&trial.profiles),
         "stored_bytes": trial.stored_bytes,
         "bits_per_element": trial.stored_bytes.and_then(|bytes| explanation.bits_per_element(bytes)),
-        "ratio": trial.stored_bytes.and_then(|bytes| super::quotient(explanation.raw_bytes, bytes as f64)), // rounded anyway
+        // an approximation
+        "ratio": trial.stored_bytes.and_then(|bytes| quotient(explanation.raw_bytes, bytes as f64)),
         "in_file": trial.in_file,
     })
 }
@@ -70,7 +72,7 @@ fn names(profiles: &[Profile]) -> Vec<&'static str> {
     profiles.iter().map(|profile| profile.name()).collect()
 }
 
-/// Writes what is to be said of a column.
+/// Writes the explanation of a column.
 pub(super) fn write(
     output: &mut impl Write,
     column: &Column,
@@ -165,18 +167,18 @@ fn mark(in_file: bool) -> String {
     if in_file { "*" } else { "" }.to_owned()
 }
 
-/// What the marks mean.
+/// Returns the meaning of the marks.
 fn origin(explanation: &Explanation) -> &'static str {
     if explanation.choices.iter().any(|choice| choice.in_file) {
-        "* stands in the file"
+        "* stored in this file"
     } else {
-        "no profile of this release gives what stands in the file: another one wrote it"
+        "no profile of this release produces the stored encoding: another release wrote the file"
     }
 }
 
 fn cold_read(explanation: &Explanation) -> String {
     let bytes = human::bytes(explanation.cold_read_bytes());
-    let amplification = super::amplification(explanation.read_amplification());
+    let amplification = amplification_text(explanation.read_amplification());
     format!("a cold sample reads {bytes}: read amplification {amplification}")
 }
 

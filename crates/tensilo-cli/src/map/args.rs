@@ -1,4 +1,4 @@
-//! What `tensilo map` can be asked for.
+//! The arguments of `tensilo map`.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -8,27 +8,27 @@ Examples:
   tensilo map train.tsl                       on the terminal
   tensilo map train.tsl --svg train.svg       every chunk, with tooltips
   tensilo map train.tsl --width 120 | less
-  tensilo map broken.tsl --verify             and what of it is damaged
+  tensilo map broken.tsl --verify             with its damage
 
-The file from its first byte to its last, to scale. On the terminal each
-character is a piece of the file, and shows of what column most of it is: a
-letter where the column changes and at the start of a line, else a block, the
-lighter the better the chunks are compressed. What is no chunk (the header,
-heads of chunks, index, footers, padding) is structure, a dot.
+Draws the file to scale, from its first byte to its last. On the terminal each
+character represents a range of the file, and shows the column that takes most
+of it: a letter where the column changes and at the start of a line, otherwise
+a block. The lighter the block, the better its chunks are compressed. Bytes
+outside chunks (header, heads of chunks, index, footers, padding) are
+structure, shown as a dot.
 
-With --verify every byte is read and checked first. A character of which any
-byte is damaged is then an exclamation mark, whatever column it is of; the
-drawing has a cross over what is damaged. A file that is too damaged to be
-opened is drawn, too, of what can be salvaged. Exits with 1 if anything is
-damaged; \"tensilo verify\" says what.
+With --verify every byte is read and checked first. On the terminal, a range
+that contains a damaged byte is an exclamation mark; in the SVG, a cross covers
+the damage. If a file is too damaged to be opened, its salvaged chunks are
+drawn. Exits with 1 if anything is damaged; \"tensilo verify\" lists it.
 
-The SVG has a tile for each chunk, with a hue for each column, and names
-column, samples, encoding, stored bytes and ratio under the pointer. Of a file
-with more than 4000 chunks, a tile is a 4000th of the file.
+The SVG has a tile for each chunk and a hue for each column. A tooltip shows
+column, samples, encoding, stored bytes and ratio. If the file has more than
+4000 chunks, each tile is a 4000th of the file.
 
 Ratio is raw bytes divided by stored bytes.";
 
-/// `tensilo map`
+/// The arguments of `tensilo map`.
 #[derive(Args, Debug)]
 #[command(after_help = MAP)]
 pub(crate) struct MapArgs {
@@ -37,10 +37,11 @@ pub(crate) struct MapArgs {
     /// Write a drawing to a file, which appears when it is complete; - is the standard output
     #[arg(long, value_name = "OUT.svg")]
     pub(crate) svg: Option<PathBuf>,
-    /// Check every byte, and mark what is damaged
+    /// Check every byte, and mark the damage
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Characters of a line, 40 to 1000, or pixels of the drawing, 600 to 10000 [default: those of the terminal, or 80; 1200]
+    /// Width of a line in characters, 40 to 1000, or of the drawing in pixels, 600 to 10000
+    /// [default: the terminal's width or 80; 1200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=10_000))]
     pub(crate) width: Option<u32>,
     /// Replace OUT.svg if it exists

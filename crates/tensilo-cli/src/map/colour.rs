@@ -1,8 +1,9 @@
-//! Colours: a hue for each column, lighter where chunks are better compressed.
+//! Colours: a hue for each column, lighter for better compressed chunks.
 
-/// The colour of a chunk of column number `column`, as `#rrggbb`: mid tones, which differ from black and white.
+/// Returns the colour of a chunk of column `column` as `#rrggbb`: mid tones, distinct from black
+/// and white.
 pub(super) fn colour(column: usize, ratio: f64) -> String {
-    /// Far from each other for any few columns in a row.
+    /// Adjacent columns get distant hues.
     const GOLDEN_ANGLE: f64 = 137.508;
     const FIRST: f64 = 212.0;
     let hue = (FIRST + (column % 360) as f64 * GOLDEN_ANGLE) % 360.0; // exact: below 360
@@ -10,12 +11,12 @@ pub(super) fn colour(column: usize, ratio: f64) -> String {
     hex(hue, 0.6, lightness)
 }
 
-/// The colour of what is no chunk.
+/// Returns the colour of structure.
 pub(super) fn grey() -> String {
     hex(0.0, 0.0, 0.6)
 }
 
-/// Hue in degrees, saturation and lightness from 0 to 1.
+/// Converts hue (degrees), saturation and lightness (0 to 1) to `#rrggbb`.
 fn hex(hue: f64, saturation: f64, lightness: f64) -> String {
     let chroma = saturation * lightness.min(1.0 - lightness);
     let channel = |offset: f64| {

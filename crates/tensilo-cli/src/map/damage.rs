@@ -1,9 +1,9 @@
-//! What is drawn: a file, and what of it is damaged.
+//! The subject of a map: a file, and its damage.
 
-use super::MapArgs;
-use crate::exit::{Failure, Outcome};
+use super::args::MapArgs;
+use crate::failure::{Failure, Outcome};
 use crate::open::{open, warn};
-use crate::parse::threads;
+use crate::options::threads;
 use crate::progress::{Progress, Unit};
 use crate::terminal::warning;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use tensilo::{
     Damage, ErrorKind, PositionedFile, Reader, SalvageOptions, Source, VerifyOptions, display_path, salvage, verify,
 };
 
-/// A file, and what of it is damaged.
+/// A file, and its damage.
 pub(super) struct Subject {
     pub(super) reader: Reader,
     /// Whether every byte was checked.
     pub(super) is_verified: bool,
-    /// Whether it could not be opened: chunks that are not drawn are lost, or are no longer found.
+    /// Whether the file could not be opened. Chunks that are not drawn are then lost or not found.
     pub(super) is_salvaged: bool,
-    /// In the order of the file; none if it was not verified.
+    /// In file order; empty if the file was not verified.
     pub(super) damages: Vec<Damage>,
 }
 
 impl Subject {
-    /// Opens the file, which was verified before if that was asked for; then, if it cannot be
-    /// opened, of what is intact.
+    /// Opens the file, after verifying it if requested. If it cannot be opened, salvages the intact
+    /// chunks.
     pub(super) fn open(args: &MapArgs, quiet: bool) -> Outcome<Self> {
         if !args.verify {
             let reader = open(&args.file, quiet)?;
@@ -42,7 +42,10 @@ impl Subject {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 let salvaged = salvage(source, SalvageOptions::new()).map_err(about)?;
                 if !quiet {
-                    warning(&format!("{}: it cannot be opened; what is drawn was salvaged", display_path(&args.file)));
+                    warning(&format!(
+                        "{}: the file cannot be opened; the map shows only salvaged chunks",
+                        display_path(&args.file)
+                    ));
                 }
                 is_salvaged = true;
                 salvaged.reader
@@ -60,33 +63,33 @@ impl Subject {
 }
 
 impl Subject {
-    /// Where each damage is drawn, at least a byte each.
-    pub(super) fn places(&self) -> Vec<Range<u64>> {
+    /// Returns the range to draw for each damage, at least one byte long.
+    pub(super) fn damaged_ranges(&self) -> Vec<Range<u64>> {
         let whole = 0..self.reader.file_bytes();
-        self.damages.iter().map(|damage| place(&damage.file_range, &whole)).collect()
+        self.damages.iter().map(|damage| drawn_range(&damage.file_range, &whole)).collect()
     }
 
-    /// What is no chunk that can be read.
+    /// Returns the name of all bytes that belong to no readable chunk.
     pub(super) fn structure_name(&self) -> &'static str {
         if self.is_salvaged { "structure, or lost" } else { "structure" }
     }
 
-    /// `3 places; "tensilo verify" says what is wrong`
+    /// Returns `3 ranges; "tensilo verify" says what is wrong`.
     pub(super) fn damage_text(&self) -> String {
-        let places =
-            if self.damages.len() == 1 { "1 place".to_owned() } else { format!("{} places", self.damages.len()) };
-        format!("{places}; \"tensilo verify\" says what is wrong")
+        let ranges =
+            if self.damages.len() == 1 { "1 range".to_owned() } else { format!("{} ranges", self.damages.len()) };
+        format!("{ranges}; \"tensilo verify\" says what is wrong")
     }
 }
 
-/// The bytes that are drawn as damaged.
-fn place(range: &Range<u64>, whole: &Range<u64>) -> Range<u64> {
-    /// Of the region head of the header.
+/// Returns the bytes to draw as damaged.
+fn drawn_range(range: &Range<u64>, whole: &Range<u64>) -> Range<u64> {
+    /// The size of the header's region head.
     const HEAD_BYTES: u64 = 64;
     match range {
-        // a damaged header makes all of the file doubtful; what could be salvaged is not
+        // a damaged header makes the whole file suspect, but the salvaged chunks are intact
         range if range == whole => 0..whole.end.min(HEAD_BYTES),
-        // something is missing there
+        // bytes are missing at this offset
         range if range.is_empty() => range.start.saturating_sub(1)..range.start.max(1),
         range => range.clone(),
     }
@@ -100,7 +103,7 @@ mod tests {
     fn every_damage_is_drawn_somewhere() {
         let whole = 0..1000;
         for (range, due) in [(64..640, 64..640), (0..1000, 0..64), (1000..1000, 999..1000), (0..0, 0..1)] {
-            assert_eq!(place(&range, &whole), due);
+            assert_eq!(drawn_range(&range, &whole), due);
         }
     }
 }

@@ -10,7 +10,8 @@ mod tiles;
 
 pub(crate) use args::MapArgs;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination, Output};
 use crate::terminal::{USUAL_WIDTH, has_colours, stdout_width};
 use damage::Subject;
@@ -20,17 +21,18 @@ use std::slice;
 use tensilo::display_path;
 use terminal::Grid;
 
-/// Chunks that are drawn one by one, and tiles of a drawing of more.
+/// The largest number of chunks that get a tile each. A drawing of more has at most this many equal
+/// tiles.
 const TILES: u64 = 4000;
-/// Pixels of a drawing, if nothing is said.
+/// The default width of a drawing in pixels.
 const SVG_WIDTH: u32 = 1200;
-/// Endings of names of pictures that this is not.
+/// File name extensions of other picture formats.
 const OTHER_PICTURES: &[&str] = &[
     "avif", "bmp", "emf", "eps", "gif", "heic", "ico", "jpeg", "jpg", "pdf", "png", "ps", "svgz", "tif", "tiff",
     "webp", "wmf",
 ];
 
-/// Draws where in a file its columns are, and what is damaged.
+/// Draws the columns of a file to scale, and its damage.
 pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
     let subject = match &args.svg {
         Some(out) => write_svg(args, out, quiet),
@@ -59,7 +61,7 @@ fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome<Subject> {
     Ok(subject)
 }
 
-/// The content does not follow the ending: a PNG that is none helps nobody.
+/// Fails if the extension names another picture format: the program writes only SVG.
 fn refuse_other_picture(out: &Path) -> Outcome {
     let ending = out.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     match ending.filter(|ending| OTHER_PICTURES.contains(&ending.as_str())) {
@@ -83,11 +85,11 @@ fn write_text(args: &MapArgs, quiet: bool) -> Outcome<Subject> {
     let subject = Subject::open(args, quiet)?;
     let grid = Grid::new(subject.reader.file_bytes(), width);
     let mut tiles = tiles::equal_tiles(&subject.reader, &args.file, grid.cell_bytes, quiet)?;
-    tiles::mark_damage(&mut tiles, &subject.places());
+    tiles::mark_damage(&mut tiles, &subject.damaged_ranges());
     let mut output = Output::stdout();
     terminal::write(&mut output, &subject, &args.file, (grid, &tiles), has_colours(&io::stdout()))?;
     match output.finish() {
-        // the verdict does not depend on how much of it was read
+        // if the reader closes the pipe early, the verdict stays the same
         Ok(()) | Err(Failure::Closed) => Ok(subject),
         Err(failure) => Err(failure),
     }

@@ -1,42 +1,42 @@
-//! The map as a drawing: self-contained, without a background of its own, its text in a grey that can be read on black and
-//! on white.
+//! The map as an SVG drawing: self-contained, with a transparent background. Its grey text is
+//! legible on black and on white.
 
 use super::colour::{colour, grey};
 use super::damage::Subject;
 use super::legend;
-use super::tiles::{Piece, Tile};
-use crate::human;
-use crate::verify::damage_line;
+use super::tiles::{ColumnShare, Tile};
+use crate::text::damage_line;
+use crate::text::human;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 use tensilo::Reader;
 
-/// Columns in the legend at most.
+/// The maximum number of columns in the legend.
 const LEGEND: usize = 200;
-/// Of both backgrounds this grey differs enough to be read.
+/// A grey with enough contrast to both backgrounds.
 const TEXT: &str = "#767676";
-/// Damage, on all hues.
+/// The colour of damage, distinct from all hues.
 const RED: &str = "#d8000c";
-/// Damages that are drawn at most; a file that has more is red all over.
+/// The maximum number of drawn damages. A file with more is covered with red anyway.
 const DAMAGES: usize = 1000;
-/// Heights of a row of the file and of a line of text, and what is between rows.
+/// The heights of a row of the map, of a line of text, and of the gap between rows.
 const ROW: f64 = 22.0;
 const LINE: f64 = 20.0;
 const GAP: f64 = 6.0;
 const MARGIN: f64 = 10.0;
-/// For the offset at the start of a row.
+/// The width of the offset at the start of a row.
 const GUTTER: f64 = 80.0;
-/// Where the map begins.
+/// The top of the map.
 const TOP: f64 = 40.0;
-/// Tiles of a row on average, and the rows that they may make.
+/// The average number of tiles in a row, and the maximum number of rows.
 const TILES_OF_ROW: usize = 120;
 const ROWS: usize = 40;
 
-/// Where what is drawn.
+/// The layout of the drawing.
 struct Frame {
     width: f64,
-    /// Of the file, without the gutter.
+    /// The width without the gutter.
     map_width: f64,
     rows: u64,
     row_bytes: u64,
@@ -51,13 +51,13 @@ impl Frame {
         Self { width, map_width, rows: file_bytes.div_ceil(row_bytes), row_bytes }
     }
 
-    /// The top of row `row`, or of what is below the last.
+    /// Returns the top of a row; for `rows`, the bottom of the last.
     fn y(&self, row: u64) -> f64 {
         TOP + row as f64 * (ROW + GAP) // exact: at most ROWS
     }
 
-    /// The rectangles of a range of the file, one in each row that it touches: their left and top,
-    /// and their width.
+    /// Returns the rectangles of a range of the file, one for each row that it crosses: left, top,
+    /// width.
     fn parts(&self, range: &Range<u64>) -> impl Iterator<Item = (f64, f64, f64)> {
         let (mut start, end) = (range.start, range.end);
         std::iter::from_fn(move || {
@@ -71,9 +71,9 @@ impl Frame {
         })
     }
 
-    /// How wide so many bytes are.
+    /// Returns the width of `bytes` bytes.
     fn width_of(&self, bytes: u64) -> f64 {
-        bytes as f64 / self.row_bytes as f64 * self.map_width // to scale, but for rounding
+        bytes as f64 / self.row_bytes as f64 * self.map_width // to scale, except for rounding
     }
 }
 
@@ -87,7 +87,8 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let reader = &subject.reader;
     let frame = Frame::new(reader.file_bytes(), tiles.len(), width);
-    let lines = reader.schema().columns.len().min(LEGEND).saturating_add(5) as f64; // exact: at most 205
+    // exact: at most 205
+    let lines = reader.schema().columns.len().min(LEGEND).saturating_add(5) as f64;
     let height = frame.y(frame.rows) + LINE * lines + MARGIN;
     let width = frame.width;
     writeln!(
@@ -106,7 +107,7 @@ pub(super) fn write(
     writeln!(output, "</svg>")
 }
 
-/// The file as if it were nothing but structure, on which the chunks are drawn.
+/// Draws the whole file as structure. Chunks are drawn over it.
 fn write_rows(output: &mut impl Write, reader: &Reader, frame: &Frame) -> io::Result<()> {
     for row in 0..frame.rows {
         let start = row.saturating_mul(frame.row_bytes);
@@ -118,36 +119,36 @@ fn write_rows(output: &mut impl Write, reader: &Reader, frame: &Frame) -> io::Re
     Ok(())
 }
 
-/// A tile: a rectangle in each row that it touches. Structure is there already.
+/// Draws a tile: a rectangle in each row that it crosses. Structure is drawn already.
 fn write_tile(output: &mut impl Write, reader: &Reader, frame: &Frame, tile: &Tile) -> io::Result<()> {
     let Some(main) = tile.main() else { return Ok(()) };
     let (title, fill) = (tooltip(reader, tile), colour(main.column, main.ratio()));
     for (x, y, width) in frame.parts(&tile.range) {
-        // a hair of space between neighbours, where there is room for it
+        // a gap between wide tiles
         let width = if width > 3.0 { width - 0.5 } else { width };
         rect(output, (x, y), width, &fill, &title)?;
     }
     Ok(())
 }
 
-/// A cross over each damage.
+/// Draws a cross over each damage.
 fn write_damages(output: &mut impl Write, subject: &Subject, frame: &Frame) -> io::Result<()> {
-    for (damage, place) in subject.damages.iter().zip(subject.places()).take(DAMAGES) {
+    for (damage, range) in subject.damages.iter().zip(subject.damaged_ranges()).take(DAMAGES) {
         let title = human::excerpt(&damage_line(damage));
-        for (x, y, width) in frame.parts(&place) {
+        for (x, y, width) in frame.parts(&range) {
             cross(output, (x, y), width.max(4.0), ROW, &title)?;
         }
     }
     Ok(())
 }
 
-/// A red box that is crossed out: it can be told from a tile of any hue without its colour.
+/// Draws a crossed red box, which differs from a tile even without colour.
 fn cross(output: &mut impl Write, (x, y): (f64, f64), width: f64, height: f64, title: &str) -> io::Result<()> {
     let (right, bottom) = (x + width, y + height);
     let path = format!(
         "M{x:.2} {y:.2}H{right:.2}V{bottom:.2}H{x:.2}ZL{right:.2} {bottom:.2}M{right:.2} {y:.2}L{x:.2} {bottom:.2}"
     );
-    // the box is filled with what is not seen, so that the pointer finds it
+    // an almost transparent fill makes the whole box respond to the pointer
     writeln!(
         output,
         r#"<path d="{path}" fill="{RED}" fill-opacity="0.15" stroke="{RED}" stroke-width="2"><title>{}</title></path>"#,
@@ -155,9 +156,9 @@ fn cross(output: &mut impl Write, (x, y): (f64, f64), width: f64, height: f64, t
     )
 }
 
-/// A line for each column in the tile.
+/// Returns a tooltip with a line for each column in the tile.
 fn tooltip(reader: &Reader, tile: &Tile) -> String {
-    let mut lines: Vec<String> = tile.pieces.iter().map(|piece| piece_text(reader, piece)).collect();
+    let mut lines: Vec<String> = tile.shares.iter().map(|share| share_text(reader, share)).collect();
     if tile.left_out > 0 {
         lines.push(format!("and {} more columns", tile.left_out));
     }
@@ -165,18 +166,18 @@ fn tooltip(reader: &Reader, tile: &Tile) -> String {
     lines.join("\n")
 }
 
-fn piece_text(reader: &Reader, piece: &Piece) -> String {
-    let name = reader.schema().columns.get(piece.column).map_or("", |column| column.name.as_str());
-    let encodings: Vec<&str> = piece.encodings.iter().map(String::as_str).collect();
-    let chunks = if piece.chunks == 1 { String::new() } else { format!("{} chunks, ", piece.chunks) };
+fn share_text(reader: &Reader, share: &ColumnShare) -> String {
+    let name = reader.schema().columns.get(share.column).map_or("", |column| column.name.as_str());
+    let encodings: Vec<&str> = share.encodings.iter().map(String::as_str).collect();
+    let chunks = if share.chunks == 1 { String::new() } else { format!("{} chunks, ", share.chunks) };
     format!(
         "{}: {chunks}samples {}..{}, {}, {} stored, ratio {}",
         human::excerpt(name),
-        piece.samples.start,
-        piece.samples.end,
+        share.samples.start,
+        share.samples.end,
         encodings.join(" "),
-        human::bytes(piece.stored_bytes),
-        human::ratio(piece.raw_bytes, piece.stored_bytes)
+        human::bytes(share.stored_bytes),
+        human::ratio(share.raw_bytes, share.stored_bytes)
     )
 }
 
@@ -228,7 +229,7 @@ fn rect(output: &mut impl Write, (x, y): (f64, f64), width: f64, fill: &str, tit
     )
 }
 
-/// A square of a colour, left of a line of text at the same `y`.
+/// Draws a coloured square to the left of a line of text at the same `y`.
 fn swatch(output: &mut impl Write, x: f64, y: f64, fill: &str) -> io::Result<()> {
     writeln!(output, r#"<rect x="{x}" y="{}" width="16" height="14" rx="2" fill="{fill}"/>"#, y - 11.0)
 }
@@ -237,7 +238,7 @@ fn text(output: &mut impl Write, x: f64, y: f64, words: &str) -> io::Result<()> 
     writeln!(output, r#"<text x="{x}" y="{y}">{}</text>"#, escape(words))
 }
 
-/// Text as it may stand in XML. Control characters are not in it: names are excerpts.
+/// Escapes text for XML. Its callers have removed control characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -246,7 +247,7 @@ fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'), // not XML
+            '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'), // not allowed in XML
             _ => escaped.push(character),
         }
     }

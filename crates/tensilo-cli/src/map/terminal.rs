@@ -2,41 +2,41 @@
 
 use super::damage::Subject;
 use super::legend::{self, Entry};
-use super::tiles::{Piece, Tile};
-use crate::human;
-use crate::layout::wrap;
-use crate::table::{Cells, Table};
+use super::tiles::{ColumnShare, Tile};
 use crate::terminal::write_wrapped;
+use crate::text::human;
+use crate::text::wrap;
+use crate::text::{Cells, Table};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Letters of columns; those after the last share [`OTHER`].
+/// The letters of columns. Columns after the last letter share [`OTHER`].
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const OTHER: char = '+';
 const STRUCTURE: char = '·';
 const DAMAGE: char = '!';
 /// White on red.
 const DAMAGE_CODE: &str = "\u{1b}[1;97;41m";
-/// Lines of the map at most.
+/// The maximum number of lines of the map.
 const LINES: u64 = 24;
-/// No character stands for less.
+/// The minimum number of bytes that a character represents.
 const LEAST_BYTES: u64 = 64;
-/// SGR codes of foreground colours that can be read on black and on white.
+/// SGR codes of foreground colours that are legible on black and on white.
 const COLOURS: [u8; 6] = [31, 32, 34, 35, 36, 33];
 
-/// How the file is divided.
+/// The division of the file into lines and characters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
-    /// Characters of a line that show the file.
+    /// The characters of a line that show the file.
     columns: usize,
-    /// Characters of the offset before them.
+    /// The characters of the offset before them.
     gutter: usize,
-    /// What a character stands for.
+    /// The number of bytes that a character represents.
     pub(super) cell_bytes: u64,
 }
 
 impl Grid {
-    /// For lines of `width` characters.
+    /// Creates a grid for lines of `width` characters.
     pub(super) fn new(file_bytes: u64, width: usize) -> Self {
         let gutter = file_bytes.to_string().len();
         let columns = width.saturating_sub(gutter.saturating_add(1)).max(16);
@@ -45,7 +45,7 @@ impl Grid {
         Self { columns, gutter, cell_bytes }
     }
 
-    /// The characters of a line.
+    /// Returns the width of a line.
     fn width(&self) -> usize {
         self.columns.saturating_add(self.gutter).saturating_add(1)
     }
@@ -73,7 +73,7 @@ pub(super) fn write(
     write_legend(output, subject, grid.width(), colours)
 }
 
-/// What a character shows.
+/// The content of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ink {
     Structure,
@@ -85,7 +85,7 @@ impl Ink {
     fn of(tile: &Tile) -> Self {
         match tile.main() {
             _ if tile.is_damaged => Self::Damage,
-            Some(piece) => Self::Column(piece.column),
+            Some(share) => Self::Column(share.column),
             None => Self::Structure,
         }
     }
@@ -99,21 +99,21 @@ impl Ink {
     }
 }
 
-/// The tiles of a line: a letter where the column changes, else a shade.
+/// Returns the text of a line: a letter where the column changes, otherwise a shade.
 fn line_text(line: &[Tile], colours: bool) -> String {
     let mut text = String::new();
     let mut last = None;
     for tile in line {
         let ink = Ink::of(tile);
         if colours && last.unwrap_or(Ink::Structure) != ink {
-            // what was painted before may have had a background
+            // the previous style may have a background
             let reset = if last == Some(Ink::Damage) && ink != Ink::Structure { RESET } else { "" };
             text.push_str(reset);
             text.push_str(&ink.code());
         }
         text.push(match (ink, tile.main()) {
             (Ink::Damage, _) => DAMAGE,
-            (Ink::Column(_), Some(piece)) if last == Some(ink) => shade(piece),
+            (Ink::Column(_), Some(share)) if last == Some(ink) => shade(share),
             (Ink::Column(column), _) => letter(column),
             (Ink::Structure, _) => STRUCTURE,
         });
@@ -136,9 +136,9 @@ fn letter(column: usize) -> char {
     LETTERS.chars().nth(column).unwrap_or(OTHER)
 }
 
-/// The lighter the better it is compressed.
-fn shade(piece: &Piece) -> char {
-    match piece.ratio() {
+/// Returns a block: the lighter, the better the chunk is compressed.
+fn shade(share: &ColumnShare) -> char {
+    match share.ratio() {
         ..1.1 => '█',
         ..2.0 => '▓',
         ..4.0 => '▒',
@@ -181,7 +181,7 @@ fn write_legend(output: &mut impl Write, subject: &Subject, width: usize, colour
     write_wrapped(output, "ratio: █ below 1.1, ▓ below 2, ▒ below 4, ░ from 4 on", width)
 }
 
-/// What is damaged, or that nothing is; nothing if that was not looked for.
+/// Writes the number of damages if the file was verified.
 fn write_damage(output: &mut impl Write, subject: &Subject, width: usize, colours: bool) -> io::Result<()> {
     if !subject.is_verified {
         return Ok(());
@@ -214,7 +214,7 @@ mod tests {
         assert!(Grid::new(u64::MAX, 40).columns >= 16);
     }
 
-    /// A file of two columns of 300 bytes, of which these are damaged.
+    /// Returns a file of two columns of 300 bytes each, with damage in these ranges.
     fn subject(damages: &[std::ops::Range<u64>]) -> Subject {
         let schema = Schema::new(["a", "b"].map(|name| ColumnSchema::tensor(name, DType::U8, Shape::fixed(&[300]))));
         let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     fn text(subject: &Subject, colours: bool) -> String {
         let grid = Grid::new(subject.reader.file_bytes(), 80);
         let mut tiles = equal_tiles(&subject.reader, Path::new("a.tsl"), grid.cell_bytes, true).unwrap();
-        mark_damage(&mut tiles, &subject.places());
+        mark_damage(&mut tiles, &subject.damaged_ranges());
         let mut out = Vec::new();
         write(&mut out, subject, Path::new("a.tsl"), (grid, &tiles), colours).unwrap();
         String::from_utf8(out).unwrap()
@@ -241,8 +241,8 @@ mod tests {
     fn colours_change_nothing_but_the_colour() {
         let [a, b] = [0, 1].map(paint);
         let whole = subject(&[]);
-        let place = whole.reader.column("b").unwrap().chunk(0).unwrap().unwrap().file_range;
-        for subject in [whole, subject(&[place])] {
+        let damaged = whole.reader.column("b").unwrap().chunk(0).unwrap().unwrap().file_range;
+        for subject in [whole, subject(&[damaged])] {
             let (plain, coloured) = (text(&subject, false), text(&subject, true));
             assert!(!plain.contains('\u{1b}'));
             assert!(coloured.contains(&format!("{a}A")) && coloured.contains(&format!("{RESET}·")), "{coloured}");
@@ -250,7 +250,7 @@ mod tests {
             let is_damaged = !subject.damages.is_empty();
             assert_eq!(coloured.contains(&format!("{DAMAGE_CODE}!")), is_damaged, "{coloured}");
             assert_eq!(plain.contains("!!!!!"), is_damaged, "{plain}");
-            assert_eq!(plain.contains("\n!  damaged: 1 place;"), is_damaged, "{plain}");
+            assert_eq!(plain.contains("\n!  damaged: 1 range;"), is_damaged, "{plain}");
             assert_eq!(plain.contains("nothing is damaged"), !is_damaged, "{plain}");
             let codes = [a.as_str(), &b, DAMAGE_CODE, RESET];
             assert_eq!(codes.iter().fold(coloured, |text, code| text.replace(code, "")), plain);

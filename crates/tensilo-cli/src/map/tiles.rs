@@ -1,32 +1,32 @@
-//! Which bytes of a file are whose.
+//! The division of a file into tiles, and the columns in each tile.
 
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::progress::{Progress, Unit};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use tensilo::{ChunkInfo, Reader};
 
-/// Columns that are told apart in one tile.
-const PIECES: usize = 16;
+/// The maximum number of columns that a tile lists.
+const MOST_SHARES: usize = 16;
 
-/// What stands of one column in a tile.
+/// The chunks of one column in a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    /// Number of the column.
+pub(super) struct ColumnShare {
+    /// The number of the column.
     pub(super) column: usize,
-    /// Chunks, whole or in part.
+    /// The number of chunks, whole or in part.
     pub(super) chunks: u64,
     /// The samples of these chunks.
     pub(super) samples: Range<u64>,
     pub(super) encodings: BTreeSet<String>,
     pub(super) stored_bytes: u64,
-    /// What the stored bytes decode to.
+    /// The bytes that the stored bytes decode to.
     pub(super) raw_bytes: u64,
 }
 
-impl Piece {
-    /// The part of a chunk that is in a range of the file; `None` if it is not there.
+impl ColumnShare {
+    /// Returns the part of a chunk that lies in a range of the file; `None` if no part does.
     fn of(column: usize, chunk: &ChunkInfo, range: &Range<u64>) -> Option<Self> {
         let (start, end) = (chunk.file_range.start.max(range.start), chunk.file_range.end.min(range.end));
         let stored_bytes = end.checked_sub(start).filter(|bytes| *bytes > 0)?;
@@ -48,75 +48,76 @@ impl Piece {
         self.raw_bytes = self.raw_bytes.saturating_add(other.raw_bytes);
     }
 
-    /// Raw bytes for each stored byte.
+    /// Returns raw bytes divided by stored bytes.
     pub(super) fn ratio(&self) -> f64 {
-        self.raw_bytes as f64 / self.stored_bytes.max(1) as f64 // rounded anyway
+        self.raw_bytes as f64 / self.stored_bytes.max(1) as f64 // an approximation
     }
 }
 
-/// A part of the file.
+/// A range of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tile {
     pub(super) range: Range<u64>,
     /// Bytes of chunks; the rest is structure.
     chunk_bytes: u64,
-    /// One for each column, in the order of the columns; the smallest are left out where there are too many.
-    pub(super) pieces: Vec<Piece>,
-    /// Columns that were left out.
+    /// One for each column, in column order. If there are too many, the smallest are left out.
+    pub(super) shares: Vec<ColumnShare>,
+    /// The number of columns left out.
     pub(super) left_out: u64,
-    /// Whether any byte of it is damaged.
+    /// Whether any byte of the tile is damaged.
     pub(super) is_damaged: bool,
 }
 
 impl Tile {
     fn new(range: Range<u64>) -> Self {
-        Self { range, chunk_bytes: 0, pieces: Vec::new(), left_out: 0, is_damaged: false }
+        Self { range, chunk_bytes: 0, shares: Vec::new(), left_out: 0, is_damaged: false }
     }
 
-    /// The piece that takes most of the tile; `None` if it is structure that does.
-    pub(super) fn main(&self) -> Option<&Piece> {
+    /// Returns the column that takes most of the tile; `None` if structure takes more.
+    pub(super) fn main(&self) -> Option<&ColumnShare> {
         let structure = length(&self.range).saturating_sub(self.chunk_bytes);
-        let largest = self.pieces.iter().max_by_key(|piece| piece.stored_bytes);
-        largest.filter(|piece| piece.stored_bytes >= structure)
+        let largest = self.shares.iter().max_by_key(|share| share.stored_bytes);
+        largest.filter(|share| share.stored_bytes >= structure)
     }
 
-    /// Adds the part of a chunk that is in the tile. Columns come one after the other.
+    /// Adds the part of a chunk that lies in the tile. Chunks arrive column by column.
     fn add(&mut self, column: usize, chunk: &ChunkInfo) {
-        let Some(piece) = Piece::of(column, chunk, &self.range) else { return };
-        self.chunk_bytes = self.chunk_bytes.saturating_add(piece.stored_bytes);
-        match self.pieces.last_mut() {
-            Some(last) if last.column == column => last.merge(piece),
+        let Some(share) = ColumnShare::of(column, chunk, &self.range) else { return };
+        self.chunk_bytes = self.chunk_bytes.saturating_add(share.stored_bytes);
+        match self.shares.last_mut() {
+            Some(last) if last.column == column => last.merge(share),
             _ => {
                 self.leave_out();
-                self.pieces.push(piece);
+                self.shares.push(share);
             }
         }
     }
 
-    /// Makes room for a piece; those that are there are complete.
+    /// Removes the smallest column if the list is full. The listed columns are complete.
     fn leave_out(&mut self) {
-        if self.pieces.len() < PIECES {
+        if self.shares.len() < MOST_SHARES {
             return;
         }
-        if let Some((smallest, _)) = self.pieces.iter().enumerate().min_by_key(|(_, piece)| piece.stored_bytes) {
-            self.pieces.remove(smallest);
+        if let Some((smallest, _)) = self.shares.iter().enumerate().min_by_key(|(_, share)| share.stored_bytes) {
+            self.shares.remove(smallest);
             self.left_out += 1;
         }
     }
 }
 
-/// The bytes in a range.
+/// Returns the number of bytes in a range.
 pub(super) fn length(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
-/// `whole` x `part` / `of`.
+/// Returns `whole` x `part` / `of`.
 fn part(whole: u64, part: u64, of: u64) -> u64 {
-    let share = (u128::from(whole) * u128::from(part)).checked_div(u128::from(of)); // the product is below 2^128
+    // the product is below 2^128
+    let share = (u128::from(whole) * u128::from(part)).checked_div(u128::from(of));
     share.and_then(|share| u64::try_from(share).ok()).unwrap_or(0)
 }
 
-/// The file in tiles of `tile_bytes` bytes, the last perhaps shorter.
+/// Divides the file into tiles of `tile_bytes` bytes; the last may be shorter.
 pub(super) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: bool) -> Outcome<Vec<Tile>> {
     let (file_bytes, tile_bytes) = (reader.file_bytes(), tile_bytes.max(1));
     let starts = (0..file_bytes.div_ceil(tile_bytes)).map(|tile| tile.saturating_mul(tile_bytes));
@@ -131,7 +132,7 @@ pub(super) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: 
     Ok(tiles)
 }
 
-/// Marks the tiles, which are in the order of the file, of which a byte is in one of these ranges.
+/// Marks the tiles that contain a byte of these ranges. Tiles are in file order.
 pub(super) fn mark_damage(tiles: &mut [Tile], damaged: &[Range<u64>]) {
     for range in damaged {
         let first = tiles.partition_point(|tile| tile.range.end <= range.start);
@@ -140,13 +141,13 @@ pub(super) fn mark_damage(tiles: &mut [Tile], damaged: &[Range<u64>]) {
     }
 }
 
-/// A tile for each chunk that has bytes, in the order of the file.
+/// Returns a tile for each chunk that is not empty, in file order.
 pub(super) fn chunk_tiles(reader: &Reader, path: &Path, quiet: bool) -> Outcome<Vec<Tile>> {
     let mut tiles = Vec::new();
     for_each_chunk(reader, path, quiet, |column, chunk| {
         let mut tile = Tile::new(chunk.file_range.start..chunk.file_range.end.min(reader.file_bytes()));
         tile.add(column, chunk);
-        if !tile.pieces.is_empty() {
+        if !tile.shares.is_empty() {
             tiles.push(tile);
         }
     })?;
@@ -154,7 +155,7 @@ pub(super) fn chunk_tiles(reader: &Reader, path: &Path, quiet: bool) -> Outcome<
     Ok(tiles)
 }
 
-/// Calls `visit` with each chunk and the number of its column, column after column.
+/// Calls `visit` with each chunk and the number of its column, column by column.
 fn for_each_chunk(reader: &Reader, path: &Path, quiet: bool, mut visit: impl FnMut(usize, &ChunkInfo)) -> Outcome {
     let progress = Progress::new(Unit::Samples, quiet);
     for (number, column) in reader.columns().enumerate() {
@@ -190,7 +191,7 @@ mod tests {
         tile.add(1, &chunk(140..160, 20));
         let main = tile.main().unwrap();
         assert_eq!((main.column, main.chunks, main.stored_bytes, main.raw_bytes), (1, 2, 50, 50));
-        let first = tile.pieces.first().unwrap();
+        let first = tile.shares.first().unwrap();
         assert_eq!((first.stored_bytes, first.raw_bytes), (10, 20), "the part of the chunk that is in the tile");
     }
 
@@ -202,8 +203,8 @@ mod tests {
             let bytes = if column == 3 { 90 } else { 50 };
             tile.add(usize::try_from(column).unwrap(), &chunk(start..start + bytes, bytes));
         }
-        assert_eq!((tile.pieces.len(), tile.left_out), (16, 84));
-        assert!(tile.pieces.iter().any(|piece| piece.column == 3));
+        assert_eq!((tile.shares.len(), tile.left_out), (16, 84));
+        assert!(tile.shares.iter().any(|share| share.column == 3));
     }
 
     #[test]
@@ -219,6 +220,6 @@ mod tests {
         let mut tile = Tile::new(0..10);
         tile.add(0, &chunk(10..20, 10));
         tile.add(0, &chunk(5..5, 0));
-        assert!(tile.pieces.is_empty());
+        assert!(tile.shares.is_empty());
     }
 }

@@ -1,10 +1,10 @@
-//! What is open already when the program starts: `/dev/stdout`, `/dev/fd/3`.
+//! Descriptors that are open when the program starts: `/dev/stdout`, `/dev/fd/3`.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-/// The number of something that is open.
+/// The number of an open file descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor(i32);
 
@@ -12,7 +12,7 @@ impl Descriptor {
     pub(super) const STDOUT: Self = Self(1);
     const STDERR: Self = Self(2);
 
-    /// The one that a path means, whether or not the system has that path.
+    /// Returns the descriptor that a path names, even if the system has no such path.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let path = path.to_str().filter(|_| cfg!(unix))?;
         match path {
@@ -34,7 +34,7 @@ impl Descriptor {
         }
     }
 
-    /// The same open file once more, its position shared; not the file of that name opened anew.
+    /// Duplicates the descriptor: both share one file position. Does not open the file again.
     #[cfg(unix)]
     pub(super) fn duplicate(self) -> io::Result<File> {
         use std::os::fd::AsFd;
@@ -48,10 +48,11 @@ impl Descriptor {
     #[cfg(windows)]
     pub(super) fn duplicate(self) -> io::Result<File> {
         use std::os::windows::io::AsHandle;
-        Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?)) // there are no others
+        // Windows has no other descriptors
+        Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?))
     }
 
-    /// Whether `file` is what this one is: the same file, pipe or device.
+    /// Returns whether `file` is the same file, pipe or device.
     #[cfg(unix)]
     pub(super) fn is(self, file: &File) -> bool {
         use std::os::unix::fs::MetadataExt;
@@ -66,8 +67,9 @@ impl Descriptor {
     }
 }
 
-/// Where opening `/dev/fd/3` opens a file anew, the process asks itself for its descriptor. A
-/// container may forbid that; a pipe or a device can then be opened by its name as well.
+/// Duplicates a descriptor by number. On Linux, opening `/dev/fd/3` opens the file again instead of
+/// duplicating the descriptor, so this function requests the descriptor from its own process. A
+/// container may forbid that; pipes and devices can be opened by name instead.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<File> {
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
@@ -81,7 +83,7 @@ fn duplicate(number: i32) -> io::Result<File> {
     })
 }
 
-/// Opening `/dev/fd/3` duplicates it.
+/// Duplicates a descriptor by number: opening `/dev/fd/3` does that.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn duplicate(number: i32) -> io::Result<File> {
     File::options().write(true).open(format!("/dev/fd/{number}"))

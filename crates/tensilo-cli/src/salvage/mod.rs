@@ -5,7 +5,8 @@ mod report;
 
 pub(crate) use args::SalvageArgs;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination, Output, write_json};
 use crate::progress::{Progress, Unit};
 use report::Report;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use tensilo::{PositionedFile, RewriteOptions, SalvageOptions, Salvaged, Summary, salvage};
 
-/// Tells what is lost, and writes what is left.
+/// Reports the losses, and writes the intact chunks to a new file.
 pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
     let inputs = slice::from_ref(&args.file);
     let destination = |path: &PathBuf| Destination::new(path, args.force, Data::Binary, inputs);
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
     let report = Report { salvaged: &salvaged, written: args.output.as_deref().zip(written.as_ref()) };
     let verdict = if salvaged.losses.is_empty() && salvaged.end_is_known { Exit::Done } else { Exit::Damaged };
     match print(&report, args.json, quiet, output) {
-        // the verdict does not depend on how much of it was read
+        // if the reader closes the pipe early, the verdict stays the same
         Ok(()) | Err(Failure::Closed) => Ok(verdict),
         Err(failure) => Err(failure),
     }

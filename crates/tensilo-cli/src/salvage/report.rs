@@ -1,25 +1,25 @@
-//! What `tensilo salvage` tells.
+//! The report of `tensilo salvage`, as a JSON document and as text.
 
-use crate::human;
 use crate::output::{Output, shown};
-use crate::table::{Cells, Table};
 use crate::terminal::{output_width, write_wrapped};
+use crate::text::human;
+use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 use tensilo::{LostSamples, Salvaged, Summary};
 
-/// Ranges of lost samples that are printed of each column; the JSON document has all.
+/// The maximum number of lost ranges in a line of text. The JSON document has all.
 const RANGES: usize = 8;
 
-/// What was found, and what was written where.
+/// The result of a salvage, and the file that was written.
 pub(super) struct Report<'a> {
     pub(super) salvaged: &'a Salvaged,
     pub(super) written: Option<(&'a Path, &'a Summary<Output>)>,
 }
 
 impl Report<'_> {
-    /// The document of schema `tensilo.salvage/1`.
+    /// Returns the JSON document of schema `tensilo.salvage/1`.
     pub(super) fn document(&self) -> Value {
         let Salvaged { reader, losses, .. } = self.salvaged;
         let columns = reader.columns().zip(&losses.columns).map(|(column, (name, lost))| {
@@ -54,7 +54,7 @@ impl Report<'_> {
         })
     }
 
-    /// A table of the columns, and what is unusual about the file.
+    /// Writes a table of the columns, and remarks on the file.
     pub(super) fn write_text(&self, quiet: bool, output: &mut impl Write) -> io::Result<()> {
         self.write_columns(output)?;
         if quiet {
@@ -113,7 +113,7 @@ impl Report<'_> {
     }
 }
 
-/// `100..200, 300..301`
+/// Returns `100..200, 300..301`.
 fn ranges(lost: &LostSamples) -> String {
     let ranges = lost.ranges();
     let mut words: Vec<String> =

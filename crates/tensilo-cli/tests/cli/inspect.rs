@@ -172,7 +172,7 @@ fn text_explains_in_tables_and_words() {
         for column in ["utt_id", "speaker", "mel", "f0_hz", "voiced", "tokens", "text"] {
             assert!(text.contains(&format!("\ncolumn {column}: chunk 0 of ")), "{text}");
         }
-        assert_eq!(text.matches("* stands in the file").count(), 7, "{text}");
+        assert_eq!(text.matches("* stored in this file").count(), 7, "{text}");
         assert_eq!(text.matches("read amplification").count(), 7, "{text}");
         for encoding in
             ["raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd"]

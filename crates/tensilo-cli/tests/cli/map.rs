@@ -234,7 +234,7 @@ fn damage_is_marked_if_that_is_asked_for() {
     let (start, bytes) =
         (document["damages"][0]["offset"].as_u64().unwrap(), document["damages"][0]["bytes"].as_u64().unwrap());
     assert_eq!(map.matches('!').count() as u64, (start + bytes).div_ceil(64) - start / 64, "{text}");
-    assert!(text.contains("\n!  damaged: 1 place; "), "{text}");
+    assert!(text.contains("\n!  damaged: 1 range; "), "{text}");
     assert!(!on("map", &damaged, "").done().text().contains('!'), "nobody asked");
 }
 
@@ -253,7 +253,7 @@ fn a_drawing_has_a_cross_over_what_is_damaged() {
     assert!(svg.contains(">nothing is damaged: every byte was checked<") && !svg.contains("<path "), "{svg}");
     let svg = draw(&folder.file("b.tsl", &damaged_file()), 1);
     assert_eq!(svg.matches("<path ").count(), 2, "the chunk, in one row, and the legend");
-    assert!(svg.contains(": chunk, column &quot;") && svg.contains(">damaged: 1 place; "), "{svg}");
+    assert!(svg.contains(": chunk, column &quot;") && svg.contains(">damaged: 1 range; "), "{svg}");
 }
 
 #[test]

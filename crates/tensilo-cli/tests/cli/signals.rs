@@ -294,7 +294,8 @@ fn what_has_happened_is_said() {
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0]).unwrap();
     send(&child, Signal::TERM);
-    thread::spawn(move || stdout.read_to_end(&mut Vec::new())); // it goes on, and looks for the signal
+    // it goes on, and looks for the signal
+    thread::spawn(move || stdout.read_to_end(&mut Vec::new()));
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(143));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: stopped by SIGTERM\n");

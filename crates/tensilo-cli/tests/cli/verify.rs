@@ -53,7 +53,7 @@ fn a_damaged_chunk_is_named() {
         line.starts_with("bytes ") && line.contains(": chunk, column \"") && line.ends_with("(rule R-2.6)"),
         "{text}"
     );
-    assert!(text.contains("\ndamaged: 1 place in "), "{text}");
+    assert!(text.contains("\ndamaged: 1 range in "), "{text}");
     let run = on("verify", &path, "--json");
     run.failed(1, "");
     let document = run.json();

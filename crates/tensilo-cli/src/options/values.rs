@@ -1,4 +1,4 @@
-//! Values of options.
+//! Parsers of option values.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::num::NonZeroUsize;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use std::thread::available_parallelism;
 use tensilo::{DType, Extent, Profile, Shape, limits};
 
-/// Names of columns: `a,b`, where `\,` stands for a comma and `\\` for a backslash in a name.
+/// Column names: `a,b`, where `\,` means a comma and `\\` a backslash within a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    /// All names of an option that may be repeated; `None` if it was not given.
+    /// Returns all names of an option that may be repeated; `None` if it is absent.
     pub(crate) fn all(options: &[Self]) -> Option<Vec<String>> {
         let names: Vec<String> = options.iter().flat_map(|names| names.0.iter().cloned()).collect();
         (!names.is_empty()).then_some(names)
@@ -40,7 +40,7 @@ impl FromStr for Names {
     }
 }
 
-/// `NAME=TYPE`; the name may hold `=`.
+/// Parses `NAME=TYPE`; the name may contain `=`.
 pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
     let (name, dtype) = text.rsplit_once('=').ok_or("write NAME=TYPE, such as mel=bf16")?;
     let targets = [DType::Bf16, DType::F16, DType::F32];
@@ -52,7 +52,7 @@ pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
     Ok((name.to_owned(), dtype))
 }
 
-/// `NAME=*,80`; the name may hold `=`.
+/// Parses `NAME=*,80`; the name may contain `=`.
 pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
     const HOW: &str = "write NAME=EXTENTS, such as embedding=384 or mel=*,80, where * varies";
     let (name, extents) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or(HOW)?;
@@ -67,7 +67,7 @@ pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
     Ok((name.to_owned(), Shape::new(extents)))
 }
 
-/// `65536`, `64KiB` or `1MiB`, 1 byte to 32 MiB.
+/// Parses `65536`, `64KiB` or `1MiB`: 1 byte to 32 MiB.
 pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text.get(digits.len()..).unwrap_or("").trim().to_ascii_lowercase().as_str() {
@@ -81,32 +81,33 @@ pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "a chunk has 1 byte to 32MiB".to_owned())
 }
 
-/// The name of a profile.
+/// Returns the parser of a profile's name.
 pub(crate) fn profiles() -> impl TypedValueParser<Value = Profile> {
     let values = Profile::ALL.map(|profile| PossibleValue::new(profile.name()).help(help_of(profile)));
     PossibleValuesParser::new(values).try_map(|name| {
-        Profile::ALL.into_iter().find(|profile| profile.name() == name).ok_or("unknown") // never: one of the names
+        // unreachable: the parser accepts only these names
+        Profile::ALL.into_iter().find(|profile| profile.name() == name).ok_or("unknown")
     })
 }
 
-/// For whom a profile is, and what it does.
+/// Returns the purpose of a profile, and what it does.
 fn help_of(profile: Profile) -> &'static str {
     match profile {
-        Profile::Fast => "For training that waits for its data: the quickest to decode, no entropy coder",
-        Profile::Balanced => "For nearly everyone: short codes, Zstandard for text and where it saves a fifth more",
-        Profile::Small => "For archives and slow networks: the fewest bytes, several times slower",
-        Profile::Raw => "For memory maps: everything as it is, any sample a zero-copy view of the file",
-        Profile::BitshuffleZstd => "For comparisons: the classic, bit-shuffle and Zstandard 9",
-        _ => "", // a profile that is newer than this program: a test finds it
+        Profile::Fast => "For training that waits for its data: the fastest to decode, no entropy coder",
+        Profile::Balanced => "For nearly all uses: short codes; Zstandard for text, and if it saves a fifth more",
+        Profile::Small => "For archives and slow networks: the smallest file, several times slower",
+        Profile::Raw => "For memory maps: no encoding, every sample a zero-copy view of the file",
+        Profile::BitshuffleZstd => "For comparisons: bit-shuffle and Zstandard 9",
+        _ => "", // a profile newer than this program: a test finds it
     }
 }
 
-/// An alignment: 64 or 4096.
+/// Returns the parser of an alignment: 64 or 4096.
 pub(crate) fn alignments() -> impl TypedValueParser<Value = u32> {
     PossibleValuesParser::new(["64", "4096"]).try_map(|text| text.parse::<u32>())
 }
 
-/// `--threads`, or all cores.
+/// Returns the value of `--threads`, or the number of cores.
 pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| available_parallelism().ok()).map_or(1, usize::from)
 }

@@ -1,27 +1,27 @@
-//! Plain text tables: columns as wide as they need to be, two spaces apart, in lines that are only
-//! so wide.
+//! Plain text tables within a given width: columns as wide as their cells, two spaces apart.
 
-use crate::layout;
+use super::width;
 use std::io::{self, Write};
 
-/// What the cells of a column hold: which side they stand on, and how they give way in a table that
-/// is too wide.
+/// The content of a column's cells: their alignment, and how they shrink in a table that is too
+/// wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cells {
-    /// A few characters, whole.
+    /// A short text, never cut.
     Text,
-    /// A number, whole.
+    /// A number, never cut, aligned to the right.
     Number,
-    /// A name, of which the middle may be left out.
+    /// A name, which may lose its middle.
     Name,
-    /// A list, of which the end may be left out, but not of what is only so wide.
+    /// A list, which may lose its end but keeps this width.
     List(usize),
-    /// Sentences, which take several lines. Only the last column may hold them.
+    /// Sentences, which wrap. Only the last column may contain them.
     Prose,
 }
 
 impl Cells {
-    /// The least width of a column in a table of width `table`, whose widest cell is `widest` wide.
+    /// Returns the minimum width of a column with a widest cell of `widest`, in a table of width
+    /// `table`.
     fn least(self, heading: &str, widest: usize, table: usize) -> usize {
         let least = match self {
             Self::Text | Self::Number => widest,
@@ -29,15 +29,15 @@ impl Cells {
             Self::List(least) => least,
             Self::Prose => table / 5,
         };
-        least.max(layout::columns(heading)).min(widest)
+        least.max(width::columns(heading)).min(widest)
     }
 
-    /// The lines of a cell.
+    /// Returns the lines of a cell.
     fn fit(self, cell: &str, width: usize) -> Vec<String> {
         match self {
-            Self::Name => vec![layout::cut_middle(cell, width)],
-            Self::Prose => layout::wrap(cell, width, 0),
-            Self::Text | Self::Number | Self::List(_) => vec![layout::cut_end(cell, width)],
+            Self::Name => vec![width::cut_middle(cell, width)],
+            Self::Prose => width::wrap(cell, width, 0),
+            Self::Text | Self::Number | Self::List(_) => vec![width::cut_end(cell, width)],
         }
     }
 }
@@ -48,22 +48,22 @@ pub(crate) struct Table<'a> {
     rows: Vec<Vec<String>>,
 }
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 
 impl<'a> Table<'a> {
-    /// A table with these headings, the most important first.
+    /// Creates a table with these headings, the most important first.
     pub(crate) fn new(columns: &[(&'a str, Cells)]) -> Self {
         let headings = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
         Self { columns: columns.to_vec(), rows: vec![headings] }
     }
 
-    /// Adds a row: a cell for each heading.
+    /// Adds a row: one cell for each heading.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    /// The table without the columns that have nothing in any row.
+    /// Returns the table without the columns whose cells are all `-`.
     pub(crate) fn without_blank(mut self) -> Self {
         let rows = self.rows.get(1..).unwrap_or(&[]);
         let is_blank = |column| rows.iter().filter_map(|row| row.get(column)).all(|cell: &String| cell == "-");
@@ -78,13 +78,13 @@ impl<'a> Table<'a> {
         self
     }
 
-    /// Whether it has no rows but the headings.
+    /// Returns whether the table has no rows other than the headings.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.len() <= 1
     }
 
-    /// Writes the table, headings first, in lines of at most this width: cells give way as their
-    /// [`Cells`] say; columns for which that is not enough are left out, from the last on.
+    /// Writes the table, headings first, in lines of at most `width`. Cells shrink as their
+    /// [`Cells`] say. If that is not enough, the last columns are left out.
     pub(crate) fn write(&self, output: &mut impl Write, width: usize) -> io::Result<()> {
         let widths = self.widths(width);
         for row in &self.rows {
@@ -97,17 +97,17 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// The headings of the columns that are left out in lines of this width.
+    /// Returns the headings of the columns that are left out in lines of this width.
     pub(crate) fn left_out(&self, width: usize) -> Vec<&'a str> {
         self.columns.iter().skip(self.widths(width).len()).map(|(heading, _)| *heading).collect()
     }
 
-    /// Line `number` of a row.
+    /// Returns line `number` of a row.
     fn line(&self, number: usize, cells: &[Vec<String>], widths: &[usize]) -> String {
         let mut line = String::new();
         for (at, ((cell, (_, cells)), width)) in cells.iter().zip(&self.columns).zip(widths).enumerate() {
             let cell = cell.get(number).map_or("", String::as_str);
-            let padding = " ".repeat(width.saturating_sub(layout::columns(cell)));
+            let padding = " ".repeat(width.saturating_sub(width::columns(cell)));
             line.push_str(if at == 0 { "" } else { GAP });
             match cells {
                 Cells::Number => line.extend([&padding, cell]),
@@ -118,34 +118,34 @@ impl<'a> Table<'a> {
         line
     }
 
-    /// The widths of the columns that are written in lines of this width.
+    /// Returns the widths of the columns that fit in lines of this width.
     fn widths(&self, width: usize) -> Vec<usize> {
         let (mut widths, mut widest) = (Vec::new(), Vec::new());
-        let mut room = width;
+        let mut free = width;
         for (at, (heading, cells)) in self.columns.iter().enumerate() {
             let natural = self.widest(at);
             let gap = if at == 0 { 0 } else { GAP.len() };
             let least = cells.least(heading, natural, width).saturating_add(gap);
-            let left = room.checked_sub(least);
+            let left = free.checked_sub(least);
             if left.is_none() && at > 0 {
                 break;
             }
-            widths.push(least.min(room).saturating_sub(gap));
+            widths.push(least.min(free).saturating_sub(gap));
             widest.push(natural);
-            room = left.unwrap_or(0);
+            free = left.unwrap_or(0);
         }
         for (width, widest) in widths.iter_mut().zip(widest) {
-            let more = widest.saturating_sub(*width).min(room);
+            let more = widest.saturating_sub(*width).min(free);
             *width = width.saturating_add(more);
-            room = room.saturating_sub(more);
+            free = free.saturating_sub(more);
         }
         widths
     }
 
-    /// The width of the widest cell of a column.
+    /// Returns the width of the widest cell of a column.
     fn widest(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| layout::columns(cell)).max().unwrap_or(0)
+        cells.map(|cell| width::columns(cell)).max().unwrap_or(0)
     }
 }
 
@@ -184,8 +184,8 @@ mod tests {
         let table = wide_table();
         for width in 4..120 {
             let text = text(&table, width);
-            assert!(text.lines().all(|line| layout::columns(line) <= width), "{width}: {text}");
-            // a column is written or named as left out
+            assert!(text.lines().all(|line| width::columns(line) <= width), "{width}: {text}");
+            // each column is written, or named as left out
             assert_eq!(text.contains("bytes"), !table.left_out(width).contains(&"bytes"), "{width}: {text}");
         }
         assert!(table.left_out(usize::MAX).is_empty() && table.left_out(80).is_empty());

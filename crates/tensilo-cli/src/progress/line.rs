@@ -1,50 +1,50 @@
-//! The line that tells how far a job is, in whatever width the terminal has.
+//! The text of the progress line, for any width of the terminal.
 
-use crate::layout::{columns, cut_end};
+use crate::text::{columns, cut_end};
 
-/// How far a job is, in words.
+/// The progress of a job, as text.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgressLine<'a> {
-    /// What is being done.
+    /// The name of the phase.
     pub(crate) phase: &'a str,
-    /// With a unit, if there is no total.
+    /// The amount done; with a unit if the total is unknown.
     pub(crate) done: String,
-    /// The time since it was begun.
+    /// The time since the start.
     pub(crate) elapsed: String,
-    /// What is known of the end.
+    /// The estimate of the end, if the total is known.
     pub(crate) end: Option<End>,
 }
 
-/// What is known of the end of a job.
+/// The estimate of a job's end.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
-    /// With a unit.
+    /// The total, with a unit.
     pub(crate) total: String,
-    /// The part that is done, 0 to 1.
+    /// The fraction done, 0 to 1.
     pub(crate) fraction: f64,
-    /// What is done in a second.
+    /// The amount done per second.
     pub(crate) rate: String,
-    /// The time that is left.
+    /// The remaining time.
     pub(crate) left: String,
 }
 
-/// What stands before and after the bar.
+/// The texts before and after the bar.
 type WithBar = (String, String);
 
 const LONGEST_BAR: usize = 30;
 const SHORTEST_BAR: usize = 8;
 
 impl ProgressLine<'_> {
-    /// The line with the most that fits in this width: without the total, the bar, the time, at
-    /// last only what is done.
+    /// Returns the most detailed line that fits in `width`. If it is too wide, the line drops the
+    /// total, the bar and the time, in this order.
     pub(crate) fn fit(&self, width: usize) -> String {
         let Some(end) = &self.end else {
             return self.words(width, &self.done, &[&format!(", {}", self.elapsed), ""]);
         };
         let drawn = self.with_bar(end).into_iter().find_map(|(before, after)| {
-            let room = width.checked_sub(columns(&before).saturating_add(columns(&after)).saturating_add(2))?;
-            let bar = bar(room.min(LONGEST_BAR), end.fraction);
-            (room >= SHORTEST_BAR).then(|| format!("{before}[{bar}]{after}"))
+            let free = width.checked_sub(columns(&before).saturating_add(columns(&after)).saturating_add(2))?;
+            let bar = bar(free.min(LONGEST_BAR), end.fraction);
+            (free >= SHORTEST_BAR).then(|| format!("{before}[{bar}]{after}"))
         });
         let percent = format!("{:.0} %", (end.fraction * 100.0).floor());
         drawn.unwrap_or_else(|| self.words(width, &percent, &[&format!(", {} left", end.left), ""]))
@@ -60,22 +60,24 @@ impl ProgressLine<'_> {
         ]
     }
 
-    /// Phase, how much is done and the first of `more` that fits; the phase is cut if it must be.
+    /// Returns the phase, the amount done and the first of `more` that fits. Cuts the phase if it
+    /// must.
     fn words(&self, width: usize, done: &str, more: &[&str]) -> String {
         const LEAST_PHASE: usize = 4;
         let whole = more.iter().map(|more| format!("{} {done}{more}", self.phase));
         whole.into_iter().find(|line| columns(line) <= width).unwrap_or_else(|| {
-            let room = width.saturating_sub(columns(done).saturating_add(1));
-            match room {
+            let free = width.saturating_sub(columns(done).saturating_add(1));
+            match free {
                 ..LEAST_PHASE => cut_end(done, width),
-                _ => format!("{} {done}", cut_end(self.phase, room)),
+                _ => format!("{} {done}", cut_end(self.phase, free)),
             }
         })
     }
 }
 
 fn bar(width: usize, fraction: f64) -> String {
-    let full = (fraction.clamp(0.0, 1.0) * width as f64) as usize; // at most `width`, which is small
+    // at most `width`, which is small
+    let full = (fraction.clamp(0.0, 1.0) * width as f64) as usize;
     let head = if full < width { ">" } else { "" };
     format!("{:<width$}", format!("{}{head}", "=".repeat(full)))
 }

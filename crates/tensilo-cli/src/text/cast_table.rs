@@ -1,7 +1,7 @@
-//! What casts did to columns, as a table.
+//! The table of casts and their errors.
 
-use crate::human;
-use crate::table::{Cells, Table};
+use super::human;
+use super::table::{Cells, Table};
 use std::io::{self, Write};
 use tensilo::{CastFacts, ColumnSchema};
 

@@ -1,22 +1,25 @@
 //! `tensilo append`
 
-use crate::args::AppendArgs;
-use crate::exit::{Failure, Outcome};
-use crate::human;
-use crate::input::refuse_terminal;
+mod args;
+
+pub(crate) use args::AppendArgs;
+
+use crate::failure::{Failure, Outcome};
 use crate::open::open;
+use crate::options::refuse_terminal;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
 use crate::signals;
 use crate::terminal::{output_width, write_wrapped};
+use crate::text::human;
 use std::time::Duration;
 use tensilo::display_path;
 use tensilo::import::{self, AppendOptions};
 
-/// How long the file may take, after a signal, to become what it was.
+/// The time that the library has to restore the file after a signal.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Appends, and tells what came of it.
+/// Appends the inputs, and prints a summary.
 pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     refuse_terminal(&args.inputs)?;
     let appended = append(args, quiet).map_err(|error| Failure::about(&args.file, error))?;

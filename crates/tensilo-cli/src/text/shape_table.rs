@@ -1,13 +1,12 @@
-//! What a conversion found about the shapes of columns, as a table.
+//! The table of shapes that a conversion inferred from the data.
 
-use crate::human;
-use crate::table::{Cells, Table};
+use super::human;
+use super::table::{Cells, Table};
 use std::io::{self, Write};
 use tensilo::Schema;
 use tensilo::import::FoundShape;
 
-/// Writes an empty line and a table of the columns whose shape was found by looking at the data;
-/// nothing if none was.
+/// Writes an empty line and a table of the columns whose shape was inferred; nothing if none was.
 pub(crate) fn write_found(schema: &Schema, width: usize, output: &mut impl Write) -> io::Result<()> {
     let [samples, others] = ["in samples", "others"].map(|name| (name, Cells::Number));
     let mut table = Table::new(&[("shape found", Cells::Name), ("shape", Cells::List(10)), samples, others]);

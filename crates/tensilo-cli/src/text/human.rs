@@ -1,14 +1,14 @@
-//! Numbers and facts as people read them.
+//! Formats numbers and facts for people.
 
 use tensilo::ColumnFacts;
 
-/// Bytes in powers of 1000: `512 B`, `41.6 MB`.
+/// Formats bytes in powers of 1000: `512 B`, `41.6 MB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1_000 {
         return format!("{bytes} B");
     }
-    let mut value = bytes as f64; // rounded anyway
+    let mut value = bytes as f64; // an approximation
     let mut unit = "B";
     for next in UNITS {
         // 999.95 would be printed as 1000.0
@@ -21,7 +21,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// A time: `840 ns`, `26.1 us`, `1.20 ms`.
+/// Formats a time: `840 ns`, `26.1 us`, `1.20 ms`.
 pub(crate) fn nanoseconds(time: f64) -> String {
     match time {
         ..999.5 => format!("{time:.0} ns"),
@@ -30,29 +30,30 @@ pub(crate) fn nanoseconds(time: f64) -> String {
     }
 }
 
-/// Raw bytes for each stored byte, or `-` where there are none.
+/// Formats raw bytes divided by stored bytes; `-` if either is 0.
 pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
     if raw_bytes == 0 || stored_bytes == 0 {
         return "-".to_owned();
     }
-    format!("{:.2}", raw_bytes as f64 / stored_bytes as f64) // rounded anyway
+    format!("{:.2}", raw_bytes as f64 / stored_bytes as f64) // an approximation
 }
 
-/// The encodings of the chunks of a column: `constant:1 exponent-tiers:12`, or `-` if it has none.
-/// Those that encode no values, only nulls and extents, are left out.
+/// Formats the encodings of a column's chunks: `constant:1 exponent-tiers:12`; `-` if the column
+/// has no chunks. Leaves out encodings that only nulls and extents use.
 pub(crate) fn encodings(facts: &ColumnFacts) -> String {
     let used = facts.encodings.iter().filter(|(_, chunks)| *chunks > 0);
     let used: Vec<String> = used.map(|(name, chunks)| format!("{name}:{chunks}")).collect();
     if used.is_empty() { "-".to_owned() } else { used.join(" ") }
 }
 
-/// Text that may be long or hold anything, on one line: control characters escaped, and cut short.
+/// Formats any text as at most 120 characters in one line. Control characters are escaped.
 pub(crate) fn excerpt(text: &str) -> String {
     const LIMIT: usize = 120;
     let mut excerpt = String::new();
     for (i, character) in text.chars().enumerate() {
         if i == LIMIT {
-            return format!("{excerpt}... ({})", bytes(text.len() as u64)); // exact: usize has at most 64 bits
+            // exact: usize has at most 64 bits
+            return format!("{excerpt}... ({})", bytes(text.len() as u64));
         }
         if character.is_control() {
             excerpt.extend(character.escape_default());

@@ -1,6 +1,6 @@
-//! The inputs of conversions.
+//! Checks on the inputs of conversions.
 
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 

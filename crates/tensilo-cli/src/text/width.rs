@@ -1,16 +1,16 @@
-//! Text in a line that is only so wide. Widths are columns of a terminal, of which some characters
-//! take two and some none.
+//! Text in lines of a given width. The unit is one column of a terminal; a character takes 0, 1 or
+//! 2.
 
 use unicode_width::UnicodeWidthStr;
 
 const ELLIPSIS: char = '…';
 
-/// The columns that a text takes. Control characters are not in it: texts are excerpts.
+/// Returns the width of a text, which contains no control characters.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// The text if it fits, else its beginning and an ellipsis.
+/// Returns the text if it fits, otherwise its beginning and an ellipsis.
 pub(crate) fn cut_end(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -21,8 +21,8 @@ pub(crate) fn cut_end(text: &str, width: usize) -> String {
     }
 }
 
-/// The text if it fits, else its beginning, an ellipsis and its end: names of columns often differ
-/// at one of both.
+/// Returns the text if it fits, otherwise its beginning, an ellipsis and its end. Column names
+/// often differ at only one end.
 pub(crate) fn cut_middle(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -33,41 +33,41 @@ pub(crate) fn cut_middle(text: &str, width: usize) -> String {
     }
 }
 
-/// The longest beginning that is at most so wide.
+/// Returns the longest beginning of at most this width.
 fn beginning(text: &str, width: usize) -> &str {
     let ends = text.char_indices().map(|(at, character)| at.saturating_add(character.len_utf8()));
     let fitting = ends.map_while(|end| text.get(..end)).take_while(|beginning| columns(beginning) <= width);
     fitting.last().unwrap_or("")
 }
 
-/// The longest end that is at most so wide.
+/// Returns the longest end of at most this width.
 fn end(text: &str, width: usize) -> &str {
     let starts = text.char_indices().rev().map(|(at, _)| at);
     let fitting = starts.map_while(|start| text.get(start..)).take_while(|end| columns(end) <= width);
     let end = fitting.last().unwrap_or("");
-    // a mark that belongs to the character before would now stand on the ellipsis
+    // a combining mark would attach to the ellipsis
     end.trim_start_matches(|character: char| columns(character.encode_utf8(&mut [0; 4])) == 0)
 }
 
-/// The words of a text in lines of at most this width, 4 or more, all but the first indented. Only
-/// a word that is wider than a line is broken.
+/// Wraps a text in lines of at most `width`, which is at least 4. All lines but the first are
+/// indented. Only a word wider than a line is broken.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let indent = " ".repeat(indent.min(width / 2));
-    let room = width.saturating_sub(indent.len()).max(2); // no character is wider
+    let free = width.saturating_sub(indent.len()).max(2); // no character is wider than 2
     let mut lines = vec![String::new()];
     for (number, word) in text.split(' ').enumerate() {
         let mut rest = word;
         loop {
-            let piece = beginning(rest, room);
+            let fitting = beginning(rest, free);
             match lines.last_mut().filter(|_| rest.len() == word.len()) {
-                Some(line) if number == 0 => line.push_str(piece),
-                Some(line) if columns(line).saturating_add(1).saturating_add(columns(piece)) <= width => {
+                Some(line) if number == 0 => line.push_str(fitting),
+                Some(line) if columns(line).saturating_add(1).saturating_add(columns(fitting)) <= width => {
                     line.push(' ');
-                    line.push_str(piece);
+                    line.push_str(fitting);
                 }
-                _ => lines.push(format!("{indent}{piece}")),
+                _ => lines.push(format!("{indent}{fitting}")),
             }
-            rest = rest.strip_prefix(piece).filter(|_| !piece.is_empty()).unwrap_or("");
+            rest = rest.strip_prefix(fitting).filter(|_| !fitting.is_empty()).unwrap_or("");
             if rest.is_empty() {
                 break;
             }
@@ -99,8 +99,8 @@ mod tests {
                     let is_whole = columns(text) <= width;
                     assert_eq!(is_whole, cut == text, "{cut:?} in {width}");
                     assert_eq!(is_whole || width == 0, !cut.contains(ELLIPSIS), "{cut:?} in {width}");
-                    // two characters that are 2 wide, and what cannot be parted, may each leave
-                    // some room
+                    // two characters of width 2, and marks that stay with their character, may
+                    // leave some columns empty
                     assert!(is_whole || width - columns(&cut) <= 6, "{cut:?} in {width}");
                 }
             }

@@ -1,16 +1,19 @@
 //! `tensilo export`
 
-use crate::args::ExportArgs;
-use crate::exit::{Failure, Outcome};
+mod args;
+
+pub(crate) use args::ExportArgs;
+
+use crate::failure::{Failure, Outcome};
 use crate::open::open;
+use crate::options::Names;
 use crate::output::{Data, Destination, shown};
-use crate::parse::Names;
 use crate::progress::{Progress, Unit};
 use std::path::Path;
 use std::slice;
 use tensilo::export::{self, ExportFormat};
 
-/// Writes columns of a file to a Parquet or Arrow file.
+/// Exports columns to a Parquet or Arrow file.
 pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
     let format = args.format.map(ExportFormat::from).or_else(|| ExportFormat::of(&args.output));
     let format = format.ok_or_else(|| {

@@ -1,9 +1,9 @@
-//! A progress bar on the standard error, where that is a terminal.
+//! The progress bar on the standard error. Nothing is shown if that is not a terminal.
 
-use crate::human;
-use crate::progress_line::{End, ProgressLine};
+use super::line::{End, ProgressLine};
 use crate::signals;
 use crate::terminal::stderr_width;
+use crate::text::human;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::cell::Cell;
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use std::io::{self, IsTerminal};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// How long work that shows its progress may take to end after a signal.
+/// The time that work with a progress bar has to end after a signal.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is counted.
+/// The unit of the progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unit {
     /// Samples.
@@ -24,13 +24,13 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// A line that is laid out each time it is drawn, for the terminal as it is then.
+    /// Returns a style that lays out the line at each draw, for the current width of the terminal.
     fn style(self, phase: &'static str) -> ProgressStyle {
         let style = ProgressStyle::with_template("{line}").unwrap_or_else(|_| ProgressStyle::default_bar());
         style.with_key("line", move |state: &ProgressState, text: &mut dyn Write| {
             // terminals differ in what they do after their last column
             let line = self.line(phase, state).fit(stderr_width().saturating_sub(1));
-            let _ = text.write_str(&line); // it is only a display
+            let _ = text.write_str(&line); // only the display would be incomplete
         })
     }
 
@@ -56,21 +56,22 @@ impl Unit {
     fn rate(self, per_second: f64) -> String {
         match self {
             Self::Samples => format!("{per_second:.0}/s"),
-            Self::Bytes => format!("{}/s", human::bytes(per_second as u64)), // saturates, rounded anyway
+            // saturates; an approximation
+            Self::Bytes => format!("{}/s", human::bytes(per_second as u64)),
         }
     }
 }
 
-/// A bar without colours. It takes itself off the screen when it is dropped.
+/// A progress bar without colours. Dropping it clears the line.
 pub(crate) struct Progress {
     bar: ProgressBar,
     unit: Unit,
-    /// Phase and total that the bar was set up for.
+    /// The phase and the total of the current style.
     phase: Cell<Option<(&'static str, Option<u64>)>>,
 }
 
 impl Progress {
-    /// A bar, invisible if `quiet` or if the standard error is not a terminal.
+    /// Creates a bar, which is hidden if `quiet` or if the standard error is not a terminal.
     pub(crate) fn new(unit: Unit, quiet: bool) -> Self {
         let bar = if !quiet && io::stderr().is_terminal() {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
@@ -80,8 +81,7 @@ impl Progress {
         Self { bar, unit, phase: Cell::new(None) }
     }
 
-    /// `done` of `total`, in this phase of the work. Tells whether to go on: until a signal has
-    /// come.
+    /// Shows `done` of `total` in this phase. Returns `Break` if a signal has arrived.
     pub(crate) fn set(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
         signals::at_work(PATIENCE);
         if signals::received().is_some() {
@@ -96,7 +96,7 @@ impl Progress {
 
     fn show(&self, phase: &'static str, done: u64, total: Option<u64>) {
         if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
-            // first what it looks like: the other calls draw it
+            // the style first, because each later call draws
             self.bar.set_style(self.unit.style(phase));
             match total {
                 Some(total) => self.bar.set_length(total),

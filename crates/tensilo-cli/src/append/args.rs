@@ -1,0 +1,49 @@
+//! The arguments of `tensilo append`.
+
+use crate::options::{EncodingArgs, OnNullElement};
+use clap::Args;
+use std::path::PathBuf;
+
+const APPEND: &str = "\
+Examples:
+  tensilo append train.tsl day-2.parquet
+      all rows of a file that has the same columns
+  tensilo append train.tsl 'more/*.parquet' --skip-others
+      files that have more columns
+  tensilo append train.tsl day-3.parquet --profile small
+      the file does not remember its profile, so give it again
+
+Inputs are those of \"tensilo convert\". They must have the columns of the file:
+the same names, types and shapes, in any order. All differences are listed.
+Columns that were rounded when the file was made are rounded again.
+
+The samples appear together, after all are written. If anything fails before
+that, the file is restored to the last byte. Readers are not disturbed. A
+second append at the same time is refused.
+
+If the process is killed, the bytes written so far stay behind the last commit.
+Readers ignore them, \"tensilo verify\" reports them, and the next append stops
+there. \"tensilo salvage\" recovers them; --discard-tail cuts them off.";
+
+/// The arguments of `tensilo append`.
+#[derive(Args, Debug)]
+#[command(after_help = APPEND)]
+pub(crate) struct AppendArgs {
+    /// The tensilo file to append to
+    pub(crate) file: PathBuf,
+    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them; - is the
+    /// standard input
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Leave out columns that the file does not have
+    #[arg(long)]
+    pub(crate) skip_others: bool,
+    /// Cut off the bytes after the last commit, even if they could be recovered
+    #[arg(long)]
+    pub(crate) discard_tail: bool,
+    /// What to do with a null element of a tensor, which cannot be stored (a null tensor can)
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
+    pub(crate) null_elements: OnNullElement,
+    #[command(flatten)]
+    pub(crate) encoding: EncodingArgs,
+}

@@ -1,0 +1,93 @@
+//! The arguments of `tensilo convert`.
+
+use crate::options::{EncodingArgs, Names, OnNullElement, values};
+use clap::Args;
+use std::path::PathBuf;
+use tensilo::{DType, Shape};
+
+const CONVERT: &str = "\
+Examples:
+  tensilo convert train.parquet -o train.tsl
+      lossless
+  tensilo convert 'shards/*.parquet' -o train.tsl --bf16
+      floats rounded to bf16; the summary lists the errors
+  tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
+      two columns of two files, one of them rounded
+  tensilo convert data/ -o train.tsl
+      all files in a folder; folders year=2024/month=7 become columns
+  zstdcat train.arrows.zst | tensilo convert - -o train.tsl
+      an Arrow stream, or a Parquet or Arrow file, from the standard input
+  tensilo convert train.parquet -o train.tsl --profile raw --align 4096
+      uncompressed: samples are read without decoding, also with O_DIRECT
+  tensilo convert train.parquet -o train.tsl --profile small
+      the smallest file, for an archive or a slow network
+  tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --shape id=2
+      mel varies in its first dimension, even if day-1 has only one length
+
+Columns: a field of a struct becomes the column struct.field. The name of the
+struct selects all its fields.
+
+Shapes: a dimension of a list is fixed if all samples have the same extent,
+unless --shape declares it. The summary tells how many samples that was
+inferred from. The shapes of a file never change: if later inputs may have
+other lengths, declare *. A sample that contradicts --shape is refused.
+
+Inputs must have the same columns, in any order. They are read in the order
+given; those of a folder or glob in the order of their paths.
+
+folder  All *.parquet files in it and its subfolders; if there are none, all
+        *.arrow and *.feather files. Names that begin with . or _ are skipped.
+        A folder that \"datasets\" saved is read in the order of its state.json.
+-       The standard input. Like every pipe, it is first copied to an unnamed
+        file in the folder for temporary files (TMPDIR).
+
+Folders called key=value become columns of integers or text, also in the path
+of a single file. --skip key leaves such a column out.
+
+An input that changes while it is read is an error. An input that is replaced
+is read to its end. The same inputs and options give the same bytes.
+
+The output appears when it is complete. If it is a symbolic link, the target
+is replaced and the link stays. Named pipes, devices and open descriptors
+(-, /dev/stdout, /dev/fd/3) are written into. If the data goes to the standard
+output, the summary goes to the standard error. An output that is one of the
+inputs is refused.";
+
+/// The arguments of `tensilo convert`.
+#[derive(Args, Debug)]
+#[command(after_help = CONVERT)]
+pub(crate) struct ConvertArgs {
+    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them; - is the
+    /// standard input
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The file to write; - is the standard output
+    #[arg(short, long, value_name = "OUT.tsl")]
+    pub(crate) output: PathBuf,
+    /// Round all float columns to bf16, except those that --cast names
+    #[arg(long)]
+    pub(crate) bf16: bool,
+    /// Round a column to bf16, f16 or f32; repeatable
+    #[arg(long, value_name = "NAME=TYPE", value_parser = values::cast)]
+    pub(crate) cast: Vec<(String, DType)>,
+    /// Only these columns, in this order; write "\," for a comma in a name
+    #[arg(long, value_name = "a,b")]
+    pub(crate) columns: Vec<Names>,
+    /// Leave a column out; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) skip: Vec<String>,
+    /// The shape of a list column, with * for an extent that varies; repeatable [default: inferred]
+    #[arg(long, value_name = "NAME=*,80", value_parser = values::shape)]
+    pub(crate) shape: Vec<(String, Shape)>,
+    /// Every chunk begins at a multiple of this; 4096 allows O_DIRECT
+    #[arg(long, value_name = "BYTES", value_parser = values::alignments(), default_value = "64")]
+    pub(crate) align: u32,
+    /// What to do with a null element of a tensor, which cannot be stored (a null tensor can)
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
+    pub(crate) null_elements: OnNullElement,
+    /// Replace OUT.tsl if it exists; write binary data to a terminal
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) encoding: EncodingArgs,
+}

@@ -1,0 +1,76 @@
+//! The JSON document of `tensilo inspect`.
+
+use super::args::InspectArgs;
+use super::cold_read::{cold_read_bytes, read_amplification};
+use super::explain;
+use crate::failure::{Failure, Outcome};
+use serde_json::{Map, Value, json};
+use tensilo::{Column, ColumnFacts, ColumnSchema, Extent, Reader};
+
+/// Returns the JSON document of schema `tensilo.inspect/1`.
+pub(super) fn document(args: &InspectArgs, reader: &Reader) -> Outcome<Value> {
+    let mut columns = Vec::new();
+    for column in reader.columns() {
+        let mut object = column_object(&column);
+        if args.explain {
+            let explanation = explain::explain(args, &column).map_err(|error| Failure::about(&args.file, error))?;
+            object.insert("explanation".to_owned(), explanation.as_ref().map_or(Value::Null, explain::object));
+        }
+        columns.push(Value::Object(object));
+    }
+    Ok(json!({
+        "schema": "tensilo.inspect/1",
+        "file_bytes": reader.file_bytes(),
+        "sample_count": reader.sample_count(),
+        "file_id": reader.file_id().to_string(),
+        "content_id": reader.content_id().to_string(),
+        "alignment": reader.alignment(),
+        "commit_count": reader.commit_count(),
+        "finished": reader.is_finished(),
+        "tail_bytes": reader.tail_bytes(),
+        "metadata": reader.schema().metadata,
+        "columns": columns,
+    }))
+}
+
+fn column_object(column: &Column) -> Map<String, Value> {
+    let (schema, facts) = (column.schema(), column.facts());
+    let shape: Vec<Option<u32>> = schema.shape.extents().iter().map(extent).collect();
+    let encodings: Map<String, Value> =
+        facts.encodings.iter().map(|(name, chunks)| (name.clone(), json!(chunks))).collect();
+    let members = [
+        ("name", json!(schema.name)),
+        ("dtype", json!(schema.dtype.name())),
+        ("shape", json!(shape)),
+        ("nullable", json!(schema.nullable)),
+        ("chunk_count", json!(facts.chunk_count)),
+        ("raw_bytes", json!(facts.raw_bytes)),
+        ("stored_bytes", json!(facts.stored_bytes)),
+        ("encodings", Value::Object(encodings)),
+        ("cast", cast_object(schema, &facts)),
+        ("null_count", json!(facts.null_count)),
+        ("cold_read_bytes", json!(cold_read_bytes(&facts))),
+        ("read_amplification", json!(read_amplification(&facts, column.sample_count()))),
+        ("metadata", json!(schema.metadata)),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn extent(extent: &Extent) -> Option<u32> {
+    match extent {
+        Extent::Fixed(extent) => Some(*extent),
+        Extent::Varying => None,
+    }
+}
+
+fn cast_object(schema: &ColumnSchema, facts: &ColumnFacts) -> Value {
+    let (Some(spec), Some(cast)) = (schema.cast, facts.cast) else { return Value::Null };
+    json!({
+        "source": spec.source.name(),
+        "rounding": "nearest-even",
+        "max_abs_error": cast.max_abs_error,
+        "max_rel_error": cast.max_rel_error,
+        "to_infinite": cast.to_infinite,
+        "to_subnormal": cast.to_subnormal,
+    })
+}

@@ -1,0 +1,38 @@
+//! Encoding options of the commands that write tensilo files.
+
+use super::values;
+use clap::Args;
+use std::num::NonZeroUsize;
+use tensilo::{Profile, WriterOptions};
+
+/// The encoding options of `convert`, `append` and `salvage`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Encoding")]
+pub(crate) struct EncodingArgs {
+    /// The trade-off between size and speed; "inspect --explain" shows the result of each
+    #[arg(long, value_parser = values::profiles(), default_value = Profile::default().name())]
+    pub(crate) profile: Profile,
+    /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB: the cost of reading one random
+    /// sample [default: 64KiB, with --profile small 256KiB]
+    #[arg(long, value_name = "N", value_parser = values::chunk_bytes)]
+    pub(crate) chunk_bytes: Option<usize>,
+    /// Do not decode each chunk and compare it with its input: slightly faster, but faults of
+    /// memory or processor can get into the file
+    #[arg(long)]
+    pub(crate) no_check: bool,
+    /// Threads that encode; the output does not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+}
+
+impl EncodingArgs {
+    /// Returns the options as the library takes them.
+    pub(crate) fn writer_options(&self) -> WriterOptions {
+        let options = WriterOptions::new().profile(self.profile).threads(values::threads(self.threads));
+        let options = options.check_chunks(!self.no_check);
+        match self.chunk_bytes {
+            Some(bytes) => options.chunk_bytes(bytes),
+            None => options, // the default of the profile
+        }
+    }
+}

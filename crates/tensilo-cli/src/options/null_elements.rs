@@ -1,0 +1,26 @@
+//! The option `--null-elements`.
+
+use clap::ValueEnum;
+use tensilo::import::NullElements;
+
+/// The values of `--null-elements`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnNullElement {
+    /// Stop, and name column and row
+    #[default]
+    Refuse,
+    /// Store NaN in float columns, and stop at others
+    Nan,
+    /// Store zero
+    Zero,
+}
+
+impl From<OnNullElement> for NullElements {
+    fn from(choice: OnNullElement) -> Self {
+        match choice {
+            OnNullElement::Refuse => Self::Refuse,
+            OnNullElement::Nan => Self::Nan,
+            OnNullElement::Zero => Self::Zero,
+        }
+    }
+}

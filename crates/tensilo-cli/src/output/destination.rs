@@ -1,0 +1,186 @@
+//! Resolves the path of an output, checks it, and opens it.
+
+use super::descriptor::Descriptor;
+use super::writer::Output;
+use crate::failure::{Failure, Outcome};
+use crate::signals;
+use crate::terminal::warning;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal};
+use std::path::{Path, PathBuf};
+use tensilo::{AtomicFile, FileIdentity, display_path};
+
+/// The kind of data. Text may go to a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Data {
+    /// Text for people.
+    Text,
+    /// Bytes for programs.
+    Binary,
+}
+
+/// A resolved output path. Nothing is opened or changed yet.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    target: Target,
+    /// The path as the user wrote it.
+    name: PathBuf,
+    force: bool,
+    data: Data,
+}
+
+/// What a path refers to.
+#[derive(Debug, PartialEq, Eq)]
+enum Target {
+    /// A regular file, or nothing yet. The complete output replaces or creates it.
+    File,
+    /// A named pipe or a character device. The output is written into it.
+    Stream,
+    /// An open descriptor. The output is written into it, without opening it again.
+    Descriptor(Descriptor),
+}
+
+impl Destination {
+    /// Resolves the path that the user gave; `-` is the standard output. Fails early, before long
+    /// work is done in vain, if:
+    ///
+    /// * the output is one of the inputs,
+    /// * a file exists at the path (unless `force`),
+    /// * the path is neither a file nor a stream,
+    /// * binary data would go to a terminal (unless `force`).
+    pub(crate) fn new(path: &Path, force: bool, data: Data, inputs: &[PathBuf]) -> Outcome<Self> {
+        let target = Target::of(path)?;
+        let destination = Self { target, name: path.to_path_buf(), force, data };
+        destination.refuse_inputs(inputs)?;
+        match &destination.target {
+            // `create` reports all other problems with the path
+            Target::File if !force && path.exists() => {
+                return Err(Failure::exists(path));
+            }
+            Target::File | Target::Stream => {}
+            Target::Descriptor(descriptor) => destination.refuse_terminal(descriptor.is_terminal())?,
+        }
+        Ok(destination)
+    }
+
+    /// Resolves the path that the user gave; without one, the standard output.
+    pub(crate) fn or_stdout(path: Option<&Path>, force: bool, data: Data, inputs: &[PathBuf]) -> Outcome<Self> {
+        Self::new(path.unwrap_or(Path::new("-")), force, data, inputs)
+    }
+
+    fn refuse_inputs(&self, inputs: &[PathBuf]) -> Outcome {
+        let identity = match &self.target {
+            Target::File => FileIdentity::at(&self.name),
+            Target::Stream => Ok(None),
+            Target::Descriptor(descriptor) => descriptor.duplicate().and_then(|file| FileIdentity::of(&file)),
+        };
+        // if the identity is unknown, opening the file fails later
+        let Ok(Some(identity)) = identity else { return Ok(()) };
+        let same = |input: &&PathBuf| FileIdentity::at(input).is_ok_and(|input| input.as_ref() == Some(&identity));
+        match inputs.iter().find(same) {
+            None => Ok(()),
+            Some(input) => Err(Failure::Usage(format!(
+                "{}: this is the input {} itself, which is not overwritten, even with --force; write to another file",
+                shown(&self.name),
+                display_path(input)
+            ))),
+        }
+    }
+
+    fn refuse_terminal(&self, is_terminal: bool) -> Outcome {
+        if self.data == Data::Text || self.force || !is_terminal {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "{}: binary data is not written to a terminal; redirect it, name a file with --output, or use --force",
+            shown(&self.name)
+        )))
+    }
+
+    /// Warns about temporary files that killed runs to this destination have left.
+    pub(crate) fn warn_of_litter(&self) {
+        if self.target != Target::File {
+            return;
+        }
+        // an unreadable folder is reported when the file is created
+        for path in AtomicFile::left_behind(&self.name).unwrap_or_default() {
+            warning(&format!(
+                "{}: a run that was killed has left {}; delete it if nothing writes to it",
+                display_path(&self.name),
+                display_path(&path)
+            ));
+        }
+    }
+
+    /// Opens the output.
+    pub(crate) fn create(self) -> Outcome<Output> {
+        match &self.target {
+            Target::File => {
+                let file = AtomicFile::create(&self.name, self.force)?;
+                signals::remove_at_exit(file.temporary_path());
+                Ok(Output::File(Box::new(file), self.name))
+            }
+            Target::Stream => {
+                let opened = File::options().write(true).open(&self.name);
+                let file = opened.map_err(|error| Failure::output(&self.name, error))?;
+                self.refuse_terminal(file.is_terminal())?;
+                Ok(Output::Stream(BufWriter::new(file), self.name))
+            }
+            Target::Descriptor(Descriptor::STDOUT) => Ok(Output::stdout()),
+            Target::Descriptor(descriptor) => {
+                let file = descriptor.duplicate().map_err(|error| Failure::output(&self.name, error))?;
+                Ok(Output::Stream(BufWriter::new(file), self.name))
+            }
+        }
+    }
+}
+
+impl Target {
+    /// Resolves a path. Follows symbolic links one by one, because one may lead to an open
+    /// descriptor.
+    fn of(path: &Path) -> Outcome<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Descriptor(Descriptor::STDOUT));
+        }
+        const MOST: usize = 40; // the limit of Linux
+        let mut at = path.to_path_buf();
+        for _ in 0..MOST {
+            if let Some(descriptor) = Descriptor::of(&at) {
+                return Ok(Self::Descriptor(descriptor));
+            }
+            let Ok(link) = at.read_link() else { break };
+            at = at.parent().unwrap_or(Path::new("")).join(link);
+        }
+        // `create` reports the problem
+        let Ok(metadata) = path.metadata() else { return Ok(Self::File) };
+        match kind_of(metadata.file_type()) {
+            Ok(target) => Ok(target),
+            Err(what) => {
+                let message = "and only a regular file is replaced; choose another path";
+                Err(Failure::Usage(format!("{}: {what} is there, {message}", display_path(path))))
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn kind_of(file: std::fs::FileType) -> Result<Target, &'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    match file {
+        file if file.is_fifo() || file.is_char_device() => Ok(Target::Stream),
+        file if file.is_dir() => Err("a folder"),
+        file if file.is_socket() => Err("a socket"),
+        file if file.is_block_device() => Err("a block device"),
+        _ => Ok(Target::File),
+    }
+}
+
+#[cfg(not(unix))]
+fn kind_of(file: std::fs::FileType) -> Result<Target, &'static str> {
+    if file.is_dir() { Err("a folder") } else { Ok(Target::File) }
+}
+
+/// Returns the name of an output in messages.
+pub(crate) fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "standard output".to_owned() } else { display_path(path).to_string() }
+}

@@ -1,0 +1,39 @@
+//! The arguments of `tensilo verify`.
+
+use clap::Args;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+const VERIFY: &str = "\
+Examples:
+  tensilo verify train.tsl           every byte: checksums, structure, padding
+  tensilo verify train.tsl --deep    also decode every chunk
+  tensilo verify train.tsl --json | jq '.damages[].samples'
+
+Exits with 1 if anything is damaged. Also checks files that are too damaged to
+be opened.
+
+JSON, schema tensilo.verify/1 (members may be added; those named here stay):
+  schema, ok, file_bytes, chunk_count, sample_count
+  damages: [{ offset, bytes, message,
+    region   header, chunk, index page, ...; null if unknown
+    column   the column of the chunk or index, or null
+    samples  [first, end] of the lost or doubtful samples, end excluded, or null
+    rule     of the format specification, or null }]";
+
+/// The arguments of `tensilo verify`.
+#[derive(Args, Debug)]
+#[command(after_help = VERIFY)]
+pub(crate) struct VerifyArgs {
+    /// A tensilo file
+    pub(crate) file: PathBuf,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also decode every chunk, and check its content
+    #[arg(long)]
+    pub(crate) deep: bool,
+    /// Threads that check; the report does not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+}

@@ -1,0 +1,49 @@
+//! The report of `tensilo verify`, as a JSON document and as text.
+
+use crate::text::damage_line;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use tensilo::{Damage, RegionKind, VerifyReport};
+
+/// Returns the JSON document of schema `tensilo.verify/1`.
+pub(super) fn document(report: &VerifyReport) -> Value {
+    let damages: Vec<Value> = report.damages.iter().map(damage_object).collect();
+    json!({
+        "schema": "tensilo.verify/1",
+        "ok": report.damages.is_empty(),
+        "file_bytes": report.file_bytes,
+        "chunk_count": report.chunk_count,
+        "sample_count": report.sample_count,
+        "damages": damages,
+    })
+}
+
+fn damage_object(damage: &Damage) -> Value {
+    let range = &damage.file_range;
+    json!({
+        "offset": range.start,
+        "bytes": range.end.saturating_sub(range.start),
+        "region": damage.region.map(RegionKind::name),
+        "column": damage.column.as_deref(),
+        "samples": damage.samples.as_ref().map(|samples| [samples.start, samples.end]),
+        "rule": damage.error.rule(),
+        "message": damage.error.message(),
+    })
+}
+
+pub(super) fn write_text(report: &VerifyReport, quiet: bool, output: &mut impl Write) -> io::Result<()> {
+    for damage in &report.damages {
+        writeln!(output, "{}", damage_line(damage))?;
+    }
+    if quiet {
+        return Ok(());
+    }
+    let (bytes, chunks) = (report.file_bytes, report.chunk_count);
+    let samples =
+        report.sample_count.map_or_else(|| "no readable commit".to_owned(), |count| format!("{count} samples"));
+    match report.damages.len() {
+        0 => writeln!(output, "ok: {bytes} bytes, {chunks} chunks, {samples}"),
+        1 => writeln!(output, "damaged: 1 range in {bytes} bytes; {chunks} chunks are intact, {samples}"),
+        ranges => writeln!(output, "damaged: {ranges} ranges in {bytes} bytes; {chunks} chunks are intact, {samples}"),
+    }
+}
