@@ -72,6 +72,7 @@
 //! # Panics
 //!
 //! No function of this crate panics, on any input.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unsafe_code, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used)]
 

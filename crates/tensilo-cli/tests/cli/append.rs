@@ -10,7 +10,7 @@ fn append(file: &Path, input: &Path, words: &str) -> Run {
     run(fixed.into_iter().chain(words.split_whitespace().map(OsStr::new)))
 }
 
-/// What a file holds, as a Parquet file.
+/// Writes the columns of a tensilo file to a Parquet file.
 fn exported(folder: &Folder, name: &str, file: &[u8]) -> std::path::PathBuf {
     let (from, to) = (folder.file(&format!("{name}.tsl"), file), folder.path(&format!("{name}.parquet")));
     on("export", &from, &format!("-o {}", to.display())).done();
@@ -21,7 +21,7 @@ fn exported(folder: &Folder, name: &str, file: &[u8]) -> std::path::PathBuf {
 fn what_is_appended_is_there() {
     let folder = Folder::new();
     let input = exported(&folder, "input", &sample_file());
-    // the exported values of x are f32, as those it was made from were
+    // the exported values of x are f32, like the values that they were rounded from
     let file = folder.file("a.tsl", &sample_file());
     let text = append(&file, &input, "--profile raw --threads 2").done().text();
     assert!(text.contains("20 samples appended, 40 in all"), "{text}");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tensilo::{Schema, Stream, Writer, WriterOptions};
 
-/// Measures for a moment.
+/// Runs a short measurement.
 fn bench(file: &Path, words: &str) -> Value {
     on("bench", file, &format!("--json --seconds 0.01 {words}")).done().json()
 }
@@ -61,7 +61,8 @@ fn every_column_is_measured_in_every_pattern() {
 fn what_is_read_of_the_file_is_counted() {
     let folder = Folder::new();
     let path = folder.samples("a.tsl");
-    // 20 samples of 8 bytes in chunks of 4: 5 heads, 5 bodies and 5 index entries for 20 samples, but for a part of a pass
+    // 20 samples of 8 bytes in chunks of 4: 5 heads, 5 bodies and 5 index entries for 20 samples,
+    // except in the last, incomplete pass
     let read = |words: &str| bench(&path, words)["stored_bytes_per_sample"].as_f64().unwrap();
     let sequential = read("-c r --pattern sequential --verification always");
     assert!((10.0..300.0).contains(&sequential), "{sequential}");

@@ -112,7 +112,7 @@ fn options_of_a_conversion_arrive() {
 
 pub(super) const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bitshuffle-zstd"];
 
-/// `tests/data/speech.parquet` in a file of its own, named after `words`.
+/// Converts `tests/data/speech.parquet` to a file named after `words`.
 pub(super) fn speech(folder: &Folder, words: &str) -> PathBuf {
     let input = Path::new(SPEECH);
     let output = folder.path(&format!("speech{}.tsl", words.replace(' ', "")));
@@ -148,7 +148,7 @@ fn what_any_profile_writes_is_intact_and_exports_to_the_same_parquet_file() {
         on("export", &file, &format!("-o {}", parquet.display())).done();
         fs::read(parquet).unwrap()
     });
-    // which holds what the files hold
+    // the export has the same content
     let back = folder.path("back.tsl");
     convert(&folder.path("raw.parquet"), &back, "--profile raw").done();
     for column in ["utt_id", "speaker", "mel", "f0_hz", "voiced", "tokens", "text"] {

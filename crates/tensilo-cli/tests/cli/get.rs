@@ -14,7 +14,7 @@ fn get_json(words: &str) -> Value {
     get(words).done().json()
 }
 
-/// An array of NumPy's, taken apart by hand: type, shape as Python writes it, data.
+/// A NumPy array, parsed by hand: type, shape as Python writes it, data.
 fn npy(words: &str) -> (String, String, Vec<u8>) {
     let bytes = get(&format!("{words} --format npy")).done().stdout;
     assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");

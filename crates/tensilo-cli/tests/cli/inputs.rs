@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Runs with a file as the standard input, through a pipe.
+/// Runs the program with a file as its standard input, through a pipe.
 fn piped(from: &Path, words: &[&str]) -> Run {
     let mut child =
         program().args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -59,7 +59,7 @@ fn errors_of_the_standard_input_call_it_so() {
     convert(&folder.file("empty", b""), &["-"]).failed(2, "standard input: ");
     convert(&parquet, &["-", "-"]).failed(2, "twice");
     assert!(!out.exists());
-    // a file of this name
+    // a file called `-`
     folder.file("-", &fs::read(&parquet).unwrap());
     convert(&text, &[folder.path("-").to_str().unwrap()]).done();
 }
@@ -70,7 +70,8 @@ fn a_terminal_is_no_input() {
     use std::os::fd::{FromRawFd, OwnedFd};
     let (mut master, mut terminal) = (-1, -1);
     let null = std::ptr::null_mut();
-    // SAFETY: two places for descriptors, which nobody else has afterwards
+    // SAFETY: both pointers are valid for one descriptor each, and nothing else owns the
+    // descriptors
     let [_master, terminal] = unsafe {
         assert_eq!(libc::openpty(&mut master, &mut terminal, null, null.cast(), null.cast()), 0);
         [OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(terminal)]

@@ -92,7 +92,7 @@ fn an_unfinished_file_gives_a_warning() {
     assert_eq!(on("get", &path, "-c x -i 0 --quiet").done().stderr, "");
 }
 
-/// The sum of a member of the objects of a list.
+/// Returns the sum of a member over a list of objects.
 fn sum(list: &Value, member: &str) -> u64 {
     list.as_array().unwrap().iter().map(|object| object[member].as_u64().unwrap()).sum()
 }
@@ -137,7 +137,7 @@ fn an_explanation_has_what_the_contract_names() {
     assert_eq!(keys("pieces"), ["name", "detail", "stored_bytes", "bits_per_element"]);
     assert_eq!(keys("trials"), ["encoding", "profiles", "stored_bytes", "bits_per_element", "ratio", "in_file"]);
     assert_eq!(keys("choices"), ["profile", "encoding", "stored_bytes", "reason", "in_file"]);
-    // a sample alone in its chunk: the chunk and its head
+    // a chunk of one sample: its body and its head
     let stored = mel["stored_bytes"].as_u64().unwrap();
     assert_eq!(mel["cold_read_bytes"], stored + 64);
     assert_eq!(mel["read_amplification"], (stored + 64) as f64 / stored as f64);

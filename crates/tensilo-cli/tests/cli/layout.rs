@@ -1,4 +1,4 @@
-//! What is printed fits in a line: of a terminal, or of 80 characters where there is none.
+//! The width of printed lines: that of the terminal, or 80 characters.
 
 use super::convert::speech;
 use super::{Folder, on, run};
@@ -6,12 +6,12 @@ use std::fs;
 use std::path::PathBuf;
 use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
 
-/// Names that differ at either end, or in the middle.
+/// Names that differ only at one end, or in the middle.
 fn name(i: usize) -> String {
     format!("encoder.layers.{i}.attention.self.query_projection_with_a_name_that_goes_on.{i}.weight")
 }
 
-/// Sixty columns of all kinds with long names and much metadata.
+/// Returns a file of sixty columns of all kinds, with long names and much metadata.
 fn wide_file() -> Vec<u8> {
     let columns = (0..60).map(|i| {
         let mut column = match i % 4 {
@@ -41,7 +41,7 @@ fn wide_file() -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
-/// That file with a bit flipped in every chunk of every seventh column.
+/// Returns that file with a bit flipped in every chunk of every seventh column.
 fn damaged_wide_file() -> Vec<u8> {
     let mut bytes = wide_file();
     let reader = Reader::from_bytes(bytes.clone()).unwrap();
@@ -53,7 +53,7 @@ fn damaged_wide_file() -> Vec<u8> {
     bytes
 }
 
-/// Files whose paths and contents are as long as any.
+/// Files with the longest paths and contents.
 fn files(folder: &Folder) -> Vec<PathBuf> {
     let deep = folder.path(&"a-folder-with-a-long-name/".repeat(4));
     fs::create_dir_all(&deep).unwrap();
@@ -62,7 +62,7 @@ fn files(folder: &Folder) -> Vec<PathBuf> {
     vec![long_path, folder.file("damaged.tsl", &damaged_wide_file()), speech(folder, ""), folder.samples("a.tsl")]
 }
 
-/// Every character of what is printed here takes one column.
+/// Checks that no line is wider than it may be. Each character printed here has width 1.
 #[track_caller]
 fn fits(text: &str, width: usize) {
     assert!(!text.is_empty());

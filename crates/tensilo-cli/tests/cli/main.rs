@@ -1,4 +1,4 @@
-//! The command line program, run as a process.
+//! Runs the command line program as a process.
 
 mod append;
 mod bench;
@@ -26,10 +26,10 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Stream, Value, Writer, WriterOptions};
 
-/// Features of speech, in columns of several types.
+/// A Parquet file of speech features, with columns of several types.
 const SPEECH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/speech.parquet");
 
-/// A folder that goes away at the end of a test.
+/// A folder that is removed at the end of a test.
 struct Folder(TempDir);
 
 impl Folder {
@@ -41,7 +41,7 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// A file of this name with the samples of [`sample_file`].
+    /// Creates a file with the samples of [`sample_file`].
     fn samples(&self, name: &str) -> PathBuf {
         self.file(name, &sample_file())
     }
@@ -59,7 +59,7 @@ impl Folder {
     }
 }
 
-/// What a run printed and ended with.
+/// The output and the exit code of a run.
 #[derive(Debug)]
 struct Run {
     code: i32,
@@ -76,7 +76,7 @@ impl Run {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The run ended with this code, and said this on the standard error.
+    /// Asserts the exit code, and a part of the standard error.
     #[track_caller]
     fn failed(&self, code: i32, message: &str) {
         assert_eq!(self.code, code, "{self:?}");
@@ -102,7 +102,7 @@ impl From<Output> for Run {
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tensilo"));
-    // with the last one, colours are shown on any terminal
+    // `CI` would turn colours on
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
     }
@@ -113,7 +113,7 @@ fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
     program().args(args).output().unwrap().into()
 }
 
-/// `tensilo COMMAND FILE WORDS...`
+/// Runs `tensilo COMMAND FILE WORDS...`.
 fn on(command: &str, file: &Path, words: &str) -> Run {
     run([OsStr::new(command), file.as_os_str()].into_iter().chain(words.split_whitespace().map(OsStr::new)))
 }
@@ -137,8 +137,9 @@ fn schema() -> Schema {
     schema
 }
 
-/// Sample `i`: x = [i, 1.1], e = SPECIAL or i, t = "text i" (3: null, 4: `"\n`), b = [0, i], r = i % 3 rows (5: null),
-/// flag = [odd, true, false], n = [-i, i] (1 and 7: null), h = [[i, 0.5]]
+/// Pushes samples. Sample `i`: x = [i, 1.1], e = SPECIAL or i, t = "text i" (3: null, 4: `"
+/// `), b = [0, i], r = i % 3 rows (5: null), flag = [odd, true, false], n = [-i, i] (1 and 7:
+/// null), h = [[i, 0.5]].
 fn push_samples(writer: &mut Writer<Stream<Vec<u8>>>) {
     for i in 0..SAMPLES {
         let x = [i as f32, 1.1];
@@ -168,15 +169,16 @@ fn sample_file() -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
-/// A file of the same columns without samples.
+/// Returns a file of the same columns without samples.
 fn empty_file() -> Vec<u8> {
     let writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new()).unwrap();
     writer.finish().unwrap().sink.0
 }
 
-/// A file whose writer was stopped after a commit of all samples.
+/// Returns a file whose writer was stopped after a commit of all samples.
 fn unfinished_file() -> Vec<u8> {
-    // the last 64 bytes are the trailer of the last commit; without them the commit before is the last
+    // the last 64 bytes are the trailer of the last commit; without them the previous commit is the
+    // last
     let mut writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new().chunk_bytes(32)).unwrap();
     push_samples(&mut writer);
     writer.commit().unwrap();
@@ -186,7 +188,7 @@ fn unfinished_file() -> Vec<u8> {
     bytes
 }
 
-/// The sample file with a bit flipped in the body of the first chunk.
+/// Returns the sample file with a bit flipped in the body of the first chunk.
 fn damaged_file() -> Vec<u8> {
     let mut bytes = sample_file();
     let chunk = bytes.chunks(64).position(|region| region.starts_with(b"TSLC")).unwrap();
@@ -194,7 +196,7 @@ fn damaged_file() -> Vec<u8> {
     bytes
 }
 
-/// The sample file with a flag that no release knows.
+/// Returns the sample file with a flag that no release knows.
 fn too_new_file() -> Vec<u8> {
     let mut bytes = sample_file();
     bytes[35] |= 0x80;

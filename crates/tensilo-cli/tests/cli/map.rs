@@ -7,7 +7,7 @@ use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, 
 
 const NAMES: [&str; 8] = ["x", "e", "t", "b", "r", "flag", "n", "h"];
 
-/// The drawing of a file, well-formed.
+/// Returns the drawing of a file, after checking that it is well-formed.
 fn svg(folder: &Folder, file: &Path, words: &str) -> String {
     let out = folder.path("out.svg");
     let run = on("map", file, &format!("--svg {} --force {words}", out.display())).done();
@@ -17,7 +17,8 @@ fn svg(folder: &Folder, file: &Path, words: &str) -> String {
     svg
 }
 
-/// Elements nest, attributes are quoted, text has no markup: as much of XML as the drawing uses.
+/// Checks the subset of XML that the drawing uses: nested elements, quoted attributes, escaped
+/// text.
 #[track_caller]
 fn check_well_formed(xml: &str) {
     let mut open = Vec::new();
@@ -104,7 +105,7 @@ fn names_cannot_be_markup() {
     );
 }
 
-/// One column in as many chunks.
+/// Returns a file of one column in this number of chunks.
 fn file_of_chunks(chunks: usize) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("values", DType::U8, Shape::fixed(&[256]))]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(256);
@@ -210,7 +211,7 @@ fn a_picture_of_another_format_is_refused_before_any_work() {
     let folder = Folder::new();
     for name in ["a.png", "a.PDF", "a.svgz"] {
         let out = folder.path(name);
-        // not even the file is looked for
+        // the file is not even opened
         on("map", &folder.path("missing.tsl"), &format!("--svg {}", out.display())).failed(2, "a.svg");
     }
     let file = folder.samples("a.tsl");

@@ -1,4 +1,4 @@
-//! Outputs that are inputs, links, streams, devices or terminals, and what messages call them.
+//! Outputs that are inputs, links, streams, devices or terminals, and their names in messages.
 
 use super::{Folder, Run, SPEECH, program, run};
 use std::ffi::OsStr;
@@ -49,7 +49,7 @@ impl Inputs {
         self.command(line, output).output().unwrap().into()
     }
 
-    /// What a command writes to a new file, and what it then prints.
+    /// Returns the bytes that a command writes to a new file, and its messages.
     fn due(&self, line: &str) -> (Vec<u8>, String) {
         let path = self.folder.path("due");
         let run = self.run(line, &path).done();
@@ -58,7 +58,7 @@ impl Inputs {
         (bytes, summary(&run.text(), path.to_str().unwrap()))
     }
 
-    /// The input that a command reads.
+    /// Returns the input of a command.
     fn of(&self, line: &str) -> &Path {
         if line.contains("PARQUET") { &self.parquet } else { &self.file }
     }
@@ -68,7 +68,7 @@ impl Inputs {
     }
 }
 
-/// What was printed of an output of this name, however it was wrapped.
+/// Returns messages with the name of the output replaced, and without line breaks.
 fn summary(text: &str, name: &str) -> String {
     text.replace(&format!("{name}: "), "OUT: ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -102,7 +102,7 @@ fn an_output_that_is_the_input_is_refused_through_any_path() {
     assert_eq!(inputs.hidden(), Vec::<String>::new());
 }
 
-/// Which only the library knows.
+/// Only the library can detect these.
 #[test]
 fn an_output_that_is_one_of_many_inputs_is_refused() {
     let inputs = Inputs::new();
@@ -116,7 +116,7 @@ fn an_output_that_is_one_of_many_inputs_is_refused() {
     }
 }
 
-/// As in `tensilo get a.tsl ... >> a.tsl`, which would read what it writes.
+/// `tensilo get a.tsl ... >> a.tsl` would read its own output.
 #[test]
 fn a_standard_output_that_is_the_input_is_refused() {
     let inputs = Inputs::new();
@@ -217,7 +217,7 @@ fn a_named_pipe_is_written_into_and_stays_one() {
     }
 }
 
-/// Also where it is a regular file, which is not opened again: what is in it stays.
+/// A descriptor of a regular file is not opened again, and the file keeps its content.
 #[test]
 fn the_standard_output_is_written_into_and_the_summary_goes_to_the_standard_error() {
     let inputs = Inputs::new();
@@ -255,7 +255,7 @@ fn another_descriptor_is_written_into_where_it_stands() {
             if output.starts_with("/proc") && !cfg!(target_os = "linux") {
                 continue;
             }
-            // what the shell writes before and after shares the position
+            // the shell's own writes before and after share the position
             let mut shell = Command::new("sh");
             let script = r#"{ printf before >&3; "$0" "$@"; printf after >&3; } 3>"$INTO""#;
             let tensilo = inputs.command(line, output);
@@ -267,7 +267,7 @@ fn another_descriptor_is_written_into_where_it_stands() {
     }
 }
 
-/// What is left of a stream that nobody reads any more is no file that could be taken for a result.
+/// If the reader of a stream stops, no incomplete file remains that could be taken for a result.
 #[test]
 fn a_reader_that_stops_is_3_where_a_whole_file_was_asked_for() {
     let folder = Folder::new();
@@ -292,14 +292,14 @@ fn an_export_to_a_stream_needs_a_format() {
     for (format, magic) in [("parquet", b"PAR1".as_slice()), ("arrow", b"ARROW1")] {
         let run = inputs.run(&format!("export FILE --format {format} -o OUT"), "-").done();
         assert!(run.stdout.starts_with(magic));
-        // it wins over the ending
+        // the option overrides the extension
         let path = inputs.folder.path("out.csv");
         inputs.run(&format!("export FILE --format {format} -o OUT --force"), &path).done();
         assert!(fs::read(&path).unwrap() == run.stdout);
     }
 }
 
-/// Both ends of a terminal.
+/// Opens both ends of a pseudo-terminal.
 fn terminal() -> (File, File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -333,7 +333,7 @@ fn binary_data_is_refused_on_a_terminal_unless_it_is_forced() {
     }
 }
 
-/// By its own path, too.
+/// A terminal is also recognized by its path.
 #[test]
 #[cfg(target_os = "linux")]
 fn binary_data_is_refused_on_the_path_of_a_terminal() {
@@ -359,7 +359,7 @@ fn messages_show_the_path_of_the_user_with_control_characters_escaped() {
     };
     check(inputs.run("convert PARQUET -o OUT", &name), 0);
     for line in COMMANDS {
-        check(inputs.run(line, &name), 2); // it exists
+        check(inputs.run(line, &name), 2); // the file exists
     }
     check(inputs.run("append OUT PARQUET", &name), 0);
     check(inputs.run("append FILE OUT", &name), 2);

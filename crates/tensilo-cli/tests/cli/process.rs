@@ -1,4 +1,4 @@
-//! Help, exit codes, pipes, colours.
+//! Help, exit codes, pipes and colours.
 
 use super::{Folder, damaged_file, on, program, run, sample_file, too_new_file};
 use std::fs::File;
@@ -149,7 +149,7 @@ fn a_reader_that_stops_reading_is_no_failure() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        drop(child.stdout.take()); // more is coming than a pipe holds
+        drop(child.stdout.take()); // the output is larger than a pipe holds
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "");

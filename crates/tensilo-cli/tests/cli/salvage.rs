@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
 
-/// 100 samples of two columns, ten to a chunk.
+/// Returns a file of 100 samples of two columns, ten to a chunk.
 fn file() -> Vec<u8> {
     let names = ["a", "b"].map(|name| ColumnSchema::tensor(name, DType::U64, Shape::scalar()));
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(80);
@@ -17,7 +17,7 @@ fn file() -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
-/// That file without samples 20..30 of `a`, and without trailer.
+/// Returns that file without samples 20..30 of `a`, and without its trailer.
 fn broken(folder: &Folder) -> PathBuf {
     let mut file = file();
     let reader = Reader::from_bytes(file.clone()).unwrap();

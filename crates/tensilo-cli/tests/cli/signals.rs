@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM, SIGHUP and SIGKILL at any moment.
+//! SIGINT, SIGTERM, SIGHUP and SIGKILL at random moments.
 
 use super::{Folder, SPEECH, run};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,12 +13,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tensilo::{InMemory, Reader, VerifyOptions, verify};
 
-/// Catchable ones, and what they exit with.
+/// The signals that can be caught, and their exit codes.
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
 
-/// The program, with no signal ignored. Under `nohup`, or in the background of a script, the tests
-/// are started with signals that are ignored, and every child of theirs would be, too. A handler is
-/// not passed on, so one is put in the place of each.
+/// Returns the program, with no signal ignored. Under `nohup`, or in the background of a script,
+/// the tests are started with ignored signals, and their children would inherit that. Children do
+/// not inherit handlers, so a handler for each signal prevents it.
 fn program() -> Command {
     static NONE_IGNORED: Once = Once::new();
     NONE_IGNORED.call_once(|| {
@@ -29,7 +29,7 @@ fn program() -> Command {
     super::program()
 }
 
-/// Whether this process ignores a signal. Only Linux tells.
+/// Returns whether this process ignores a signal. Only Linux reports it.
 fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -40,8 +40,8 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// Small, and the same in every run (Steele and others, "Fast splittable pseudorandom number
-/// generators", 2014).
+/// The random number generator SplitMix64, with a fixed seed (Steele and others, "Fast splittable
+/// pseudorandom number generators", 2014).
 struct Random(u64);
 
 impl Random {
@@ -57,11 +57,11 @@ impl Random {
     }
 }
 
-/// How often the same input is given: enough that it is written for longer than it is begun and
-/// ended.
+/// The number of times that the same input is given, so that writing takes longer than starting and
+/// ending.
 const INPUTS: usize = 16;
 
-/// A Parquet file, and a tensilo file made of it.
+/// A Parquet file, and a tensilo file converted from it.
 struct Inputs {
     folder: Folder,
     parquet: PathBuf,
@@ -94,14 +94,14 @@ impl Inputs {
         command
     }
 
-    /// How long a command takes if nobody kills it.
+    /// Returns the duration of a command without signals.
     fn time(&self, line: &str) -> Duration {
         let start = Instant::now();
         assert!(self.command(line).status().unwrap().success());
         start.elapsed()
     }
 
-    /// Sends a signal to a command after a while; how it ended.
+    /// Sends a signal to a command after a delay, and returns the outcome.
     fn kill(&self, line: &str, after: Duration, signal: Signal) -> ExitStatus {
         let mut child = self.command(line).spawn().unwrap();
         thread::sleep(after);
@@ -110,13 +110,13 @@ impl Inputs {
     }
 }
 
-/// What becomes of a command that was killed.
+/// The outcome of a command that received a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Done,
-    /// By its own handler.
+    /// Ended by its own handler.
     Handled,
-    /// By SIGKILL, or before it had a handler.
+    /// Ended by SIGKILL, or before its handler was installed.
     Killed,
 }
 
@@ -130,7 +130,7 @@ fn end(status: ExitStatus, signal: Signal) -> End {
     }
 }
 
-/// The signals of `rounds` runs, each at a random moment.
+/// Returns the signals of `rounds` runs, each at a random moment.
 fn moments(rounds: usize, time: Duration, seed: u64) -> impl Iterator<Item = (Duration, Signal)> {
     let mut random = Random(seed);
     let signals = [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL];
@@ -158,7 +158,7 @@ fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
         }
         let end = end(inputs.kill(line, after, signal), signal);
         let found = fs::read(&out).ok();
-        // a kill may come between the last step and the end
+        // the signal may arrive between the last step and the end
         let whole = found.as_ref() == Some(&due);
         assert!(whole || (found == old && end != End::Done), "{round}: {signal:?} after {after:?}: {end:?}");
         let others: Vec<String> = inputs.names().into_iter().filter(|name| name != "out.tsl").collect();
@@ -189,7 +189,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
         let found = fs::read(&inputs.file).unwrap();
         let what = format!("{round}: {signal:?} after {after:?}: {end:?}");
         if signal == Signal::KILL {
-            // what was written may stand behind the last commit; nothing before it has changed
+            // written bytes may remain behind the last commit; nothing before them has changed
             assert!(found.starts_with(&before) && due.starts_with(&found[..found.len().min(due.len())]), "{what}");
             let samples = Reader::from_bytes(found.to_vec()).unwrap().sample_count();
             let report = verify(&InMemory(found.as_slice()), VerifyOptions::new()).unwrap();
@@ -215,7 +215,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
     assert!(count(&ends, End::Handled) >= 10 && count(&ends, End::Killed) >= 10, "{ends:?}");
 }
 
-/// A named pipe, and the end that is written to, which keeps it open.
+/// Creates a named pipe, and opens its writing end, which keeps it open.
 fn pipe(folder: &Folder) -> (PathBuf, thread::JoinHandle<File>) {
     let path = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -230,7 +230,7 @@ fn a_process_that_waits_for_a_pipe_ends() {
         let (path, writer) = pipe(&folder);
         let mut command = program();
         let mut child = command.arg("convert").arg(&path).arg("-o").arg(folder.path("out.tsl")).spawn().unwrap();
-        let mut writer = writer.join().unwrap(); // it has been opened for reading
+        let mut writer = writer.join().unwrap(); // the pipe has been opened for reading
         writer.write_all(b"ARROW").unwrap();
         send(&child, signal);
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal:?}");
@@ -238,7 +238,7 @@ fn a_process_that_waits_for_a_pipe_ends() {
     }
 }
 
-/// Which nobody reads.
+/// A standard output that nobody reads.
 #[test]
 fn a_process_that_waits_for_a_reader_ends() {
     let inputs = Inputs::new();
@@ -248,7 +248,7 @@ fn a_process_that_waits_for_a_reader_ends() {
         for (signal, code) in SIGNALS {
             let mut child = inputs.command(line).stdout(Stdio::piped()).spawn().unwrap();
             let mut stdout = child.stdout.take().unwrap();
-            stdout.read_exact(&mut [0]).unwrap(); // more is coming than a pipe holds
+            stdout.read_exact(&mut [0]).unwrap(); // the output is larger than a pipe holds
             send(&child, signal);
             assert_eq!(child.wait().unwrap().code(), Some(code), "{line} {signal:?}");
             drop(stdout);
@@ -268,7 +268,7 @@ fn a_second_signal_ends_the_process_too() {
     assert!(code == Some(130) || code == Some(143), "{code:?}");
 }
 
-/// As `nohup` has it.
+/// Runs with SIGHUP ignored, as under `nohup`.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_signal_that_is_ignored_stays_ignored() {
@@ -294,7 +294,7 @@ fn what_has_happened_is_said() {
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0]).unwrap();
     send(&child, Signal::TERM);
-    // it goes on, and looks for the signal
+    // the run continues, and reacts to the signal
     thread::spawn(move || stdout.read_to_end(&mut Vec::new()));
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(143));

@@ -1,4 +1,4 @@
-//! What is printed on a terminal: colours and widths.
+//! Output on a terminal: colours and widths.
 #![cfg(target_os = "linux")]
 
 use super::{Folder, program, unfinished_file};
@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 use std::thread;
 
-/// What the program prints on a terminal of this width, with these variables.
+/// Returns the output on a terminal of this width, with these variables.
 fn on_terminal(width: u16, variables: &[(&str, &str)], args: &[&OsStr]) -> String {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
@@ -20,7 +20,7 @@ fn on_terminal(width: u16, variables: &[(&str, &str)], args: &[&OsStr]) -> Strin
     let side = File::options().read(true).write(true).open(name).unwrap();
     let reader = thread::spawn(move || {
         let (mut terminal, mut bytes, mut part) = (File::from(terminal), Vec::new(), [0; 4096]);
-        // an error (EIO) is the end: nobody has the other side open
+        // an error (EIO) is the end: the other side is closed
         while let Ok(count @ 1..) = terminal.read(&mut part) {
             bytes.extend_from_slice(&part[..count]);
         }
@@ -30,7 +30,7 @@ fn on_terminal(width: u16, variables: &[(&str, &str)], args: &[&OsStr]) -> Strin
     command.env("TERM", "xterm-256color").envs(variables.iter().copied()).args(args);
     command.stdout(side.try_clone().unwrap()).stderr(side);
     let mut child = command.spawn().unwrap();
-    drop(command); // it has the terminal open
+    drop(command); // it keeps the terminal open
     child.wait().unwrap();
     reader.join().unwrap()
 }
@@ -40,7 +40,7 @@ fn words<'a>(command: &'a str, file: &'a Path) -> Vec<&'a OsStr> {
     words.next().into_iter().chain([file.as_os_str()]).chain(words).collect()
 }
 
-/// The text as it is seen, without escape sequences.
+/// Returns the visible text, without escape sequences.
 fn seen(text: &str) -> String {
     let mut pieces = text.split("\u{1b}[");
     let first = pieces.next().unwrap().to_owned();

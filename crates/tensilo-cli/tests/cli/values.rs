@@ -1,4 +1,4 @@
-//! Declared shapes, what is found, and how it is said on a command line.
+//! Declared shapes, inferred shapes, and advice in terms of the command line.
 
 use super::{Folder, Run, run};
 use arrow_array::types::Float32Type;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An Arrow file with a column `e` of lists of these lengths.
+/// Writes an Arrow file with a column `e` of lists of these lengths.
 fn lists(folder: &Folder, name: &str, lengths: &[usize]) -> PathBuf {
     let values = lengths.iter().map(|&length| Some((0..length).map(|i| Some(i as f32))));
     input(folder, name, vec![("e", Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(values)))])
@@ -28,7 +28,7 @@ fn convert(input: &Path, output: &Path, words: &str) -> Run {
     run(fixed.into_iter().chain(words.split_whitespace().map(OsStr::new)))
 }
 
-/// Flags, and nothing of Rust.
+/// Checks that a message names flags, and nothing of Rust.
 #[track_caller]
 fn check_words(run: &Run, flags: &[&str]) {
     assert_eq!(run.code, 2, "{run:?}");
@@ -38,7 +38,7 @@ fn check_words(run: &Run, flags: &[&str]) {
     assert!(!run.stderr.contains("::") && !run.stderr.contains('`'), "{}", run.stderr);
 }
 
-/// The rows of the table of shapes that were found.
+/// Returns the rows of the table of inferred shapes.
 fn found(text: &str) -> Vec<Vec<&str>> {
     let lines = text.lines().skip_while(|line| !line.starts_with("shape found")).skip(1);
     lines.take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect()).collect()
