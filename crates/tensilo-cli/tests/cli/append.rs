@@ -12,7 +12,7 @@ fn append(file: &Path, input: &Path, words: &str) -> Run {
 
 /// Writes the columns of a tensilo file to a Parquet file.
 fn exported(folder: &Folder, name: &str, file: &[u8]) -> std::path::PathBuf {
-    let (from, to) = (folder.file(&format!("{name}.tsl"), file), folder.path(&format!("{name}.parquet")));
+    let (from, to) = (folder.file(format!("{name}.tsl"), file), folder.path(format!("{name}.parquet")));
     on("export", &from, &format!("-o {}", to.display())).done();
     to
 }
@@ -22,7 +22,7 @@ fn what_is_appended_is_there() {
     let folder = Folder::new();
     let input = exported(&folder, "input", &sample_file());
     // the exported values of x are f32, like the values that they were rounded from
-    let file = folder.file("a.tsl", &sample_file());
+    let file = folder.file("a.tsl", sample_file());
     let text = append(&file, &input, "--profile raw --threads 2").done().text();
     assert!(text.contains("20 samples appended, 40 in all"), "{text}");
     on("verify", &file, "--deep").done();
@@ -32,7 +32,7 @@ fn what_is_appended_is_there() {
     }
     let quiet = append(&file, &input, "-q").done();
     assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
-    let empty = folder.file("empty.tsl", &empty_file());
+    let empty = folder.file("empty.tsl", empty_file());
     append(&empty, &input, "").done();
     assert_eq!(on("inspect", &empty, "--json").done().json()["sample_count"], SAMPLES);
 }
@@ -41,7 +41,7 @@ fn what_is_appended_is_there() {
 fn a_tail_is_kept_until_it_is_given_up() {
     let folder = Folder::new();
     let input = exported(&folder, "input", &sample_file());
-    let file = folder.file("a.tsl", &unfinished_file());
+    let file = folder.file("a.tsl", unfinished_file());
     append(&file, &input, "").failed(1, "tensilo salvage");
     append(&file, &input, "").failed(1, "--discard-tail");
     assert!(fs::read(&file).unwrap() == unfinished_file());
@@ -53,7 +53,7 @@ fn a_tail_is_kept_until_it_is_given_up() {
 #[test]
 fn what_fails_changes_nothing() {
     let folder = Folder::new();
-    let file = folder.file("a.tsl", &sample_file());
+    let file = folder.file("a.tsl", sample_file());
     let text = folder.file("text.parquet", b"this is no Parquet file, however long it may be");
     append(&file, &text, "").failed(2, "text.parquet");
     append(&file, &folder.path("missing.parquet"), "").failed(3, "missing.parquet");

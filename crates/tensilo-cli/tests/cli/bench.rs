@@ -1,6 +1,6 @@
 //! `tensilo bench`
 
-use super::{Folder, SAMPLES, damaged_file, empty_file, on, unfinished_file};
+use super::{Folder, SAMPLES, SampleFile, damaged_file, empty_file, on, unfinished_file};
 use serde_json::{Value, json};
 use std::path::Path;
 use tensilo::{Schema, Stream, Writer, WriterOptions};
@@ -101,7 +101,7 @@ fn cold_is_refused_where_it_cannot_be_had() {
 #[test]
 fn a_file_without_samples_has_nothing_to_measure() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &empty_file());
+    let path = folder.file("a.tsl", empty_file());
     for words in ["", "-c t", "--cold", "--threads 4 --batch 8"] {
         if words == "--cold" && cfg!(not(target_os = "linux")) {
             continue;
@@ -140,20 +140,20 @@ fn what_cannot_be_measured_is_refused() {
     let path = folder.samples("a.tsl");
     on("bench", &path, "-c nothing").failed(2, "there is no column \"nothing\"");
     on("bench", &folder.path("missing.tsl"), "").failed(3, "missing.tsl");
-    let damaged = folder.file("damaged.tsl", &damaged_file());
+    let damaged = folder.file("damaged.tsl", damaged_file());
     let mut runs = ["x", "e", "t", "b", "r", "flag", "n", "h"]
         .iter()
         .map(|column| on("bench", &damaged, &format!("-c {column} --seconds 0.01")));
     runs.find(|run| run.code != 0).unwrap().failed(1, "damaged.tsl");
     let columnless = Writer::new(Stream(Vec::new()), Schema::new([]), &WriterOptions::new()).unwrap();
     let columnless = columnless.finish().unwrap().sink.0;
-    on("bench", &folder.file("none.tsl", &columnless), "").failed(2, "no columns");
+    on("bench", &folder.file("none.tsl", columnless), "").failed(2, "no columns");
 }
 
 #[test]
 fn an_unfinished_file_gives_a_warning() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &unfinished_file());
+    let path = folder.file("a.tsl", unfinished_file());
     assert!(on("bench", &path, "--seconds 0.01").done().stderr.contains("not finished"));
     assert_eq!(on("bench", &path, "--seconds 0.01 --quiet").done().stderr, "");
 }

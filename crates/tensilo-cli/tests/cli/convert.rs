@@ -1,6 +1,6 @@
 //! `tensilo convert` and `tensilo export`
 
-use super::{Folder, SAMPLES, SPEECH, on, run};
+use super::{Folder, SAMPLES, SPEECH, SampleFile, on, run};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,10 +56,10 @@ fn what_is_exported_comes_back() {
     let folder = Folder::new();
     let input = folder.samples("a.tsl");
     for ending in ["parquet", "arrow"] {
-        let exported = folder.path(&format!("out.{ending}"));
+        let exported = folder.path(format!("out.{ending}"));
         let run = on("export", &input, &format!("-o {}", exported.display())).done();
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
-        let back = folder.path(&format!("{ending}.tsl"));
+        let back = folder.path(format!("{ending}.tsl"));
         convert(&exported, &back, "").done();
         for column in ["x", "e", "t", "b", "r", "flag", "n", "h"] {
             let samples = |path: &Path| on("get", path, &format!("-c {column} -i ..")).done().text();
@@ -115,7 +115,7 @@ pub(super) const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bit
 /// Converts `tests/data/speech.parquet` to a file named after `words`.
 pub(super) fn speech(folder: &Folder, words: &str) -> PathBuf {
     let input = Path::new(SPEECH);
-    let output = folder.path(&format!("speech{}.tsl", words.replace(' ', "")));
+    let output = folder.path(format!("speech{}.tsl", words.replace(' ', "")));
     convert(input, &output, words).done();
     output
 }
@@ -144,7 +144,7 @@ fn what_any_profile_writes_is_intact_and_exports_to_the_same_parquet_file() {
     let mut exported = PROFILES.map(|profile| {
         let file = speech(&folder, &format!("--profile {profile}"));
         on("verify", &file, "--deep").done();
-        let parquet = folder.path(&format!("{profile}.parquet"));
+        let parquet = folder.path(format!("{profile}.parquet"));
         on("export", &file, &format!("-o {}", parquet.display())).done();
         fs::read(parquet).unwrap()
     });

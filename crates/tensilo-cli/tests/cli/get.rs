@@ -1,6 +1,6 @@
 //! `tensilo get`
 
-use super::{Folder, Run, SAMPLES, SPECIAL, damaged_file, on};
+use super::{Folder, Run, SAMPLES, SPECIAL, SampleFile, damaged_file, on};
 use half::{bf16, f16};
 use serde_json::{Value, json};
 use std::fs;
@@ -180,10 +180,10 @@ fn a_file_is_written_whole_and_not_over_another() {
 #[test]
 fn damage_leaves_no_output_file() {
     let folder = Folder::new();
-    let input = folder.file("a.tsl", &damaged_file());
+    let input = folder.file("a.tsl", damaged_file());
     let columns = ["x", "e", "t", "b", "r", "flag", "n", "h"];
     let runs = columns.map(|column| {
-        let out = folder.path(&format!("{column}.json"));
+        let out = folder.path(format!("{column}.json"));
         on("get", &input, &format!("-c {column} -i .. -o {}", out.display()))
     });
     let damaged: Vec<&Run> = runs.iter().filter(|run| run.code != 0).collect();

@@ -1,6 +1,6 @@
 //! Inputs of `tensilo convert` and `tensilo append`: the standard input, and many files.
 
-use super::{Folder, Run, SAMPLES, empty_file, on, program, run};
+use super::{Folder, Run, SAMPLES, SampleFile, empty_file, on, program, run};
 use arrow_array::{ArrayRef, Int32Array, RecordBatch};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ fn numbers(count: i32) -> RecordBatch {
 }
 
 fn exported(folder: &Folder, ending: &str) -> PathBuf {
-    let path = folder.path(&format!("in.{ending}"));
+    let path = folder.path(format!("in.{ending}"));
     on("export", &folder.samples("a.tsl"), &format!("-f -o {}", path.display())).done();
     path
 }
@@ -43,7 +43,7 @@ fn the_standard_input_may_be_any_sort_of_input() {
         assert!(fs::read(&piped_to).unwrap() == fs::read(&read_to).unwrap(), "{}", input.display());
     }
     let parquet = exported(&folder, "parquet");
-    let file = folder.file("empty.tsl", &empty_file());
+    let file = folder.file("empty.tsl", empty_file());
     let text = piped(&parquet, &["append", file.to_str().unwrap(), "-"]).done().text();
     assert!(text.contains(&format!("{SAMPLES} samples appended")), "{text}");
 }
@@ -60,28 +60,20 @@ fn errors_of_the_standard_input_call_it_so() {
     convert(&parquet, &["-", "-"]).failed(2, "twice");
     assert!(!out.exists());
     // a file called `-`
-    folder.file("-", &fs::read(&parquet).unwrap());
+    folder.file("-", fs::read(&parquet).unwrap());
     convert(&text, &[folder.path("-").to_str().unwrap()]).done();
 }
 
 #[cfg(unix)]
 #[test]
 fn a_terminal_is_no_input() {
-    use std::os::fd::{FromRawFd, OwnedFd};
-    let (mut master, mut terminal) = (-1, -1);
-    let null = std::ptr::null_mut();
-    // SAFETY: both pointers are valid for one descriptor each, and nothing else owns the
-    // descriptors
-    let [_master, terminal] = unsafe {
-        assert_eq!(libc::openpty(&mut master, &mut terminal, null, null.cast(), null.cast()), 0);
-        [OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(terminal)]
-    };
+    let (_master, terminal) = super::pseudo_terminal();
     let folder = Folder::new();
     let file = folder.samples("a.tsl");
     let before = fs::read(&file).unwrap();
     for words in [&["convert", "-", "-o", "out.tsl"], &["append", "a.tsl", "-", "-q"]] {
         let mut command = program();
-        command.args(words).current_dir(folder.0.path()).stdin(terminal.try_clone().unwrap());
+        command.args(words).current_dir(folder.root()).stdin(terminal.try_clone().unwrap());
         Run::from(command.output().unwrap()).failed(2, "standard input: is a terminal");
     }
     assert_eq!(folder.names(), ["a.tsl"]);
@@ -94,7 +86,7 @@ fn more_inputs_than_files_may_be_open() {
     let folder = Folder::new();
     fs::create_dir(folder.path("data")).unwrap();
     for i in 0..300 {
-        let file = File::create(folder.path(&format!("data/{i:03}.arrow"))).unwrap();
+        let file = File::create(folder.path(format!("data/{i:03}.arrow"))).unwrap();
         let mut writer = FileWriter::try_new(file, &numbers(0).schema()).unwrap();
         writer.write(&numbers(2)).unwrap();
         writer.finish().unwrap();

@@ -1,7 +1,7 @@
 //! `tensilo inspect`
 
 use super::convert::{PROFILES, speech};
-use super::{Folder, SAMPLES, damaged_file, empty_file, on, unfinished_file};
+use super::{Folder, SAMPLES, SampleFile, damaged_file, empty_file, on, unfinished_file};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -82,7 +82,7 @@ fn text_is_a_table_without_escapes() {
 #[test]
 fn an_unfinished_file_gives_a_warning() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &unfinished_file());
+    let path = folder.file("a.tsl", unfinished_file());
     let run = on("inspect", &path, "--json").done();
     assert_eq!((&run.json()["sample_count"], &run.json()["finished"]), (&json!(SAMPLES), &json!(false)));
     assert!(run.json()["tail_bytes"].as_u64().unwrap() > 0);
@@ -198,10 +198,10 @@ fn an_explanation_says_why_the_planner_chose_as_it_did() {
 #[test]
 fn explanations_of_what_is_not_there_or_damaged_are_none_or_errors() {
     let folder = Folder::new();
-    let empty = folder.file("empty.tsl", &empty_file());
+    let empty = folder.file("empty.tsl", empty_file());
     assert!(on("inspect", &empty, "--explain").done().text().contains("column x: no such chunk, it has 0"));
     assert_eq!(on("inspect", &empty, "--explain --json").done().json()["columns"][0]["explanation"], Value::Null);
-    on("inspect", &folder.file("damaged.tsl", &damaged_file()), "--explain").failed(1, "tensilo verify");
+    on("inspect", &folder.file("damaged.tsl", damaged_file()), "--explain").failed(1, "tensilo verify");
 }
 
 #[test]
@@ -213,6 +213,6 @@ fn read_amplification_is_what_a_cold_sample_reads_by_what_it_takes() {
         let due = number("cold_read_bytes") / (number("stored_bytes") / f64::from(SAMPLES));
         assert_eq!(column["read_amplification"], due);
     }
-    let empty = on("inspect", &folder.file("empty.tsl", &empty_file()), "--json").done().json();
+    let empty = on("inspect", &folder.file("empty.tsl", empty_file()), "--json").done().json();
     assert_eq!(empty["columns"][0]["read_amplification"], Value::Null);
 }

@@ -1,7 +1,7 @@
 //! The width of printed lines: that of the terminal, or 80 characters.
 
 use super::convert::speech;
-use super::{Folder, on, run};
+use super::{Folder, SampleFile, on, run};
 use std::fs;
 use std::path::PathBuf;
 use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
@@ -55,11 +55,11 @@ fn damaged_wide_file() -> Vec<u8> {
 
 /// Files with the longest paths and contents.
 fn files(folder: &Folder) -> Vec<PathBuf> {
-    let deep = folder.path(&"a-folder-with-a-long-name/".repeat(4));
+    let deep = folder.path("a-folder-with-a-long-name/".repeat(4));
     fs::create_dir_all(&deep).unwrap();
     let long_path = deep.join("a-file-with-a-long-name.tsl");
     fs::write(&long_path, wide_file()).unwrap();
-    vec![long_path, folder.file("damaged.tsl", &damaged_wide_file()), speech(folder, ""), folder.samples("a.tsl")]
+    vec![long_path, folder.file("damaged.tsl", damaged_wide_file()), speech(folder, ""), folder.samples("a.tsl")]
 }
 
 /// Checks that no line is wider than it may be. Each character printed here has width 1.
@@ -94,7 +94,7 @@ fn all_tables_fit_in_80_columns() {
 #[test]
 fn inspect_shows_the_most_important_and_names_what_it_leaves_out() {
     let folder = Folder::new();
-    let file = folder.file("wide.tsl", &wide_file());
+    let file = folder.file("wide.tsl", wide_file());
     let text = on("inspect", &file, "").done().text();
     assert!(!text.contains(&name(0)) && text.contains("\nencoder.layers"), "{text}");
     for heading in ["column", "type", "shape", "raw", "stored", "ratio", "nulls"] {
@@ -113,7 +113,7 @@ fn facts_that_no_column_has_take_no_room() {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::scalar())]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     writer.push(&[Value::tensor(&[1_i32])]).unwrap();
-    let file = folder.file("a.tsl", &writer.finish().unwrap().sink.0);
+    let file = folder.file("a.tsl", writer.finish().unwrap().sink.0);
     assert!(!on("inspect", &file, "").done().text().contains("nulls"));
     assert!(on("inspect", &file, "--wide").done().text().contains("nulls"));
 }

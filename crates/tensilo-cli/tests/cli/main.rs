@@ -20,42 +20,25 @@ mod verify;
 
 use half::f16;
 use std::ffi::OsStr;
-use std::fs;
+#[cfg(unix)]
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tempfile::TempDir;
 use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Stream, Value, Writer, WriterOptions};
+use tensilo_testing::Folder;
 
 /// A Parquet file of speech features, with columns of several types.
 const SPEECH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/speech.parquet");
 
-/// A folder that is removed at the end of a test.
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
+/// Writes the sample file to a folder.
+trait SampleFile {
     /// Creates a file with the samples of [`sample_file`].
+    fn samples(&self, name: &str) -> PathBuf;
+}
+
+impl SampleFile for Folder {
     fn samples(&self, name: &str) -> PathBuf {
-        self.file(name, &sample_file())
-    }
-
-    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        fs::write(self.path(name), bytes).unwrap();
-        self.path(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let names = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
-        names.sort();
-        names
+        self.file(name, sample_file())
     }
 }
 
@@ -111,6 +94,18 @@ fn program() -> Command {
 
 fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
     program().args(args).output().unwrap().into()
+}
+
+/// Opens both ends of a pseudo-terminal.
+#[cfg(unix)]
+fn pseudo_terminal() -> (File, File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = File::options().read(true).write(true).open(name).unwrap();
+    (File::from(master), slave)
 }
 
 /// Runs `tensilo COMMAND FILE WORDS...`.

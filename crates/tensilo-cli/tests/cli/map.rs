@@ -1,6 +1,6 @@
 //! `tensilo map`
 
-use super::{Folder, damaged_file, empty_file, on, sample_file, schema, unfinished_file};
+use super::{Folder, SampleFile, damaged_file, empty_file, on, sample_file, schema, unfinished_file};
 use std::fs;
 use std::path::Path;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
@@ -98,7 +98,7 @@ fn names_cannot_be_markup() {
     let columns = names.map(|name| ColumnSchema::tensor(name, DType::U8, Shape::scalar()));
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new()).unwrap();
     writer.push_batch(&names.map(|_| ColumnBatch::fixed(3, &[1_u8, 2, 3]))).unwrap();
-    let path = folder.file("a<b>.tsl", &writer.finish().unwrap().sink.0);
+    let path = folder.file("a<b>.tsl", writer.finish().unwrap().sink.0);
     let svg = svg(&folder, &path, "");
     assert!(
         svg.contains("&lt;/title&gt;&lt;script&gt;: samples 0..3") && svg.contains("a &amp; b &quot;c&quot;: samples")
@@ -117,9 +117,9 @@ fn file_of_chunks(chunks: usize) -> Vec<u8> {
 #[test]
 fn maps_of_files_with_many_chunks_are_bounded() {
     let folder = Folder::new();
-    let exact = svg(&folder, &folder.file("a.tsl", &file_of_chunks(4000)), "");
+    let exact = svg(&folder, &folder.file("a.tsl", file_of_chunks(4000)), "");
     assert!(exact.contains("<title>values: samples 3999..4000, raw, 256 B stored, ratio 1.00\n"));
-    let path = folder.file("b.tsl", &file_of_chunks(20_000));
+    let path = folder.file("b.tsl", file_of_chunks(20_000));
     let together = svg(&folder, &path, "");
     assert!(together.contains("<title>values: ") && together.contains(" chunks, samples "));
     assert!(together.matches("<rect").count() < 4200, "{}", together.matches("<rect").count());
@@ -133,7 +133,7 @@ fn legends_of_files_with_many_columns_are_bounded() {
     let columns = (0..210).map(|i| ColumnSchema::tensor(format!("column {i}"), DType::U8, Shape::fixed(&[100])));
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new()).unwrap();
     writer.push(&vec![Value::tensor(&[1_u8; 100]); 210]).unwrap();
-    let path = folder.file("a.tsl", &writer.finish().unwrap().sink.0);
+    let path = folder.file("a.tsl", writer.finish().unwrap().sink.0);
     let text = on("map", &path, "").done().text();
     assert!(text.contains("\nz  column 51 ") && !text.contains("column 52 "), "{text}");
     assert!(text.contains("\n+  and 158 more columns\n"), "{text}");
@@ -164,7 +164,7 @@ fn text_shows_letters_and_a_legend() {
 #[test]
 fn lines_are_as_wide_as_was_asked_for() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &file_of_chunks(1000));
+    let path = folder.file("a.tsl", file_of_chunks(1000));
     for width in [40, 80, 200] {
         let text = on("map", &path, &format!("--width {width}")).done().text();
         let map = text.lines().skip_while(|line| !line.is_empty()).skip(1).take_while(|line| !line.is_empty());
@@ -178,7 +178,7 @@ fn lines_are_as_wide_as_was_asked_for() {
 #[test]
 fn a_file_without_samples_is_structure() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &empty_file());
+    let path = folder.file("a.tsl", empty_file());
     let text = on("map", &path, "").done().text();
     assert!(text.contains(" 0 chunks") && text.contains("A  x "), "{text}");
     let svg = svg(&folder, &path, "");
@@ -191,17 +191,17 @@ fn samples_without_bytes_and_damaged_bodies_do_not_matter() {
     let schema = Schema::new([ColumnSchema::tensor("none", DType::F32, Shape::fixed(&[0]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     writer.push_batch(&[ColumnBatch::fixed::<f32>(5, &[])]).unwrap();
-    let path = folder.file("none.tsl", &writer.finish().unwrap().sink.0);
+    let path = folder.file("none.tsl", writer.finish().unwrap().sink.0);
     assert!(svg(&folder, &path, "").contains(">none, f32 [0], 0 B stored"));
     on("map", &path, "").done();
-    on("map", &folder.file("damaged.tsl", &damaged_file()), "").done();
+    on("map", &folder.file("damaged.tsl", damaged_file()), "").done();
     on("map", &folder.file("text.tsl", b"no tensilo file"), "").failed(1, "text.tsl");
 }
 
 #[test]
 fn an_unfinished_file_gives_a_warning() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &unfinished_file());
+    let path = folder.file("a.tsl", unfinished_file());
     assert!(on("map", &path, "").done().stderr.contains("not finished"));
     assert_eq!(on("map", &path, "--quiet").done().stderr, "");
 }
@@ -224,7 +224,7 @@ fn a_picture_of_another_format_is_refused_before_any_work() {
 #[test]
 fn damage_is_marked_if_that_is_asked_for() {
     let folder = Folder::new();
-    let (whole, damaged) = (folder.samples("a.tsl"), folder.file("b.tsl", &damaged_file()));
+    let (whole, damaged) = (folder.samples("a.tsl"), folder.file("b.tsl", damaged_file()));
     let text = on("map", &whole, "--verify").done().text();
     assert!(text.contains("\nnothing is damaged: every byte was checked\n") && !text.contains('!'), "{text}");
     let run = on("map", &damaged, "--verify");
@@ -252,7 +252,7 @@ fn a_drawing_has_a_cross_over_what_is_damaged() {
     };
     let svg = draw(&folder.samples("a.tsl"), 0);
     assert!(svg.contains(">nothing is damaged: every byte was checked<") && !svg.contains("<path "), "{svg}");
-    let svg = draw(&folder.file("b.tsl", &damaged_file()), 1);
+    let svg = draw(&folder.file("b.tsl", damaged_file()), 1);
     assert_eq!(svg.matches("<path ").count(), 2, "the chunk, in one row, and the legend");
     assert!(svg.contains(": chunk, column &quot;") && svg.contains(">damaged: 1 range; "), "{svg}");
 }

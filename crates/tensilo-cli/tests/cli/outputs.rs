@@ -1,6 +1,6 @@
 //! Outputs that are inputs, links, streams, devices or terminals, and their names in messages.
 
-use super::{Folder, Run, SPEECH, program, run};
+use super::{Folder, Run, SPEECH, SampleFile, program, pseudo_terminal, run};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -109,7 +109,7 @@ fn an_output_that_is_one_of_many_inputs_is_refused() {
     let before = fs::read(&inputs.parquet).unwrap();
     let link = inputs.folder.path("out.tsl");
     symlink(&inputs.parquet, &link).unwrap();
-    for input in [inputs.folder.0.path().to_path_buf(), inputs.folder.path("*.parquet")] {
+    for input in [inputs.folder.root().to_path_buf(), inputs.folder.path("*.parquet")] {
         let words = ["convert".as_ref(), input.as_os_str(), "-fo".as_ref(), link.as_os_str()];
         run(words).failed(2, "out.tsl: the output is the input");
         assert!(fs::read(&inputs.parquet).unwrap() == before);
@@ -299,24 +299,13 @@ fn an_export_to_a_stream_needs_a_format() {
     }
 }
 
-/// Opens both ends of a pseudo-terminal.
-fn terminal() -> (File, File) {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let slave = File::options().read(true).write(true).open(name).unwrap();
-    (File::from(master), slave)
-}
-
 #[test]
 fn binary_data_is_refused_on_a_terminal_unless_it_is_forced() {
     let inputs = Inputs::new();
     let binary = COMMANDS.iter().filter(|line| !line.starts_with("map")).map(|line| (*line).to_owned());
     let formats = ["npy", "raw"].map(|format| format!("get FILE -c e -i 0 --format {format}"));
     for line in binary.chain(formats) {
-        let (_master, slave) = terminal();
+        let (_master, slave) = pseudo_terminal();
         let output = inputs.command(&line, "-").stdout(slave).stderr(Stdio::piped()).spawn().unwrap();
         Run::from(output.wait_with_output().unwrap())
             .failed(2, "standard output: binary data is not written to a terminal");
@@ -325,7 +314,7 @@ fn binary_data_is_refused_on_a_terminal_unless_it_is_forced() {
         ("get FILE -c e -i 1 --format raw --force", f32::INFINITY.to_le_bytes().as_slice()),
         ("get FILE -c e -i 5", b"5.0\r\n"),
     ] {
-        let (mut master, slave) = terminal();
+        let (mut master, slave) = pseudo_terminal();
         assert!(inputs.command(line, "-").stdout(slave).status().unwrap().success());
         let mut found = vec![0; due.len()];
         master.read_exact(&mut found).unwrap();
@@ -338,7 +327,7 @@ fn binary_data_is_refused_on_a_terminal_unless_it_is_forced() {
 #[cfg(target_os = "linux")]
 fn binary_data_is_refused_on_the_path_of_a_terminal() {
     let inputs = Inputs::new();
-    let (_master, slave) = terminal();
+    let (_master, slave) = pseudo_terminal();
     let path = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&slave))).unwrap();
     for line in COMMANDS.iter().filter(|line| !line.starts_with("map")) {
         let message = format!("{}: binary data is not written to a terminal", path.display());

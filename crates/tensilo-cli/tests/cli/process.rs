@@ -1,6 +1,6 @@
 //! Help, exit codes, pipes and colours.
 
-use super::{Folder, damaged_file, on, program, run, sample_file, too_new_file};
+use super::{Folder, SampleFile, damaged_file, on, program, run, sample_file, too_new_file};
 use std::fs::File;
 use std::process::Stdio;
 
@@ -103,7 +103,7 @@ fn a_missing_file_is_3() {
     on("inspect", &missing, "").failed(3, "missing.tsl");
     on("get", &missing, "-c x -i 0").failed(3, "missing.tsl");
     on("export", &missing, &format!("-o {}", folder.path("out.parquet").display())).failed(3, "missing.tsl");
-    on("inspect", folder.0.path(), "").failed(3, "directory");
+    on("inspect", folder.root(), "").failed(3, "directory");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_is_damaged_or_no_tensilo_file_is_1() {
     let whole = sample_file();
     on("inspect", &folder.file("half.tsl", &whole[..whole.len() / 2]), "").failed(1, "tensilo verify");
     let mut runs = ["x", "e", "t", "b", "r", "flag", "n", "h"].iter().map(|column| {
-        let path = folder.file("damaged.tsl", &damaged_file());
+        let path = folder.file("damaged.tsl", damaged_file());
         on("get", &path, &format!("-c {column} -i .."))
     });
     assert!(runs.any(|run| run.code == 1));
@@ -124,7 +124,7 @@ fn what_is_damaged_or_no_tensilo_file_is_1() {
 #[test]
 fn what_only_a_newer_release_reads_is_2() {
     let folder = Folder::new();
-    on("inspect", &folder.file("new.tsl", &too_new_file()), "").failed(2, "newer tensilo");
+    on("inspect", &folder.file("new.tsl", too_new_file()), "").failed(2, "newer tensilo");
 }
 
 #[test]

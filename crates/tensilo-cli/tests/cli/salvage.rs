@@ -24,7 +24,7 @@ fn broken(folder: &Folder) -> PathBuf {
     let chunk = reader.column("a").unwrap().chunk(2).unwrap().unwrap();
     file[chunk.file_range.start as usize] ^= 1;
     file.truncate(file.len() - 64);
-    folder.file("broken.tsl", &file)
+    folder.file("broken.tsl", file)
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn lost_samples_can_be_left_out_and_the_json_document_names_them() {
 #[test]
 fn without_an_output_nothing_is_written_and_a_whole_file_has_lost_nothing() {
     let folder = Folder::new();
-    let whole = folder.file("whole.tsl", &file());
+    let whole = folder.file("whole.tsl", file());
     let run = on("salvage", &whole, "").done();
     assert!(run.text().contains("All 100 samples are intact."), "{run:?}");
     assert_eq!(on("salvage", &whole, "--json").done().json()["output"], json!(null));
@@ -99,7 +99,7 @@ fn the_damaged_file_is_never_overwritten_and_other_files_only_by_force() {
 fn what_is_no_tensilo_file_or_has_no_schema_left_is_refused_and_leaves_nothing() {
     let folder = Folder::new();
     let out = folder.path("out.tsl");
-    let other = folder.file("other.txt", &[7; 10_000]);
+    let other = folder.file("other.txt", [7; 10_000]);
     on("salvage", &other, &format!("-o {}", out.display())).failed(1, "neither the header nor any footer is intact");
     let empty = folder.file("empty", b"");
     on("salvage", &empty, &format!("-o {}", out.display())).failed(1, "neither the header nor any footer is intact");

@@ -12,6 +12,7 @@ use std::sync::{Arc, Once};
 use std::thread;
 use std::time::{Duration, Instant};
 use tensilo::{InMemory, Reader, VerifyOptions, verify};
+use tensilo_testing::Random;
 
 /// The signals that can be caught, and their exit codes.
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
@@ -38,23 +39,6 @@ fn is_ignored(signal: Signal) -> bool {
 
 fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
-}
-
-/// The random number generator SplitMix64, with a fixed seed (Steele and others, "Fast splittable
-/// pseudorandom number generators", 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: Duration) -> Duration {
-        end.mul_f64((self.next() >> 11) as f64 / (1_u64 << 53) as f64)
-    }
 }
 
 /// The number of times that the same input is given, so that writing takes longer than starting and
@@ -134,7 +118,9 @@ fn end(status: ExitStatus, signal: Signal) -> End {
 fn moments(rounds: usize, time: Duration, seed: u64) -> impl Iterator<Item = (Duration, Signal)> {
     let mut random = Random(seed);
     let signals = [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL];
-    (0..rounds).map(move |round| (random.below(time), signals[round % signals.len()]))
+    (0..rounds).map(move |round| {
+        (time.mul_f64(random.below(1 << 32) as f64 / (1_u64 << 32) as f64), signals[round % signals.len()])
+    })
 }
 
 fn count(ends: &[End], end: End) -> usize {

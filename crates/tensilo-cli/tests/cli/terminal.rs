@@ -1,25 +1,19 @@
 //! Output on a terminal: colours and widths.
 #![cfg(target_os = "linux")]
 
-use super::{Folder, program, unfinished_file};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use super::{Folder, SampleFile, program, pseudo_terminal, unfinished_file};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::thread;
 
 /// Returns the output on a terminal of this width, with these variables.
 fn on_terminal(width: u16, variables: &[(&str, &str)], args: &[&OsStr]) -> String {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
+    let (mut terminal, side) = pseudo_terminal();
     tcsetwinsize(&terminal, Winsize { ws_row: 50, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let side = File::options().read(true).write(true).open(name).unwrap();
     let reader = thread::spawn(move || {
-        let (mut terminal, mut bytes, mut part) = (File::from(terminal), Vec::new(), [0; 4096]);
+        let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
         // an error (EIO) is the end: the other side is closed
         while let Ok(count @ 1..) = terminal.read(&mut part) {
             bytes.extend_from_slice(&part[..count]);
@@ -56,7 +50,7 @@ fn errors_are_red_and_warnings_yellow_as_those_of_the_command_line() {
     let heading = error.split_once(' ').unwrap().0;
     assert!(heading.contains("\u{1b}[31m") && seen(heading) == "error:", "{error:?}");
     assert_eq!(usage.split_once(' ').unwrap().0, heading, "{usage:?}");
-    let warning = on_terminal(80, &[], &words("get -c e -i 0", &folder.file("a.tsl", &unfinished_file())));
+    let warning = on_terminal(80, &[], &words("get -c e -i 0", &folder.file("a.tsl", unfinished_file())));
     let heading = warning.split_once(' ').unwrap().0;
     assert!(heading.contains("\u{1b}[33m") && seen(heading) == "warning:", "{warning:?}");
 }

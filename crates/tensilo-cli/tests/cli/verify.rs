@@ -1,13 +1,13 @@
 //! `tensilo verify`
 
-use super::{Folder, SAMPLES, damaged_file, on, sample_file};
+use super::{Folder, SAMPLES, SampleFile, damaged_file, on, sample_file};
 use serde_json::Value;
 
 #[test]
 fn a_file_that_is_missing_is_not_damaged() {
     let folder = Folder::new();
     on("verify", &folder.path("missing.tsl"), "").failed(3, "missing.tsl");
-    on("verify", folder.0.path(), "").failed(3, "directory");
+    on("verify", folder.root(), "").failed(3, "directory");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn an_intact_file_is_ok() {
 #[test]
 fn a_damaged_chunk_is_named() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &damaged_file());
+    let path = folder.file("a.tsl", damaged_file());
     let run = on("verify", &path, "");
     run.failed(1, "");
     let text = run.text();
@@ -82,7 +82,7 @@ fn what_cannot_be_opened_is_damaged_not_an_error() {
 #[test]
 fn any_number_of_threads_prints_the_same() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &damaged_file());
+    let path = folder.file("a.tsl", damaged_file());
     for words in ["--json", "--deep", "--deep --json"] {
         let due = on("verify", &path, &format!("{words} --threads 1"));
         due.failed(1, "");
