@@ -49,9 +49,9 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Convert Parquet and Arrow files to one tensilo file
+    /// Convert Parquet, Arrow or tensilo files to one tensilo file
     Convert(ConvertArgs),
-    /// Append Parquet and Arrow files to a tensilo file
+    /// Append Parquet, Arrow or tensilo files to a tensilo file
     Append(AppendArgs),
     /// Show what is in a file: columns, sizes, encodings, metadata
     Inspect(InspectArgs),

@@ -31,8 +31,8 @@ there. \"tensilo salvage\" recovers them; --discard-tail cuts them off.";
 pub(crate) struct AppendArgs {
     /// The tensilo file to append to
     pub(crate) file: PathBuf,
-    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them; - is the
-    /// standard input
+    /// Parquet files, Arrow IPC files or streams, tensilo files, folders or quoted globs of them; -
+    /// is the standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Leave out columns that the file does not have

@@ -16,11 +16,13 @@ Examples:
   tensilo convert data/ -o train.tsl
       all files in a folder; folders year=2024/month=7 become columns
   zstdcat train.arrows.zst | tensilo convert - -o train.tsl
-      an Arrow stream, or a Parquet or Arrow file, from the standard input
+      an Arrow stream, or a file of any format, from the standard input
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
       uncompressed: samples are read without decoding, also with O_DIRECT
   tensilo convert train.parquet -o train.tsl --profile small
       the smallest file, for an archive or a slow network
+  tensilo convert train.tsl -o small.tsl --profile small --columns id,mel
+      a tensilo file once more: another profile, selected columns
   tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --shape id=2
       mel varies in its first dimension, even if day-1 has only one length
 
@@ -36,7 +38,8 @@ Inputs must have the same columns, in any order. They are read in the order
 given; those of a folder or glob in the order of their paths.
 
 folder  All *.parquet files in it and its subfolders; if there are none, all
-        *.arrow and *.feather files. Names that begin with . or _ are skipped.
+        *.arrow and *.feather files; if there are none, all *.tsl files. Names
+        that begin with . or _ are skipped.
         A folder that \"datasets\" saved is read in the order of its state.json.
 -       The standard input. Like every pipe, it is first copied to an unnamed
         file in the folder for temporary files (TMPDIR).
@@ -57,8 +60,8 @@ inputs is refused.";
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT)]
 pub(crate) struct ConvertArgs {
-    /// Parquet files, Arrow IPC files or streams, folders or quoted globs of them; - is the
-    /// standard input
+    /// Parquet files, Arrow IPC files or streams, tensilo files, folders or quoted globs of them; -
+    /// is the standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// The file to write; - is the standard output
