@@ -11,7 +11,7 @@
 //!   `ParallelCursor` (feature `rayon`) gathers on several threads.
 //! * [`verify()`] checks every byte. [`salvage()`] reads the intact samples of a damaged file.
 //! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and
-//!   Parquet.
+//!   Parquet. `import` (feature `import`) also converts tensilo files.
 //!
 //! `format-spec/SPEC.md` defines the file format; this crate implements it. The guide in `docs/`
 //! has chapters on converting, reading, writing, profiles, damage and benchmarks, and `examples/`
@@ -58,7 +58,8 @@
 //! | `zstd` | yes | the encodings `zstd`, `bitshuffle-zstd` and `planes-zstd` |
 //! | `mmap` | yes | `Reader::map` |
 //! | `rayon` | no | `ParallelCursor` |
-//! | `arrow` | no | `import` and `export` for Arrow |
+//! | `import` | no | `import` of tensilo files |
+//! | `arrow` | no | `import` and `export` for Arrow; implies `import` |
 //! | `parquet` | no | the same for Parquet; implies `arrow` |
 //!
 //! A file that needs a feature which this build lacks is refused when it is opened. The error
