@@ -1,13 +1,14 @@
-//! Samples of one column side by side, as they are pushed into a writer and gathered by a reader.
+//! Samples as they are pushed into a writer.
 
 use crate::format::content::{bit, validity_bytes};
 use crate::format::{ColumnSchema, DType};
 use crate::pod::{self, Element};
 use crate::{Error, Result, limits};
 
-/// Consecutive samples of one column, to be pushed into a [`Writer`](crate::Writer). Borrows everything.
+/// Consecutive samples of one column, for [`Writer::push_batch`](crate::Writer::push_batch).
+/// Borrows everything.
 ///
-/// Elements are in memory order of this machine, row-major, all samples one after the other.
+/// Elements are in the byte order of this machine, row-major, one sample after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnBatch<'a> {
     pub(crate) dtype: DType,
@@ -18,32 +19,33 @@ pub struct ColumnBatch<'a> {
 }
 
 impl<'a> ColumnBatch<'a> {
-    /// `sample_count` samples of a fixed shape; `values` has as many times the elements of one sample.
-    /// A null sample has its place among the values; what stands there is ignored.
+    /// Returns samples of a fixed shape. `values` has `sample_count` times the elements of one
+    /// sample. A null sample takes its elements too, which are ignored.
     pub fn fixed<T: Element>(sample_count: usize, values: &'a [T]) -> Self {
         Self::from_bytes(T::DTYPE, sample_count, &[], pod::as_bytes(values))
     }
 
-    /// `sample_count` samples of a ragged shape. `extents` has the varying extents of the first sample,
-    /// outermost first, then those of the second, and so on; for bytes and text (pushed as `u8`) it is the
-    /// lengths. A null sample has extents of 0.
+    /// Returns samples of a ragged shape. `extents` has the varying extents of the first sample,
+    /// outermost first, then those of the second, and so on. For text and bytes, which are pushed
+    /// as `u8`, these are the lengths. A null sample has extents of 0.
     pub fn ragged<T: Element>(sample_count: usize, extents: &'a [u32], values: &'a [T]) -> Self {
         Self::from_bytes(T::DTYPE, sample_count, extents, pod::as_bytes(values))
     }
 
-    /// Samples whose elements are at hand as bytes, in memory order; `extents` is empty for a fixed shape.
+    /// Returns samples whose elements are given as bytes in the order of this machine. `extents` is
+    /// empty for a fixed shape.
     pub fn from_bytes(dtype: DType, sample_count: usize, extents: &'a [u32], values: &'a [u8]) -> Self {
         Self { dtype, sample_count, extents, values, validity: None }
     }
 
-    /// The same samples, some of them null: bit `i % 8` (0 the least significant) of byte `i / 8` is 0 if
-    /// sample `i` is. This is Arrow's validity bitmap.
+    /// Returns the same samples, some of them null: bit `i % 8` of byte `i / 8` is 0 if sample `i`
+    /// is null. Bit 0 is the least significant. This is the validity bitmap of Arrow.
     pub fn with_validity(mut self, bitmap: &'a [u8]) -> Self {
         self.validity = Some(bitmap);
         self
     }
 
-    /// The number of samples.
+    /// Returns the number of samples.
     pub fn sample_count(&self) -> usize {
         self.sample_count
     }
@@ -52,7 +54,7 @@ impl<'a> ColumnBatch<'a> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Refuses what cannot be pushed into `column`.
+    /// Refuses a batch that cannot be pushed into `column`.
     pub(crate) fn check(&self, column: &ColumnSchema) -> Result<()> {
         self.check_type(column)
             .and_then(|()| self.check_nulls(column))
@@ -66,7 +68,7 @@ impl<'a> ColumnBatch<'a> {
         if found == due || as_u8 {
             return Ok(());
         }
-        Err(Error::bad_argument(format!("values of type {found} were pushed, {due} is due")))
+        Err(Error::bad_argument(format!("expected values of type {due}, found {found}")))
     }
 
     fn check_nulls(&self, column: &ColumnSchema) -> Result<()> {
@@ -109,7 +111,7 @@ impl<'a> ColumnBatch<'a> {
         }
     }
 
-    /// The bytes that all samples take, null ones included.
+    /// Returns the bytes that all samples take, null ones included.
     fn bytes_due(&self, column: &ColumnSchema) -> Result<usize> {
         let inner_bytes = pushed_inner_bytes(column)?;
         let varying = column.shape.varying_count();
@@ -137,14 +139,14 @@ impl<'a> ColumnBatch<'a> {
         Ok(())
     }
 
-    /// What stands in the place of a null is ignored, also here.
+    /// Checks the bools of all samples that are not null.
     fn check_bools(&self, column: &ColumnSchema) -> Result<()> {
         if self.values.iter().all(|&byte| byte <= 1) {
             return Ok(());
         }
         let sample_bytes = if column.shape.is_ragged() { 0 } else { pushed_inner_bytes(column)? };
         let wrong = match sample_bytes {
-            0 => true, // of a ragged shape: a null has no values
+            0 => true, // a null of a ragged shape has no values
             bytes => {
                 let mut samples = self.values.chunks_exact(bytes).enumerate();
                 samples.any(|(i, sample)| !self.is_null(i) && sample.iter().any(|&byte| byte > 1))
@@ -168,7 +170,8 @@ impl<'a> ColumnBatch<'a> {
     }
 }
 
-/// The count of a ragged sample: the product of its varying extents.
+/// Returns the product of extents: the count of a ragged sample from its varying ones. Returns
+/// `None` if it does not fit; a product with a 0 is 0.
 pub(crate) fn count_of(extents: &[u32]) -> Option<usize> {
     if extents.contains(&0) {
         return Some(0);
@@ -176,7 +179,7 @@ pub(crate) fn count_of(extents: &[u32]) -> Option<usize> {
     extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
 }
 
-/// `inner` times the bytes of an element as it is pushed, which a cast makes smaller.
+/// Returns the bytes that are pushed for one count: `inner` elements of the type before the cast.
 pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
     let layout = column.layout()?;
     let elements = layout.inner_bytes / layout.element_bytes; // element_bytes is 1, 2, 4 or 8
@@ -184,7 +187,7 @@ pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
     bytes.ok_or_else(|| Error::over_limit("a sample is too large"))
 }
 
-/// One sample of one column, to be pushed into a [`Writer`](crate::Writer). Borrows everything.
+/// One sample of one column, for [`Writer::push`](crate::Writer::push). Borrows everything.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a>(pub(crate) Option<OneSample<'a>>);
 
@@ -192,7 +195,7 @@ pub struct Value<'a>(pub(crate) Option<OneSample<'a>>);
 pub(crate) struct OneSample<'a> {
     pub dtype: DType,
     pub bytes: &'a [u8],
-    /// `None`: at most one extent varies, and follows from the number of elements.
+    /// The varying extents. If `None`, at most one varies, and follows from the number of elements.
     pub extents: Option<&'a [u32]>,
 }
 
@@ -200,23 +203,23 @@ impl<'a> Value<'a> {
     /// A null.
     pub const NULL: Self = Self(None);
 
-    /// A tensor of which at most one extent varies, in row-major order.
+    /// Returns a tensor of which at most one extent varies. Elements are in row-major order.
     pub fn tensor<T: Element>(elements: &'a [T]) -> Self {
         Self(Some(OneSample { dtype: T::DTYPE, bytes: pod::as_bytes(elements), extents: None }))
     }
 
-    /// A tensor with these varying extents, outermost first.
+    /// Returns a tensor with these varying extents, outermost first.
     pub fn ragged<T: Element>(elements: &'a [T], extents: &'a [u32]) -> Self {
         let bytes = pod::as_bytes(elements);
         Self(Some(OneSample { dtype: T::DTYPE, bytes, extents: Some(extents) }))
     }
 
-    /// A text.
+    /// Returns a text.
     pub fn text(text: &'a str) -> Self {
         Self(Some(OneSample { dtype: DType::Utf8, bytes: text.as_bytes(), extents: None }))
     }
 
-    /// A string of bytes.
+    /// Returns a string of bytes.
     pub fn bytes(bytes: &'a [u8]) -> Self {
         Self(Some(OneSample { dtype: DType::Bytes, bytes, extents: None }))
     }

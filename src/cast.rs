@@ -1,18 +1,19 @@
-//! Rounding of floating-point columns on their way in, and the record of what it cost.
+//! Rounding of floating-point columns when they are written, and the errors of it.
 
 use crate::dtype::DType;
 use half::{bf16, f16};
 
-/// What a cast did to the values of a column (chapter 7.1 of the specification).
+/// The errors that a cast made in the values of a column (chapter 7.1 of the specification).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CastFacts {
-    /// The largest `|result - source|`, over values where both are finite.
+    /// The largest `|result - source|` of values where both are finite.
     pub max_abs_error: f64,
-    /// The largest `|result - source| / |source|`, over values where both are finite and the source is not 0.
+    /// The largest `|result - source| / |source|` of values where both are finite and the source is
+    /// not 0.
     pub max_rel_error: f64,
-    /// Finite values that became infinite.
+    /// The number of finite values that became infinite.
     pub to_infinite: u64,
-    /// Normal values that became subnormal or zero.
+    /// The number of normal values that became subnormal or zero.
     pub to_subnormal: u64,
 }
 
@@ -29,7 +30,7 @@ impl CastFacts {
     }
 }
 
-/// Rounds elements of one type to another, to nearest with ties to even, and keeps the record.
+/// Rounds elements of one type to another, to nearest with ties to even, and records the errors.
 #[derive(Clone, Debug)]
 pub(crate) struct Caster {
     source: DType,
@@ -109,7 +110,7 @@ impl Caster {
     }
 }
 
-/// `value` as an `f32`, to nearest even; a NaN keeps its sign and the upper bits of its payload.
+/// Rounds to an `f32`, to nearest even. A NaN keeps its sign and the upper bits of its payload.
 fn to_f32(value: f64) -> f32 {
     if !value.is_nan() {
         return value as f32; // rounds to nearest even, overflows to infinity
@@ -120,8 +121,9 @@ fn to_f32(value: f64) -> f32 {
     f32::from_bits(sign | 0x7FC0_0000 | payload)
 }
 
-/// `value` as an `f32`, rounded to odd, so that rounding the result once more to a shorter type is as good as
-/// rounding `value` itself (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+/// Rounds to an `f32`, to odd. Rounding the result to a shorter type then gives the same as
+/// rounding `value` itself (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
+/// 2008).
 fn to_f32_odd(value: f64) -> f32 {
     let nearest = to_f32(value);
     if value.is_nan() || f64::from(nearest) == value {

@@ -58,7 +58,7 @@ impl DType {
         Self::Utf8,
     ];
 
-    /// Bytes of one element; 1 for bytes and text.
+    /// Returns the bytes of one element; 1 for bytes and text.
     pub fn element_bytes(self) -> usize {
         match self {
             Self::Bf16 | Self::F16 | Self::I16 | Self::U16 => 2,
@@ -68,7 +68,8 @@ impl DType {
         }
     }
 
-    /// The name used in the specification, the command line and messages, such as `"bf16"`.
+    /// Returns the name in the specification, on the command line and in messages, such as
+    /// `"bf16"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bf16 => "bf16",
@@ -89,12 +90,12 @@ impl DType {
         }
     }
 
-    /// Whether this is one of the four floating-point types.
+    /// Returns whether this is one of the four floating-point types.
     pub fn is_float(self) -> bool {
         matches!(self, Self::Bf16 | Self::F16 | Self::F32 | Self::F64)
     }
 
-    /// Whether samples are strings of bytes or text instead of tensors.
+    /// Returns whether samples are strings of bytes or text instead of tensors.
     pub fn is_string(self) -> bool {
         matches!(self, Self::Bytes | Self::Utf8)
     }

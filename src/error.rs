@@ -261,14 +261,14 @@ impl Error {
         &self.0.message
     }
 
-    /// Returns the options with which the call succeeds. `Display` ends with them, in the words of the
-    /// library.
+    /// Returns the options with which the call succeeds. `Display` ends with them, in the words of
+    /// the library.
     pub fn advice(&self) -> &[Advice] {
         &self.0.advice
     }
 
-    /// Returns the text of this error without the [advice](Self::advice), for a program that has its
-    /// own words for that.
+    /// Returns the text of this error without the [advice](Self::advice), for a program that has
+    /// its own words for that.
     pub fn plain(&self) -> impl fmt::Display {
         Plain(self)
     }

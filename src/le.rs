@@ -148,7 +148,8 @@ pub(crate) fn u32_in(bytes: &[u8], index: usize) -> Option<u32> {
     Some(u32::from_le_bytes(field.try_into().ok()?))
 }
 
-/// Reads fields one after the other. Each call returns `None` if fewer bytes are left than it needs.
+/// Reads fields one after the other. Each call returns `None` if fewer bytes are left than it
+/// needs.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -21,10 +21,11 @@ impl MappedFile {
     ///
     /// # Safety
     ///
-    /// As long as the map lives, no process may change or truncate the file. Where one does, the bytes seen through the
-    /// map change under references to them, which is undefined behaviour, and a page beyond a new end kills the
-    /// process (`SIGBUS`). Files that are complete and replaced only by renaming, as this crate writes them, are
-    /// safe to map. On network file systems use [`PositionedFile`].
+    /// As long as the map lives, no process may change or truncate the file. Where one does, the
+    /// bytes seen through the map change under references to them, which is undefined behaviour,
+    /// and a page beyond a new end kills the process (`SIGBUS`). Files that are complete and
+    /// replaced only by renaming, as this crate writes them, are safe to map. On network file
+    /// systems use [`PositionedFile`].
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = PositionedFile::open(&path)?;
         // SAFETY: the caller keeps the file as it is, see above.
@@ -49,12 +50,13 @@ impl MappedFile {
 impl Reader {
     /// Opens a file as a memory map: samples of raw chunks can be viewed without copying.
     ///
-    /// Header and footer are read by position: it costs less than the page faults of touching them in the map, and the
-    /// same for a file of any size.
+    /// Header and footer are read by position: it costs less than the page faults of touching them
+    /// in the map, and the same for a file of any size.
     ///
     /// # Safety
     ///
-    /// No process may change or truncate the file as long as the reader lives, see [`MappedFile::open`].
+    /// No process may change or truncate the file as long as the reader lives, see
+    /// [`MappedFile::open`].
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = PositionedFile::open(path)?;

@@ -1,15 +1,16 @@
-//! Names of columns that are not there, and what was perhaps meant.
+//! Errors of unknown column names, which suggest a similar name.
 
 use crate::Error;
 
-/// Names that a message lists.
+/// The most names that a message lists.
 const LISTED: usize = 20;
-/// Names that are compared, and their characters: a file may have many and long ones.
+/// The most names that are compared, and the most characters of one: a file may have many and long
+/// ones.
 const COMPARED: usize = 10_000;
 const LONGEST: usize = 64;
 
-/// The error of a name that none of `available` is: names the most similar one, and lists the
-/// first.
+/// Returns the error of a name that is not one of `available`. It names the most similar one, and
+/// lists the first.
 pub(crate) fn no_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Error {
     let similar = nearest(name, available.clone());
     let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
@@ -20,7 +21,7 @@ pub(crate) fn no_column<'a>(name: &str, available: impl Iterator<Item = &'a str>
     Error::bad_argument(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
 }
 
-/// The name that is so similar that it may have been meant; the first of several.
+/// Returns the most similar name, if any is similar; the first of several.
 fn nearest<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name: Vec<char> = name.to_lowercase().chars().take(LONGEST + 1).collect();
     let most = name.len() / 3 + 1;
@@ -29,14 +30,14 @@ fn nearest<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Option<&
     distances.filter(|(distance, _)| *distance <= most).min_by_key(|(distance, _)| *distance).map(|(_, other)| other)
 }
 
-/// How many characters must be inserted, left out or replaced (Levenshtein), without regard to
-/// case; 1 if `other` is a field of that name in a struct.
+/// Returns the number of characters to insert, delete or replace (Levenshtein), ignoring case;
+/// 1 if `other` is a field of that name in a struct.
 fn distance(name: &[char], other: &str) -> usize {
     let other: Vec<char> = other.to_lowercase().chars().collect();
     if other.strip_suffix(name).is_some_and(|before| before.last() == Some(&'.')) {
         return 1;
     }
-    // of the beginning of `name` that has been looked at, and each beginning of `other`
+    // the distances of the prefix of `name` so far from each prefix of `other`
     let mut distances: Vec<usize> = (0..=other.len()).collect();
     for (above, &character) in (1..).zip(name) {
         let mut diagonal = above - 1;

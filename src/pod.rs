@@ -1,4 +1,5 @@
-//! Typed views of element bytes. The casts themselves are `bytemuck`'s, which check size and alignment.
+//! Typed views of element bytes. The casts themselves are `bytemuck`'s, which check size and
+//! alignment.
 
 use crate::dtype::DType;
 use crate::{Result, memory};
@@ -6,8 +7,8 @@ use half::{bf16, f16};
 
 /// A Rust type that is the element of a column.
 ///
-/// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64` and `u8` to `u64`. `u8` also serves for
-/// columns of bools (0 or 1), bytes and text. The trait is sealed.
+/// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64` and `u8` to `u64`. `u8` also serves
+/// for columns of bools (0 or 1), bytes and text. The trait is sealed.
 pub trait Element: sealed::Sealed + bytemuck::Pod + Send + Sync {
     /// The type of column whose elements these are.
     const DTYPE: DType;
@@ -32,31 +33,32 @@ elements! {
     u8 => U8, u16 => U16, u32 => U32, u64 => U64,
 }
 
-/// Whether elements of a column of type `dtype` can be handled as `T`.
+/// Returns whether elements of type `dtype` can be read and written as `T`.
 pub(crate) fn fits<T: Element>(dtype: DType) -> bool {
     let bytes_like = matches!(dtype, DType::Bool | DType::Bytes | DType::Utf8);
     T::DTYPE == dtype || (T::DTYPE == DType::U8 && bytes_like)
 }
 
-/// `bytes` as elements, without copying; `None` if they are misaligned or no whole number of elements.
+/// Returns `bytes` as elements, without copying; `None` if they are misaligned or not whole
+/// elements.
 pub(crate) fn as_elements<T: Element>(bytes: &[u8]) -> Option<&[T]> {
     if bytes.is_empty() {
-        return Some(&[]); // which may stand anywhere
+        return Some(&[]); // needs no alignment
     }
     bytemuck::try_cast_slice(bytes).ok()
 }
 
-/// Elements as their bytes in memory.
+/// Returns elements as bytes in the order of this machine.
 pub(crate) fn as_bytes<T: Element>(elements: &[T]) -> &[u8] {
     bytemuck::cast_slice(elements)
 }
 
-/// Elements as their bytes in memory, to be filled.
+/// Returns elements as bytes in the order of this machine, for writing.
 pub(crate) fn as_bytes_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
     bytemuck::cast_slice_mut(elements)
 }
 
-/// Bytes aligned for every [`Element`], kept for reuse.
+/// A buffer of bytes that is aligned for every [`Element`] and keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlignedBytes {
     words: Vec<u64>,
@@ -64,7 +66,7 @@ pub(crate) struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// Changes the length. Bytes that were there stay, others are whatever was there before, or 0.
+    /// Changes the length. The first bytes stay. New ones are 0 or old content.
     pub(crate) fn resize(&mut self, length: usize) -> Result<()> {
         let words = length.div_ceil(size_of::<u64>());
         if words > self.words.len() {

@@ -1,38 +1,41 @@
-//! Writes what is left of a damaged file to a new one.
+//! Writes the intact samples of a damaged file to a new one.
 
 use crate::codec::RawChunk;
 use crate::error::go_on;
 use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
+use crate::le::u64_of;
 use crate::read::{ChunkScratch, Column};
 use crate::write::ChunkWriter;
-use crate::{LostSamples, Result, Salvaged, Sink, Summary, WriterOptions, limits, memory};
+use crate::{Error, LostSamples, Result, Salvaged, Sink, Summary, WriterOptions, limits, memory};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
 
-/// How [`Salvaged::write_to`] writes a file.
+/// The options of [`Salvaged::write_to`].
 #[derive(Default)]
+#[non_exhaustive]
 pub struct RewriteOptions<'a> {
     leave_out: bool,
     progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
 impl<'a> RewriteOptions<'a> {
-    /// The default: lost samples become nulls.
+    /// Returns the defaults: lost samples become nulls.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Leaves out every sample that any column has lost; those after it get other numbers. By default all samples keep theirs, and those that a
-    /// column has lost become nulls in it, also if it had none before.
+    /// Sets whether every sample that any column has lost is left out. The samples after it then
+    /// get other numbers. By default all samples keep their numbers, and those that a column has
+    /// lost become nulls in it, even if it was not nullable.
     pub fn leave_out(mut self, leave_out: bool) -> Self {
         self.leave_out = leave_out;
         self
     }
 
-    /// Calls `progress` with the number of samples done so far, now and then. If it breaks, the
-    /// work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// Sets a function that is called from time to time with the number of samples done. If it
+    /// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
@@ -40,11 +43,14 @@ impl<'a> RewriteOptions<'a> {
 }
 
 impl Salvaged {
-    /// Writes a file of all that is left: the same columns, metadata and facts of casts. Chunks are copied as they are stored, checked but not
-    /// decoded; only where samples of a chunk are left out are the others encoded again, and nulls for what is lost, both as `writer` says. With
-    /// options that give no [`WriterOptions::file_id`] and no [`WriterOptions::origin`], the id follows from that of the damaged file.
+    /// Writes a file of the intact samples, with the same columns, metadata and facts of casts.
     ///
-    /// A sink that writes to the damaged file itself is refused.
+    /// Chunks are copied as they are stored, checked but not decoded. Only chunks of which samples
+    /// are left out, and the nulls for lost samples, are encoded, with the options of `writer`. If
+    /// these set neither [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is
+    /// derived from that of the damaged file.
+    ///
+    /// Refuses a sink that writes to the damaged file itself.
     ///
     /// Cost: reading and writing the file once; memory for the largest chunk and 32 bytes for each.
     pub fn write_to<K: Sink>(
@@ -67,40 +73,41 @@ impl Salvaged {
         let null_bytes = writer.resolved_chunk_bytes();
         let mut rewrite = Rewrite { output, left_out, null_bytes, scratch: ChunkScratch::new() };
         let mut progress = options.progress;
-        let mut pieces = Pieces::new(self);
-        while let Some((piece, column)) = pieces.next()? {
-            rewrite.piece(&piece, &column)?;
+        let mut runs = SampleRuns::new(self);
+        while let Some((run, column)) = runs.next()? {
+            rewrite.run(&run, &column)?;
             if let Some(progress) = &mut progress {
-                go_on(progress(piece.samples.start))?;
+                go_on(progress(run.samples.start))?;
             }
         }
-        rewrite.output.finish(self.reader.sample_count() - rewrite.left_out.count()) // those left out are some of all
+        // those left out are some of all
+        rewrite.output.finish(self.reader.sample_count() - rewrite.left_out.count())
     }
 }
 
-/// Consecutive samples of a column: a chunk, or samples between chunks, which are lost.
-struct Piece {
+/// Consecutive samples of a column: a chunk, or lost samples between chunks.
+struct SampleRun {
     samples: Range<u64>,
     chunk: Option<u64>,
 }
 
-/// The pieces of all columns, in the order in which a writer would have written them: by their first samples.
-struct Pieces {
-    columns: Vec<ColumnPieces>,
-    /// First sample and number of each column that has pieces left.
+/// The runs of all columns, by their first samples: the order in which a writer writes them.
+struct SampleRuns {
+    columns: Vec<ColumnRuns>,
+    /// The next sample and the number of each column that has runs left.
     next: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
-struct ColumnPieces {
+struct ColumnRuns {
     column: Column,
     next_chunk: u64,
     next_sample: u64,
 }
 
-impl Pieces {
+impl SampleRuns {
     fn new(salvaged: &Salvaged) -> Self {
-        let pieces = |column| ColumnPieces { column, next_chunk: 0, next_sample: 0 };
-        let columns: Vec<ColumnPieces> = salvaged.reader.columns().map(pieces).collect();
+        let runs = |column| ColumnRuns { column, next_chunk: 0, next_sample: 0 };
+        let columns: Vec<ColumnRuns> = salvaged.reader.columns().map(runs).collect();
         let next = match salvaged.reader.sample_count() {
             0 => BinaryHeap::new(),
             _ => (0..columns.len()).map(|column| Reverse((0, column))).collect(),
@@ -108,48 +115,51 @@ impl Pieces {
         Self { columns, next }
     }
 
-    fn next(&mut self) -> Result<Option<(Piece, Column)>> {
+    fn next(&mut self) -> Result<Option<(SampleRun, Column)>> {
         let Some(Reverse((_, number))) = self.next.pop() else { return Ok(None) };
-        let Some(pieces) = self.columns.get_mut(number) else { return Ok(None) }; // never: numbers are those of columns
-        let piece = pieces.next()?;
-        if piece.samples.end < pieces.column.sample_count() {
-            self.next.push(Reverse((piece.samples.end, number)));
+        let Some(runs) = self.columns.get_mut(number) else {
+            return Err(Error::internal("a column that is copied does not exist"));
+        };
+        let run = runs.next()?;
+        if run.samples.end < runs.column.sample_count() {
+            self.next.push(Reverse((run.samples.end, number)));
         }
-        Ok(Some((piece, pieces.column.clone())))
+        Ok(Some((run, runs.column.clone())))
     }
 }
 
-impl ColumnPieces {
-    /// The next piece; there is one.
-    fn next(&mut self) -> Result<Piece> {
+impl ColumnRuns {
+    /// Returns the next run. The column has samples left.
+    fn next(&mut self) -> Result<SampleRun> {
         let chunk = self.column.chunk(self.next_chunk)?.map(|chunk| chunk.samples);
         let lost_until = chunk.as_ref().map_or(self.column.sample_count(), |samples| samples.start);
-        let piece = match chunk {
+        let run = match chunk {
             Some(samples) if samples.start == self.next_sample => {
                 self.next_chunk += 1;
-                Piece { samples, chunk: Some(self.next_chunk - 1) }
+                SampleRun { samples, chunk: Some(self.next_chunk - 1) }
             }
-            _ => Piece { samples: self.next_sample..lost_until, chunk: None },
+            _ => SampleRun { samples: self.next_sample..lost_until, chunk: None },
         };
-        self.next_sample = piece.samples.end;
-        Ok(piece)
+        self.next_sample = run.samples.end;
+        Ok(run)
     }
 }
 
 struct Rewrite<K: Sink> {
     output: ChunkWriter<K>,
-    /// Empty if lost samples become nulls; if they are left out, it holds those of every piece that is not a chunk.
+    /// The samples to leave out: those of all runs that are not chunks, or none if they become
+    /// nulls.
     left_out: LostSamples,
-    /// Decoded bytes of a chunk of nulls, at most.
+    /// The most decoded bytes of a chunk of nulls.
     null_bytes: usize,
     scratch: ChunkScratch,
 }
 
 impl<K: Sink> Rewrite<K> {
-    fn piece(&mut self, piece: &Piece, column: &Column) -> Result<()> {
-        match piece.chunk {
-            Some(chunk) => self.chunk(chunk, &piece.samples, column),
-            None if self.left_out.is_empty() => self.nulls(piece.samples.clone(), column),
+    fn run(&mut self, run: &SampleRun, column: &Column) -> Result<()> {
+        match run.chunk {
+            Some(chunk) => self.chunk(chunk, &run.samples, column),
+            None if self.left_out.is_empty() => self.nulls(run.samples.clone(), column),
             None => Ok(()),
         }
     }
@@ -170,11 +180,11 @@ impl<K: Sink> Rewrite<K> {
         self.output.encoded(stored, null_count)
     }
 
-    /// Chunks of nulls.
+    /// Writes chunks of nulls.
     fn nulls(&mut self, samples: Range<u64>, column: &Column) -> Result<()> {
         let layout = column.schema().layout()?;
         let sample_bytes = layout.shape_bytes().saturating_add(null_value_bytes(&layout)).max(1);
-        let most = (self.null_bytes / sample_bytes).max(1) as u64; // exact: usize has at most 64 bits
+        let most = u64_of((self.null_bytes / sample_bytes).max(1));
         let most = most.min(limits::CHUNK_SAMPLES.into());
         let mut first_sample = samples.start;
         while first_sample < samples.end {
@@ -194,14 +204,14 @@ impl<K: Sink> Rewrite<K> {
     }
 }
 
-/// A null of a large fixed shape takes much memory, and there may not be as much.
+/// Returns zeros. Fails if memory lacks: a null of a large fixed shape takes much.
 fn zeros(count: usize) -> Result<Vec<u8>> {
     let mut zeros = Vec::new();
     memory::resize(&mut zeros, count, 0)?;
     Ok(zeros)
 }
 
-/// a null of a fixed shape has zeros, one of a ragged shape nothing.
+/// Returns the bytes of a null: zeros of a fixed shape, none of a ragged one.
 fn null_value_bytes(layout: &Layout) -> usize {
     if layout.is_ragged() { 0 } else { layout.inner_bytes }
 }

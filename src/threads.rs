@@ -1,9 +1,11 @@
-//! Work shared among threads.
+//! Work that is divided among threads.
 
 use std::thread;
 
-/// Runs all of `work`, the first on this thread and each other on one of its own, and waits for them. Where a thread cannot be had
-/// fewer run: each takes what there is to do until nothing is left, so that one is enough.
+/// Runs the first of `work` on this thread and each other on a thread of its own, and waits for
+/// all.
+///
+/// If a thread cannot be started, fewer run. Each takes tasks until none is left, so one is enough.
 pub(crate) fn run(work: impl IntoIterator<Item: FnOnce() + Send>) {
     thread::scope(|scope| {
         let mut work = work.into_iter();

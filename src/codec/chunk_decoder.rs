@@ -3,8 +3,9 @@
 use super::encoding::{Codec, PartSpec};
 use super::registry::codec;
 use super::scratch::DecodeScratch;
-use crate::format::chunk::{ChunkEntry, ChunkHead, Part, PartTable};
+use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::content::{Content, validity_bytes};
+use crate::format::part_table::{Part, PartTable};
 use crate::format::schema::Layout;
 use crate::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
 use crate::pod::AlignedBytes;

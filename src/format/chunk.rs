@@ -1,6 +1,6 @@
 //! Chapter 4.1: the head of a chunk.
 
-pub(crate) use super::part_table::{PART_TABLE_BYTES, Part, PartTable};
+use super::part_table::PartTable;
 use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind, region_head};
 use crate::le::structure;
 use crate::{Error, Result, limits};

@@ -1,4 +1,4 @@
-//! Chapter 4.3: what the decoded parts of a chunk mean.
+//! Chapter 4.3: the meaning of the decoded parts of a chunk.
 
 use super::schema::Layout;
 use crate::dtype::DType;
@@ -17,12 +17,12 @@ pub(crate) struct Content<'a> {
     pub values: &'a [u8],
 }
 
-/// Bytes of a validity bitmap.
+/// Returns the bytes of a validity bitmap.
 pub(crate) fn validity_bytes(sample_count: usize) -> usize {
     sample_count.div_ceil(8)
 }
 
-/// Bit `index` of a bitmap, least significant first; 0 beyond its end.
+/// Returns bit `index` of a bitmap, least significant first; `false` beyond its end.
 pub(crate) fn bit(bitmap: &[u8], index: usize) -> bool {
     bitmap.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
@@ -33,13 +33,13 @@ fn outside() -> Error {
 }
 
 impl<'a> Content<'a> {
-    /// Whether sample `i` of the chunk is null.
+    /// Returns whether sample `i` of the chunk is null.
     #[inline]
     pub(crate) fn is_null(&self, i: usize) -> bool {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// of parts that are used as they are stored.
+    /// Checks of parts that are used as they are stored.
     pub(crate) fn check_lengths(&self, layout: &Layout) -> Result<()> {
         let count = if layout.is_ragged() { self.start(self.sample_count)? } else { self.sample_count };
         let shape = self.sample_count.checked_mul(layout.shape_bytes());
@@ -52,51 +52,52 @@ impl<'a> Content<'a> {
         Err(Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need"))
     }
 
-    /// The counts of the samples before `i`, added up.
+    /// Returns the sum of the counts of the samples before `i`.
     fn start(&self, i: usize) -> Result<usize> {
         let Some(previous) = i.checked_sub(1) else { return Ok(0) };
         let end = u32_in(self.shape, previous).ok_or_else(outside)?;
         usize::try_from(end).map_err(|_| outside())
     }
 
-    /// The counts of samples `samples` of the chunk, as a range of counts.
+    /// Returns the range of counts of the samples `samples` of the chunk.
     fn counts(&self, samples: &Range<usize>) -> Result<Range<usize>> {
         let counts = self.start(samples.start)?..self.start(samples.end)?;
         if counts.start <= counts.end { Ok(counts) } else { Err(outside()) }
     }
 
-    /// Where in `values` the samples `samples` of the chunk lie.
+    /// Returns the range in `values` of the samples `samples` of the chunk.
     #[inline]
     pub(crate) fn values_range(&self, layout: &Layout, samples: &Range<usize>) -> Result<Range<usize>> {
         self.range_within(layout, samples, self.values.len())
     }
 
-    /// As [`Content::values_range`], of values that are not here and have so many bytes.
+    /// Returns the range that [`Content::values_range`] returns, for values of `bytes` that have
+    /// not been decoded.
     #[inline]
     pub(crate) fn range_within(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;
-        // makes `bytes` those of the last end, which tells nothing if samples have no bytes
+        // by R-4.5 `bytes` belongs to the last end, but is 0 for any end if samples have no bytes
         let inside = layout.inner_bytes > 0 || !layout.is_ragged() || counts.end <= self.start(self.sample_count)?;
         if range.end <= bytes && inside { Ok(range) } else { Err(outside()) }
     }
 
-    /// The values of the samples `samples` of the chunk.
+    /// Returns the values of the samples `samples` of the chunk.
     #[inline]
     pub(crate) fn values_of(&self, layout: &Layout, samples: &Range<usize>) -> Result<&'a [u8]> {
         let range = self.values_range(layout, samples)?;
         self.values.get(range).ok_or_else(outside)
     }
 
-    /// The count of sample `i` of a ragged column.
+    /// Returns the count of sample `i` of a ragged column.
     pub(crate) fn count(&self, i: usize) -> Result<u32> {
         let counts = self.counts(&(i..i + 1))?; // i is below a chunk's sample count
         u32::try_from(counts.end - counts.start).map_err(|_| outside())
     }
 
-    /// Varying extent number `varying` of sample `i` of a ragged column. Its consistency with the
-    /// other extents is, see [`Content::check_extents`].
+    /// Returns varying extent number `varying` of sample `i` of a ragged column.
+    /// [`Content::check_extents`] checks that it agrees with the others.
     pub(crate) fn extent(&self, layout: &Layout, i: usize, varying: usize) -> Result<u32> {
         if layout.varying > 1 {
             let index = self.sample_count.checked_mul(varying + 1).and_then(|at| at.checked_add(i));
@@ -105,8 +106,8 @@ impl<'a> Content<'a> {
         self.count(i)
     }
 
-    /// for sample `i`: no varying extent is over the limit, and their product is the sample's
-    /// count.
+    /// Checks of sample `i`: no varying extent is over the limit, and their product is the
+    /// sample's count.
     #[inline]
     pub(crate) fn check_extents(&self, layout: &Layout, i: usize) -> Result<()> {
         if layout.varying == 0 {
@@ -135,7 +136,7 @@ impl<'a> Content<'a> {
         Err(Error::corrupt("R-4.7", "the extents of a sample do not give the number of its elements"))
     }
 
-    /// there are nulls, and no bits beyond the last sample.
+    /// Checks: some sample is null, and no bits are set after the last sample.
     pub(crate) fn check_validity(&self) -> Result<()> {
         let Some(bitmap) = self.validity else { return Ok(()) };
         let mut beyond = self.sample_count..bitmap.len() * 8; // a bitmap is far below 2^32 bytes
@@ -146,7 +147,7 @@ impl<'a> Content<'a> {
         Ok(())
     }
 
-    /// of every sample, and of null ones of a ragged column.
+    /// Checks of every sample, and of null samples of a ragged column.
     pub(crate) fn check_shapes(&self, layout: &Layout) -> Result<()> {
         if !layout.is_ragged() {
             return Ok(());
@@ -160,7 +161,7 @@ impl<'a> Content<'a> {
         Ok(())
     }
 
-    /// of null samples of a fixed column, and, where holds.
+    /// Checks of null samples of a fixed column, and. has been checked.
     pub(crate) fn check_values(&self, layout: &Layout) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && layout.inner_bytes > 0 {
             for (i, sample) in self.values.chunks_exact(layout.inner_bytes).enumerate() {
@@ -176,20 +177,20 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// As [`Content::check_values`], of values that are one element, repeated.
+    /// Checks values that repeat one element, as [`Content::check_values`] does.
     pub(crate) fn check_constant(&self, layout: &Layout, element: &[u8]) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && element.iter().any(|&byte| byte != 0) {
             return Err(null_with_values((0..self.sample_count).find(|&i| self.is_null(i)).unwrap_or(0)));
         }
         match layout.dtype {
             DType::Bool if element.iter().any(|&byte| byte > 1) => Err(no_bool()),
-            // a byte repeated is text only if it is a character by itself
+            // a repeated byte is text only if it is a character by itself
             DType::Utf8 if !element.is_ascii() => Err(no_text(0)),
             _ => Ok(()),
         }
     }
 
-    /// of texts: all of them together are text, and each begins with a character.
+    /// Checks of texts: all together are text, and each begins with a character.
     fn check_texts(&self, layout: &Layout) -> Result<()> {
         let begins_within = |text: &str, i| self.start(i).is_ok_and(|at| !text.is_char_boundary(at));
         let is_text = match std::str::from_utf8(self.values) {
@@ -204,7 +205,7 @@ impl<'a> Content<'a> {
         Err(no_text((0..self.sample_count).find(is_none).unwrap_or(0)))
     }
 
-    /// Null samples of the chunk.
+    /// Returns the number of null samples.
     pub(crate) fn null_count(&self) -> usize {
         let Some(bitmap) = self.validity else { return 0 };
         let (whole, rest) = (self.sample_count / 8, self.sample_count % 8);

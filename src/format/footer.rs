@@ -1,15 +1,12 @@
 //! Chapter 7.1: the footer.
 
-use super::column_record::{malformed, short};
+use super::column_record::{ColumnRecord, malformed, short};
 use super::content_id::{ContentHasher, ContentId};
 use super::flags::Flags;
 use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind, region_head};
 use super::schema::Schema;
 use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
-
-pub(crate) use super::column_record::ColumnRecord as ColumnFacts;
-pub(crate) use super::trailer::Trailer;
 
 structure! {
     /// Chapter 7.1: the fields that only the head of a footer has.
@@ -54,7 +51,7 @@ pub(crate) struct Footer {
     pub flags: Flags,
     pub sample_count: u64,
     pub tables: Vec<TableEntry>,
-    pub columns: Vec<ColumnFacts>,
+    pub columns: Vec<ColumnRecord>,
 }
 
 impl Footer {
@@ -131,7 +128,7 @@ impl Footer {
         }
         let mut columns = memory::with_capacity(schema.columns.len())?;
         for column in &schema.columns {
-            let facts = ColumnFacts::parse(fields, column.cast.is_some())
+            let facts = ColumnRecord::parse(fields, column.cast.is_some())
                 .and_then(|facts| facts.check(sample_count, head.offset).map(|()| facts))
                 .map_err(|error| error.with_column(&column.name))?;
             columns.push(facts);
@@ -198,7 +195,7 @@ impl TableEntry {
 
 /// Checks of all columns: the pages of any two runs do not overlap. Takes 16 bytes for each
 /// run, which has 40 in the footer.
-fn check_pages(columns: &[ColumnFacts]) -> Result<()> {
+fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
     let runs = || columns.iter().flat_map(|facts| &facts.runs);
     let mut pages = memory::with_capacity(runs().count())?;
     pages.extend(runs().map(|run| (run.offset, run.end())));

@@ -250,7 +250,7 @@ pub(crate) fn align(x: u64, a: u64) -> u64 {
 }
 
 /// Returns the offset of a region of this kind after one that ends at `end`.
-pub(crate) fn place(kind: RegionKind, end: u64, alignment: u64) -> u64 {
+pub(crate) fn next_offset(kind: RegionKind, end: u64, alignment: u64) -> u64 {
     match kind {
         RegionKind::Chunk | RegionKind::Table => align(end.saturating_add(HEAD), alignment) - HEAD,
         _ => align(end, HEAD),

@@ -1,19 +1,19 @@
-//! Chapter 3: what the columns of a file are.
+//! Chapter 3: the schema: columns, shapes and metadata.
 
 use crate::dtype::DType;
 use crate::{Error, Result, limits};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// User metadata: text by text, in ascending order of the keys.
+/// User metadata: a map from text to text.
 pub type Metadata = BTreeMap<String, String>;
 
 /// The length of one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
-    /// The same in every sample; 0 is allowed.
+    /// The same extent in every sample; 0 is allowed.
     Fixed(u32),
-    /// May differ from sample to sample.
+    /// An extent that may differ from sample to sample.
     Varying,
 }
 
@@ -24,48 +24,48 @@ pub enum Extent {
 pub struct Shape(Vec<Extent>);
 
 impl Shape {
-    /// A shape of any extents.
+    /// Returns a shape with these extents, outermost first.
     pub fn new(extents: impl IntoIterator<Item = Extent>) -> Self {
         Self(extents.into_iter().collect())
     }
 
-    /// One element for each sample.
+    /// Returns the shape of one element.
     pub fn scalar() -> Self {
         Self::default()
     }
 
-    /// The same extents in every sample.
+    /// Returns a shape whose extents are the same in every sample.
     pub fn fixed(extents: &[u32]) -> Self {
         Self::new(extents.iter().map(|&extent| Extent::Fixed(extent)))
     }
 
-    /// One dimension whose length varies: lists, and the shape of bytes and text.
+    /// Returns a shape with one varying extent: that of lists, bytes and text.
     pub fn ragged() -> Self {
         Self::new([Extent::Varying])
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     pub fn extents(&self) -> &[Extent] {
         &self.0
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
-    /// The number of varying extents.
+    /// Returns the number of varying extents.
     pub fn varying_count(&self) -> usize {
         self.0.iter().filter(|extent| **extent == Extent::Varying).count()
     }
 
-    /// Whether any extent varies.
+    /// Returns whether any extent varies.
     pub fn is_ragged(&self) -> bool {
         self.varying_count() > 0
     }
 
-    /// The product of the fixed extents: the elements of one sample of a fixed shape. `None` if it
-    /// does not fit.
+    /// Returns the product of the fixed extents: the elements of one sample of a fixed shape.
+    /// Returns `None` if it does not fit.
     pub fn inner_elements(&self) -> Option<u64> {
         let fixed = || {
             self.0.iter().filter_map(|extent| match extent {
@@ -79,8 +79,8 @@ impl Shape {
         fixed().try_fold(1_u64, u64::checked_mul)
     }
 
-    /// Elements of a row (the last extent) and of a matrix of rows (the last two); 0 where there is
-    /// none, or it varies.
+    /// Returns the elements of a row (the last extent) and of a matrix (the last two); 0 for one
+    /// that does not exist or varies.
     pub(crate) fn strides(&self) -> [u32; 2] {
         let mut inner = self.0.iter().rev().map_while(|extent| match extent {
             Extent::Fixed(extent) => Some(*extent),
@@ -106,16 +106,16 @@ impl fmt::Display for Shape {
     }
 }
 
-/// That a column's values are rounded from another type when they are written.
+/// A cast: the rounding of a column's values from another type when they are written.
 ///
-/// Rounding is to the nearest value, ties to even; a NaN stays a NaN.
+/// Values are rounded to nearest, ties to even. A NaN stays a NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CastSpec {
     /// The type that values are pushed in: `f16`, `f32` or `f64`.
     pub source: DType,
 }
 
-/// One column: a name, what a sample of it is, and metadata.
+/// One column: its name, the type and shape of its samples, and metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
     /// Unique in the file; at most 1,024 bytes, no control characters.
@@ -126,47 +126,47 @@ pub struct ColumnSchema {
     pub shape: Shape,
     /// Whether samples may be null.
     pub nullable: bool,
-    /// Set where values are rounded on their way in.
+    /// The cast, if values are rounded when they are written.
     pub cast: Option<CastSpec>,
     /// The column's own metadata.
     pub metadata: Metadata,
 }
 
 impl ColumnSchema {
-    /// A column of tensors, not nullable, without metadata.
+    /// Returns a column of tensors, not nullable, without metadata.
     pub fn tensor(name: impl Into<String>, dtype: DType, shape: Shape) -> Self {
         let name = name.into();
         Self { name, dtype, shape, nullable: false, cast: None, metadata: Metadata::new() }
     }
 
-    /// A column of text.
+    /// Returns a column of text.
     pub fn utf8(name: impl Into<String>) -> Self {
         Self::tensor(name, DType::Utf8, Shape::ragged())
     }
 
-    /// A column of byte strings.
+    /// Returns a column of byte strings.
     pub fn bytes(name: impl Into<String>) -> Self {
         Self::tensor(name, DType::Bytes, Shape::ragged())
     }
 
-    /// The same column, nullable.
+    /// Returns the same column, nullable.
     pub fn nullable(mut self) -> Self {
         self.nullable = true;
         self
     }
 
-    /// The same column, its values pushed as `source` and rounded to the column's type.
+    /// Returns the same column with a cast: values are pushed as `source`, and rounded.
     pub fn cast_from(mut self, source: DType) -> Self {
         self.cast = Some(CastSpec { source });
         self
     }
 
-    /// The type that values are pushed in: the column's own, or the source of its cast.
+    /// Returns the type of pushed values: the column's own, or the source of its cast.
     pub fn pushed_dtype(&self) -> DType {
         self.cast.map_or(self.dtype, |cast| cast.source)
     }
 
-    /// The geometry that reading and writing work with. Valid columns always have one.
+    /// Returns the layout of samples in chunks. Fails if a sample is over the limit.
     pub(crate) fn layout(&self) -> Result<Layout> {
         let element_bytes = self.dtype.element_bytes();
         let inner_bytes = self
@@ -190,7 +190,7 @@ impl ColumnSchema {
     }
 }
 
-/// How samples of a column lie in a chunk.
+/// The layout of a column's samples in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub dtype: DType,
@@ -202,7 +202,7 @@ pub(crate) struct Layout {
     pub inner_bytes: usize,
     /// `V`: the number of varying extents.
     pub varying: usize,
-    /// Elements of a row, and of a matrix of rows; 0 where there is none, or it varies.
+    /// The elements of a row and of a matrix; 0 for one that does not exist or varies.
     pub strides: [u32; 2],
 }
 
@@ -211,8 +211,8 @@ impl Layout {
         self.varying > 0
     }
 
-    /// Decoded bytes of the shape part for one sample: an end, and the extents if there are
-    /// several.
+    /// Returns the decoded bytes of the shape part for one sample: an end, and the extents if
+    /// several vary.
     pub(crate) fn shape_bytes(&self) -> usize {
         match self.varying {
             0 => 0,
@@ -232,12 +232,12 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// A schema without metadata.
+    /// Returns a schema without metadata.
     pub fn new(columns: impl IntoIterator<Item = ColumnSchema>) -> Self {
         Self { columns: columns.into_iter().collect(), metadata: Metadata::new() }
     }
 
-    /// The number of the column called `name`. Cost: linear in the number of columns.
+    /// Returns the index of the column `name`. Cost: linear in the number of columns.
     pub fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }

@@ -1,7 +1,8 @@
 //! What a file says of its columns, for callers.
 
 use crate::codec::encoding_name;
-use crate::format::{CastFacts, footer};
+use crate::format::CastFacts;
+use crate::format::column_record::ColumnRecord;
 
 /// What the file says of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +22,8 @@ pub struct ColumnFacts {
     pub cast: Option<CastFacts>,
 }
 
-impl From<&footer::ColumnFacts> for ColumnFacts {
-    fn from(facts: &footer::ColumnFacts) -> Self {
+impl From<&ColumnRecord> for ColumnFacts {
+    fn from(facts: &ColumnRecord) -> Self {
         Self {
             raw_bytes: facts.raw_bytes,
             stored_bytes: facts.stored_bytes,

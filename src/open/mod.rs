@@ -14,9 +14,10 @@ pub use ranges::{Fragment, RangeError};
 pub use source::{InMemory, Source};
 
 use crate::codec::check_supported;
-use crate::format::footer::{Footer, Trailer};
+use crate::format::footer::Footer;
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
+use crate::format::trailer::Trailer;
 use crate::format::{Schema, schema_block};
 use crate::{Error, Result, memory};
 use source::{fetch, fetch_array};

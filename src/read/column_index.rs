@@ -3,7 +3,7 @@
 use super::bitmap::Bitmap;
 use super::listed::Listed;
 use crate::format::ColumnSchema;
-use crate::format::footer::ColumnFacts;
+use crate::format::column_record::ColumnRecord;
 use crate::format::index::Run;
 use crate::format::schema::Layout;
 use crate::{Result, memory};
@@ -12,7 +12,7 @@ use crate::{Result, memory};
 pub(super) struct ColumnIndex {
     pub number: u32,
     pub layout: Layout,
-    pub facts: ColumnFacts,
+    pub facts: ColumnRecord,
     /// For each run, the pages and chunks of the runs before it.
     pub before: Vec<(u64, u64)>,
     pub checked_pages: Bitmap,
@@ -23,7 +23,7 @@ pub(super) struct ColumnIndex {
 }
 
 impl ColumnIndex {
-    pub(super) fn new(number: u32, column: &ColumnSchema, facts: ColumnFacts) -> Result<Self> {
+    pub(super) fn new(number: u32, column: &ColumnSchema, facts: ColumnRecord) -> Result<Self> {
         let (mut pages, mut chunks) = (0_u64, 0_u64);
         let mut before = memory::with_capacity(facts.runs.len())?;
         for run in &facts.runs {
@@ -43,7 +43,7 @@ impl ColumnIndex {
     }
 
     /// Of a salvaged file: `facts` has no runs.
-    pub(super) fn salvaged(number: u32, layout: Layout, facts: ColumnFacts, listed: Listed) -> Self {
+    pub(super) fn salvaged(number: u32, layout: Layout, facts: ColumnRecord, listed: Listed) -> Self {
         let checked_chunks = Bitmap::new(facts.chunk_count);
         let (before, checked_pages) = (Vec::new(), Bitmap::new(0));
         Self { number, layout, facts, before, checked_pages, listed: Some(listed), checked_chunks }

@@ -3,8 +3,9 @@
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
 use crate::codec::{codec, parts};
-use crate::format::chunk::{ChunkHead, Part};
+use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
+use crate::format::part_table::Part;
 use crate::format::region::HEAD;
 use crate::open::source::slice;
 use crate::{Error, Result, le};

@@ -35,7 +35,8 @@ impl Writer<AppendedFile> {
     /// Cost: that of opening the file, and of reading the bytes after the last commit.
     ///
     /// ```
-    /// # use tensilo::{ColumnSchema, DType, Reader, Result, Schema, Shape, Value, Writer, WriterOptions};
+    /// # use tensilo::{ColumnSchema, DType, Reader, Result, Schema, Shape, Value, Writer};
+    /// # use tensilo::WriterOptions;
     /// # fn main() -> Result<()> {
     /// # let folder = tempfile::tempdir().expect("a folder");
     /// # let path = folder.path().join("numbers.tsl");

@@ -1,7 +1,7 @@
 //! Writes regions to a sink one after the other, with padding.
 
 use super::sink::Sink;
-use crate::format::region::{FileId, RegionKind, place};
+use crate::format::region::{FileId, RegionKind, next_offset};
 use crate::le::u64_of;
 use crate::{Error, Result};
 
@@ -30,7 +30,7 @@ impl<K: Sink> Output<K> {
     pub(super) fn next(&self, kind: RegionKind) -> u64 {
         match self.end {
             0 => 0,
-            end => place(kind, end, self.alignment),
+            end => next_offset(kind, end, self.alignment),
         }
     }
 

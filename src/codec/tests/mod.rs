@@ -3,6 +3,7 @@
 //! depend on what memory held before.
 
 mod choosing;
+mod damage;
 mod refusals;
 
 use super::constant::Constant;
@@ -14,6 +15,7 @@ use super::residual_tiers::ResidualTiers;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
 use crate::{ColumnSchema, DType, Extent, Shape};
+use damage::damage;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -194,45 +196,6 @@ fn decode_in_all_ways(
         }
     }
     whole
-}
-
-/// What is done to stored bytes.
-#[derive(Clone, Debug)]
-enum Damage {
-    Byte(usize, u8),
-    Bit(usize),
-    Number(usize, u32),
-    Cut(usize),
-    Append(Vec<u8>),
-}
-
-fn damage() -> impl Strategy<Value = Damage> {
-    // heads are where damage goes furthest
-    let place = || prop_oneof![0..100_usize, any::<usize>()];
-    let byte = prop_oneof![any::<u8>(), Just(0), Just(1), Just(u8::MAX)];
-    let number = prop_oneof![any::<u32>(), 0..300_u32, Just(u32::MAX)];
-    prop_oneof![
-        4 => (place(), byte).prop_map(|(at, byte)| Damage::Byte(at, byte)),
-        4 => any::<usize>().prop_map(Damage::Bit),
-        2 => (place(), number).prop_map(|(at, number)| Damage::Number(at, number)),
-        1 => any::<usize>().prop_map(Damage::Cut),
-        1 => vec(any::<u8>(), 1..20).prop_map(Damage::Append),
-    ]
-}
-
-impl Damage {
-    fn apply(&self, stored: &mut Vec<u8>) {
-        let length = stored.len().max(1);
-        match self {
-            Self::Append(bytes) => stored.extend(bytes),
-            Self::Cut(left) => stored.truncate(left % length),
-            Self::Byte(at, byte) => stored.iter_mut().skip(at % length).take(1).for_each(|to| *to = *byte),
-            Self::Bit(bit) => stored.iter_mut().skip(bit / 8 % length).take(1).for_each(|to| *to ^= 1 << (bit % 8)),
-            Self::Number(at, number) => {
-                stored.iter_mut().skip(at % length).zip(number.to_le_bytes()).for_each(|(to, from)| *to = from);
-            }
-        }
-    }
 }
 
 proptest! {

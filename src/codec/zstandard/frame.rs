@@ -89,7 +89,7 @@ impl ZstdDecoder {
 
 /// The error of a context that cannot be made, for which only memory can lack.
 fn no_context(error: io::Error) -> Error {
-    Error::over_limit(format!("memory for a Zstandard context cannot be had: {error}"))
+    Error::over_limit(format!("memory for a Zstandard context cannot be allocated: {error}"))
 }
 
 fn malformed(what: &str) -> Error {

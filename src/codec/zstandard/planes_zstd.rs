@@ -1,4 +1,4 @@
-//! Chapter 5.10: bit or byte planes, each packed on its own.
+//! Chapter 5.10: planes-zstd packs each bit plane or byte plane on its own.
 
 use super::frame::{FrameEncodeScratch, FrameScratch, check_frame};
 use crate::codec::anatomy::Anatomy;
@@ -35,7 +35,7 @@ const BYTE_PLANES: u8 = 8;
 
 pub(in crate::codec) struct PlanesZstd;
 
-/// How a stream of [`PlanesZstd`] is packed.
+/// The packing of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
     Raw = 0,
@@ -53,14 +53,14 @@ impl Packing {
     }
 }
 
-/// What stands before the streams of [`PlanesZstd`].
+/// The stored bytes: their heads, and the streams after them.
 struct PlanesHead<'a> {
     transform: Transform,
-    /// Bit planes, else byte planes.
+    /// Whether the streams are bit planes; otherwise they are byte planes.
     bits: bool,
-    /// Decoded bytes of a stream.
+    /// The decoded length of a stream.
     stream_bytes: usize,
-    /// An entry for each stream.
+    /// The entries of the streams.
     entries: &'a [[u8; stream_entry::SIZE]],
     /// The streams, and the tail.
     streams: &'a [u8],
@@ -90,7 +90,7 @@ impl<'a> PlanesHead<'a> {
         Ok(Self { transform, bits, stream_bytes, entries: entries.as_chunks().0, streams })
     }
 
-    /// Calls `each` with the packing and the stored bytes of each stream; returns the tail.
+    /// Calls `each` with the packing and the stored bytes of each stream. Returns the tail.
     fn each(&self, mut each: impl FnMut(Packing, &'a [u8]) -> Result<()>) -> Result<&'a [u8]> {
         let mut rest = self.streams;
         for entry in self.entries {
@@ -120,7 +120,7 @@ impl<'a> PlanesHead<'a> {
         Ok(rest)
     }
 
-    /// Bytes of the elements after the last plane.
+    /// Returns the length of the tail.
     fn tail_bytes(&self, spec: PartSpec) -> usize {
         if self.bits { spec.raw_bytes % (8 * spec.element_bytes) } else { 0 }
     }
@@ -194,7 +194,7 @@ impl Codec for PlanesZstd {
     }
 }
 
-/// Byte planes to elements.
+/// Joins byte planes to elements.
 fn join_bytes(width: Width, low: &[u8], top: &[u8], out: &mut [u8]) {
     let mut planes: [&[u8]; 7] = [&[]; 7];
     planes.iter_mut().zip(low.chunks_exact(top.len().max(1))).for_each(|(plane, low)| *plane = low);
@@ -204,7 +204,7 @@ fn join_bytes(width: Width, low: &[u8], top: &[u8], out: &mut [u8]) {
 
 impl Encoder for PlanesZstd {
     /// Tries the bytes of the elements (of floats, rotated), and the bytes and the bits of their
-    /// residuals; the smallest is taken.
+    /// residuals. Keeps the smallest.
     fn encode(
         &self,
         geometry: &Geometry,
@@ -236,14 +236,14 @@ fn keep_smaller(stored: &mut Vec<u8>, candidate: &mut Vec<u8>) {
     }
 }
 
-/// Packs the bytes that were split into `low_bytes` and `symbols`.
+/// Packs the byte planes in `low_bytes` and `symbols`.
 fn pack_bytes(transform: Transform, scratch: &mut EncodeScratch, stored: &mut Vec<u8>) -> Result<()> {
     let EncodeScratch { symbols, low_bytes, frames, .. } = scratch;
     let low = low_bytes.chunks_exact(symbols.len().max(1));
     pack(transform, false, low.chain([symbols.as_slice()]), &[], frames, stored)
 }
 
-/// Packs the bits of the coded integers.
+/// Packs the bit planes of the coded integers.
 fn pack_bits(transform: Transform, width: Width, scratch: &mut EncodeScratch, stored: &mut Vec<u8>) -> Result<()> {
     let EncodeScratch { coded, frames, .. } = scratch;
     let mut shuffled = std::mem::take(&mut frames.bytes);
@@ -257,7 +257,7 @@ fn pack_bits(transform: Transform, width: Width, scratch: &mut EncodeScratch, st
     result
 }
 
-/// Packs streams, each as whatever is smallest, and the tail behind them.
+/// Packs each stream in its smallest form, and appends the tail.
 fn pack<'a>(
     transform: Transform,
     bits: bool,
@@ -289,7 +289,7 @@ fn pack<'a>(
     Ok(())
 }
 
-/// The smallest form of a stream: constant, entropy-coded, compressed, or as it is.
+/// Returns the smallest form of a stream: constant, entropy-coded, compressed or raw.
 fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
     let Some((first, rest)) = stream.split_first() else { return Ok((Packing::Raw, stream)) };
     if rest.iter().all(|byte| byte == first) {
@@ -298,7 +298,7 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
     let FrameEncodeScratch { strong, literals, frame, other, .. } = frames;
     literals.encode(stream, frame)?;
     if frame.len() < stream.len() - stream.len() / 16 {
-        strong.encode(stream, other)?; // of noise it makes no less, and takes its time
+        strong.encode(stream, other)?; // slow, and no smaller for noise
     } else {
         other.clone_from(frame);
     }

@@ -2,8 +2,9 @@
 
 use super::index::run;
 use super::{FILE, rule};
+use crate::format::column_record::ColumnRecord;
 use crate::format::content_id::{ContentHasher, ContentId};
-use crate::format::footer::{ColumnFacts, Footer, TableEntry};
+use crate::format::footer::{Footer, TableEntry};
 use crate::format::index::Run;
 use crate::format::region::RegionHead;
 use crate::format::{Flags, schema_block};
@@ -13,7 +14,7 @@ const FOOTER_AT: u64 = 1 << 20;
 
 fn footer(sample_count: u64, runs: &[Run]) -> Footer {
     let chunk_count = runs.iter().map(|run| run.chunk_count).sum();
-    let column = ColumnFacts { chunk_count, runs: runs.to_vec(), ..ColumnFacts::default() };
+    let column = ColumnRecord { chunk_count, runs: runs.to_vec(), ..ColumnRecord::default() };
     Footer {
         content_id: ContentId::default(),
         commit: 0,

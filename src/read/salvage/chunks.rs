@@ -5,10 +5,12 @@ use super::identity::Identity;
 use super::scan::FoundRegion;
 use crate::codec::{self, ChunkDecoder, parts};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
-use crate::format::footer::{ColumnFacts, Footer, Trailer};
+use crate::format::column_record::ColumnRecord;
+use crate::format::footer::Footer;
 use crate::format::index::{ENTRY_BYTES, PageHead, parse_entry};
 use crate::format::region::{HEAD, RegionHead, RegionKind};
 use crate::format::schema::Layout;
+use crate::format::trailer::Trailer;
 use crate::open::body;
 use crate::open::source::{Source, fetch};
 use crate::{Error, ErrorKind, Result, limits};
@@ -16,7 +18,7 @@ use crate::{Error, ErrorKind, Result, limits};
 /// The chunks of a column that can be read.
 pub(super) struct FoundColumn {
     pub layout: Layout,
-    pub facts: ColumnFacts,
+    pub facts: ColumnRecord,
     pub entries: Vec<ChunkEntry>,
 }
 
@@ -39,10 +41,9 @@ pub(super) fn collect(
     decode: bool,
     progress: &mut Progress<'_>,
 ) -> Result<Found> {
-    let columns =
-        identity.schema.columns.iter().map(|column| {
-            Ok(FoundColumn { layout: column.layout()?, facts: ColumnFacts::default(), entries: Vec::new() })
-        });
+    let columns = identity.schema.columns.iter().map(|column| {
+        Ok(FoundColumn { layout: column.layout()?, facts: ColumnRecord::default(), entries: Vec::new() })
+    });
     let found = Found { columns: columns.collect::<Result<_>>()?, sample_count: 0, footer: None, end_is_known: false };
     let mut collector = Collector { source, identity, found, decoder: ChunkDecoder::new(), decode, buffer: Vec::new() };
     for region in regions.iter().filter(|region| region.head.file_id == identity.file_id) {

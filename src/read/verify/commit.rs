@@ -4,11 +4,13 @@ use super::lost::{Damages, Lost, Place, gaps, samples_of_page};
 use crate::codec::{SideFacts, codec};
 use crate::format::Flags;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::column_record::ColumnRecord;
 use crate::format::content_id::{ContentHasher, ContentId};
-use crate::format::footer::{ColumnFacts, Footer, TableEntry, Trailer};
+use crate::format::footer::{Footer, TableEntry};
 use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry, samples_per_chunk};
 use crate::format::region::{HEAD, RegionHead, RegionKind, align};
 use crate::format::table::TableHead;
+use crate::format::trailer::Trailer;
 use crate::open::OpenedHeader;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -18,7 +20,7 @@ use std::sync::Arc;
 struct ColumnCheck {
     name: Arc<str>,
     next_sample: u64,
-    facts: ColumnFacts,
+    facts: ColumnRecord,
     table_count: u32,
     /// Chunks of this commit.
     chunks: Vec<ChunkEntry>,
@@ -53,7 +55,7 @@ impl<'a> CommitCheck<'a> {
         let columns = header.schema.columns.iter().map(|column| ColumnCheck {
             name: column.name.as_str().into(),
             next_sample: 0,
-            facts: ColumnFacts::default(),
+            facts: ColumnRecord::default(),
             table_count: 0,
             chunks: Vec::new(),
             listed: 0,
@@ -164,7 +166,7 @@ impl<'a> CommitCheck<'a> {
     /// Takes note of pages of this commit that the walk has not met.
     fn find_lost_pages(&mut self, footer: &Footer, damages: &Damages) {
         let from = self.commit_start();
-        let of_column = |(facts, column): (&'_ ColumnFacts, _)| {
+        let of_column = |(facts, column): (&'_ ColumnRecord, _)| {
             facts
                 .runs
                 .iter()
@@ -391,7 +393,7 @@ impl ColumnCheck {
     }
 
     /// every chunk is listed.: the facts are true.
-    fn compare(&self, found: &ColumnFacts, decoded: bool) -> Result<()> {
+    fn compare(&self, found: &ColumnRecord, decoded: bool) -> Result<()> {
         if self.listed != self.chunks.len() {
             let message =
                 format!("{} of {} chunks are not in the index", self.chunks.len() - self.listed, self.chunks.len());

@@ -1,7 +1,7 @@
 //! The walk of chapter 2, from head to head: over every byte that is in no body.
 
 use super::{Damage, passing};
-use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, place};
+use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
 use crate::open::OpenedHeader;
 use crate::open::source::{Source, check_inside, fetch, slice};
 use crate::{Error, Result};
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
     fn next_region(&mut self) -> Result<RegionHead> {
         let alignment = self.header.header.alignment.into();
         let other = align(self.at, HEAD);
-        let chunk = place(RegionKind::Chunk, self.at, alignment);
+        let chunk = next_offset(RegionKind::Chunk, self.at, alignment);
         if other >= self.end {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
             return Err(Error::corrupt("R-2.9", message).with_offset(self.at));
@@ -83,7 +83,7 @@ impl<'a> Walk<'a> {
             head => head?,
         };
         let at = head.offset;
-        if place(head.kind, self.at, alignment) != at {
+        if next_offset(head.kind, self.at, alignment) != at {
             let message = format!("a {} stands where it must not", head.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }

@@ -284,8 +284,8 @@ pub fn replay(
     }
 }
 
-/// After a loss of power at any time, with any of the unsynced operations on disk, in whole or in part, a reader sees a commit that had returned or a
-/// later one, whole.
+/// After a loss of power at any time, with any of the unsynced operations on disk, in whole or in
+/// part, a reader sees a commit that had returned or a later one, whole.
 #[test]
 fn every_crash_leaves_a_commit_that_had_returned_or_a_later_one() {
     struct Run {
