@@ -121,7 +121,7 @@ impl<'a> ColumnBatch<'a> {
         } else {
             for (i, extents) in self.extents.chunks_exact(varying).enumerate() {
                 self.check_extents(i, extents)?;
-                count = count.and_then(|count| count.checked_add(count_of(extents)?));
+                count = count.and_then(|count| count.checked_add(product_of_extents(extents)?));
             }
         }
         let bytes = count.and_then(|count| count.checked_mul(inner_bytes));
@@ -172,7 +172,7 @@ impl<'a> ColumnBatch<'a> {
 
 /// Returns the product of extents: the count of a ragged sample from its varying ones. Returns
 /// `None` if it does not fit; a product with a 0 is 0.
-pub(crate) fn count_of(extents: &[u32]) -> Option<usize> {
+pub(crate) fn product_of_extents(extents: &[u32]) -> Option<usize> {
     if extents.contains(&0) {
         return Some(0);
     }

@@ -1,5 +1,6 @@
 //! Files as memory maps.
 
+use crate::le::u64_of;
 use crate::open::{FileIdentity, InMemory, PositionedFile, Source};
 use crate::read::{OpenOptions, Reader};
 use crate::{Error, Result};
@@ -78,7 +79,7 @@ fn advise_random(_: &Mmap) {}
 
 impl Source for MappedFile {
     fn byte_count(&self) -> u64 {
-        self.map.len() as u64 // exact: usize has at most 64 bits
+        u64_of(self.map.len())
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {

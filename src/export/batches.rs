@@ -3,6 +3,7 @@
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
 use super::field::{Form, Parts, Target};
+use crate::le::u64_of;
 use crate::{Column, ColumnBuffer, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
@@ -89,10 +90,10 @@ impl Batches {
             Target::new(schema, column.facts().cast.as_ref(), parts).map_err(|error| self.reader.place(error))?;
         let exported_bytes = exported_bytes(schema.dtype);
         if schema.shape.is_ragged() {
-            let element_bytes = schema.dtype.element_bytes() as u64; // exact: at most 8
+            let element_bytes = u64_of(schema.dtype.element_bytes());
             let index = self.builders.len();
             self.ragged.push(RaggedColumn { index, chunk: 0..0, element_bytes, exported_bytes });
-            let offset_and_shape = 4 * (1 + schema.shape.rank() as u64); // exact: at most 16
+            let offset_and_shape = 4 * (1 + u64_of(schema.shape.rank()));
             let null_bytes = match target.form {
                 Form::FixedString(bytes) => u64::try_from(bytes).unwrap_or(0), // not negative
                 _ => 0,
@@ -173,7 +174,7 @@ impl Batches {
             let mut bytes = self.fixed_bytes;
             for ragged in &self.ragged {
                 let Some(cursor) = cursors.get_mut(ragged.index) else { continue };
-                let stored = cursor.read(i)?.bytes().len() as u64; // exact: usize has at most 64 bits
+                let stored = u64_of(cursor.read(i)?.bytes().len());
                 let exported = (stored / ragged.element_bytes).saturating_mul(ragged.exported_bytes);
                 bytes = bytes.saturating_add(exported);
             }

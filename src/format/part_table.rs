@@ -126,7 +126,7 @@ impl PartTable {
 }
 
 /// The offset in the body at which the part table ends and the first part begins.
-const TABLE_END: u64 = PART_TABLE_BYTES as u64; // exact: 64
+const TABLE_END: u64 = u64_of(PART_TABLE_BYTES);
 
 fn range(at: u64, length: u64) -> Option<Range<usize>> {
     let at = usize::try_from(at).ok()?;

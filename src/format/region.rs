@@ -4,7 +4,7 @@
 
 use super::hex::hex;
 use crate::checksum::crc;
-use crate::le::{Field, FieldValue, structure};
+use crate::le::{Field, FieldValue, structure, u64_of};
 use crate::{Error, Result, limits};
 use std::fmt;
 
@@ -28,7 +28,7 @@ mod kind_specific {
 /// The length of a head. Regions begin at multiples of it.
 pub(crate) const HEAD_BYTES: usize = region_head::SIZE;
 /// [`HEAD_BYTES`] as a file offset.
-pub(crate) const HEAD: u64 = HEAD_BYTES as u64; // exact: 64
+pub(crate) const HEAD: u64 = u64_of(HEAD_BYTES);
 
 /// The 16 bytes that every region of a file has in its head. They tell a region of another file
 /// from one of this file.

@@ -1,6 +1,7 @@
 //! What was found about the shape of a column by looking at its samples, kept in the column's
 //! metadata.
 
+use crate::le::u64_of;
 use crate::{ColumnSchema, Extent, Shape};
 use std::fmt;
 
@@ -46,7 +47,7 @@ impl FoundShape {
     /// `odd` are all samples with another shape.
     pub(super) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
         let mut odd: Vec<OddSample> = odd.into_iter().map(|(sample, shape)| OddSample { sample, shape }).collect();
-        let odd_count = odd.len() as u64; // exact: usize has at most 64 bits
+        let odd_count = u64_of(odd.len());
         odd.truncate(LISTED);
         Self { shape, sample_count, odd_count, odd }
     }

@@ -1,6 +1,7 @@
 //! A file that is read several times through one handle.
 
 use super::stamp::Stamp;
+use crate::le::u64_of;
 use crate::open::FileIdentity;
 use crate::{Error, PositionedFile, Result, Source as _};
 use std::fs::{self, File};
@@ -191,7 +192,7 @@ impl Read for InputReader {
         let count = usize::try_from(rest).unwrap_or(usize::MAX).min(out.len());
         let out = out.get_mut(..count).unwrap_or(&mut []); // all of it
         self.file.read_exact_at(self.position, out)?;
-        self.position = self.position.saturating_add(count as u64); // exact: usize has at most 64 bits
+        self.position = self.position.saturating_add(u64_of(count));
         Ok(count)
     }
 }
@@ -224,6 +225,7 @@ mod parquet {
 
     use super::InputReader;
     use crate::Source as _;
+    use crate::le::u64_of;
     use ::parquet::errors::{ParquetError, Result};
     use ::parquet::file::reader::{ChunkReader, Length};
     use bytes::Bytes;
@@ -244,7 +246,7 @@ mod parquet {
 
         fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
             // so much is in the file that it may be taken
-            let end = start.checked_add(length as u64); // exact: usize has at most 64 bits
+            let end = start.checked_add(u64_of(length));
             if end.is_none_or(|end| end > self.byte_count()) {
                 return Err(ParquetError::EOF(format!("{length} bytes at {start} are not all in the file")));
             }

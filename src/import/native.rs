@@ -5,6 +5,7 @@ use super::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes, UNKNOW
 use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
 use super::input_file::InputFile;
 use super::source::{BatchIter, BatchSource};
+use crate::le::u64_of;
 use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result};
 use std::ops::Range;
 use std::path::Path;
@@ -130,7 +131,7 @@ fn batch_end(columns: &[Column], start: u64, sample_count: u64) -> Result<u64> {
         columns.iter().partition(|column| column.schema().shape.is_ragged());
     let sample_bytes = fixed.iter().map(|column| fixed_bytes(column.schema())).fold(1, u64::saturating_add);
     let mut end = sample_count.min(start.saturating_add((BATCH_BYTES / sample_bytes).max(1)));
-    let ragged_bytes = BATCH_BYTES / (ragged.len().max(1) as u64); // exact: usize has at most 64 bits
+    let ragged_bytes = BATCH_BYTES / u64_of(ragged.len().max(1));
     for column in ragged {
         let (mut next, mut bytes) = (start, 0_u64);
         while next < end && bytes < ragged_bytes {
@@ -145,7 +146,7 @@ fn batch_end(columns: &[Column], start: u64, sample_count: u64) -> Result<u64> {
 
 fn fixed_bytes(schema: &ColumnSchema) -> u64 {
     let elements = schema.shape.inner_elements().unwrap_or(u64::MAX);
-    elements.saturating_mul(schema.dtype.element_bytes() as u64) // exact: at most 8
+    elements.saturating_mul(u64_of(schema.dtype.element_bytes()))
 }
 
 /// The values of a buffer.

@@ -61,13 +61,14 @@ fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
 
 #[cfg(windows)]
 fn read_exact_at(file: &File, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+    use crate::le::u64_of;
     use std::os::windows::fs::FileExt;
     while !out.is_empty() {
         match file.seek_read(out, offset) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
                 out = out.get_mut(count..).unwrap_or(&mut []);
-                offset += count as u64; // exact: usize has at most 64 bits
+                offset += u64_of(count);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -2,6 +2,7 @@
 
 use super::FileIdentity;
 use super::ranges::{Fragment, RangeError};
+use crate::le::u64_of;
 use crate::{Error, Result, memory};
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -88,7 +89,7 @@ pub struct InMemory<B>(pub B);
 
 impl<B: AsRef<[u8]> + Send + Sync> Source for InMemory<B> {
     fn byte_count(&self) -> u64 {
-        self.0.as_ref().len() as u64 // exact: usize has at most 64 bits
+        u64_of(self.0.as_ref().len())
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -163,7 +164,7 @@ impl<'a> FileBytes<'a> {
     pub(crate) fn array<const N: usize>(self, offset: u64) -> Result<[u8; N]> {
         if let Some(bytes) = self.memory {
             let found = slice(bytes, offset, N)?.first_chunk();
-            return found.copied().ok_or_else(|| outside(bytes.len() as u64, offset, N)); // exact: usize has at most 64 bits
+            return found.copied().ok_or_else(|| outside(u64_of(bytes.len()), offset, N));
         }
         check_inside(self.source, offset, N)?;
         let mut out = [0; N];
@@ -204,7 +205,7 @@ pub(crate) fn fetch_array<const N: usize>(source: &dyn Source, offset: u64) -> R
 pub(crate) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let found = bytes.get(start..).and_then(|rest| rest.get(..length));
-    found.ok_or_else(|| outside(bytes.len() as u64, offset, length)) // exact: usize has at most 64 bits
+    found.ok_or_else(|| outside(u64_of(bytes.len()), offset, length))
 }
 
 pub(crate) fn read(source: &dyn Source, offset: u64, out: &mut [u8]) -> Result<()> {

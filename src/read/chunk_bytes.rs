@@ -8,6 +8,7 @@ use super::options::Verification;
 use crate::codec::codec;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
+use crate::le::u64_of;
 use crate::open::source::slice;
 use crate::{Error, Result};
 
@@ -101,7 +102,7 @@ impl OpenedColumn {
         let entry = &location.entry;
         let layout = self.layout();
         // the checksum may have been right of a chunk that decoding refused
-        let due = u64::from(entry.sample_count).checked_mul(layout.inner_bytes as u64); // exact: usize has at most 64 bits
+        let due = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
         let whole = !layout.is_ragged() && due == Some(entry.stored_bytes.into());
         let plain = whole && !entry.has_parts() && codec(entry.encoding)?.is_identity();
         if !plain || self.file.bytes().memory().is_some() {

@@ -5,6 +5,7 @@ use super::opened_column::OpenedColumn;
 use crate::Result;
 use crate::codec::encoding_name;
 use crate::format::region::HEAD;
+use crate::le::u64_of;
 use std::ops::Range;
 
 /// Facts of a chunk: its samples, its range in the file and its encoding.
@@ -28,7 +29,7 @@ impl OpenedColumn {
             self.chunk_head(entry)?.raw_bytes.into()
         } else {
             // samples, and nothing else
-            u64::from(entry.sample_count).saturating_mul(layout.inner_bytes as u64) // exact: usize has at most 64 bits
+            u64::from(entry.sample_count).saturating_mul(u64_of(layout.inner_bytes))
         };
         let start = entry.offset.saturating_add(HEAD);
         Ok(ChunkInfo {

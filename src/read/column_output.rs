@@ -6,6 +6,7 @@ use super::fetch::TaskBytes;
 use super::opened_column::OpenedColumn;
 use super::output::WholeOutput;
 use super::tasks::{Fetch, Task, TaskList};
+use crate::le::u64_of;
 use crate::{Error, Result};
 
 /// The destination of the samples of one column.
@@ -103,7 +104,7 @@ pub(super) fn begin_buffer(column: &OpenedColumn, tasks: &TaskList, buffer: &mut
     if layout.is_ragged() {
         return Ok(());
     }
-    column.file.check_decoded_bytes(layout.inner_bytes as u64)?; // exact: usize has at most 64 bits
+    column.file.check_decoded_bytes(u64_of(layout.inner_bytes))?;
     let bytes = count.checked_mul(layout.inner_bytes).ok_or_else(too_many)?;
     buffer.values.resize(bytes)
 }

@@ -6,6 +6,7 @@ use super::opened_column::OpenedColumn;
 use crate::Result;
 use crate::codec::{Anatomy, Choice, Piece, Trial, Values};
 use crate::format::region::HEAD;
+use crate::le::u64_of;
 
 /// What a chunk is made of, and what it would be in other encodings: see [`Column::explain`](super::Column::explain).
 ///
@@ -71,9 +72,9 @@ pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result
     Ok(Explanation {
         chunk: location.chunk,
         info: column.chunk_info(location)?,
-        element_count: values.element_count() as u64, // exact: usize has at most 64 bits
-        raw_bytes: values.raw.len() as u64,           // exact: as above
-        stored_bytes: values.stored.len() as u64,     // exact: as above
+        element_count: u64_of(values.element_count()),
+        raw_bytes: u64_of(values.raw.len()),
+        stored_bytes: u64_of(values.stored.len()),
         transform,
         pieces,
         choices: values.choices(&trials)?,

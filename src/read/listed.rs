@@ -2,6 +2,7 @@
 
 use super::chunk_location::ChunkLocation;
 use crate::format::chunk::ChunkEntry;
+use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ impl Listed {
     /// The chunk that holds a sample, unless it is lost.
     pub(super) fn locate(&self, sample: u64) -> Result<ChunkLocation> {
         let after = self.entries.partition_point(|entry| entry.first_sample <= sample);
-        let last = after.checked_sub(1).and_then(|last| self.chunk(last as u64)); // exact: usize has at most 64 bits
+        let last = after.checked_sub(1).and_then(|last| self.chunk(u64_of(last)));
         last.filter(|located| located.entry.samples().contains(&sample)).ok_or_else(|| self.lost(after))
     }
 

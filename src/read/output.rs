@@ -3,6 +3,7 @@
 use super::buffer::ColumnBuffer;
 use super::selection::Selection;
 use crate::format::schema::Layout;
+use crate::le::u64_of;
 use crate::pod::AlignedBytes;
 use crate::{Result, memory};
 use std::ops::Range;
@@ -103,7 +104,7 @@ impl RaggedScratch {
             let (_, position) = selection.get(rank);
             let elements = values.bytes.len() / layout.element_bytes;
             if let Some(offset) = out.offsets.get_mut(position + 1) {
-                *offset = elements as u64; // exact: usize has at most 64 bits
+                *offset = u64_of(elements);
             }
             is_in_order &= values.decoder == Some(0) && values.bytes.start == end;
             end = values.bytes.end;

@@ -1,5 +1,6 @@
 //! The samples of a request, in ascending order.
 
+use crate::le::u64_of;
 use crate::{Result, memory};
 use std::ops::Range;
 
@@ -52,7 +53,7 @@ impl Selection {
     #[inline]
     pub(super) fn get(&self, rank: usize) -> (u64, usize) {
         match &self.range {
-            Some(range) => (range.start.saturating_add(rank as u64), rank), // exact: usize has at most 64 bits
+            Some(range) => (range.start.saturating_add(u64_of(rank)), rank),
             None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)), // never: ranks are below the count
         }
     }

@@ -7,6 +7,7 @@ use super::chunk_state::{HeldChunk, whole_chunk_pays};
 use super::opened_column::OpenedColumn;
 use super::selection::Selection;
 use crate::format::region::HEAD;
+use crate::le::u64_of;
 use crate::open::Source;
 use crate::open::source::check_inside;
 use crate::{Error, Result, memory};
@@ -115,13 +116,13 @@ impl TaskList {
         }
         let length = chunk_bytes(&location.entry)?;
         check_inside(&*column.file.source, location.entry.offset, length)?;
-        let end = location.entry.offset.saturating_add(length as u64); // exact: usize has at most 64 bits
+        let end = location.entry.offset.saturating_add(u64_of(length));
         self.push(Task { bytes: location.entry.offset..end, fetch: Fetch::Chunk, ..task })
     }
 
     /// Adds a task for each run of samples without a gap.
     fn fetch_alone(&mut self, task: &Task, column: &OpenedColumn) -> Result<()> {
-        let sample_bytes = column.layout().inner_bytes as u64; // exact: usize has at most 64 bits
+        let sample_bytes = u64_of(column.layout().inner_bytes);
         let start = task.location.entry.offset.saturating_add(HEAD);
         let offset_of = |sample: u64| {
             let before = sample.saturating_sub(task.location.entry.first_sample);

@@ -1,6 +1,6 @@
 //! Collects the samples of a column until they fill a chunk.
 
-use crate::batch::{ColumnBatch, count_of, pushed_inner_bytes};
+use crate::batch::{ColumnBatch, product_of_extents, pushed_inner_bytes};
 use crate::cast::Caster;
 use crate::codec::RawChunk;
 use crate::format::column_record::ColumnRecord;
@@ -92,7 +92,7 @@ impl PendingColumn {
         let largest = match self.layout.varying {
             0 => Some(1),
             varying => {
-                let mut counts = batch.extents.chunks_exact(varying).map(count_of);
+                let mut counts = batch.extents.chunks_exact(varying).map(product_of_extents);
                 counts.try_fold(0, |largest: usize, count| Some(largest.max(count?)))
             }
         };
@@ -164,7 +164,7 @@ impl PendingColumn {
     /// Returns the count of sample `i` of a batch of this ragged column.
     fn count_at(&self, batch: &ColumnBatch, i: usize) -> usize {
         // checked before
-        extents_of(batch, self.layout.varying, &(i..i + 1)).and_then(count_of).unwrap_or(0)
+        extents_of(batch, self.layout.varying, &(i..i + 1)).and_then(product_of_extents).unwrap_or(0)
     }
 
     /// Adds the samples of the batch between two positions.
@@ -251,7 +251,7 @@ impl PendingColumn {
         }
         let mut end = 0_u32;
         let ends = self.extents.chunks_exact(varying).flat_map(|extents| {
-            let count = count_of(extents).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+            let count = product_of_extents(extents).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
             end += count; // the sum is `self.count`
             end.to_le_bytes()
         });

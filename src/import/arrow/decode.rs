@@ -1,6 +1,7 @@
 //! Arrays without encodings of the whole: no dictionaries, no runs, no list views.
 
 use crate::import::problem::Problem;
+use crate::le::u64_of;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, UInt64Array};
@@ -47,7 +48,7 @@ fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
         if ends.get(run).is_some_and(|end| end.as_usize() <= row) {
             run += 1; // no run is empty
         }
-        run as u64 // exact: usize has at most 64 bits
+        u64_of(run)
     });
     taken(array, &decode(runs.values())?, &UInt64Array::from_iter_values(indices))
 }
@@ -59,7 +60,7 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
     let mut ends = vec![O::usize_as(0)];
     for (row, (start, size)) in views.offsets().iter().zip(views.sizes()).enumerate() {
         if views.is_valid(row) {
-            let start = start.as_usize() as u64; // exact: usize has at most 64 bits
+            let start = u64_of(start.as_usize());
             indices.extend((start..).take(size.as_usize()));
         }
         let end = O::from_usize(indices.len());

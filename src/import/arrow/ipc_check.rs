@@ -5,6 +5,7 @@
 
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::magic;
+use crate::le::u64_of;
 use crate::{Error, Result};
 use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -36,7 +37,7 @@ pub(super) fn file(file: &InputFile) -> Result<u64> {
         let head = bytes.read(start, head)?;
         let prefix = if head.starts_with(&CONTINUATION) { 8 } else { 4 };
         let metadata = head.get(prefix..).ok_or_else(cut_off)?;
-        let body = start + head.len() as u64; // both lie in the file
+        let body = start + u64_of(head.len()); // both lie in the file
         rows = bytes.check_message(metadata, body, positive(block.bodyLength())?, rows)?;
     }
     Ok(rows)
@@ -139,7 +140,7 @@ impl<'a> Bytes<'a> {
             Ok(out)
         };
         let out = read().map_err(|error| self.file.io("reading the file", error))?;
-        if out.len() as u64 == bytes { Ok(out) } else { Err(cut_off()) }
+        if u64_of(out.len()) == bytes { Ok(out) } else { Err(cut_off()) }
     }
 
     /// The metadata of the message at `at`, which is moved behind it; nothing at the end mark.

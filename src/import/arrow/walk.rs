@@ -2,6 +2,7 @@
 
 use super::decode::decode;
 use crate::Advice;
+use crate::batch::product_of_extents;
 use crate::import::batch::UNKNOWN;
 use crate::import::input_column::{ColumnKind, Level};
 use crate::import::problem::Problem;
@@ -113,14 +114,6 @@ fn common_length(list: &List, row: usize, range: &Range<usize>) -> Result<u32, P
     fits.ok_or_else(|| Problem::at(row, format!("a list of {first} elements is too long")))
 }
 
-/// The number of elements of a tensor.
-fn product(extents: &[u32]) -> Option<usize> {
-    if extents.contains(&0) {
-        return Some(0);
-    }
-    extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
-}
-
 /// An array of lists of any sort.
 enum List<'a> {
     Small(&'a ListArray),
@@ -141,7 +134,7 @@ impl<'a> List<'a> {
             Level::Fixed(extents) => {
                 let list = array.as_fixed_size_list_opt().ok_or_else(mismatch)?;
                 let length = usize::try_from(list.value_length()).map_err(|_| mismatch())?;
-                let due = product(extents);
+                let due = product_of_extents(extents);
                 if due == Some(length) { Ok(Self::Fixed(list, length)) } else { Err(mismatch()) }
             }
         }
@@ -208,7 +201,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
         let extents: Option<Vec<u32>> = stored.iter().map(|extent| u32::try_from(extent?).ok()).collect();
         let extents = extents.ok_or_else(|| Problem::at(row, "a tensor with a null or negative extent"))?;
         let range = data.start(row)..data.start(row + 1);
-        if product(&extents) != Some(range.len()) {
+        if product_of_extents(&extents) != Some(range.len()) {
             return Err(Problem::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
         }
         samples.open_extents.extend(open_extents(row, kind, &extents)?);

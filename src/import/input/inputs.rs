@@ -2,6 +2,7 @@
 
 use super::opened::OpenInput;
 use super::{find, partition};
+use crate::le::u64_of;
 use crate::open::{FileIdentity, refuse_same};
 use crate::{Error, Result, Schema};
 use std::path::{Path, PathBuf};
@@ -66,7 +67,7 @@ pub(in crate::import) fn check_output(
 pub(in crate::import) fn origin(inputs: &[OpenInput]) -> Vec<u8> {
     let mut out = Vec::new();
     for origin in inputs.iter().map(OpenInput::origin) {
-        out.extend((origin.len() as u64).to_le_bytes()); // exact: usize has at most 64 bits
+        out.extend(u64_of(origin.len()).to_le_bytes());
         out.extend(origin);
     }
     out

@@ -3,6 +3,7 @@
 use super::value_text::StoredValue;
 use crate::import::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes};
 use crate::import::input_column::{ColumnKind, InputColumn};
+use crate::le::u64_of;
 use crate::{DType, Error, Metadata, Result, Schema, arrow_type};
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -60,7 +61,7 @@ impl Partition {
     pub(super) fn add_to_origin(&self, origin: &mut Vec<u8>) {
         for key in &self.keys {
             for text in [&key.name, key.value.as_deref().unwrap_or(NULL)] {
-                origin.extend((text.len() as u64).to_le_bytes()); // exact: usize has at most 64 bits
+                origin.extend(u64_of(text.len()).to_le_bytes());
                 origin.extend(text.as_bytes());
             }
         }
@@ -195,7 +196,7 @@ impl Completion<'_> {
                 key.check(column, arrow_type.as_deref(), self.rows)?;
             }
         }
-        self.rows = self.rows.saturating_add(batch.sample_count as u64); // exact: usize has at most 64 bits
+        self.rows = self.rows.saturating_add(u64_of(batch.sample_count));
         batch.columns.extend(self.added.iter().map(|key| Ok(key.samples(batch.sample_count))));
         Ok(batch)
     }

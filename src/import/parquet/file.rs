@@ -6,6 +6,7 @@ use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records
 use crate::import::arrow::slices::SLICE_BYTES;
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::source::guard;
+use crate::le::u64_of;
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
@@ -219,7 +220,7 @@ fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
         sum.saturating_add(decoded.saturating_add(text).max(positive(column.uncompressed_size())))
     });
     let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
-    let target = SLICE_BYTES as u64; // exact: usize has at most 64 bits
+    let target = u64_of(SLICE_BYTES);
     let rows = target / bytes.div_ceil(rows).max(1);
     usize::try_from(rows.clamp(1, MOST)).unwrap_or(1)
 }

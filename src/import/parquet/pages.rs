@@ -5,6 +5,7 @@
 
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
 use crate::import::input_file::InputReader;
+use crate::le::u64_of;
 use crate::{Error, Result};
 use ::parquet::basic::{Compression, Encoding};
 use ::parquet::column::page::{Page, PageReader};
@@ -135,7 +136,7 @@ impl ParquetPageHead {
                 (other, _) => thrift.skip(other)?,
             }
         }
-        head.head_bytes = (bytes.len() - thrift.rest().len()) as u64; // exact: usize has at most 64 bits
+        head.head_bytes = u64_of(bytes.len() - thrift.rest().len());
         Some(head)
     }
 

@@ -3,6 +3,7 @@
 use crate::import::batch::{Samples, UNKNOWN};
 use crate::import::found::FoundShape;
 use crate::import::input_column::{ColumnKind, Level};
+use crate::le::u64_of;
 use crate::{Extent, Shape};
 use std::collections::BTreeMap;
 
@@ -99,7 +100,7 @@ impl FoundExtent {
         }
         occurrences.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.sample_count)); // at most a few
         let others: u64 = occurrences.iter().skip(1).map(|occurrence| occurrence.sample_count).sum();
-        if others > FEW as u64 {
+        if others > u64_of(FEW) {
             *self = Self::Varies;
         }
     }

@@ -8,6 +8,7 @@ use crate::import::options::NullElements;
 use crate::import::plan::Column;
 use crate::import::problem::Problem;
 use crate::import::source::BatchSource;
+use crate::le::u64_of;
 use crate::{ColumnSchema, Error, ErrorKind, Result, display_path};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -58,7 +59,7 @@ impl Diagnosis<'_> {
         for batch in part.source.batches(part.positions)? {
             let batch = batch?;
             self.look_at_batch(&batch, Origin { batch: look.sample, source }, part, look);
-            look.sample = look.sample.saturating_add(batch.sample_count as u64); // exact: at most 64 bits
+            look.sample = look.sample.saturating_add(u64_of(batch.sample_count));
             if look.sample > look.last_sample {
                 return Ok(ControlFlow::Break(()));
             }

@@ -9,6 +9,7 @@ use crate::import::options::Progress;
 use crate::import::plan::{Column, Plan, ShapeFinder, UnitFinder};
 use crate::import::problem::Problem;
 use crate::import::source::{BatchSource, located};
+use crate::le::u64_of;
 use std::ops::ControlFlow;
 
 /// What is looked for in a column.
@@ -101,7 +102,7 @@ impl Scan<'_> {
         for batch in self.source.batches(&positions)? {
             let batch = batch?;
             self.batch(&batch, Origin { batch: *rows, source }, finders)?;
-            *rows += batch.sample_count as u64; // exact: usize has at most 64 bits
+            *rows += u64_of(batch.sample_count);
             go_on(progress(*rows))?;
             if self.wanted.iter().all(|&i| finders.get(i).is_none_or(Finder::is_settled)) {
                 return Ok(());

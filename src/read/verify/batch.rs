@@ -3,6 +3,7 @@
 use super::body::{Body, BodyCheck};
 use super::walk::{Met, Walk};
 use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::le::u64_of;
 use crate::{Error, threads};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,7 +25,7 @@ pub(super) struct Batch<'w, 'a> {
 impl<'w, 'a> Batch<'w, 'a> {
     /// Walks on and checks bodies, with all of `workers`. What they find does not depend on how many there are.
     pub(super) fn check(walk: &'w mut Walk<'a>, workers: &mut [BodyCheck<'a>]) -> (Vec<(Met, Body)>, Option<Error>) {
-        let bytes_left = BYTES.saturating_mul(workers.len() as u64); // exact: usize has at most 64 bits
+        let bytes_left = BYTES.saturating_mul(u64_of(workers.len()));
         let batch = Mutex::new(Self { walk, met: Vec::new(), error: None, bytes_left, is_closed: false });
         let lock = || batch.lock().unwrap_or_else(PoisonError::into_inner);
         threads::run(workers.iter_mut().map(|worker| {

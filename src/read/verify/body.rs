@@ -5,6 +5,7 @@ use crate::codec::{ChunkDecoder, SideFacts};
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
+use crate::le::u64_of;
 use crate::open::source::{Source, fetch, read};
 use crate::{Error, Result};
 
@@ -75,7 +76,7 @@ fn stream_body(source: &dyn Source, head: &RegionHead, buffer: &mut Vec<u8>) -> 
         let block = buffer.get_mut(..length).unwrap_or(&mut []);
         read(source, at, block)?;
         crc.add(block);
-        at = at.saturating_add(length as u64); // exact: at most BLOCK_BYTES
+        at = at.saturating_add(u64_of(length));
     }
     head.check_body_crc(crc.finish())
 }

@@ -11,6 +11,7 @@ use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run,
 use crate::format::region::{HEAD, RegionHead, RegionKind, align};
 use crate::format::table::TableHead;
 use crate::format::trailer::Trailer;
+use crate::le::u64_of;
 use crate::open::OpenedHeader;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -373,8 +374,8 @@ impl ColumnCheck {
 
     /// Begins or continues the run of this commit: for `first_chunk`.
     fn start_page(&mut self, page: &PageHead, offset: u64) -> Result<()> {
-        let before = self.facts.chunk_count.saturating_sub(self.chunks.len() as u64); // exact: usize has at most 64 bits
-        if page.first_chunk != before.saturating_add(self.listed as u64) {
+        let before = self.facts.chunk_count.saturating_sub(u64_of(self.chunks.len()));
+        if page.first_chunk != before.saturating_add(u64_of(self.listed)) {
             let message = format!("the page begins at chunk {}, which is not the next", page.first_chunk);
             return Err(Error::corrupt("R-6.2", message).with_offset(offset));
         }
@@ -385,7 +386,7 @@ impl ColumnCheck {
                 offset,
                 first_sample: first.first_sample,
                 sample_count: last.samples().end.saturating_sub(first.first_sample),
-                chunk_count: self.chunks.len() as u64, // exact: usize has at most 64 bits
+                chunk_count: u64_of(self.chunks.len()),
                 samples_per_chunk: samples_per_chunk(self.chunks.iter().map(|entry| entry.sample_count)),
             });
         }

@@ -2,6 +2,7 @@
 
 use super::{Damage, passing};
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
+use crate::le::u64_of;
 use crate::open::OpenedHeader;
 use crate::open::source::{Source, check_inside, fetch, slice};
 use crate::{Error, Result};
@@ -147,7 +148,7 @@ fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     if padding.iter().fold(0, |any, byte| any | byte) == 0 {
         return Ok(()); // without a branch for each byte
     }
-    let at = padding.iter().take_while(|byte| **byte == 0).count() as u64; // exact: usize has at most 64 bits
+    let at = u64_of(padding.iter().take_while(|byte| **byte == 0).count());
     Err(Error::corrupt("R-2.8", "padding is not zero").with_offset(start.saturating_add(at)))
 }
 
