@@ -152,26 +152,28 @@ impl<'a> Values<'a> {
     fn reason(&self, profile: Profile, chosen: &dyn Codec, stored: &[u8], trials: &[Trial]) -> String {
         let candidates = profile.candidates(self.is_string);
         if self.raw.is_empty() {
-            return "there is nothing to encode".to_owned();
+            return "the values are empty".to_owned();
         }
         if candidates.all().next().is_none() {
-            return "it encodes nothing".to_owned();
+            return "the profile stores all values raw".to_owned();
         }
         let tried = trials.iter().filter(|trial| trial.encoding != RAW.name() && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
-        let Some((least, name)) = smallest else { return "nothing that it has can express them".to_owned() };
+        let Some((least, name)) = smallest else {
+            return "no encoding of the profile can express the values".to_owned();
+        };
         if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
-            return format!("nothing saves 5 %, and less is not worth decoding; the best is {name}");
+            return format!("no encoding saves 5 %, so the values stay raw; the smallest is {name}");
         }
         if u64_of(stored.len()) <= least {
-            return "the smallest that it has".to_owned();
+            return "the smallest encoding of the profile".to_owned();
         }
         let (weight, due) = (weight(candidates, name), weight(candidates, chosen.name()));
         if weight > due && least.saturating_mul(weight) >= u64_of(stored.len()).saturating_mul(due) {
             let percent = 100 - 100 * due / weight.max(1); // `due` is less than `weight`
             return format!("{name} is smaller, but decodes more slowly and would have to save {percent} %");
         }
-        format!("{name} is smaller, but seemed not to be in the windows that were looked at")
+        format!("{name} is smaller, but the sampled windows predicted otherwise")
     }
 }
 

@@ -23,7 +23,7 @@ impl Codec for Raw {
         if stored.len() == spec.raw_bytes {
             return Ok(());
         }
-        let message = format!("{} raw bytes where {} are due", stored.len(), spec.raw_bytes);
+        let message = format!("expected {} raw bytes, found {}", spec.raw_bytes, stored.len());
         Err(Error::corrupt("R-5.3", message))
     }
 

@@ -109,7 +109,7 @@ impl ChunkHead {
             || entry.flags & !PARTS != 0
         {
             let message = format!(
-                "a chunk of column number {}, {} samples, {} decoded bytes, flags {:#x} cannot be",
+                "a chunk is out of bounds: column number {}, {} samples, {} decoded bytes, flags {:#x}",
                 self.column, entry.sample_count, self.raw_bytes, entry.flags
             );
             return Err(Error::corrupt("R-4.1", message));

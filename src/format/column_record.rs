@@ -148,7 +148,7 @@ impl ColumnRecord {
                 || run.end() > footer_offset
                 || !uniform
             {
-                return Err(Error::corrupt("R-7.3", format!("a run of the index cannot be: {run:?}")));
+                return Err(Error::corrupt("R-7.3", format!("a run of the index is out of bounds: {run:?}")));
             }
             samples = run.end_sample();
             chunks = chunks.saturating_add(run.chunk_count);

@@ -68,7 +68,7 @@ impl PageHead {
             || u64::from(head.body_bytes) != entry_count * ENTRY
         {
             let message = format!(
-                "an index page of column number {} with {} entries in {} bytes cannot be",
+                "an index page is out of bounds: column number {}, {} entries, {} bytes",
                 page.column, page.entry_count, head.body_bytes
             );
             return Err(Error::corrupt("R-6.1", message).with_offset(head.offset));

@@ -188,7 +188,7 @@ impl RegionHead {
     /// Checks that the region is of this kind and of this file.
     pub(crate) fn expect(&self, kind: RegionKind, file_id: FileId) -> Result<()> {
         if self.kind != kind {
-            let message = format!("found a {} where a {kind} must be", self.kind);
+            let message = format!("expected a {kind}, found a {}", self.kind);
             return Err(Error::corrupt("R-2.2", message).with_offset(self.offset));
         }
         if self.file_id != file_id {

@@ -111,8 +111,8 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Begins a file in `sink` from values that were rounded before. `rounded` has the record of the
-    /// cast of each such column; its values are pushed as they are stored.
+    /// Begins a file in `sink` from values that have been rounded. `rounded` has the cast facts of
+    /// each such column, whose values are pushed as they are stored.
     #[cfg(feature = "import")]
     pub(crate) fn of_rounded(
         sink: K,

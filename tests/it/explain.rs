@@ -66,16 +66,16 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
     let (raw, chosen) = (explanation.raw_bytes, choice.stored_bytes);
     let (least, name) = smallest.unwrap_or((raw, ""));
     let is_true = match choice.reason.strip_prefix(name).unwrap_or(&choice.reason) {
-        "there is nothing to encode" => raw == 0,
-        "it encodes nothing" => choice.profile == Profile::Raw,
-        "nothing that it has can express them" => raw > 0 && smallest.is_none(),
-        "the smallest that it has" => chosen == least && chosen < raw - raw / 20,
+        "the values are empty" => raw == 0,
+        "the profile stores all values raw" => choice.profile == Profile::Raw,
+        "no encoding of the profile can express the values" => raw > 0 && smallest.is_none(),
+        "the smallest encoding of the profile" => chosen == least && chosen < raw - raw / 20,
         " is smaller, but decodes more slowly and would have to save 20 %" => {
             least < chosen && least * 125 >= chosen * 100
         }
-        " is smaller, but seemed not to be in the windows that were looked at" => least < chosen,
+        " is smaller, but the sampled windows predicted otherwise" => least < chosen,
         reason => {
-            let best = reason.strip_prefix("nothing saves 5 %, and less is not worth decoding; the best is ");
+            let best = reason.strip_prefix("no encoding saves 5 %, so the values stay raw; the smallest is ");
             best == Some(name) && choice.encoding == "raw" && least >= raw - raw / 20
         }
     };
@@ -85,13 +85,13 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
 /// Without the names in it.
 fn kind_of(reason: &str) -> &str {
     let kinds = [
-        "nothing to encode",
-        "encodes nothing",
-        "can express them",
-        "the smallest",
+        "are empty",
+        "stores all values raw",
+        "can express the values",
+        "the smallest encoding",
         "saves 5 %",
         "would have to save",
-        "seemed not",
+        "predicted otherwise",
     ];
     kinds.into_iter().find(|kind| reason.contains(kind)).unwrap()
 }
@@ -175,7 +175,7 @@ fn any_pattern_in_any_profile_is_explained() {
             }
         }
     }
-    let mut due = vec!["encodes nothing", "saves 5 %", "seemed not", "the smallest"];
+    let mut due = vec!["stores all values raw", "saves 5 %", "predicted otherwise", "the smallest encoding"];
     if cfg!(feature = "zstd") {
         due.push("would have to save");
     }
@@ -235,7 +235,7 @@ fn samples_without_elements_have_no_ratios() {
     assert_eq!((explanation.chunk_bytes(), explanation.cold_read_bytes()), (0, 64));
     assert_eq!((explanation.read_amplification(), explanation.bits_per_element(0)), (None, None));
     let tried: Vec<&str> = explanation.trials.iter().map(|trial| trial.encoding.as_str()).collect();
-    assert_eq!(tried, ["raw"], "there is nothing to encode");
+    assert_eq!(tried, ["raw"], "the values are empty");
 }
 
 #[test]

@@ -190,7 +190,12 @@ fn an_explanation_says_why_the_planner_chose_as_it_did() {
     let folder = Folder::new();
     let text = on("inspect", &speech(&folder, ""), "--explain").done().text();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for reason in ["the smallest that it has", "nothing saves 5 %", "it encodes nothing", "would have to save 20 %"] {
+    for reason in [
+        "the smallest encoding of the profile",
+        "no encoding saves 5 %",
+        "the profile stores all values raw",
+        "would have to save 20 %",
+    ] {
         assert!(text.contains(reason), "{reason}: {text}");
     }
 }
