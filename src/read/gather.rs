@@ -6,7 +6,7 @@ use super::decoder::Decoder;
 use super::fetch::{FetchScratch, fetch};
 use super::opened_column::OpenedColumn;
 use super::tasks::TaskList;
-use crate::Result;
+use crate::{Error, Result};
 
 /// A column that is gathered, and its decoder.
 pub(super) struct Gatherer {
@@ -82,7 +82,7 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
                 let Gatherer { column, decoder } = gatherer.as_mut();
                 decoder.decode_task(column, tasks, task, bytes, output)
             }
-            _ => Ok(()), // never: tasks are those of the columns
+            _ => Err(Error::internal("a task of a plan is of no column")),
         }
     });
     if let Err((number, error)) = result {

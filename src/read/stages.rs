@@ -6,7 +6,7 @@ use super::column_output::Output;
 use super::decoder::Decoder;
 use super::fetched_bytes::FetchedBytes;
 use super::plan::ReadPlan;
-use crate::Result;
+use crate::{Error, Result};
 use std::ops::Range;
 
 impl ReadPlan {
@@ -57,7 +57,8 @@ impl Decoder {
         number: usize,
         buffer: &mut ColumnBuffer,
     ) -> Result<()> {
-        let Some(column) = plan.columns.get(number) else { return Ok(()) }; // never: the buffers were counted
+        let missing = || Error::internal("a buffer is for no column of its plan");
+        let column = plan.columns.get(number).ok_or_else(missing)?;
         let list = &plan.list;
         let start = list.tasks.iter().take_while(|task| task.column < number).count();
         let end = start + list.tasks.iter().skip(start).take_while(|task| task.column == number).count();
@@ -65,7 +66,7 @@ impl Decoder {
         let decoded = begun.and_then(|()| {
             let result = bytes.for_each(plan, start..end, &mut |task, bytes| match list.tasks.get(task) {
                 Some(task) => self.decode_task(column, list, task, bytes, Output::Buffer(buffer)),
-                None => Ok(()), // never: they are the plan's
+                None => Err(Error::internal("a chunk was fetched for no task of its plan")),
             });
             result.map_err(|(_, error)| error)
         });
