@@ -12,8 +12,8 @@ use crate::pod::AlignedBytes;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// The state of a part of the current chunk.
-enum PartState {
+/// The bytes of a part of the current chunk, stored or decoded.
+enum PartBytes {
     /// The chunk does not have the part.
     Absent,
     /// The decoded bytes are this range of the body.
@@ -35,7 +35,7 @@ struct EncodedPart {
 /// Decodes chunks, one after the other, in memory that it reuses.
 pub(crate) struct ChunkDecoder {
     scratch: DecodeScratch,
-    states: [PartState; 3],
+    parts: [PartBytes; 3],
     buffers: [AlignedBytes; 3],
     sample_count: usize,
     /// Samples whose shapes are decoded.
@@ -57,7 +57,7 @@ impl ChunkDecoder {
     pub(crate) fn new() -> Self {
         Self {
             scratch: DecodeScratch::default(),
-            states: [PartState::Absent, PartState::Absent, PartState::Absent],
+            parts: [PartBytes::Absent, PartBytes::Absent, PartBytes::Absent],
             buffers: Default::default(),
             sample_count: 0,
             shape_count: 0,
@@ -115,26 +115,26 @@ impl ChunkDecoder {
         };
         let [validity, shape, values] = ranges;
         let validity_due = if parts.validity.is_absent() { 0 } else { validity_bytes(n) };
-        self.states[VALIDITY] = locate(parts.validity, 1, true, validity_due, validity, body)?;
+        self.parts[VALIDITY] = locate(parts.validity, 1, true, validity_due, validity, body)?;
         self.decode::<VALIDITY>(body)?;
         let shape_due = n.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
-        self.states[SHAPE] = locate(parts.shape, 4, true, shape_due, shape, body)?;
+        self.parts[SHAPE] = locate(parts.shape, 4, true, shape_due, shape, body)?;
         let all_same = brief && self.constant::<SHAPE>(body)?.is_some();
         self.shape_count = if all_same { n.min(2) } else { n };
-        if let PartState::Encoded(shape) = &mut self.states[SHAPE] {
+        if let PartBytes::Encoded(shape) = &mut self.parts[SHAPE] {
             shape.spec.raw_bytes = self.shape_count * layout.shape_bytes(); // at most `shape_due`
         }
         self.decode::<SHAPE>(body)?;
         let count = if layout.is_ragged() { self.last_end(body)? } else { n };
         let values_due = count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)?;
-        self.states[VALUES] =
+        self.parts[VALUES] =
             locate(parts.values, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
         Ok(parts)
     }
 
     /// Returns the element that all of a part equal, if the encoding of the part stores no others.
     fn constant<'a, const PART: usize>(&self, body: &'a [u8]) -> Result<Option<&'a [u8]>> {
-        let PartState::Encoded(EncodedPart { codec, spec, range }) = &self.states[PART] else { return Ok(None) };
+        let PartBytes::Encoded(EncodedPart { codec, spec, range }) = &self.parts[PART] else { return Ok(None) };
         let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
         match codec.constant(stored) {
             Some(element) => codec.check(*spec, stored).map(|()| Some(element)),
@@ -157,8 +157,8 @@ impl ChunkDecoder {
 
     /// Returns the decoded length of the values, if they have not been decoded yet.
     pub(crate) fn encoded_bytes(&self) -> Option<usize> {
-        match &self.states[VALUES] {
-            PartState::Encoded(values) => Some(values.spec.raw_bytes),
+        match &self.parts[VALUES] {
+            PartBytes::Encoded(values) => Some(values.spec.raw_bytes),
             _ => None,
         }
     }
@@ -173,7 +173,7 @@ impl ChunkDecoder {
     /// decode a range alone, or if the values have been decoded. `out` may have been written to
     /// then.
     pub(crate) fn decode_range(&mut self, body: &[u8], bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
-        let PartState::Encoded(EncodedPart { codec, spec, range }) = &self.states[VALUES] else { return Ok(false) };
+        let PartBytes::Encoded(EncodedPart { codec, spec, range }) = &self.parts[VALUES] else { return Ok(false) };
         let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
         if bytes.end > spec.raw_bytes || bytes.len() != out.len() {
             return Err(wrong_length());
@@ -199,7 +199,7 @@ impl ChunkDecoder {
 
     fn decode<const PART: usize>(&mut self, body: &[u8]) -> Result<()> {
         // in bounds, here and below: PART is one of the constants above
-        let PartState::Encoded(EncodedPart { codec, spec, range }) = &self.states[PART] else { return Ok(()) };
+        let PartBytes::Encoded(EncodedPart { codec, spec, range }) = &self.parts[PART] else { return Ok(()) };
         let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
         codec.check(*spec, stored)?;
         let buffer = &mut self.buffers[PART];
@@ -208,24 +208,24 @@ impl ChunkDecoder {
         if PART == VALUES {
             swap_to_native(spec.element_bytes, buffer.as_mut_slice());
         }
-        self.states[PART] = PartState::Decoded;
+        self.parts[PART] = PartBytes::Decoded;
         Ok(())
     }
 
     fn bytes<'a, const PART: usize>(&'a self, body: &'a [u8]) -> &'a [u8] {
-        match &self.states[PART] {
-            PartState::Absent | PartState::Encoded(_) => &[],
+        match &self.parts[PART] {
+            PartBytes::Absent | PartBytes::Encoded(_) => &[],
             // the body that was opened
-            PartState::Stored(range) => body.get(range.clone()).unwrap_or(&[]),
-            PartState::Decoded => self.buffers[PART].as_slice(),
+            PartBytes::Stored(range) => body.get(range.clone()).unwrap_or(&[]),
+            PartBytes::Decoded => self.buffers[PART].as_slice(),
         }
     }
 
     /// Returns the decoded parts; the values are empty if they have not been decoded. `body` is
     /// that of [`ChunkDecoder::open`].
     pub(crate) fn content<'a>(&'a self, body: &'a [u8]) -> Content<'a> {
-        let validity = match self.states[VALIDITY] {
-            PartState::Absent => None,
+        let validity = match self.parts[VALIDITY] {
+            PartBytes::Absent => None,
             _ => Some(self.bytes::<VALIDITY>(body)),
         };
         Content {
@@ -237,7 +237,7 @@ impl ChunkDecoder {
     }
 }
 
-/// Returns the state of a part, which must decode to `due` bytes. If `in_place`, stored bytes that
+/// Finds the bytes of a part, which must decode to `due` bytes. If `in_place`, stored bytes that
 /// need no decoding are used as they are.
 fn locate(
     part: Part,
@@ -246,7 +246,7 @@ fn locate(
     due: usize,
     range: Range<usize>,
     body: &[u8],
-) -> Result<PartState> {
+) -> Result<PartBytes> {
     let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
     if raw_bytes != due {
         return Err(wrong_length());
@@ -256,13 +256,13 @@ fn locate(
     let spec = PartSpec { element_bytes, raw_bytes };
     if raw_bytes == 0 {
         check_empty(codec, stored)?;
-        return Ok(PartState::Absent);
+        return Ok(PartBytes::Absent);
     }
     if codec.is_identity() && in_place {
         codec.check(spec, stored)?;
-        return Ok(PartState::Stored(range));
+        return Ok(PartBytes::Stored(range));
     }
-    Ok(PartState::Encoded(EncodedPart { codec, spec, range }))
+    Ok(PartBytes::Encoded(EncodedPart { codec, spec, range }))
 }
 
 /// Checks of a part without decoded bytes.

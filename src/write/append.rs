@@ -2,7 +2,7 @@
 
 use super::appended::{Appended, AppendedFile};
 use super::options::WriterOptions;
-use super::output::Output;
+use super::region_writer::RegionWriter;
 use super::sink::Sink;
 use super::storage::{Disk, Storage};
 use super::writer::{Start, Writer};
@@ -77,7 +77,7 @@ pub(super) fn append<S: Storage, K: Sink>(
             check_tail(&file, header.header.file_id, end)?;
         }
         let sink = Appended::new(storage, path, file, end);
-        let output = Output::new(wrap(sink), header.header.file_id, header.header.alignment.into(), end);
+        let output = RegionWriter::new(wrap(sink), header.header.file_id, header.header.alignment.into(), end);
         Writer::start(output, continuation(header, commit), options)
     };
     begin().map_err(|error| error.with_path(path))

@@ -1,6 +1,6 @@
 //! The index of the chunks since the last commit, which the next commit writes.
 
-use super::output::Output;
+use super::region_writer::RegionWriter;
 use super::sink::Sink;
 use crate::codec::EncodedChunk;
 use crate::format::chunk::ChunkEntry;
@@ -45,7 +45,7 @@ impl RunBuilder {
     pub(super) fn write<K: Sink>(
         &mut self,
         column: u32,
-        output: &mut Output<K>,
+        output: &mut RegionWriter<K>,
         content: &mut ContentHasher,
     ) -> Result<()> {
         let (Some(first), Some(last)) = (self.entries.first(), self.entries.last()) else {

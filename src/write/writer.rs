@@ -3,8 +3,8 @@
 use super::atomic::AtomicFile;
 use super::encode_pool::EncodePool;
 use super::options::WriterOptions;
-use super::output::Output;
 use super::pending_column::PendingColumn;
+use super::region_writer::RegionWriter;
 use super::run_builder::RunBuilder;
 use super::single_sample::single_sample;
 use super::sink::Sink;
@@ -45,7 +45,7 @@ const QUEUE_BYTES_PER_THREAD: usize = 1 << 20;
 pub struct Writer<K: Sink> {
     pub(super) schema: Schema,
     pub(super) schema_block: Vec<u8>,
-    pub(super) output: Output<K>,
+    pub(super) output: RegionWriter<K>,
     pub(super) layouts: Vec<Layout>,
     pub(super) pending: Vec<PendingColumn>,
     pub(super) runs: Vec<RunBuilder>,
@@ -106,7 +106,7 @@ impl<K: Sink> Writer<K> {
             content_id: ContentId::default(),
             last_trailer: 0,
         };
-        let mut writer = Self::start(Output::new(sink, file_id, options.alignment.into(), 0), start, options)?;
+        let mut writer = Self::start(RegionWriter::new(sink, file_id, options.alignment.into(), 0), start, options)?;
         writer.output.region(RegionKind::Header, &head.to_bytes(), &writer.schema_block)?;
         Ok(writer)
     }
@@ -131,7 +131,7 @@ impl<K: Sink> Writer<K> {
     }
 
     /// Makes a writer that continues from `start`.
-    pub(super) fn start(output: Output<K>, start: Start, options: &WriterOptions) -> Result<Self> {
+    pub(super) fn start(output: RegionWriter<K>, start: Start, options: &WriterOptions) -> Result<Self> {
         let Start { schema, schema_block, flags, sample_count, tables, columns, commits, content_id, last_trailer } =
             start;
         let numbered = schema.columns.iter().enumerate().zip(&columns);

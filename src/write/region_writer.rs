@@ -8,7 +8,7 @@ use crate::{Error, Result};
 const ZEROS: [u8; 4096] = [0; 4096];
 
 /// A sink, and the length of the file in it.
-pub(super) struct Output<K> {
+pub(super) struct RegionWriter<K> {
     sink: K,
     pub(super) file_id: FileId,
     alignment: u64,
@@ -16,8 +16,8 @@ pub(super) struct Output<K> {
     end: u64,
 }
 
-impl<K: Sink> Output<K> {
-    /// Makes the output to a sink that has the first `end` bytes of the file.
+impl<K: Sink> RegionWriter<K> {
+    /// Makes the writer for a sink that has the first `end` bytes of the file.
     pub(super) fn new(sink: K, file_id: FileId, alignment: u64, end: u64) -> Self {
         Self { sink, file_id, alignment, end }
     }
@@ -34,7 +34,7 @@ impl<K: Sink> Output<K> {
         }
     }
 
-    /// Writes padding, head and body of a region of this kind, which begins at [`Output::next`].
+    /// Writes padding, head and body of a region of this kind, which begins at [`RegionWriter::next`].
     pub(super) fn region(&mut self, kind: RegionKind, head: &[u8; 64], body: &[u8]) -> Result<()> {
         // less than two alignments
         let padding = usize::try_from(self.next(kind) - self.end).unwrap_or(0);
