@@ -32,8 +32,7 @@ pub(super) trait Vectors: Copy {
 
     /// Loads the symbols of 16 codes.
     fn load_symbols(self, table: &[u8; 16]) -> Self::Symbols;
-    /// Adds to a group the symbols of the codes in `words`. Where `group` is not zero, the symbol
-    /// of the code is.
+    /// Adds to each byte of a group the symbol of its code in `words`. One of the two is zero.
     fn add_symbols<const W: usize>(self, group: Self::Group, words: &[[u8; 8]], symbols: Self::Symbols) -> Self::Group;
 
     /// Returns codes to be loaded.
