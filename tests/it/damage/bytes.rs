@@ -1,9 +1,15 @@
 //! Every bit and every length.
 
 use super::files::for_each_file;
-use super::{check_reads, is_noticed, read_all};
+use super::{check_reads, is_long, is_noticed, read_all};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::Reader;
+
+/// Whether all samples are read after this bit was flipped: for all bits in a long run, otherwise for
+/// one of each byte, which is another in the next byte. `verify` sees every flip in any run.
+fn is_read(bit: usize) -> bool {
+    is_long() || bit % 8 == bit / 8 % 8
+}
 
 #[test]
 fn every_bit_flip_is_noticed() {
@@ -14,10 +20,12 @@ fn every_bit_flip_is_noticed() {
         for bit in 0..file.len() * 8 {
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(is_noticed(&damaged), "{name}: flipped bit {bit} was not noticed");
-            let reads = check_reads(&damaged, &intact, &format!("{name}, bit {bit}"));
+            if is_read(bit) {
+                let reads = check_reads(&damaged, &intact, &format!("{name}, bit {bit}"));
+                counts[2].fetch_add(reads.right, Ordering::Relaxed);
+                counts[3].fetch_add(reads.refused, Ordering::Relaxed);
+            }
             damaged[bit / 8] ^= 1 << (bit % 8);
-            counts[2].fetch_add(reads.right, Ordering::Relaxed);
-            counts[3].fetch_add(reads.refused, Ordering::Relaxed);
         }
         counts[0].fetch_add(1, Ordering::Relaxed);
         counts[1].fetch_add(file.len() as u64 * 8, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! SIGINT, SIGTERM, SIGHUP and SIGKILL at random moments.
+//! SIGINT, SIGTERM, SIGHUP and SIGKILL at random moments: `TENSILO_KILLS` of them, or 40, for each
+//! command that writes.
 
 use super::{Folder, SPEECH, run};
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Once};
 use std::thread;
 use std::time::{Duration, Instant};
 use tensilo::{InMemory, Reader, VerifyOptions, verify};
-use tensilo_testing::Random;
+use tensilo_testing::{Random, asked};
 
 /// The signals that can be caught, and their exit codes.
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
@@ -114,6 +115,11 @@ fn end(status: ExitStatus, signal: Signal) -> End {
     }
 }
 
+/// Returns how often each command is killed.
+fn kills() -> usize {
+    asked("TENSILO_KILLS", 40)
+}
+
 /// Returns the signals of `rounds` runs, each at a random moment.
 fn moments(rounds: usize, time: Duration, seed: u64) -> impl Iterator<Item = (Duration, Signal)> {
     let mut random = Random(seed);
@@ -136,7 +142,7 @@ fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
     let time = inputs.time(line);
     let due = fs::read(&out).unwrap();
     let mut ends = Vec::new();
-    for (round, (after, signal)) in moments(100, time, 1).enumerate() {
+    for (round, (after, signal)) in moments(kills(), time, 1).enumerate() {
         let old = (round % 8 < 4).then_some(b"the old file".to_vec());
         match &old {
             Some(old) => fs::write(&out, old).unwrap(),
@@ -158,7 +164,7 @@ fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
         count(&ends, End::Killed),
         count(&ends, End::Done)
     );
-    assert!(count(&ends, End::Handled) >= 10 && count(&ends, End::Killed) >= 10, "{ends:?}");
+    assert!(count(&ends, End::Handled).min(count(&ends, End::Killed)) >= kills() / 10, "{ends:?}");
 }
 
 #[test]
@@ -169,7 +175,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
     let time = inputs.time(line);
     let due = fs::read(&inputs.file).unwrap();
     let (mut ends, mut tails) = (Vec::new(), 0);
-    for (round, (after, signal)) in moments(100, time, 2).enumerate() {
+    for (round, (after, signal)) in moments(kills(), time, 2).enumerate() {
         fs::write(&inputs.file, &before).unwrap();
         let end = end(inputs.kill(line, after, signal), signal);
         let found = fs::read(&inputs.file).unwrap();
@@ -198,7 +204,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
         count(&ends, End::Killed),
         count(&ends, End::Done)
     );
-    assert!(count(&ends, End::Handled) >= 10 && count(&ends, End::Killed) >= 10, "{ends:?}");
+    assert!(count(&ends, End::Handled).min(count(&ends, End::Killed)) >= kills() / 10, "{ends:?}");
 }
 
 /// Creates a named pipe, and opens its writing end, which keeps it open.
