@@ -97,51 +97,16 @@ pub fn config(cases: u32) -> Config {
 /// Runs `$body` with `$element` as the Rust type of the elements of a column of type `$dtype`.
 macro_rules! with_element {
     ($dtype:expr, $element:ident => $body:expr) => {
+        $crate::common::with_element!($dtype, $element => $body,
+            Bf16 half::bf16, F16 half::f16, F32 f32, F64 f64,
+            I8 i8, I16 i16, I32 i32, I64 i64, U16 u16, U32 u32, U64 u64)
+    };
+    ($dtype:expr, $element:ident => $body:expr, $($variant:ident $rust:ty),*) => {
         match $dtype {
-            tensilo::DType::Bf16 => {
-                type $element = half::bf16;
+            $(tensilo::DType::$variant => {
+                type $element = $rust;
                 $body
-            }
-            tensilo::DType::F16 => {
-                type $element = half::f16;
-                $body
-            }
-            tensilo::DType::F32 => {
-                type $element = f32;
-                $body
-            }
-            tensilo::DType::F64 => {
-                type $element = f64;
-                $body
-            }
-            tensilo::DType::I8 => {
-                type $element = i8;
-                $body
-            }
-            tensilo::DType::I16 => {
-                type $element = i16;
-                $body
-            }
-            tensilo::DType::I32 => {
-                type $element = i32;
-                $body
-            }
-            tensilo::DType::I64 => {
-                type $element = i64;
-                $body
-            }
-            tensilo::DType::U16 => {
-                type $element = u16;
-                $body
-            }
-            tensilo::DType::U32 => {
-                type $element = u32;
-                $body
-            }
-            tensilo::DType::U64 => {
-                type $element = u64;
-                $body
-            }
+            })*
             _ => {
                 type $element = u8;
                 $body

@@ -3,23 +3,12 @@
 use tensilo::import::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Int32Type};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Reader, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo_testing::Random;
 
 pub const SAMPLES: usize = 300;
 
 /// One sample: extents and elements as they are exported, or null.
 pub type Model = Option<(Vec<u32>, Vec<u8>)>;
-
-/// Numbers without a pattern (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
 
 fn shapes() -> Vec<(&'static str, Shape)> {
     let (fixed, varying) = (Extent::Fixed, Extent::Varying);
@@ -50,8 +39,8 @@ fn all_columns() -> Vec<ColumnSchema> {
 }
 
 /// The bits of an element: anything, and often those that are easily lost.
-fn element(dtype: DType, numbers: &mut Numbers) -> Vec<u8> {
-    let random = numbers.next();
+fn element(dtype: DType, numbers: &mut Random) -> Vec<u8> {
+    let random = numbers.bits();
     let special = match dtype {
         DType::Bf16 => [0x7F81, 0xFFC1, 0x8000, 0xFF80],
         DType::F16 => [0x7C01, 0xFE01, 0x8000, 0xFC00],
@@ -59,7 +48,7 @@ fn element(dtype: DType, numbers: &mut Numbers) -> Vec<u8> {
         DType::F64 => [0x7FF0_0000_0000_0001, 0xFFF8_0000_0000_1234, 1 << 63, 1],
         _ => [0, u64::MAX, 1, 1 << 7],
     };
-    let value = if random.is_multiple_of(3) { special[(random >> 8) as usize % 4] } else { numbers.next() };
+    let value = if random.is_multiple_of(3) { special[(random >> 8) as usize % 4] } else { numbers.bits() };
     match dtype {
         DType::Bool => vec![(value & 1) as u8],
         DType::Utf8 => vec![b'a' + (value % 26) as u8],
@@ -76,11 +65,11 @@ fn exported(dtype: DType, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Samples of a column: those to push, and those to find.
-fn fill(column: &ColumnSchema, numbers: &mut Numbers) -> (Vec<u32>, Vec<u8>, Vec<u8>, Vec<Model>) {
+fn fill(column: &ColumnSchema, numbers: &mut Random) -> (Vec<u32>, Vec<u8>, Vec<u8>, Vec<Model>) {
     let (mut extents, mut values, mut models) = (Vec::new(), Vec::new(), Vec::new());
     let mut validity = vec![0xFF_u8; SAMPLES.div_ceil(8)];
     for i in 0..SAMPLES {
-        let is_null = column.nullable && numbers.next().is_multiple_of(4);
+        let is_null = column.nullable && numbers.bits().is_multiple_of(4);
         let shape: Vec<u32> = column
             .shape
             .extents()
@@ -88,7 +77,7 @@ fn fill(column: &ColumnSchema, numbers: &mut Numbers) -> (Vec<u32>, Vec<u8>, Vec
             .map(|extent| match extent {
                 Extent::Fixed(extent) => *extent,
                 Extent::Varying if is_null => 0,
-                Extent::Varying => (numbers.next() % 4) as u32,
+                Extent::Varying => (numbers.bits() % 4) as u32,
             })
             .collect();
         let varying = column.shape.extents().iter().zip(&shape).filter(|(extent, _)| **extent == Extent::Varying);
@@ -107,7 +96,7 @@ fn fill(column: &ColumnSchema, numbers: &mut Numbers) -> (Vec<u32>, Vec<u8>, Vec
 
 pub fn all_types() -> (Reader, Vec<Vec<Model>>) {
     let columns = all_columns();
-    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut numbers = Random(1);
     let filled: Vec<_> = columns.iter().map(|column| fill(column, &mut numbers)).collect();
     let options = WriterOptions::new().chunk_bytes(200);
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns.clone()), &options).unwrap();
