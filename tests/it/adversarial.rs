@@ -131,7 +131,7 @@ fn assert_holds(file: &[u8], columns: &[Column], data: &[Data], samples: usize) 
 }
 
 proptest! {
-    #![proptest_config(config(48))]
+    #![proptest_config(config(24))]
 
     #[test]
     fn every_profile_writes_the_same_at_any_time_and_never_much(

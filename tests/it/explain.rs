@@ -97,7 +97,7 @@ fn kind_of(reason: &str) -> &str {
 }
 
 proptest! {
-    #![proptest_config(config(48))]
+    #![proptest_config(config(24))]
 
     #[test]
     fn pieces_add_up_and_the_choice_of_the_writer_is_found_again(
