@@ -1,5 +1,5 @@
-//! The Arrow type that a column came from, kept in the column's metadata where the tensilo type does
-//! not imply it.
+//! The Arrow type that a column came from, kept in the column's metadata where the tensilo type
+//! does not imply it.
 //!
 //! The grammar is that of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`,
 //! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`.

@@ -16,10 +16,11 @@ const BATCH_SAMPLES: u64 = 65_536;
 /// Bytes of the elements, offsets and shapes of a batch, at most, unless one sample has more.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// The samples of columns (all if `None`) as Arrow record batches, with the types that [the module](super) lists.
+/// The samples of columns (all if `None`) as Arrow record batches, with the types that [the
+/// module](super) lists.
 ///
-/// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost: each chunk is decoded
-/// once and copied once.
+/// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
+/// each chunk is decoded once and copied once.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     select(reader, columns, Parts::Required)
 }
@@ -32,7 +33,8 @@ pub(super) fn select(reader: &Reader, columns: Option<&[String]>, parts: Parts) 
     Batches::new(reader, &columns, parts)
 }
 
-/// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`]; after one it ends.
+/// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`];
+/// after one it ends.
 pub struct Batches {
     reader: Reader,
     schema: SchemaRef,
@@ -40,7 +42,7 @@ pub struct Batches {
     buffers: Vec<ColumnBuffer>,
     builders: Vec<ColumnBuilder>,
     ragged: Vec<RaggedColumn>,
-    /// What every sample takes, whatever its ragged columns take.
+    /// The bytes of a sample in all columns of a fixed shape.
     fixed_bytes: u64,
     /// The first sample of the next batch.
     next: u64,
@@ -145,13 +147,14 @@ impl Batches {
         let end = self.end.min(start.saturating_add(self.batch_samples));
         let mut budget = Budget { bytes: self.batch_bytes, is_empty: true, is_full: false };
         while self.next < end && !budget.is_full {
-            let piece = self.next..self.piece_end(self.next, end, &mut budget)?;
-            self.append(piece.clone())?;
-            self.next = piece.end;
+            let run = self.next..self.run_end(self.next, end, &mut budget)?;
+            self.append(run.clone())?;
+            self.next = run.end;
         }
         let samples = start..self.next;
         let arrays: Result<Vec<ArrayRef>> = self.each_builder(&samples, ColumnBuilder::take);
-        let count = usize::try_from(samples.end - samples.start).unwrap_or(usize::MAX); // they are in memory
+        // they are in memory
+        let count = usize::try_from(samples.end - samples.start).unwrap_or(usize::MAX);
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays?, &options).map_err(|error| {
             let error = Error::bad_argument(format!("Arrow cannot hold the samples: {error}"));
@@ -159,9 +162,9 @@ impl Batches {
         })
     }
 
-    /// Where the samples end, from `start`, that fit the budget and are in one chunk of each ragged column. At least one
-    /// sample unless the batch is full.
-    fn piece_end(&mut self, start: u64, mut end: u64, budget: &mut Budget) -> Result<u64> {
+    /// Returns the end of the samples from `start` that fit the budget and are in one chunk of each
+    /// ragged column. At least one sample unless the batch is full.
+    fn run_end(&mut self, start: u64, mut end: u64, budget: &mut Budget) -> Result<u64> {
         let cursors = self.rows.cursors();
         for ragged in &mut self.ragged {
             let Some(cursor) = cursors.get(ragged.index) else { continue };
@@ -213,7 +216,7 @@ impl Batches {
     }
 }
 
-/// What may still go into a batch.
+/// The bytes that may still go into a batch.
 struct Budget {
     bytes: u64,
     is_empty: bool,

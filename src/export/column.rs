@@ -99,7 +99,8 @@ impl ColumnBuilder {
             for extent in &self.extents {
                 self.shapes.push(match extent {
                     Extent::Fixed(extent) => extent_of(*extent)?,
-                    Extent::Varying => extent_of(varying.next().copied().unwrap_or(0))?, // as many as vary
+                    // as many as vary
+                    Extent::Varying => extent_of(varying.next().copied().unwrap_or(0))?,
                 });
             }
         }

@@ -55,7 +55,8 @@ impl ElementsBuilder {
             Change::Narrow => self.append_narrowed(bytes)?,
             Change::Pack => self.append_packed(bytes)?,
         }
-        self.count += bytes.len() / self.source_width; // 1, 2, 4 or 8; they are in memory, so the sum fits
+        // 1, 2, 4 or 8; they are in memory, so the sum fits
+        self.count += bytes.len() / self.source_width;
         Ok(())
     }
 
@@ -63,7 +64,8 @@ impl ElementsBuilder {
     fn append_widened(&mut self, bytes: &[u8]) {
         self.bytes.reserve(bytes.len().saturating_mul(2));
         for value in bytes.as_chunks::<2>().0 {
-            let bits = u32::from(u16::from_ne_bytes(*value)) << 16; // bf16 is the upper half of an f32
+            // bf16 is the upper half of an f32
+            let bits = u32::from(u16::from_ne_bytes(*value)) << 16;
             self.bytes.extend_from_slice(&bits.to_ne_bytes());
         }
     }

@@ -1,4 +1,4 @@
-//! Which Arrow field a column becomes.
+//! The Arrow fields of columns.
 
 use super::json;
 use crate::arrow_type::{self, ArrowType};
@@ -9,16 +9,15 @@ use std::sync::Arc;
 
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
-/// What the cast of a column did, for people.
+/// The metadata key of what the cast of a column did, for people.
 const CAST: &str = "tensilo.cast";
-/// Where an import keeps the names of a tensor's dimensions: a JSON array of texts.
+/// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.
 const DIM_NAMES: &str = "arrow.dim_names";
-/// Where an import keeps what it found about a shape, which an import of what is exported finds
-/// again.
+/// The metadata key of the shape that an import found. An import of the export finds it again.
 const FOUND_SHAPE: &str = "import.shape";
 
-/// A null takes as much room as any other sample, so that metadata alone must not ask for more than this. Longer strings
-/// go out as `Binary`.
+/// A null takes as much room as any other sample, so that metadata alone must not ask for more than
+/// this. Longer strings go out as `Binary`.
 const FIXED_STRING_BYTES: i32 = 16 << 20;
 
 /// How the samples of a column lie in an array.
@@ -38,19 +37,19 @@ pub(super) enum Form {
     Tensor { data: DataType, shape: DataType },
 }
 
-/// Whether the schema says that the parts of a tensor (elements, list of elements, shape) may be null. They never are,
-/// except in a null tensor.
+/// Whether the schema says that the parts of a tensor (elements, list of elements, shape) may be
+/// null. They never are, except in a null tensor.
 ///
-/// Arrow's Rust library takes only *required* parts for a tensor. Its C++ library, and so Python's, takes both in an IPC
-/// file. From a Parquet file it restores a tensor only if all parts are *optional*, and fails to read a required shape in a
-/// null tensor.
+/// Arrow's Rust library takes only *required* parts for a tensor. Its C++ library, and so Python's,
+/// takes both in an IPC file. From a Parquet file it restores a tensor only if all parts are
+/// *optional*, and fails to read a required shape in a null tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parts {
     Required,
     Optional,
 }
 
-/// What a column becomes.
+/// The Arrow field of a column.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub field: FieldRef,

@@ -1,5 +1,5 @@
-//! The little JSON that metadata of extension types take: checked before it is passed on, because one malformed field
-//! would make readers refuse the whole file.
+//! The little JSON that metadata of extension types take: checked before it is passed on, because
+//! one malformed field would make readers refuse the whole file.
 
 /// Whether `text` is a JSON array of `count` strings.
 pub(super) fn is_string_array(text: &str, count: usize) -> bool {

@@ -8,17 +8,20 @@
 //! | ragged, rank 1 | `List` |
 //! | ragged, rank 2 or more | extension `arrow.variable_shape_tensor` over a struct of `data` and `shape` |
 //!
-//! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema calls the elements of
-//!   tensors nullable nonetheless, because only then do Arrow's C++ and Python libraries see a tensor.) The shape of a null tensor is 0 in its varying
-//!   dimensions.
-//! * A column that was imported from dates, times, timestamps, durations or fixed-size binaries (metadata `arrow.type`)
-//!   gets its Arrow type back, as far as its elements are `i32`, `i64` or bytes.
-//! * Metadata of file and column become metadata of schema and field; `arrow.dim_names` of a tensor (a
-//!   JSON array) becomes a member of its extension type. What a cast did is told by the field's metadata `tensilo.cast`.
-//! * Columns keep their names: `a.b` is a top-level field called `a.b`, not a field `b` of a struct `a`.
+//! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema
+//!   calls the elements of tensors nullable nonetheless, because only then do Arrow's C++ and
+//!   Python libraries see a tensor.) The shape of a null tensor is 0 in its varying dimensions.
+//! * A column that was imported from dates, times, timestamps, durations or fixed-size binaries
+//!   (metadata `arrow.type`) gets its Arrow type back, as far as its elements are `i32`, `i64` or
+//!   bytes.
+//! * Metadata of file and column become metadata of schema and field; `arrow.dim_names` of a tensor
+//!   (a JSON array) becomes a member of its extension type. What a cast did is told by the field's
+//!   metadata `tensilo.cast`.
+//! * Columns keep their names: `a.b` is a top-level field called `a.b`, not a field `b` of a struct
+//!   `a`.
 //!
-//! Batches, row groups and thereby memory are bounded (a single sample may be larger). The same file gives the same
-//! bytes.
+//! Batches, row groups and thereby memory are bounded (a single sample may be larger). The same
+//! file gives the same bytes.
 
 mod arrow_file;
 mod batches;

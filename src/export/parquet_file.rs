@@ -31,8 +31,9 @@ fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box
     Ok(Box::new(ParquetFile { writer, row_group_bytes: 0 }))
 }
 
-/// Floats in byte streams, which compress better than whole values. They take no dictionary: it pays only where few
-/// values repeat, and the sign of zero and the payload of NaN must not depend on how it compares values.
+/// Floats in byte streams, which compress better than whole values. They take no dictionary: it
+/// pays only where few values repeat, and the sign of zero and the payload of NaN must not depend
+/// on how it compares values.
 fn properties(schema: &SchemaRef) -> std::result::Result<WriterProperties, ParquetError> {
     let mut builder = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
     for column in ArrowSchemaConverter::new().convert(schema)?.columns().iter().filter(|column| is_float(column)) {

@@ -82,7 +82,8 @@ impl SharedBytes {
     pub(super) fn slice(&self, range: Range<usize>) -> Option<Self> {
         self.get(range.clone())?;
         let start = self.range.start;
-        Some(Self { owner: Arc::clone(&self.owner), range: start + range.start..start + range.end }) // inside
+        // inside
+        Some(Self { owner: Arc::clone(&self.owner), range: start + range.start..start + range.end })
     }
 }
 

@@ -45,9 +45,10 @@ pub fn convert_into<K: Sink>(
 
 /// Appends files to the tensilo file `file`, and returns the number of samples that were appended.
 ///
-/// Inputs are those of [`convert`]. Each has the columns of the file, in any order: the same names, types and shapes. The values of a column that
-/// was rounded when the file was made are rounded again, from the same type. An input may declare that a column could have
-/// nulls where the file's has none, as long as there is no null. Metadata of the inputs is not looked at, but for the
+/// Inputs are those of [`convert`]. Each has the columns of the file, in any order: the same names,
+/// types and shapes. The values of a column that was rounded when the file was made are rounded
+/// again, from the same type. An input may declare that a column could have nulls where the file's
+/// has none, as long as there is no null. Metadata of the inputs is not looked at, but for the
 /// Arrow type that a column was made from. All that differs is in the error.
 ///
 /// The samples appear together, when all are written; the file is finished then. After an error,

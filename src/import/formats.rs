@@ -7,7 +7,7 @@ use crate::Result;
 use std::io::Read;
 use std::sync::Arc;
 
-/// What is in a file. Threads share it.
+/// The content of a file. Threads share it.
 pub(super) type SharedSource = Arc<dyn BatchSource + Send + Sync>;
 
 /// A file that is open, and what the id of a file made from it depends on.

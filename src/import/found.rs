@@ -1,5 +1,4 @@
-//! What was found about the shape of a column by looking at its samples, kept in the column's
-//! metadata.
+//! Shapes that were found by looking at samples, kept in the metadata of columns.
 
 use crate::le::u64_of;
 use crate::{ColumnSchema, Extent, Shape};
@@ -10,7 +9,7 @@ pub(super) const KEY: &str = "import.shape";
 /// Samples with another shape that are listed.
 const LISTED: usize = 3;
 
-/// What a conversion found about the shape of a column whose type does not tell it.
+/// The shape that a conversion found in a column whose type does not tell it.
 ///
 /// It is kept in the column's metadata under `import.shape`, in the words of its `Display`:
 /// `[384] in 32000 samples`, or `[384] in 31999 of 32000 samples; [383] in sample 17`.

@@ -12,7 +12,7 @@ pub(super) struct InputColumn {
     pub kind: Result<ColumnKind, String>,
     pub nullable: bool,
     pub metadata: Metadata,
-    /// What is known about the samples of a tensilo file.
+    /// Known if the input is a tensilo file.
     pub stored: Option<StoredColumn>,
 }
 

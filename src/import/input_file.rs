@@ -80,7 +80,7 @@ impl InputFile {
         self.identity.as_ref()
     }
 
-    /// What it is called in errors.
+    /// Returns its name in errors.
     pub(super) fn name(&self) -> &Path {
         &self.name
     }
@@ -95,7 +95,8 @@ impl InputFile {
     }
 
     fn handle(&self) -> MutexGuard<'_, Handle> {
-        self.handle.lock().unwrap_or_else(PoisonError::into_inner) // no code panics while it holds the lock
+        // no code panics while it holds the lock
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes the file between passes. Private copies stay open: they have no name.

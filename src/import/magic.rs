@@ -1,4 +1,4 @@
-//! What a file is that is no input, by its first bytes.
+//! Errors about files of other formats, which their first bytes tell.
 
 use crate::Error;
 

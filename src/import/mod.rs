@@ -1,52 +1,74 @@
-//! Conversion of Arrow and Parquet data to tensilo files.
+//! Conversion of Parquet, Arrow and tensilo files to tensilo files.
 //!
-//! [`convert`] takes files, and [`append()`] appends them to a file that exists; [`write_batches`] and [`write_reader`] take record batches that a program has in memory, or
-//! gets through Arrow's C data interface
-//! (`arrow::ffi_stream::RecordBatchStreamReader` is a record batch reader). The module [`arrow`] re-exports the types of
-//! Arrow that are part of these signatures.
+//! - [`convert`] makes one file of all inputs.
+//! - [`append()`] appends inputs to a file that exists.
+//! - `write_batches` and `write_reader` (feature `arrow`) take record batches: of a program's own,
+//!   or through Arrow's C data interface. The module `arrow` re-exports the types of Arrow that are
+//!   part of these signatures.
 //!
 //! # Inputs
 //!
-//! An input is
+//! An input is one of these:
 //!
-//! - a Parquet file, an Arrow IPC file or an Arrow IPC stream, recognised by its first bytes;
-//! - a pipe with any of these, or the standard input, which is called `-`
+//! - A Parquet file (feature `parquet`), an Arrow IPC file or stream (feature `arrow`), or a tensilo
+//!   file. The first bytes tell which.
+//! - A pipe with any of these, or the standard input, which is called `-`
 //!   ([`ConvertOptions::dash_is_stdin`]). It is copied to an unnamed temporary file first, which
-//!   takes as much space in [`std::env::temp_dir`];
-//! - a folder. All `*.parquet` files in it and in the folders below are read, in the byte order of
-//!   their paths, compared component by component; or all `*.arrow` and `*.feather` files if there
-//!   are no Parquet files (both together are refused). Names that begin with `.` or `_` are passed
-//!   over, except folders `key=value`. Each folder is searched once, whatever symbolic links lead to
-//!   it;
-//! - a folder that the Python library `datasets` saved. Its shards are read in the order of
-//!   `state.json`;
-//! - a pattern such as `shards/*/part-?.parquet`, as a shell has it. `**` stands for any folders,
-//!   and a folder that matches is searched.
+//!   takes as much space in [`std::env::temp_dir`].
+//! - A folder. All `*.parquet` files in it and in the folders below are read, or all `*.arrow` and
+//!   `*.feather` files. Both together are refused. If there are neither, all `*.tsl` files are read.
+//!   The order is the byte order of paths, compared component by component. Names that begin with
+//!   `.` or `_` are passed over, except folders `key=value`. Each folder is searched once, also if
+//!   several symbolic links lead to it.
+//! - A folder that the Python library `datasets` saved. Its shards are read in the order of
+//!   `state.json`.
+//! - A pattern such as `shards/*/part-?.parquet`, as in a shell. `**` matches any folders, and a
+//!   folder that matches is searched.
 //!
-//! Folders called `key=value` become columns, as Hive has it. That goes for every such folder in
-//! the path of a file, as the caller writes it and below it: a file that is named alone has the
-//! same columns as in its folder. A key's column is `i64` if all its values, in all inputs, are
-//! canonical decimal integers of 64 bits, else `utf8`. Keys and values are percent-decoded;
-//! `__HIVE_DEFAULT_PARTITION__` is a null. If the file has a column of this name itself, it is
-//! kept, and an error if it has another value anywhere. These columns follow those of the file, and
-//! can be left out, rounded or appended like others.
+//! All inputs must have the same columns, in any order. The file has the order of the first input.
+//! The error about columns that differ lists all differences.
 //!
-//! All inputs have the same columns, in any order; the order is that of the first. All that differs
-//! is in the error.
+//! # Folders as columns
+//!
+//! Folders called `key=value` become columns, as in Hive: every such folder in the path of a file,
+//! as the caller writes it and below. A file that is named alone has the same columns as in its
+//! folder.
+//!
+//! - A column is `i64` if all its values, in all inputs, are canonical decimal integers of 64 bits,
+//!   and `utf8` otherwise.
+//! - Keys and values are percent-decoded. `__HIVE_DEFAULT_PARTITION__` is a null.
+//! - If the file has a column of this name itself, that is kept. It must have the folder's value in
+//!   every row.
+//! - These columns follow those of the file. They can be left out, rounded or appended like others.
+//!
+//! # Tensilo files as inputs
+//!
+//! A tensilo file is converted to write it with another profile or with some of its columns, or to
+//! put several files one after the other. Columns of different files are never joined.
+//!
+//! - Types, shapes, nulls and metadata are kept. A shape that varies is not looked at again, unless
+//!   [`ConvertOptions::shapes`] declares it.
+//! - Values that were rounded stay as they are, and the file keeps what that cast did: of all inputs
+//!   together, if there are several. Rounding them again is refused. They cannot be appended to a
+//!   file, because that would need the original values.
+//! - With equal [`WriterOptions::file_id`](crate::WriterOptions::file_id), the bytes are those that
+//!   the original input gives with the same options. Otherwise the id depends on ids and contents of
+//!   the inputs.
+//! - All inputs must be tensilo files, or none.
 //!
 //! # Inputs that change
 //!
 //! A file is opened once, and every pass reads it through the same handle. If another file takes
-//! its name meanwhile, nothing changes. If it is changed in place, its size or modification time
-//! tells, and the conversion ends in an error, without an output. A file that was changed less than
-//! 20 ms before it is opened (2 s on file systems that count seconds) is waited for, because the
-//! clock that gives modification times has ticks.
+//! its name meanwhile, nothing changes. If its size or modification time changes, the conversion
+//! ends in an error, without an output. The clock that gives modification times has ticks. So if a
+//! file was changed less than 20 ms before it is opened (2 s on file systems that count seconds),
+//! the conversion waits until the tick is over.
 //!
-//! Of more than 256 inputs (macOS: 128) the others are closed after their schema was read and
+//! Of more than 256 inputs (macOS: 128) the others are closed after their schema was read, and
 //! opened again for each pass. If another file has taken the name of one of these before a pass,
-//! that is an error, too.
+//! that is an error.
 //!
-//! # What becomes what
+//! # Arrow types and tensilo types
 //!
 //! | Arrow | tensilo |
 //! |---|---|
@@ -58,40 +80,52 @@
 //! | list, large list, list view, fixed-size list, nested to any depth | a tensor, one dimension for each level |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
 //! | struct | its fields, named `struct.field`; a null struct makes all of them null |
-//! | dictionary- or run-end-encoded | what the decoded values become |
+//! | dictionary- or run-end-encoded | the type of the decoded values |
 //! | decimal, map, union, interval, null, lists of strings or structs, empty structs | refused; skip the column |
 //!
-//! A list's dimension is *fixed* if it has the same length in every sample that is not null (which
-//! a first pass over the list columns finds, in bounded memory), else *varying*; where no sample
-//! tells, it is varying. An empty list says nothing about the dimensions inside it. Within a sample
-//! all rows of a dimension are of one length. [`ConvertOptions::shapes`] declares shapes instead.
-//! What was found is kept in the metadata, see [`FoundShape`].
+//! A first pass over the list columns finds their shapes, in bounded memory. A dimension is *fixed*
+//! if it has the same extent in every sample that is not null, and *varying* otherwise, or if no
+//! sample tells it. An empty list says nothing about the dimensions inside it. Within a sample all
+//! rows of a dimension must have one length. [`ConvertOptions::shapes`] declares shapes instead.
+//! The metadata keep what was found, see [`FoundShape`].
 //!
-//! No value changes, except where a cast or [`ConvertOptions::null_elements`] asks for it: what
-//! does not fit is refused. INT96 timestamps get one unit for all inputs: that of an embedded Arrow
-//! schema, else nanoseconds, else microseconds, whichever first holds all of them exactly.
+//! No value changes, unless a cast or [`ConvertOptions::null_elements`] asks for it: values that do
+//! not fit are refused. INT96 timestamps get one unit for all inputs, the first of these that holds
+//! all of them exactly: that of an embedded Arrow schema, nanoseconds, microseconds.
 //!
-//! A column is nullable if its field or a struct around it is. A null list is a null sample, an empty list is an extent of 0, and a null
-//! *inside* a tensor is refused unless [`ConvertOptions::null_elements`] says what to store.
+//! A column is nullable if its field or a struct around it is. A null list is a null sample, and an
+//! empty list is an extent of 0. A null *inside* a tensor is refused, unless
+//! [`ConvertOptions::null_elements`] says what to store.
 //!
 //! # Metadata
 //!
-//! A field's metadata becomes its column's, the schema's becomes the file's (the first input's, if there are several). Left out are
-//! `ARROW:schema`, `PARQUET:field_id` and `pandas`, which describe the source's own layout, and the tensor extensions, which the shape
-//! says; their dimension names are kept under `arrow.dim_names`. Entries over a limit of the format
-//! are left out and their keys listed under `import.dropped_metadata`. What was found about a shape
-//! stands under `import.shape`; an export leaves it out.
+//! The metadata of a field become those of its column, and those of the first input's schema become
+//! those of the file, with these exceptions:
 //!
-//! # Memory
+//! - `ARROW:schema`, `PARQUET:field_id` and `pandas` are left out: they describe the layout of the
+//!   source.
+//! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under
+//!   `arrow.dim_names`.
+//! - Entries over a limit of the format are left out. `import.dropped_metadata` lists their keys.
+//! - `import.shape` has the shape that was found. An export leaves it out.
 //!
-//! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups: as many rows as the rows
-//! before them suggest. An Arrow file or stream is decoded one record batch at a time.
+//! # Memory and threads
+//!
+//! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups: as many
+//! rows as the rows before them suggest. An Arrow file or stream is decoded one record batch at a
+//! time, and a tensilo file about 16 MiB at a time.
+//!
+//! With more than one thread ([`WriterOptions::threads`](crate::WriterOptions::threads)), another
+//! thread reads the inputs, at most one batch ahead of those that encode. The bytes written do not
+//! depend on it.
 //!
 //! # Malformed input
 //!
-//! It gives an error that names the file, and nothing at the destination. Checksums of Parquet pages are checked where the
-//! file has them. A panic of a decoder becomes an error, too; the process's panic hook has its say before. What pages and messages claim
-//! of their lengths is compared with the bytes that are there. What remains: a Brotli page can become longer than it says.
+//! A malformed input gives an error that names the file, and nothing appears at the destination.
+//! Checksums of Parquet pages are checked where the file has them. The lengths that pages and
+//! messages claim are compared with the bytes that are there. A Brotli page can nevertheless become
+//! longer than it says. If a decoder panics, that becomes an error, after the process's panic hook
+//! was called.
 
 #[cfg(feature = "arrow")]
 pub mod arrow;

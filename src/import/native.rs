@@ -1,5 +1,5 @@
-//! Tensilo files as inputs: to write them with another profile, some of their columns, or several of
-//! them one after the other.
+//! Tensilo files as inputs: to write them with another profile, some of their columns, or several
+//! of them one after the other.
 
 use super::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
 use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
@@ -124,8 +124,8 @@ impl Iterator for NativePass {
     }
 }
 
-/// Returns where a batch ends that begins with sample `start`: after as many samples of fixed shapes
-/// and as many chunks of ragged columns as fit, at least one.
+/// Returns where a batch ends that begins with sample `start`: after as many samples of fixed
+/// shapes and as many chunks of ragged columns as fit, at least one.
 fn batch_end(columns: &[Column], start: u64, sample_count: u64) -> Result<u64> {
     let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =
         columns.iter().partition(|column| column.schema().shape.is_ragged());
@@ -171,7 +171,8 @@ fn samples(schema: &ColumnSchema, buffer: ColumnBuffer) -> Samples {
 }
 
 fn ranges(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<Range<usize>> {
-    let position = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX); // they are in memory
+    // they are in memory
+    let position = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
     if schema.shape.is_ragged() {
         let starts = buffer.offsets().iter().copied().map(position);
         return starts.clone().zip(starts.skip(1)).map(|(start, end)| start..end).collect();

@@ -2,7 +2,7 @@
 
 use crate::{DType, Shape, WriterOptions};
 
-/// What to do with a null element inside a tensor, which a tensilo file cannot store.
+/// The treatment of null elements inside tensors, which a tensilo file cannot store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NullElements {
     /// Refuse the input, naming column and row.
@@ -16,20 +16,23 @@ pub enum NullElements {
 
 /// How to convert.
 ///
-/// Columns are named as they will be called in the file; the name of a struct means all columns in it.
+/// Columns are named as they will be called in the file; the name of a struct means all columns in
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
     /// Round all float columns, scalars included, to bf16 (those named in `casts` excepted).
     pub bf16: bool,
-    /// Round these columns to these types (bf16, f16 or f32), to nearest with ties to even. A column that has the type already stays as it is.
+    /// Round these columns to these types (bf16, f16 or f32), to nearest with ties to even. A
+    /// column that has the type already stays as it is.
     pub casts: Vec<(String, DType)>,
     /// Only these columns, in this order; all if `None`.
     pub columns: Option<Vec<String>>,
     /// Not these columns.
     pub skip: Vec<String>,
-    /// Shapes of list columns that are known beforehand and need not be found. A sample of another shape is an error.
+    /// Shapes of list columns that are known beforehand and need not be found. A sample of another
+    /// shape is an error.
     pub shapes: Vec<(String, Shape)>,
-    /// What to do with null elements inside a tensor.
+    /// The treatment of null elements inside tensors.
     pub null_elements: NullElements,
     /// How the file is written. [`convert`] sets its origin from the inputs' own metadata.
     pub writer: WriterOptions,
@@ -45,7 +48,7 @@ pub struct ConvertOptions {
 pub struct AppendOptions {
     /// Leave out columns of an input that the file does not have, which otherwise are an error.
     pub skip_others: bool,
-    /// What to do with null elements inside a tensor.
+    /// The treatment of null elements inside tensors.
     pub null_elements: NullElements,
     /// How the new chunks are written, see [`Writer::append`](crate::Writer::append).
     pub writer: WriterOptions,

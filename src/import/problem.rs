@@ -8,7 +8,7 @@ pub(super) struct Problem {
     /// Counted from the start of the batch; `None` if it is not about one row.
     pub row: Option<usize>,
     pub message: String,
-    /// What the caller can do about it.
+    /// Ways out for the caller.
     pub advice: Vec<Advice>,
 }
 

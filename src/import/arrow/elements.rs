@@ -32,7 +32,8 @@ impl ArrayElements {
         }
         let array = array.slice(start, end - start); // inside
         let shift = |range: Range<usize>| {
-            if range.is_empty() { 0..0 } else { range.start - start..range.end - start } // `start` is the least
+            // `start` is the least
+            if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
         };
         let ranges: Vec<Range<usize>> = ranges.into_iter().map(shift).collect();
         let values = values(&array, dtype).map_err(|Refused { element, message }| {

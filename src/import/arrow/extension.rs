@@ -33,7 +33,8 @@ pub(super) fn dim_names(field: &Field) -> Option<String> {
     (!names.is_empty()).then(|| Value::Array(names.clone()).to_string())
 }
 
-/// The extents of a fixed-size list: its length, or the shape of a tensor that has so many elements.
+/// The extents of a fixed-size list: its length, or the shape of a tensor that has so many
+/// elements.
 pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, String> {
     let length = u32::try_from(length).map_err(|_| format!("a fixed-size list of length {length}"))?;
     if field.extension_type_name() != Some(FIXED) {

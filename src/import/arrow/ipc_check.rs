@@ -1,7 +1,7 @@
 //! A look at the messages of an Arrow IPC file or stream before its decoder believes them.
 //!
-//! The decoder takes as much memory as a message asks for, and the process is aborted if there is not so much. So what
-//! a message claims is compared with the bytes that are there.
+//! The decoder takes as much memory as a message asks for, and the process is aborted if there is
+//! not so much. So what a message claims is compared with the bytes that are there.
 
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::magic;
@@ -12,7 +12,8 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 /// Bytes before the metadata of a message that begins with this are twice as many.
 const CONTINUATION: [u8; 4] = [0xFF; 4];
-/// The most that a compressed byte can stand for: an RLE block of Zstandard has 4 bytes and makes 128 KiB.
+/// The most that a compressed byte can stand for: an RLE block of Zstandard has 4 bytes and makes
+/// 128 KiB.
 const ZSTD_RATIO: u64 = 32 << 10;
 const LZ4_RATIO: u64 = 255;
 
@@ -95,7 +96,7 @@ fn check_byte_order(schema: Option<Schema>) -> Result<()> {
     )))
 }
 
-/// What the file is instead of a known one.
+/// The error about a file of an unknown format.
 fn foreign(file: &InputFile) -> Error {
     let mut first = Vec::new();
     let read = file
@@ -172,7 +173,8 @@ impl<'a> Bytes<'a> {
         rows.ok_or_else(|| malformed("a number of rows that is none"))
     }
 
-    /// Checks that buffers lie in the body, and what compressed ones say of their decompressed length.
+    /// Checks that buffers lie in the body, and what compressed ones say of their decompressed
+    /// length.
     fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<()> {
         let ratio = batch.compression().map(|compression| match compression.codec() {
             CompressionType::ZSTD => ZSTD_RATIO,
@@ -197,7 +199,8 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Refuses a decompressed length that so many compressed bytes cannot have, or that there is no memory for.
+/// Refuses a decompressed length that so many compressed bytes cannot have, or that there is no
+/// memory for.
 fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<()> {
     const NOT_COMPRESSED: i64 = -1;
     let claim = claim.try_into().map(i64::from_le_bytes).map_err(|_| cut_off())?;

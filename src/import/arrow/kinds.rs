@@ -1,4 +1,4 @@
-//! What the columns of a schema are stored as.
+//! The columns of a schema, as they are stored.
 
 use super::extension;
 use super::types::{ENCRYPTED, INT96, decoded, element};

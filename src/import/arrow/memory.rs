@@ -9,7 +9,8 @@ use arrow_schema::SchemaRef;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-/// Writes record batches of one schema to a sink. Shapes of lists are found in a first pass over them.
+/// Writes record batches of one schema to a sink. Shapes of lists are found in a first pass over
+/// them.
 ///
 /// ```
 /// # fn main() -> tensilo::Result<()> {
@@ -35,11 +36,12 @@ pub fn write_batches<K: Sink>(
     run::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Writes all batches of a reader to a sink, in one pass: a file, a stream, a query's result, or what another language passes
-/// through the C data interface (`arrow::ffi_stream::RecordBatchStreamReader`).
+/// Writes all batches of a reader to a sink, in one pass: a file, a stream, a query's result, or
+/// what another language passes through the C data interface
+/// (`arrow::ffi_stream::RecordBatchStreamReader`).
 ///
-/// Since nothing can be read twice, dimensions of lists vary, unless their type ([fixed-size list, tensor](super)) or
-/// [`ConvertOptions::shapes`] says otherwise.
+/// Since nothing can be read twice, dimensions of lists vary, unless their type ([fixed-size list,
+/// tensor](super)) or [`ConvertOptions::shapes`] says otherwise.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let source = ArrowSource::new(&reader.schema(), Once { reader: RefCell::new(Some(reader)) });
     run::run_once(&source, sink, options)

@@ -7,7 +7,7 @@ use crate::import::found;
 use crate::{Metadata, limits};
 use arrow_schema::{Field, Schema};
 
-/// Where the names of a tensor's dimensions are kept: a JSON array of texts.
+/// The key of the names of a tensor's dimensions: a JSON array of texts.
 const DIM_NAMES: &str = "arrow.dim_names";
 /// Lists the keys that were left out because they or their values are over a limit of the format.
 const DROPPED: &str = "import.dropped_metadata";

@@ -106,7 +106,7 @@ struct RecordPass<'a> {
     /// The fields of the schema that the record batches have.
     fields: Vec<usize>,
     wanted: Vec<(&'a [usize], &'a ColumnKind)>,
-    /// What is left of the current record batch.
+    /// The rest of the current record batch.
     slices: Option<Slices>,
 }
 

@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 
 /// The bytes of rows that are converted at a time, about; at least one row is.
 pub(in crate::import) const SLICE_BYTES: usize = 16 << 20;
-/// What is kept for each sample of a column while a slice is converted.
+/// The bytes kept for each sample of a column while a slice is converted.
 const SAMPLE_BYTES: usize = 64;
 
 /// A record batch in slices of consecutive rows.
@@ -46,7 +46,7 @@ fn bytes_of(array: &ArrayRef) -> usize {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
 }
 
-/// What a row of a dictionary of texts can grow to when it is decoded.
+/// The bytes that a row of a dictionary of texts has at most when it is decoded.
 fn largest_text(array: &ArrayRef) -> usize {
     let Some(dictionary) = array.as_any_dictionary_opt() else { return 0 };
     let values = dictionary.values();

@@ -29,7 +29,7 @@ pub(in crate::import) fn element_type(data_type: &DataType) -> &DataType {
     }
 }
 
-/// What elements of a tensor are pushed as.
+/// Returns the type that elements of a tensor are pushed as.
 pub(in crate::import) fn element(data_type: &DataType) -> Option<DType> {
     Some(match data_type {
         DataType::Boolean => DType::Bool,

@@ -1,4 +1,5 @@
-//! From a row of a nested list to the range of elements that is its tensor, and the extents of that tensor.
+//! From a row of a nested list to the range of elements that is its tensor, and the extents of that
+//! tensor.
 
 use super::decode::decode;
 use crate::Advice;
@@ -162,7 +163,7 @@ impl<'a> List<'a> {
         if let Self::Fixed(_, length) = self { *length } else { 0 }
     }
 
-    /// Where list `i` begins, which is where the one before it ends.
+    /// Returns the position at which list `i` begins and the one before it ends.
     fn start(&self, i: usize) -> usize {
         let start = match self {
             Self::Small(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),

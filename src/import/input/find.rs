@@ -1,4 +1,4 @@
-//! Which files the caller's inputs are.
+//! The files that the caller's inputs mean.
 
 use super::folder;
 use crate::{Error, Result};
@@ -25,7 +25,7 @@ fn has_wildcard(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }
 
-/// What matches a pattern, in the byte order of paths. A folder that matches is searched; what
+/// Returns the files that match a pattern, in the byte order of paths. A folder that matches is searched; what
 /// matches inside it is not read again.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let bad = |message: String| Error::bad_argument(message).with_path(pattern);

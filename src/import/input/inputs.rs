@@ -62,7 +62,7 @@ pub(in crate::import) fn check_output(
     refuse_same(output, path, inputs.iter().map(|input| (input.identity().cloned(), Some(input.name()))))
 }
 
-/// What the ids of files made from these inputs depend on: nothing but the inputs' bytes, and the
+/// Returns the bytes that ids of files made from these inputs depend on: those of the inputs, and the
 /// names of folders that become columns.
 pub(in crate::import) fn origin(inputs: &[OpenInput]) -> Vec<u8> {
     let mut out = Vec::new();

@@ -14,8 +14,8 @@ pub(super) enum StoredValue<'a> {
 }
 
 impl<'a> StoredValue<'a> {
-    /// Returns a sample of a column of scalars or strings; `None` if it is null. The type is that in
-    /// the column's metadata.
+    /// Returns a sample of a column of scalars or strings; `None` if it is null. The type is that
+    /// in the column's metadata.
     pub(super) fn of(samples: &'a Samples, arrow_type: Option<&'a str>, row: usize) -> Option<Self> {
         if samples.is_null(row) {
             return None;
@@ -191,7 +191,8 @@ mod tests {
             assert_eq!(found.as_deref(), Some(due), "{value} {data_type}");
         }
         for (value, data_type) in [(i64::MIN, "timestamp[s]"), (i64::MAX, "date32"), (i64::MIN, "time32[s]")] {
-            assert!(text(DType::I64, Some(data_type), &value.to_ne_bytes()).is_some()); // and no overflow
+            // and no overflow
+            assert!(text(DType::I64, Some(data_type), &value.to_ne_bytes()).is_some());
         }
         assert_eq!(text(DType::I64, Some("duration[s]"), &[0; 8]), None);
         assert_eq!(text(DType::Bytes, None, &[0xFF]), None);

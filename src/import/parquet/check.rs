@@ -1,7 +1,7 @@
 //! A look at the schema in a Parquet footer before its decoder believes it.
 //!
-//! The decoder follows nested groups by recursion, and some thousand levels, which take a few bytes each, would exhaust the
-//! stack and abort the process.
+//! The decoder follows nested groups by recursion, and some thousand levels, which take a few bytes
+//! each, would exhaust the stack and abort the process.
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
 use crate::{Error, Result};
@@ -40,7 +40,8 @@ pub(super) fn encrypted(metadata: &[u8]) -> BTreeSet<usize> {
     let is_encrypted = field_of(&mut Thrift::new(metadata), ENCRYPTION, STRUCT).is_some();
     let mut thrift = Thrift::new(metadata);
     if is_encrypted && field_of(&mut thrift, ROW_GROUPS, LIST).is_some() {
-        let _ = encrypted_in_groups(&mut thrift, &mut columns); // the decoder says what is malformed
+        // the decoder says what is malformed
+        let _ = encrypted_in_groups(&mut thrift, &mut columns);
     }
     columns
 }

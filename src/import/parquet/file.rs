@@ -52,7 +52,8 @@ fn check_end(footer: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// The number of rows. Refuses what the decoder takes for granted: places and lengths, and that numbers of rows agree.
+/// The number of rows. Refuses what the decoder takes for granted: places and lengths, and that
+/// numbers of rows agree.
 fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
     let lie = |what: &str| Error::bad_input(format!("the Parquet file is malformed: {what}"));
     let mut row_count = 0_u64;
@@ -80,7 +81,7 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
     Ok(row_count)
 }
 
-/// Where the pages of a column begin.
+/// Returns the offset of the first page of a column.
 fn first_page(column: &ColumnChunkMetaData) -> i64 {
     column.dictionary_page_offset().unwrap_or(column.data_page_offset()).min(column.data_page_offset())
 }
@@ -173,7 +174,8 @@ impl RowGroups<'_> {
         Ok(OpenRowGroup { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })
     }
 
-    /// Changes the size of batches to what the last one suggests: dictionaries make a file much smaller than its rows.
+    /// Changes the size of batches to what the last one suggests: dictionaries make a file much
+    /// smaller than its rows.
     fn adapt(&self, mut group: OpenRowGroup, batch: &RecordBatch) -> Result<OpenRowGroup> {
         let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
         let fitting = (SLICE_BYTES / row_bytes.max(1)).clamp(1, group.most_rows);
@@ -209,7 +211,8 @@ fn wrong_row_count() -> Error {
     Error::bad_input("the Parquet file is malformed: a row group has not the number of rows that its footer says")
 }
 
-/// So many rows that the decoded batch has at least about [`SLICE_BYTES`], judging by the row group's own numbers.
+/// So many rows that the decoded batch has at least about [`SLICE_BYTES`], judging by the row
+/// group's own numbers.
 fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     const MOST: u64 = 8192;
     let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));
@@ -225,7 +228,8 @@ fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     usize::try_from(rows.clamp(1, MOST)).unwrap_or(1)
 }
 
-/// What a value takes when decoded, levels of nesting included; of byte arrays only what is not their bytes.
+/// Returns the bytes of a decoded value with its levels of nesting, for byte arrays without their
+/// content.
 fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
     const LEVELS: u64 = 4;
     LEVELS

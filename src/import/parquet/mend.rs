@@ -50,7 +50,8 @@ fn with_dictionary_heads(metadata: ArrowReaderMetadata, file: &InputReader) -> R
         let columns = group.columns().iter().map(|column| {
             let length = pages::length(file, column)?;
             let column = column.clone().into_builder();
-            let column = column.set_total_compressed_size(i64::try_from(length).unwrap_or(i64::MAX)); // inside the file
+            // inside the file
+            let column = column.set_total_compressed_size(i64::try_from(length).unwrap_or(i64::MAX));
             column.build().map_err(|error| malformed(&error))
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;

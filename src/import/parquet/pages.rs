@@ -1,7 +1,7 @@
 //! A look at the heads of the pages of a Parquet column before its decoder believes them.
 //!
-//! The decoder takes as much memory as a page asks for, and the process is aborted if there is not so much. So what a page claims is
-//! compared with the bytes that are there.
+//! The decoder takes as much memory as a page asks for, and the process is aborted if there is not
+//! so much. So what a page claims is compared with the bytes that are there.
 
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
 use crate::import::input_file::InputReader;
@@ -17,9 +17,11 @@ use std::sync::Arc;
 
 /// A page may always have so many decompressed bytes, whatever it is compressed with.
 const PAGE_BYTES: u64 = 16 << 20;
-/// The most that a compressed byte can stand for otherwise: an RLE block of Zstandard has 4 bytes and makes 128 KiB.
+/// The most that a compressed byte can stand for otherwise: an RLE block of Zstandard has 4 bytes
+/// and makes 128 KiB.
 const RATIO: u64 = 32 << 10;
-/// Bytes in which the head of a page is looked for: nearly always, and at most, for there may be statistics in it.
+/// Bytes in which the head of a page is looked for: nearly always, and at most, for there may be
+/// statistics in it.
 const HEAD_BYTES: [u64; 2] = [4 << 10, 16 << 20];
 /// Texts of a page whose lengths are packed, and are all unpacked at once.
 const PACKED_LENGTHS: u64 = 1 << 24;
@@ -83,7 +85,7 @@ fn malformed(column: &ColumnChunkMetaData, what: &str) -> Error {
     Error::bad_input(format!("the Parquet file is malformed: {what}")).with_column(&column.column_path().string())
 }
 
-/// What the head of a page says.
+/// The head of a page.
 #[derive(Default)]
 struct ParquetPageHead {
     head_bytes: u64,
@@ -141,10 +143,11 @@ impl ParquetPageHead {
     }
 
     fn note_encoding(&mut self, encoding: i32) {
-        self.has_packed_lengths |= encoding == 6 || encoding == 7; // DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY
+        // DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY
+        self.has_packed_lengths |= encoding == 6 || encoding == 7;
     }
 
-    /// Where the page ends that begins at `at`.
+    /// Returns the offset at which the page ends that begins at `at`.
     fn end(&self, at: u64) -> Option<u64> {
         at.checked_add(self.head_bytes)?.checked_add(self.stored_bytes)
     }
@@ -212,7 +215,8 @@ fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding
     }
 }
 
-/// Passes over packed numbers (DELTA_BINARY_PACKED); whether they are at most so many, and not too many.
+/// Passes over packed numbers (DELTA_BINARY_PACKED); whether they are at most so many, and not too
+/// many.
 fn are_packed(bytes: &mut Thrift, values: u64) -> bool {
     let all_null = bytes.rest().is_empty(); // which the decoder knows
     all_null || skip_packed(bytes, values.min(PACKED_LENGTHS)).is_some()

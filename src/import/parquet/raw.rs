@@ -1,9 +1,9 @@
-//! What the decoder of Parquet would change in silence is read as it is stored.
+//! Columns that the decoder of Parquet would change in silence are read as they are stored.
 //!
 //! The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared to be narrower
 //! than they are. So it is given a schema in which they are bytes and plain 32-bit integers, and
-//! [`arrow::elements`](crate::import::arrow) converts them, exactly or not at all. The decoder also believes
-//! the embedded Arrow schema where it denies the unit of a nanosecond timestamp.
+//! [`arrow::elements`](crate::import::arrow) converts them, exactly or not at all. The decoder also
+//! believes the embedded Arrow schema where it denies the unit of a nanosecond timestamp.
 
 use crate::import::arrow::int96;
 use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};

@@ -1,6 +1,8 @@
-//! Thrift's compact protocol, in which Parquet files say what is in them, as far as that is looked at before the decoder of Parquet believes it.
+//! Thrift's compact protocol, in which Parquet files say what is in them, as far as that is looked
+//! at before the decoder of Parquet believes it.
 //!
-//! What the decoder might understand in another way is refused: a look that sees something else is worth nothing.
+//! What the decoder might understand in another way is refused: a look that sees something else is
+//! worth nothing.
 
 /// Structs in structs that are skipped; there are few.
 const SKIPPED_LEVELS: usize = 16;
@@ -69,7 +71,8 @@ impl<'a> Thrift<'a> {
         i32::try_from(self.zigzag()?).ok()
     }
 
-    /// The type of the next field of a struct, and its id. `types` are those of the ids from 1, which the decoder takes for granted.
+    /// The type of the next field of a struct, and its id. `types` are those of the ids from 1,
+    /// which the decoder takes for granted.
     pub(super) fn field(&mut self, id: &mut i16, types: &[u8]) -> Option<u8> {
         let head = self.byte()?;
         if head == STOP {
@@ -132,7 +135,8 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// Passes over an element of a list or map. There are none of bools, which the decoder takes to have no bytes.
+    /// Passes over an element of a list or map. There are none of bools, which the decoder takes to
+    /// have no bytes.
     fn skip_element(&mut self, of_type: u8, levels: usize) -> Option<()> {
         if matches!(of_type, TRUE | BOOL) { None } else { self.skip_within(of_type, levels) }
     }

@@ -1,4 +1,4 @@
-//! Which columns a file will have, from the schemas of the sources.
+//! The columns of the file to be, from the schemas of the sources.
 
 use super::column::{Column, describe};
 use super::select;
@@ -9,7 +9,7 @@ use crate::{Advice, Error, Metadata, Result, display_path, limits};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// What a conversion writes.
+/// The columns and metadata that a conversion writes.
 pub(in crate::import) struct Plan {
     pub columns: Vec<Column>,
     pub metadata: Metadata,
@@ -43,8 +43,8 @@ pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptio
     Ok(plan)
 }
 
-/// Refuses tensilo files beside files of other formats: the shapes of the former are given, those of
-/// the latter are found.
+/// Refuses tensilo files beside files of other formats: the shapes of the former are given, those
+/// of the latter are found.
 fn check_formats(sources: &[&dyn BatchSource]) -> Result<()> {
     let native = sources.iter().find(|source| source.is_native());
     let (Some(native), Some(other)) = (native, sources.iter().find(|source| !source.is_native())) else {

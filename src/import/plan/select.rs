@@ -1,4 +1,4 @@
-//! What the caller's options say about columns.
+//! The caller's options about columns.
 
 use super::column::Column;
 use crate::import::input_column::{InputColumn, Level};

@@ -12,7 +12,7 @@ const FEW: usize = 16;
 /// One of so many samples may differ in a dimension that is nearly fixed.
 const ONE_IN: u64 = 100;
 
-/// What is known of one dimension so far.
+/// The extents of one dimension, as far as they are known.
 enum FoundExtent {
     /// The extents that occur: those of all samples but a few are one and the same.
     Few(Vec<Occurrence>),
@@ -61,7 +61,7 @@ impl ShapeFinder {
         shape_of(kind, extents)
     }
 
-    /// What is to be told about the shape: a dimension was found to be the same in all or nearly
+    /// Returns the shape to report: a dimension was found to be the same in all or nearly
     /// all samples.
     pub(in crate::import) fn found(&self, kind: &ColumnKind) -> Option<FoundShape> {
         let common: Vec<Option<(u32, &[Occurrence])>> = self.found.iter().map(FoundExtent::common).collect();
@@ -98,7 +98,8 @@ impl FoundExtent {
         if occurrences.len() == 1 {
             return;
         }
-        occurrences.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.sample_count)); // at most a few
+        // at most a few
+        occurrences.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.sample_count));
         let others: u64 = occurrences.iter().skip(1).map(|occurrence| occurrence.sample_count).sum();
         if others > u64_of(FEW) {
             *self = Self::Varies;
@@ -128,7 +129,8 @@ fn shape_of(kind: &ColumnKind, mut open: impl Iterator<Item = Extent>) -> Shape 
     for level in &kind.levels {
         match level {
             Level::Fixed(fixed) => extents.extend(fixed.iter().map(|&extent| Extent::Fixed(extent))),
-            Level::Open => extents.push(open.next().unwrap_or(Extent::Varying)), // there is one for each
+            // there is one for each
+            Level::Open => extents.push(open.next().unwrap_or(Extent::Varying)),
         }
     }
     Shape::new(extents)

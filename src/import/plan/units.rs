@@ -98,7 +98,8 @@ impl UnitFinder {
 
     fn refusal(&self) -> (u64, Problem) {
         let refusing = |(unit, sample): &(TimeUnit, Option<u64>)| {
-            format!("{} not that of sample {}", text_of(*unit), sample.unwrap_or(0)) // there is one for each
+            // there is one for each
+            format!("{} not that of sample {}", text_of(*unit), sample.unwrap_or(0))
         };
         let all: Vec<String> = self.candidates.iter().map(refusing).collect();
         let last = self.candidates.iter().filter_map(|(_, sample)| *sample).max();

@@ -75,7 +75,7 @@ fn copy_all(
     Ok(())
 }
 
-/// Where one source has the columns of the file, in the order of the file.
+/// The columns of the file in one source, in the order of the file.
 struct Plan {
     columns: Vec<Column>,
     positions: Vec<usize>,
@@ -143,7 +143,8 @@ fn column(
         return Err(format!("is {found}, which cannot be stored").as_str().into());
     }
     let column = Column::of(input).ok_or_else(|| ColumnDifference::from("cannot be stored"))?;
-    // nulls are refused where they are met: an input may say that there could be some, and have none
+    // nulls are refused where they are met: an input may say that there could be some, and have
+    // none
     let column = Column {
         nullable: due.nullable,
         cast: due.cast.map(|_| due.dtype),

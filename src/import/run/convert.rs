@@ -59,7 +59,8 @@ fn write<K: Sink>(
     let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
     let writer = Writer::of_rounded(sink, schema, &options.writer, &rounded);
     let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {
-        (Some(_), Some(source)) => located(error, *source), // a column that the format does not allow
+        // a column that the format does not allow
+        (Some(_), Some(source)) => located(error, *source),
         _ => error,
     })?;
     let total = total_rows(sources);

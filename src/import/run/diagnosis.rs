@@ -24,7 +24,7 @@ pub(super) struct DiagnosedSource<'a> {
     pub positions: &'a [usize],
 }
 
-/// What was being converted when an error came.
+/// A conversion that has failed.
 pub(super) struct Diagnosis<'a> {
     pub parts: Vec<DiagnosedSource<'a>>,
     /// The number of the first sample of all sources.

@@ -146,7 +146,8 @@ impl SelectedSamples<'_> {
             }
         };
         let shift = |range: Range<usize>| {
-            if range.is_empty() { 0..0 } else { range.start - start..range.end - start } // `start` is the least
+            // `start` is the least
+            if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
         };
         let ranges = ranges.into_iter().map(shift).collect();
         Ok(SelectedElements { dtype: self.samples.dtype, width, first: start, bytes, ranges })
@@ -196,7 +197,8 @@ impl SelectedElements {
             .map_err(|(message, advice)| Problem::at(row, message).advising([advice, Advice::SkipColumns]))?;
         let mut bytes = self.bytes.to_vec();
         for element in std::iter::once(first).chain(found.map(|(_, element)| element)) {
-            let destination = bytes.get_mut(element * self.width..(element + 1) * self.width); // inside
+            // inside
+            let destination = bytes.get_mut(element * self.width..(element + 1) * self.width);
             for (to, from) in destination.into_iter().flatten().zip(&value) {
                 *to = *from;
             }

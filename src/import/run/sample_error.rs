@@ -5,7 +5,7 @@ use crate::import::plan::Column;
 use crate::import::problem::Problem;
 use crate::import::source::BatchSource;
 
-/// Where a batch begins.
+/// The position of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct Origin {
     /// The number of its first sample in the file that is made.

@@ -12,7 +12,7 @@ use crate::import::source::{BatchSource, located};
 use crate::le::u64_of;
 use std::ops::ControlFlow;
 
-/// What is looked for in a column.
+/// The unknowns of a column.
 struct Finder {
     /// Unless the type or the caller tells.
     shape: Option<ShapeFinder>,

@@ -7,8 +7,8 @@ use std::ops::Range;
 /// The bytes of samples that are written at a time, about; at least one sample is.
 const SLICE_BYTES: usize = 16 << 20;
 
-/// Returns the samples of a batch in ranges, as the columns that are made of it need it: a null of a
-/// fixed shape takes as much memory as any sample, and several samples can share their bytes.
+/// Returns the samples of a batch in ranges, as the columns that are made of it need it: a null of
+/// a fixed shape takes as much memory as any sample, and several samples can share their bytes.
 pub(super) fn slices(batch: &InputBatch, columns: &[ColumnSchema]) -> impl Iterator<Item = Range<usize>> + use<> {
     let count = batch.sample_count;
     let stored = batch.columns.iter().flatten().map(|samples| element_bytes(samples).div_ceil(count.max(1)));

@@ -61,7 +61,8 @@ fn exported(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     if dtype != DType::Bf16 {
         return bytes.to_vec();
     }
-    bytes.chunks(2).flat_map(|pair| [0, 0, pair[0], pair[1]]).collect() // the upper half of a little-endian f32
+    // the upper half of a little-endian f32
+    bytes.chunks(2).flat_map(|pair| [0, 0, pair[0], pair[1]]).collect()
 }
 
 /// Samples of a column: those to push, and those to find.

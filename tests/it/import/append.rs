@@ -1,4 +1,5 @@
-//! Appending to a file that exists: the columns must be the file's, and what fails leaves the file as it was.
+//! Appending to a file that exists: the columns must be the file's, and what fails leaves the file
+//! as it was.
 
 use super::common::{File, assert_only, batch, check_mixed, mixed};
 use std::fs;

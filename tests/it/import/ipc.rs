@@ -111,7 +111,8 @@ fn a_stream_from_a_pipe() {
     check_mixed(&read(&output), 51);
 }
 
-/// Runs on damaged input: it gives samples or an error with the file's name, and no output with an error.
+/// Runs on damaged input: it gives samples or an error with the file's name, and no output with an
+/// error.
 fn check_damaged(folder: &Path, bytes: &[u8]) -> bool {
     let (input, output) = (folder.join("input"), folder.join("out.tsl"));
     write_old(&input, bytes);
@@ -142,7 +143,8 @@ fn damaged_files_and_streams_never_panic_and_leave_nothing_behind() {
     for (which, bytes) in inputs.iter().enumerate() {
         for length in (0..bytes.len()).step_by(61).chain(bytes.len() - 12..bytes.len()) {
             let read = check_damaged(folder.path(), &bytes[..length]);
-            assert!(!read || which % 2 == 1, "a file cut to {length} bytes was read"); // a stream may end between messages
+            // a stream may end between messages
+            assert!(!read || which % 2 == 1, "a file cut to {length} bytes was read");
         }
         for i in (0..bytes.len()).step_by(11) {
             let mut damaged = bytes.clone();

@@ -1,5 +1,6 @@
-//! Malformed Parquet files, each with one lie in a header: the kinds that the collections of Parquet implementations keep, made here. Each ends in an
-//! error that names the file, and leaves nothing behind.
+//! Malformed Parquet files, each with one lie in a header: the kinds that the collections of
+//! Parquet implementations keep, made here. Each ends in an error that names the file, and leaves
+//! nothing behind.
 
 use super::common::*;
 use super::thrift::{integers, set};
@@ -65,8 +66,8 @@ impl Parquet {
         }
     }
 
-    /// The file with another value in the header of a page. The footer still says how long its chunk was, so the header is kept as long by a
-    /// number of bytes less in the page.
+    /// The file with another value in the header of a page. The footer still says how long its
+    /// chunk was, so the header is kept as long by a number of bytes less in the page.
     fn page(&self, page: usize, path: &[i64], value: i64) -> Vec<u8> {
         let mut changed = self.clone();
         let start = self.pages()[page];
@@ -213,7 +214,8 @@ fn samples(file: &File) -> Vec<String> {
         .collect()
 }
 
-/// A lie that nobody needs to believe, such as more values in a page than the column has, may go unpunished: then what is read is right.
+/// A lie that nobody needs to believe, such as more values in a page than the column has, may go
+/// unpunished: then what is read is right.
 #[test]
 fn every_malformed_file_is_refused_or_read_right() {
     let folder = tempfile::tempdir().unwrap();
@@ -253,7 +255,8 @@ fn what_a_page_claims_is_compared_with_the_bytes_that_are_there() {
             let properties = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(encoding);
             let file = Parquet::written(&texts, properties.set_writer_version(version));
             assert_eq!(converted(folder.path(), &file.to_bytes()).unwrap().sample_count(), 10);
-            // packed numbers begin with 128, 4 and how many there are, the lengths behind the prefixes too
+            // packed numbers begin with 128, 4 and how many there are, the lengths behind the
+            // prefixes too
             let packed = file.data.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0x80, 1, 4, 10]);
             let packed: Vec<usize> = packed.map(|(at, _)| at).collect();
             assert_eq!(packed.len(), if encoding == Encoding::DELTA_BYTE_ARRAY { 2 } else { 1 });

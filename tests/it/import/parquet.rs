@@ -237,10 +237,12 @@ fn tensors_keep_their_shapes_through_parquet() {
     assert_eq!(tensors::<f32>(&file, "x")[1], Some((vec![3, 2], counted(6..12))));
 }
 
-/// File metadata in Thrift's compact protocol: version, `before`, then the schema: a root and groups of one child each.
+/// File metadata in Thrift's compact protocol: version, `before`, then the schema: a root and
+/// groups of one child each.
 fn nested_schema(before: &[u8]) -> Vec<u8> {
     let levels = 100_000_u32;
-    let mut metadata = [&[0x15, 2], before, &[0x09, 4, 0xFC]].concat(); // the id of the schema, 2, in full
+    // the id of the schema, 2, in full
+    let mut metadata = [&[0x15, 2], before, &[0x09, 4, 0xFC]].concat();
     let length = levels + 2;
     metadata.extend([length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8]);
     metadata.extend([0x48, 1, b'r', 0x15, 2, 0]);
@@ -258,7 +260,8 @@ fn a_schema_nested_without_end_is_refused_before_it_exhausts_the_stack() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
     let shallow = [0x09, 4, 0x1C, 0x48, 1, b'r', 0];
-    // ids that are 2 in 16 bits, lists of bools that a decoder may take to be shorter, fields of types they should not have
+    // ids that are 2 in 16 bits, lists of bools that a decoder may take to be shorter, fields of
+    // types they should not have
     let hidden =
         [&[][..], &shallow, &[0x05, 0x84, 0x80, 8, 0], &[0x09, 100, 0x51, 0x09, 4, 0x1C, 0, 0], &[0x08, 6, 1, 0]];
     for before in hidden {

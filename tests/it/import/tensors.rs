@@ -21,7 +21,8 @@ fn full(lists: &[&[f32]]) -> Lists {
     lists.iter().map(|list| Some(list.iter().copied().map(Some).collect())).collect()
 }
 
-/// Lists of lists: `lengths[i]` are the lengths of the inner lists of row `i`, elements count up from 0.
+/// Lists of lists: `lengths[i]` are the lengths of the inner lists of row `i`, elements count up
+/// from 0.
 fn nested(lengths: &[Option<&[usize]>], outer_nulls: bool) -> ArrayRef {
     let inner_lengths = lengths.iter().flatten().flat_map(|lengths| lengths.iter().copied());
     let total: usize = inner_lengths.clone().sum();

@@ -1,8 +1,10 @@
-//! Integers in Thrift's compact protocol, which Parquet writes its headers in: where they stand, and others in their place.
+//! Integers in Thrift's compact protocol, which Parquet writes its headers in: where they stand,
+//! and others in their place.
 
 use std::ops::Range;
 
-/// An integer of a struct: the ids of the fields that lead to it (elements of lists count from 0), and its bytes.
+/// An integer of a struct: the ids of the fields that lead to it (elements of lists count from 0),
+/// and its bytes.
 #[derive(Clone, Debug)]
 pub struct Integer {
     pub path: Vec<i64>,
