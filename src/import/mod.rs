@@ -10,16 +10,16 @@
 //!
 //! An input is one of these:
 //!
-//! - A Parquet file (feature `parquet`), an Arrow IPC file or stream (feature `arrow`), or a tensilo
-//!   file. The first bytes tell which.
+//! - A Parquet file (feature `parquet`), an Arrow IPC file or stream (feature `arrow`), or a
+//!   tensilo file. The first bytes tell which.
 //! - A pipe with any of these, or the standard input, which is called `-`
 //!   ([`ConvertOptions::dash_is_stdin`]). It is copied to an unnamed temporary file first, which
 //!   takes as much space in [`std::env::temp_dir`].
 //! - A folder. All `*.parquet` files in it and in the folders below are read, or all `*.arrow` and
-//!   `*.feather` files. Both together are refused. If there are neither, all `*.tsl` files are read.
-//!   The order is the byte order of paths, compared component by component. Names that begin with
-//!   `.` or `_` are passed over, except folders `key=value`. Each folder is searched once, also if
-//!   several symbolic links lead to it.
+//!   `*.feather` files. Both together are refused. If there are neither, all `*.tsl` files are
+//!   read. The order is the byte order of paths, compared component by component. Names that begin
+//!   with `.` or `_` are passed over, except folders `key=value`. Each folder is searched once,
+//!   also if several symbolic links lead to it.
 //! - A folder that the Python library `datasets` saved. Its shards are read in the order of
 //!   `state.json`.
 //! - A pattern such as `shards/*/part-?.parquet`, as in a shell. `**` matches any folders, and a
@@ -48,12 +48,12 @@
 //!
 //! - Types, shapes, nulls and metadata are kept. A shape that varies is not looked at again, unless
 //!   [`ConvertOptions::shapes`] declares it.
-//! - Values that were rounded stay as they are, and the file keeps what that cast did: of all inputs
-//!   together, if there are several. Rounding them again is refused. They cannot be appended to a
-//!   file, because that would need the original values.
+//! - Values that were rounded stay as they are, and the file keeps what that cast did: of all
+//!   inputs together, if there are several. Rounding them again is refused. They cannot be appended
+//!   to a file, because that would need the original values.
 //! - With equal [`WriterOptions::file_id`](crate::WriterOptions::file_id), the bytes are those that
-//!   the original input gives with the same options. Otherwise the id depends on ids and contents of
-//!   the inputs.
+//!   the original input gives with the same options. Otherwise the id depends on ids and contents
+//!   of the inputs.
 //! - All inputs must be tensilo files, or none.
 //!
 //! # Inputs that change

@@ -25,8 +25,8 @@ fn has_wildcard(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }
 
-/// Returns the files that match a pattern, in the byte order of paths. A folder that matches is searched; what
-/// matches inside it is not read again.
+/// Returns the files that match a pattern, in the byte order of paths. A folder that matches is
+/// searched; what matches inside it is not read again.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let bad = |message: String| Error::bad_argument(message).with_path(pattern);
     let text = pattern.to_str().ok_or_else(|| bad("a pattern that is not UTF-8".to_owned()))?;

@@ -62,8 +62,8 @@ pub(in crate::import) fn check_output(
     refuse_same(output, path, inputs.iter().map(|input| (input.identity().cloned(), Some(input.name()))))
 }
 
-/// Returns the bytes that ids of files made from these inputs depend on: those of the inputs, and the
-/// names of folders that become columns.
+/// Returns the bytes that ids of files made from these inputs depend on: those of the inputs, and
+/// the names of folders that become columns.
 pub(in crate::import) fn origin(inputs: &[OpenInput]) -> Vec<u8> {
     let mut out = Vec::new();
     for origin in inputs.iter().map(OpenInput::origin) {

@@ -15,6 +15,8 @@ mod native;
 mod outputs;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod partitions;
 mod refusals;
 mod shapes;
 mod tensors;

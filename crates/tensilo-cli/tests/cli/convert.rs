@@ -170,3 +170,25 @@ fn a_chunk_is_as_large_as_the_profile_has_it_unless_it_is_said() {
     assert_eq!((chunks(""), chunks("--profile small")), (5, 1));
     assert_eq!((chunks("--chunk-bytes 128KiB"), chunks("--profile small --chunk-bytes 64KiB")), (3, 5));
 }
+
+#[test]
+fn a_tensilo_file_is_written_with_another_profile_and_some_of_its_columns() {
+    let folder = Folder::new();
+    let (input, out) = (folder.samples("a.tsl"), folder.path("out.tsl"));
+    convert(&input, &out, "--profile small --columns t,x --threads 2").done();
+    let names = |path: &Path| -> Vec<String> {
+        let json = on("inspect", path, "--json").done().json();
+        let columns = json["columns"].as_array().unwrap().iter();
+        columns.map(|column| column["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&out), ["t", "x"]);
+    for column in ["x", "t"] {
+        let samples = |path: &Path| on("get", path, &format!("-c {column} -i ..")).done().text();
+        assert_eq!(samples(&out), samples(&input), "{column}");
+    }
+    convert(&out, &out, "--force").failed(2, "out.tsl");
+    let parquet = folder.path("a.parquet");
+    on("export", &input, &format!("-o {}", parquet.display())).done();
+    convert(&parquet, &folder.path("no.tsl"), &input.display().to_string()).failed(2, "is no tensilo file");
+    assert_eq!(folder.names(), ["a.parquet", "a.tsl", "out.tsl"]);
+}
