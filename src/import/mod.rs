@@ -116,7 +116,8 @@
 //! time, and a tensilo file about 16 MiB at a time.
 //!
 //! With more than one thread ([`WriterOptions::threads`](crate::WriterOptions::threads)), another
-//! thread reads the inputs, at most one batch ahead of those that encode. The bytes written do not
+//! thread reads the inputs, at most one batch ahead of those that encode. In the first pass, several
+//! threads read row groups of a Parquet file. The bytes written do not
 //! depend on it.
 //!
 //! # Malformed input
@@ -144,6 +145,7 @@ mod parquet;
 mod plan;
 mod problem;
 mod read_ahead;
+mod read_outlines;
 mod run;
 mod source;
 mod stamp;

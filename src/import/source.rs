@@ -37,6 +37,21 @@ pub(super) trait BatchSource {
     /// A batch takes a bounded amount of memory: about 16 MiB, or one sample.
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>>;
 
+    /// Begins a pass that looks only at extents and instants. Other values may be missing.
+    fn outlines(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
+        self.batches(columns)
+    }
+
+    /// The number of parts, one after the other, that can be read at the same time: row groups.
+    fn part_count(&self) -> usize {
+        1
+    }
+
+    /// Begins a pass over one part.
+    fn part(&self, _part: usize, columns: &[usize]) -> Result<BatchIter<'_>> {
+        self.batches(columns)
+    }
+
     /// Refuses a source that was changed since it was opened: its batches may be of two versions.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())

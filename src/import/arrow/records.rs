@@ -28,6 +28,16 @@ pub(in crate::import) trait Records {
 
     /// All batches, of only these fields of the schema, which ascend.
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>>;
+
+    /// The number of parts, one after the other, that can be read at the same time.
+    fn part_count(&self) -> usize {
+        1
+    }
+
+    /// All batches of one part.
+    fn part(&self, _part: usize, fields: &[usize]) -> Result<RecordBatches<'_>> {
+        self.record_batches(fields)
+    }
 }
 
 /// A source that yields record batches.
@@ -86,6 +96,24 @@ impl<R: Records> BatchSource for ArrowSource<R> {
     }
 
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
+        self.pass(columns, |fields| self.records.record_batches(fields))
+    }
+
+    fn part_count(&self) -> usize {
+        self.records.part_count()
+    }
+
+    fn part(&self, part: usize, columns: &[usize]) -> Result<BatchIter<'_>> {
+        self.pass(columns, |fields| self.records.part(part, fields))
+    }
+}
+
+impl<R: Records> ArrowSource<R> {
+    fn pass<'a>(
+        &'a self,
+        columns: &[usize],
+        records: impl FnOnce(&[usize]) -> Result<RecordBatches<'a>>,
+    ) -> Result<BatchIter<'a>> {
         let unknown = || Error::bad_argument("a pass over a column that the input does not have");
         let column = |&i: &usize| {
             let kind = self.columns.get(i)?.kind.as_ref().ok()?;
@@ -95,7 +123,7 @@ impl<R: Records> BatchSource for ArrowSource<R> {
             columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
         let fields: BTreeSet<usize> = wanted.iter().filter_map(|(path, _)| path.first().copied()).collect();
         let fields: Vec<usize> = fields.into_iter().collect();
-        let records = self.records.record_batches(&fields)?;
+        let records = records(&fields)?;
         Ok(Box::new(RecordPass { records, fields, wanted, slices: None }))
     }
 }

@@ -39,9 +39,7 @@ pub(in crate::import) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool, threa
     }
     partition::settle_types(out.iter_mut().map(OpenInput::partition_mut));
     out.iter_mut().for_each(OpenInput::complete_columns);
-    if threads > 1 {
-        out.iter_mut().for_each(OpenInput::read_ahead);
-    }
+    out.iter_mut().for_each(|input| input.read_on(threads));
     Ok(out)
 }
 

@@ -5,8 +5,8 @@ use crate::import::batch::InputBatch;
 use crate::import::formats::{self, SharedSource};
 use crate::import::input_column::InputColumn;
 use crate::import::input_file::InputFile;
-use crate::import::read_ahead;
 use crate::import::source::{BatchIter, BatchSource, guard};
+use crate::import::{read_ahead, read_outlines};
 use crate::open::FileIdentity;
 use crate::{Error, Metadata, PositionedFile, Result};
 use std::io;
@@ -29,8 +29,8 @@ pub(in crate::import) struct OpenInput {
     origin: Vec<u8>,
     partition: Partition,
     columns: Vec<InputColumn>,
-    /// Whether a thread of its own reads it.
-    reads_ahead: bool,
+    /// How many threads a conversion has. If several, one of them reads.
+    threads: usize,
 }
 
 impl OpenInput {
@@ -50,7 +50,7 @@ impl OpenInput {
         partition.add_to_origin(&mut origin);
         partition.find_own(content.columns());
         let columns = content.columns().to_vec();
-        Ok(Self { file, content, origin, partition, columns, reads_ahead: false })
+        Ok(Self { file, content, origin, partition, columns, threads: 1 })
     }
 
     pub(in crate::import) fn source(&self) -> &dyn BatchSource {
@@ -69,9 +69,25 @@ impl OpenInput {
         &self.origin
     }
 
-    /// Has passes made in a thread of their own from now on.
-    pub(super) fn read_ahead(&mut self) {
-        self.reads_ahead = true;
+    /// Has passes made in threads of their own from now on, if there are several.
+    pub(super) fn read_on(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
+    /// Begins a pass, which `begin` begins over the file's own columns.
+    fn pass<'a>(
+        &'a self,
+        columns: &[usize],
+        begin: impl FnOnce(&[usize]) -> Result<BatchIter<'a>>,
+    ) -> Result<BatchIter<'a>> {
+        let held = self.file.hold()?;
+        let own_count = self.content.columns().len();
+        let (own, added): (Vec<usize>, Vec<usize>) = columns.iter().partition(|&&column| column < own_count);
+        let added: Vec<usize> = added.into_iter().map(|column| column - own_count).collect(); // not less
+        let completion = self.partition.completion(&self.columns, &own, &added);
+        let order = Order::of(columns, own_count);
+        let content = begin(&own)?;
+        Ok(Box::new(WatchedPass { content, completion, order, input: self, is_over: false, _held: held }))
     }
 
     pub(super) fn release(&self) {
@@ -115,16 +131,17 @@ impl BatchSource for OpenInput {
     }
 
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
-        let held = self.file.hold()?;
-        let own_count = self.content.columns().len();
-        let (own, added): (Vec<usize>, Vec<usize>) = columns.iter().partition(|&&column| column < own_count);
-        // not less
-        let added: Vec<usize> = added.into_iter().map(|column| column - own_count).collect();
-        let completion = self.partition.completion(&self.columns, &own, &added);
-        let order = Order::of(columns, own_count);
-        let content =
-            if self.reads_ahead { read_ahead::batches(&self.content, &own)? } else { self.content.batches(&own)? };
-        Ok(Box::new(WatchedPass { content, completion, order, input: self, is_over: false, _held: held }))
+        self.pass(columns, |own| match self.threads {
+            0 | 1 => self.content.batches(own),
+            _ => read_ahead::batches(&self.content, own),
+        })
+    }
+
+    fn outlines(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
+        self.pass(columns, |own| match self.threads {
+            0 | 1 => self.content.batches(own),
+            threads => read_outlines::outlines(&self.content, own, threads),
+        })
     }
 
     fn check_unchanged(&self) -> Result<()> {

@@ -17,6 +17,7 @@ use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMe
 use ::parquet::schema::types::ColumnDescriptor;
 use arrow_array::RecordBatch;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -117,8 +118,22 @@ impl Records for ParquetFile {
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
+        Ok(Box::new(self.row_groups(0..self.part_count(), fields)))
+    }
+
+    fn part_count(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    fn part(&self, part: usize, fields: &[usize]) -> Result<RecordBatches<'_>> {
+        Ok(Box::new(self.row_groups(part..part.saturating_add(1), fields)))
+    }
+}
+
+impl ParquetFile {
+    fn row_groups(&self, groups: Range<usize>, fields: &[usize]) -> RowGroups<'_> {
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
-        Ok(Box::new(RowGroups { file: self, mask, next: 0, current: None }))
+        RowGroups { file: self, mask, groups, current: None }
     }
 }
 
@@ -126,7 +141,8 @@ impl Records for ParquetFile {
 struct RowGroups<'a> {
     file: &'a ParquetFile,
     mask: ProjectionMask,
-    next: usize,
+    /// Those that were not begun.
+    groups: Range<usize>,
     current: Option<OpenRowGroup>,
 }
 
@@ -145,9 +161,9 @@ impl RowGroups<'_> {
         loop {
             let Some(mut group) = self.current.take() else {
                 let groups = self.file.metadata.metadata().row_groups();
-                let Some(metadata) = groups.get(self.next) else { return Ok(None) };
-                self.current = Some(self.begin(metadata)?);
-                self.next += 1;
+                let next = self.groups.next().and_then(|number| Some((number, groups.get(number)?)));
+                let Some((number, metadata)) = next else { return Ok(None) };
+                self.current = Some(self.begin(number, metadata)?);
                 continue;
             };
             if let Some(batch) = group.reader.next() {
@@ -162,7 +178,7 @@ impl RowGroups<'_> {
         }
     }
 
-    fn begin(&self, metadata: &RowGroupMetaData) -> Result<OpenRowGroup> {
+    fn begin(&self, number: usize, metadata: &RowGroupMetaData) -> Result<OpenRowGroup> {
         let most_rows = batch_rows(metadata, &self.mask);
         let batch_rows = most_rows.min(FIRST_ROWS);
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
@@ -170,8 +186,8 @@ impl RowGroups<'_> {
         for (_, column) in metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i)) {
             guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
         }
-        let reader = self.reader(self.next, batch_rows, 0)?;
-        Ok(OpenRowGroup { reader, number: self.next, batch_rows, most_rows, rows_read: 0, rows })
+        let reader = self.reader(number, batch_rows, 0)?;
+        Ok(OpenRowGroup { reader, number, batch_rows, most_rows, rows_read: 0, rows })
     }
 
     /// Changes the size of batches to what the last one suggests: dictionaries make a file much

@@ -99,7 +99,7 @@ impl Scan<'_> {
     ) -> Result<()> {
         let positions: Vec<usize> = self.wanted.iter().filter_map(|&i| self.positions.get(i).copied()).collect();
         let source = *rows;
-        for batch in self.source.batches(&positions)? {
+        for batch in self.source.outlines(&positions)? {
             let batch = batch?;
             self.batch(&batch, Origin { batch: *rows, source }, finders)?;
             *rows += u64_of(batch.sample_count);

@@ -21,6 +21,8 @@ mod refusals;
 mod shapes;
 mod tensors;
 #[cfg(feature = "parquet")]
+mod threads;
+#[cfg(feature = "parquet")]
 mod thrift;
 #[cfg(feature = "parquet")]
 mod values;
