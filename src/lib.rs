@@ -115,14 +115,14 @@ pub use format::{
 };
 #[cfg(feature = "mmap")]
 pub use mmap::MappedFile;
-pub use open::{ColumnFacts, FileIdentity, Fragment, InMemory, PositionedFile, RangeError, Source};
+pub use open::{ColumnFacts, FileIdentity, InMemory, PositionedFile, Source};
 pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
+pub use read::stages;
 pub use read::{
-    ChunkInfo, Column, ColumnBuffer, Cursor, Damage, Decoder, Explanation, FetchedBytes, Losses, LostSamples, OnLoss,
-    OpenOptions, PlanPart, ReadPlan, Reader, Rows, SalvageOptions, Salvaged, Sample, Verification, VerifyOptions,
-    VerifyReport, salvage, verify,
+    ChunkInfo, Column, ColumnBuffer, Cursor, Damage, Explanation, Losses, LostSamples, OnLoss, OpenOptions, Reader,
+    Rows, SalvageOptions, Salvaged, Sample, Verification, VerifyOptions, VerifyReport, salvage, verify,
 };
 pub use rewrite::RewriteOptions;
 pub use write::{AppendedFile, AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};

@@ -64,6 +64,9 @@ pub trait Source: Send + Sync {
     }
 }
 
+/// The memory for ranges grows by multiples of this.
+const SCRATCH_BYTES: usize = 64 << 10;
+
 /// Reads one range: lends it if the source is in `memory`, else reads it into `scratch`.
 fn read_range<'a>(
     source: &(impl Source + ?Sized),
@@ -76,7 +79,9 @@ fn read_range<'a>(
         return slice(bytes, range.start, length).map_err(|_| io::ErrorKind::UnexpectedEof.into());
     }
     if scratch.len() < length {
-        memory::resize(scratch, length, 0).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // in steps, so that ranges which differ a little do not each grow it
+        let rounded = length.checked_next_multiple_of(SCRATCH_BYTES).unwrap_or(length);
+        memory::resize(scratch, rounded, 0).map_err(|_| io::ErrorKind::OutOfMemory)?;
     }
     let out = scratch.get_mut(..length).unwrap_or(&mut []); // it is as long
     source.read_exact_at(range.start, out)?;

@@ -4,10 +4,10 @@ use super::assembler::Assembler;
 use super::range_list::RangeList;
 use super::tasks::Task;
 use crate::open::Source;
-use crate::open::source::read_error;
+use crate::open::source::{check_inside, read_error};
 use crate::{Error, Result};
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// The bytes of a task.
 #[derive(Clone, Copy, Debug)]
@@ -99,12 +99,45 @@ pub(super) fn fetch(
         let offset = ranges.ranges().get(error.range).map_or(0, |range| range.start);
         first.add(first_task(ranges.pieces(error.range)), read_error(error.error, offset));
     } else if missing > 0 && first.0.is_none() {
-        let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the source did not deliver all ranges");
-        first.add(0, Error::io("reading", error));
+        first.add(0, incomplete());
     }
     first.into_inner().map_or(Ok(()), Err)
 }
 
-fn first_task(pieces: &[(std::ops::Range<u64>, usize)]) -> usize {
+/// Fetches one range, and calls `then` with its bytes. Bytes outside the file are refused before
+/// memory is taken for them.
+pub(super) fn fetch_one<T>(
+    source: &dyn Source,
+    range: &Range<u64>,
+    scratch: &mut FetchScratch,
+    then: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
+    let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    check_inside(source, range.start, length)?;
+    if length == 0 {
+        return then(&[]);
+    }
+    let (mut then, mut result) = (Some(then), None);
+    let FetchScratch { assembler, scratch, .. } = scratch;
+    assembler.clear();
+    let read = source.read_ranges(std::slice::from_ref(range), scratch, &mut |fragment| {
+        match assembler.add(length, fragment) {
+            Ok(None) => return ControlFlow::Continue(()),
+            Ok(Some(bytes)) => result = then.take().map(|then| then(bytes)),
+            Err(error) => result = Some(Err(error)),
+        }
+        ControlFlow::Break(())
+    });
+    read.map_err(|error| read_error(error.error, range.start))?;
+    result.unwrap_or_else(|| Err(incomplete()))
+}
+
+/// The error of a source that has ended without an error, but not delivered everything.
+fn incomplete() -> Error {
+    let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the source did not deliver all ranges");
+    Error::io("reading", error)
+}
+
+fn first_task(pieces: &[(Range<u64>, usize)]) -> usize {
     pieces.iter().map(|(_, task)| *task).min().unwrap_or(0)
 }

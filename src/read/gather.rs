@@ -1,8 +1,8 @@
 //! Many samples by one call: plan, fetch, decode.
 
 use super::buffer::ColumnBuffer;
-use super::column_output::Output;
 use super::decoder::Decoder;
+use super::destination::Destination;
 use super::fetch::{FetchScratch, fetch};
 use super::opened_column::OpenedColumn;
 use super::tasks::TaskList;
@@ -22,20 +22,20 @@ pub(super) struct RequestScratch {
 }
 
 /// The destinations of several columns.
-pub(super) trait Outputs {
+pub(super) trait ColumnDestinations {
     /// That of column number `number`.
-    fn of(&mut self, number: usize) -> Option<Output<'_>>;
+    fn of(&mut self, number: usize) -> Option<Destination<'_>>;
 }
 
-impl Outputs for &mut [ColumnBuffer] {
-    fn of(&mut self, number: usize) -> Option<Output<'_>> {
-        self.get_mut(number).map(Output::Buffer)
+impl ColumnDestinations for &mut [ColumnBuffer] {
+    fn of(&mut self, number: usize) -> Option<Destination<'_>> {
+        self.get_mut(number).map(Destination::Buffer)
     }
 }
 
-impl Outputs for &mut [u8] {
-    fn of(&mut self, _number: usize) -> Option<Output<'_>> {
-        Some(Output::Bytes(self))
+impl ColumnDestinations for &mut [u8] {
+    fn of(&mut self, _number: usize) -> Option<Destination<'_>> {
+        Some(Destination::Bytes(self))
     }
 }
 
@@ -62,7 +62,7 @@ impl Gatherer {
 pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     columns: &mut [C],
     scratch: &mut RequestScratch,
-    mut out: impl Outputs,
+    mut out: impl ColumnDestinations,
 ) -> Result<usize> {
     let RequestScratch { tasks, fetch: fetch_scratch } = scratch;
     tasks.tasks.clear();

@@ -1,8 +1,8 @@
 //! Gathering by many threads: those of the rayon pool in which it is called.
 
 use super::buffer::ColumnBuffer;
-use super::column_output::Output;
 use super::decoder::Decoder;
+use super::destination::Destination;
 use super::fetch::{FetchScratch, fetch};
 use super::opened_column::OpenedColumn;
 use super::parts::{PartScratch, PlanPart};
@@ -58,17 +58,17 @@ impl ParallelCursor {
     /// As [`Cursor::gather_bytes`](super::Cursor::gather_bytes), by all threads of the pool. Cost: as
     /// [`ParallelCursor::gather_slice`].
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
-        self.gather(indices, Output::Bytes(out))
+        self.gather(indices, Destination::Bytes(out))
     }
 
     /// As [`Cursor::gather_into`](super::Cursor::gather_into), by all threads of the pool. Cost: as
     /// [`ParallelCursor::gather_slice`]; values of ragged samples are copied once more, by the calling
     /// thread.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
-        self.gather(indices, Output::Buffer(out)).map(|_| ())
+        self.gather(indices, Destination::Buffer(out)).map(|_| ())
     }
 
-    fn gather(&mut self, indices: &[u64], out: Output<'_>) -> Result<usize> {
+    fn gather(&mut self, indices: &[u64], out: Destination<'_>) -> Result<usize> {
         let Self { column, plan, workers, parts } = self;
         plan.list.selection.set_samples(indices).map_err(|error| column.in_column(error))?;
         plan.fill(std::iter::once(&*column))?;

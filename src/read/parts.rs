@@ -1,8 +1,8 @@
 //! The third stage of a read, divided: parts of a plan that any thread can decode.
 
 use super::buffer::ColumnBuffer;
-use super::column_output::{Output, begin_buffer, check_length};
 use super::decoder::Decoder;
+use super::destination::{Destination, begin_buffer, check_length};
 use super::fetch::TaskBytes;
 use super::fetched_bytes::FetchedBytes;
 use super::output::{RaggedOutput, RaggedScratch, RaggedValues, SplitOutput, StagedValues};
@@ -19,12 +19,12 @@ pub struct PlanPart<'p> {
     pub(super) tasks: Range<usize>,
     first_rank: usize,
     destinations: Destinations<'p>,
-    state: &'p mut PartState,
+    state: &'p mut PartResult,
 }
 
 /// What a part leaves behind.
 #[derive(Default)]
-struct PartState {
+struct PartResult {
     number: usize,
     column: usize,
     /// Values of ragged samples.
@@ -37,7 +37,7 @@ struct PartState {
 /// Memory that divided requests reuse.
 #[derive(Default)]
 pub(super) struct PartScratch {
-    states: Vec<PartState>,
+    states: Vec<PartResult>,
     ragged: Vec<RaggedScratch>,
 }
 
@@ -116,7 +116,8 @@ impl ReadPlan {
     ///
     /// ```
     /// use std::thread;
-    /// use tensilo::{ColumnBuffer, Decoder, FetchedBytes, ReadPlan};
+    /// use tensilo::ColumnBuffer;
+    /// use tensilo::stages::{Decoder, FetchedBytes, PlanPart, ReadPlan};
     /// # use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
     /// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
     /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().chunk_bytes(400))?;
@@ -129,7 +130,7 @@ impl ReadPlan {
     /// let mut out = [ColumnBuffer::new()];
     /// plan.decode_by(2, &mut out, |parts| {
     ///     thread::scope(|scope| {
-    ///         let decode = |part: tensilo::PlanPart<'_>| part.decode(&mut Decoder::new(), &bytes);
+    ///         let decode = |part: PlanPart<'_>| part.decode(&mut Decoder::new(), &bytes);
     ///         let threads: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || decode(part))).collect();
     ///         threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
     ///     })
@@ -144,7 +145,7 @@ impl ReadPlan {
         work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
     ) -> Result<()> {
         self.check_outputs(out)?;
-        let mut outputs: Vec<Output<'_>> = out.iter_mut().map(Output::Buffer).collect();
+        let mut outputs: Vec<Destination<'_>> = out.iter_mut().map(Destination::Buffer).collect();
         self.decode_parts(part_count, &mut outputs, &mut PartScratch::default(), work).map(|_| ())
     }
 
@@ -161,7 +162,7 @@ impl ReadPlan {
     pub(super) fn decode_parts(
         &self,
         part_count: usize,
-        out: &mut [Output<'_>],
+        out: &mut [Destination<'_>],
         scratch: &mut PartScratch,
         work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
     ) -> Result<usize> {
@@ -185,7 +186,7 @@ impl ReadPlan {
     /// number.
     fn divided(
         &self,
-        out: &mut [Output<'_>],
+        out: &mut [Destination<'_>],
         scratch: &mut PartScratch,
         step: usize,
         work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
@@ -201,7 +202,7 @@ impl ReadPlan {
             }
         }
         if scratch.states.len() < steps.len() {
-            scratch.states.resize_with(steps.len(), PartState::default);
+            scratch.states.resize_with(steps.len(), PartResult::default);
         }
         let mut parts = memory::with_capacity(steps.len())?;
         let mut states = scratch.states.iter_mut().enumerate();
@@ -236,13 +237,13 @@ impl ReadPlan {
     fn destinations<'o>(
         &self,
         number: usize,
-        output: &'o mut Output<'_>,
+        output: &'o mut Destination<'_>,
         ragged: &'o mut RaggedScratch,
     ) -> Result<AllDestinations<'o>> {
         let Some(column) = self.columns.get(number) else { return Ok(AllDestinations::Fixed(Vec::new())) };
         let (count, layout) = (self.sample_count(), column.layout());
         let bytes = match output {
-            Output::Buffer(buffer) => {
+            Destination::Buffer(buffer) => {
                 begin_buffer(column, &self.list, buffer).map_err(|error| column.in_column(error))?;
                 if layout.is_ragged() {
                     ragged.begin(count, layout.varying)?;
@@ -251,7 +252,7 @@ impl ReadPlan {
                 }
                 buffer.values.as_mut_slice()
             }
-            Output::Bytes(bytes) => {
+            Destination::Bytes(bytes) => {
                 check_length(column, count, bytes.len()).map_err(|error| column.in_column(error))?;
                 bytes
             }
@@ -266,16 +267,16 @@ impl ReadPlan {
     fn finish(
         &self,
         number: usize,
-        output: &mut Output<'_>,
+        output: &mut Destination<'_>,
         ragged: &RaggedScratch,
-        states: &mut [PartState],
+        states: &mut [PartResult],
     ) -> Result<usize> {
         if states.iter().any(|state| !state.is_decoded) {
             return Err(Error::bad_argument("some parts of the plan were not decoded"));
         }
         let nulls = || states.iter().filter(|state| state.column == number).flat_map(|state| &state.nulls);
         let count = nulls().count();
-        if let Output::Buffer(buffer) = output {
+        if let Destination::Buffer(buffer) = output {
             nulls().for_each(|&null| buffer.set_null(null));
             if let Some(column) = self.columns.get(number).filter(|column| column.layout().is_ragged()) {
                 let file = column.file.bytes().memory().unwrap_or(&[]);
@@ -308,7 +309,7 @@ impl<'p> AllDestinations<'p> {
 }
 
 /// Values that each part has staged.
-struct StagedByParts<'s>(&'s [PartState]);
+struct StagedByParts<'s>(&'s [PartResult]);
 
 impl StagedValues for StagedByParts<'_> {
     fn of(&self, part: usize) -> &[u8] {

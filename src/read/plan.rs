@@ -16,14 +16,15 @@ use std::sync::Arc;
 ///
 /// 1. *Plan*: [`ReadPlan::select`] finds the chunks by the index.
 /// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. Who fetches bytes by
-///    other means, hands them to [`FetchedBytes::receive`](super::FetchedBytes::receive).
-/// 3. *Decode*: a [`Decoder`](super::Decoder) decodes without I/O; by several threads with
+///    other means, hands them to [`FetchedBytes::receive`](super::stages::FetchedBytes::receive).
+/// 3. *Decode*: a [`Decoder`](super::stages::Decoder) decodes without I/O; by several threads with
 ///    [`ReadPlan::decode_by`].
 ///
 /// A plan keeps its memory: refilled for a request of the same size it allocates nothing.
 ///
 /// ```
-/// use tensilo::{ColumnBuffer, Decoder, FetchedBytes, ReadPlan};
+/// use tensilo::ColumnBuffer;
+/// use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 /// # use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("labels.tsl");

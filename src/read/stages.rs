@@ -1,11 +1,20 @@
-//! The stages of a read, for callers who run each of them themselves.
+//! The stages of a read, for callers who run each of them themselves: a loader that reads ahead, a
+//! source that is asynchronous, threads that only decode.
+//!
+//! 1. *Plan*: a [`ReadPlan`] says which chunks, which byte ranges, and where each sample goes.
+//! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::Source) reads many ranges
+//!    at once and delivers each as [`Fragment`]s.
+//! 3. *Decode*: a [`Decoder`] fills the destinations; of a divided plan, each thread a [`PlanPart`].
+
+pub use super::decoder::Decoder;
+pub use super::fetched_bytes::FetchedBytes;
+pub use super::parts::PlanPart;
+pub use super::plan::ReadPlan;
+pub use crate::open::{Fragment, RangeError};
 
 use super::buffer::ColumnBuffer;
 use super::column::Column;
-use super::column_output::Output;
-use super::decoder::Decoder;
-use super::fetched_bytes::FetchedBytes;
-use super::plan::ReadPlan;
+use super::destination::Destination;
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -62,15 +71,15 @@ impl Decoder {
         let list = &plan.list;
         let start = list.tasks.iter().take_while(|task| task.column < number).count();
         let end = start + list.tasks.iter().skip(start).take_while(|task| task.column == number).count();
-        let begun = self.begin_output(column, list, Output::Buffer(buffer));
+        let begun = self.begin_output(column, list, Destination::Buffer(buffer));
         let decoded = begun.and_then(|()| {
             let result = bytes.for_each(plan, start..end, &mut |task, bytes| match list.tasks.get(task) {
-                Some(task) => self.decode_task(column, list, task, bytes, Output::Buffer(buffer)),
+                Some(task) => self.decode_task(column, list, task, bytes, Destination::Buffer(buffer)),
                 None => Err(Error::internal("a chunk was fetched for no task of its plan")),
             });
             result.map_err(|(_, error)| error)
         });
-        let finished = decoded.and_then(|()| self.finish_output(number, column, list, Output::Buffer(buffer)));
+        let finished = decoded.and_then(|()| self.finish_output(number, column, list, Destination::Buffer(buffer)));
         finished.map(|_| ()).map_err(|error| column.in_column(error))
     }
 }

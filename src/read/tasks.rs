@@ -89,7 +89,10 @@ impl TaskList {
                 is_entered: is_range && before == Some(sample),
                 is_last: false,
             };
-            if bytes.memory().is_some() || held.is_some_and(|held| held.holds(&location) && held.has_body()) {
+            // a range is decoded in order, and the chunks before the one that is held replace it
+            let is_reachable = !is_range || rank == 0;
+            let is_held = is_reachable && held.is_some_and(|held| held.holds(&location) && held.has_body());
+            if bytes.memory().is_some() || is_held {
                 self.push(task)?;
             } else {
                 self.fetch(task, column, held)?;

@@ -1,7 +1,7 @@
 //! Which chunks of a file can be read, and what is known of the samples that cannot.
 
-use super::Progress;
 use super::identity::Identity;
+use super::progress::ScanProgress;
 use super::scan::FoundRegion;
 use crate::codec::{self, ChunkDecoder, parts};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
@@ -39,7 +39,7 @@ pub(super) fn collect(
     identity: &Identity,
     regions: &[FoundRegion],
     decode: bool,
-    progress: &mut Progress<'_>,
+    progress: &mut ScanProgress<'_>,
 ) -> Result<Found> {
     let columns = identity.schema.columns.iter().map(|column| {
         Ok(FoundColumn { layout: column.layout()?, facts: ColumnRecord::default(), entries: Vec::new() })

@@ -3,6 +3,7 @@
 mod chunks;
 mod identity;
 mod losses;
+mod progress;
 mod scan;
 
 pub use losses::{Losses, LostSamples, OnLoss};
@@ -12,12 +13,12 @@ use super::listed::Listed;
 use super::opened_file::OpenedFile;
 use super::options::Verification;
 use super::reader::Reader;
-use crate::error::go_on;
 use crate::format::ContentId;
-use crate::format::region::{HEAD, RegionHead};
+use crate::format::region::HEAD;
 use crate::open::Source;
 use crate::{Result, limits};
 use chunks::FoundColumn;
+use progress::ScanProgress;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -108,7 +109,7 @@ pub fn salvage(source: impl Source + 'static, options: SalvageOptions<'_>) -> Re
 }
 
 fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Result<Salvaged> {
-    let mut progress = Progress::new(source.byte_count(), options.progress);
+    let mut progress = ScanProgress::new(source.byte_count(), options.progress);
     let regions = scan::regions(&*source, &mut progress)?;
     let identity = identity::identify(&*source, &regions)?;
     if options.decode {
@@ -148,44 +149,4 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
         committed_samples: found.footer.map(|footer| footer.sample_count),
         end_is_known: found.end_is_known,
     })
-}
-
-/// Counts the bytes that have been looked at, in one pass or two.
-struct Progress<'a> {
-    report: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
-    done: u64,
-    total: u64,
-    decodes: bool,
-}
-
-impl<'a> Progress<'a> {
-    fn new(total: u64, report: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>) -> Self {
-        Self { report, done: 0, total, decodes: false }
-    }
-
-    /// The first pass has come to this place.
-    fn scanned(&mut self, at: u64) -> Result<()> {
-        self.done = at.min(self.total);
-        self.tell()
-    }
-
-    /// The second pass begins, which decodes these regions.
-    fn begin_decoding<'h>(&mut self, heads: impl Iterator<Item = &'h RegionHead>) {
-        self.decodes = true;
-        let bytes = heads.map(|head| u64::from(head.body_bytes)).fold(0, u64::saturating_add);
-        self.total = self.total.saturating_add(bytes);
-    }
-
-    /// A region has been dealt with in the second pass.
-    fn collected(&mut self, head: &RegionHead) -> Result<()> {
-        if !self.decodes {
-            return Ok(());
-        }
-        self.done = self.done.saturating_add(head.body_bytes.into()).min(self.total);
-        self.tell()
-    }
-
-    fn tell(&mut self) -> Result<()> {
-        self.report.as_mut().map_or(Ok(()), |report| go_on(report(self.done, self.total)))
-    }
 }

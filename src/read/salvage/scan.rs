@@ -1,6 +1,6 @@
 //! Finds the regions of a file wherever they stand, without following any offset.
 
-use super::Progress;
+use super::progress::ScanProgress;
 use crate::ErrorKind;
 use crate::format::region::{HEAD, HEAD_BYTES, RegionHead, align};
 use crate::open::source::{Source, fetch, fetch_array};
@@ -15,7 +15,7 @@ pub(super) struct FoundRegion {
 
 /// Looks at every multiple of 64 for a head, and skips the bodies that are intact: they may hold bytes that look like heads.
 /// What cannot be read counts as damaged.
-pub(super) fn regions(source: &dyn Source, progress: &mut Progress<'_>) -> Result<Vec<FoundRegion>> {
+pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> Result<Vec<FoundRegion>> {
     let mut regions = Vec::new();
     let mut buffer = Vec::new();
     let mut at = 0;

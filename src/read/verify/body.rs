@@ -5,12 +5,12 @@ use crate::codec::{ChunkDecoder, SideFacts};
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
-use crate::le::u64_of;
-use crate::open::source::{Source, fetch, read};
+use crate::open::source::{Source, check_inside, fetch};
+use crate::read::fetch::{FetchScratch, fetch_one};
 use crate::{Error, Result};
 
-/// Bytes read at once where the file is not in memory and nothing is decoded.
-const BLOCK_BYTES: usize = 1 << 20;
+/// The most bytes that are fetched at once if nothing is decoded.
+const BLOCK_BYTES: u64 = 1 << 20;
 
 /// What was found of a body.
 pub(super) enum Body {
@@ -30,33 +30,31 @@ pub(super) struct BodyCheck<'a> {
     /// Of all columns.
     layouts: &'a [Layout],
     decoder: Option<ChunkDecoder>,
-    buffer: Vec<u8>,
+    scratch: FetchScratch,
 }
 
 impl<'a> BodyCheck<'a> {
     pub(super) fn new(source: &'a dyn Source, layouts: &'a [Layout], decode: bool) -> Self {
-        Self { source, layouts, decoder: decode.then(ChunkDecoder::new), buffer: Vec::new() }
+        Self { source, layouts, decoder: decode.then(ChunkDecoder::new), scratch: FetchScratch::default() }
     }
 
     /// Checks the body of a chunk or a table. (Others are small, and mean nothing alone.)
     pub(super) fn check(&mut self, head: &RegionHead) -> Body {
-        let chunk = ChunkHead::parse(head, self.layouts.len()).ok().filter(|_| head.kind == RegionKind::Chunk);
-        let column = chunk.as_ref().and_then(|chunk| self.layouts.get(usize::try_from(chunk.column).ok()?));
-        if let (Some(decoder), Some(chunk), Some(layout)) = (&mut self.decoder, &chunk, column) {
-            return match load_body(self.source, head, &mut self.buffer) {
-                Ok(body) => Body::Decoded(decoder.check(layout, chunk, body)),
-                Err(error) => Body::Damaged(error),
-            };
+        let Self { source, layouts, decoder, scratch } = self;
+        let chunk = ChunkHead::parse(head, layouts.len()).ok().filter(|_| head.kind == RegionKind::Chunk);
+        let column = chunk.as_ref().and_then(|chunk| layouts.get(usize::try_from(chunk.column).ok()?));
+        if let (Some(decoder), Some(chunk), Some(layout)) = (decoder, &chunk, column) {
+            let decoded = fetch_one(*source, &(head.body_offset()..head.end()), scratch, |body| {
+                head.check_body(body)?;
+                Ok(decoder.check(layout, chunk, body))
+            });
+            return decoded.map_or_else(Body::Damaged, Body::Decoded);
         }
-        let checked = match self.source.as_bytes() {
-            Some(_) => load_body(self.source, head, &mut self.buffer).map(|_| ()),
-            None => stream_body(self.source, head, &mut self.buffer),
-        };
-        checked.map_or_else(Body::Damaged, |()| Body::Intact)
+        check_sum(*source, head, scratch).map_or_else(Body::Damaged, |()| Body::Intact)
     }
 }
 
-/// A body in one piece.
+/// Reads a body in one piece and checks.
 pub(super) fn load_body<'b>(source: &'b dyn Source, head: &RegionHead, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
     let body = fetch(source, head.body_offset(), length, buffer)?;
@@ -64,19 +62,18 @@ pub(super) fn load_body<'b>(source: &'b dyn Source, head: &RegionHead, buffer: &
     Ok(body)
 }
 
-/// of a body that is not held in memory.
-fn stream_body(source: &dyn Source, head: &RegionHead, buffer: &mut Vec<u8>) -> Result<()> {
+/// Checks of a body, which is fetched in blocks.
+fn check_sum(source: &dyn Source, head: &RegionHead, scratch: &mut FetchScratch) -> Result<()> {
+    check_inside(source, head.body_offset(), usize::try_from(head.body_bytes).unwrap_or(usize::MAX))?;
     let mut crc = Crc::new();
     let mut at = head.body_offset();
     while at < head.end() {
-        let length = usize::try_from(head.end() - at).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
-        if buffer.len() < length {
-            buffer.resize(length, 0); // never shorter, or it would be filled again and again
-        }
-        let block = buffer.get_mut(..length).unwrap_or(&mut []);
-        read(source, at, block)?;
-        crc.add(block);
-        at = at.saturating_add(u64_of(length));
+        let end = head.end().min(at.saturating_add(BLOCK_BYTES));
+        fetch_one(source, &(at..end), scratch, |block| {
+            crc.add(block);
+            Ok(())
+        })?;
+        at = end;
     }
     head.check_body_crc(crc.finish())
 }

@@ -3,8 +3,8 @@
 use super::body::{Body, load_body};
 use super::commit::CommitCheck;
 use super::lost::Damages;
+use super::report::{Damage, VerifyReport, passing};
 use super::walk::Met;
-use super::{Damage, VerifyReport, passing};
 use crate::format::region::RegionHead;
 use crate::open::OpenedHeader;
 use crate::open::source::Source;

@@ -1,6 +1,6 @@
 //! What stood where the walk met damage: told by the index, by the footer, and by the chunks before and after.
 
-use super::Damage;
+use super::report::Damage;
 use crate::format::chunk::ChunkEntry;
 use crate::format::index::{PAGE_BYTES, PAGE_ENTRIES, Run};
 use crate::format::region::{HEAD, RegionKind, align};

@@ -1,6 +1,6 @@
 //! The walk of chapter 2, from head to head: over every byte that is in no body.
 
-use super::{Damage, passing};
+use super::report::{Damage, passing};
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
 use crate::le::u64_of;
 use crate::open::OpenedHeader;

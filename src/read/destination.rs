@@ -10,7 +10,7 @@ use crate::le::u64_of;
 use crate::{Error, Result};
 
 /// The destination of the samples of one column.
-pub(super) enum Output<'o> {
+pub(super) enum Destination<'o> {
     Buffer(&'o mut ColumnBuffer),
     /// Exactly the bytes of all samples, which have a fixed shape.
     Bytes(&'o mut [u8]),
@@ -18,12 +18,17 @@ pub(super) enum Output<'o> {
 
 impl Decoder {
     /// Makes the destination of a column ready for the samples that `tasks` selects.
-    pub(super) fn begin_output(&mut self, column: &OpenedColumn, tasks: &TaskList, output: Output<'_>) -> Result<()> {
+    pub(super) fn begin_output(
+        &mut self,
+        column: &OpenedColumn,
+        tasks: &TaskList,
+        output: Destination<'_>,
+    ) -> Result<()> {
         let (count, layout) = (tasks.selection.sample_count(), column.layout());
         self.begin(0);
         match output {
-            Output::Bytes(bytes) => check_length(column, count, bytes.len()),
-            Output::Buffer(buffer) => {
+            Destination::Bytes(bytes) => check_length(column, count, bytes.len()),
+            Destination::Buffer(buffer) => {
                 begin_buffer(column, tasks, buffer)?;
                 if !layout.is_ragged() {
                     return Ok(());
@@ -45,18 +50,18 @@ impl Decoder {
         tasks: &TaskList,
         task: &Task,
         bytes: TaskBytes<'_>,
-        output: Output<'_>,
+        output: Destination<'_>,
     ) -> Result<()> {
         let selection = &tasks.selection;
         let bytes_out = match output {
-            Output::Buffer(_) if column.layout().is_ragged() => {
+            Destination::Buffer(_) if column.layout().is_ragged() => {
                 let mut ragged = std::mem::take(&mut self.ragged);
                 let result = self.decode_ragged(column, selection, task, bytes, &mut ragged.output());
                 self.ragged = ragged;
                 return result;
             }
-            Output::Buffer(buffer) => buffer.values.as_mut_slice(),
-            Output::Bytes(out) => out,
+            Destination::Buffer(buffer) => buffer.values.as_mut_slice(),
+            Destination::Bytes(out) => out,
         };
         self.decode_fixed(column, selection, task, bytes, &mut whole(column, bytes_out))
     }
@@ -67,11 +72,11 @@ impl Decoder {
         number: usize,
         column: &OpenedColumn,
         tasks: &TaskList,
-        output: Output<'_>,
+        output: Destination<'_>,
     ) -> Result<usize> {
         let file = column.file.bytes().memory().unwrap_or(&[]);
         match output {
-            Output::Buffer(buffer) => {
+            Destination::Buffer(buffer) => {
                 self.nulls.iter().for_each(|&null| buffer.set_null(null));
                 if column.layout().is_ragged() {
                     self.ragged.finish(column.layout(), &tasks.selection, file, &mut self.staging, buffer)?;
@@ -79,7 +84,7 @@ impl Decoder {
                     self.copy_from_file(file, &mut whole(column, buffer.values.as_mut_slice()));
                 }
             }
-            Output::Bytes(out) => self.copy_from_file(file, &mut whole(column, out)),
+            Destination::Bytes(out) => self.copy_from_file(file, &mut whole(column, out)),
         }
         let last = tasks.tasks.iter().rfind(|task| task.column == number);
         if let Some(task) = last.filter(|task| task.fetch == Fetch::Values) {

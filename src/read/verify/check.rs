@@ -1,0 +1,57 @@
+//! The check of a file from its first byte to its last.
+
+use super::batch::Batch;
+use super::body::BodyCheck;
+use super::findings::Findings;
+use super::report::{VerifyOptions, VerifyReport, passing, whole_file};
+use super::walk::Walk;
+use crate::Result;
+use crate::error::go_on;
+use crate::format::region::HEAD;
+use crate::open::{Source, open_header, open_last_commit};
+
+/// Checks every byte of a file: structure, checksums, padding, and that all parts agree (chapter 10 of the specification).
+///
+/// Damage is reported, not returned: an error means that the source could not be read, that memory ran out, or that the file needs a
+/// newer release or another build. Works on files that cannot be opened. Cost: one pass over the file, at the speed of its source or of
+/// CRC-32 on each thread; memory for the largest chunk on each thread if it decodes, else 1 MiB, and 40 bytes for each chunk of a commit.
+pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
+    let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
+    let header = match open_header(source) {
+        Ok(header) => header,
+        Err(error) => {
+            report.damages.push(whole_file(source, passing(error)?));
+            return Ok(report);
+        }
+    };
+    let end = match open_last_commit(source, &header) {
+        Ok(commit) => {
+            report.sample_count = Some(commit.footer.sample_count);
+            commit.trailer_offset.saturating_add(HEAD)
+        }
+        Err(error) => {
+            passing(error)?; // the walk will meet it, and name the place
+            source.byte_count()
+        }
+    };
+    let layouts = header.schema.columns.iter().map(|column| column.layout()).collect::<Result<Vec<_>>>()?;
+    let worker = |_| BodyCheck::new(source, &layouts, options.decode);
+    let mut workers: Vec<_> = (0..options.threads.max(1)).map(worker).collect();
+    let mut walk = Walk::new(source, &header, end);
+    let mut findings = Findings::new(source, &header, options.decode);
+    loop {
+        let (met, error) = Batch::check(&mut walk, &mut workers);
+        let is_over = met.is_empty();
+        met.into_iter().try_for_each(|(met, body)| findings.add(met, body))?;
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if is_over {
+            findings.finish(end, &mut report);
+            return Ok(report);
+        }
+        if let Some(progress) = &mut options.progress {
+            go_on(progress(walk.at()))?;
+        }
+    }
+}
