@@ -48,6 +48,9 @@ const FORMATS: &[Writer] = &[
 /// What happens to an input.
 type Event<'a> = (&'static str, Box<dyn Fn(&Path) + 'a>);
 
+/// The event whose input is no file of one version.
+const OVERWRITTEN: &str = "overwritten in the middle";
+
 /// Changes in place; `next` is the file of another version.
 fn changes(next: &[u8]) -> [Event<'_>; 5] {
     let open = |path: &Path| fs::File::options().write(true).open(path).unwrap();
@@ -56,7 +59,7 @@ fn changes(next: &[u8]) -> [Event<'_>; 5] {
         ("truncated", Box::new(move |path| open(path).set_len(100).unwrap())),
         ("made empty", Box::new(move |path| open(path).set_len(0).unwrap())),
         (
-            "overwritten in the middle",
+            OVERWRITTEN,
             Box::new(move |path| {
                 let mut file = open(path);
                 file.seek(SeekFrom::Start(2000)).unwrap();
@@ -192,6 +195,9 @@ fn at_50_random_moments_there_is_no_mixture() {
             converting.join().unwrap()
         });
         match result {
+            // on a busy machine the change can be over before the file is opened: then the input
+            // itself is a mixture, and is read as it is
+            Ok(file) if *name == OVERWRITTEN && reads_alike(&folder, &input, &file) => {}
             Ok(file) => seen[usize::try_from(version_of(&file)).unwrap()] += 1,
             Err(error) => {
                 assert_ne!(*name, "replaced", "{error}");
@@ -202,6 +208,15 @@ fn at_50_random_moments_there_is_no_mixture() {
         assert!(!folder.path().join("out.tsl").exists());
     }
     assert!(seen[0] > 0 && seen[1] > 0, "errors, files of version 1 and 2: {seen:?}");
+}
+
+/// Whether a conversion of the input as it is now gives the same values.
+fn reads_alike(folder: &tempfile::TempDir, input: &Path, file: &File) -> bool {
+    let again = converted(folder.path(), std::slice::from_ref(&input.to_path_buf()), &ConvertOptions::default());
+    again.is_ok_and(|again| {
+        scalars::<i64>(&again, "number") == scalars::<i64>(file, "number")
+            && tensors::<i64>(&again, "list") == tensors::<i64>(file, "list")
+    })
 }
 
 /// What was truncated before it was opened is malformed; otherwise the change is the reason.
