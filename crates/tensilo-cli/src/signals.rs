@@ -12,20 +12,28 @@ pub(crate) use system::{at_work, idle, received, remove_at_exit, show_line, watc
 #[cfg(unix)]
 mod system {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag;
     use signal_hook::iterator::Signals;
     use signal_hook::low_level;
     use std::fs;
     use std::io::{self, Write};
     use std::path::{Path, PathBuf};
-    use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-    use std::sync::{Mutex, PoisonError, mpsc};
+    use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+    use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
     use std::thread;
     use std::time::Duration;
 
-    /// The first signal that arrived; 0 if none has.
-    static RECEIVED: AtomicI32 = AtomicI32::new(0);
+    /// The last signal that arrived; 0 if none has. The handler sets it, so that the work sees a
+    /// signal even if the waiting thread gets no processor.
+    static RECEIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+    /// Whether the waiting thread has seen a signal.
+    static ARRIVED: AtomicBool = AtomicBool::new(false);
+    /// Whether the work has seen a signal, and is about to end.
+    static NOTICED: AtomicBool = AtomicBool::new(false);
     /// The time in milliseconds that the current work has to end; 0 if no work checks for signals.
     static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
+    /// The time that the process has to end after the work has seen a signal.
+    const ENDING: Duration = Duration::from_secs(2);
     /// The temporary file to remove if a signal ends the process.
     static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
     /// Whether the terminal shows a progress line.
@@ -51,7 +59,13 @@ mod system {
     pub(crate) fn watch() {
         let (ready, is_ready) = mpsc::channel();
         let watch = move || {
-            let signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)));
+            let watched = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+            let watched: Vec<i32> = watched.collect();
+            for &signal in &watched {
+                // if this fails, so does the next call
+                let _ = flag::register_usize(signal, RECEIVED.clone(), usize::try_from(signal).unwrap_or(0));
+            }
+            let signals = Signals::new(watched);
             let _ = ready.send(()); // the receiver waits below
             if let Ok(mut signals) = signals {
                 signals.forever().for_each(arrived);
@@ -71,8 +85,11 @@ mod system {
     }
 
     fn arrived(signal: i32) {
-        let is_first = RECEIVED.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-        let patience = Duration::from_millis(PATIENCE_MS.load(Ordering::SeqCst));
+        let is_first = !ARRIVED.swap(true, Ordering::SeqCst);
+        let mut patience = Duration::from_millis(PATIENCE_MS.load(Ordering::SeqCst));
+        if NOTICED.load(Ordering::SeqCst) {
+            patience = patience.max(ENDING); // the work may have ended before this thread woke up
+        }
         let wait = move || {
             thread::sleep(patience);
             end(Signal(signal));
@@ -93,12 +110,11 @@ mod system {
         low_level::exit(signal.exit_code().into())
     }
 
-    /// Returns the first signal that arrived; `None` if none has.
+    /// Returns the signal that arrived; `None` if none has. The caller ends its work if one has.
     pub(crate) fn received() -> Option<Signal> {
-        match RECEIVED.load(Ordering::SeqCst) {
-            0 => None,
-            signal => Some(Signal(signal)),
-        }
+        let signal = i32::try_from(RECEIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)?;
+        NOTICED.store(true, Ordering::SeqCst);
+        Some(Signal(signal))
     }
 
     /// Announces work that checks for signals and ends within `patience` after one. A longer time
