@@ -40,7 +40,9 @@ impl Failure {
     /// Returns the same failure. If it concerns an output without a path, that path becomes `path`.
     pub(crate) fn with_output(self, path: Option<&Path>) -> Self {
         match self {
-            Self::Output(error, None) => Self::Output(error, path.filter(|path| *path != "-").map(Path::to_path_buf)),
+            Self::Output(error, None) => {
+                Self::Output(error, path.filter(|path| *path != Path::new("-")).map(Path::to_path_buf))
+            }
             other => other,
         }
     }

@@ -1,13 +1,14 @@
 //! Arrays without encodings of the whole: no dictionaries, no runs, no list views.
 
 use crate::import::problem::Problem;
-use crate::le::u64_of;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
-use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, UInt64Array};
+use arrow_array::{Array, ArrayRef, GenericListArray, NullArray, OffsetSizeTrait, make_array};
 use arrow_buffer::{ArrowNativeType, OffsetBuffer};
+use arrow_data::ArrayData;
+use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, DataType, FieldRef};
-use arrow_select::take::take;
+use std::ops::Range;
 use std::result::Result;
 use std::sync::Arc;
 
@@ -16,7 +17,11 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
     match array.data_type() {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            taken(array, &decode(dictionary.values())?, dictionary.keys())
+            let (keys, values) = (dictionary.keys(), decode(dictionary.values())?);
+            // without values, all keys are null
+            let indices = if values.is_empty() { vec![0; keys.len()] } else { dictionary.normalized_keys() };
+            let ranges = indices.into_iter().enumerate().map(|(row, i)| keys.is_valid(row).then(|| one(i)));
+            gathered(array, &values, ranges)
         }
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
             DataType::Int16 => expanded::<Int16Type>(array),
@@ -29,9 +34,49 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
     }
 }
 
-/// The values at `indices`, which `array` stands for.
-fn taken(array: &ArrayRef, values: &ArrayRef, indices: &dyn Array) -> Result<ArrayRef, Problem> {
-    take(values, indices, None).map_err(|error| failed(array, &error))
+/// Returns the values of these ranges, one after the other, with a null for each `None`. Adjacent
+/// ranges are copied at once.
+///
+/// `arrow_select::take` would do the same. Its crate is compiled without optimisation, because it
+/// takes minutes otherwise.
+fn gathered(
+    array: &ArrayRef,
+    values: &ArrayRef,
+    ranges: impl Iterator<Item = Option<Range<usize>>>,
+) -> Result<ArrayRef, Problem> {
+    if values.data_type() == &DataType::Null {
+        return Ok(Arc::new(NullArray::new(ranges.map(|range| range.map_or(1, |range| range.len())).sum())));
+    }
+    copied(&values.to_data(), ranges, array.len()).map_err(|error| failed(array, &error))
+}
+
+fn copied(
+    values: &ArrayData,
+    ranges: impl Iterator<Item = Option<Range<usize>>>,
+    capacity: usize,
+) -> Result<ArrayRef, ArrowError> {
+    let mut out = MutableArrayData::try_new(vec![values], true, capacity)?;
+    let mut pending = 0..0;
+    for range in ranges {
+        match range {
+            Some(range) if range.start == pending.end => pending.end = range.end,
+            Some(range) => {
+                out.try_extend(0, pending.start, pending.end)?;
+                pending = range;
+            }
+            None => {
+                out.try_extend(0, pending.start, pending.end)?;
+                out.try_extend_nulls(1)?;
+                pending = 0..0;
+            }
+        }
+    }
+    out.try_extend(0, pending.start, pending.end)?;
+    Ok(make_array(out.freeze()))
+}
+
+fn one(i: usize) -> Range<usize> {
+    i..i.saturating_add(1)
 }
 
 fn failed(array: &ArrayRef, error: &ArrowError) -> Problem {
@@ -44,29 +89,30 @@ fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
     let ends = runs.run_ends().values();
     let mut run = runs.get_start_physical_index();
     let rows = (runs.offset()..).take(runs.len());
-    let indices = rows.map(|row| {
+    let ranges = rows.map(|row| {
         if ends.get(run).is_some_and(|end| end.as_usize() <= row) {
             run += 1; // no run is empty
         }
-        u64_of(run)
+        Some(one(run))
     });
-    taken(array, &decode(runs.values())?, &UInt64Array::from_iter_values(indices))
+    gathered(array, &decode(runs.values())?, ranges)
 }
 
 /// A list view whose lists lie one after the other.
 fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, Problem> {
     let views = array.as_list_view_opt::<O>().ok_or_else(|| "a list view of an unknown type".to_owned())?;
-    let mut indices: Vec<u64> = Vec::new();
+    let (mut ranges, mut count) = (Vec::new(), 0_usize);
     let mut ends = vec![O::usize_as(0)];
     for (row, (start, size)) in views.offsets().iter().zip(views.sizes()).enumerate() {
         if views.is_valid(row) {
-            let start = u64_of(start.as_usize());
-            indices.extend((start..).take(size.as_usize()));
+            let (start, size) = (start.as_usize(), size.as_usize());
+            ranges.push(Some(start..start.saturating_add(size)));
+            count = count.saturating_add(size);
         }
-        let end = O::from_usize(indices.len());
+        let end = O::from_usize(count);
         ends.push(end.ok_or_else(|| Problem::at(row, "the lists of a list view are too long together"))?);
     }
-    let values = taken(array, views.values(), &UInt64Array::from(indices))?;
+    let values = gathered(array, views.values(), ranges.into_iter())?;
     GenericListArray::try_new(item.clone(), OffsetBuffer::new(ends.into()), values, views.nulls().cloned())
         .map(|lists| Arc::new(lists) as ArrayRef)
         .map_err(|error| failed(array, &error))
@@ -91,6 +137,15 @@ mod tests {
         let outer = DictionaryArray::new(keys, Arc::new(inner));
         let due = StringArray::from(vec![Some("b"), None, None, Some("b")]);
         assert_eq!(decoded(outer.slice(1, 4)).as_string::<i32>(), &due);
+    }
+
+    #[test]
+    fn a_dictionary_without_values_or_of_nulls_is_null() {
+        let keys = Int8Array::from(vec![None, None]);
+        let empty = DictionaryArray::new(keys, Arc::new(StringArray::from(Vec::<&str>::new())));
+        assert_eq!(decoded(empty).as_string::<i32>(), &StringArray::from(vec![None::<&str>, None]));
+        let nulls = DictionaryArray::new(Int8Array::from(vec![Some(0), None]), Arc::new(NullArray::new(1)));
+        assert_eq!(decoded(nulls).len(), 2);
     }
 
     #[test]
