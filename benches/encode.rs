@@ -10,7 +10,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use half::bf16;
 use std::hint::black_box;
 use support::{MEL_BANDS, criterion, embeddings, mel};
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
 
 const BYTES: usize = 2 << 20;
 

@@ -16,7 +16,8 @@ use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 use support::{Random, criterion};
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 
 const COLUMNS: [&str; 4] = ["label", "speaker", "language", "weight"];
 const COUNTS: [(&str, u64); 2] = [("10^3", 1000), ("10^7", 10_000_000)];

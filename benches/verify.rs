@@ -13,10 +13,12 @@ use std::fs;
 use std::hint::black_box;
 use std::thread::available_parallelism;
 use support::{MEL_BANDS, criterion, file, mel};
-use tensilo::{InMemory, MappedFile, PositionedFile, Profile, Source, VerifyOptions};
+use tensilo::Profile;
+use tensilo::source::{InMemory, MappedFile, PositionedFile, Source};
+use tensilo::verify::VerifyOptions;
 
 fn verify(source: &impl Source, decode: bool, threads: usize) {
-    let report = tensilo::verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap();
+    let report = tensilo::verify::verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap();
     assert!(report.damages.is_empty());
 }
 

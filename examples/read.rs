@@ -2,9 +2,8 @@
 //!
 //! `cargo run --example read`
 
-use tensilo::{
-    ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions,
-};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // `Reader::open(path)` reads a file by position. This one is in memory.

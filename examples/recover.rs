@@ -3,10 +3,11 @@
 //! `cargo run --example recover`
 
 use std::sync::Arc;
-use tensilo::{
-    AtomicFile, ColumnSchema, DType, InMemory, OnLoss, Reader, RewriteOptions, SalvageOptions, Schema, Shape, Stream,
-    Value, VerifyOptions, Writer, WriterOptions, salvage, verify,
-};
+use tensilo::salvage::{OnLoss, RewriteOptions, SalvageOptions, salvage};
+use tensilo::sink::{AtomicFile, Stream};
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut file = example_file()?;

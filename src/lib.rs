@@ -3,13 +3,14 @@
 //! index at memory speed.
 //!
 //! * A [`Writer`] takes samples one at a time or in batches, and writes a file front to back. The
-//!   destination is a file that appears when it is complete ([`AtomicFile`]), or any other
-//!   [`Sink`]. [`Writer::append`] continues an existing file.
+//!   destination is a file that appears when it is complete ([`AtomicFile`](sink::AtomicFile)), or
+//!   any other [`Sink`](sink::Sink). [`Writer::append`] continues an existing file.
 //! * A [`Reader`] opens a file in constant time: from memory, from a map, or by position
-//!   ([`Source`]).
+//!   ([`Source`](source::Source)).
 //! * [`Column::view`] borrows a sample from the file. A [`Cursor`] reads, gathers and decodes. A
 //!   `ParallelCursor` (feature `rayon`) gathers on several threads.
-//! * [`verify()`] checks every byte. [`salvage()`] reads the intact samples of a damaged file.
+//! * [`verify`](verify::verify) checks every byte. [`salvage`](salvage::salvage) reads the intact
+//!   samples of a damaged file.
 //! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and
 //!   Parquet. `import` (feature `import`) also converts tensilo files.
 //!
@@ -18,7 +19,8 @@
 //! has short programs.
 //!
 //! ```
-//! use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value};
+//! use tensilo::sink::Stream;
+//! use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value};
 //! use tensilo::{Writer, WriterOptions};
 //!
 //! let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
@@ -35,6 +37,13 @@
 //! assert_eq!(sample.as_slice::<i32>()?, [517]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Modules
+//!
+//! The root has the types that most programs name. The modules have the rest: [`source`] and
+//! [`sink`] the bytes of a file, [`verify`], [`salvage`] and [`explain`] the examination of files,
+//! [`facts`] the facts that they state, [`stages`] reading in three stages, [`error`] the advice
+//! of errors, [`limits`] the limits of the format, `import` and `export` other formats.
 //!
 //! # Layers
 //!
@@ -84,7 +93,7 @@ mod cast;
 mod checksum;
 mod codec;
 mod dtype;
-mod error;
+pub mod error;
 #[cfg(feature = "arrow")]
 pub mod export;
 mod file;
@@ -108,24 +117,60 @@ mod threads;
 mod write;
 
 pub use batch::{ColumnBatch, Value};
-pub use codec::{Choice, Piece, Profile, Trial};
-pub use error::{Advice, Error, ErrorKind, Result, display_path};
-pub use format::{
-    CastFacts, CastSpec, ColumnSchema, ContentId, DType, Extent, FileId, Metadata, RegionKind, Schema, Shape,
-};
-#[cfg(feature = "mmap")]
-pub use mmap::MappedFile;
-pub use open::{ColumnFacts, FileIdentity, InMemory, PositionedFile, Source};
+pub use codec::Profile;
+pub use error::{Error, ErrorKind, Result};
+pub use format::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
 pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
 pub use read::stages;
-pub use read::{
-    ChunkInfo, Column, ColumnBuffer, Cursor, Damage, Explanation, Losses, LostSamples, OnLoss, OpenOptions, Reader,
-    Rows, SalvageOptions, Salvaged, Sample, Verification, VerifyOptions, VerifyReport, salvage, verify,
-};
-pub use rewrite::RewriteOptions;
-pub use write::{AppendedFile, AtomicFile, Sink, Stream, Summary, Writer, WriterOptions};
+pub use read::{Column, ColumnBuffer, Cursor, OpenOptions, Reader, Rows, Sample, Verification};
+pub use write::{Summary, Writer, WriterOptions};
+
+pub mod source {
+    //! Sources of bytes to read from: memory, maps, files read by position, and implementations
+    //! of [`Source`].
+
+    #[cfg(feature = "mmap")]
+    pub use crate::mmap::MappedFile;
+    pub use crate::open::{FileIdentity, InMemory, PositionedFile, Source};
+}
+
+pub mod sink {
+    //! Destinations to write to: files that appear when they are complete, streams, and
+    //! implementations of [`Sink`].
+
+    pub use crate::write::{AppendedFile, AtomicFile, Sink, Stream};
+}
+
+pub mod verify {
+    //! Checks of a whole file: every byte, and on demand every value.
+
+    pub use crate::read::{Damage, VerifyOptions, VerifyReport, verify};
+}
+
+pub mod salvage {
+    //! Reading what is left of a damaged file.
+
+    pub use crate::read::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, salvage};
+    pub use crate::rewrite::RewriteOptions;
+}
+
+pub mod explain {
+    //! Explanations of stored chunks: their composition, and the sizes that other encodings would
+    //! give.
+
+    pub use crate::codec::{Choice, Piece, Trial};
+    pub use crate::read::Explanation;
+}
+
+pub mod facts {
+    //! Facts about files, columns and chunks that are known without decoding.
+
+    pub use crate::format::{CastFacts, ContentId, FileId, RegionKind};
+    pub use crate::open::ColumnFacts;
+    pub use crate::read::ChunkInfo;
+}
 
 /// The examples of the README, compiled and run.
 #[cfg(all(doctest, feature = "zstd"))]

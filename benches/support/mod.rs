@@ -6,7 +6,8 @@
 use criterion::Criterion;
 use half::bf16;
 use std::time::Duration;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
 
 /// Returns settings for short runs, so that the whole of `cargo bench` takes minutes. Compare
 /// medians with their spread.

@@ -2,9 +2,8 @@
 
 use arbitrary::{Result, Unstructured};
 use std::ops::Range;
-use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Schema, Shape, Sink, Writer, WriterOptions,
-};
+use tensilo::sink::Sink;
+use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Schema, Shape, Writer, WriterOptions};
 
 /// Limits, roughly, the bytes of a column's values and the number of chunks: more would only cost
 /// time.

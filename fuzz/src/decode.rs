@@ -6,9 +6,11 @@ use super::regions::{
     CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, body, heads, number, put, put_content_id, seal,
 };
 use std::sync::LazyLock;
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    Column, ColumnBuffer, ColumnSchema, DType, InMemory, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions,
-    Writer, WriterOptions, verify,
+    Column, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions,
 };
 
 /// Larger parts would only cost time.

@@ -4,7 +4,9 @@
 use super::case::{self, Case, rarely};
 use super::open::Positional;
 use arbitrary::Unstructured;
-use tensilo::{Column, ColumnBuffer, Cursor, InMemory, OpenOptions, Source, Stream, Verification};
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, Source};
+use tensilo::{Column, ColumnBuffer, Cursor, OpenOptions, Verification};
 
 pub fn run(input: &[u8]) {
     case::run(input, check);

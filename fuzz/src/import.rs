@@ -5,8 +5,9 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use tensilo::Reader;
 use tensilo::import::{ConvertOptions, NullElements, convert};
-use tensilo::{Reader, VerifyOptions};
+use tensilo::verify::VerifyOptions;
 
 const PARQUET: &[u8; 4] = b"PAR1";
 

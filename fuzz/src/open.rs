@@ -2,9 +2,9 @@
 //! can be read.
 
 use super::regions::{CHUNK, heads, number};
-use tensilo::{
-    Column, ColumnBuffer, Error, InMemory, OpenOptions, Reader, Result, Source, Verification, VerifyOptions, verify,
-};
+use tensilo::source::{InMemory, Source};
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{Column, ColumnBuffer, Error, OpenOptions, Reader, Result, Verification};
 
 /// Chunks of more decoded bytes or samples, and larger samples, are legitimate, but cost only time.
 const SMALL: u64 = 1 << 14;

@@ -3,7 +3,10 @@
 
 use super::case::{self, Case};
 use arbitrary::Unstructured;
-use tensilo::{ColumnBuffer, InMemory, Reader, Stream, VerifyOptions, verify};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnBuffer, Reader};
 
 pub fn run(input: &[u8]) {
     case::run(input, check);

@@ -3,10 +3,11 @@
 
 use super::open;
 use super::regions::{CHUNK, heads, number, reseal};
-use tensilo::{
-    Column, ColumnBuffer, ErrorKind, InMemory, OnLoss, Profile, Reader, RewriteOptions, SalvageOptions, Salvaged,
-    Stream, VerifyOptions, WriterOptions, salvage, verify,
-};
+use tensilo::salvage::{OnLoss, RewriteOptions, SalvageOptions, Salvaged, salvage};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{Column, ColumnBuffer, ErrorKind, Profile, Reader, WriterOptions};
 
 /// Files and chunks of more samples or bytes are legitimate, but cost only time.
 const SMALL: u64 = 1 << 12;

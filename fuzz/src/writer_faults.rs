@@ -4,7 +4,8 @@
 use super::case::{self, Case, rarely};
 use arbitrary::Unstructured;
 use std::io::{self, ErrorKind, Write};
-use tensilo::{ColumnBuffer, Reader, Sink, Stream};
+use tensilo::sink::{Sink, Stream};
+use tensilo::{ColumnBuffer, Reader};
 
 pub fn run(input: &[u8]) {
     case::run(input, check);

@@ -2,7 +2,8 @@
 
 use super::json;
 use crate::arrow_type::{self, ArrowType};
-use crate::{CastFacts, ColumnSchema, DType, Error, Extent, Metadata, Result};
+use crate::format::CastFacts;
+use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result};
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,7 +3,8 @@
 use super::format::Format;
 use super::{arrow_file, batches, parquet_file};
 use crate::error::go_on;
-use crate::{AtomicFile, Error, Reader, Result, Sink};
+use crate::write::{AtomicFile, Sink};
+use crate::{Error, Reader, Result};
 use std::ops::ControlFlow;
 use std::path::Path;
 

@@ -3,7 +3,8 @@
 use super::options::{AppendOptions, ConvertOptions, Progress};
 use super::source::BatchSource;
 use super::{input, run};
-use crate::{AtomicFile, Result, Sink, Summary};
+use crate::write::{AtomicFile, Sink};
+use crate::{Result, Summary};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 

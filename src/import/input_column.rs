@@ -1,6 +1,7 @@
 //! A column as an input has it, as far as its schema tells.
 
-use crate::{CastFacts, CastSpec, DType, Metadata, Shape};
+use crate::format::CastFacts;
+use crate::{CastSpec, DType, Metadata, Shape};
 use std::fmt;
 
 /// A column of an input.

@@ -3,7 +3,8 @@
 use super::stamp::Stamp;
 use crate::le::u64_of;
 use crate::open::FileIdentity;
-use crate::{Error, PositionedFile, Result, Source as _};
+use crate::open::{PositionedFile, Source as _};
+use crate::{Error, Result};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -210,7 +211,7 @@ impl Seek for InputReader {
     }
 }
 
-impl crate::Source for InputReader {
+impl crate::open::Source for InputReader {
     fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
@@ -225,8 +226,8 @@ mod parquet {
     //! What the Parquet decoder reads from.
 
     use super::InputReader;
-    use crate::Source as _;
     use crate::le::u64_of;
+    use crate::open::Source as _;
     use ::parquet::errors::{ParquetError, Result};
     use ::parquet::file::reader::{ChunkReader, Length};
     use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! Why a row of an input cannot be stored.
 
-use crate::Advice;
+use crate::error::Advice;
 
 /// Why a row of a batch cannot be stored.
 #[derive(Debug)]

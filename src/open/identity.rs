@@ -1,6 +1,7 @@
 //! Whether two files are the same one, whatever their paths.
 
-use crate::{Error, Result, display_path};
+use crate::error::display_path;
+use crate::{Error, Result};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;

@@ -118,7 +118,8 @@ impl ReadPlan {
     /// use std::thread;
     /// use tensilo::ColumnBuffer;
     /// use tensilo::stages::{Decoder, FetchedBytes, PlanPart, ReadPlan};
-    /// # use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
+    /// # use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
+    /// # use tensilo::sink::Stream;
     /// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
     /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().chunk_bytes(400))?;
     /// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }

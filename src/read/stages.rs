@@ -2,7 +2,7 @@
 //! source that is asynchronous, threads that only decode.
 //!
 //! 1. *Plan*: a [`ReadPlan`] says which chunks, which byte ranges, and where each sample goes.
-//! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::Source) reads many ranges
+//! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::open::Source) reads many ranges
 //!    at once and delivers each as [`Fragment`]s.
 //! 3. *Decode*: a [`Decoder`] fills the destinations; of a divided plan, each thread a [`PlanPart`].
 

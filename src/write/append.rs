@@ -6,13 +6,14 @@ use super::region_writer::RegionWriter;
 use super::sink::Sink;
 use super::storage::{Disk, Storage};
 use super::writer::{Start, Writer};
+use crate::error::Advice;
 use crate::format::Schema;
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::Footer;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead};
 use crate::open::source::fetch;
 use crate::open::{OpenedCommit, OpenedHeader, Source, open_header, open_last_commit};
-use crate::{Advice, Error, Result};
+use crate::{Error, Result};
 use std::path::Path;
 
 impl Writer<AppendedFile> {

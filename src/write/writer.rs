@@ -41,7 +41,7 @@ const QUEUE_BYTES_PER_THREAD: usize = 1 << 20;
 ///   commit, or has no valid end. Only if the very last `fsync` of a commit fails can that commit
 ///   stay readable. It is whole, and a loss of power may remove it.
 ///
-/// [`AppendedFile`]: crate::AppendedFile
+/// [`AppendedFile`]: crate::write::AppendedFile
 pub struct Writer<K: Sink> {
     pub(super) schema: Schema,
     pub(super) schema_block: Vec<u8>,
@@ -118,7 +118,7 @@ impl<K: Sink> Writer<K> {
         sink: K,
         schema: Schema,
         options: &WriterOptions,
-        rounded: &[Option<crate::CastFacts>],
+        rounded: &[Option<crate::format::CastFacts>],
     ) -> Result<Self> {
         let mut writer = Self::new(sink, schema, options)?;
         let columns = writer.schema.columns.iter().zip(&mut writer.pending).zip(rounded).enumerate();

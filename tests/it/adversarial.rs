@@ -6,9 +6,11 @@ use crate::common::config;
 use crate::common::plan::profiles;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, InMemory, Profile, Reader, Schema, Shape, Stream,
-    VerifyOptions, Writer, WriterOptions, verify,
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Writer, WriterOptions,
 };
 use tensilo_testing::{Pattern, mix};
 

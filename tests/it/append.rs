@@ -7,9 +7,11 @@ use crate::common::{config, vectors};
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
+use tensilo::sink::{AtomicFile, Stream};
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    AtomicFile, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, InMemory, Profile, Reader, Schema, Shape, Stream,
-    Value, VerifyOptions, Writer, WriterOptions, verify,
+    ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions,
 };
 
 /// A file in a folder of its own.
@@ -30,7 +32,7 @@ impl OnDisk {
         fs::read(self.path()).expect("the file")
     }
 
-    fn append(&self) -> tensilo::Result<Writer<tensilo::AppendedFile>> {
+    fn append(&self) -> tensilo::Result<Writer<tensilo::sink::AppendedFile>> {
         Writer::append(self.path(), &options())
     }
 
@@ -63,7 +65,7 @@ fn numbers(commits: &[u32]) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
-fn push_numbers<K: tensilo::Sink>(writer: &mut Writer<K>, samples: u32) -> tensilo::Result<()> {
+fn push_numbers<K: tensilo::sink::Sink>(writer: &mut Writer<K>, samples: u32) -> tensilo::Result<()> {
     for _ in 0..samples {
         let i = writer.sample_count() as u32;
         writer.push(&[Value::tensor(&[i, i + 1, i + 2, i + 3])])?;

@@ -4,9 +4,11 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, Source};
 use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, ErrorKind, InMemory, OpenOptions, Profile, Reader, Schema,
-    Shape, Source, Stream, Verification, Writer, WriterOptions,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, ErrorKind, OpenOptions, Profile, Reader, Schema, Shape,
+    Verification, Writer, WriterOptions,
 };
 
 /// A file that is read by position, counts, and can decay.

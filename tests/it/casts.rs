@@ -5,7 +5,9 @@ use crate::common::config;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, write};
 use crate::common::{ModelSample, Table, TensorValue, inner_bytes};
 use proptest::prelude::*;
-use tensilo::{CastFacts, ColumnSchema, DType, Reader, Schema, Shape, VerifyOptions};
+use tensilo::facts::CastFacts;
+use tensilo::verify::VerifyOptions;
+use tensilo::{ColumnSchema, DType, Reader, Schema, Shape};
 use tensilo_testing::Random;
 
 /// A binary floating-point type.

@@ -7,7 +7,8 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Pattern;
 
 const SAMPLES: usize = 17;

@@ -1,10 +1,11 @@
 //! Proves that the content id differs for files with different values, and for no others.
 
 use crate::support::regions::{regions, u32_at};
-use tensilo::{
-    ColumnSchema, ContentId, DType, FileId, InMemory, Profile, Reader, RegionKind, Schema, Shape, Stream, Value,
-    VerifyOptions, Writer, WriterOptions, verify,
-};
+use tensilo::facts::{ContentId, FileId, RegionKind};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
 /// Writes raw samples of four bytes, with a commit after each of these counts.
 fn write(samples: &[[u8; 4]], commits: &[usize], file_id: u8) -> Vec<u8> {

@@ -6,9 +6,11 @@ use crate::common::plan::{arbitrary_plan, profiles, write};
 use crate::common::{config, vectors};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use tensilo::explain::{Choice, Explanation};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
 use tensilo::{
-    Choice, ColumnBatch, ColumnSchema, DType, Explanation, InMemory, OpenOptions, Profile, Reader, Schema, Shape,
-    Stream, Verification, Writer, WriterOptions,
+    ColumnBatch, ColumnSchema, DType, OpenOptions, Profile, Reader, Schema, Shape, Verification, Writer, WriterOptions,
 };
 use tensilo_testing::{Pattern, mix};
 

@@ -6,9 +6,11 @@
 
 use std::fs;
 use std::path::PathBuf;
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    ColumnBuffer, ColumnSchema, DType, Extent, InMemory, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions,
-    Writer, WriterOptions, verify,
+    ColumnBuffer, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions,
 };
 
 const RELEASE: &str = "0.1";

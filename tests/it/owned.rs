@@ -1,9 +1,11 @@
 //! Readers, columns and cursors own the file that they read: threads and handles can keep them.
 
 use std::thread;
+use tensilo::salvage::Salvaged;
+use tensilo::sink::Stream;
 use tensilo::{
-    Column, ColumnBuffer, ColumnSchema, Cursor, DType, Extent, OpenOptions, Profile, Reader, Rows, Salvaged, Schema,
-    Shape, Stream, Value, Writer, WriterOptions,
+    Column, ColumnBuffer, ColumnSchema, Cursor, DType, Extent, OpenOptions, Profile, Reader, Rows, Schema, Shape,
+    Value, Writer, WriterOptions,
 };
 
 const SAMPLES: u64 = 300;

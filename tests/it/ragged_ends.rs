@@ -2,9 +2,11 @@
 //! nothing else protects memory then.
 
 use crate::support::positional::Positional;
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, Source};
 use tensilo::{
-    ColumnBuffer, ColumnSchema, DType, Error, Extent, InMemory, OpenOptions, Profile, Reader, Schema, Shape, Source,
-    Stream, Value, Verification, Writer, WriterOptions,
+    ColumnBuffer, ColumnSchema, DType, Error, Extent, OpenOptions, Profile, Reader, Schema, Shape, Value, Verification,
+    Writer, WriterOptions,
 };
 
 const SAMPLE_BYTES: usize = 40_000;

@@ -9,9 +9,10 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use std::io::ErrorKind as Io;
 use tensilo::ErrorKind::{BadArgument, OverLimit};
+use tensilo::sink::Stream;
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, Metadata, Profile, Reader, Result,
-    Schema, Shape, Stream, Value, Writer, WriterOptions, limits,
+    Schema, Shape, Value, Writer, WriterOptions, limits,
 };
 
 fn create(schema: Schema) -> Result<Writer<Stream<Vec<u8>>>> {

@@ -9,9 +9,12 @@ use crate::common::{Table, config};
 use crate::support::scattered::Scattered;
 use proptest::prelude::*;
 use std::sync::Arc;
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, PositionedFile, Source};
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    ColumnBatch, ColumnSchema, DType, Element, Extent, InMemory, Metadata, OpenOptions, PositionedFile, Profile,
-    Reader, Schema, Shape, Source, Stream, Verification, VerifyOptions, Writer, WriterOptions, verify,
+    ColumnBatch, ColumnSchema, DType, Element, Extent, Metadata, OpenOptions, Profile, Reader, Schema, Shape,
+    Verification, Writer, WriterOptions,
 };
 
 const POLICIES: [Verification; 3] = [Verification::FirstTouch, Verification::Always, Verification::Never];
@@ -63,7 +66,7 @@ proptest! {
         #[cfg(feature = "mmap")]
         {
             // SAFETY: the file is in a folder that only this test knows, and stays as it is.
-            let mapped = unsafe { tensilo::MappedFile::open(on_disk.path()) }.expect("a file");
+            let mapped = unsafe { tensilo::source::MappedFile::open(on_disk.path()) }.expect("a file");
             check(&open(mapped, policy), &table, &plan, seed.wrapping_add(2));
         }
         let reader = open(InMemory(bytes), policy);
@@ -201,7 +204,7 @@ impl std::io::Write for &mut Published {
     }
 }
 
-impl tensilo::Sink for &mut Published {
+impl tensilo::sink::Sink for &mut Published {
     fn sync(&mut self) -> std::io::Result<()> {
         Ok(())
     }

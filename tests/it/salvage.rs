@@ -11,10 +11,14 @@ use std::fs;
 use std::io;
 use std::ops::ControlFlow;
 use std::ops::Range;
+use tensilo::facts::FileId;
+use tensilo::salvage::{LostSamples, OnLoss, RewriteOptions, SalvageOptions, Salvaged, salvage};
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, PositionedFile, Source};
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    ColumnBatch, ColumnSchema, DType, Extent, FileId, InMemory, LostSamples, OnLoss, PositionedFile, Profile, Reader,
-    RewriteOptions, SalvageOptions, Salvaged, Schema, Shape, Source, Stream, Value, Verification, VerifyOptions,
-    Writer, WriterOptions, salvage, verify,
+    ColumnBatch, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Verification, Writer,
+    WriterOptions,
 };
 use tensilo_testing::Random;
 

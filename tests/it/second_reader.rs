@@ -14,10 +14,10 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use tensilo::{
-    Column, ColumnSchema, DType, Extent, InMemory, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions,
-    Writer, WriterOptions,
-};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::VerifyOptions;
+use tensilo::{Column, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::python_is_present;
 
 /// Files from the generator. PROPTEST_CASES raises it.
@@ -252,7 +252,7 @@ fn both_readers_report_a_changed_byte() {
         let mut changed = bytes.clone();
         changed[at] ^= 0x10;
         assert!(!second.run(&changed, &["--verify"]).status.success(), "byte {at} was changed");
-        let report = tensilo::verify(&InMemory(changed), VerifyOptions::new()).expect("a source in memory");
+        let report = tensilo::verify::verify(&InMemory(changed), VerifyOptions::new()).expect("a source in memory");
         assert!(!report.damages.is_empty(), "byte {at} was changed");
     }
 }

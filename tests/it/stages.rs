@@ -11,10 +11,12 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, Source};
 use tensilo::stages::{Decoder, FetchedBytes, Fragment, PlanPart, RangeError, ReadPlan};
 use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, InMemory, OpenOptions, Profile, Reader,
-    Schema, Shape, Source, Stream, Verification, Writer, WriterOptions,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, OpenOptions, Profile, Reader, Schema,
+    Shape, Verification, Writer, WriterOptions,
 };
 use tensilo_testing::Random;
 

@@ -5,9 +5,10 @@ use crate::common::vectors::{bytes, file_of, json, vectors};
 use crate::support::positional::Positional;
 use serde_json::Value as Json;
 use std::fmt::Write;
-use tensilo::{
-    Error, ErrorKind, InMemory, OpenOptions, Reader, SalvageOptions, Verification, VerifyOptions, salvage, verify,
-};
+use tensilo::salvage::{SalvageOptions, salvage};
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{Error, ErrorKind, OpenOptions, Reader, Verification};
 
 /// The first thing that a thorough verification finds.
 fn first_error(bytes: &[u8]) -> Option<Error> {

@@ -5,10 +5,11 @@ use crate::common::vectors::{bytes, file_of, vectors};
 use crate::support::positional::Positional;
 use crate::support::regions::{Region, regions};
 use std::ops::ControlFlow;
-use tensilo::{
-    ColumnBatch, ColumnSchema, DType, Damage, InMemory, Profile, Reader, RegionKind, Schema, Shape, Source, Stream,
-    VerifyOptions, VerifyReport, Writer, WriterOptions, verify,
-};
+use tensilo::facts::RegionKind;
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, Source};
+use tensilo::verify::{Damage, VerifyOptions, VerifyReport, verify};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Random;
 
 /// Three columns in many chunks, of samples that differ in size, written by several commits.

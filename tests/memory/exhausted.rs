@@ -4,7 +4,9 @@
 use crate::support::build::{ABSENT, Build, Chunk, column};
 use std::env;
 use std::process::Command;
-use tensilo::{ColumnBuffer, ErrorKind, InMemory, Reader, Result, VerifyOptions, verify};
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnBuffer, ErrorKind, Reader, Result};
 
 const SAMPLE: u32 = 4 << 20 << 8; // 1 GiB
 const ELEMENTS: u32 = SAMPLE / 4;

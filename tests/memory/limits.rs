@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tensilo::ErrorKind::{BadArgument, OverLimit};
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, Source};
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, InMemory, Profile, Reader, Schema, Shape, Source, Stream,
-    Value, VerifyOptions, Writer, WriterOptions, limits, verify,
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer,
+    WriterOptions, limits,
 };
 use tensilo_testing::{Alone, alone};
 

@@ -5,9 +5,10 @@
 //! memory from C when it is made, which is before the counting begins.
 
 use half::bf16;
+use tensilo::sink::Stream;
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Stream, Writer,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Writer,
     WriterOptions,
 };
 use tensilo_testing::{Allocations, allocations_of, alone};

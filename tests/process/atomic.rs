@@ -8,9 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use tensilo::sink::AtomicFile;
+use tensilo::verify::VerifyOptions;
 use tensilo::{
-    AtomicFile, ColumnSchema, DType, Error, ErrorKind, Profile, Reader, Result, Schema, Shape, Value, VerifyOptions,
-    Writer, WriterOptions,
+    ColumnSchema, DType, Error, ErrorKind, Profile, Reader, Result, Schema, Shape, Value, Writer, WriterOptions,
 };
 
 /// Elements of one sample: 16 KiB, so that a few samples of [`Profile::Raw`] exceed the 256 KiB

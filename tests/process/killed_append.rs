@@ -6,9 +6,8 @@ use super::child::{Child, report};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use tensilo::{
-    ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, VerifyOptions, Writer, WriterOptions, verify,
-};
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::asked;
 
 const ELEMENTS: usize = 1_024;

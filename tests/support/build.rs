@@ -4,7 +4,7 @@
 use super::regions::{regions, u32_at};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
-use tensilo::RegionKind;
+use tensilo::facts::RegionKind;
 
 pub const FILE_ID: [u8; 16] = *b"0123456789abcdef";
 

@@ -1,7 +1,7 @@
 //! A source without memory to lend.
 
 use std::io;
-use tensilo::{InMemory, Source};
+use tensilo::source::{InMemory, Source};
 
 /// A file that is read by position only.
 pub struct Positional<B>(pub B);

@@ -1,7 +1,7 @@
 //! Finds the regions of an intact file.
 
 use std::ops::Range;
-use tensilo::RegionKind;
+use tensilo::facts::RegionKind;
 
 /// A region; of a chunk or a page of the index, also its column and samples.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::ops::{ControlFlow, Range};
+use tensilo::source::{InMemory, Source};
 use tensilo::stages::{Fragment, RangeError};
-use tensilo::{InMemory, Source};
 
 /// A file that is read by position. Of many ranges it completes the last first, and hands over each in
 /// fragments of this many bytes, the last first.

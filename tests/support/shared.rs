@@ -1,8 +1,8 @@
 //! A file of several columns and chunks, and a check that a reader gives the right values.
 
+use tensilo::sink::Stream;
 use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, Profile, Reader, Schema, Shape, Stream, Writer,
-    WriterOptions,
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, Profile, Reader, Schema, Shape, Writer, WriterOptions,
 };
 
 pub const SAMPLES: u64 = 600;

@@ -1,7 +1,8 @@
 //! The library's advice, as flags of the command line.
 
+use tensilo::error::Advice;
 use tensilo::import::FoundShape;
-use tensilo::{Advice, ColumnSchema, Error, Extent};
+use tensilo::{ColumnSchema, Error, Extent};
 
 /// Returns the text of an error, with flags instead of the library's options.
 pub(crate) fn text(error: &Error) -> String {

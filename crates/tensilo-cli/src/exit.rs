@@ -15,7 +15,7 @@ pub(crate) enum Exit {
     Io = 3,
     /// A fault of tensilo or of this machine.
     Internal = 4,
-    /// A signal ended the work, which was undone. The exit code is [`Signal::exit_code`].
+    /// A signal ended the work, which was undone. The exit code is 128 and the number of the signal.
     Signalled,
 }
 

@@ -6,7 +6,8 @@ use crate::foreign::foreign;
 use crate::signals;
 use std::io;
 use std::path::{Path, PathBuf};
-use tensilo::{Error, ErrorKind, display_path};
+use tensilo::error::display_path;
+use tensilo::{Error, ErrorKind};
 
 /// The reason why a command stopped.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 use std::path::Path;
-use tensilo::{Reader, display_path};
+use tensilo::Reader;
+use tensilo::error::display_path;
 
 /// Opens a file by position. If another process changes or truncates it, reads fail with an error
 /// instead of a crash. Unless `quiet`, warns about an unfinished file and about bytes after the

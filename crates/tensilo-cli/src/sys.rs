@@ -1,7 +1,7 @@
 //! The only `unsafe` call of the program.
 
 use std::path::Path;
-use tensilo::MappedFile;
+use tensilo::source::MappedFile;
 
 /// Maps a file. Only `bench --map` may call this: its help states what the user must ensure.
 pub(crate) fn map(path: &Path) -> tensilo::Result<MappedFile> {

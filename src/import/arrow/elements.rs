@@ -2,9 +2,10 @@
 
 use super::int96;
 use super::types::element;
+use crate::DType;
+use crate::error::Advice;
 use crate::import::batch::{Nulls, SampleValues, SharedBytes};
 use crate::import::problem::Problem;
-use crate::{Advice, DType};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef};

@@ -3,7 +3,8 @@
 use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
 use crate::import::options::ConvertOptions;
 use crate::import::run;
-use crate::{Error, Result, Sink, Summary};
+use crate::write::Sink;
+use crate::{Error, Result, Summary};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
 use std::cell::RefCell;
@@ -20,7 +21,7 @@ use std::ops::ControlFlow;
 ///
 /// let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
 /// let batch = RecordBatch::try_from_iter([("n", numbers)]).expect("one column");
-/// let sink = tensilo::Stream(Vec::new());
+/// let sink = tensilo::sink::Stream(Vec::new());
 /// let file = write_batches(&batch.schema(), &[batch], sink, &ConvertOptions::default())?.sink.0;
 /// assert_eq!(tensilo::Reader::from_bytes(file)?.sample_count(), 3);
 /// # Ok(())

@@ -2,8 +2,8 @@
 //! tensor.
 
 use super::decode::decode;
-use crate::Advice;
 use crate::batch::product_of_extents;
+use crate::error::Advice;
 use crate::import::batch::UNKNOWN;
 use crate::import::input_column::{ColumnKind, Level};
 use crate::import::problem::Problem;

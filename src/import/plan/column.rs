@@ -1,9 +1,10 @@
 //! A column of the file that a conversion makes.
 
 use super::shape::ShapeFinder;
+use crate::format::CastFacts;
 use crate::import::found;
 use crate::import::input_column::{ColumnKind, InputColumn, StoredColumn};
-use crate::{CastFacts, CastSpec, ColumnSchema, DType, Metadata, Shape, arrow_type};
+use crate::{CastSpec, ColumnSchema, DType, Metadata, Shape, arrow_type};
 
 /// A column of the file that a conversion makes.
 #[derive(Clone, Debug)]

@@ -2,10 +2,11 @@
 
 use super::column::{Column, describe};
 use super::select;
+use crate::error::{Advice, display_path};
 use crate::import::input_column::InputColumn;
 use crate::import::options::ConvertOptions;
 use crate::import::source::{BatchSource, located};
-use crate::{Advice, Error, Metadata, Result, display_path, limits};
+use crate::{Error, Metadata, Result, limits};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 

@@ -5,10 +5,11 @@
 //! number of them that fits.
 
 use super::column::Column;
+use crate::arrow_type;
 use crate::arrow_type::{ArrowType, TimeUnit};
+use crate::error::Advice;
 use crate::import::batch::{SampleValues, Samples};
 use crate::import::problem::Problem;
-use crate::{Advice, arrow_type};
 use std::result::Result;
 
 /// The value in a unit; `None` if it is not exact there.

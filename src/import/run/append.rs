@@ -5,13 +5,15 @@ use super::diagnosis::{DiagnosedSource, Diagnosis};
 use super::sample_error::total_rows;
 use crate::arrow_type::{self, ArrowType};
 use crate::error::go_on;
+use crate::error::{Advice, display_path};
 use crate::import::input;
 use crate::import::input_column::InputColumn;
 use crate::import::options::{AppendOptions, Progress};
 use crate::import::plan::{Column, check_shape, describe};
 use crate::import::source::{BatchSource, check_unchanged, located};
 use crate::open::FileIdentity;
-use crate::{Advice, AppendedFile, ColumnSchema, Error, Metadata, Result, Schema, Writer, display_path};
+use crate::write::AppendedFile;
+use crate::{ColumnSchema, Error, Metadata, Result, Schema, Writer};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 

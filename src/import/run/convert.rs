@@ -12,7 +12,8 @@ use crate::import::options::{ConvertOptions, NullElements, Progress};
 use crate::import::plan::{self, Column, Plan};
 use crate::import::problem::Problem;
 use crate::import::source::{BatchSource, check_unchanged, located};
-use crate::{ColumnBatch, Result, Schema, Sink, Summary, Writer};
+use crate::write::Sink;
+use crate::{ColumnBatch, Result, Schema, Summary, Writer};
 use std::ops::{ControlFlow, Range};
 
 /// Converts all sources to one file.

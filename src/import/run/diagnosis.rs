@@ -3,13 +3,14 @@
 use super::fill::fill;
 use super::sample_error::{Origin, sample_error};
 use super::slices::slices;
+use crate::error::display_path;
 use crate::import::batch::InputBatch;
 use crate::import::options::NullElements;
 use crate::import::plan::Column;
 use crate::import::problem::Problem;
 use crate::import::source::BatchSource;
 use crate::le::u64_of;
-use crate::{ColumnSchema, Error, ErrorKind, Result, display_path};
+use crate::{ColumnSchema, Error, ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 

@@ -1,13 +1,14 @@
 //! The samples of one column of a batch, as they are pushed into the writer.
 
 use super::assemble::{PushableColumn, concatenate, concatenate_fixed};
+use crate::error::Advice;
 use crate::format::content::validity_bytes;
 use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
 use crate::import::input_column::{ColumnKind, Level};
 use crate::import::options::NullElements;
 use crate::import::plan::{self, Column};
 use crate::import::problem::Problem;
-use crate::{Advice, DType, Extent, Shape};
+use crate::{DType, Extent, Shape};
 use half::{bf16, f16};
 use std::ops::Range;
 use std::result::Result;

@@ -84,8 +84,10 @@ pub struct Salvaged {
 /// hold many heads that each claim the rest of it, and make the first pass take the square of its length.)
 ///
 /// ```
-/// use tensilo::{InMemory, OnLoss, SalvageOptions, salvage};
-/// # use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Stream, Value, Writer, WriterOptions};
+/// use tensilo::salvage::{OnLoss, SalvageOptions, salvage};
+/// use tensilo::source::InMemory;
+/// # use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, WriterOptions};
+/// # use tensilo::sink::Stream;
 /// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
 /// # let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(400);
 /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;

@@ -1,7 +1,8 @@
 //! How a file is verified, and the report of what was found.
 
+use crate::format::RegionKind;
 use crate::open::Source;
-use crate::{Error, ErrorKind, RegionKind, Result};
+use crate::{Error, ErrorKind, Result};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ impl<'a> VerifyOptions<'a> {
     }
 }
 
-/// What [`verify`] found.
+/// The result of [`verify`](crate::verify::verify).
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {

@@ -1,13 +1,13 @@
 //! What is done on the disk, and what a reader may find afterwards.
 
 use super::simulated::{Faults, Simulated};
+use crate::open::InMemory;
+use crate::read::{VerifyOptions, verify};
+use crate::write::Stream;
 use crate::write::append::append;
 use crate::write::atomic::Atomic;
 use crate::write::sink::Sink;
-use crate::{
-    ColumnBuffer, ColumnSchema, DType, InMemory, Profile, Reader, Result, Schema, Shape, Stream, Value, VerifyOptions,
-    Writer, WriterOptions, verify,
-};
+use crate::{ColumnBuffer, ColumnSchema, DType, Profile, Reader, Result, Schema, Shape, Value, Writer, WriterOptions};
 use std::path::Path;
 
 pub const NAME: &str = "folder/data.tsl";
@@ -210,7 +210,7 @@ pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
     let found = numbers(&columns, reader.sample_count() as u32)?;
     let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).map_err(|error| error.to_string())?;
     let end = report.file_bytes - reader.tail_bytes();
-    let harmless = |damage: &crate::Damage| match damage.error.rule() {
+    let harmless = |damage: &crate::read::Damage| match damage.error.rule() {
         Some("R-2.7") => damage.file_range.start >= end,
         rule => rule == Some("R-7.8"),
     };

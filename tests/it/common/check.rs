@@ -4,7 +4,9 @@ use super::plan::WritePlan;
 use super::with_element;
 use super::{ModelSample, Table, full_shape, inner_bytes, shape_bytes, stored_bytes};
 use std::ops::Range;
-use tensilo::{ChunkInfo, Column, ColumnBuffer, ColumnSchema, Cursor, DType, Element, Profile, Reader, Sample, Source};
+use tensilo::facts::ChunkInfo;
+use tensilo::source::Source;
+use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, DType, Element, Profile, Reader, Sample};
 use tensilo_testing::Random;
 
 /// Checks every read path of every column, and the facts that the file records.

@@ -3,7 +3,8 @@
 use super::Table;
 use super::data::{ColumnPlan, Regime, table};
 use super::plan::{Step, WritePlan, write_to};
-use tensilo::{DType, Extent, Metadata, Profile, Stream, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{DType, Extent, Metadata, Profile, WriterOptions};
 use tensilo_testing::Random;
 
 /// The contents of a file, and how it is written.

@@ -3,9 +3,9 @@
 use super::{ModelSample, Table, inner_bytes};
 use proptest::prelude::*;
 use std::ops::Range;
+use tensilo::sink::{Sink, Stream};
 use tensilo::{
-    ColumnBatch, ColumnSchema, DType, ErrorKind, Profile, Result, Schema, Sink, Stream, Summary, Value, Writer,
-    WriterOptions,
+    ColumnBatch, ColumnSchema, DType, ErrorKind, Profile, Result, Schema, Summary, Value, Writer, WriterOptions,
 };
 use tensilo_testing::Random;
 

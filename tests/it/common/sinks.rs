@@ -1,7 +1,7 @@
 //! Sinks that misbehave as the operating system may.
 
 use std::io::{self, ErrorKind, Write};
-use tensilo::Sink;
+use tensilo::sink::Sink;
 
 /// Accepts 1 to 7 bytes at a time, and is interrupted now and then.
 #[derive(Default)]

@@ -3,7 +3,8 @@
 use super::{check_reads, is_long, is_noticed, read_all};
 use crate::common::damage::{Damage, chunks};
 use crate::common::files::FilePlan;
-use tensilo::{FileId, Reader};
+use tensilo::Reader;
+use tensilo::facts::FileId;
 use tensilo_testing::Random;
 
 /// How many files are damaged in each way.

@@ -5,7 +5,8 @@ use crate::common::vectors::{bytes, file_of, vectors};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 
 /// A file of columns that suit different encodings.
 fn written(profile: Profile, samples: u32, alignment: u32) -> Vec<u8> {

@@ -8,7 +8,9 @@ mod blocks;
 mod bytes;
 mod files;
 
-use tensilo::{InMemory, Reader, VerifyOptions, verify};
+use tensilo::Reader;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 
 fn is_long() -> bool {
     std::env::var("TENSILO_DAMAGE").is_ok_and(|mode| mode == "long")

@@ -9,9 +9,8 @@ use std::path::Path;
 use tensilo::export::{batches, export};
 use tensilo::import::arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
 use tensilo::import::arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
-use tensilo::{
-    ColumnSchema, DType, ErrorKind, Extent, Metadata, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions,
-};
+use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, DType, ErrorKind, Extent, Metadata, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
 fn read_arrow(path: &Path) -> (ArrowSchema, Vec<RecordBatch>) {
     let reader = tensilo::import::arrow::ipc::reader::FileReader::try_new(File::open(path).unwrap(), None).unwrap();

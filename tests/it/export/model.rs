@@ -2,7 +2,8 @@
 
 use tensilo::import::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Int32Type};
-use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Reader, Schema, Shape, Stream, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Reader, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Random;
 
 pub const SAMPLES: usize = 300;

@@ -13,7 +13,8 @@ use tensilo::import::arrow::array::{
 use tensilo::import::arrow::datatypes::{DataType, Field, Float32Type};
 use tensilo::import::arrow::ipc::writer::FileWriter;
 use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
-use tensilo::{Error, ErrorKind, Profile, Reader, VerifyOptions, WriterOptions};
+use tensilo::verify::VerifyOptions;
+use tensilo::{Error, ErrorKind, Profile, Reader, WriterOptions};
 
 struct Folder(tempfile::TempDir);
 

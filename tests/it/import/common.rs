@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use tensilo::import::{ConvertOptions, write_batches};
-use tensilo::{ColumnSchema, Element, Reader, Result, Stream};
+use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, Element, Reader, Result};
 
 pub type File = Reader;
 
@@ -22,7 +23,7 @@ pub fn batch(columns: Vec<(Field, ArrayRef)>) -> RecordBatch {
 pub fn import_with(batches: &[RecordBatch], options: &ConvertOptions) -> Result<File> {
     let file = write_batches(&batches[0].schema(), batches, Stream(Vec::new()), options)?.sink.0;
     let reader = Reader::from_bytes(file).unwrap();
-    reader.verify(tensilo::VerifyOptions::new()).unwrap();
+    reader.verify(tensilo::verify::VerifyOptions::new()).unwrap();
     Ok(reader)
 }
 
@@ -160,6 +161,6 @@ pub fn converted(folder: &std::path::Path, inputs: &[std::path::PathBuf], option
     let bytes = std::fs::read(&output).unwrap();
     std::fs::remove_file(output).unwrap();
     let reader = Reader::from_bytes(bytes).unwrap();
-    assert!(reader.verify(tensilo::VerifyOptions::new().decode(true)).unwrap().damages.is_empty());
+    assert!(reader.verify(tensilo::verify::VerifyOptions::new().decode(true)).unwrap().damages.is_empty());
     Ok(reader)
 }

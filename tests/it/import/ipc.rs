@@ -118,7 +118,7 @@ fn check_damaged(folder: &Path, bytes: &[u8]) -> bool {
     write_old(&input, bytes);
     match run(&input, &output) {
         Ok(_) => {
-            read(&output).verify(tensilo::VerifyOptions::new()).unwrap();
+            read(&output).verify(tensilo::verify::VerifyOptions::new()).unwrap();
             fs::remove_file(&output).unwrap();
             true
         }

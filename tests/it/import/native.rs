@@ -7,13 +7,13 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tensilo::facts::FileId;
 use tensilo::import::arrow::array::{ArrayRef, Float64Array, Int32Array, StringArray};
 use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, append, convert};
-use tensilo::{
-    ColumnSchema, DType, Error, ErrorKind, FileId, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions,
-    Writer, WriterOptions,
-};
+use tensilo::sink::Stream;
+use tensilo::verify::VerifyOptions;
+use tensilo::{ColumnSchema, DType, Error, ErrorKind, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Random;
 
 const ID: FileId = FileId([7; 16]);

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use tensilo::export::{ExportFormat, export, export_into};
 use tensilo::import::arrow::ipc::writer::FileWriter;
 use tensilo::import::{AppendOptions, ConvertOptions, append, convert, convert_into};
-use tensilo::{
-    AtomicFile, Error, ErrorKind, PositionedFile, Reader, RewriteOptions, SalvageOptions, Stream, VerifyOptions,
-    WriterOptions, salvage,
-};
+use tensilo::salvage::{RewriteOptions, SalvageOptions, salvage};
+use tensilo::sink::{AtomicFile, Stream};
+use tensilo::source::PositionedFile;
+use tensilo::verify::VerifyOptions;
+use tensilo::{Error, ErrorKind, Reader, WriterOptions};
 
 const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 

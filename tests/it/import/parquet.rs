@@ -148,7 +148,7 @@ fn damaged_files_never_panic_and_leave_nothing_behind() {
         write_old(&input, bytes);
         match run(std::slice::from_ref(&input), &output) {
             Ok(_) => {
-                read(&output).verify(tensilo::VerifyOptions::new()).unwrap();
+                read(&output).verify(tensilo::verify::VerifyOptions::new()).unwrap();
                 fs::remove_file(&output).unwrap();
                 true
             }

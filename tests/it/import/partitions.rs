@@ -96,7 +96,7 @@ fn inputs_of_other_keys_are_refused_with_both_names() {
     for part in ["x.parquet", "\"a\" is missing", "\"b\" is not there", "z.parquet"] {
         assert!(error.message().contains(part), "{part}: {error}");
     }
-    assert_eq!(error.advice(), [tensilo::Advice::SkipColumns]);
+    assert_eq!(error.advice(), [tensilo::error::Advice::SkipColumns]);
     let skip = ConvertOptions { skip: vec!["a".to_owned(), "b".to_owned()], ..Default::default() };
     assert_eq!(numbers(&tree.convert_with(&[""], &skip).unwrap()), [0, 1, 2]);
     let twice = Tree::new(&["a=1/a=2/x.parquet"]).refused(&[""]);

@@ -4,10 +4,11 @@ use super::common::*;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use tensilo::ErrorKind;
+use tensilo::error::Advice;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, UnionFields, UnionMode};
 use tensilo::import::{ConvertOptions, convert};
-use tensilo::{Advice, ErrorKind};
 
 fn unstorable() -> Vec<Field> {
     let pair = Fields::from(vec![Field::new("k", DataType::Utf8, false), Field::new("v", DataType::Int32, true)]);

@@ -5,12 +5,13 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tensilo::error::Advice;
 use tensilo::export::batches;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field, Float32Type, Int32Type};
 use tensilo::import::arrow::ipc::writer::FileWriter;
 use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, NullElements, append, convert};
-use tensilo::{Advice, Error, Extent, Shape};
+use tensilo::{Error, Extent, Shape};
 
 /// Lists of these lengths; `None` is a null.
 fn lists(lengths: &[Option<i32>]) -> ArrayRef {

@@ -9,7 +9,8 @@ use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
 use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use tensilo::import::arrow::record_batch::RecordBatchIterator;
 use tensilo::import::{ConvertOptions, NullElements, write_batches, write_reader};
-use tensilo::{CastSpec, DType, ErrorKind, Extent, Reader, Shape, Stream, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{CastSpec, DType, ErrorKind, Extent, Reader, Shape, WriterOptions};
 
 type Lists = Vec<Option<Vec<Option<f32>>>>;
 
@@ -206,7 +207,11 @@ fn fixed_shape_tensors_have_their_shape() {
     for parameters in [r#"{"shape":[2,4]}"#, r#"{"shape":[2,3],"permutation":[1,0]}"#, "{}", "nonsense"] {
         let bad = batch(vec![(field(parameters), array.clone())]);
         let error = refused(&[bad], &ConvertOptions::default());
-        assert_eq!((error.column(), error.advice()), (Some("x"), &[tensilo::Advice::SkipColumns][..]), "{error}");
+        assert_eq!(
+            (error.column(), error.advice()),
+            (Some("x"), &[tensilo::error::Advice::SkipColumns][..]),
+            "{error}"
+        );
     }
 }
 

@@ -14,9 +14,10 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tensilo::error::Advice;
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
-use tensilo::{Advice, DType, Error, ErrorKind, Reader};
+use tensilo::{DType, Error, ErrorKind, Reader};
 
 /// One column of a Parquet file.
 struct Column<'a, T: ParquetType> {

@@ -16,7 +16,9 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use tensilo::{InMemory, Reader, VerifyOptions, verify};
+use tensilo::Reader;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo_testing::{Random, asked, python_is_present};
 
 /// Mutants, unless the environment asks for more.

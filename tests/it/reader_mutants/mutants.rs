@@ -5,7 +5,8 @@ use crate::support::build::{Build, Chunk, column, seal};
 use crate::support::regions::{Region, regions, u32_at, u64_at};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
-use tensilo::{DType, Extent, Reader, RegionKind};
+use tensilo::facts::RegionKind;
+use tensilo::{DType, Extent, Reader};
 use tensilo_testing::Random;
 
 /// Changes fields and bytes of a file in place.

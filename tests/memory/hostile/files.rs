@@ -3,7 +3,7 @@
 use crate::support::build::{ABSENT, Build, Chunk, FILE_ID, Part, column, patch, place_of, seal};
 use crate::support::regions::u64_at;
 use std::fmt;
-use tensilo::RegionKind::{Chunk as ChunkRegion, Footer, Header, IndexPage, Trailer};
+use tensilo::facts::RegionKind::{Chunk as ChunkRegion, Footer, Header, IndexPage, Trailer};
 
 /// The check that must refuse a file first, with its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ fn two_chunks() -> Vec<u8> {
     build.finish(0, &[(0, 2)])
 }
 
-fn patched(kind: tensilo::RegionKind, at: usize, bytes: &[u8]) -> Vec<u8> {
+fn patched(kind: tensilo::facts::RegionKind, at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut file = base();
     patch(&mut file, kind, at, bytes);
     file

@@ -9,10 +9,10 @@ mod files;
 use crate::support::positional::Positional;
 use files::{Refused, Row};
 use std::time::{Duration, Instant};
-use tensilo::{
-    ColumnBuffer, Error, ErrorKind, InMemory, OpenOptions, SalvageOptions, Source, Verification, VerifyOptions,
-    salvage, verify,
-};
+use tensilo::salvage::{SalvageOptions, salvage};
+use tensilo::source::{InMemory, Source};
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnBuffer, Error, ErrorKind, OpenOptions, Verification};
 use tensilo_testing::{Alone, alone};
 
 const MOST_TIME: Duration = Duration::from_millis(10);

@@ -12,8 +12,9 @@ use half::bf16;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use tensilo::sink::Stream;
 use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Stream, Writer,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Writer,
     WriterOptions,
 };
 

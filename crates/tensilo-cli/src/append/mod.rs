@@ -13,7 +13,7 @@ use crate::signals;
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
 use std::time::Duration;
-use tensilo::display_path;
+use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};
 
 /// The time that the library has to restore the file after a signal.

@@ -21,7 +21,8 @@ use pattern::{Sequence, share};
 use report::Report;
 use source::{Counted, drop_from_cache};
 use std::time::Instant;
-use tensilo::{Column, OpenOptions, PositionedFile, Reader, Source};
+use tensilo::source::{PositionedFile, Source};
+use tensilo::{Column, OpenOptions, Reader};
 
 /// The limit of the warm-up, as a multiple of the measuring time.
 const WARM_UP: u32 = 5;
@@ -65,7 +66,7 @@ fn column(args: &BenchArgs, reader: &Reader) -> Outcome<Column> {
     reader
         .columns()
         .min_by_key(rank)
-        .ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", tensilo::display_path(&args.file))))
+        .ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", tensilo::error::display_path(&args.file))))
 }
 
 fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<Report<'a>> {

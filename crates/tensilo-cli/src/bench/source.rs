@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use tensilo::Source;
+use tensilo::source::Source;
 
 thread_local! {
     /// The bytes that this thread has read from files.
@@ -52,7 +52,7 @@ pub(super) fn drop_from_cache(path: &Path) -> Outcome {
     drop().map_err(|error| {
         Failure::Usage(format!(
             "{}: --cold: its pages cannot be dropped from the cache: {error}",
-            tensilo::display_path(path)
+            tensilo::error::display_path(path)
         ))
     })
 }

@@ -1,6 +1,6 @@
 //! The cost of reading one sample that is in no cache.
 
-use tensilo::ColumnFacts;
+use tensilo::facts::ColumnFacts;
 
 /// Returns the bytes of a cold read of one sample: head and body of its chunk, on average.
 pub(super) fn cold_read_bytes(facts: &ColumnFacts) -> u64 {

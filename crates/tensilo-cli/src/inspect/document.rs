@@ -5,7 +5,8 @@ use super::cold_read::{cold_read_bytes, read_amplification};
 use super::explain;
 use crate::failure::{Failure, Outcome};
 use serde_json::{Map, Value, json};
-use tensilo::{Column, ColumnFacts, ColumnSchema, Extent, Reader};
+use tensilo::facts::ColumnFacts;
+use tensilo::{Column, ColumnSchema, Extent, Reader};
 
 /// Returns the JSON document of schema `tensilo.inspect/1`.
 pub(super) fn document(args: &InspectArgs, reader: &Reader) -> Outcome<Value> {

@@ -7,7 +7,8 @@ use crate::text::human;
 use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use tensilo::{Choice, Column, Explanation, Piece, Profile, Trial};
+use tensilo::explain::{Choice, Explanation, Piece, Trial};
+use tensilo::{Column, Profile};
 
 /// Explains the requested chunk of a column; `None` if the column has no such chunk.
 pub(super) fn explain(args: &InspectArgs, column: &Column) -> tensilo::Result<Option<Explanation>> {

@@ -5,13 +5,14 @@ use super::cold_read::{amplification_text, cold_read_bytes, read_amplification};
 use crate::terminal::write_wrapped;
 use crate::text::{Cells, Table, cut_end, human, write_casts, write_found};
 use std::io::{self, Write};
-use tensilo::{ColumnFacts, ColumnSchema, Metadata, Reader};
+use tensilo::facts::ColumnFacts;
+use tensilo::{ColumnSchema, Metadata, Reader};
 
 /// Writes the facts of the file and of each column.
 pub(super) fn write_text(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> io::Result<()> {
     let (file_bytes, samples, width) = (reader.file_bytes(), reader.sample_count(), args.width());
     let bytes = human::bytes(file_bytes);
-    let file = format!("{}: {samples} samples, {bytes} ({file_bytes} bytes)", tensilo::display_path(&args.file));
+    let file = format!("{}: {samples} samples, {bytes} ({file_bytes} bytes)", tensilo::error::display_path(&args.file));
     write_wrapped(output, &file, width)?;
     let state = if reader.is_finished() { "finished" } else { "not finished" };
     let (id, alignment, commits) = (reader.file_id(), reader.alignment(), reader.commit_count());

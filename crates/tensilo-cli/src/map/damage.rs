@@ -7,9 +7,11 @@ use crate::options::threads;
 use crate::progress::{Progress, Unit};
 use crate::terminal::warning;
 use std::ops::Range;
-use tensilo::{
-    Damage, ErrorKind, PositionedFile, Reader, SalvageOptions, Source, VerifyOptions, display_path, salvage, verify,
-};
+use tensilo::error::display_path;
+use tensilo::salvage::{SalvageOptions, salvage};
+use tensilo::source::{PositionedFile, Source};
+use tensilo::verify::{Damage, VerifyOptions, verify};
+use tensilo::{ErrorKind, Reader};
 
 /// A file, and its damage.
 pub(super) struct Subject {

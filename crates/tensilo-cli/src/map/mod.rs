@@ -18,7 +18,7 @@ use damage::Subject;
 use std::io;
 use std::path::Path;
 use std::slice;
-use tensilo::display_path;
+use tensilo::error::display_path;
 use terminal::Grid;
 
 /// The largest number of chunks that get a tile each. A drawing of more has at most this many equal

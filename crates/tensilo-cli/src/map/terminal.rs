@@ -198,10 +198,10 @@ fn write_damage(output: &mut impl Write, subject: &Subject, width: usize, colour
 mod tests {
     use super::super::tiles::{equal_tiles, mark_damage};
     use super::*;
-    use tensilo::{
-        ColumnSchema, DType, InMemory, Profile, Reader, Schema, Shape, Stream, Value, VerifyOptions, Writer,
-        WriterOptions, verify,
-    };
+    use tensilo::sink::Stream;
+    use tensilo::source::InMemory;
+    use tensilo::verify::{VerifyOptions, verify};
+    use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
     #[test]
     fn the_map_has_a_bounded_number_of_lines() {

@@ -5,7 +5,8 @@ use crate::progress::{Progress, Unit};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
-use tensilo::{ChunkInfo, Reader};
+use tensilo::Reader;
+use tensilo::facts::ChunkInfo;
 
 /// The maximum number of columns that a tile lists.
 const MOST_SHARES: usize = 16;

@@ -8,7 +8,9 @@ use crate::terminal::warning;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
-use tensilo::{AtomicFile, FileIdentity, display_path};
+use tensilo::error::display_path;
+use tensilo::sink::AtomicFile;
+use tensilo::source::FileIdentity;
 
 /// The kind of data. Text may go to a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use crate::failure::{Failure, Outcome};
 use std::fs::File;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
-use tensilo::{AtomicFile, FileIdentity, Sink};
+use tensilo::sink::{AtomicFile, Sink};
+use tensilo::source::FileIdentity;
 
 /// An open, buffered output. A file appears when [`Output::finish`] or [`Sink::publish`] is called.
 #[derive(Debug)]

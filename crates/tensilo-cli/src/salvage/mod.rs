@@ -13,7 +13,9 @@ use report::Report;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::slice;
-use tensilo::{PositionedFile, RewriteOptions, SalvageOptions, Salvaged, Summary, salvage};
+use tensilo::Summary;
+use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged, salvage};
+use tensilo::source::PositionedFile;
 
 /// Reports the losses, and writes the intact chunks to a new file.
 pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {

@@ -7,7 +7,8 @@ use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
-use tensilo::{LostSamples, Salvaged, Summary};
+use tensilo::Summary;
+use tensilo::salvage::{LostSamples, Salvaged};
 
 /// The maximum number of lost ranges in a line of text. The JSON document has all.
 const RANGES: usize = 8;

@@ -3,7 +3,8 @@
 use super::human;
 use super::table::{Cells, Table};
 use std::io::{self, Write};
-use tensilo::{CastFacts, ColumnSchema};
+use tensilo::ColumnSchema;
+use tensilo::facts::CastFacts;
 
 /// Writes an empty line and a table of the columns that were rounded; nothing if none was.
 pub(crate) fn write_casts<'a>(

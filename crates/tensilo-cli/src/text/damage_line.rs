@@ -1,7 +1,7 @@
 //! The description of a damage in one line.
 
 use super::human;
-use tensilo::Damage;
+use tensilo::verify::Damage;
 
 /// Returns `bytes 4160..4672: chunk, column "x", samples 0..32: MESSAGE (rule )`.
 pub(crate) fn damage_line(damage: &Damage) -> String {

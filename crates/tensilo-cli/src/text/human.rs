@@ -1,6 +1,6 @@
 //! Formats numbers and facts for people.
 
-use tensilo::ColumnFacts;
+use tensilo::facts::ColumnFacts;
 
 /// Formats bytes in powers of 1000: `512 B`, `41.6 MB`.
 pub(crate) fn bytes(bytes: u64) -> String {

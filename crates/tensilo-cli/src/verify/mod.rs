@@ -13,13 +13,14 @@ use crate::output::{Output, write_json};
 use crate::progress::{Progress, Unit};
 use crate::terminal::warning;
 use report::{document, write_text};
-use tensilo::{PositionedFile, Source, VerifyOptions, VerifyReport};
+use tensilo::source::{PositionedFile, Source};
+use tensilo::verify::{VerifyOptions, VerifyReport};
 
 /// Verifies a file, and prints every damage.
 pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
     let report = verify(args, quiet)?;
     if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && !report.damages.is_empty()) {
-        warning(&format!("{}: {foreign}", tensilo::display_path(&args.file)));
+        warning(&format!("{}: {foreign}", tensilo::error::display_path(&args.file)));
     }
     let verdict = if report.damages.is_empty() { Exit::Done } else { Exit::Damaged };
     match print(&report, args.json, quiet) {
@@ -35,7 +36,7 @@ fn verify(args: &VerifyArgs, quiet: bool) -> Outcome<VerifyReport> {
     let progress = Progress::new(Unit::Bytes, quiet);
     let mut advance = |bytes| progress.set("verifying", bytes, Some(source.byte_count()));
     let options = VerifyOptions::new().decode(args.deep).threads(threads(args.threads)).progress(&mut advance);
-    tensilo::verify(&source, options).map_err(about)
+    tensilo::verify::verify(&source, options).map_err(about)
 }
 
 fn print(report: &VerifyReport, json: bool, quiet: bool) -> Outcome {

@@ -3,7 +3,8 @@
 use crate::text::damage_line;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use tensilo::{Damage, RegionKind, VerifyReport};
+use tensilo::facts::RegionKind;
+use tensilo::verify::{Damage, VerifyReport};
 
 /// Returns the JSON document of schema `tensilo.verify/1`.
 pub(super) fn document(report: &VerifyReport) -> Value {

@@ -3,7 +3,8 @@
 use super::{Folder, SAMPLES, SampleFile, damaged_file, empty_file, on, unfinished_file};
 use serde_json::{Value, json};
 use std::path::Path;
-use tensilo::{Schema, Stream, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{Schema, Writer, WriterOptions};
 
 /// Runs a short measurement.
 fn bench(file: &Path, words: &str) -> Value {

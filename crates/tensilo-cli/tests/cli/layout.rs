@@ -4,7 +4,8 @@ use super::convert::speech;
 use super::{Folder, SampleFile, on, run};
 use std::fs;
 use std::path::PathBuf;
-use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
 /// Names that differ only at one end, or in the middle.
 fn name(i: usize) -> String {

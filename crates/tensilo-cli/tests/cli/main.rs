@@ -24,7 +24,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Stream, Value, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Folder;
 
 /// A Parquet file of speech features, with columns of several types.

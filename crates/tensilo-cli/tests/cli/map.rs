@@ -3,7 +3,8 @@
 use super::{Folder, SampleFile, damaged_file, empty_file, on, sample_file, schema, unfinished_file};
 use std::fs;
 use std::path::Path;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
 const NAMES: [&str; 8] = ["x", "e", "t", "b", "r", "flag", "n", "h"];
 

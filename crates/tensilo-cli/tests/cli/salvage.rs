@@ -4,7 +4,8 @@ use super::{Folder, on};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
-use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Stream, Value, Writer, WriterOptions};
+use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
 /// Returns a file of 100 samples of two columns, ten to a chunk.
 fn file() -> Vec<u8> {

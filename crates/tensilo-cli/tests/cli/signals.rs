@@ -12,7 +12,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 use std::thread;
 use std::time::{Duration, Instant};
-use tensilo::{InMemory, Reader, VerifyOptions, verify};
+use tensilo::Reader;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo_testing::{Random, asked};
 
 /// The signals that can be caught, and their exit codes.

@@ -7,7 +7,10 @@ use crate::peers::{Peer, tensilo as peer};
 use anyhow::Result;
 use half::bf16;
 use std::path::Path;
-use tensilo::{MappedFile, Reader, SalvageOptions, VerifyOptions, salvage, verify};
+use tensilo::Reader;
+use tensilo::salvage::{SalvageOptions, salvage};
+use tensilo::source::MappedFile;
+use tensilo::verify::{VerifyOptions, verify};
 
 pub struct Tensilo(pub peer::Tensilo);
 
