@@ -44,7 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for batch in batches {
             let batch: Vec<bf16> = batch?;
             samples += batch.len() / VALUES;
-            sum += batch.iter().map(|value| f64::from(value.to_f32())).sum::<f64>(); // the training step
+            // the training step
+            sum += batch.iter().map(|value| f64::from(value.to_f32())).sum::<f64>();
         }
         let rate = samples as f64 / start.elapsed().as_secs_f64();
         println!("epoch {epoch}: {samples} samples, sum {sum:.3}, {rate:.0} samples/s");

@@ -44,7 +44,8 @@ use std::ffi::OsString;
 ///
 /// On Unix, `run` installs handlers for SIGINT, SIGTERM and SIGHUP, which stay installed. After
 /// such a signal, `run` undoes the current work and returns. If that takes too long, or a second
-/// signal arrives, the process ends. Therefore, call `run` only once in a process, as its last work.
+/// signal arrives, the process ends. Therefore, call `run` only once in a process, as its last
+/// work.
 ///
 /// The new handlers call those that were installed before. If the host has handlers of its own,
 /// reset them first: in Python, for example, `signal.signal(signal.SIGINT, signal.SIG_DFL)`.

@@ -1,5 +1,5 @@
-//! Data that encodings find hard, for the tests of the codecs and of whole files. Any element can be
-//! made alone.
+//! Data that encodings find hard, for the tests of the codecs and of whole files. Any element can
+//! be made alone.
 
 use super::random::mix;
 

@@ -78,8 +78,8 @@ pub fn allocations_of<T>(work: impl FnOnce() -> T) -> (Allocations, T) {
 #[derive(Debug)]
 pub struct Alone(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
-/// Waits until no other test of this process is alone. Peaks are those of the whole process, so each
-/// test of a program that measures them begins with this call.
+/// Waits until no other test of this process is alone. Peaks are those of the whole process, so
+/// each test of a program that measures them begins with this call.
 pub fn alone() -> Alone {
     static ALONE: Mutex<()> = Mutex::new(());
     Alone(ALONE.lock().unwrap_or_else(PoisonError::into_inner))

@@ -41,7 +41,7 @@ pub(crate) struct AppendArgs {
     /// Cut off the bytes after the last commit, even if they could be recovered
     #[arg(long)]
     pub(crate) discard_tail: bool,
-    /// What to do with a null element of a tensor, which cannot be stored (a null tensor can)
+    /// Treatment of a null element of a tensor, which cannot be stored (a null tensor can)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use crate::sys;
 use access::access;
 use measure::{Counts, Worker, on_threads};
 use pattern::{Sequence, share};
-use report::Report;
+use report::BenchReport;
 use source::{Counted, drop_from_cache};
 use std::time::Instant;
 use tensilo::source::{PositionedFile, Source};
@@ -69,7 +69,7 @@ fn column(args: &BenchArgs, reader: &Reader) -> Outcome<Column> {
         .ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", tensilo::error::display_path(&args.file))))
 }
 
-fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<Report<'a>> {
+fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<BenchReport<'a>> {
     let about = |error| Failure::about(&args.file, error);
     let (sample_count, batch) = (column.sample_count(), batch(args));
     let threads = u32::try_from(sample_count).unwrap_or(u32::MAX).min(args.threads);
@@ -85,7 +85,7 @@ fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<Report<'a>> {
     let counts = Counts::sum(workers.iter().map(Worker::counts));
     drop(workers);
     let memcpy_bytes_per_s = memcpy(args, threads, &counts)?;
-    Ok(Report { args, column: column.schema(), sample_count, threads, warmed_up, counts, memcpy_bytes_per_s })
+    Ok(BenchReport { args, column: column.schema(), sample_count, threads, warmed_up, counts, memcpy_bytes_per_s })
 }
 
 fn batch(args: &BenchArgs) -> usize {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tensilo::ColumnSchema;
 
 /// The results of a run.
-pub(super) struct Report<'a> {
+pub(super) struct BenchReport<'a> {
     pub(super) args: &'a BenchArgs,
     pub(super) column: &'a ColumnSchema,
     /// The number of samples in the column.
@@ -23,7 +23,7 @@ pub(super) struct Report<'a> {
     pub(super) memcpy_bytes_per_s: Option<f64>,
 }
 
-impl Report<'_> {
+impl BenchReport<'_> {
     /// Returns `amount` per second of reading; `None` if nothing was measured.
     fn per_second(&self, amount: u64) -> Option<f64> {
         quotient(amount, Some(self.counts.busy).filter(|busy| *busy > Duration::ZERO)?.as_secs_f64())

@@ -85,7 +85,7 @@ pub(crate) struct ConvertArgs {
     /// Every chunk begins at a multiple of this; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = values::alignments(), default_value = "64")]
     pub(crate) align: u32,
-    /// What to do with a null element of a tensor, which cannot be stored (a null tensor can)
+    /// Treatment of a null element of a tensor, which cannot be stored (a null tensor can)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,
     /// Replace OUT.tsl if it exists; write binary data to a terminal

@@ -46,7 +46,7 @@ pub(crate) struct GetArgs {
     /// Elements as f32 (bf16, f16 and f32 columns), or as unsigned integers with the same bits
     #[arg(long = "as", value_name = "TYPE", value_enum)]
     pub(crate) elements: Option<As>,
-    /// What to do with nulls in npy and raw
+    /// Treatment of nulls in npy and raw
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) nulls: OnNull,
     /// Write to a file, which appears when it is complete; - is the standard output

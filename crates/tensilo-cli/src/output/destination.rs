@@ -31,7 +31,7 @@ pub(crate) struct Destination {
     data: Data,
 }
 
-/// What a path refers to.
+/// The kind of file that a path refers to.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     /// A regular file, or nothing yet. The complete output replaces or creates it.

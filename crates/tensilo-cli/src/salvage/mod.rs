@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination, Output, write_json};
 use crate::progress::{Progress, Unit};
-use report::Report;
+use report::SalvageReport;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
     let salvaged = open(&args.file, quiet)?;
     let written = destination.map(|destination| write(args, &salvaged, destination.create()?, quiet)).transpose()?;
     let output = written.as_ref().map_or_else(|| Box::new(Output::stdout()) as Box<dyn Write>, |it| it.sink.summary());
-    let report = Report { salvaged: &salvaged, written: args.output.as_deref().zip(written.as_ref()) };
+    let report = SalvageReport { salvaged: &salvaged, written: args.output.as_deref().zip(written.as_ref()) };
     let verdict = if salvaged.losses.is_empty() && salvaged.end_is_known { Exit::Done } else { Exit::Damaged };
     match print(&report, args.json, quiet, output) {
         // if the reader closes the pipe early, the verdict stays the same
@@ -51,7 +51,7 @@ fn write(args: &SalvageArgs, salvaged: &Salvaged, output: Output, quiet: bool) -
     Ok(salvaged.write_to(output, &writer, options)?)
 }
 
-fn print(report: &Report<'_>, json: bool, quiet: bool, mut output: impl Write) -> Outcome {
+fn print(report: &SalvageReport<'_>, json: bool, quiet: bool, mut output: impl Write) -> Outcome {
     if json {
         write_json(&mut output, &report.document())?;
     } else {

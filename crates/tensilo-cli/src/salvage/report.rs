@@ -14,12 +14,12 @@ use tensilo::salvage::{LostSamples, Salvaged};
 const RANGES: usize = 8;
 
 /// The result of a salvage, and the file that was written.
-pub(super) struct Report<'a> {
+pub(super) struct SalvageReport<'a> {
     pub(super) salvaged: &'a Salvaged,
     pub(super) written: Option<(&'a Path, &'a Summary<Output>)>,
 }
 
-impl Report<'_> {
+impl SalvageReport<'_> {
     /// Returns the JSON document of schema `tensilo.salvage/1`.
     pub(super) fn document(&self) -> Value {
         let Salvaged { reader, losses, .. } = self.salvaged;
