@@ -116,9 +116,8 @@
 //! time, and a tensilo file about 16 MiB at a time.
 //!
 //! With more than one thread ([`WriterOptions::threads`](crate::WriterOptions::threads)), another
-//! thread reads the inputs, at most one batch ahead of those that encode. In the first pass, several
-//! threads read row groups of a Parquet file. The bytes written do not
-//! depend on it.
+//! thread reads the inputs, at most one batch ahead of those that encode. In the first pass,
+//! several threads read row groups of a Parquet file. The bytes written do not depend on it.
 //!
 //! # Malformed input
 //!

@@ -18,8 +18,8 @@ const WAITING: usize = 16;
 /// The outlines of one part.
 type PartReceiver = Receiver<Result<InputBatch>>;
 
-/// Begins a pass over some columns of a source, of which extents and instants are kept, in the order
-/// of the samples. Its parts are read in several threads.
+/// Begins a pass over some columns of a source, of which extents and instants are kept, in the
+/// order of the samples. Its parts are read in several threads.
 pub(super) fn outlines<'a>(source: &'a SharedSource, columns: &[usize], threads: usize) -> Result<BatchIter<'a>> {
     let part_count = source.part_count();
     let readers = threads.min(part_count).min(MAX_READERS);

@@ -1,10 +1,10 @@
-//! What a file says of its columns, for callers.
+//! Facts of columns, for callers.
 
 use crate::codec::encoding_name;
 use crate::format::CastFacts;
 use crate::format::column_record::ColumnRecord;
 
-/// What the file says of a column.
+/// The facts of a column, as the file states them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnFacts {
     /// Decoded bytes of all chunks.
@@ -18,7 +18,7 @@ pub struct ColumnFacts {
     /// Names of encodings, and of how many chunks they encode the values. 0: they encode only
     /// validity or shape.
     pub encodings: Vec<(String, u64)>,
-    /// What the cast did, if the column has one.
+    /// The effect of the cast, if the column has one.
     pub cast: Option<CastFacts>,
 }
 

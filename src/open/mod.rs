@@ -1,4 +1,5 @@
-//! What reading and appending begin with: where the bytes come from; header, last valid trailer, footer (chapter 10).
+//! Opens a file for reading or appending: its source, header, last valid trailer and footer
+//! (chapter 10).
 
 mod facts;
 mod identity;
@@ -75,7 +76,8 @@ struct FoundTrailer {
 pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
     let mut first_error = None;
     let mut candidates = TrailerScan::new(source);
-    let mut left = source.byte_count(); // footers of a file do not overlap: all together are not longer than it
+    // footers of a file do not overlap: all together are not longer than it
+    let mut left = source.byte_count();
     while let Some(offset) = candidates.next()? {
         match find_trailer(source, opened.header.file_id, offset, &mut left) {
             Ok(found) => return open_commit(opened, &found),
@@ -122,7 +124,7 @@ fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -
     Ok(head)
 }
 
-/// Finds places, from the end of the file to its start, where a trailer seems to stand.
+/// Finds offsets that seem to hold a trailer, from the end of the file to its start.
 struct TrailerScan<'a> {
     source: &'a dyn Source,
     /// Places at or after this have been looked at.
@@ -131,7 +133,8 @@ struct TrailerScan<'a> {
     block: Vec<u8>,
 }
 
-/// The first look takes only the last 64 bytes; if no trailer is there, blocks of this size are scanned.
+/// The first look takes only the last 64 bytes; if no trailer is there, blocks of this size are
+/// scanned.
 const SCAN_BYTES: u64 = 64 << 10;
 
 impl<'a> TrailerScan<'a> {

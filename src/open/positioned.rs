@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// A file that is read with `pread`: no mapping, no file position, no locks. A file that is truncated by another process
-/// while it is open gives an ordinary error.
+/// A file that is read with `pread`: no mapping, no file position, no locks. A file that is
+/// truncated by another process while it is open gives an ordinary error.
 #[derive(Debug)]
 pub struct PositionedFile {
     file: File,

@@ -1,4 +1,4 @@
-//! Where a reader's bytes come from.
+//! Sources of a file's bytes.
 
 use super::FileIdentity;
 use super::ranges::{Fragment, RangeError};
@@ -8,7 +8,7 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Bytes that can be read at any place, by many threads at once.
+/// Bytes that can be read at any offset, by many threads at once.
 pub trait Source: Send + Sync {
     /// The length of the file. It does not change while a reader uses the source.
     fn byte_count(&self) -> u64;
@@ -31,13 +31,14 @@ pub trait Source: Send + Sync {
         0
     }
 
-    /// Reads many ranges of bytes, none of which is empty or ends after the file. Calls `arrived` with
-    /// fragments until it has got every byte of every range once: in any order of ranges, and of
-    /// fragments within a range. Stops if `arrived` breaks; that is no error.
+    /// Reads many ranges of bytes, none of which is empty or ends after the file. Calls `arrived`
+    /// with fragments until it has got every byte of every range once: in any order of ranges, and
+    /// of fragments within a range. Stops if `arrived` breaks; that is no error.
     ///
-    /// The caller decodes in `arrived`. An implementation should hand over what has arrived before it
-    /// waits for the rest, and the whole of a short range at once, which then is not copied.
-    /// `scratch` is memory of the caller, of any length and content, that is reused from call to call.
+    /// The caller decodes in `arrived`. An implementation should hand over what has arrived before
+    /// it waits for the rest, and the whole of a short range at once, which then is not copied.
+    /// `scratch` is memory of the caller, of any length and content, that is reused from call to
+    /// call.
     ///
     /// Default: lends the bytes of a source that is in memory. Else reads one range after the other
     /// into `scratch` with [`Source::read_exact_at`].

@@ -1,10 +1,10 @@
-//! What has been checked before: one bit for each chunk and each index page, set by any thread.
+//! Records the chunks and index pages that were checked: one bit for each, set by any thread.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits that go from 0 to 1. Memory is taken when the first one does, so that opening a file costs the same for any
-/// number of chunks.
+/// Bits that go from 0 to 1. Memory is taken when the first one does, so that opening a file costs
+/// the same for any number of chunks.
 pub(super) struct Bitmap {
     bits: u64,
     words: OnceLock<Box<[AtomicU64]>>,
@@ -25,8 +25,10 @@ impl Bitmap {
 
     pub(super) fn set(&self, bit: u64) {
         let words = self.words.get_or_init(|| {
-            let count = usize::try_from(self.bits.div_ceil(64)).unwrap_or(0); // bounded by the file
-            bytemuck::try_zeroed_slice_box(count).unwrap_or_default() // without memory, nothing counts as checked
+            // bounded by the file
+            let count = usize::try_from(self.bits.div_ceil(64)).unwrap_or(0);
+            // without memory, nothing counts as checked
+            bytemuck::try_zeroed_slice_box(count).unwrap_or_default()
         });
         if let Some(word) = word(words, bit) {
             word.fetch_or(1 << (bit % 64), Ordering::Relaxed);
@@ -44,7 +46,8 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
-    /// The first touch, by several threads at once: Miri and the thread sanitizer look at every access.
+    /// The first touch, by several threads at once: Miri and the thread sanitizer look at every
+    /// access.
     #[test]
     fn bits_set_by_several_threads_are_all_set_and_no_others() {
         const THREADS: u64 = 4;

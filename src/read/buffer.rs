@@ -7,8 +7,8 @@ use crate::format::{ColumnSchema, DType, Shape};
 use crate::pod::{self, AlignedBytes, Element};
 use crate::{Error, Result, memory};
 
-/// Samples of one column side by side, in the order they were asked for. Its memory is reused by the next call that
-/// fills it.
+/// Samples of one column side by side, in the order they were asked for. Its memory is reused by
+/// the next call that fills it.
 #[derive(Clone, Debug)]
 pub struct ColumnBuffer {
     dtype: DType,
@@ -86,27 +86,28 @@ impl ColumnBuffer {
         self.values.as_slice()
     }
 
-    /// The elements of all samples, one after the other: for a fixed shape a tensor with the sample as its first
-    /// dimension. Fails if `T` is not the column's type (bools, bytes and text are `u8`).
+    /// The elements of all samples, one after the other: for a fixed shape a tensor with the sample
+    /// as its first dimension. Fails if `T` is not the column's type (bools, bytes and text are
+    /// `u8`).
     pub fn values<T: Element>(&self) -> Result<&[T]> {
         check_type::<T>(self.dtype)?;
         pod::as_elements(self.bytes()).ok_or_else(|| Error::bad_argument("the buffer was filled by another column"))
     }
 
-    /// Of a ragged column, where each sample starts among the values, in elements, and as the last one where the last
-    /// sample ends: one more than there are samples. Empty for a fixed shape.
+    /// Of a ragged column, where each sample starts among the values, in elements, and as the last
+    /// one where the last sample ends: one more than there are samples. Empty for a fixed shape.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Of a ragged column, the varying extents of the first sample, outermost first, then those of the second, and so
-    /// on. Empty for a fixed shape.
+    /// Of a ragged column, the varying extents of the first sample, outermost first, then those of
+    /// the second, and so on. Empty for a fixed shape.
     pub fn extents(&self) -> &[u32] {
         &self.extents
     }
 
-    /// Arrow's validity bitmap: bit `i % 8` (0 the least significant) of byte `i / 8` is 0 if sample `i` is null.
-    /// `None` if no sample is.
+    /// Arrow's validity bitmap: bit `i % 8` (0 the least significant) of byte `i / 8` is 0 if
+    /// sample `i` is null. `None` if no sample is.
     pub fn validity(&self) -> Option<&[u8]> {
         (self.null_count > 0).then_some(self.validity.as_slice())
     }

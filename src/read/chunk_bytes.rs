@@ -66,7 +66,8 @@ impl OpenedColumn {
 
     /// Checks the head of a chunk, but not its body.
     fn split_chunk<'a>(&self, entry: &ChunkEntry, bytes: &'a [u8]) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
-        let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?; // never: `length` is at least that
+        // never: `length` is at least that
+        let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?;
         let (head, chunk) = self.parse_chunk_head(entry, head)?;
         self.file.check_decoded_bytes(chunk.raw_bytes.into())?;
         Ok((head, chunk, body))
@@ -118,7 +119,8 @@ impl OpenedColumn {
             return Ok(false);
         }
         let head = self.chunk_head(&location.entry)?;
-        let right = head.raw_bytes == location.entry.stored_bytes; // else, which loading names
+        // else, which loading names
+        let right = head.raw_bytes == location.entry.stored_bytes;
         if right {
             self.index().checked_chunks.set(location.chunk);
         }

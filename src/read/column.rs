@@ -66,11 +66,11 @@ impl Column {
         self.with_chunk_of(i, |location| self.0.chunk_info(location))
     }
 
-    /// Borrows sample `i` from the file, without copying. Returns `None` if its chunk is encoded, if
-    /// the file is not in memory, or if this machine is not little-endian.
+    /// Borrows sample `i` from the file, without copying. Returns `None` if its chunk is encoded,
+    /// if the file is not in memory, or if this machine is not little-endian.
     ///
-    /// Cost: a few cache misses, independent of the size of the file; on first touch the checksum of
-    /// the chunk. Allocates nothing.
+    /// Cost: a few cache misses, independent of the size of the file; on first touch the checksum
+    /// of the chunk. Allocates nothing.
     pub fn view(&self, i: u64) -> Result<Option<Sample<'_>>> {
         self.try_view(i).map_err(|error| self.0.at_sample(error, i))
     }
@@ -82,7 +82,8 @@ impl Column {
         let Some(parts) = self.0.stored_parts(file, &location)? else { return Ok(None) };
         let content = parts.content(body_in(file, &location)?);
         let (layout, in_chunk) = (self.0.layout(), location.position_of(i));
-        let values = content.values_of(layout, &(in_chunk..in_chunk + 1))?; // below the chunk's sample count
+        // below the chunk's sample count
+        let values = content.values_of(layout, &(in_chunk..in_chunk + 1))?;
         Sample::new(self.0.schema(), layout, &content, in_chunk, values).map(Some)
     }
 

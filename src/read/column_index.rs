@@ -18,7 +18,8 @@ pub(super) struct ColumnIndex {
     pub checked_pages: Bitmap,
     /// Instead of runs and pages, if the file was salvaged.
     pub listed: Option<Listed>,
-    /// Chunks that were checked once as the reader's policy asks: with [`Verification::Never`](crate::Verification::Never) their heads alone.
+    /// Chunks that were checked once as the reader's policy asks: with
+    /// [`Verification::Never`](crate::Verification::Never) their heads alone.
     pub checked_chunks: Bitmap,
 }
 

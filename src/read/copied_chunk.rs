@@ -32,8 +32,8 @@ pub(super) fn stored_chunk(
     })
 }
 
-/// Reads some samples of chunk number `chunk`, by their positions in it: the first of a new chunk is
-/// `first_sample`.
+/// Reads some samples of chunk number `chunk`, by their positions in it: the first of a new chunk
+/// is `first_sample`.
 pub(super) fn some_of_chunk(
     column: &OpenedColumn,
     chunk: u64,
@@ -60,7 +60,9 @@ fn with_chunk<T>(
         let entry = location.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?.entry;
         let copy = || {
             let (region, head, body) = column.fetch_chunk(&entry, &mut scratch.buffer)?;
-            region.check_body(body)?; // each time: the copy gets a checksum of its own, which would vouch for what has changed since
+            // each time: the copy gets a checksum of its own, which would vouch for what has
+            // changed since
+            region.check_body(body)?;
             then(column.layout(), head, body, &mut scratch.decoder)
         };
         copy().map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))
@@ -70,7 +72,8 @@ fn with_chunk<T>(
 
 /// The samples `samples` of a chunk, as they are handed to an encoder.
 fn some_of(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> Result<RawChunk> {
-    let mut raw = RawChunk { sample_count: u32::try_from(samples.len()).unwrap_or(0), ..RawChunk::default() }; // at most 2^24
+    // at most 2^24
+    let mut raw = RawChunk { sample_count: u32::try_from(samples.len()).unwrap_or(0), ..RawChunk::default() };
     if samples.iter().any(|&i| content.is_null(i)) {
         let mut bitmap = vec![0; validity_bytes(samples.len())];
         for (to, _) in samples.iter().enumerate().filter(|&(_, &from)| !content.is_null(from)) {
@@ -83,7 +86,8 @@ fn some_of(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> Result<
     let mut end = 0_u32;
     for &i in samples {
         let range = content.values_range(layout, &(i..i + 1))?; // below the chunk's sample count
-        raw.values.extend_from_slice(content.values.get(range).unwrap_or(&[])); // inside: checked with the range
+        // inside: checked with the range
+        raw.values.extend_from_slice(content.values.get(range).unwrap_or(&[]));
         if layout.is_ragged() {
             end = end.saturating_add(content.count(i)?); // at most that of the whole chunk
             raw.shape.extend(end.to_le_bytes());
@@ -96,6 +100,7 @@ fn some_of(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> Result<
             }
         }
     }
-    le::swap_to_native(layout.element_bytes, &mut raw.values); // to the order of the file, which is the same operation
+    // to the order of the file, which is the same operation
+    le::swap_to_native(layout.element_bytes, &mut raw.values);
     Ok(raw)
 }

@@ -8,16 +8,17 @@ use crate::codec::{Anatomy, Choice, Piece, Trial, Values};
 use crate::format::region::HEAD;
 use crate::le::u64_of;
 
-/// What a chunk is made of, and what it would be in other encodings: see [`Column::explain`](super::Column::explain).
+/// The composition of a chunk, and its size in other encodings: see
+/// [`Column::explain`](super::Column::explain).
 ///
-/// Of a nullable or ragged column this is about the values alone; what tells nulls and extents is only in
-/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`].
+/// For a nullable or ragged column, this describes the values alone. Only
+/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] include nulls and extents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The number of the chunk in its column, counted from 0.
     pub chunk: u64,
-    /// Which samples are in it, where it is, how it is encoded.
+    /// The samples of the chunk, its bytes in the file, and its encoding.
     pub info: ChunkInfo,
     /// Elements of all its samples; of text and bytes, bytes.
     pub element_count: u64,
@@ -25,14 +26,17 @@ pub struct Explanation {
     pub raw_bytes: u64,
     /// The length of the stored values in bytes.
     pub stored_bytes: u64,
-    /// What is coded in place of the elements, such as `lorenzo of floats, stride 128, restart
-    /// 12928` (chapter 5.6 of the specification); `None` in encodings that have no transforms.
+    /// The transform of the elements before they are coded, such as `lorenzo of floats, stride 128,
+    /// restart 12928` (chapter 5.6 of the specification). `None` in encodings that have no
+    /// transforms.
     pub transform: Option<String>,
-    /// The pieces of the stored values, in the order of the file. Their lengths add up to [`Explanation::stored_bytes`].
+    /// The pieces of the stored values, in the order of the file. Their lengths add up to
+    /// [`Explanation::stored_bytes`].
     pub pieces: Vec<Piece>,
-    /// What each encoding of this build makes of the values, the smallest first.
+    /// The result of each encoding of this build for the values, the smallest first.
     pub trials: Vec<Trial>,
-    /// What each profile of this build takes for the values. None of them is in the file if another release wrote it.
+    /// The choice of each profile of this build for the values. If another release wrote the file,
+    /// it may contain none of them.
     pub choices: Vec<Choice>,
 }
 
@@ -47,7 +51,8 @@ impl Explanation {
         self.chunk_bytes().saturating_add(HEAD)
     }
 
-    /// How many times more that is than the sample takes in the file, on average; `None` if samples take no bytes.
+    /// How many times more that is than the sample takes in the file, on average; `None` if samples
+    /// take no bytes.
     pub fn read_amplification(&self) -> Option<f64> {
         let samples = self.info.samples.end.saturating_sub(self.info.samples.start);
         let sample_bytes = self.chunk_bytes() as f64 / samples as f64; // rounded anyway
@@ -56,7 +61,8 @@ impl Explanation {
 
     /// Bytes of a piece or a trial as bits for each element; `None` if there are no elements.
     pub fn bits_per_element(&self, stored_bytes: u64) -> Option<f64> {
-        (self.element_count > 0).then(|| stored_bytes as f64 * 8.0 / self.element_count as f64) // rounded anyway
+        // rounded anyway
+        (self.element_count > 0).then(|| stored_bytes as f64 * 8.0 / self.element_count as f64)
     }
 }
 

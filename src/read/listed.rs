@@ -35,7 +35,7 @@ impl Listed {
         (0..=self.entries.len()).map(|after| self.gap(after)).filter(|gap| !gap.is_empty())
     }
 
-    /// Those before chunk `after`, or before the end.
+    /// Returns the lost samples before chunk `after`, or before the end.
     fn gap(&self, after: usize) -> Range<u64> {
         let before = after.checked_sub(1).and_then(|last| self.entries.get(last));
         let start = before.map_or(0, |entry| entry.samples().end);

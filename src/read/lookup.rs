@@ -75,7 +75,8 @@ impl OpenedColumn {
                 .map_err(|error| error.with_offset(run.page_offset(page)))?;
             index.checked_pages.set(bit);
         }
-        let at = run.page_offset(page) + 64 + entry % PAGE_ENTRIES * 32; // inside the file: the page was checked
+        // inside the file: the page was checked
+        let at = run.page_offset(page) + 64 + entry % PAGE_ENTRIES * 32;
         let parsed = parse_entry(&bytes.array::<ENTRY_BYTES>(at)?);
         Ok(ChunkLocation { entry: parsed, chunk: chunks_before.saturating_add(entry) })
     }

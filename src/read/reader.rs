@@ -69,7 +69,8 @@ impl Reader {
         Self(Arc::new(file))
     }
 
-    /// Opens a file that is in memory. The reader owns `bytes`: give it an `Arc<[u8]>` to share them.
+    /// Opens a file that is in memory. The reader owns `bytes`: give it an `Arc<[u8]>` to share
+    /// them.
     pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self> {
         OpenOptions::new().open(InMemory(bytes))
     }
@@ -111,8 +112,8 @@ impl Reader {
         self.0.commit_count
     }
 
-    /// Whether the writer said that the file is complete. If not, it is still at work or was stopped
-    /// after a commit.
+    /// Whether the writer said that the file is complete. If not, it is still at work or was
+    /// stopped after a commit.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished
     }

@@ -24,8 +24,8 @@ impl Rows {
         &mut self.cursors
     }
 
-    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`]. `out` gets
-    /// as many buffers as there are columns.
+    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`]. `out`
+    /// gets as many buffers as there are columns.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut Vec<ColumnBuffer>) -> Result<()> {
         self.request.tasks.selection.set_samples(indices)?;
         self.gather(out)

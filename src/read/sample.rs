@@ -41,7 +41,8 @@ impl<'a> Sample<'a> {
         Ok(Self { dtype: layout.dtype, is_null: content.is_null(i), rank: column.shape.rank(), extents, bytes })
     }
 
-    /// Whether the sample is null. A null of a fixed shape has zeros for elements, one of a ragged shape has none.
+    /// Whether the sample is null. A null of a fixed shape has zeros for elements, one of a ragged
+    /// shape has none.
     pub fn is_null(&self) -> bool {
         self.is_null
     }
@@ -56,15 +57,17 @@ impl<'a> Sample<'a> {
         self.bytes
     }
 
-    /// The elements. Fails if `T` is not the column's type (bools, bytes and text are `u8`), or if the bytes are not
-    /// aligned for it, which happens only where the caller gave the reader misaligned memory.
+    /// The elements. Fails if `T` is not the column's type (bools, bytes and text are `u8`), or if
+    /// the bytes are not aligned for it, which happens only where the caller gave the reader
+    /// misaligned memory.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_type::<T>(self.dtype)?;
         pod::as_elements(self.bytes)
             .ok_or_else(|| Error::bad_argument("the file's bytes are not aligned in memory; read the sample instead"))
     }
 
-    /// The text; `None` if the sample is null. Fails if the column is not `utf8`, or holds what is not UTF-8.
+    /// The text; `None` if the sample is null. Fails if the column is not `utf8`, or holds what is
+    /// not UTF-8.
     pub fn as_str(&self) -> Result<Option<&'a str>> {
         if self.dtype != DType::Utf8 {
             return Err(Error::bad_argument(format!("the column is of type {}, not utf8", self.dtype)));

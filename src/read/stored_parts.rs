@@ -33,15 +33,15 @@ impl StoredParts {
         }
     }
 
-    /// Where the values begin in the body.
+    /// Returns the offset of the values in the body.
     pub(super) fn values_start(&self) -> usize {
         self.values.start
     }
 }
 
 impl OpenedColumn {
-    /// Returns the parts of a chunk of a file that is in memory, checked, if they can be used there:
-    /// nothing is encoded, and this machine's byte order is the file's.
+    /// Returns the parts of a chunk of a file that is in memory, checked, if they can be used
+    /// there: nothing is encoded, and this machine's byte order is the file's.
     #[inline]
     pub(super) fn stored_parts(&self, file: &[u8], location: &ChunkLocation) -> Result<Option<StoredParts>> {
         let in_order = le::FILE_ORDER_IS_NATIVE || self.layout().element_bytes == 1;

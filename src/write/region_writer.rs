@@ -34,7 +34,8 @@ impl<K: Sink> RegionWriter<K> {
         }
     }
 
-    /// Writes padding, head and body of a region of this kind, which begins at [`RegionWriter::next`].
+    /// Writes padding, head and body of a region of this kind, which begins at
+    /// [`RegionWriter::next`].
     pub(super) fn region(&mut self, kind: RegionKind, head: &[u8; 64], body: &[u8]) -> Result<()> {
         // less than two alignments
         let padding = usize::try_from(self.next(kind) - self.end).unwrap_or(0);

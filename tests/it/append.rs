@@ -234,7 +234,8 @@ fn a_tail_of_nothing_intact_is_cut_off() {
     let mut garbage = whole[..first].to_vec();
     garbage.extend(std::iter::repeat_n(b"TSLC no chunk", 10_000).flatten());
     let mut foreign = whole[..first].to_vec();
-    foreign.extend([0; 64].iter().chain(&numbers(&[30])[first..])); // at other offsets than their heads say
+    // at other offsets than their heads say
+    foreign.extend([0; 64].iter().chain(&numbers(&[30])[first..]));
     let mut damaged = whole[..first + 65_000].to_vec(); // ends within the first chunk
     damaged[first + 100] ^= 1;
     for tail in [garbage, foreign, damaged, whole[..first + 1].to_vec()] {

@@ -162,7 +162,8 @@ fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
     let any = random.bits() & (u64::MAX >> (64 - source.element_bytes() * 8));
     match random.below(9) {
         0 => any,
-        // the ends of the range: the least normal number and its neighbours, the largest and infinity
+        // the ends of the range: the least normal number and its neighbours, the largest and
+        // infinity
         1 => {
             let least = 1 << from.mantissa_bits;
             let infinity = ((1_u64 << from.exponent_bits) - 1) << from.mantissa_bits;

@@ -148,7 +148,8 @@ impl Source for Counted {
 
 #[test]
 fn gaps_that_cost_less_than_a_read_are_read() {
-    // samples alone, of chunks that were checked: of each pair, the second is 3 samples after the first
+    // samples alone, of chunks that were checked: of each pair, the second is 3 samples after the
+    // first
     let indices: Vec<u64> = [70, 73, 100, 103, 500].into();
     for (gap_bytes, ranges, bytes) in [
         (0, 5, 5 * SAMPLE_BYTES),
@@ -205,7 +206,8 @@ fn a_file_in_memory_needs_no_bytes() {
 
 // ---- what goes wrong
 
-/// A source that fails in range 2, after it has delivered the others, or does not deliver that range.
+/// A source that fails in range 2, after it has delivered the others, or does not deliver that
+/// range.
 struct Failing {
     file: Vec<u8>,
     is_silent: bool,

@@ -5,8 +5,8 @@ use std::ops::{ControlFlow, Range};
 use tensilo::source::{InMemory, Source};
 use tensilo::stages::{Fragment, RangeError};
 
-/// A file that is read by position. Of many ranges it completes the last first, and hands over each in
-/// fragments of this many bytes, the last first.
+/// A file that is read by position. Of many ranges it completes the last first, and hands over each
+/// in fragments of this many bytes, the last first.
 pub struct Scattered<B> {
     pub file: B,
     pub fragment_bytes: usize,

@@ -84,7 +84,8 @@ impl OpenInput {
         let held = self.file.hold()?;
         let own_count = self.content.columns().len();
         let (own, added): (Vec<usize>, Vec<usize>) = columns.iter().partition(|&&column| column < own_count);
-        let added: Vec<usize> = added.into_iter().map(|column| column - own_count).collect(); // not less
+        // not less
+        let added: Vec<usize> = added.into_iter().map(|column| column - own_count).collect();
         let completion = self.partition.completion(&self.columns, &own, &added);
         let order = Order::of(columns, own_count);
         let content = begin(&own)?;

@@ -141,7 +141,7 @@ impl ParquetFile {
 struct RowGroups<'a> {
     file: &'a ParquetFile,
     mask: ProjectionMask,
-    /// Those that were not begun.
+    /// The row groups that were not begun.
     groups: Range<usize>,
     current: Option<OpenRowGroup>,
 }

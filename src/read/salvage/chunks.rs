@@ -1,4 +1,4 @@
-//! Which chunks of a file can be read, and what is known of the samples that cannot.
+//! Collects the readable chunks of a file, and the facts known of its lost samples.
 
 use super::identity::Identity;
 use super::progress::ScanProgress;
@@ -22,18 +22,19 @@ pub(super) struct FoundColumn {
     pub entries: Vec<ChunkEntry>,
 }
 
-/// What the regions of a file say.
+/// The content that the regions of a file describe.
 pub(super) struct Found {
     pub columns: Vec<FoundColumn>,
-    /// As many samples as anything intact tells of.
+    /// The largest sample count that any intact region implies.
     pub sample_count: u64,
     /// The last footer that is intact.
     pub footer: Option<Footer>,
-    /// The file ends as its writer said that it does.
+    /// Whether the file ends as its writer stated.
     pub end_is_known: bool,
 }
 
-/// Collects the chunks of a file, in the order of the file; with `decode`, leaves out those that do not decode.
+/// Collects the chunks of a file, in the order of the file. If `decode` is set, leaves out chunks
+/// that do not decode.
 pub(super) fn collect(
     source: &dyn Source,
     identity: &Identity,
@@ -94,7 +95,7 @@ impl Collector<'_> {
         column.add(&chunk, body, &mut self.decoder, self.decode)
     }
 
-    /// The entries of a page tell how many samples there are, where footer and chunks are damaged.
+    /// Counts samples by the entries of a page, because footer and chunks may be damaged.
     fn page(&mut self, head: &RegionHead) -> Result<()> {
         PageHead::parse(head, self.found.columns.len())?;
         let entries = body(self.source, head)?;
@@ -105,7 +106,8 @@ impl Collector<'_> {
     fn footer(&mut self, head: &RegionHead) -> Result<()> {
         let body = body(self.source, head)?;
         let footer = Footer::parse(head, &body, &self.identity.schema, &self.identity.schema_block)?;
-        self.found.sample_count = self.found.sample_count.max(footer.sample_count); // bounds it by the index
+        // bounds it by the index
+        self.found.sample_count = self.found.sample_count.max(footer.sample_count);
         self.found.footer = Some(footer);
         Ok(())
     }
@@ -117,10 +119,11 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Takes note that there are `end` samples, if so many can stand before this place: a chunk has at least a head.
+    /// Records a sample count of `end`, if the chunks before this offset can hold that many. Each
+    /// chunk takes at least the bytes of a head.
     fn count_samples(&mut self, end: u64, head: &RegionHead) -> Result<()> {
         if end > (head.offset / HEAD).saturating_mul(limits::CHUNK_SAMPLES.into()) {
-            return Err(Error::corrupt("R-4.1", "more samples than the file has room for"));
+            return Err(Error::corrupt("R-4.1", "more samples than the file can contain"));
         }
         self.found.sample_count = self.found.sample_count.max(end);
         Ok(())
@@ -128,12 +131,14 @@ impl Collector<'_> {
 }
 
 impl FoundColumn {
-    /// Adds a chunk whose head and body are intact, unless its parts cannot be. `body` is empty if nothing of it needs to be looked at.
+    /// Adds a chunk whose head and body are intact, unless its parts are invalid. If no byte of the
+    /// body is needed, `body` is empty.
     fn add(&mut self, chunk: &ChunkHead, body: &[u8], decoder: &mut ChunkDecoder, decode: bool) -> Result<()> {
         let entry = &chunk.entry;
         let parts = parts(&self.layout, chunk, body)?;
         for part in [parts.validity, parts.shape, parts.values] {
-            codec::known(part.encoding)?; // else a file that is too new would be salvaged without its data
+            // else a file that is too new would be salvaged without its data
+            codec::known(part.encoding)?;
         }
         let side = match decode {
             true => decoder.check(&self.layout, chunk, body)?,

@@ -1,4 +1,5 @@
-//! What file this is: its id and its schema, from the header or, if that is damaged, from a footer.
+//! Identifies the file: its id and its schema, from the header or, if that is damaged, from a
+//! footer.
 
 use super::scan::FoundRegion;
 use crate::format::footer::Footer;
@@ -10,17 +11,18 @@ use crate::open::source::Source;
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
-/// What all regions of the file have in common.
+/// The properties that all regions of the file share.
 pub(super) struct Identity {
     pub file_id: FileId,
     pub schema: Schema,
     pub schema_block: Vec<u8>,
-    /// Unless the header is damaged.
+    /// The alignment, unless the header is damaged.
     pub alignment: Option<u32>,
 }
 
-/// The file to which most of the intact chunks belong, of those whose schema is known. (Blocks of another file may stand where some of this one
-/// stood, even its header.)
+/// Returns the file to which most of the intact chunks belong, among those with a known schema.
+///
+/// Blocks of another file may have replaced some blocks of this one, even its header.
 pub(super) fn identify(source: &dyn Source, regions: &[FoundRegion]) -> Result<Identity> {
     let mut chunk_counts: HashMap<FileId, u64> = HashMap::new();
     for region in regions.iter().filter(|region| region.is_intact && region.head.kind == RegionKind::Chunk) {
@@ -28,7 +30,8 @@ pub(super) fn identify(source: &dyn Source, regions: &[FoundRegion]) -> Result<I
     }
     let chunk_count = |id: FileId| chunk_counts.get(&id).copied().unwrap_or(0);
     let mut best: Option<Identity> = None;
-    // backwards: the last footer describes the most, and the header, which comes last, more than any footer
+    // backwards: the last footer describes the most, and the header, which comes last, more than
+    // any footer
     for region in regions.iter().rev().filter(|region| region.is_intact) {
         let is_better = |found: &Identity| {
             let (new, old) = (chunk_count(region.head.file_id), chunk_count(found.file_id));
@@ -45,14 +48,14 @@ pub(super) fn identify(source: &dyn Source, regions: &[FoundRegion]) -> Result<I
     }
     best.ok_or_else(|| {
         let message = format!(
-            "neither the header nor any footer is intact, so that nothing tells what the columns are; {} chunks are intact",
+            "neither the header nor any footer is intact, so the columns are unknown; {} chunks are intact",
             chunk_counts.values().sum::<u64>()
         );
         Error::corrupt("R-2.9", message).with_offset(0)
     })
 }
 
-/// What a header or a footer says of the file.
+/// Reads the identity of the file from a header or a footer.
 fn described(source: &dyn Source, head: &RegionHead) -> Result<Identity> {
     let body = body(source, head)?;
     let (alignment, schema_block) = if head.kind == RegionKind::Header {

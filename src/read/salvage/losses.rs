@@ -1,4 +1,4 @@
-//! Which samples of a damaged file are lost, and what to read instead of them.
+//! The lost samples of a damaged file, and the samples to read instead of them.
 
 use crate::{Error, Result};
 use std::ops::Range;
@@ -17,7 +17,8 @@ impl Losses {
         self.columns.iter().all(|(_, lost)| lost.is_empty())
     }
 
-    /// The samples that at least one of these columns has lost, of which a training sample cannot be made.
+    /// Returns the samples that at least one of these columns has lost. They cannot be used for
+    /// training.
     pub fn of(&self, columns: &[&str]) -> Result<LostSamples> {
         let lost = columns.iter().map(|&name| {
             let found = self.columns.iter().find(|(column, _)| column == name);
@@ -33,16 +34,17 @@ impl Losses {
     }
 }
 
-/// What to do where a lost sample is asked for.
+/// The treatment of a lost sample that is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnLoss {
     /// Refuse, with an error that names the lost samples.
     #[default]
     Error,
-    /// Leave it out.
+    /// Leave out the lost sample.
     Skip,
-    /// Read another sample instead, the same one each time and in every process, so that all ranks of a job stay in step.
+    /// Read another sample instead. The choice is the same each time and in every process, so that
+    /// all ranks of a job stay in step.
     Substitute,
 }
 
@@ -126,7 +128,8 @@ impl LostSamples {
         next.is_some_and(|range| range.start < samples.end && !samples.is_empty())
     }
 
-    /// How many samples before `i` are not lost: the number of sample `i` if those that are lost are left out.
+    /// Returns the number of samples before `i` that are not lost. This is the number of sample `i`
+    /// if lost samples are left out.
     pub fn intact_before(&self, i: u64) -> u64 {
         let lost = self.range_of(i).map_or(0, |range| i.saturating_sub(range.start));
         i.saturating_sub(lost).saturating_sub(self.count_in_first(self.ended_before(i)))
@@ -138,8 +141,10 @@ impl LostSamples {
         (n < self.intact_count()).then(|| n.saturating_add(self.count_in_first(before)))
     }
 
-    /// The sample to read for sample `i`: itself, or if it is lost one of the others, drawn evenly and always the same:
-    /// number `SplitMix64(i) mod intact_count` of those that are not lost (Steele, Lea, Flood 2014). `None`: all are lost.
+    /// Returns the sample to read for sample `i`, or `None` if all samples are lost.
+    ///
+    /// This is `i` itself unless it is lost. Otherwise it is number `SplitMix64(i) mod
+    /// intact_count` of the samples that are not lost (Steele, Lea, Flood 2014).
     pub fn substitute(&self, i: u64) -> Option<u64> {
         match self.contains(i) {
             false => Some(i),
@@ -147,8 +152,8 @@ impl LostSamples {
         }
     }
 
-    /// The samples to read where `samples` are asked for. On an error `out` is as it was; else it has been cleared before. Allocates nothing once
-    /// `out` is large enough.
+    /// Clears `out` and fills it with the samples to read if `samples` are requested. On an error
+    /// `out` is unchanged. Allocates nothing once `out` is large enough.
     pub fn resolve(&self, samples: &[u64], on_loss: OnLoss, out: &mut Vec<u64>) -> Result<()> {
         let refuses = match on_loss {
             OnLoss::Error => true,

@@ -22,7 +22,7 @@ use progress::ScanProgress;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// How a damaged file is opened.
+/// Options for opening a damaged file.
 #[derive(Default)]
 pub struct SalvageOptions<'a> {
     decode: bool,
@@ -36,7 +36,8 @@ impl<'a> SalvageOptions<'a> {
         Self::default()
     }
 
-    /// Also decodes every chunk, and counts as lost what does not decode though its checksum is right (which no damage does, but a faulty writer).
+    /// Also decodes every chunk. A chunk that does not decode counts as lost, even if its checksum
+    /// is right. No damage causes that, only a faulty writer.
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
         self
@@ -60,8 +61,9 @@ impl<'a> SalvageOptions<'a> {
 /// A damaged file, of which all that is intact can be read.
 #[non_exhaustive]
 pub struct Salvaged {
-    /// Reads every intact chunk, by the numbers its samples always had. A lost sample is an error of kind
-    /// [`Corrupt`](crate::ErrorKind::Corrupt) that names the range lost. Facts of columns are those of the intact chunks.
+    /// The reader of every intact chunk. Samples keep their numbers. A lost sample gives an error
+    /// of kind [`Corrupt`](crate::ErrorKind::Corrupt) that names the lost range. Facts of columns
+    /// are those of the intact chunks.
     pub reader: Reader,
     /// Exactly what is lost.
     pub losses: Losses,
@@ -69,19 +71,21 @@ pub struct Salvaged {
     pub header_is_intact: bool,
     /// Samples up to the last commit whose footer is intact.
     pub committed_samples: Option<u64>,
-    /// Whether it is certain that there were no more samples than [`Reader::sample_count`] says: the end of the file is intact and finished. If
-    /// not, others may be lost at the end that nothing tells of.
+    /// Whether [`Reader::sample_count`] is certainly complete: the end of the file is intact and
+    /// finished. If not, more samples may be lost at the end without a trace.
     pub end_is_known: bool,
 }
 
 /// Opens a file of which any part may be damaged: header, index, footer, trailer or chunks.
 ///
-/// The file is looked through from its first byte to its last for chunks that are intact and stand in their place; the index is not needed.
-/// Chunks after the last commit count: they are what a killed writer had written. The schema comes from the header or from any footer; without
-/// either the file is lost, which is an error, as is a file that this release cannot read.
+/// Scans the file from its first byte to its last for intact chunks at valid offsets; the index is
+/// not needed. Chunks after the last commit count: a killed writer wrote them. The schema comes
+/// from the header or from any footer. If neither is intact, the file is lost, which is an error. A
+/// file that this release cannot read is an error, too.
 ///
-/// Cost: one pass over the file, a second one if it decodes; memory for the largest chunk, and 100 bytes for each region. (A file made to hurt can
-/// hold many heads that each claim the rest of it, and make the first pass take the square of its length.)
+/// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, and
+/// 100 bytes for each region. A malicious file can contain many heads that each claim the rest of
+/// it. The first pass then takes time quadratic in its length.
 ///
 /// ```
 /// use tensilo::salvage::{OnLoss, SalvageOptions, salvage};

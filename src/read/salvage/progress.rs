@@ -18,20 +18,20 @@ impl<'a> ScanProgress<'a> {
         Self { report, done: 0, total, decodes: false }
     }
 
-    /// The first pass has come to this place.
+    /// Records that the first pass has reached offset `at`.
     pub(super) fn scanned(&mut self, at: u64) -> Result<()> {
         self.done = at.min(self.total);
         self.tell()
     }
 
-    /// The second pass begins, which decodes these regions.
+    /// Begins the second pass, which decodes these regions.
     pub(super) fn begin_decoding<'h>(&mut self, heads: impl Iterator<Item = &'h RegionHead>) {
         self.decodes = true;
         let bytes = heads.map(|head| u64::from(head.body_bytes)).fold(0, u64::saturating_add);
         self.total = self.total.saturating_add(bytes);
     }
 
-    /// A region has been dealt with in the second pass.
+    /// Records that the second pass has handled a region.
     pub(super) fn collected(&mut self, head: &RegionHead) -> Result<()> {
         if !self.decodes {
             return Ok(());

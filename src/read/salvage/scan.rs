@@ -1,4 +1,4 @@
-//! Finds the regions of a file wherever they stand, without following any offset.
+//! Finds the regions of a file at any offset, without following an offset in the file.
 
 use super::progress::ScanProgress;
 use crate::ErrorKind;
@@ -6,15 +6,15 @@ use crate::format::region::{HEAD, HEAD_BYTES, RegionHead, align};
 use crate::open::source::{Source, fetch, fetch_array};
 use crate::{Error, Result};
 
-/// A region whose head is intact and stands where it says.
+/// A region whose head is intact and at the offset that it states.
 pub(super) struct FoundRegion {
     pub head: RegionHead,
-    /// The body is whole, and its checksum right.
+    /// Whether the body is complete and its checksum right.
     pub is_intact: bool,
 }
 
-/// Looks at every multiple of 64 for a head, and skips the bodies that are intact: they may hold bytes that look like heads.
-/// What cannot be read counts as damaged.
+/// Examines every multiple of 64 for a head. Skips intact bodies, because they may
+/// contain bytes that look like heads. Bytes that cannot be read count as damaged.
 pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> Result<Vec<FoundRegion>> {
     let mut regions = Vec::new();
     let mut buffer = Vec::new();
@@ -29,7 +29,8 @@ pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> R
     Ok(regions)
 }
 
-/// Where the bytes of a region cannot be read they are damaged; other errors, such as those of memory, are not about the file.
+/// Returns `None` for damage, which includes bytes that cannot be read. Other errors, such as those
+/// of memory, are not about the file.
 fn passing<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -45,7 +46,7 @@ fn is_intact(source: &dyn Source, head: &RegionHead, buffer: &mut Vec<u8>) -> Re
     Ok(passing(body.and_then(|body| head.check_body(body)))?.is_some())
 }
 
-/// The head that stands at `from`, a multiple of 64, or at the next place where one does.
+/// Returns the first head at or after `from`, a multiple of 64.
 fn next_head(source: &dyn Source, from: u64, buffer: &mut Vec<u8>) -> Result<Option<RegionHead>> {
     if let Some(bytes) = passing(fetch_array(source, from))?
         && let Some(head) = head_at(&bytes, from)
@@ -58,7 +59,8 @@ fn next_head(source: &dyn Source, from: u64, buffer: &mut Vec<u8>) -> Result<Opt
         // a block ends with a sector, so that one that cannot be read costs no bytes of others
         let length = block_bytes - at % SECTOR;
         let length = (source.byte_count() - at).min(length) & !(HEAD - 1);
-        let block = fetch(source, at, usize::try_from(length).unwrap_or(HEAD_BYTES), buffer); // at most MOST_BLOCK
+        // at most MOST_BLOCK
+        let block = fetch(source, at, usize::try_from(length).unwrap_or(HEAD_BYTES), buffer);
         match passing(block)? {
             Some(block) => {
                 if let Some(head) = first_head(block, at) {
@@ -74,9 +76,10 @@ fn next_head(source: &dyn Source, from: u64, buffer: &mut Vec<u8>) -> Result<Opt
     Ok(None)
 }
 
-/// What a disk cannot read in parts.
+/// The smallest unit that a disk reads.
 const SECTOR: u64 = 4 << 10;
-/// Bytes read at once in search of a head, where the file is not in memory; the search begins with a sector, for the next one is mostly near.
+/// The largest number of bytes read at once in search of a head, if the file is not in memory. The
+/// search begins with one sector, because the next head is mostly near.
 const MOST_BLOCK: u64 = 1 << 20;
 
 fn first_head(block: &[u8], at: u64) -> Option<RegionHead> {

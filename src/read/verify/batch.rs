@@ -7,23 +7,24 @@ use crate::le::u64_of;
 use crate::{Error, threads};
 use std::sync::{Mutex, PoisonError};
 
-/// Regions, and bytes of bodies for each thread, after which a batch is closed: enough that threads are worth starting, and few enough
-/// that what is kept of them is little.
+/// The limits of a batch: regions, and bytes of bodies for each thread. They are large enough for
+/// threads to be worth starting, and small enough to bound the memory.
 const REGIONS: usize = 4096;
 const BYTES: u64 = 32 << 20;
 
-/// What the walk has met, in the order of the file.
+/// The regions and damages that the walk has met, in the order of the file.
 pub(super) struct Batch<'w, 'a> {
     walk: &'w mut Walk<'a>,
     met: Vec<(Met, Body)>,
-    /// Why the walk cannot go on.
+    /// The error that ended the walk.
     error: Option<Error>,
     bytes_left: u64,
     is_closed: bool,
 }
 
 impl<'w, 'a> Batch<'w, 'a> {
-    /// Walks on and checks bodies, with all of `workers`. What they find does not depend on how many there are.
+    /// Walks on and checks bodies, with all of `workers`. The result does not depend on their
+    /// number.
     pub(super) fn check(walk: &'w mut Walk<'a>, workers: &mut [BodyCheck<'a>]) -> (Vec<(Met, Body)>, Option<Error>) {
         let bytes_left = BYTES.saturating_mul(u64_of(workers.len()));
         let batch = Mutex::new(Self { walk, met: Vec::new(), error: None, bytes_left, is_closed: false });
@@ -44,7 +45,7 @@ impl<'w, 'a> Batch<'w, 'a> {
         (batch.met, batch.error)
     }
 
-    /// Walks on to the next body that a worker can check, and its place in the batch.
+    /// Walks on to the next body that a worker can check. Returns its position in the batch, too.
     fn take(&mut self) -> Option<(usize, RegionHead)> {
         while !self.is_closed {
             let place = self.met.len();

@@ -1,4 +1,5 @@
-//! What a body says for itself: its checksum, and what its parts decode to. Any thread can tell, whatever the others find.
+//! Checks a body alone: its checksum, and the content of its parts. Any thread can do that,
+//! whatever the others find.
 
 use crate::checksum::Crc;
 use crate::codec::{ChunkDecoder, SideFacts};
@@ -12,15 +13,15 @@ use crate::{Error, Result};
 /// The most bytes that are fetched at once if nothing is decoded.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// What was found of a body.
+/// The result of the check of a body.
 pub(super) enum Body {
-    /// It was not looked at.
+    /// Not read.
     Unread,
-    /// It cannot be read, or breaks.
+    /// Unreadable, or in breach of.
     Damaged(Error),
-    /// Its checksum is right, and it was not decoded.
+    /// Not decoded; the checksum is right.
     Intact,
-    /// Its checksum is right; what it holds, or what is wrong with that.
+    /// Decoded; the checksum is right. Contains the facts of the content, or its error.
     Decoded(Result<SideFacts>),
 }
 
@@ -54,7 +55,7 @@ impl<'a> BodyCheck<'a> {
     }
 }
 
-/// Reads a body in one piece and checks.
+/// Reads a whole body and checks.
 pub(super) fn load_body<'b>(source: &'b dyn Source, head: &RegionHead, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
     let body = fetch(source, head.body_offset(), length, buffer)?;

@@ -10,11 +10,16 @@ use crate::error::go_on;
 use crate::format::region::HEAD;
 use crate::open::{Source, open_header, open_last_commit};
 
-/// Checks every byte of a file: structure, checksums, padding, and that all parts agree (chapter 10 of the specification).
+/// Checks every byte of a file: structure, checksums, padding, and that all parts agree (chapter 10
+/// of the specification).
 ///
-/// Damage is reported, not returned: an error means that the source could not be read, that memory ran out, or that the file needs a
-/// newer release or another build. Works on files that cannot be opened. Cost: one pass over the file, at the speed of its source or of
-/// CRC-32 on each thread; memory for the largest chunk on each thread if it decodes, else 1 MiB, and 40 bytes for each chunk of a commit.
+/// Damage is reported, not returned. An error means that the source could not be read, that memory
+/// ran out, or that the file needs a newer release or another build. Works on files that cannot be
+/// opened.
+///
+/// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Memory: 40
+/// bytes for each chunk of a commit, and for each thread the largest chunk if it decodes, else 1
+/// MiB.
 pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
     let header = match open_header(source) {

@@ -1,37 +1,23 @@
-//! What the regions of a commit say of each other (chapters 4, 6, 7).
+//! Checks that the regions of a commit agree (chapters 4, 6, 7).
 
+use super::column_check::ColumnCheck;
 use super::lost::{Damages, Lost, Place, gaps, samples_of_page};
 use crate::codec::{SideFacts, codec};
 use crate::format::Flags;
-use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::chunk::ChunkHead;
 use crate::format::column_record::ColumnRecord;
 use crate::format::content_id::{ContentHasher, ContentId};
 use crate::format::footer::{Footer, TableEntry};
-use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry, samples_per_chunk};
+use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
 use crate::format::region::{HEAD, RegionHead, RegionKind, align};
 use crate::format::table::TableHead;
 use crate::format::trailer::Trailer;
-use crate::le::u64_of;
 use crate::open::OpenedHeader;
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What has been met of a column.
-struct ColumnCheck {
-    name: Arc<str>,
-    next_sample: u64,
-    facts: ColumnRecord,
-    table_count: u32,
-    /// Chunks of this commit.
-    chunks: Vec<ChunkEntry>,
-    /// How many of them the index has listed.
-    listed: usize,
-    /// Chunks that the index has listed and that the walk has not met.
-    missing: Vec<ChunkEntry>,
-}
-
-/// What has been met so far.
+/// The state of the check of one commit after another.
 pub(super) struct CommitCheck<'a> {
     header: &'a OpenedHeader,
     decode: bool,
@@ -85,13 +71,16 @@ impl<'a> CommitCheck<'a> {
         self.last_kind == RegionKind::Trailer
     }
 
-    /// What was found to be missing since the last call.
+    /// Returns the losses that were found since the last call.
     pub(super) fn take_lost(&mut self) -> Vec<Lost> {
         std::mem::take(&mut self.lost)
     }
 
-    /// Checks a region whose head and body are intact; a chunk comes without its body, and if it was decoded with what that gave. What
-    /// one region says of others is checked only if there are no `damages` so far: after the first it would only be reported again.
+    /// Checks a region whose head and body are intact.
+    ///
+    /// A chunk comes without its body. If it was decoded, `parts` has the result. Checks across
+    /// regions are done only if `damages` is empty: after the first damage they would only report
+    /// it again.
     pub(super) fn region(
         &mut self,
         head: &RegionHead,
@@ -114,7 +103,7 @@ impl<'a> CommitCheck<'a> {
         }
     }
 
-    /// Takes note of a region whose body is damaged.
+    /// Records a region whose body is damaged.
     pub(super) fn damaged_region(&mut self, head: &RegionHead) {
         self.last_kind = head.kind;
         if head.kind == RegionKind::Chunk
@@ -125,7 +114,7 @@ impl<'a> CommitCheck<'a> {
         }
     }
 
-    /// The column and the samples of a region, as its head says.
+    /// Returns the column and the samples of a region, as its head states them.
     pub(super) fn place_of(&self, head: &RegionHead) -> (Option<Arc<str>>, Option<Range<u64>>) {
         let column = |number| usize::try_from(number).ok().and_then(|number: usize| self.columns.get(number));
         let (column, samples) = match head.kind {
@@ -144,8 +133,8 @@ impl<'a> CommitCheck<'a> {
         (column.map(|column| column.name.clone()), samples)
     }
 
-    /// Takes note of samples of this commit that no chunk holds. `footer`: how many samples the file has with this commit, and where its
-    /// footer stands, if it was met.
+    /// Records samples of this commit that no chunk contains. `footer` has the file's sample count
+    /// with this commit and the offset of its footer, if it was met.
     pub(super) fn find_gaps(&mut self, footer: Option<(u64, u64)>) {
         let from = (self.sample_count, self.commit_start());
         for column in &self.columns {
@@ -159,12 +148,12 @@ impl<'a> CommitCheck<'a> {
         }
     }
 
-    /// Where the regions of this commit begin, at the earliest.
+    /// Returns the least offset at which the regions of this commit can begin.
     fn commit_start(&self) -> u64 {
         self.last_footer.map_or(self.header.head.end(), |(_, end)| end)
     }
 
-    /// Takes note of pages of this commit that the walk has not met.
+    /// Records pages of this commit that the walk has not met.
     fn find_lost_pages(&mut self, footer: &Footer, damages: &Damages) {
         let from = self.commit_start();
         let of_column = |(facts, column): (&'_ ColumnRecord, _)| {
@@ -177,7 +166,8 @@ impl<'a> CommitCheck<'a> {
                 .collect::<Vec<_>>()
         };
         let mut runs: Vec<(Run, &ColumnCheck)> = footer.columns.iter().zip(&self.columns).flat_map(of_column).collect();
-        runs.sort_unstable_by_key(|(run, _)| run.offset); // they do not overlap, which parsing has checked
+        // they do not overlap, which parsing has checked
+        runs.sort_unstable_by_key(|(run, _)| run.offset);
         let (runs, columns): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
         for (number, page) in damages.lost_pages(&runs, from) {
             let (Some(run), Some(column)) = (runs.get(number), columns.get(number)) else { continue };
@@ -237,7 +227,7 @@ impl<'a> CommitCheck<'a> {
         let TableHead { column: number, table } = TableHead::parse(head)?;
         let column = column_mut(&mut self.columns, number).filter(|column| column.table_count == table);
         let column = column.ok_or_else(|| {
-            let message = format!("table {table} of column number {number} cannot stand here");
+            let message = format!("table {table} of column number {number} is out of order");
             Error::corrupt("R-4.11", message).with_offset(head.offset)
         })?;
         column.table_count += 1;
@@ -277,7 +267,8 @@ impl<'a> CommitCheck<'a> {
                 && let Ok(at) = column.chunks.binary_search_by_key(&entry.offset, |chunk| chunk.offset)
                 && column.chunks.get(at) == Some(&entry)
             {
-                column.listed = at + 1; // a page before this one is damaged: its entries were not met
+                // a page before this one is damaged: its entries were not met
+                column.listed = at + 1;
             } else if is_clean {
                 let message = format!("an entry of the index is not the chunk it should be: {entry:?}");
                 return Err(Error::corrupt("R-6.2", message).with_offset(head.offset));
@@ -358,61 +349,6 @@ impl<'a> CommitCheck<'a> {
         self.last_trailer = head.offset;
         self.is_finished = trailer.finished;
         Ok(())
-    }
-}
-
-impl ColumnCheck {
-    /// The samples of the chunks that a page of the index lists from sample `first` on, if all of them were met.
-    fn listed_from(&self, first: u64, body_bytes: u32) -> Option<Range<u64>> {
-        let count = usize::try_from(body_bytes).ok()? / ENTRY_BYTES;
-        let at = self.chunks.partition_point(|chunk| chunk.first_sample < first);
-        let chunks = self.chunks.get(at..)?.get(..count)?;
-        let follow = chunks.is_sorted_by(|a, b| a.samples().end == b.first_sample);
-        let (from, to) = (chunks.first()?.first_sample, chunks.last()?.samples().end);
-        (follow && from == first).then_some(from..to)
-    }
-
-    /// Begins or continues the run of this commit: for `first_chunk`.
-    fn start_page(&mut self, page: &PageHead, offset: u64) -> Result<()> {
-        let before = self.facts.chunk_count.saturating_sub(u64_of(self.chunks.len()));
-        if page.first_chunk != before.saturating_add(u64_of(self.listed)) {
-            let message = format!("the page begins at chunk {}, which is not the next", page.first_chunk);
-            return Err(Error::corrupt("R-6.2", message).with_offset(offset));
-        }
-        if self.listed == 0
-            && let (Some(first), Some(last)) = (self.chunks.first(), self.chunks.last())
-        {
-            self.facts.runs.push(Run {
-                offset,
-                first_sample: first.first_sample,
-                sample_count: last.samples().end.saturating_sub(first.first_sample),
-                chunk_count: u64_of(self.chunks.len()),
-                samples_per_chunk: samples_per_chunk(self.chunks.iter().map(|entry| entry.sample_count)),
-            });
-        }
-        Ok(())
-    }
-
-    /// every chunk is listed.: the facts are true.
-    fn compare(&self, found: &ColumnRecord, decoded: bool) -> Result<()> {
-        if self.listed != self.chunks.len() {
-            let message =
-                format!("{} of {} chunks are not in the index", self.chunks.len() - self.listed, self.chunks.len());
-            return Err(Error::corrupt("R-6.2", message));
-        }
-        let mut due = self.facts.clone();
-        due.cast = found.cast;
-        if !decoded {
-            due.null_count = found.null_count;
-            let found_only = found.encodings.iter().filter(|&&(id, chunks)| chunks == 0 && due.encoding(id).is_none());
-            let side: Vec<u16> = found_only.map(|&(id, _)| id).collect(); // seen only in the parts that were not decoded
-            side.into_iter().for_each(|id| due.count_encoding(id, 0));
-        }
-        if *found == due {
-            return Ok(());
-        }
-        let message = format!("the footer's facts are not those of the file: {found:?}, not {due:?}");
-        Err(Error::corrupt("R-7.4", message))
     }
 }
 

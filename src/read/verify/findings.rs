@@ -1,4 +1,4 @@
-//! Puts together what was found of regions and bodies, in the order of the file.
+//! Combines the findings about regions and bodies, in the order of the file.
 
 use super::body::{Body, load_body};
 use super::commit::CommitCheck;
@@ -23,7 +23,7 @@ impl<'a> Findings<'a> {
         Self { source, check, damages: Damages::default(), buffer: Vec::new() }
     }
 
-    /// Adds what comes next in the file.
+    /// Adds the next region or damage of the file.
     pub(super) fn add(&mut self, met: Met, body: Body) -> Result<()> {
         match met {
             Met::Region(head) => self.region(&head, body),
@@ -62,7 +62,7 @@ impl<'a> Findings<'a> {
         self.check.take_lost().into_iter().for_each(|lost| self.damages.report(lost));
     }
 
-    /// The end of the file: for what stands after the last trailer, R-7.8, R-2.9.
+    /// Checks the end of the file: for bytes after the last trailer, R-7.8, R-2.9.
     pub(super) fn finish(mut self, end: u64, report: &mut VerifyReport) {
         if !self.damages.all.is_empty() {
             self.check.find_gaps(None);
@@ -70,7 +70,7 @@ impl<'a> Findings<'a> {
         }
         let (file_bytes, is_clean) = (self.source.byte_count(), self.damages.all.is_empty());
         let error = if end < file_bytes {
-            let message = format!("{} bytes stand after the last valid trailer", file_bytes - end);
+            let message = format!("{} bytes follow the last valid trailer", file_bytes - end);
             Some(Error::corrupt("R-2.7", message))
         } else if is_clean && !self.check.ends_with_trailer() {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
@@ -90,6 +90,7 @@ impl<'a> Findings<'a> {
         }));
         report.chunk_count = self.check.intact_chunks;
         report.damages = self.damages.all;
-        report.damages.sort_by_key(|damage| damage.file_range.start); // what is lost was found out later
+        // what is lost was found out later
+        report.damages.sort_by_key(|damage| damage.file_range.start);
     }
 }

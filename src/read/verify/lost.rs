@@ -1,4 +1,4 @@
-//! What stood where the walk met damage: told by the index, by the footer, and by the chunks before and after.
+//! Names lost regions in damaged bytes, by the index, the footer, and the chunks before and after.
 
 use super::report::Damage;
 use crate::format::chunk::ChunkEntry;
@@ -8,7 +8,7 @@ use crate::{Error, limits};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Something that must have stood in the file, and that the walk has not met.
+/// A region that must have been in the file, and that the walk has not met.
 pub(super) struct Lost {
     pub region: RegionKind,
     pub column: Option<Arc<str>>,
@@ -16,11 +16,11 @@ pub(super) struct Lost {
     pub place: Place,
 }
 
-/// Where it stood.
+/// The bytes of a lost region.
 pub(super) enum Place {
-    /// Exactly here.
+    /// Exactly these bytes.
     At(Range<u64>),
-    /// Somewhere in here.
+    /// Some of these bytes.
     Within(Range<u64>),
 }
 
@@ -38,8 +38,9 @@ fn file_range(entry: &ChunkEntry) -> Range<u64> {
     entry.offset..entry.offset.saturating_add(HEAD).saturating_add(stored)
 }
 
-/// The samples from `from` on that no chunk of `known` holds, each with the place where their chunks must have stood. `last`: how many
-/// samples there are and where the chunks end, if that is known.
+/// Returns the samples from `from` on that no chunk of `known` contains, each with the range that
+/// must have contained their chunks. `last` has the sample count and the end of the chunks, if that
+/// is known.
 pub(super) fn gaps(
     from: (u64, u64),
     known: impl Iterator<Item = ChunkEntry>,
@@ -82,7 +83,7 @@ pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Op
 #[derive(Default)]
 pub(super) struct Damages {
     pub all: Vec<Damage>,
-    /// Numbers of the latter; they ascend, and so do their places.
+    /// Indexes of the latter; they ascend, and so do their ranges.
     unnamed: Vec<usize>,
 }
 
@@ -93,7 +94,7 @@ impl Damages {
         self.all.push(damage);
     }
 
-    /// Those of [`Damages::push_unnamed`] that have bytes in common with a range.
+    /// Returns the damages of [`Damages::push_unnamed`] that overlap a range.
     fn touching(&self, range: &Range<u64>) -> &[usize] {
         let place = |number: &usize| self.all.get(*number).map_or(0..0, |damage| damage.file_range.clone());
         let from = self.unnamed.partition_point(|number| place(number).end <= range.start);
@@ -101,7 +102,7 @@ impl Damages {
         self.unnamed.get(from..to).unwrap_or(&[])
     }
 
-    /// Reports something lost, in the damage of the bytes where it stood if nothing else was there.
+    /// Reports a loss, in the damage of its bytes if that contains nothing else.
     pub(super) fn report(&mut self, lost: Lost) {
         let (mut file_range, is_exact) = match &lost.place {
             Place::At(range) => (range.clone(), true),
@@ -130,17 +131,17 @@ impl Damages {
             return;
         }
         let error = match lost.region {
-            RegionKind::Chunk if is_exact => Error::corrupt("R-6.2", "a chunk that the index lists is not there"),
-            RegionKind::Chunk => Error::corrupt("R-4.2", "the chunks of these samples are not there"),
-            _ => Error::corrupt("R-7.3", "a page of the index is not there"),
+            RegionKind::Chunk if is_exact => Error::corrupt("R-6.2", "a chunk that the index lists is missing"),
+            RegionKind::Chunk => Error::corrupt("R-4.2", "the chunks of these samples are missing"),
+            _ => Error::corrupt("R-7.3", "a page of the index is missing"),
         };
         let error = error.with_offset(file_range.start);
         let Lost { region, column, samples, .. } = lost;
         self.all.push(Damage { file_range, region: Some(region), column, samples, error });
     }
 
-    /// Where pages of these runs, which do not overlap and ascend, must have stood in bytes that cannot be a region: the number of the
-    /// run, and that of the page.
+    /// Returns the lost pages of these runs, which ascend and do not overlap: the number of the run
+    /// and that of the page. Their bytes cannot be a region.
     pub(super) fn lost_pages(&self, runs: &[Run], from: u64) -> Vec<(usize, u64)> {
         let mut lost = Vec::new();
         let first = self

@@ -3,6 +3,7 @@
 mod batch;
 mod body;
 mod check;
+mod column_check;
 mod commit;
 mod findings;
 mod lost;

@@ -12,13 +12,14 @@ use std::sync::Arc;
 pub struct Damage {
     /// The bytes concerned.
     pub file_range: Range<u64>,
-    /// The kind of region that stands there, if that can be told.
+    /// The kind of the damaged region, if known.
     pub region: Option<RegionKind>,
     /// The column whose chunk or index it is, if that can be told.
     pub column: Option<Arc<str>>,
-    /// The samples that are lost or in doubt, if that can be told; of a page of the index, those that are found through it.
+    /// The samples that are lost or in doubt, if known. For a page of the index, the samples that
+    /// are found through it.
     pub samples: Option<Range<u64>>,
-    /// What is wrong; names the rule of the specification.
+    /// The error, which names the rule of the specification.
     pub error: Error,
 }
 
@@ -36,13 +37,15 @@ impl<'a> VerifyOptions<'a> {
         Self::default()
     }
 
-    /// Also decodes every chunk and checks what it holds (bools are 0 or 1, texts are UTF-8, nulls are zero ...).
+    /// Also decodes every chunk and checks what it holds (bools are 0 or 1, texts are UTF-8, nulls
+    /// are zero ...).
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
         self
     }
 
-    /// Checks and decodes chunks on so many threads, this one included. The report is the same. Default: 1.
+    /// Sets the number of threads that check and decode chunks, this one included. The report does
+    /// not depend on it. Default: 1.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -70,7 +73,7 @@ pub struct VerifyReport {
     pub damages: Vec<Damage>,
 }
 
-/// Damage goes on; other errors end the verification.
+/// Returns damage as a value; other errors end the verification.
 pub(super) fn passing(error: Error) -> Result<Error> {
     if error.kind() == ErrorKind::Corrupt { Ok(error) } else { Err(error) }
 }

@@ -10,11 +10,11 @@ use crate::{Error, Result};
 /// Bytes that are searched for a region at a time.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// What the walk meets.
+/// A step of the walk.
 pub(super) enum Met {
-    /// A region. Its body was not looked at.
+    /// A region, whose body was not read.
     Region(RegionHead),
-    /// Bytes that cannot be one.
+    /// Bytes that cannot be a region.
     Damage(Damage),
 }
 
@@ -22,11 +22,11 @@ pub(super) enum Met {
 pub(super) struct Walk<'a> {
     source: &'a dyn Source,
     header: &'a OpenedHeader,
-    /// Where the last valid trailer ends, or the file if there is none.
+    /// The end of the last valid trailer, or of the file if no trailer is valid.
     end: u64,
-    /// Where the region before ended.
+    /// The end of the region before.
     at: u64,
-    /// A region that stands behind a damage.
+    /// A region after damaged bytes.
     found: Option<RegionHead>,
     window: Window,
 }
@@ -36,7 +36,7 @@ impl<'a> Walk<'a> {
         Self { source, header, end, at: header.head.end(), found: None, window: Window::default() }
     }
 
-    /// Where the region that was met last ends.
+    /// Returns the end of the last region that was met.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
@@ -59,7 +59,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The head of the next region, where says it stands; the padding before it is zero.
+    /// Reads the head of the next region at the offset that demands, and checks that the
+    /// padding before it is zero.
     fn next_region(&mut self) -> Result<RegionHead> {
         let alignment = self.header.header.alignment.into();
         let other = align(self.at, HEAD);
@@ -76,7 +77,7 @@ impl<'a> Walk<'a> {
         let head = match head_of(first, other) {
             Err(_) if first.starts_with(&[0; 4]) && chunk > other => chunk_head()?,
             Err(_) if first.starts_with(&[0; 4]) => {
-                let message = "no region stands where the next one must";
+                let message = "no region begins at the offset of the next one";
                 return Err(Error::corrupt("R-2.7", message).with_offset(other));
             }
             // a chunk behind padding that is damaged, which `check_padding` refuses
@@ -85,7 +86,7 @@ impl<'a> Walk<'a> {
         };
         let at = head.offset;
         if next_offset(head.kind, self.at, alignment) != at {
-            let message = format!("a {} stands where it must not", head.kind);
+            let message = format!("a {} begins at an offset that R-2.7 does not allow", head.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }
         let found = (at == other).then_some(head); // else other regions may have stood between
@@ -93,7 +94,7 @@ impl<'a> Walk<'a> {
         Ok(head)
     }
 
-    /// The damage of what cannot be a region, up to the next place where one of this file stands.
+    /// Returns the damage of bytes that cannot be a region, up to the next region of this file.
     fn skip(&mut self, error: Error) -> Result<Damage> {
         let start = self.at;
         if self.found.is_none() {
@@ -103,7 +104,7 @@ impl<'a> Walk<'a> {
         Ok(Damage { file_range: start..self.at, region: None, column: None, samples: None, error })
     }
 
-    /// The next region of this file that stands at or after `at`, a multiple of 64.
+    /// Finds the next region of this file at or after `at`, a multiple of 64.
     fn find_region(&mut self, mut at: u64) -> Result<Option<RegionHead>> {
         let file_id = self.header.header.file_id;
         while at.saturating_add(HEAD) <= self.end {
@@ -125,7 +126,8 @@ impl<'a> Walk<'a> {
 fn head_at<'b>(source: &dyn Source, bytes: &'b [u8], start: u64, place: u64) -> Result<&'b [u8; HEAD_BYTES]> {
     check_inside(source, place, HEAD_BYTES)?;
     let head = place.checked_sub(start).and_then(|at| bytes.get(usize::try_from(at).ok()?..)?.first_chunk());
-    head.ok_or_else(|| Error::corrupt("R-2.5", "the file ends within a head").with_offset(place)) // never: inside
+    // never: inside
+    head.ok_or_else(|| Error::corrupt("R-2.5", "the file ends within a head").with_offset(place))
 }
 
 /// of the head at `at`, of a region that ends at `end` at most.
@@ -152,8 +154,8 @@ fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     Err(Error::corrupt("R-2.8", "padding is not zero").with_offset(start.saturating_add(at)))
 }
 
-/// Bytes that were read last, where the file is not in memory: what is looked at again is not read again, and damages that are many do
-/// not each cost the search of a block.
+/// The bytes that were read last, if the file is not in memory. They are not read again, and many
+/// damages do not each cost the search of a block.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -172,7 +174,8 @@ impl Window {
             let fetched = fetch(source, start, length, &mut self.bytes).map(|_| ());
             fetched.inspect_err(|_| self.bytes.clear())?;
         }
-        self.part(start, length).ok_or_else(|| Error::over_limit("the file is too large for this machine")) // never: it was read
+        // never: it was read
+        self.part(start, length).ok_or_else(|| Error::over_limit("the file is too large for this machine"))
     }
 
     fn part(&self, start: u64, length: usize) -> Option<&[u8]> {

@@ -5,8 +5,8 @@ use super::{check_reads, is_long, is_noticed, read_all};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::Reader;
 
-/// Whether all samples are read after this bit was flipped: for all bits in a long run, otherwise for
-/// one of each byte, which is another in the next byte. `verify` sees every flip in any run.
+/// Whether all samples are read after this bit was flipped: for all bits in a long run, otherwise
+/// for one of each byte, which is another in the next byte. `verify` sees every flip in any run.
 fn is_read(bit: usize) -> bool {
     is_long() || bit % 8 == bit / 8 % 8
 }
