@@ -34,7 +34,8 @@ pub struct ConvertOptions {
     pub shapes: Vec<(String, Shape)>,
     /// The treatment of null elements inside tensors.
     pub null_elements: NullElements,
-    /// How the file is written. [`convert`](super::convert) sets its origin from the inputs' own metadata.
+    /// How the file is written. [`convert`](super::convert) sets its origin from the inputs' own
+    /// metadata.
     pub writer: WriterOptions,
     /// Whether a file at the destination is replaced.
     pub overwrite: bool,

@@ -3,8 +3,8 @@
 use crate::open::Fragment;
 use crate::{Error, Result, memory};
 
-/// Puts fragments of ranges together, in memory that it reuses. A range that arrives as one fragment
-/// is not copied.
+/// Puts fragments of ranges together, in memory that it reuses. A range that arrives as one
+/// fragment is not copied.
 #[derive(Default)]
 pub(super) struct Assembler {
     incomplete: Vec<Incomplete>,
@@ -25,7 +25,8 @@ impl Assembler {
         self.free.extend(self.incomplete.drain(..).map(|incomplete| incomplete.bytes));
     }
 
-    /// Adds a fragment of a range of `length` bytes. Returns the bytes of the range once all are here.
+    /// Adds a fragment of a range of `length` bytes. Returns the bytes of the range once all are
+    /// here.
     pub(super) fn add<'a>(&'a mut self, length: usize, fragment: Fragment<'a>) -> Result<Option<&'a [u8]>> {
         if fragment.offset == 0 && fragment.bytes.len() == length {
             return Ok(Some(fragment.bytes));
@@ -41,7 +42,8 @@ impl Assembler {
                 self.incomplete.len() - 1 // one was pushed
             }
         };
-        let Some(incomplete) = self.incomplete.get_mut(at) else { return Ok(None) }; // never: it was found
+        // never: it was found
+        let Some(incomplete) = self.incomplete.get_mut(at) else { return Ok(None) };
         let out = incomplete.bytes.get_mut(fragment.offset..).and_then(|rest| rest.get_mut(..fragment.bytes.len()));
         let Some(out) = out else {
             return Err(Error::bad_argument("the source delivered bytes outside the range that was asked for"));

@@ -26,7 +26,8 @@ pub(super) enum ChunkState {
     InFile { location: ChunkLocation, value_bytes: usize, taken: usize },
     /// The body is in memory, and its parts are used as they are stored.
     Fetched { location: ChunkLocation, parts: StoredParts },
-    /// Validity and shape are decoded; the values are not. `taken` bytes of them were decoded alone.
+    /// Validity and shape are decoded; the values are not. `taken` bytes of them were decoded
+    /// alone.
     Opened { location: ChunkLocation, taken: usize },
     /// All parts are decoded.
     Decoded { location: ChunkLocation },
@@ -194,8 +195,8 @@ impl HeldChunk {
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
     }
 
-    /// Decodes bytes of the values, which are some samples, to `out`, which is as long. `false`: the
-    /// encoding decodes all values or none; then all are decoded now.
+    /// Decodes bytes of the values, which are some samples, to `out`, which is as long. `false`:
+    /// the encoding decodes all values or none; then all are decoded now.
     pub(super) fn decode_range(&mut self, body: &[u8], bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
         let ChunkState::Opened { location, .. } = &self.state else { return Ok(false) };
         if self.decoder.decode_range(body, bytes, out).map_err(|error| in_chunk(error, location))? {
@@ -211,7 +212,8 @@ impl HeldChunk {
             return Ok(());
         }
         let values = self.content(body).values.get(bytes.clone()).filter(|values| values.len() == out.len());
-        out.copy_from_slice(values.ok_or_else(|| Error::bad_argument("the destination has another length"))?); // never: the caller's range
+        // never: the caller's range
+        out.copy_from_slice(values.ok_or_else(|| Error::bad_argument("the destination has another length"))?);
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Reads samples of any encoding: decodes a sample alone, or a chunk, which it keeps for the samples
-//! that follow.
+//! Reads samples of any encoding: decodes a sample alone, or a chunk, which it keeps for the
+//! samples that follow.
 
 use super::buffer::ColumnBuffer;
 use super::chunk_location::ChunkLocation;
@@ -17,7 +17,8 @@ use std::ops::Range;
 /// Consecutive reads of samples of one chunk cost one decoding, and nothing is allocated once the
 /// cursor has warmed up.
 ///
-/// A cursor belongs to one thread; take one for each from [`Column::cursor`](super::Column::cursor).
+/// A cursor belongs to one thread; take one for each from
+/// [`Column::cursor`](super::Column::cursor).
 pub struct Cursor {
     pub(super) gatherer: Gatherer,
     request: RequestScratch,
@@ -40,16 +41,16 @@ impl Cursor {
     /// memory.
     ///
     /// Cost: if the sample is in the chunk decoded last, a bounds check. Else its chunk is read and
-    /// checked (on first touch). The sample is decoded alone if the encoding can do that (constant and
-    /// both kinds of tiers), else with its chunk. The chunk is decoded as well, and kept, if
+    /// checked (on first touch). The sample is decoded alone if the encoding can do that (constant
+    /// and both kinds of tiers), else with its chunk. The chunk is decoded as well, and kept, if
     ///
     /// * the sample is more than three quarters of it, but not all,
     /// * an eighth of it was decoded sample by sample before, or
     /// * the chunk read before ends where this one begins: reading in order costs hardly more than
     ///   decoding each chunk once.
     ///
-    /// If the file is read by position, the same rule decides whether to read a sample of a raw chunk
-    /// alone. That chunk must have been checked before, and be neither nullable nor ragged.
+    /// If the file is read by position, the same rule decides whether to read a sample of a raw
+    /// chunk alone. That chunk must have been checked before, and be neither nullable nor ragged.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
         match self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?))) {
             Ok((in_chunk, is_alone)) => {
@@ -60,12 +61,13 @@ impl Cursor {
         }
     }
 
-    /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if the
-    /// sample is null; `out` then has zeros for a fixed shape and is untouched for a ragged one. Fails
-    /// if `T` is not the column's type (bools, bytes and text are `u8`) or `out` is too short.
+    /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if
+    /// the sample is null; `out` then has zeros for a fixed shape and is untouched for a ragged
+    /// one. Fails if `T` is not the column's type (bools, bytes and text are `u8`) or `out` is too
+    /// short.
     ///
-    /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`, any
-    /// other is copied.
+    /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`,
+    /// any other is copied.
     pub fn read_into<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
         let result = check_type::<T>(self.opened().schema().dtype)
             .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
@@ -73,8 +75,8 @@ impl Cursor {
         result.map_err(|error| self.opened().at_sample(error, i))
     }
 
-    /// Copies the elements of sample `i`, as bytes in memory order, to the start of `out`. Returns the
-    /// number of bytes, or `None` if the sample is null.
+    /// Copies the elements of sample `i`, as bytes in memory order, to the start of `out`. Returns
+    /// the number of bytes, or `None` if the sample is null.
     ///
     /// It is [`Cursor::read_into`] for a type that is known only at run time.
     pub fn read_bytes_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
@@ -84,12 +86,14 @@ impl Cursor {
     fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
         let in_chunk = self.go_to(i, true)?;
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
-        let Some(location) = decoder.chunk.location().copied() else { return Ok(None) }; // never: `go_to` has opened one
+        // never: `go_to` has opened one
+        let Some(location) = decoder.chunk.location().copied() else { return Ok(None) };
         let body = body_of(column, &location, &decoder.kept);
         let content = decoder.chunk.content(body);
         content.check_extents(column.layout(), in_chunk)?;
         let is_null = content.is_null(in_chunk);
-        let bytes = decoder.chunk.values_range(column, &content, &(in_chunk..in_chunk + 1))?; // below the chunk's sample count
+        // below the chunk's sample count
+        let bytes = decoder.chunk.values_range(column, &content, &(in_chunk..in_chunk + 1))?;
         let have = out.len();
         let Some(out) = out.get_mut(..bytes.len()) else {
             return Err(too_short(bytes.len(), have, column.layout().element_bytes));
@@ -102,13 +106,15 @@ impl Cursor {
         Ok((!is_null).then_some(bytes.len()))
     }
 
-    /// Copies samples `indices`, in this order and repeated ones each time, to `out`, which has exactly
-    /// as many elements as they. Only for fixed shapes. Nulls become zeros; returns their number.
+    /// Copies samples `indices`, in this order and repeated ones each time, to `out`, which has
+    /// exactly as many elements as they. Only for fixed shapes. Nulls become zeros; returns their
+    /// number.
     ///
     /// Cost: each chunk is read once. It is decoded once, unless at most three quarters of it are
-    /// wanted and its encoding can decode these alone, each straight to its destination. Of raw chunks
-    /// in a file that is read by position only the samples are read, see [`Cursor::read`]. All chunks
-    /// that were not read before are announced to the operating system before the first is touched.
+    /// wanted and its encoding can decode these alone, each straight to its destination. Of raw
+    /// chunks in a file that is read by position only the samples are read, see [`Cursor::read`].
+    /// All chunks that were not read before are announced to the operating system before the first
+    /// is touched.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.opened().schema().dtype).map_err(|error| self.opened().in_column(error))?;
         self.gather_bytes(indices, pod::as_bytes_mut(out))
@@ -116,8 +122,8 @@ impl Cursor {
 
     /// Copies samples `indices` to `out`, as bytes in memory order.
     ///
-    /// It is [`Cursor::gather_slice`] for a type that is known only at run time: `out` has exactly the
-    /// bytes of all samples.
+    /// It is [`Cursor::gather_slice`] for a type that is known only at run time: `out` has exactly
+    /// the bytes of all samples.
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
@@ -133,9 +139,9 @@ impl Cursor {
 
     /// Fills `out` with the samples of a range.
     ///
-    /// Cost: each chunk is decoded once, straight to `out` if it is wanted whole. Of the first chunk
-    /// only what is wanted is decoded, as in [`Cursor::gather_slice`]; of the last all is, because the
-    /// next range mostly begins there.
+    /// Cost: each chunk is decoded once, straight to `out` if it is wanted whole. Of the first
+    /// chunk only what is wanted is decoded, as in [`Cursor::gather_slice`]; of the last all is,
+    /// because the next range mostly begins there.
     pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
         self.request.tasks.selection.set_range(range);
         self.gather(out)
@@ -145,10 +151,12 @@ impl Cursor {
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, std::slice::from_mut(out)).map(|_| ())
     }
 
-    /// Holds the chunk of sample `i`, and decodes it if that pays. Returns the sample's position in it.
+    /// Holds the chunk of sample `i`, and decodes it if that pays. Returns the sample's position in
+    /// it.
     ///
     /// A chunk that is entered from the one before it is decoded whole, because samples are read in
-    /// order. If the sample is `copied`, a chunk of one sample is decoded straight to its destination.
+    /// order. If the sample is `copied`, a chunk of one sample is decoded straight to its
+    /// destination.
     fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         let (location, wanted) = match decoder.chunk.location() {
@@ -171,8 +179,8 @@ impl Cursor {
         Ok(in_chunk)
     }
 
-    /// Opens a chunk: reads it and checks it as the reader's policy asks, unless its samples are read
-    /// alone.
+    /// Opens a chunk: reads it and checks it as the reader's policy asks, unless its samples are
+    /// read alone.
     fn open(&mut self, location: &ChunkLocation) -> Result<()> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         decoder.enter_column(column);
@@ -213,8 +221,10 @@ impl Cursor {
             return Ok(false);
         }
         let body = body_of(column, &location, &decoder.kept);
-        let bytes = decoder.chunk.values_range(column, &decoder.chunk.content(body), &(i..i + 1))?; // i is below a chunk's sample count
-        sample.resize(bytes.len())?; // at most three quarters of a chunk, or all of one that has one sample: `go_to`
+        // i is below a chunk's sample count
+        let bytes = decoder.chunk.values_range(column, &decoder.chunk.content(body), &(i..i + 1))?;
+        // at most three quarters of a chunk, or all of one that has one sample: `go_to`
+        sample.resize(bytes.len())?;
         if decoder.chunk.is_in_file() {
             return read_values(column, &location, &bytes, sample.as_mut_slice()).map(|()| true);
         }
@@ -228,7 +238,8 @@ impl Cursor {
         let content = decoder.chunk.content(body);
         let values = match is_alone {
             true => self.sample.as_slice(),
-            false => content.values_of(column.layout(), &(i..i + 1))?, // i is below a chunk's sample count
+            // i is below a chunk's sample count
+            false => content.values_of(column.layout(), &(i..i + 1))?,
         };
         Sample::new(column.schema(), column.layout(), &content, i, values)
     }

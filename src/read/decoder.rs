@@ -28,8 +28,8 @@ pub struct Decoder {
     pub(super) ragged: RaggedScratch,
     /// Positions of nulls in the request.
     pub(super) nulls: Vec<usize>,
-    /// Samples that are in the file as they are. Copying them waits until all are found: copies that
-    /// follow each other closely overlap their cache misses.
+    /// Samples that are in the file as they are. Copying them waits until all are found: copies
+    /// that follow each other closely overlap their cache misses.
     in_file: Vec<InFile>,
     number: usize,
 }
@@ -85,8 +85,8 @@ impl Decoder {
         }
     }
 
-    /// Makes the chunk of a task the one that is held, and decodes its values if that pays. Returns its
-    /// body.
+    /// Makes the chunk of a task the one that is held, and decodes its values if that pays. Returns
+    /// its body.
     #[inline]
     fn enter<'a>(
         &mut self,
@@ -134,8 +134,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes the samples of a task, which have a fixed shape, to their destinations. Those of a chunk
-    /// that is used as it is stored are copied by [`Decoder::copy_from_file`].
+    /// Decodes the samples of a task, which have a fixed shape, to their destinations. Those of a
+    /// chunk that is used as it is stored are copied by [`Decoder::copy_from_file`].
     pub(super) fn decode_fixed(
         &mut self,
         column: &OpenedColumn,
@@ -197,8 +197,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Copies the samples that are in the file as they are, and that were found since this was called
-    /// before.
+    /// Copies the samples that are in the file as they are, and that were found since this was
+    /// called before.
     pub(super) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) {
         for found in self.in_file.drain(..) {
             let to = out.destination(found.rank, found.position, found.samples);
@@ -207,8 +207,8 @@ impl Decoder {
         }
     }
 
-    /// Decodes the samples of a task, which have ragged shapes: values to the staging of this decoder,
-    /// extents to `out`.
+    /// Decodes the samples of a task, which have ragged shapes: values to the staging of this
+    /// decoder, extents to `out`.
     pub(super) fn decode_ragged(
         &mut self,
         column: &OpenedColumn,
@@ -251,8 +251,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Notes nulls, extents and ranges of ragged samples that follow each other. Returns the bytes of
-    /// their values in the chunk, which are staged next unless they are in the file.
+    /// Notes nulls, extents and ranges of ragged samples that follow each other. Returns the bytes
+    /// of their values in the chunk, which are staged next unless they are in the file.
     fn describe(
         &mut self,
         column: &OpenedColumn,

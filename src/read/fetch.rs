@@ -14,7 +14,7 @@ use std::ops::{ControlFlow, Range};
 pub(super) enum TaskBytes<'a> {
     /// In the file, which is in memory, or with the decoder.
     AtHand,
-    /// Those of the file that the task names.
+    /// Bytes of the file that the task names.
     Fetched(&'a [u8]),
 }
 
@@ -48,10 +48,11 @@ impl FirstError {
     }
 }
 
-/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes as soon as
-/// they are here: first tasks whose bytes are at hand, then the others in the order of arrival.
+/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes as soon
+/// as they are here: first tasks whose bytes are at hand, then the others in the order of arrival.
 ///
-/// All tasks before one that fails are run, so that the error does not depend on the order of arrival.
+/// All tasks before one that fails are run, so that the error does not depend on the order of
+/// arrival.
 pub(super) fn fetch(
     source: &dyn Source,
     tasks: &[Task],
@@ -104,8 +105,8 @@ pub(super) fn fetch(
     first.into_inner().map_or(Ok(()), Err)
 }
 
-/// Fetches one range, and calls `then` with its bytes. Bytes outside the file are refused before
-/// memory is taken for them.
+/// Fetches one range, and calls `then` with its bytes. Bytes outside the file are refused
+/// before memory is taken for them.
 pub(super) fn fetch_one<T>(
     source: &dyn Source,
     range: &Range<u64>,

@@ -67,7 +67,8 @@ impl FetchedBytes {
         for range in plan.ranges() {
             self.ranges.push(range.clone());
             self.starts.push(length);
-            length = length.saturating_add(usize::try_from(range.end - range.start).unwrap_or(usize::MAX)); // not empty
+            // not empty
+            length = length.saturating_add(usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
         }
         if self.bytes.len() < length {
             memory::resize(&mut self.bytes, length, 0)?;
@@ -76,8 +77,8 @@ impl FetchedBytes {
         Ok(())
     }
 
-    /// Takes bytes of the plan's range number `range`, from byte `offset` of it on. They may come in
-    /// any order, each of them once.
+    /// Takes bytes of the plan's range number `range`, from byte `offset` of it on. They may come
+    /// in any order, each of them once.
     pub fn receive(&mut self, range: usize, offset: usize, bytes: &[u8]) -> Result<()> {
         self.add(Fragment { range, offset, bytes })
     }
@@ -123,8 +124,8 @@ impl FetchedBytes {
         Ok(())
     }
 
-    /// Calls `run` with the numbers of some tasks of the plan, in order, and their bytes. Returns the
-    /// first error, and the number of its task.
+    /// Calls `run` with the numbers of some tasks of the plan, in order, and their bytes. Returns
+    /// the first error, and the number of its task.
     pub(super) fn for_each(
         &self,
         plan: &ReadPlan,

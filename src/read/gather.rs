@@ -23,7 +23,7 @@ pub(super) struct RequestScratch {
 
 /// The destinations of several columns.
 pub(super) trait ColumnDestinations {
-    /// That of column number `number`.
+    /// Returns the destination of column number `number`.
     fn of(&mut self, number: usize) -> Option<Destination<'_>>;
 }
 
@@ -57,8 +57,8 @@ impl Gatherer {
     }
 }
 
-/// Reads the samples that `scratch` selects, of all columns, to their destinations. Returns the number
-/// of nulls of the last column.
+/// Reads the samples that `scratch` selects, of all columns, to their destinations. Returns the
+/// number of nulls of the last column.
 pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     columns: &mut [C],
     scratch: &mut RequestScratch,

@@ -66,7 +66,7 @@ pub(super) struct RaggedOutput<'o> {
     pub extents: &'o mut [u32],
 }
 
-/// What is known of the ragged samples of a request, by rank, in memory that is reused.
+/// Values and extents of the ragged samples of a request, by rank, in memory that is reused.
 #[derive(Default)]
 pub(super) struct RaggedScratch {
     pub values: Vec<RaggedValues>,
@@ -124,7 +124,8 @@ impl RaggedScratch {
             return Ok(());
         }
         if selection.is_range() {
-            staged.exchange(0, &mut out.values); // if nothing was staged: each gets its own memory again
+            // if nothing was staged: each gets its own memory again
+            staged.exchange(0, &mut out.values);
         }
         let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.element_bytes);
         out.values.resize(total)?;
@@ -146,7 +147,7 @@ impl RaggedScratch {
 
 /// Values of ragged samples, as decoders have staged them.
 pub(super) trait StagedValues {
-    /// Those of decoder number `decoder`.
+    /// Returns the values that decoder number `decoder` has staged.
     fn of(&self, decoder: usize) -> &[u8];
 
     /// Exchanges those of decoder 0, which end at `end`, with `out`, from which their memory came;
@@ -154,7 +155,7 @@ pub(super) trait StagedValues {
     fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
 }
 
-/// Those of one decoder.
+/// Values of one decoder.
 impl StagedValues for AlignedBytes {
     fn of(&self, _decoder: usize) -> &[u8] {
         self.as_slice()

@@ -14,12 +14,13 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelI
 use std::sync::{Mutex, PoisonError};
 
 /// Gathers samples of one column by many threads, see
-/// [`Column::parallel_cursor`](super::Column::parallel_cursor). It owns the memory that each of them
-/// needs, and keeps it from one call to the next. A call allocates a few lists as long as the request.
+/// [`Column::parallel_cursor`](super::Column::parallel_cursor). It owns the memory that each of
+/// them needs, and keeps it from one call to the next. A call allocates a few lists as long as the
+/// request.
 ///
-/// Calls run on the rayon pool in which they are made: inside of `pool.install(..)` on that pool, else
-/// on the global one. Results are those of a [`Cursor`](super::Cursor), whatever the number of threads.
-/// If several chunks are damaged, the error is the same, too.
+/// Calls run on the rayon pool in which they are made: inside of `pool.install(..)` on that pool,
+/// else on the global one. Results are those of a [`Cursor`](super::Cursor), whatever the number of
+/// threads. If several chunks are damaged, the error is the same, too.
 pub struct ParallelCursor {
     column: OpenedColumn,
     plan: ReadPlan,
@@ -46,8 +47,8 @@ impl ParallelCursor {
         &self.column
     }
 
-    /// As [`Cursor::gather_slice`](super::Cursor::gather_slice), by all threads of the pool. Each takes
-    /// some chunks, and copies or decodes their samples straight to their destinations.
+    /// As [`Cursor::gather_slice`](super::Cursor::gather_slice), by all threads of the pool. Each
+    /// takes some chunks, and copies or decodes their samples straight to their destinations.
     ///
     /// Cost: that of `gather_slice` divided by the threads; finding the chunks is not divided.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
@@ -55,15 +56,15 @@ impl ParallelCursor {
         self.gather_bytes(indices, pod::as_bytes_mut(out))
     }
 
-    /// As [`Cursor::gather_bytes`](super::Cursor::gather_bytes), by all threads of the pool. Cost: as
-    /// [`ParallelCursor::gather_slice`].
+    /// As [`Cursor::gather_bytes`](super::Cursor::gather_bytes), by all threads of the pool. Cost:
+    /// as [`ParallelCursor::gather_slice`].
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.gather(indices, Destination::Bytes(out))
     }
 
     /// As [`Cursor::gather_into`](super::Cursor::gather_into), by all threads of the pool. Cost: as
-    /// [`ParallelCursor::gather_slice`]; values of ragged samples are copied once more, by the calling
-    /// thread.
+    /// [`ParallelCursor::gather_slice`]; values of ragged samples are copied once more, by the
+    /// calling thread.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         self.gather(indices, Destination::Buffer(out)).map(|_| ())
     }
@@ -83,7 +84,8 @@ impl ParallelCursor {
 /// Runs all parts. Returns the error that a single thread would meet first.
 fn run(plan: &ReadPlan, workers: &mut [Worker], parts: Vec<PlanPart<'_>>) -> Result<()> {
     let queue = Mutex::new(parts.into_iter());
-    // parts are taken in order, and all that were taken are finished: the first error is among these
+    // parts are taken in order, and all that were taken are finished: the first error is among
+    // these
     let errors = workers.par_iter_mut().with_max_len(1).filter_map(|worker| {
         loop {
             let part = { queue.lock().unwrap_or_else(PoisonError::into_inner).next()? };

@@ -22,7 +22,7 @@ pub struct PlanPart<'p> {
     state: &'p mut PartResult,
 }
 
-/// What a part leaves behind.
+/// The results of a part that was decoded.
 #[derive(Default)]
 struct PartResult {
     number: usize,
@@ -58,8 +58,8 @@ enum AllDestinations<'p> {
 impl PlanPart<'_> {
     /// Decodes the samples of the part. Any thread can decode any part, in any order, each once.
     ///
-    /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can do
-    /// that, only these.
+    /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can
+    /// do that, only these.
     pub fn decode(self, decoder: &mut Decoder, bytes: &FetchedBytes) -> Result<()> {
         let plan = self.plan;
         bytes.check(plan)?;
@@ -78,7 +78,8 @@ impl PlanPart<'_> {
         ) -> std::result::Result<(), (usize, Error)>,
     ) -> std::result::Result<(), (usize, Error)> {
         let Self { plan, tasks, first_rank, mut destinations, state } = self;
-        let Some(column) = plan.columns.get(state.column) else { return Ok(()) }; // never: parts are of its columns
+        // never: parts are of its columns
+        let Some(column) = plan.columns.get(state.column) else { return Ok(()) };
         decoder.begin(state.number);
         std::mem::swap(&mut decoder.nulls, &mut state.nulls);
         std::mem::swap(&mut decoder.staging, &mut state.staging);
@@ -111,8 +112,8 @@ impl ReadPlan {
     /// Decodes the plan in at least `part_count` parts, if it has as many tasks, which `work`
     /// distributes among threads. Fills one buffer for each column.
     ///
-    /// Cost: that of [`Decoder::decode`] divided by the threads, and some lists as long as the request.
-    /// Values of ragged samples are copied once more, by the calling thread.
+    /// Cost: that of [`Decoder::decode`] divided by the threads, and some lists as long as the
+    /// request. Values of ragged samples are copied once more, by the calling thread.
     ///
     /// ```
     /// use std::thread;
@@ -121,7 +122,8 @@ impl ReadPlan {
     /// # use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
     /// # use tensilo::sink::Stream;
     /// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
-    /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().chunk_bytes(400))?;
+    /// # let options = WriterOptions::new().chunk_bytes(400);
+    /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;
     /// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
     /// # let reader = Reader::from_bytes(writer.finish()?.sink.0)?;
     /// let mut plan = ReadPlan::new();
@@ -132,7 +134,8 @@ impl ReadPlan {
     /// plan.decode_by(2, &mut out, |parts| {
     ///     thread::scope(|scope| {
     ///         let decode = |part: PlanPart<'_>| part.decode(&mut Decoder::new(), &bytes);
-    ///         let threads: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || decode(part))).collect();
+    ///         let parts = parts.into_iter();
+    ///         let threads: Vec<_> = parts.map(|part| scope.spawn(move || decode(part))).collect();
     ///         threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
     ///     })
     /// })?;
@@ -177,7 +180,8 @@ impl ReadPlan {
         let part_count = self.divided(out, scratch, step, work)?;
         let mut nulls = 0;
         for (number, (output, ragged)) in out.iter_mut().zip(&scratch.ragged).enumerate() {
-            let states = scratch.states.get_mut(..part_count).unwrap_or(&mut []); // there are as many
+            // there are as many
+            let states = scratch.states.get_mut(..part_count).unwrap_or(&mut []);
             nulls += self.finish(number, output, ragged, states)?;
         }
         Ok(nulls)
@@ -213,7 +217,8 @@ impl ReadPlan {
             let mut rest = self.destinations(number, output, ragged)?;
             let varying = self.columns.get(number).map_or(0, |column| column.layout().varying);
             while let Some(tasks) = steps.next_if(|tasks| self.column_of(tasks.start) == number) {
-                let Some((part, state)) = states.next() else { break }; // never: there is one for each
+                // never: there is one for each
+                let Some((part, state)) = states.next() else { break };
                 (state.number, state.column) = (part, number);
                 let ranks = self.ranks(&tasks);
                 let destinations = rest.take(&self.list.selection, &ranks, varying)?;
@@ -260,7 +265,8 @@ impl ReadPlan {
         };
         let mut by_position = memory::with_capacity(count)?;
         let mut rest = bytes;
-        by_position.extend((0..count).map(|_| rest.split_off_mut(..layout.inner_bytes).unwrap_or(&mut []))); // never: the length was checked
+        // never: the length was checked
+        by_position.extend((0..count).map(|_| rest.split_off_mut(..layout.inner_bytes).unwrap_or(&mut [])));
         Ok(AllDestinations::Fixed(by_position))
     }
 
@@ -302,8 +308,10 @@ impl<'p> AllDestinations<'p> {
                 Ok(Destinations::Fixed(by_rank))
             }
             AllDestinations::Ragged { values, extents } => Ok(Destinations::Ragged {
-                values: values.split_off_mut(..ranks.len()).unwrap_or(&mut []), // never: there are as many
-                extents: extents.split_off_mut(..ranks.len().saturating_mul(varying)).unwrap_or(&mut []), // as above
+                // never: there are as many
+                values: values.split_off_mut(..ranks.len()).unwrap_or(&mut []),
+                // as above
+                extents: extents.split_off_mut(..ranks.len().saturating_mul(varying)).unwrap_or(&mut []),
             }),
         }
     }

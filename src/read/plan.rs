@@ -8,15 +8,16 @@ use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The plan of a read: for samples of one or several columns the chunks, the byte ranges of the file,
-/// and the destination of each sample.
+/// The plan of a read: for samples of one or several columns the chunks, the byte ranges of the
+/// file, and the destination of each sample.
 ///
-/// A read has three stages. Cursors and [`Rows`](super::Rows) run all of them; a loader can run each
-/// of them where it likes:
+/// A read has three stages. Cursors and [`Rows`](super::Rows) run all of them; a loader can run
+/// each of them where it likes:
 ///
 /// 1. *Plan*: [`ReadPlan::select`] finds the chunks by the index.
-/// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. Who fetches bytes by
-///    other means, hands them to [`FetchedBytes::receive`](super::stages::FetchedBytes::receive).
+/// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. Who fetches bytes
+///    by other means, hands them to
+///    [`FetchedBytes::receive`](super::stages::FetchedBytes::receive).
 /// 3. *Decode*: a [`Decoder`](super::stages::Decoder) decodes without I/O; by several threads with
 ///    [`ReadPlan::decode_by`].
 ///
@@ -67,14 +68,14 @@ impl ReadPlan {
         self.columns.len()
     }
 
-    /// The number of tasks, which are independent of each other: one for each chunk, or for each run
-    /// of samples that are read alone.
+    /// The number of tasks, which are independent of each other: one for each chunk, or for each
+    /// run of samples that are read alone.
     pub fn task_count(&self) -> usize {
         self.list.tasks.len()
     }
 
-    /// The byte ranges of the file that are fetched, in ascending order: chunks with their heads, or
-    /// single samples of raw chunks. Ranges are coalesced if their gap is at most
+    /// The byte ranges of the file that are fetched, in ascending order: chunks with their heads,
+    /// or single samples of raw chunks. Ranges are coalesced if their gap is at most
     /// [`Source::gap_bytes`], up to 256 KiB or 16 gaps. Empty if the file is in memory.
     pub fn ranges(&self) -> &[Range<u64>] {
         self.ranges.ranges()

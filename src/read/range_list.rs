@@ -19,8 +19,8 @@ pub(super) struct RangeList {
 }
 
 impl RangeList {
-    /// Fills the list with pieces, which come with the numbers of their tasks. Allocates nothing once
-    /// it was as long.
+    /// Fills the list with pieces, which come with the numbers of their tasks. Allocates nothing
+    /// once it was as long.
     pub(super) fn fill(&mut self, pieces: impl Iterator<Item = (Range<u64>, usize)>, gap_bytes: u64) -> Result<()> {
         self.pieces.clear();
         self.ranges.clear();

@@ -4,8 +4,8 @@ use crate::le::u64_of;
 use crate::{Result, memory};
 use std::ops::Range;
 
-/// The samples of a request, in ascending order, each with its position in the request. The number of
-/// a sample in this order is its *rank*.
+/// The samples of a request, in ascending order, each with its position in the request. The number
+/// of a sample in this order is its *rank*.
 #[derive(Default)]
 pub(super) struct Selection {
     /// Sample and position, unless the request is a range.
@@ -54,7 +54,8 @@ impl Selection {
     pub(super) fn get(&self, rank: usize) -> (u64, usize) {
         match &self.range {
             Some(range) => (range.start.saturating_add(u64_of(rank)), rank),
-            None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)), // never: ranks are below the count
+            // never: ranks are below the count
+            None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)),
         }
     }
 
@@ -97,7 +98,8 @@ impl Selection {
             return end.saturating_sub(rank);
         }
         let ranks = self.order.get(rank..end).unwrap_or(&[]);
-        let gap = ranks.windows(2).position(|pair| pair[1].0 > pair[0].0.saturating_add(1)); // pairs
+        // pairs
+        let gap = ranks.windows(2).position(|pair| pair[1].0 > pair[0].0.saturating_add(1));
         gap.map_or(ranks.len(), |at| at + 1)
     }
 }

@@ -2,9 +2,10 @@
 //! source that is asynchronous, threads that only decode.
 //!
 //! 1. *Plan*: a [`ReadPlan`] says which chunks, which byte ranges, and where each sample goes.
-//! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::open::Source) reads many ranges
-//!    at once and delivers each as [`Fragment`]s.
-//! 3. *Decode*: a [`Decoder`] fills the destinations; of a divided plan, each thread a [`PlanPart`].
+//! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::open::Source) reads
+//!    many ranges at once and delivers each as [`Fragment`]s.
+//! 3. *Decode*: a [`Decoder`] fills the destinations; of a divided plan, each thread a
+//!    [`PlanPart`].
 
 pub use super::decoder::Decoder;
 pub use super::fetched_bytes::FetchedBytes;
@@ -21,16 +22,16 @@ use std::ops::Range;
 impl ReadPlan {
     /// Plans samples `indices` of columns of one reader, in this order and repeated ones each time.
     ///
-    /// Cost: sorts the samples, and looks up the chunk of each: I/O for pages of the index that are not
-    /// in memory. With [`Verification::Never`](super::Verification::Never) also the heads of raw chunks.
-    /// Fails if a sample is not in the file, or if the index is damaged.
+    /// Cost: sorts the samples, and looks up the chunk of each: I/O for pages of the index that are
+    /// not in memory. With [`Verification::Never`](super::Verification::Never) also the heads of
+    /// raw chunks. Fails if a sample is not in the file, or if the index is damaged.
     pub fn select(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
         self.list.selection.set_samples(indices)?;
         self.plan(columns)
     }
 
-    /// Plans the samples of a range, of columns of one reader. Chunks that are wanted whole are decoded
-    /// straight to their destination. Cost: as [`ReadPlan::select`], without sorting.
+    /// Plans the samples of a range, of columns of one reader. Chunks that are wanted whole are
+    /// decoded straight to their destination. Cost: as [`ReadPlan::select`], without sorting.
     pub fn select_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
         self.list.selection.set_range(samples);
         self.plan(columns)
@@ -45,11 +46,11 @@ impl ReadPlan {
 impl Decoder {
     /// Decodes a plan. Fills one buffer for each column, in the order of the request.
     ///
-    /// `bytes` are those of the plan, fetched; nothing is read here but memory. The error is that of the
-    /// first sample that fails, by column and number.
+    /// `bytes` are those of the plan, fetched; nothing is read here but memory. The error is that
+    /// of the first sample that fails, by column and number.
     ///
-    /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can do
-    /// that, only these. Allocates nothing once warmed up.
+    /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can
+    /// do that, only these. Allocates nothing once warmed up.
     pub fn decode(&mut self, plan: &ReadPlan, bytes: &FetchedBytes, out: &mut [ColumnBuffer]) -> Result<()> {
         plan.check_outputs(out)?;
         bytes.check(plan)?;

@@ -1,5 +1,5 @@
-//! The work of a request: for each chunk, which of its samples are wanted and which bytes of the file
-//! they need.
+//! The work of a request: for each chunk, which of its samples are wanted and which bytes of the
+//! file they need.
 
 use super::chunk_bytes::chunk_bytes;
 use super::chunk_location::ChunkLocation;
@@ -13,7 +13,7 @@ use crate::open::source::check_inside;
 use crate::{Error, Result, memory};
 use std::ops::Range;
 
-/// What is fetched for a task.
+/// The bytes that are fetched for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fetch {
     /// Nothing: the file is in memory, or the decoder holds the chunk.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 /// The destination of a [`Writer`](crate::Writer), which writes a file from front to back.
 ///
-/// [`AtomicFile`](crate::write::AtomicFile) and [`AppendedFile`](crate::write::AppendedFile) are files,
-/// [`Stream`] is any other [`Write`].
+/// [`AtomicFile`](crate::write::AtomicFile) and [`AppendedFile`](crate::write::AppendedFile) are
+/// files, [`Stream`] is any other [`Write`].
 pub trait Sink: Write {
     /// Makes all bytes durable that were written so far. Called twice for each commit: before and
     /// after the trailer is written.
