@@ -1,0 +1,22 @@
+//! Rules that the sources, the docs and the specification obey and that no compiler checks.
+//!
+//! Each test lists every violation with its file and line.
+
+mod blank;
+mod cycles;
+mod docs;
+mod graph;
+mod items;
+mod layers;
+mod names;
+mod panics;
+mod prose;
+mod rules;
+mod source;
+mod uses;
+
+/// Fails if there are problems, and lists them.
+#[track_caller]
+fn assert_none(problems: Vec<String>) {
+    assert!(problems.is_empty(), "{} problems:\n  {}\n", problems.len(), problems.join("\n  "));
+}
