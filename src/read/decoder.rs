@@ -3,7 +3,7 @@
 use super::chunk_state::{HeldChunk, in_chunk};
 use super::fetch::TaskBytes;
 use super::opened_column::OpenedColumn;
-use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues};
+use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues, WholeOutput};
 use super::selection::Selection;
 use super::stored_parts::body_in;
 use super::tasks::{Fetch, Task, at_sample};
@@ -31,6 +31,8 @@ pub struct Decoder {
     /// Samples that are in the file as they are. Copying them waits until all are found: copies
     /// that follow each other closely overlap their cache misses.
     in_file: Vec<InFile>,
+    /// For each position of the request, where in the file its sample begins.
+    starts: Vec<usize>,
     number: usize,
 }
 
@@ -60,6 +62,7 @@ impl Decoder {
             ragged: RaggedScratch::default(),
             nulls: Vec::new(),
             in_file: Vec::new(),
+            starts: Vec::new(),
             number: 0,
         }
     }
@@ -166,6 +169,9 @@ impl Decoder {
         body: &[u8],
         out: &mut O,
     ) -> Result<()> {
+        if !selection.is_range() && self.chunk.is_stored() && self.chunk.content(body).validity.is_none() {
+            return self.find_stored(column, selection, task, body);
+        }
         let mut rank = task.ranks.start;
         while rank < task.ranks.end {
             let (sample, position) = selection.get(rank);
@@ -197,6 +203,23 @@ impl Decoder {
         Ok(())
     }
 
+    /// Finds samples of a chunk without nulls that is used as it is stored. What all of them have
+    /// in common is looked up once: most tasks of a gather are one sample of a chunk.
+    fn find_stored(&mut self, column: &OpenedColumn, selection: &Selection, task: &Task, body: &[u8]) -> Result<()> {
+        let layout = column.layout();
+        let content = self.chunk.content(body);
+        let Some(values) = self.chunk.range_in_file(&(0..content.values.len())) else { return Ok(()) };
+        memory::reserve(&mut self.in_file, task.ranks.len())?;
+        for rank in task.ranks.clone() {
+            let (sample, position) = selection.get(rank);
+            let i = task.location.position_of(sample);
+            let found = content.range_within(layout, &(i..i.saturating_add(1)), content.values.len());
+            let found = found.map_err(|error| at_sample(error, sample))?;
+            self.in_file.push(InFile { start: values.start.saturating_add(found.start), rank, position, samples: 1 });
+        }
+        Ok(())
+    }
+
     /// Copies the samples that are in the file as they are, and that were found since this was
     /// called before.
     pub(super) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) {
@@ -205,6 +228,28 @@ impl Decoder {
             let from = file.get(found.start..).and_then(|rest| rest.get(..to.len()));
             from.into_iter().for_each(|from| to.copy_from_slice(from)); // equal lengths
         }
+    }
+
+    /// Does the same for a request whose samples are in any order, in the order of their
+    /// destinations: the caches of processors prefer reads to be scattered, not writes.
+    pub(super) fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
+        if self.in_file.is_empty() {
+            return Ok(());
+        }
+        let sample_bytes = out.sample_bytes.max(1);
+        self.starts.clear();
+        memory::resize(&mut self.starts, out.bytes.len() / sample_bytes, usize::MAX)?;
+        for found in self.in_file.drain(..) {
+            let positions = self.starts.iter_mut().skip(found.position).take(found.samples);
+            for (start, number) in positions.zip(0_usize..) {
+                *start = found.start.saturating_add(number.saturating_mul(sample_bytes));
+            }
+        }
+        for (to, &start) in out.bytes.chunks_exact_mut(sample_bytes).zip(&self.starts) {
+            let from = file.get(start..).and_then(|rest| rest.get(..sample_bytes));
+            from.into_iter().for_each(|from| to.copy_from_slice(from)); // equal lengths
+        }
+        Ok(())
     }
 
     /// Decodes the samples of a task, which have ragged shapes: values to the staging of this

@@ -81,10 +81,10 @@ impl Decoder {
                 if column.layout().is_ragged() {
                     self.ragged.finish(column.layout(), &tasks.selection, file, &mut self.staging, buffer)?;
                 } else {
-                    self.copy_from_file(file, &mut whole(column, buffer.values.as_mut_slice()));
+                    self.copy_stored(tasks, file, &mut whole(column, buffer.values.as_mut_slice()))?;
                 }
             }
-            Destination::Bytes(out) => self.copy_from_file(file, &mut whole(column, out)),
+            Destination::Bytes(out) => self.copy_stored(tasks, file, &mut whole(column, out))?,
         }
         let last = tasks.tasks.iter().rfind(|task| task.column == number);
         if let Some(task) = last.filter(|task| task.fetch == Fetch::Values) {
@@ -93,6 +93,14 @@ impl Decoder {
             self.chunk.leave_in_file(task.location, value_bytes, taken);
         }
         Ok(self.nulls.len())
+    }
+
+    fn copy_stored(&mut self, tasks: &TaskList, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
+        if tasks.selection.is_range() {
+            self.copy_from_file(file, out);
+            return Ok(());
+        }
+        self.copy_in_order(file, out)
     }
 }
 

@@ -66,12 +66,12 @@ pub(super) fn fetch(
             break;
         }
     }
+    if tasks.iter().all(|task| task.bytes.is_empty()) {
+        return first.into_inner().map_or(Ok(()), Err);
+    }
     let FetchScratch { ranges, assembler, scratch } = scratch;
     let pieces = tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
     ranges.fill(pieces, source.gap_bytes()).map_err(|error| (0, error))?;
-    if ranges.ranges().is_empty() {
-        return first.into_inner().map_or(Ok(()), Err);
-    }
     assembler.clear();
     let mut missing = ranges.ranges().len();
     let read = source.read_ranges(ranges.ranges(), scratch, &mut |fragment| {
