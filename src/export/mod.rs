@@ -2,11 +2,11 @@
 //!
 //! | tensilo column | Arrow type |
 //! |---|---|
-//! | rank 0 | the primitive type; bf16 becomes `Float32`, which holds each of its values and NaN payloads |
+//! | rank 0 | the primitive type; bf16 becomes `Float32`, with its NaN payloads |
 //! | `utf8`, `bytes` | `Utf8`, `Binary` |
 //! | fixed shape of rank 1 or more | extension `arrow.fixed_shape_tensor` over `FixedSizeList` |
 //! | ragged, rank 1 | `List` |
-//! | ragged, rank 2 or more | extension `arrow.variable_shape_tensor` over a struct of `data` and `shape` |
+//! | ragged, rank 2 or more | extension `arrow.variable_shape_tensor` over `data` and `shape` |
 //!
 //! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema
 //!   calls the elements of tensors nullable nonetheless, because only then do Arrow's C++ and

@@ -76,12 +76,12 @@
 //! | utf8, binary (large, view, dictionary-encoded too) | `utf8`, `bytes` |
 //! | fixed-size binary | `bytes`, metadata `arrow.type` = `fixed_size_binary[16]` |
 //! | date, time, timestamp, duration | `i64`, metadata `arrow.type` such as `timestamp[us, UTC]` |
-//! | INT96 timestamps of Parquet | `i64`, `timestamp[ns]`; if one is beyond its range, `timestamp[us]` |
-//! | list, large list, list view, fixed-size list, nested to any depth | a tensor, one dimension for each level |
+//! | INT96 timestamps of Parquet | `i64`, `timestamp[ns]`, or `timestamp[us]` beyond its range |
+//! | lists of any kind, nested to any depth | a tensor, one dimension for each level |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
 //! | struct | its fields, named `struct.field`; a null struct makes all of them null |
 //! | dictionary- or run-end-encoded | the type of the decoded values |
-//! | decimal, map, union, interval, null, lists of strings or structs, empty structs | refused; skip the column |
+//! | decimal, map, union, interval, null, list of text or structs | refused; skip the column |
 //!
 //! A first pass over the list columns finds their shapes, in bounded memory. A dimension is *fixed*
 //! if it has the same extent in every sample that is not null, and *varying* otherwise, or if no

@@ -25,7 +25,7 @@ const LAYERS: [Layer; 7] = [
     Layer { modules: &["read", "write"], about: "samples from chunks, chunks from samples; neither uses the other" },
     Layer {
         modules: &["import", "export", "rewrite", "mmap", "file", "arrow_type"],
-        about: "the formats and files of the outside world",
+        about: "other formats, files, maps",
     },
 ];
 

@@ -32,11 +32,11 @@ fn comment_in<'a>(text: &'a str, code: &str) -> Option<&'a str> {
     (rest.starts_with("//") || (rest.starts_with('*') && code.trim().is_empty())).then_some(rest)
 }
 
-/// Whether a comment can be broken: no table, link definition or address.
+/// Whether a comment can be broken: no link definition or address.
 fn can_be_wrapped(comment: &str) -> bool {
     let text = comment.trim_start_matches(['/', '!']).trim();
     let is_link = text.starts_with('[') && text.contains("]: ");
-    !(text.starts_with('|') || is_link || !text.contains(' ') || text.contains("://"))
+    !(is_link || !text.contains(' ') || text.contains("://"))
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn comments_are_found_and_wrapped_only_where_they_can_be() {
     };
     assert_eq!(found("let a = \"// no comment\";"), None);
     assert_eq!(found("let a = 1; // a comment"), Some(true));
-    assert_eq!(found("/// | a | table |"), Some(false));
+    assert_eq!(found("/// | a | table |"), Some(true));
     assert_eq!(found("//! [a]: https://example.org"), Some(false));
     let source = Source::new("x.rs", "/// What is it.\n#[inline]\npub fn a() {}\n".to_owned());
     assert_eq!(documented(&source), [(1, "What is it.", "pub fn a() {}")]);
