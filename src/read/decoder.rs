@@ -147,7 +147,11 @@ impl Decoder {
         bytes: TaskBytes<'_>,
         out: &mut impl FixedOutput,
     ) -> Result<()> {
-        if let (Fetch::Values, TaskBytes::Fetched(values)) = (task.fetch, bytes) {
+        if task.fetch == Fetch::Values {
+            let values = match bytes {
+                TaskBytes::Fetched(values) => values,
+                TaskBytes::AtHand => &[], // samples without elements: there was nothing to fetch
+            };
             copy_values(column.layout(), selection, task, values, out);
             return Ok(());
         }

@@ -13,8 +13,8 @@ use tensilo::sink::Stream;
 use tensilo::source::{InMemory, PositionedFile, Source};
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    ColumnBatch, ColumnSchema, DType, Element, Extent, Metadata, OpenOptions, Profile, Reader, Schema, Shape,
-    Verification, Writer, WriterOptions,
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Element, Extent, Metadata, OpenOptions, Profile, Reader, Schema,
+    Shape, Value, Verification, Writer, WriterOptions,
 };
 
 const POLICIES: [Verification; 3] = [Verification::FirstTouch, Verification::Always, Verification::Never];
@@ -228,6 +228,37 @@ fn a_reader_is_shared_by_threads() {
                 scope.spawn(move || check(reader, table, plan, seed));
             }
         });
+    }
+}
+
+/// Chunks of such samples have no values, so that nothing is fetched to read them alone.
+#[test]
+fn nulls_of_samples_without_elements_are_those_of_their_own_chunk() {
+    let column = ColumnSchema::tensor("empty", DType::F32, Shape::fixed(&[0])).nullable();
+    let options = WriterOptions::new().profile(Profile::Raw);
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &options).expect("a valid schema");
+    for chunk in 0..4 {
+        for _ in 0..8 {
+            let value = if chunk % 2 == 0 { Value::NULL } else { Value::tensor::<f32>(&[]) };
+            writer.push(&[value]).expect("a sample of the schema");
+        }
+        writer.commit().expect("a sink that takes all");
+    }
+    let bytes = writer.finish().expect("a sink that takes all").sink.0;
+    for policy in POLICIES {
+        let reader = open(Scattered { file: bytes.clone(), fragment_bytes: 7, gap_bytes: 0 }, policy);
+        let mut cursor = reader.column("empty").expect("a column of the file").cursor();
+        let (mut buffer, all) = (ColumnBuffer::new(), Vec::from_iter(0..32));
+        for _ in 0..3 {
+            // the cursor holds a chunk with nulls from here on
+            cursor.gather_into(&[0], &mut buffer).expect("an intact file");
+            assert_eq!(buffer.null_count(), 1, "gather of one, {policy:?}");
+            cursor.range_into(0..32, &mut buffer).expect("an intact file");
+            assert_eq!(buffer.null_count(), 16, "range, {policy:?}");
+            cursor.gather_into(&[0], &mut buffer).expect("an intact file");
+            cursor.gather_into(&all, &mut buffer).expect("an intact file");
+            assert_eq!(buffer.null_count(), 16, "gather, {policy:?}");
+        }
     }
 }
 
