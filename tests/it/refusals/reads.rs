@@ -1,0 +1,33 @@
+//! Requests to a reader.
+
+use super::{COLUMNS, good_file, refused};
+use tensilo::ErrorKind::BadArgument;
+use tensilo::{ColumnBuffer, Reader};
+
+#[test]
+fn wrong_questions_to_a_reader_are_refused() {
+    let reader = Reader::from_bytes(good_file(3)).expect("a valid file");
+    let error = refused(reader.column("no such").map(|_| ()), BadArgument, None);
+    assert!(error.to_string().contains("two vary"), "it says what there is: {error}");
+    let mut cursor = reader.column("f32").expect("a column").cursor();
+    refused(cursor.read_into::<f64>(0, &mut [0.0; 2]), BadArgument, Some("f32"));
+    refused(cursor.read_into::<f32>(0, &mut [0.0; 1]), BadArgument, Some("f32"));
+    refused(cursor.gather_slice::<f32>(&[0, 1], &mut [0.0; 3]), BadArgument, Some("f32"));
+    refused(cursor.gather_slice::<u32>(&[0, 1], &mut [0; 4]), BadArgument, Some("f32"));
+}
+
+#[test]
+fn ranges_beyond_the_end_are_refused_before_memory_is_taken() {
+    let reader = Reader::from_bytes(good_file(3)).expect("a valid file");
+    for name in COLUMNS {
+        let mut cursor = reader.column(name).expect("a column").cursor();
+        let mut buffer = ColumnBuffer::new();
+        for range in [0..4, 3..4, 0..u64::MAX, u64::MAX - 1..u64::MAX, 2..1 << 40] {
+            refused(cursor.range_into(range, &mut buffer), BadArgument, Some(name));
+        }
+        for range in [0..0, 3..3] {
+            cursor.range_into(range, &mut buffer).expect("no samples");
+            assert_eq!(buffer.sample_count(), 0);
+        }
+    }
+}

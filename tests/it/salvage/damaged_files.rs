@@ -1,0 +1,172 @@
+//! Many files with random damage, and disks with unreadable sectors.
+
+use super::check_values;
+use crate::common::Table;
+use crate::common::damage::{ChunkPlace, Damage, chunks, regions};
+use crate::common::files::FilePlan;
+use std::io;
+use std::ops::Range;
+use tensilo::facts::FileId;
+use tensilo::salvage::{LostSamples, RewriteOptions, SalvageOptions, Salvaged, salvage};
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, Source};
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{Reader, WriterOptions};
+use tensilo_testing::Random;
+
+/// How many damaged files the long test makes; for a release some thousands.
+fn file_count() -> u64 {
+    let asked = std::env::var("TENSILO_SALVAGE_FILES").ok();
+    asked.map_or(300, |count| count.parse().expect("TENSILO_SALVAGE_FILES is a number"))
+}
+
+/// Checks a salvaged file against the intact one.
+fn check_salvaged(salvaged: &Salvaged, intact: &[u8], damaged: &[u8], table: &Table) -> u64 {
+    let reader = &salvaged.reader;
+    assert_eq!(reader.schema(), &table.schema);
+    assert!(reader.sample_count() <= table.sample_count as u64);
+    let is_left = |chunk: &&ChunkPlace| damaged.get(chunk.bytes.clone()) == Some(&intact[chunk.bytes.clone()]);
+    let places = chunks(intact);
+    let left: Vec<&ChunkPlace> = places.iter().filter(is_left).collect();
+    for (column, (name, lost)) in salvaged.losses.columns.iter().enumerate() {
+        assert_eq!(*name, table.schema.columns[column].name);
+        let left: Vec<Range<u64>> = left.iter().filter(|c| c.column == column).map(|c| c.samples.clone()).collect();
+        check_losses(lost, &left, reader.sample_count());
+        check_values(reader, column, lost, table);
+    }
+    left.len() as u64
+}
+
+/// Checks that exactly the samples without an intact chunk are lost.
+fn check_losses(lost: &LostSamples, left: &[Range<u64>], sample_count: u64) {
+    let is_left = |i: u64| left.iter().any(|samples| samples.contains(&i));
+    for i in 0..sample_count {
+        assert_eq!(lost.contains(i), !is_left(i), "sample {i}: {left:?}, {lost:?}");
+    }
+    assert!(left.iter().all(|samples| samples.end <= sample_count), "{left:?} of {sample_count}");
+    assert_eq!(lost.count() + left.iter().map(|samples| samples.end - samples.start).sum::<u64>(), sample_count);
+}
+
+/// Writes the remaining samples to new files: with nulls for the lost samples, and without them.
+fn check_rewritten(salvaged: &Salvaged, table: &Table) {
+    let written = |options| {
+        let options: RewriteOptions<'_> = options;
+        let summary = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory");
+        summary.sink.0
+    };
+    let mut due = table.head(salvaged.reader.sample_count() as usize);
+    for (column, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
+        due.schema.columns[column].nullable |= !lost.is_empty();
+        let of_lost = (0..).zip(&mut due.columns[column]).filter(|(i, _)| lost.contains(*i));
+        of_lost.for_each(|(_, sample)| *sample = None);
+    }
+    check_file(&written(RewriteOptions::new()), &due, salvaged.reader.file_id());
+    let lost = salvaged.losses.of_all();
+    let mut due = Table { schema: table.schema.clone(), sample_count: lost.intact_count() as usize, ..due };
+    for samples in &mut due.columns {
+        let left = (0..).zip(samples.drain(..)).filter(|(i, _)| !lost.contains(*i));
+        *samples = left.map(|(_, sample)| sample).collect();
+    }
+    check_file(&written(RewriteOptions::new().leave_out(true)), &due, salvaged.reader.file_id());
+}
+
+fn check_file(file: &[u8], due: &Table, old_id: FileId) {
+    let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).expect("a source in memory");
+    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    let reader = Reader::from_bytes(file.to_vec()).expect("a whole file");
+    assert_ne!(reader.file_id(), old_id);
+    assert_eq!((reader.schema(), reader.sample_count()), (&due.schema, due.sample_count as u64));
+    for column in 0..due.columns.len() {
+        check_values(&reader, column, &LostSamples::default(), due);
+    }
+}
+
+/// Whether anything that tells the schema is as it was.
+fn tells_its_schema(intact: &[u8], damaged: &[u8]) -> bool {
+    let places = regions(intact, &[b"\x89TSL", b"TSLF"]);
+    places.iter().any(|place| damaged.get(place.clone()) == Some(&intact[place.clone()]))
+}
+
+#[test]
+fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
+    let mut counts = [0; 3];
+    for seed in 0..file_count() {
+        let random = &mut Random(seed);
+        let (table, intact) = FilePlan::arbitrary(random).write("");
+        let (_, foreign) = FilePlan::arbitrary(random).write("foreign");
+        let mut damaged = intact.clone();
+        for _ in 0..1 + random.below(3) {
+            let damage = Damage::ALL[random.below(Damage::ALL.len() as u64) as usize];
+            if !damaged.is_empty() {
+                damage.apply(&mut damaged, &foreign, random);
+            }
+        }
+        match salvage(InMemory(damaged.to_vec()), SalvageOptions::new().decode(random.one_in(2))) {
+            Ok(salvaged) if salvaged.reader.file_id() == Reader::from_bytes(foreign.to_vec()).unwrap().file_id() => {
+                counts[2] += 1
+            }
+            Ok(salvaged) => {
+                counts[0] += check_salvaged(&salvaged, &intact, &damaged, &table);
+                check_rewritten(&salvaged, &table);
+            }
+            Err(error) => {
+                assert!(!tells_its_schema(&intact, &damaged), "file {seed}: {error}");
+                counts[1] += 1;
+            }
+        }
+    }
+    let [chunks, hopeless, foreign] = counts;
+    println!(
+        "{} damaged files: {chunks} intact chunks, all recovered; {hopeless} without any schema; {foreign} became another file",
+        file_count()
+    );
+    assert!(chunks > file_count() && hopeless + foreign < file_count() / 4);
+}
+
+/// A disk: read by position, some of its sectors not at all.
+struct Disk {
+    file: Vec<u8>,
+    bad: Vec<Range<usize>>,
+}
+
+impl Source for Disk {
+    fn byte_count(&self) -> u64 {
+        self.file.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let read = offset as usize..offset as usize + out.len();
+        if self.bad.iter().any(|bad| bad.start < read.end && read.start < bad.end) {
+            return Err(io::Error::other("bad sector"));
+        }
+        out.copy_from_slice(&self.file[read]);
+        Ok(())
+    }
+}
+
+/// Unreadable sectors cost the chunks in them, and no others, as garbage would.
+#[test]
+fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
+    for seed in 0..file_count() / 3 {
+        let random = &mut Random(seed);
+        let (table, intact) = FilePlan::arbitrary(random).write("");
+        let mut bad: Vec<Range<usize>> = Vec::new();
+        for _ in 0..random.below(4) {
+            let at = random.below(intact.len().div_ceil(4096) as u64) as usize * 4096;
+            bad.push(at..(at + 4096).min(intact.len()));
+        }
+        let mut garbage = intact.clone();
+        bad.iter().for_each(|bad| garbage[bad.clone()].fill(0xA5));
+        let expected = salvage(InMemory(garbage.to_vec()), SalvageOptions::new());
+        let found = salvage(Disk { file: intact, bad }, SalvageOptions::new().decode(true));
+        let (Ok(expected), Ok(found)) = (&expected, &found) else {
+            assert!(expected.is_err() && found.is_err(), "file {seed}");
+            continue;
+        };
+        assert_eq!(found.losses, expected.losses, "file {seed}");
+        assert_eq!(found.reader.sample_count(), expected.reader.sample_count());
+        for column in 0..table.columns.len() {
+            check_values(&found.reader, column, &found.losses.columns[column].1, &table);
+        }
+    }
+}

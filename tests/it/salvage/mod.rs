@@ -1,0 +1,54 @@
+//! Proves that every intact chunk of a damaged file is recovered under its own sample numbers, that
+//! all other samples are reported as lost, and that no read gives a wrong value.
+
+mod damaged_files;
+mod facts;
+mod losses;
+mod rewriting;
+
+use crate::common::{Table, full_shape, stored_bytes};
+use tensilo::salvage::{LostSamples, SalvageOptions, Salvaged, salvage};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
+
+/// Salvages a file that tells its schema.
+fn salvage_file(file: &[u8]) -> Salvaged {
+    salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema")
+}
+
+/// Samples that are left are as they were, the others are refused, and the error names them.
+fn check_values(reader: &Reader, column: usize, lost: &LostSamples, table: &Table) {
+    let schema = &table.schema.columns[column];
+    let mut cursor = reader.column_at(column).expect("a column").cursor();
+    for i in 0..reader.sample_count() {
+        let due = &table.columns[column][i as usize];
+        match cursor.read(i) {
+            Ok(sample) => {
+                assert_eq!(sample.is_null(), due.is_none(), "sample {i}");
+                assert_eq!(sample.shape(), full_shape(schema, due), "sample {i}");
+                assert_eq!(sample.bytes(), stored_bytes(schema, due), "sample {i}");
+                assert!(!lost.contains(i), "sample {i} was read and is lost");
+            }
+            Err(error) => {
+                assert!(lost.contains(i), "sample {i}: {error}");
+                let range = lost.ranges().iter().find(|range| range.contains(&i));
+                assert_eq!(error.samples().as_ref(), range, "{error}");
+            }
+        }
+    }
+}
+
+/// So many numbers in chunks of one, with a commit after every `step`.
+fn numbers(count: u64, step: u64, salt: u64) -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U64, Shape::scalar())]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(8).origin(salt.to_le_bytes());
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
+    for i in 0..count {
+        writer.push(&[Value::tensor(&[i])]).expect("a sample");
+        if (i + 1) % step == 0 {
+            writer.commit().expect("memory");
+        }
+    }
+    writer.finish().expect("a file").sink.0
+}

@@ -1,0 +1,115 @@
+//! New files from what is left of damaged ones.
+
+use super::salvage_file;
+use crate::common::damage::chunks;
+use std::fs;
+use tensilo::salvage::{RewriteOptions, SalvageOptions, salvage};
+use tensilo::sink::Stream;
+use tensilo::source::PositionedFile;
+use tensilo::{
+    ColumnBatch, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Verification, Writer,
+    WriterOptions,
+};
+
+/// Samples that other columns lose are taken out of a chunk one by one, with their shapes.
+#[test]
+fn samples_of_two_varying_dimensions_are_left_out() {
+    let shape = Shape::new([Extent::Varying, Extent::Varying]);
+    let lost = ColumnSchema::tensor("lost", DType::U8, Shape::fixed(&[80]));
+    let schema = Schema::new([lost, ColumnSchema::tensor("ragged", DType::U8, shape)]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(160);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
+    let sides = |i: u32| [i % 4, 1 + i % 3];
+    let extents: Vec<u32> = (0..12).flat_map(sides).collect();
+    let values: Vec<u8> = (0..12).flat_map(|i| vec![i as u8; sides(i).iter().product::<u32>() as usize]).collect();
+    let columns = [
+        ColumnBatch::from_bytes(DType::U8, 12, &[], &[7; 12 * 80]),
+        ColumnBatch::from_bytes(DType::U8, 12, &extents, &values),
+    ];
+    writer.push_batch(&columns).expect("samples");
+    let mut file = writer.finish().expect("a file").sink.0;
+    let damaged = chunks(&file).into_iter().find(|chunk| (chunk.column, chunk.samples.start) == (0, 4));
+    file[damaged.expect("a chunk").bytes.start + 64] ^= 1;
+    let salvaged = salvage_file(&file);
+    assert_eq!(salvaged.losses.of_all().ranges().first(), Some(&(4..6)));
+    let leave_out = RewriteOptions::new().leave_out(true);
+    let written = salvaged.write_to(Stream(Vec::new()), &options, leave_out).expect("a copy");
+    let reader = Reader::from_bytes(written.sink.0).expect("a file");
+    let mut cursor = reader.column("ragged").expect("a column").cursor();
+    for (at, i) in (0..4).chain(6..12).enumerate() {
+        let sample = cursor.read(at as u64).expect("a sample");
+        assert_eq!(sample.shape(), sides(i));
+        assert!(sample.bytes().iter().all(|byte| *byte == i as u8), "{i}: {:?}", sample.bytes());
+    }
+    assert_eq!(reader.sample_count(), 10);
+}
+
+/// Values that were cast once are not cast again: their bits and the facts of the cast stay.
+#[test]
+fn casts_are_neither_done_again_nor_forgotten() {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::Bf16, Shape::scalar()).cast_from(DType::F32)]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().chunk_bytes(20)).expect("a writer");
+    for i in 0..40 {
+        writer.push(&[Value::tensor(&[1.0 / i as f32])]).expect("a sample");
+    }
+    let mut file = writer.finish().expect("a file").sink.0;
+    let facts =
+        |file: &[u8]| Reader::from_bytes(file.to_vec()).expect("a file").column("x").expect("a column").facts().cast;
+    let due = facts(&file);
+    assert!(due.expect("a cast").max_rel_error > 0.0);
+    let place = chunks(&file)[2].clone();
+    file[place.bytes.start] ^= 1;
+    let salvaged = salvage_file(&file);
+    for leave_out in [false, true] {
+        let options = RewriteOptions::new().leave_out(leave_out);
+        let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory").sink.0;
+        assert_eq!(facts(&written), due);
+        let reader = Reader::from_bytes(written.to_vec()).expect("a file");
+        let bits = |reader: &Reader, i: u64| reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
+        let skipped = if leave_out { 10 } else { 0 };
+        for i in (0..20).chain(30..40) {
+            let there = if i < 20 { i } else { i - skipped };
+            let of_old = salvaged.reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
+            assert_eq!(bits(&reader, there), of_old, "sample {i}");
+        }
+    }
+}
+
+/// A copy of a chunk gets a new checksum, which must not vouch for bytes that changed after they
+/// were checked.
+#[test]
+fn what_decays_after_it_was_found_intact_is_not_written_again() {
+    let columns =
+        [("a", DType::U8), ("b", DType::U16)].map(|(name, dtype)| ColumnSchema::tensor(name, dtype, Shape::scalar()));
+    let options = WriterOptions::new().chunk_bytes(20);
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &options).expect("a writer");
+    for i in 0..40 {
+        writer.push(&[Value::tensor(&[i as u8]), Value::tensor(&[i as u16])]).expect("a sample");
+    }
+    let mut file = writer.finish().expect("a file").sink.0;
+    let of_column = |column| chunks(&file).into_iter().find(|chunk| chunk.column == column).expect("a chunk").bytes;
+    let (decaying, lost) = (of_column(0).end - 1, of_column(1).end - 1);
+    file[lost] ^= 1;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("decaying.tsl");
+    for verification in [Verification::FirstTouch, Verification::Always, Verification::Never] {
+        fs::write(&path, &file).expect("a file");
+        let source = PositionedFile::open(&path).expect("the file");
+        let salvaged = salvage(source, SalvageOptions::new().verification(verification)).expect("a schema");
+        let lost = salvaged.losses.of_all();
+        assert!(lost.count() == 10 && (0..10).all(|i| lost.contains(i)));
+        salvaged.reader.column("a").expect("a column").cursor().read(0).expect("an intact sample");
+        let mut decayed = file.clone();
+        decayed[decaying] ^= 1;
+        fs::write(&path, &decayed).expect("the same file");
+        let noticed = salvaged.reader.column("a").expect("a column").cursor().read(1).err();
+        let is_checked = noticed.is_some_and(|error| error.rule() == Some("R-2.6"));
+        assert_eq!(is_checked, verification == Verification::Always, "{verification:?}");
+        for leave_out in [false, true] {
+            let options = RewriteOptions::new().leave_out(leave_out);
+            let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options);
+            let error = written.expect_err("decayed");
+            assert_eq!((error.rule(), error.samples()), (Some("R-2.6"), Some(0..20)), "{error}");
+        }
+    }
+}
