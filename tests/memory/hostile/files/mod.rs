@@ -1,0 +1,115 @@
+//! The table of files: what is wrong with each, and the check that must refuse it first.
+
+mod chunks;
+mod commits;
+mod indexes;
+mod intact;
+mod parts;
+mod schemas;
+
+pub use intact::intact;
+
+use crate::support::build::{Build, Chunk, FILE_ID, column, patch, place_of, seal};
+use crate::support::regions::u64_at;
+use std::fmt;
+use tensilo::facts::RegionKind::{self, Footer, IndexPage};
+
+/// The check that must refuse a file first, with its rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    Opening(&'static str),
+    /// It opens, and a verification names this first.
+    Verifying(&'static str),
+    /// As `Verifying`, but only one that decodes.
+    Decoding(&'static str),
+    /// As `Decoding`, and reading names the second.
+    Reading(&'static str, &'static str),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opening(rule) => write!(f, "opening, {rule}"),
+            Self::Verifying(rule) => write!(f, "verify, {rule}"),
+            Self::Decoding(rule) => write!(f, "verify with decoding, {rule}"),
+            Self::Reading(deep, read) => write!(f, "verify with decoding, {deep}; reading, {read}"),
+        }
+    }
+}
+
+pub struct Row {
+    pub name: &'static str,
+    pub file: Vec<u8>,
+    pub refused: Refused,
+}
+
+fn row(name: &'static str, file: Vec<u8>, refused: Refused) -> Row {
+    Row { name, file, refused }
+}
+
+const U8: u8 = 9;
+const F32: u8 = 3;
+const U64: u8 = 12;
+const BOOL: u8 = 13;
+const UTF8: u8 = 15;
+const VARYING: u32 = u32::MAX;
+const MOST: u32 = u32::MAX - 0xFFFF;
+const CONSTANT: u16 = 1;
+const ZSTD: u16 = 3;
+
+fn bytes(extents: &[u32]) -> Vec<u8> {
+    column("x", U8, false, extents)
+}
+
+/// Two samples of eight bytes, raw.
+fn base() -> Vec<u8> {
+    let mut build = Build::new(&[bytes(&[8])]);
+    build.chunk(&Chunk::of_values(2, (0, 16, b"0123456789abcdef")));
+    build.finish(0, &[(0, 1)])
+}
+
+/// Two chunks of it.
+fn two_chunks() -> Vec<u8> {
+    let mut build = Build::new(&[bytes(&[8])]);
+    build.chunk(&Chunk::of_values(1, (0, 8, b"01234567")));
+    build.chunk(&Chunk::of_values(1, (0, 8, b"89abcdef")));
+    build.finish(0, &[(0, 2)])
+}
+
+fn patched(kind: RegionKind, at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut file = base();
+    patch(&mut file, kind, at, bytes);
+    file
+}
+
+/// Places in the footer's body of [`base`]: after content id, schema and tables, the facts of the
+/// column, then its run.
+const FACTS: usize = 64 + 16 + 4 + 8 + 17 + 4;
+const RUN: usize = FACTS + 40 + 16;
+
+/// A file whose only column and chunk are these.
+fn one_chunk(column: Vec<u8>, chunk: &Chunk) -> Vec<u8> {
+    let mut build = Build::new(&[column]);
+    build.chunk(chunk);
+    build.finish(0, &[(chunk.encoding, 1)])
+}
+
+/// All hostile files.
+pub fn all() -> Vec<Row> {
+    let structure = [schemas::headers(), commits::footers(), commits::trailers(), indexes::indexes()];
+    let chunks = [chunks::chunk_heads(), parts::frames(), parts::parts(), parts::tiers()];
+    structure.into_iter().chain(chunks).flatten().collect()
+}
+
+#[test]
+fn places_in_the_footer_are_those_that_are_patched() {
+    let file = base();
+    let footer = &file[place_of(&file, Footer)];
+    let page = place_of(&file, IndexPage).start as u64;
+    assert_eq!(u64_at(footer, FACTS), 16, "decoded bytes");
+    assert_eq!([0, 1, 2, 3, 4].map(|field| u64_at(footer, RUN + 8 * field)), [page, 0, 2, 1, 2], "the run");
+    assert_eq!(&file[8..24], FILE_ID);
+    let mut sealed = file.clone();
+    seal(&mut sealed, 0);
+    assert_eq!(sealed, file);
+}

@@ -1,0 +1,152 @@
+//! Parts of chunks: frames of Zstandard, shapes and values, streams of tiers.
+
+use super::Refused::{Decoding, Reading};
+use super::{BOOL, CONSTANT, F32, MOST, Row, U8, UTF8, VARYING, ZSTD, bytes, one_chunk, row};
+use crate::support::build::{ABSENT, Build, Chunk, Part, column};
+
+/// A frame of blocks that repeat a byte, with this window and content size.
+fn bomb(descriptor: u8, window: u8, content: u64, blocks: u32) -> Vec<u8> {
+    let mut frame = 0xFD2F_B528_u32.to_le_bytes().to_vec();
+    frame.extend([descriptor, window]);
+    frame.extend(content.to_le_bytes());
+    for block in 1..=blocks {
+        let header = u32::from(block == blocks) | 1 << 1 | (128 << 10) << 3;
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.push(0);
+    }
+    frame
+}
+
+/// Content size in 8 bytes, no checksum, no dictionary.
+const PLAIN: u8 = 0b1100_0000;
+/// A window of 128 KiB.
+const SMALL_WINDOW: u8 = 7 << 3;
+
+pub fn frames() -> Vec<Row> {
+    let chunk = |raw: u32, frame: &[u8]| one_chunk(bytes(&[raw]), &Chunk::of_values(1, (ZSTD, raw, frame)));
+    let both = |rule| Reading(rule, rule);
+    let window = |byte: u8| chunk(128 << 10, &bomb(PLAIN, byte, 128 << 10, 1));
+    vec![
+        row(
+            "a frame that claims 4 GiB",
+            chunk(MOST, &bomb(PLAIN, SMALL_WINDOW, MOST.into(), 1)),
+            Reading("R-5.5", "OverLimit"),
+        ),
+        row(
+            "a frame that decodes to less than it claims",
+            chunk(1 << 20, &bomb(PLAIN, SMALL_WINDOW, 1 << 20, 7)),
+            both("R-5.5"),
+        ),
+        row(
+            "a frame that decodes to more than it claims",
+            chunk(1 << 20, &bomb(PLAIN, SMALL_WINDOW, 1 << 20, 4000)),
+            both("R-5.5"),
+        ),
+        row(
+            "a frame that claims more than the chunk",
+            chunk(1 << 20, &bomb(PLAIN, SMALL_WINDOW, 1 << 40, 8)),
+            both("R-5.5"),
+        ),
+        row("a frame with a window of 3.75 TiB", window(0xFF), both("R-5.5")),
+        row("a frame with a window of 2^31 + 2^28", window(21 << 3 | 1), both("R-5.5")),
+        row("a frame with a window of 3.75 GiB", window(21 << 3 | 7), both("R-5.5")),
+        row("a frame with a dictionary", chunk(128 << 10, &bomb(PLAIN | 1, SMALL_WINDOW, 128 << 10, 1)), both("R-5.5")),
+        row("a stream of planes that claims 1 GiB", chunk_of_planes(MOST / 8 * 8), Reading("R-5.5", "OverLimit")),
+    ]
+}
+
+/// Byte planes, one of which claims to be huge.
+fn chunk_of_planes(raw: u32) -> Vec<u8> {
+    let frame = bomb(PLAIN, SMALL_WINDOW, u64::from(raw) / 4, 1);
+    let mut stored = vec![0; 16];
+    stored.extend([8, 0, 0, 0, 0, 0, 0, 0]);
+    for (length, packing) in [(1_u32, 1_u32), (1, 1), (1, 1), (frame.len() as u32, 2)] {
+        stored.extend([length.to_le_bytes(), packing.to_le_bytes()].concat());
+    }
+    stored.extend([0; 3]);
+    stored.extend(frame);
+    one_chunk(column("x", F32, false, &[raw / 4]), &Chunk::of_values(1, (6, raw, &stored)))
+}
+
+fn numbers(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+pub fn parts() -> Vec<Row> {
+    let both = |rule| Reading(rule, rule);
+    let text = |ends: &[u32], values: Part| {
+        let shape = numbers(ends);
+        let chunk = Chunk::of_parts(ends.len() as u32, [ABSENT, (0, shape.len() as u32, &shape), values]);
+        one_chunk(column("x", UTF8, false, &[VARYING]), &chunk)
+    };
+    let deep = |extents: &[u32], end: u32| {
+        let shape = numbers(&[&[end], extents].concat());
+        let chunk = Chunk::of_parts(1, [ABSENT, (0, shape.len() as u32, &shape), ABSENT]);
+        one_chunk(column("x", U8, false, &vec![VARYING; extents.len()]), &chunk)
+    };
+    let part_table = |at: usize, bytes: &[u8]| {
+        let mut chunk = Chunk::of_parts(2, [ABSENT, (0, 8, &[4, 0, 0, 0, 8, 0, 0, 0]), (0, 8, b"01234567")]);
+        chunk.body[at..at + bytes.len()].copy_from_slice(bytes);
+        one_chunk(column("x", UTF8, false, &[VARYING]), &chunk)
+    };
+    let values = |bytes: u32| (0_u16, bytes, &b"01234567"[..bytes as usize]);
+    let zeros = Chunk::of_values(1, (CONSTANT, MOST, &[0]));
+    vec![
+        row("texts that end before they begin", text(&[8, 3, 8], values(8)), Decoding("R-4.7")),
+        row(
+            "a text that reaches beyond the values, which the last does not",
+            text(&[0, 100, 3], values(3)),
+            Decoding("R-4.7"),
+        ),
+        row("texts that reach beyond the values", text(&[4, 9], values(8)), both("R-4.5")),
+        row("texts of 2^32 - 1 bytes that are not there", text(&[u32::MAX, u32::MAX], values(8)), both("R-4.5")),
+        row(
+            "a text of 4 GiB, of a byte that is no text",
+            text(&[MOST - 4], (CONSTANT, MOST - 4, &[0xFF])),
+            Decoding("R-4.9"),
+        ),
+        row("16 extents whose product is 2^64 and more", deep(&[u32::MAX - 1; 16], 0), both("R-4.7")),
+        row("16 extents whose product wraps to 0", deep(&[1 << 4; 16], 0), both("R-4.7")),
+        row("an extent of 2^32 - 1 beside a zero", deep(&[u32::MAX, 0], 0), both("R-4.7")),
+        row("a part of 4 GiB in a small chunk", part_table(32, &[0xFF; 4]), both("R-4.4")),
+        row("a shape of 4 GiB in a small chunk", part_table(16, &[0xFF; 4]), both("R-4.4")),
+        row("parts that decode to 2^32 bytes more than their chunk", part_table(4, &[0xFF; 4]), both("R-4.4")),
+        row(
+            "4 GiB of the same bool, which is none",
+            one_chunk(column("x", BOOL, false, &[MOST]), &Chunk::of_values(1, (CONSTANT, MOST, &[2]))),
+            Decoding("R-4.9"),
+        ),
+        row("4 GiB of zeros where 8 are due", one_chunk(bytes(&[8]), &zeros), Reading("R-4.5", "OverLimit")),
+        row("2^24 nulls that have values", nulls_with_values(), Decoding("R-4.8")),
+    ]
+}
+
+/// All samples of a large chunk are null and have the value 1.
+fn nulls_with_values() -> Vec<u8> {
+    let chunk = Chunk::of_parts(1 << 24, [(CONSTANT, 1 << 21, &[0]), ABSENT, (CONSTANT, 1 << 24, &[1])]);
+    let mut build = Build::new(&[column("x", U8, true, &[])]);
+    build.chunk(&chunk);
+    build.finish(1 << 24, &[(CONSTANT, 1)])
+}
+
+/// Streams of chapters 5.7 to 5.9.
+pub fn tiers() -> Vec<Row> {
+    let both = |rule| Reading(rule, rule);
+    let too_large = |rule| Reading(rule, "OverLimit");
+    let stream = |encoding: u16, escapes: [u32; 3], spacing: u8, rest: usize, raw: u32| {
+        let mut stored = vec![0; 16];
+        stored.extend([1, 1, 1, spacing]);
+        stored.extend(numbers(&escapes));
+        stored.extend([0; 32]);
+        stored.resize(64 + rest, 0);
+        one_chunk(bytes(&[raw]), &Chunk::of_values(1, (encoding, raw, &stored)))
+    };
+    vec![
+        row("2^32 - 1 escapes from each tier", stream(4, [u32::MAX; 3], 31, 64, 64), both("R-5.10")),
+        row("2^32 - 1 literals", stream(5, [0, 0, u32::MAX], 31, 64, 64), both("R-5.11")),
+        row("4 GiB of elements in tiers of 64 bytes", stream(4, [0; 3], 31, 64, MOST), too_large("R-5.10")),
+        row("4 GiB of residuals in tiers of 64 bytes", stream(5, [0; 3], 31, 64, MOST), too_large("R-5.11")),
+        row("a checkpoint for each of 2^32 groups", stream(4, [0; 3], 6, 64, MOST), too_large("R-5.10")),
+        row("more symbols escape than are there", stream(4, [1, 1, 0], 31, 24, 64), both("R-5.9")),
+    ]
+}

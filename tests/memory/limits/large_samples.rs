@@ -1,0 +1,81 @@
+//! Samples larger than a chunk of several, and larger than the format allows.
+
+use super::{ENCODED, MIB, OnDisk, assert_intact, in_memory, noise, u8_column};
+use tensilo::ErrorKind::OverLimit;
+use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions, limits};
+use tensilo_testing::alone;
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_sample_larger_than_a_gibibyte_is_written_and_read() {
+    let alone = alone();
+    let size = (1 << 30) + 12_345;
+    let disk = OnDisk::new();
+    let options = WriterOptions::new().profile(Profile::Raw);
+    let large: Vec<u8> = (0..size).map(noise).collect();
+    let ((), peak) = alone.peak_bytes(|| {
+        let mut writer = disk.writer(u8_column(Shape::ragged()), &options);
+        writer.push(&[Value::tensor(&[1_u8, 2])]).expect("a small sample");
+        writer.push(&[Value::tensor(&large)]).expect("a large sample");
+        writer.push(&[Value::tensor(&[3_u8])]).expect("a small sample");
+        assert_eq!(writer.finish().expect("room").sample_count, 3);
+    });
+    assert!(peak < 3 * size, "{} MiB to write a sample of {} MiB", peak / MIB, size / MIB);
+    let reader = Reader::open(disk.path()).expect("an intact file");
+    let column = reader.column("x").expect("the column");
+    let chunk = column.chunk_of(1).expect("the chunk");
+    assert_eq!(chunk.samples, 1..2, "a sample larger than a chunk stands alone");
+    let mut cursor = column.cursor();
+    assert_eq!(cursor.read(0).expect("a sample").bytes(), [1, 2]);
+    assert_eq!(cursor.read(2).expect("a sample").bytes(), [3]);
+    let found = cursor.read(1).expect("a sample");
+    assert_eq!(found.shape(), [size as u32]);
+    assert!(found.bytes() == large, "the large sample differs");
+}
+
+#[test]
+#[cfg(feature = "zstd")]
+fn an_encoded_sample_larger_than_any_chunk_of_several_is_written_and_read() {
+    let _alone = alone();
+    let elements = 17 << 20; // of 4 bytes: 68 MiB
+    let shape = Shape::fixed(&[elements]);
+    let disk = OnDisk::new();
+    let large: Vec<u32> = (0..elements).map(|i| i / 1_000).collect();
+    let mut writer =
+        disk.writer(Schema::new([ColumnSchema::tensor("x", DType::U32, shape).nullable()]), &WriterOptions::new());
+    writer.push(&[Value::tensor(&large)]).expect("a large sample");
+    writer.push(&[Value::NULL]).expect("a null as large");
+    writer.finish().expect("room");
+    let reader = Reader::open(disk.path()).expect("an intact file");
+    assert!(reader.file_bytes() < u64::from(elements), "it was not encoded");
+    assert_intact(reader.source());
+    let mut out = vec![1; elements as usize];
+    let mut cursor = reader.column("x").expect("the column").cursor();
+    assert_eq!(cursor.read_into(0, &mut out).expect("a sample"), Some(elements as usize));
+    assert!(out == large);
+    assert_eq!(cursor.read_into(1, &mut out).expect("a null"), None);
+    assert!(out.iter().all(|element| *element == 0));
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_sample_over_the_limit_of_the_format_is_refused_before_it_is_copied() {
+    let alone = alone();
+    // zeroed memory that nobody touches is never taken from the machine
+    let too_large = vec![0_u8; limits::CHUNK_BYTES as usize + 1];
+    let mut writer = in_memory(u8_column(Shape::ragged()), Profile::Raw);
+    let (error, peak) = alone.peak_bytes(|| writer.push(&[Value::tensor(&too_large)]).expect_err("over the limit"));
+    assert_eq!((error.kind(), error.column()), (OverLimit, Some("x")));
+    assert!(error.to_string().contains("4294901760"), "it does not name the limit: {error}");
+    assert!(peak < MIB, "{peak} bytes were allocated");
+    let shapes = [Shape::fixed(&[1 << 31, 3]), Shape::new([Extent::Varying, Extent::Fixed(1 << 31), Extent::Fixed(3)])];
+    for shape in shapes {
+        let create =
+            || Writer::new(Stream(Vec::new()), u8_column(shape), &WriterOptions::new().profile(ENCODED)).map(|_| ());
+        let (error, peak) = alone.peak_bytes(|| create().expect_err("over the limit"));
+        assert_eq!(error.kind(), OverLimit, "{error}");
+        assert!(error.to_string().contains("4294901760"), "it does not name the limit: {error}");
+        assert!(peak < MIB, "{peak} bytes were allocated");
+    }
+}

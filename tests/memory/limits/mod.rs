@@ -1,0 +1,60 @@
+//! Proves that the smallest and the largest files work, or that the error names the limit. Memory
+//! is that of a few chunks or of the largest sample, never that of the file.
+
+mod few;
+mod large_samples;
+mod many_samples;
+mod opening;
+
+use std::io::BufWriter;
+use std::path::PathBuf;
+use tensilo::sink::Stream;
+use tensilo::source::Source;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
+use tensilo_testing::Folder;
+
+const MIB: usize = 1 << 20;
+
+/// The profile that encodes, if this build has one.
+const ENCODED: Profile = if cfg!(feature = "zstd") { Profile::BitshuffleZstd } else { Profile::Raw };
+
+fn in_memory(schema: Schema, profile: Profile) -> Writer<Stream<Vec<u8>>> {
+    Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(profile)).expect("a valid schema")
+}
+
+fn finish(writer: Writer<Stream<Vec<u8>>>) -> Vec<u8> {
+    writer.finish().expect("a sink that takes all").sink.0
+}
+
+fn assert_intact(source: &impl Source) {
+    let report = verify(source, VerifyOptions::new().decode(true)).expect("a readable source");
+    assert!(report.damages.is_empty(), "{:?}", report.damages.first());
+}
+
+/// A file on disk, not made durable: these files are large.
+struct OnDisk(Folder);
+
+impl OnDisk {
+    fn new() -> Self {
+        Self(Folder::new())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path("large.tsl")
+    }
+
+    fn writer(&self, schema: Schema, options: &WriterOptions) -> Writer<Stream<BufWriter<std::fs::File>>> {
+        let file = BufWriter::new(std::fs::File::create(self.path()).expect("a new file"));
+        Writer::new(Stream(file), schema, options).expect("a valid schema")
+    }
+}
+
+fn u8_column(shape: Shape) -> Schema {
+    Schema::new([ColumnSchema::tensor("x", DType::U8, shape)])
+}
+
+/// Returns a byte that depends on its offset. Such bytes do not compress.
+fn noise(at: usize) -> u8 {
+    ((at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+}
