@@ -6,16 +6,6 @@ use super::source::{Source, all_rust_files, core, crates};
 const COMMENT_COLUMNS: usize = 100;
 const FILE_LINES: usize = 400;
 
-/// Files that may be longer than `FILE_LINES`, and how long. They are to be split; none is to come
-/// in.
-const LONG_FILES: [(&str, usize); 5] = [
-    ("tests/it/refusals.rs", 460),
-    ("tests/it/salvage.rs", 500),
-    ("tests/memory/hostile/files.rs", 510),
-    ("tests/memory/limits.rs", 420),
-    ("tests/process/atomic.rs", 460),
-];
-
 /// Words with which the documentation of an item does not begin: it says what the item is or does.
 const NO_FIRST_WORDS: [&str; 10] = ["What", "That", "There", "Those", "These", "Such", "Where", "Which", "Who", "It"];
 
@@ -59,9 +49,7 @@ fn comments_have_at_most_100_columns() {
 fn files_have_at_most_400_lines() {
     let long = |source: &Source| {
         let lines = source.text.lines().count();
-        let exception = LONG_FILES.iter().find(|(path, _)| *path == source.path);
-        let limit = exception.map_or(FILE_LINES, |(_, lines)| *lines);
-        (lines > limit).then(|| format!("{}:{limit}: {lines} lines", source.path))
+        (lines > FILE_LINES).then(|| format!("{}:{FILE_LINES}: {lines} lines", source.path))
     };
     assert_none(all_rust_files().iter().filter_map(long).collect());
 }
