@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use tensilo::export;
+use tensilo::export::{ExportOptions, export};
 use tensilo::import::{self, ConvertOptions, FoundShape, Progress};
 use tensilo::{Reader, WriterOptions};
 
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The export has the same values, shapes, nulls and metadata.
     let exported = folder.path().join("speech-again.parquet");
-    export::export(&reader, &exported, None, false, &mut |_| ControlFlow::Continue(()))?;
+    export(&reader, &exported, ExportOptions::new())?;
     println!("{} bytes of Parquet", exported.metadata()?.len());
     Ok(())
 }

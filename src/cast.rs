@@ -5,6 +5,7 @@ use half::{bf16, f16};
 
 /// The errors that a cast made in the values of a column (chapter 7.1 of the specification).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct CastFacts {
     /// The largest `|result - source|` of values where both are finite.
     pub max_abs_error: f64,

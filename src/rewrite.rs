@@ -28,9 +28,9 @@ impl<'a> RewriteOptions<'a> {
         Self::default()
     }
 
-    /// Sets whether every sample that any column has lost is left out. The samples after it then
-    /// get other numbers. By default all samples keep their numbers, and those that a column has
-    /// lost become nulls in it, even if it was not nullable.
+    /// Sets whether every sample that any column has lost is left out (default: no). The samples
+    /// after it then get other numbers. By default all samples keep their numbers, and those that a
+    /// column has lost become nulls in it, even if it was not nullable.
     pub fn leave_out(mut self, leave_out: bool) -> Self {
         self.leave_out = leave_out;
         self

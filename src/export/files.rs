@@ -1,15 +1,16 @@
 //! Exports to files.
 
 use super::format::Format;
+use super::options::ExportOptions;
 use super::{arrow_file, batches, parquet_file};
 use crate::error::go_on;
 use crate::write::{AtomicFile, Sink};
 use crate::{Error, Reader, Result};
-use std::ops::ControlFlow;
 use std::path::Path;
 
 /// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExportFormat {
     /// A Parquet file.
     Parquet,
@@ -18,7 +19,7 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// The format that the name of a file ends with: `.parquet` or `.arrow`.
+    /// Returns the format of the file's extension: `.parquet` or `.arrow`.
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
         match path.as_ref().extension()?.to_str()? {
             "parquet" => Some(Self::Parquet),
@@ -28,32 +29,29 @@ impl ExportFormat {
     }
 }
 
-/// Writes columns of a file (all if `None`) to a Parquet file (`.parquet`) or an Arrow IPC file
-/// (`.arrow`), whichever `output` ends with. `progress` is told the samples written so far; if it
-/// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled). Appears
-/// when complete ([`AtomicFile`]); replaces an existing file only if `overwrite`, and never the
-/// file that is read.
-pub fn export(
-    reader: &Reader,
-    output: &Path,
-    columns: Option<&[String]>,
-    overwrite: bool,
-    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<()> {
+/// Writes columns of a file to a Parquet file or an Arrow IPC file. The extension of `output`
+/// selects the format, see [`ExportFormat::of`].
+///
+/// The output appears when it is complete, see [`AtomicFile`]. It replaces an existing file only if
+/// [`ExportOptions::overwrite`] is set, and never the file that is read.
+///
+/// Cost: each chunk is decoded once and copied once. Memory: a batch, see
+/// [`batches`](super::batches()), and what the writer of the format keeps of a row group.
+pub fn export(reader: &Reader, output: impl AsRef<Path>, options: ExportOptions<'_>) -> Result<()> {
+    let output = output.as_ref();
     let format = ExportFormat::of(output).ok_or_else(|| {
-        let message = "the name tells no format to export to; end it in .parquet (Parquet) or .arrow (Arrow IPC file)";
+        let message = "the extension selects no format to export to: use .parquet (Parquet) or .arrow (Arrow IPC file)";
         Error::bad_argument(message).with_path(output)
     })?;
-    export_into(reader, AtomicFile::create(output, overwrite)?, format, columns, progress).map(|_| ())
+    export_into(reader, AtomicFile::create(output, options.overwrite)?, format, options).map(|_| ())
 }
 
-/// Writes columns of a file as [`export`] does, to any sink, which it returns: a pipe, memory.
+/// Writes columns of a file to any sink, as [`export`] does, and returns the sink.
 pub fn export_into<K: Sink + Send>(
     reader: &Reader,
     mut sink: K,
     format: ExportFormat,
-    columns: Option<&[String]>,
-    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    options: ExportOptions<'_>,
 ) -> Result<K> {
     let path = sink.path().map(Path::to_path_buf);
     let to_output = |error: Error| match &path {
@@ -61,12 +59,15 @@ pub fn export_into<K: Sink + Send>(
         None => error,
     };
     reader.check_output(sink.identity(), path.as_deref())?;
+    let ExportOptions { columns, mut progress, .. } = options;
     let format = format_of(format).map_err(to_output)?;
-    let mut batches = batches::select(reader, columns, format.parts)?;
+    let mut batches = batches::select(reader, columns.as_deref(), format.parts)?;
     let mut writer = (format.begin)(&mut sink, batches.arrow_schema()).map_err(to_output)?;
     while let Some(batch) = batches.next_batch()? {
         writer.write(&batch).map_err(to_output)?;
-        go_on(progress(batches.position()))?;
+        if let Some(progress) = &mut progress {
+            go_on(progress(batches.position()))?;
+        }
     }
     writer.finish().map_err(to_output)?;
     let finished = sink.sync().and_then(|()| sink.publish());

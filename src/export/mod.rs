@@ -31,6 +31,7 @@ mod field;
 mod files;
 mod format;
 mod json;
+mod options;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 #[cfg(not(feature = "parquet"))]
@@ -39,3 +40,4 @@ mod parquet_file;
 
 pub use batches::{Batches, batches};
 pub use files::{ExportFormat, export, export_into};
+pub use options::ExportOptions;

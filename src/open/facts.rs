@@ -6,6 +6,7 @@ use crate::format::column_record::ColumnRecord;
 
 /// The facts of a column, as the file states them.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ColumnFacts {
     /// Decoded bytes of all chunks.
     pub raw_bytes: u64,

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 /// Facts of a chunk: its samples, its range in the file and its encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChunkInfo {
     /// The samples in it.
     pub samples: Range<u64>,

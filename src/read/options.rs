@@ -1,45 +1,49 @@
-//! How a file is opened.
+//! The options for opening a file.
 
 use crate::limits;
 
-/// When a reader checks the checksum of a chunk. (Heads, index pages and footers are always
-/// checked.)
+/// The times at which a reader checks the checksum of a chunk. Heads, index pages and footers are
+/// always checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verification {
-    /// Each chunk when this reader first touches it.
+    /// Checks each chunk when this reader first uses it.
     #[default]
     FirstTouch,
-    /// Each chunk each time it is loaded.
+    /// Checks each chunk each time it is loaded.
     Always,
-    /// Never: wrong bytes may give wrong values without an error.
+    /// Checks no chunk: wrong bytes may give wrong values without an error.
     Never,
 }
 
-/// How a file is opened.
+/// The options for opening a file, and the methods that open it with them.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct OpenOptions {
     pub(super) verification: Verification,
     max_chunk_bytes: Option<u32>,
 }
 
 impl OpenOptions {
-    /// The default: chunks are checked on first touch.
+    /// Returns the defaults: each chunk is checked when it is first used, and chunks have any size
+    /// that the format allows.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets when chunks are checked.
+    /// Sets when chunks are checked. The default is [`Verification::FirstTouch`].
     pub fn verification(mut self, verification: Verification) -> Self {
         self.verification = verification;
         self
     }
 
-    /// Refuses chunks that decode to more than `bytes`, before memory is taken for them:
-    /// [`ErrorKind::OverLimit`](crate::ErrorKind). Set it if files come from strangers: a file of a
-    /// few bytes may hold a sample of 4 GiB whose elements are all equal. Chunks of several samples
-    /// decode to at most 64 MiB, and writers keep to some hundred KiB unless one sample is larger.
-    /// Default: what the format allows, [`limits::CHUNK_BYTES`].
+    /// Sets the bytes to which a chunk may decode. The default is [`limits::CHUNK_BYTES`], which
+    /// the format allows.
+    ///
+    /// A larger chunk is refused before memory is taken for it, with an error of kind
+    /// [`OverLimit`](crate::ErrorKind::OverLimit). Set this for files of strangers: a file of a few
+    /// bytes can contain a sample of 4 GiB whose elements are all equal. Chunks of several samples
+    /// decode to at most 64 MiB. Writers keep to some hundred KiB unless one sample is larger.
     pub fn max_chunk_bytes(mut self, bytes: u32) -> Self {
         self.max_chunk_bytes = Some(bytes);
         self

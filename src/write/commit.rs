@@ -14,6 +14,7 @@ use crate::{Error, Result, limits};
 
 /// The facts of a file that [`Writer::finish`] has completed.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Summary<K> {
     /// The schema.
     pub schema: Schema,

@@ -3,15 +3,16 @@
 mod chunks;
 mod identity;
 mod losses;
+mod options;
 mod progress;
 mod scan;
 
 pub use losses::{Losses, LostSamples, OnLoss};
+pub use options::SalvageOptions;
 
 use super::column_index::ColumnIndex;
 use super::listed::Listed;
 use super::opened_file::OpenedFile;
-use super::options::Verification;
 use super::reader::Reader;
 use crate::format::ContentId;
 use crate::format::region::HEAD;
@@ -19,44 +20,7 @@ use crate::open::Source;
 use crate::{Result, limits};
 use chunks::FoundColumn;
 use progress::ScanProgress;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// Options for opening a damaged file.
-#[derive(Default)]
-pub struct SalvageOptions<'a> {
-    decode: bool,
-    verification: Verification,
-    progress: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
-}
-
-impl<'a> SalvageOptions<'a> {
-    /// The default: each chunk's checksum is checked, nothing is decoded.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Also decodes every chunk. A chunk that does not decode counts as lost, even if its checksum
-    /// is right. No damage causes that, only a faulty writer.
-    pub fn decode(mut self, decode: bool) -> Self {
-        self.decode = decode;
-        self
-    }
-
-    /// When the reader checks chunks again, see [`Verification`].
-    pub fn verification(mut self, verification: Verification) -> Self {
-        self.verification = verification;
-        self
-    }
-
-    /// Calls `progress` with the number of bytes looked at so far and with how many there are to
-    /// look at, now and then. If it breaks, the work ends with an error of kind
-    /// [`Cancelled`](crate::ErrorKind::Cancelled).
-    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
-}
 
 /// A damaged file, of which all that is intact can be read.
 #[non_exhaustive]

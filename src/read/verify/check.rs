@@ -3,7 +3,8 @@
 use super::batch::Batch;
 use super::body::BodyCheck;
 use super::findings::Findings;
-use super::report::{VerifyOptions, VerifyReport, passing, whole_file};
+use super::options::VerifyOptions;
+use super::report::{VerifyReport, passing, whole_file};
 use super::walk::Walk;
 use crate::Result;
 use crate::error::go_on;

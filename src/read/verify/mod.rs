@@ -7,8 +7,10 @@ mod column_check;
 mod commit;
 mod findings;
 mod lost;
+mod options;
 mod report;
 mod walk;
 
 pub use check::verify;
-pub use report::{Damage, VerifyOptions, VerifyReport};
+pub use options::VerifyOptions;
+pub use report::{Damage, VerifyReport};

@@ -1,9 +1,9 @@
-//! How a file is verified, and the report of what was found.
+//! The report of a verification.
 
 use crate::format::RegionKind;
 use crate::open::Source;
 use crate::{Error, ErrorKind, Result};
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A damaged region.
@@ -21,42 +21,6 @@ pub struct Damage {
     pub samples: Option<Range<u64>>,
     /// The error, which names the rule of the specification.
     pub error: Error,
-}
-
-/// How a file is verified.
-#[derive(Default)]
-pub struct VerifyOptions<'a> {
-    pub(super) decode: bool,
-    pub(super) threads: usize,
-    pub(super) progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
-}
-
-impl<'a> VerifyOptions<'a> {
-    /// The default: every byte, without decoding.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Also decodes every chunk and checks what it holds (bools are 0 or 1, texts are UTF-8, nulls
-    /// are zero ...).
-    pub fn decode(mut self, decode: bool) -> Self {
-        self.decode = decode;
-        self
-    }
-
-    /// Sets the number of threads that check and decode chunks, this one included. The report does
-    /// not depend on it. Default: 1.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Calls `progress` with the number of bytes checked so far, now and then. If it breaks, the
-    /// work ends with an error of kind [`Cancelled`](ErrorKind::Cancelled).
-    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
 }
 
 /// The result of [`verify`](crate::verify::verify).

@@ -6,7 +6,7 @@ use model::{SAMPLES, all_types, bytes_of, compare};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
-use tensilo::export::{batches, export};
+use tensilo::export::{ExportOptions, batches, export};
 use tensilo::import::arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
 use tensilo::import::arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
 use tensilo::sink::Stream;
@@ -28,11 +28,11 @@ fn all_types_come_back_from_an_arrow_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.arrow");
     let mut progress = Vec::new();
-    export(&reader, &path, None, false, &mut |samples| {
+    let mut note = |samples| {
         progress.push(samples);
         ControlFlow::Continue(())
-    })
-    .unwrap();
+    };
+    export(&reader, &path, ExportOptions::new().progress(&mut note)).unwrap();
     assert_eq!(progress, [SAMPLES as u64]);
     compare(reader.schema(), &models, &read_arrow(&path).1);
 }
@@ -135,7 +135,7 @@ fn check_described(schema: &ArrowSchema, batch: &RecordBatch) {
 fn metadata_and_imported_types_reach_an_arrow_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.arrow");
-    export(&described(), &path, None, false, &mut |_| ControlFlow::Continue(())).unwrap();
+    export(&described(), &path, ExportOptions::new()).unwrap();
     let (schema, batches) = read_arrow(&path);
     check_described(&schema, &batches[0]);
 }
@@ -155,8 +155,7 @@ fn what_does_not_fit_its_imported_type_is_refused() {
         writer.push(&[value]).unwrap();
         let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let error = export(&reader, &folder.path().join("o.arrow"), None, false, &mut |_| ControlFlow::Continue(()))
-            .unwrap_err();
+        let error = export(&reader, folder.path().join("o.arrow"), ExportOptions::new()).unwrap_err();
         assert_eq!(error.column(), Some("c"));
         assert!(error.message().contains(message), "{error}");
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left");
@@ -182,25 +181,24 @@ fn an_unknown_format_and_an_existing_file_are_refused() {
     let reader = described();
     let folder = tempfile::tempdir().unwrap();
     for name in ["out.csv", "out"] {
-        let error =
-            export(&reader, &folder.path().join(name), None, false, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        let error = export(&reader, folder.path().join(name), ExportOptions::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BadArgument);
         assert!(error.to_string().contains(".parquet") && error.to_string().contains(".arrow"), "{error}");
     }
     let path = folder.path().join("out.arrow");
     std::fs::write(&path, "precious").unwrap();
     let mut called = false;
-    let error = export(&reader, &path, None, false, &mut |_| {
+    let mut note = |_| {
         called = true;
         ControlFlow::Continue(())
-    })
-    .unwrap_err();
+    };
+    let error = export(&reader, &path, ExportOptions::new().progress(&mut note)).unwrap_err();
     assert_eq!((error.kind(), error.path(), called), (ErrorKind::Io, Some(path.as_path()), false));
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
-    export(&reader, &path, None, true, &mut |_| ControlFlow::Continue(())).unwrap();
+    export(&reader, &path, ExportOptions::new().overwrite(true)).unwrap();
     assert_eq!(read_arrow(&path).1.len(), 1);
     let first = std::fs::read(&path).unwrap();
-    export(&reader, &path, None, true, &mut |_| ControlFlow::Continue(())).unwrap();
+    export(&reader, &path, ExportOptions::new().overwrite(true)).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), first, "the same bytes each time");
     assert_eq!(folder.path().read_dir().unwrap().count(), 1, "no temporary file is left");
 }
@@ -209,8 +207,7 @@ fn an_unknown_format_and_an_existing_file_are_refused() {
 #[test]
 fn parquet_is_not_built() {
     let folder = tempfile::tempdir().unwrap();
-    let error = export(&described(), &folder.path().join("o.parquet"), None, false, &mut |_| ControlFlow::Continue(()))
-        .unwrap_err();
+    let error = export(&described(), folder.path().join("o.parquet"), ExportOptions::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotBuilt);
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
 }
@@ -231,7 +228,7 @@ mod parquet_files {
         let (reader, models) = all_types();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.parquet");
-        export(&reader, &path, None, false, &mut |_| ControlFlow::Continue(())).unwrap();
+        export(&reader, &path, ExportOptions::new()).unwrap();
         let (schema, found) = read(&path);
         let in_memory = batches(&reader, None).unwrap().schema();
         let metadata = |schema: &ArrowSchema| -> Vec<_> {
@@ -240,7 +237,7 @@ mod parquet_files {
         assert_eq!(metadata(&schema), metadata(&in_memory));
         compare(reader.schema(), &models, &found);
         let first = std::fs::read(&path).unwrap();
-        export(&reader, &path, None, true, &mut |_| ControlFlow::Continue(())).unwrap();
+        export(&reader, &path, ExportOptions::new().overwrite(true)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), first, "the same bytes each time");
     }
 
@@ -248,7 +245,7 @@ mod parquet_files {
     fn metadata_and_imported_types_come_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.parquet");
-        export(&described(), &path, None, false, &mut |_| ControlFlow::Continue(())).unwrap();
+        export(&described(), &path, ExportOptions::new()).unwrap();
         let (schema, batches) = read(&path);
         check_described(&schema, &batches[0]);
     }

@@ -4,7 +4,7 @@ use super::common::{assert_only, mixed};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use tensilo::export::{ExportFormat, export, export_into};
+use tensilo::export::{ExportFormat, ExportOptions, export, export_into};
 use tensilo::import::arrow::ipc::writer::FileWriter;
 use tensilo::import::{AppendOptions, ConvertOptions, append, convert, convert_into};
 use tensilo::salvage::{RewriteOptions, SalvageOptions, salvage};
@@ -89,7 +89,12 @@ fn a_file_is_never_exported_or_salvaged_onto_itself() {
     let reader = Reader::open(folder.file()).unwrap();
     for output in folder.names_of(&folder.file()) {
         if ExportFormat::of(&output).is_some() {
-            check_refused(export(&reader, &output, None, true, &mut |_| GO_ON), &output, &folder.file(), &before);
+            check_refused(
+                export(&reader, &output, ExportOptions::new().overwrite(true)),
+                &output,
+                &folder.file(),
+                &before,
+            );
         }
         let salvaged = salvage(PositionedFile::open(folder.file()).unwrap(), SalvageOptions::new()).unwrap();
         let sink = AtomicFile::create(&output, true).unwrap();
@@ -121,8 +126,8 @@ fn a_sink_gets_the_bytes_of_a_file_and_a_summary_of_what_is_in_it() {
     assert_eq!(summary.columns, reader.columns().map(|column| column.facts()).collect::<Vec<_>>());
 
     let path = folder.path("out.arrow");
-    export(&reader, &path, None, false, &mut |_| GO_ON).unwrap();
-    let sink = export_into(&reader, Stream(Vec::new()), ExportFormat::Arrow, None, &mut |_| GO_ON).unwrap();
+    export(&reader, &path, ExportOptions::new()).unwrap();
+    let sink = export_into(&reader, Stream(Vec::new()), ExportFormat::Arrow, ExportOptions::new()).unwrap();
     assert!(sink.0 == fs::read(path).unwrap());
 }
 
@@ -186,7 +191,9 @@ fn a_cancelled_export_or_salvage_leaves_nothing() {
     let reader = Reader::open(folder.file()).unwrap();
     let out = folder.path("out.arrow");
     let is_absent = || assert!(!out.exists());
-    let export_all = |go_on: &mut dyn FnMut() -> ControlFlow<()>| export(&reader, &out, None, true, &mut |_| go_on());
+    let export_all = |go_on: &mut dyn FnMut() -> ControlFlow<()>| {
+        export(&reader, &out, ExportOptions::new().overwrite(true).progress(&mut |_| go_on()))
+    };
     assert_eq!(cancelled(export_all, is_absent), 1);
     fs::remove_file(&out).unwrap();
     let source = || PositionedFile::open(folder.file()).unwrap();

@@ -11,7 +11,7 @@ use crate::output::{Data, Destination, shown};
 use crate::progress::{Progress, Unit};
 use std::path::Path;
 use std::slice;
-use tensilo::export::{self, ExportFormat};
+use tensilo::export::{ExportFormat, ExportOptions, export_into};
 
 /// Exports columns to a Parquet or Arrow file.
 pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
@@ -26,9 +26,10 @@ pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
     let columns = Names::all(&args.columns);
     let progress = Progress::new(Unit::Samples, quiet);
     let total = reader.sample_count();
-    export::export_into(&reader, destination.create()?, format, columns.as_deref(), &mut |samples| {
-        progress.set("exporting", samples, Some(total))
-    })
-    .map_err(|error| Failure::about(Path::new(&shown(&args.output)), error))?;
+    let mut note = |samples| progress.set("exporting", samples, Some(total));
+    let options = ExportOptions::new().progress(&mut note);
+    let options = columns.into_iter().fold(options, ExportOptions::columns);
+    export_into(&reader, destination.create()?, format, options)
+        .map_err(|error| Failure::about(Path::new(&shown(&args.output)), error))?;
     Ok(())
 }

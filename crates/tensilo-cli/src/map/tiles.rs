@@ -11,6 +11,21 @@ use tensilo::facts::ChunkInfo;
 /// The maximum number of columns that a tile lists.
 const MOST_SHARES: usize = 16;
 
+/// The facts of a chunk that tiles need.
+struct TiledChunk {
+    samples: Range<u64>,
+    file_range: Range<u64>,
+    encoding: String,
+    raw_bytes: u64,
+}
+
+impl From<ChunkInfo> for TiledChunk {
+    fn from(info: ChunkInfo) -> Self {
+        let ChunkInfo { samples, file_range, encoding, raw_bytes, .. } = info;
+        Self { samples, file_range, encoding, raw_bytes }
+    }
+}
+
 /// The chunks of one column in a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnShare {
@@ -28,7 +43,7 @@ pub(super) struct ColumnShare {
 
 impl ColumnShare {
     /// Returns the part of a chunk that lies in a range of the file; `None` if no part does.
-    fn of(column: usize, chunk: &ChunkInfo, range: &Range<u64>) -> Option<Self> {
+    fn of(column: usize, chunk: &TiledChunk, range: &Range<u64>) -> Option<Self> {
         let (start, end) = (chunk.file_range.start.max(range.start), chunk.file_range.end.min(range.end));
         let stored_bytes = end.checked_sub(start).filter(|bytes| *bytes > 0)?;
         Some(Self {
@@ -82,7 +97,7 @@ impl Tile {
     }
 
     /// Adds the part of a chunk that lies in the tile. Chunks arrive column by column.
-    fn add(&mut self, column: usize, chunk: &ChunkInfo) {
+    fn add(&mut self, column: usize, chunk: &TiledChunk) {
         let Some(share) = ColumnShare::of(column, chunk, &self.range) else { return };
         self.chunk_bytes = self.chunk_bytes.saturating_add(share.stored_bytes);
         match self.shares.last_mut() {
@@ -157,12 +172,12 @@ pub(super) fn chunk_tiles(reader: &Reader, path: &Path, quiet: bool) -> Outcome<
 }
 
 /// Calls `visit` with each chunk and the number of its column, column by column.
-fn for_each_chunk(reader: &Reader, path: &Path, quiet: bool, mut visit: impl FnMut(usize, &ChunkInfo)) -> Outcome {
+fn for_each_chunk(reader: &Reader, path: &Path, quiet: bool, mut visit: impl FnMut(usize, &TiledChunk)) -> Outcome {
     let progress = Progress::new(Unit::Samples, quiet);
     for (number, column) in reader.columns().enumerate() {
         for chunk in 0..column.facts().chunk_count {
             let chunk = column.chunk(chunk).map_err(|error| Failure::about(path, error))?;
-            if let Some(chunk) = chunk {
+            if let Some(chunk) = chunk.map(TiledChunk::from) {
                 visit(number, &chunk);
                 let flow = progress.set("reading the index", chunk.samples.end, Some(reader.sample_count()));
                 if flow.is_break() {
@@ -178,8 +193,8 @@ fn for_each_chunk(reader: &Reader, path: &Path, quiet: bool, mut visit: impl FnM
 mod tests {
     use super::*;
 
-    fn chunk(file_range: Range<u64>, raw_bytes: u64) -> ChunkInfo {
-        ChunkInfo { samples: 0..1, file_range, encoding: "raw".to_owned(), raw_bytes }
+    fn chunk(file_range: Range<u64>, raw_bytes: u64) -> TiledChunk {
+        TiledChunk { samples: 0..1, file_range, encoding: "raw".to_owned(), raw_bytes }
     }
 
     #[test]

@@ -1,0 +1,41 @@
+//! The options for opening a damaged file.
+
+use crate::read::options::Verification;
+use std::ops::ControlFlow;
+
+/// The options of [`salvage`](crate::salvage::salvage).
+#[derive(Default)]
+#[non_exhaustive]
+pub struct SalvageOptions<'a> {
+    pub(super) decode: bool,
+    pub(super) verification: Verification,
+    pub(super) progress: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
+}
+
+impl<'a> SalvageOptions<'a> {
+    /// Returns the defaults: the checksum of each chunk is checked, no chunk is decoded.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether chunks are decoded (default: no). If a chunk does not decode, its samples are
+    /// lost, even if its checksum is right. Only a faulty writer causes that, no damage.
+    pub fn decode(mut self, decode: bool) -> Self {
+        self.decode = decode;
+        self
+    }
+
+    /// Sets when the reader checks chunks again. The default is [`Verification::FirstTouch`].
+    pub fn verification(mut self, verification: Verification) -> Self {
+        self.verification = verification;
+        self
+    }
+
+    /// Sets a function that is called from time to time with two numbers: the bytes examined, and
+    /// all bytes to examine. If it breaks, the work ends with an error of kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled).
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+}
