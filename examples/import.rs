@@ -15,13 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Nothing is rounded unless a cast asks for it.
     let writer = WriterOptions::new().threads(2);
-    let options = ConvertOptions { bf16: true, writer, ..ConvertOptions::default() };
+    let options = ConvertOptions::new().bf16(true).writer(writer);
 
     // Inputs are files, folders, patterns or pipes. The output appears when it is complete.
     // Returning `Break` cancels the conversion and leaves no output.
     let mut report = |progress: Progress| {
-        if let Progress::Converting(rows, Some(all)) = progress {
-            eprintln!("{rows} of {all} rows");
+        if let Progress::Converting { done, total: Some(total) } = progress {
+            eprintln!("{done} of {total} samples");
         }
         ControlFlow::Continue(())
     };

@@ -39,7 +39,7 @@ fn run(file: &[u8]) {
     let old = SystemTime::now() - Duration::from_secs(60);
     fs::File::options().write(true).open(&input).and_then(|file| file.set_modified(old)).unwrap();
     let null_elements = [NullElements::Refuse, NullElements::Zero, NullElements::Nan][file.len() % 3];
-    let options = ConvertOptions { null_elements, bf16: file.len().is_multiple_of(5), ..Default::default() };
+    let options = ConvertOptions::new().null_elements(null_elements).bf16(file.len().is_multiple_of(5));
     match convert(&[input], &output, &options, &mut |_| ControlFlow::Continue(())) {
         Ok(samples) => {
             let reader = Reader::from_bytes(fs::read(&output).unwrap()).unwrap();

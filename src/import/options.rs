@@ -4,65 +4,164 @@ use crate::{DType, Shape, WriterOptions};
 
 /// The treatment of null elements inside tensors, which a tensilo file cannot store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NullElements {
-    /// Refuse the input, naming column and row.
+    /// Refuses the input. The error names column and row.
     #[default]
     Refuse,
-    /// Store NaN (float columns; others are refused).
+    /// Stores NaN in float columns, and refuses null elements of other columns.
     Nan,
-    /// Store zero.
+    /// Stores zero.
     Zero,
 }
 
-/// How to convert.
+/// The options of a conversion, see [`convert`](super::convert).
 ///
-/// Columns are named as they will be called in the file; the name of a struct means all columns in
-/// it.
+/// Columns are named as in the output. The name of a struct selects all columns in it, except in
+/// [`casts`](Self::casts) and [`shapes`](Self::shapes), which name single columns.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ConvertOptions {
-    /// Round all float columns, scalars included, to bf16 (those named in `casts` excepted).
-    pub bf16: bool,
-    /// Round these columns to these types (bf16, f16 or f32), to nearest with ties to even. A
-    /// column that has the type already stays as it is.
-    pub casts: Vec<(String, DType)>,
-    /// Only these columns, in this order; all if `None`.
-    pub columns: Option<Vec<String>>,
-    /// Not these columns.
-    pub skip: Vec<String>,
-    /// Shapes of list columns that are known beforehand and need not be found. A sample of another
-    /// shape is an error.
-    pub shapes: Vec<(String, Shape)>,
-    /// The treatment of null elements inside tensors.
-    pub null_elements: NullElements,
-    /// How the file is written. [`convert`](super::convert) sets its origin from the inputs' own
-    /// metadata.
-    pub writer: WriterOptions,
-    /// Whether a file at the destination is replaced.
-    pub overwrite: bool,
-    /// Whether an input called `-` is the standard input, as on a command line, and not a file of
-    /// that name.
-    pub dash_is_stdin: bool,
+    pub(super) bf16: bool,
+    pub(super) casts: Vec<(String, DType)>,
+    pub(super) columns: Option<Vec<String>>,
+    pub(super) skip: Vec<String>,
+    pub(super) shapes: Vec<(String, Shape)>,
+    pub(super) null_elements: NullElements,
+    pub(super) writer: WriterOptions,
+    pub(super) overwrite: bool,
+    pub(super) dash_is_stdin: bool,
 }
 
-/// How to append.
+impl ConvertOptions {
+    /// Returns the defaults: all columns, nothing rounded, shapes found in the inputs, null
+    /// elements refused, the defaults of [`WriterOptions`], no file replaced.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether all float columns, scalars included, are rounded to bf16 (default: no). Columns
+    /// that [`casts`](Self::casts) names are excepted.
+    pub fn bf16(mut self, bf16: bool) -> Self {
+        self.bf16 = bf16;
+        self
+    }
+
+    /// Sets the columns that are rounded, each with its type: bf16, f16 or f32. The default is
+    /// none. Values are rounded to nearest, ties to even. A column that has the type already stays
+    /// as it is.
+    pub fn casts(mut self, casts: impl IntoIterator<Item = (impl Into<String>, DType)>) -> Self {
+        self.casts = casts.into_iter().map(|(column, dtype)| (column.into(), dtype)).collect();
+        self
+    }
+
+    /// Sets the columns that are converted, and their order. The default is all, in the order of
+    /// the first input.
+    pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.columns = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets the columns that are left out. The default is none.
+    pub fn skip(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.skip = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the shapes of list columns that are known beforehand. The default is none: shapes are
+    /// found in the inputs. A sample of another shape is an error.
+    pub fn shapes(mut self, shapes: impl IntoIterator<Item = (impl Into<String>, Shape)>) -> Self {
+        self.shapes = shapes.into_iter().map(|(column, shape)| (column.into(), shape)).collect();
+        self
+    }
+
+    /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Refuse`].
+    pub fn null_elements(mut self, treatment: NullElements) -> Self {
+        self.null_elements = treatment;
+        self
+    }
+
+    /// Sets the options of the writer. [`convert`](super::convert) sets their
+    /// [origin](WriterOptions::origin) from the inputs.
+    pub fn writer(mut self, options: WriterOptions) -> Self {
+        self.writer = options;
+        self
+    }
+
+    /// Sets whether a file at the destination is replaced (default: no).
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+
+    /// Sets whether an input called `-` is the standard input, as on a command line, and not a file
+    /// of that name (default: no).
+    pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
+        self.dash_is_stdin = dash_is_stdin;
+        self
+    }
+}
+
+/// The options of an append, see [`append`](fn@super::append).
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct AppendOptions {
-    /// Leave out columns of an input that the file does not have, which otherwise are an error.
-    pub skip_others: bool,
-    /// The treatment of null elements inside tensors.
-    pub null_elements: NullElements,
-    /// How the new chunks are written, see [`Writer::append`](crate::Writer::append).
-    pub writer: WriterOptions,
-    /// Whether an input called `-` is the standard input, as on a command line, and not a file of
-    /// that name.
-    pub dash_is_stdin: bool,
+    pub(super) skip_others: bool,
+    pub(super) null_elements: NullElements,
+    pub(super) writer: WriterOptions,
+    pub(super) dash_is_stdin: bool,
 }
 
-/// How far a conversion is.
+impl AppendOptions {
+    /// Returns the defaults: columns that the file does not have and null elements are refused, and
+    /// the defaults of [`WriterOptions`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether columns of an input that the file does not have are left out (default: no, they
+    /// are an error).
+    pub fn skip_others(mut self, skip_others: bool) -> Self {
+        self.skip_others = skip_others;
+        self
+    }
+
+    /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Refuse`].
+    pub fn null_elements(mut self, treatment: NullElements) -> Self {
+        self.null_elements = treatment;
+        self
+    }
+
+    /// Sets the options of the writer, see [`Writer::append`](crate::Writer::append).
+    pub fn writer(mut self, options: WriterOptions) -> Self {
+        self.writer = options;
+        self
+    }
+
+    /// Sets whether an input called `-` is the standard input, as on a command line, and not a file
+    /// of that name (default: no).
+    pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
+        self.dash_is_stdin = dash_is_stdin;
+        self
+    }
+}
+
+/// The progress of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Progress {
-    /// Finding shapes: rows looked at, of how many (if known).
-    Scanning(u64, Option<u64>),
-    /// Writing: rows written, of how many (if known).
-    Converting(u64, Option<u64>),
+    /// The first pass, which finds shapes.
+    Scanning {
+        /// The number of samples read so far.
+        done: u64,
+        /// The number of samples of all inputs, if it is known.
+        total: Option<u64>,
+    },
+    /// The second pass, which writes.
+    Converting {
+        /// The number of samples written so far.
+        done: u64,
+        /// The number of samples of all inputs, if it is known.
+        total: Option<u64>,
+    },
 }

@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 /// let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
 /// let batch = RecordBatch::try_from_iter([("n", numbers)]).expect("one column");
 /// let sink = tensilo::sink::Stream(Vec::new());
-/// let file = write_batches(&batch.schema(), &[batch], sink, &ConvertOptions::default())?.sink.0;
+/// let file = write_batches(&batch.schema(), &[batch], sink, &ConvertOptions::new())?.sink.0;
 /// assert_eq!(tensilo::Reader::from_bytes(file)?.sample_count(), 3);
 /// # Ok(())
 /// # }

@@ -67,11 +67,12 @@ fn copy_all(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<()> {
     let (before, total) = (writer.sample_count(), total_rows(sources));
-    go_on(progress(Progress::Converting(0, total)))?; // before anything is written
+    go_on(progress(Progress::Converting { done: 0, total }))?; // before anything is written
     for (source, Plan { columns, positions }) in sources.iter().zip(plans) {
         let copy = Copy { positions, columns, null_elements: options.null_elements };
         copy.all(*source, writer, &mut |samples| {
-            progress(Progress::Converting(samples.saturating_sub(before), total))
+            let done = samples.saturating_sub(before);
+            progress(Progress::Converting { done, total })
         })?;
     }
     Ok(())

@@ -65,10 +65,10 @@ fn write<K: Sink>(
         _ => error,
     })?;
     let total = total_rows(sources);
-    go_on(progress(Progress::Converting(0, total)))?;
+    go_on(progress(Progress::Converting { done: 0, total }))?;
     for (source, positions) in sources.iter().zip(&plan.positions) {
         let copy = Copy { positions, columns: &plan.columns, null_elements: options.null_elements };
-        copy.all(*source, &mut writer, &mut |samples| progress(Progress::Converting(samples, total)))?;
+        copy.all(*source, &mut writer, &mut |samples| progress(Progress::Converting { done: samples, total }))?;
     }
     check_unchanged(sources)?;
     writer.finish()

@@ -60,7 +60,7 @@ pub(super) fn find(
             break;
         }
         let scan = Scan { source: *source, columns: &plan.columns, positions, wanted: &wanted };
-        scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning(rows, total)))
+        scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
             .map_err(|error| located(error, *source))?;
     }
     for (column, finder) in plan.columns.iter_mut().zip(&finders) {

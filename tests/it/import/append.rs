@@ -51,7 +51,7 @@ fn read(path: &Path) -> File {
 }
 
 fn raw() -> AppendOptions {
-    AppendOptions { writer: WriterOptions::new().profile(Profile::Raw), ..AppendOptions::default() }
+    AppendOptions::new().writer(WriterOptions::new().profile(Profile::Raw))
 }
 
 /// The error, after which the file is as it was.
@@ -66,7 +66,7 @@ fn refused(file: &Path, inputs: &[PathBuf], options: &AppendOptions) -> Error {
 #[test]
 fn appended_rows_follow_those_that_are_there() {
     let folder = Folder::new();
-    let file = folder.file(&mixed(10, 0), &ConvertOptions::default());
+    let file = folder.file(&mixed(10, 0), &ConvertOptions::new());
     // the columns in another order, in two files of several batches
     let second =
         folder.input("b.arrow", &[mixed(5, 10), mixed(9, 15)].map(|batch| batch.project(&[3, 1, 0, 2]).unwrap()));
@@ -77,7 +77,7 @@ fn appended_rows_follow_those_that_are_there() {
         ControlFlow::Continue(())
     };
     assert_eq!(append(&[second, third], &file, &raw(), progress).unwrap(), 20);
-    assert_eq!(seen.last(), Some(&tensilo::import::Progress::Converting(20, Some(20))));
+    assert_eq!(seen.last(), Some(&tensilo::import::Progress::Converting { done: 20, total: Some(20) }));
     let reader = read(&file);
     check_mixed(&reader, 30);
     assert!(reader.is_finished());
@@ -88,7 +88,7 @@ fn appended_rows_follow_those_that_are_there() {
 #[test]
 fn what_differs_is_listed() {
     let folder = Folder::new();
-    let file = folder.file(&mixed(10, 0), &ConvertOptions::default());
+    let file = folder.file(&mixed(10, 0), &ConvertOptions::new());
     let embedding = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0); 9])], 9);
     let other = batch(vec![
         (Field::new("embedding", embedding.data_type().clone(), true), Arc::new(embedding) as ArrayRef),
@@ -112,7 +112,7 @@ fn what_differs_is_listed() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains(r#""text""#), "{text}");
-    let skipping = AppendOptions { skip_others: true, ..raw() };
+    let skipping = raw().skip_others(true);
     assert!(!refused(&file, &[input], &skipping).to_string().contains("more"));
     // columns that are only more are left out when asked to
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![1_i64; 5]));
@@ -131,7 +131,7 @@ fn a_type_that_means_something_else_is_another_type() {
     let folder = Folder::new();
     let column = |array: ArrayRef| batch(vec![(Field::new("at", array.data_type().clone(), false), array)]);
     let micro = column(Arc::new(TimestampMicrosecondArray::from(vec![1, 2])));
-    let file = folder.file(&micro, &ConvertOptions::default());
+    let file = folder.file(&micro, &ConvertOptions::new());
     for other in
         [column(Arc::new(TimestampNanosecondArray::from(vec![1, 2]))), column(Arc::new(Int64Array::from(vec![1, 2])))]
     {
@@ -148,7 +148,7 @@ fn a_column_without_nulls_takes_what_could_have_some_and_has_none() {
     let column = |nullable, values: Vec<Option<i32>>| {
         batch(vec![(Field::new("n", DataType::Int32, nullable), Arc::new(Int32Array::from(values)) as ArrayRef)])
     };
-    let file = folder.file(&column(false, vec![Some(1); 3]), &ConvertOptions::default());
+    let file = folder.file(&column(false, vec![Some(1); 3]), &ConvertOptions::new());
     let fine = folder.input("fine.arrow", &[column(true, vec![Some(2); 5])]);
     assert_eq!(append(&[fine], &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap(), 5);
     assert!(!read(&file).schema().columns[0].nullable);
@@ -171,7 +171,7 @@ fn a_column_that_was_rounded_is_rounded_again() {
         )])
     };
     let (first, second) = (column(&[1.0, 1.1, f32::MAX]), column(&[0.3, f32::MAX, 1e-39, 1e-41, 1.001]));
-    let bf16 = ConvertOptions { bf16: true, ..ConvertOptions::default() };
+    let bf16 = ConvertOptions::new().bf16(true);
     let file = folder.file(&first, &bf16);
     let input = folder.input("second.arrow", std::slice::from_ref(&second));
     append(std::slice::from_ref(&input), &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap();
@@ -193,7 +193,7 @@ fn a_column_that_was_rounded_is_rounded_again() {
 #[test]
 fn an_input_that_is_cut_off_changes_nothing() {
     let folder = Folder::new();
-    let file = folder.file(&mixed(10, 0), &ConvertOptions::default());
+    let file = folder.file(&mixed(10, 0), &ConvertOptions::new());
     let whole = folder.input("whole.arrow", &[mixed(3_000, 10), mixed(3_000, 3_010), mixed(3_000, 6_010)]);
     let bytes = fs::read(&whole).unwrap();
     let cut = folder.path("cut.arrow");

@@ -173,11 +173,11 @@ fn a_struct_becomes_dotted_columns_and_a_null_struct_nulls() {
     let file = import(&whole.slice(1, 2));
     assert_eq!(scalars::<i32>(&file, "image.size.w"), [None, Some(3)]);
 
-    let options = ConvertOptions { columns: Some(vec!["id".into(), "image".into()]), ..Default::default() };
+    let options = ConvertOptions::new().columns(["id", "image"]);
     let file = import_with(std::slice::from_ref(&whole), &options).unwrap();
     let names: Vec<&str> = file.schema().columns.iter().map(|column| column.name.as_str()).collect();
     assert_eq!(names, ["id", "image.bytes", "image.size.w"]);
-    let options = ConvertOptions { skip: vec!["image.size".into()], ..Default::default() };
+    let options = ConvertOptions::new().skip(["image.size"]);
     let file = import_with(&[whole], &options).unwrap();
     assert_eq!(file.schema().columns.len(), 2);
 }

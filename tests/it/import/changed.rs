@@ -80,7 +80,7 @@ fn is_changed(error: &Error, path: &Path) {
 fn at_moment(folder: &Path, inputs: &[PathBuf], moment: usize, event: &dyn Fn()) -> (tensilo::Result<File>, usize) {
     let output = folder.join("out.tsl");
     let mut calls = 0;
-    let result = convert(inputs, &output, &ConvertOptions::default(), &mut |_| {
+    let result = convert(inputs, &output, &ConvertOptions::new(), &mut |_| {
         if calls == moment {
             event();
         }
@@ -178,7 +178,7 @@ fn at_50_random_moments_there_is_no_mixture() {
     }
     write(&input, &version(1, 3000));
     let start = Instant::now();
-    converted(folder.path(), std::slice::from_ref(&input), &ConvertOptions::default()).unwrap();
+    converted(folder.path(), std::slice::from_ref(&input), &ConvertOptions::new()).unwrap();
     let usual = u64::try_from(start.elapsed().as_micros()).unwrap();
     let (mut random, mut seen) = (Random(42), [0; 3]);
     for moment in 0..50 {
@@ -189,7 +189,7 @@ fn at_50_random_moments_there_is_no_mixture() {
         let result = std::thread::scope(|scope| {
             let (folder, input) = (folder.path(), &input);
             let converting =
-                scope.spawn(move || converted(folder, std::slice::from_ref(input), &ConvertOptions::default()));
+                scope.spawn(move || converted(folder, std::slice::from_ref(input), &ConvertOptions::new()));
             std::thread::sleep(delay);
             event(input);
             converting.join().unwrap()
@@ -212,7 +212,7 @@ fn at_50_random_moments_there_is_no_mixture() {
 
 /// Whether a conversion of the input as it is now gives the same values.
 fn reads_alike(folder: &tempfile::TempDir, input: &Path, file: &File) -> bool {
-    let again = converted(folder.path(), std::slice::from_ref(&input.to_path_buf()), &ConvertOptions::default());
+    let again = converted(folder.path(), std::slice::from_ref(&input.to_path_buf()), &ConvertOptions::new());
     again.is_ok_and(|again| {
         scalars::<i64>(&again, "number") == scalars::<i64>(file, "number")
             && tensors::<i64>(&again, "list") == tensors::<i64>(file, "list")
@@ -245,13 +245,12 @@ fn an_append_of_a_changed_file_leaves_the_file_as_it_was() {
     let write = FORMATS.last().unwrap();
     write(&input, &version(2, 600));
     let next = fs::read(&input).unwrap();
-    convert(std::slice::from_ref(&input), &file, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(()))
-        .unwrap();
+    convert(std::slice::from_ref(&input), &file, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
     let before = fs::read(&file).unwrap();
     for (name, change) in changes(&next) {
         write(&input, &version(1, 600));
         let mut calls = 0;
-        let result = append(std::slice::from_ref(&input), &file, &AppendOptions::default(), &mut |_| {
+        let result = append(std::slice::from_ref(&input), &file, &AppendOptions::new(), &mut |_| {
             if calls == 2 {
                 change(&input);
             }

@@ -35,7 +35,7 @@ pub fn refused(batches: &[RecordBatch], options: &ConvertOptions) -> tensilo::Er
 }
 
 pub fn import(batch: &RecordBatch) -> File {
-    import_with(std::slice::from_ref(batch), &ConvertOptions::default()).unwrap()
+    import_with(std::slice::from_ref(batch), &ConvertOptions::new()).unwrap()
 }
 
 pub fn column<'a>(file: &'a File, name: &str) -> &'a ColumnSchema {

@@ -43,11 +43,11 @@ impl Tree {
     }
 
     pub fn convert(&self, input: &str) -> File {
-        self.convert_with(&[input], &ConvertOptions::default()).unwrap()
+        self.convert_with(&[input], &ConvertOptions::new()).unwrap()
     }
 
     pub fn refused(&self, inputs: &[&str]) -> tensilo::Error {
-        match self.convert_with(inputs, &ConvertOptions::default()) {
+        match self.convert_with(inputs, &ConvertOptions::new()) {
             Ok(_) => panic!("it was not refused"),
             Err(error) => error,
         }

@@ -19,12 +19,12 @@ fn import_file(name: &str, options: &ConvertOptions) -> Result<File, Error> {
 }
 
 fn without(names: &[&str]) -> ConvertOptions {
-    ConvertOptions { skip: names.iter().map(|&name| name.to_owned()).collect(), ..ConvertOptions::default() }
+    ConvertOptions::new().skip(names.iter().copied())
 }
 
 #[track_caller]
 fn check_refused(name: &str, parts: &[&str]) {
-    let Err(error) = import_file(name, &ConvertOptions::default()) else { panic!("{name} was not refused") };
+    let Err(error) = import_file(name, &ConvertOptions::new()) else { panic!("{name} was not refused") };
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(path(name).as_path())), "{error}");
     for part in parts {
         assert!(error.to_string().contains(part), "{part}: {error}");
@@ -33,7 +33,7 @@ fn check_refused(name: &str, parts: &[&str]) {
 
 #[test]
 fn timestamps_of_spark_are_what_its_authors_say() {
-    let file = import_file("int96_from_spark.parquet", &ConvertOptions::default()).unwrap();
+    let file = import_file("int96_from_spark.parquet", &ConvertOptions::new()).unwrap();
     assert_eq!(column(&file, "a").metadata["arrow.type"], "timestamp[us]");
     // int96_from_spark.md
     let due = [1_704_141_296_123_456, 1_704_070_800_000_000, 253_402_225_200_000_000, 1_735_599_600_000_000];
@@ -50,7 +50,7 @@ fn a_footer_that_counts_no_rows_is_read_by_its_row_groups() {
 
 #[test]
 fn lengths_that_leave_out_the_heads_of_dictionaries_are_corrected() {
-    let file = import_file("nation.dict-malformed.parquet", &ConvertOptions::default()).unwrap();
+    let file = import_file("nation.dict-malformed.parquet", &ConvertOptions::new()).unwrap();
     assert_eq!(scalars::<i32>(&file, "nation_key"), (0..25).map(Some).collect::<Vec<_>>());
     assert_eq!(strings(&file, "name")[24].as_deref(), Some(&b"UNITED STATES"[..]));
     assert_eq!(
@@ -87,10 +87,9 @@ fn a_parquet_file_that_is_cut_off_is_called_that() {
     for length in [4, 5, 11, 12, whole.len() / 2, whole.len() - 1] {
         fs::write(&input, &whole[..length]).unwrap();
         let output = folder.path().join("out.tsl");
-        let error = convert(std::slice::from_ref(&input), &output, &ConvertOptions::default(), &mut |_| {
-            ControlFlow::Continue(())
-        })
-        .unwrap_err();
+        let error =
+            convert(std::slice::from_ref(&input), &output, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(()))
+                .unwrap_err();
         assert!(error.message().contains("the Parquet file is cut off"), "{length}: {error}");
     }
 }

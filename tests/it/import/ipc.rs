@@ -31,9 +31,7 @@ fn stream_bytes(batches: &[RecordBatch], compression: Option<CompressionType>) -
 }
 
 fn run(input: &Path, output: &Path) -> tensilo::Result<u64> {
-    convert(&[input.to_path_buf()], output, &ConvertOptions { overwrite: true, ..Default::default() }, &mut |_| {
-        ControlFlow::Continue(())
-    })
+    convert(&[input.to_path_buf()], output, &ConvertOptions::new().overwrite(true), &mut |_| ControlFlow::Continue(()))
 }
 
 fn read(path: &Path) -> File {
@@ -60,14 +58,14 @@ fn progress_tells_both_passes() {
     let input = folder.path().join("input");
     fs::write(&input, file_bytes(&batches(), None)).unwrap();
     let mut told = Vec::new();
-    let options = ConvertOptions::default();
+    let options = ConvertOptions::new();
     convert(&[input], &folder.path().join("out.tsl"), &options, &mut |progress| {
         told.push(progress);
         ControlFlow::Continue(())
     })
     .unwrap();
-    assert!(told.contains(&Progress::Scanning(51, Some(51))));
-    assert_eq!(told.last(), Some(&Progress::Converting(51, Some(51))));
+    assert!(told.contains(&Progress::Scanning { done: 51, total: Some(51) }));
+    assert_eq!(told.last(), Some(&Progress::Converting { done: 51, total: Some(51) }));
 }
 
 #[test]

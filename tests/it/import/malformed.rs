@@ -123,7 +123,7 @@ fn converted(folder: &Path, bytes: &[u8]) -> Result<File, tensilo::Error> {
     let (input, output) = (folder.join("input"), folder.join("out.tsl"));
     write_old(&input, bytes);
     let result =
-        convert(std::slice::from_ref(&input), &output, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(()));
+        convert(std::slice::from_ref(&input), &output, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(()));
     let names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     match result {
         Ok(_) => {

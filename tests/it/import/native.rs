@@ -20,7 +20,7 @@ const ID: FileId = FileId([7; 16]);
 const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 
 fn options(profile: Profile) -> ConvertOptions {
-    ConvertOptions { writer: WriterOptions::new().profile(profile).file_id(ID), ..ConvertOptions::default() }
+    ConvertOptions::new().writer(WriterOptions::new().profile(profile).file_id(ID))
 }
 
 fn profile() -> Profile {
@@ -64,8 +64,8 @@ fn a_file_of_anything_becomes_what_its_samples_would_have_become() {
         for profile in [Profile::Raw, profile()] {
             let due = WritePlan { profile, chunk_bytes: 3000, alignment: 64, threads: 1, steps: Vec::new() };
             let due = write_to(Stream(Vec::new()), &table, &due, &due.options().file_id(ID)).unwrap().sink.0;
-            let mut options = options(profile);
-            options.writer = options.writer.chunk_bytes(3000);
+            let writer = WriterOptions::new().profile(profile).file_id(ID).chunk_bytes(3000);
+            let options = ConvertOptions::new().writer(writer);
             assert!(folder.convert(&["in.tsl"], "out.tsl", &options).unwrap() == due, "{profile:?} {plan:?}");
             fs::remove_file(folder.path("out.tsl")).unwrap();
         }
@@ -77,13 +77,13 @@ fn a_round_trip_through_another_profile_changes_no_byte() {
     let folder = Folder::new();
     write_arrow(folder.path("in.arrow"), &[mixed(700, 0), mixed(40, 700)]);
     for bf16 in [false, true] {
-        let direct = ConvertOptions { bf16, ..options(profile()) };
+        let direct = options(profile()).bf16(bf16);
         let direct = folder.convert(&["in.arrow"], "direct.tsl", &direct).unwrap();
-        let raw = ConvertOptions { bf16, ..options(Profile::Raw) };
+        let raw = options(Profile::Raw).bf16(bf16);
         folder.convert(&["in.arrow"], "raw.tsl", &raw).unwrap();
         for again in [false, true] {
             // to round to bf16 what is bf16 is nothing
-            let options = ConvertOptions { bf16: again && bf16, ..options(profile()) };
+            let options = options(profile()).bf16(again && bf16);
             assert!(folder.convert(&["raw.tsl"], "out.tsl", &options).unwrap() == direct, "{bf16} {again}");
             fs::remove_file(folder.path("out.tsl")).unwrap();
         }
@@ -103,13 +103,13 @@ fn what_a_cast_did_is_kept_and_joined() {
     let folder = Folder::new();
     write_arrow(folder.path("a.arrow"), &[floats(1.0)]);
     write_arrow(folder.path("b.arrow"), &[floats(-0.3)]);
-    let cast = |profile| ConvertOptions { casts: vec![("x".to_owned(), DType::F16)], ..options(profile) };
+    let cast = |profile| options(profile).casts([("x", DType::F16)]);
     folder.convert(&["a.arrow"], "a.tsl", &cast(Profile::Raw)).unwrap();
     folder.convert(&["b.arrow"], "b.tsl", &cast(Profile::Raw)).unwrap();
     let due = folder.convert(&["a.arrow", "b.arrow"], "due.tsl", &cast(profile())).unwrap();
     assert!(folder.convert(&["a.tsl", "b.tsl"], "out.tsl", &options(profile())).unwrap() == due);
 
-    let bf16 = ConvertOptions { bf16: true, ..options(profile()) };
+    let bf16 = options(profile()).bf16(true);
     let error = refused(folder.convert(&["a.tsl"], "no.tsl", &bf16));
     assert_eq!((error.kind(), error.column()), (ErrorKind::BadArgument, Some("x")));
     assert!(error.message().contains("rounded from f64 to f16"), "{error}");
@@ -126,8 +126,7 @@ fn several_files_follow_each_other_and_columns_are_selected() {
     write_arrow(folder.path("b.arrow"), &[mixed(50, 30)]);
     folder.convert(&["a.arrow"], "a.tsl", &options(Profile::Raw)).unwrap();
     folder.convert(&["b.arrow"], "b.tsl", &options(profile())).unwrap();
-    let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-    let some = ConvertOptions { columns: names(&["text", "id"]), ..options(profile()) };
+    let some = options(profile()).columns(["text", "id"]);
     let due = folder.convert(&["b.arrow", "a.arrow"], "due.tsl", &some).unwrap();
     assert!(folder.convert(&["b.tsl", "a.tsl"], "out.tsl", &some).unwrap() == due);
 
@@ -142,7 +141,7 @@ fn several_files_follow_each_other_and_columns_are_selected() {
     let added = append(
         &[folder.path("b.tsl")],
         &folder.path("a.tsl"),
-        &AppendOptions { writer: WriterOptions::new().profile(Profile::Raw), ..AppendOptions::default() },
+        &AppendOptions::new().writer(WriterOptions::new().profile(Profile::Raw)),
         &mut |_| GO_ON,
     );
     assert_eq!(added.unwrap(), 50);
@@ -216,13 +215,13 @@ fn an_output_that_is_an_input_is_refused() {
     write_arrow(folder.path("in.arrow"), &[mixed(30, 0)]);
     let before = folder.convert(&["in.arrow"], "a.tsl", &options(Profile::Raw)).unwrap();
     fs::hard_link(folder.path("a.tsl"), folder.path("b.tsl")).unwrap();
-    let options = ConvertOptions { overwrite: true, ..options(profile()) };
+    let options = options(profile()).overwrite(true);
     for output in ["a.tsl", "b.tsl"] {
         let error = refused(folder.convert(&["a.tsl"], output, &options));
         assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
         assert!(fs::read(folder.path("a.tsl")).unwrap() == before);
     }
-    let error = append(&[folder.path("b.tsl")], &folder.path("a.tsl"), &AppendOptions::default(), &mut |_| GO_ON);
+    let error = append(&[folder.path("b.tsl")], &folder.path("a.tsl"), &AppendOptions::new(), &mut |_| GO_ON);
     assert_eq!(error.unwrap_err().kind(), ErrorKind::BadArgument);
 }
 
@@ -262,7 +261,7 @@ fn a_shape_can_be_declared_narrower_if_all_samples_have_it() {
         writer.push(&[Value::NULL]).unwrap();
         fs::write(folder.path("in.tsl"), writer.finish().unwrap().sink.0).unwrap();
     };
-    let declared = ConvertOptions { shapes: vec![("x".to_owned(), Shape::fixed(&[3]))], ..options(Profile::Raw) };
+    let declared = options(Profile::Raw).shapes([("x", Shape::fixed(&[3]))]);
     write(&[3, 3]);
     let file = Reader::from_bytes(folder.convert(&["in.tsl"], "out.tsl", &declared).unwrap()).unwrap();
     let due = [Some((vec![3], vec![1.5_f32; 3])), Some((vec![3], vec![1.5; 3])), None];

@@ -25,7 +25,7 @@ impl Folder {
         let mut writer = FileWriter::try_new(fs::File::create(folder.input()).unwrap(), &batches[0].schema()).unwrap();
         batches.iter().for_each(|batch| writer.write(batch).unwrap());
         writer.finish().unwrap();
-        convert(&[folder.input()], &folder.file(), &ConvertOptions::default(), &mut |_| GO_ON).unwrap();
+        convert(&[folder.input()], &folder.file(), &ConvertOptions::new(), &mut |_| GO_ON).unwrap();
         folder
     }
 
@@ -57,7 +57,7 @@ impl Folder {
 }
 
 fn overwriting() -> ConvertOptions {
-    ConvertOptions { overwrite: true, ..ConvertOptions::default() }
+    ConvertOptions::new().overwrite(true)
 }
 
 #[track_caller]
@@ -109,7 +109,7 @@ fn a_file_is_never_appended_to_itself() {
     let folder = Folder::new();
     let before = fs::read(folder.input()).unwrap();
     for file in folder.names_of(&folder.input()) {
-        let result = append(&[folder.input()], &file, &AppendOptions::default(), &mut |_| GO_ON);
+        let result = append(&[folder.input()], &file, &AppendOptions::new(), &mut |_| GO_ON);
         check_refused(result, &file, &folder.input(), &before);
     }
 }
@@ -118,7 +118,7 @@ fn a_file_is_never_appended_to_itself() {
 fn a_sink_gets_the_bytes_of_a_file_and_a_summary_of_what_is_in_it() {
     let folder = Folder::new();
     let sink = Stream(Vec::new());
-    let summary = convert_into(&[folder.input()], sink, &ConvertOptions::default(), &mut |_| GO_ON).unwrap();
+    let summary = convert_into(&[folder.input()], sink, &ConvertOptions::new(), &mut |_| GO_ON).unwrap();
     assert!(summary.sink.0 == fs::read(folder.file()).unwrap());
     let reader = Reader::open(folder.file()).unwrap();
     assert_eq!((&summary.schema, summary.sample_count), (reader.schema(), reader.sample_count()));
@@ -178,7 +178,7 @@ fn a_cancelled_append_leaves_the_file_as_it_was() {
     let folder = Folder::new();
     let before = fs::read(folder.file()).unwrap();
     let times = cancelled(
-        |go_on| append(&[folder.input()], &folder.file(), &AppendOptions::default(), &mut |_| go_on()).map(|_| ()),
+        |go_on| append(&[folder.input()], &folder.file(), &AppendOptions::new(), &mut |_| go_on()).map(|_| ()),
         || assert!(fs::read(folder.file()).unwrap() == before),
     );
     assert_eq!(times, 4, "before the first of three batches, and after each");

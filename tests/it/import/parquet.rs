@@ -26,9 +26,7 @@ fn write(path: impl AsRef<Path>, batches: &[RecordBatch]) {
 }
 
 fn run(inputs: &[PathBuf], output: &Path) -> tensilo::Result<u64> {
-    convert(inputs, output, &ConvertOptions { overwrite: true, ..Default::default() }, &mut |_| {
-        ControlFlow::Continue(())
-    })
+    convert(inputs, output, &ConvertOptions::new().overwrite(true), &mut |_| ControlFlow::Continue(()))
 }
 
 fn read(path: &Path) -> File {
@@ -60,13 +58,13 @@ fn folders_and_patterns_are_read_in_the_order_of_names() {
     let output = folder.path().join("out.tsl");
     for input in [data.clone(), data.join("part-*.parquet")] {
         let mut last = None;
-        let options = ConvertOptions { overwrite: true, ..Default::default() };
+        let options = ConvertOptions::new().overwrite(true);
         convert(&[input], &output, &options, &mut |progress| {
             last = Some(progress);
             ControlFlow::Continue(())
         })
         .unwrap();
-        assert_eq!(last, Some(Progress::Converting(25, Some(25))));
+        assert_eq!(last, Some(Progress::Converting { done: 25, total: Some(25) }));
         check_mixed(&read(&output), 25);
     }
     let in_order = ["part-1.parquet", "part-10.parquet", "part-2.parquet"].map(|name| data.join(name));

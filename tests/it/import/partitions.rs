@@ -42,8 +42,8 @@ fn hive_folders_become_columns_behind_those_of_the_files() {
     check(&tree.convert("year=*/lang=*"));
     // as a shell makes of the pattern
     let files: Vec<&str> = [HIVE[2], HIVE[0], HIVE[1]].to_vec();
-    check(&tree.convert_with(&files, &ConvertOptions::default()).unwrap());
-    check(&tree.convert_with(&["year=-7", "year=2023", "year=2024"], &ConvertOptions::default()).unwrap());
+    check(&tree.convert_with(&files, &ConvertOptions::new()).unwrap());
+    check(&tree.convert_with(&["year=-7", "year=2023", "year=2024"], &ConvertOptions::new()).unwrap());
 }
 
 #[test]
@@ -70,16 +70,13 @@ fn hive_columns_are_integers_only_if_all_are() {
 #[test]
 fn hive_columns_are_columns_like_others() {
     let tree = Tree::new(&HIVE);
-    let only = |columns: &[&str]| ConvertOptions {
-        columns: Some(columns.iter().map(|name| (*name).to_owned()).collect()),
-        ..Default::default()
-    };
+    let only = |columns: &[&str]| ConvertOptions::new().columns(columns.iter().copied());
     let names = |file: &File| file.schema().columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
     for columns in [&["lang", "n"][..], &["year"]] {
         let file = tree.convert_with(&[""], &only(columns)).unwrap();
         assert_eq!((names(&file), file.sample_count()), (columns.iter().map(|&name| name.to_owned()).collect(), 3));
     }
-    let skip = ConvertOptions { skip: vec!["lang".to_owned()], ..Default::default() };
+    let skip = ConvertOptions::new().skip(["lang"]);
     assert_eq!(names(&tree.convert_with(&[""], &skip).unwrap()), ["n", "year"]);
     assert_eq!(scalars::<i64>(&Tree::new(&["_a=1/x.parquet"]).convert(""), "_a"), [Some(1)]);
     // Arrow files without any column of their own that is wanted
@@ -97,7 +94,7 @@ fn inputs_of_other_keys_are_refused_with_both_names() {
         assert!(error.message().contains(part), "{part}: {error}");
     }
     assert_eq!(error.advice(), [tensilo::error::Advice::SkipColumns]);
-    let skip = ConvertOptions { skip: vec!["a".to_owned(), "b".to_owned()], ..Default::default() };
+    let skip = ConvertOptions::new().skip(["a", "b"]);
     assert_eq!(numbers(&tree.convert_with(&[""], &skip).unwrap()), [0, 1, 2]);
     let twice = Tree::new(&["a=1/a=2/x.parquet"]).refused(&[""]);
     assert!(twice.message().contains("2 columns"), "{twice}");
@@ -145,14 +142,14 @@ fn a_column_of_the_file_is_kept_if_it_agrees_with_the_folder() {
 fn the_next_partition_is_appended() {
     let tree = Tree::new(&["run=a/x.parquet", "run=7/x.parquet"]);
     let file = tree.0.path().join("file.tsl");
-    convert(&[tree.path("run=a")], &file, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    convert(&[tree.path("run=a")], &file, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
     // which alone would be an integer
-    append(&[tree.path("run=7")], &file, &AppendOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    append(&[tree.path("run=7")], &file, &AppendOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
     let read = File::from_bytes(fs::read(&file).unwrap()).unwrap();
     assert_eq!(texts_of(&read, "run"), some(&["a", "7"]));
     let other = Tree::new(&["x.parquet"]);
     let error =
-        append(&[other.path("")], &file, &AppendOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+        append(&[other.path("")], &file, &AppendOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert!(error.message().contains("\"run\" is missing"), "{error}");
 }
 
@@ -161,7 +158,7 @@ fn names_of_folders_tell_files_of_equal_inputs_apart() {
     let id = |folder: &str| {
         let tree = Tree::new(&[&format!("{folder}/x.parquet")]);
         let skip = vec!["a".to_owned()];
-        tree.convert_with(&[""], &ConvertOptions { skip, ..Default::default() }).unwrap().file_id()
+        tree.convert_with(&[""], &ConvertOptions::new().skip(skip)).unwrap().file_id()
     };
     assert_eq!(id("a=1"), id("a=1"));
     assert_ne!(id("a=1"), id("a=2"));

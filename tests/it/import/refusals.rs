@@ -35,7 +35,7 @@ fn every_column_that_cannot_be_stored_is_named_with_the_flag_that_skips_it() {
     fields.push(Field::new("s", DataType::Struct(inside), true));
     fields.push(Field::new("good", DataType::Int8, false));
     let empty = RecordBatch::new_empty(Arc::new(Schema::new(fields)));
-    let error = refused(std::slice::from_ref(&empty), &ConvertOptions::default());
+    let error = refused(std::slice::from_ref(&empty), &ConvertOptions::new());
     assert_eq!(error.kind(), ErrorKind::BadInput);
     for name in names.iter().map(String::as_str).chain(["s.price"]) {
         assert!(error.message().contains(name), "{name}: {error}");
@@ -45,27 +45,26 @@ fn every_column_that_cannot_be_stored_is_named_with_the_flag_that_skips_it() {
     assert!(!error.message().contains("good"));
     let mut skip = names;
     skip.push("s".to_owned());
-    let file = import_with(std::slice::from_ref(&empty), &ConvertOptions { skip, ..Default::default() }).unwrap();
+    let file = import_with(std::slice::from_ref(&empty), &ConvertOptions::new().skip(skip)).unwrap();
     assert_eq!(file.schema().columns.len(), 1);
-    let options = ConvertOptions { columns: Some(vec!["good".to_owned()]), ..Default::default() };
+    let options = ConvertOptions::new().columns(["good"]);
     assert!(import_with(&[empty], &options).is_ok());
 }
 
 #[test]
 fn names_that_do_not_exist_are_refused_with_those_that_do() {
     let whole = one(Arc::new(Int8Array::from(vec![1])));
-    let unknown = || vec!["y".to_owned()];
     let options = [
-        ConvertOptions { columns: Some(unknown()), ..Default::default() },
-        ConvertOptions { skip: unknown(), ..Default::default() },
-        ConvertOptions { shapes: vec![("y".to_owned(), tensilo::Shape::ragged())], ..Default::default() },
+        ConvertOptions::new().columns(["y"]),
+        ConvertOptions::new().skip(["y"]),
+        ConvertOptions::new().shapes([("y", tensilo::Shape::ragged())]),
     ];
     for options in options {
         let error = refused(std::slice::from_ref(&whole), &options);
         assert_eq!(error.kind(), ErrorKind::BadArgument);
         assert!(error.message().ends_with("there are: x"), "{error}");
     }
-    let error = refused(&[whole], &ConvertOptions { skip: vec!["x".to_owned()], ..Default::default() });
+    let error = refused(&[whole], &ConvertOptions::new().skip(["x"]));
     assert_eq!(error.kind(), ErrorKind::BadArgument);
 }
 
@@ -73,13 +72,13 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
 fn two_columns_of_one_name_are_refused() {
     let inside = Fields::from(vec![Field::new("b", DataType::Int8, true)]);
     let fields = vec![Field::new("a", DataType::Struct(inside), true), Field::new("a.b", DataType::Int8, true)];
-    let error = refused(&[RecordBatch::new_empty(Arc::new(Schema::new(fields)))], &ConvertOptions::default());
+    let error = refused(&[RecordBatch::new_empty(Arc::new(Schema::new(fields)))], &ConvertOptions::new());
     assert_eq!((error.column(), error.message()), (Some("a.b"), "cannot be stored: 2 columns have this name"));
 }
 
 fn run(inputs: &[&Path], output: &Path) -> tensilo::Error {
     let inputs: Vec<_> = inputs.iter().map(|path| path.to_path_buf()).collect();
-    convert(&inputs, output, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap_err()
+    convert(&inputs, output, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap_err()
 }
 
 #[test]

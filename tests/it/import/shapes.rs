@@ -38,7 +38,7 @@ fn found(file: &File) -> Option<String> {
 
 fn declared(extents: &[Option<u32>]) -> ConvertOptions {
     let extents = extents.iter().map(|extent| extent.map_or(Extent::Varying, Extent::Fixed));
-    ConvertOptions { shapes: vec![("x".to_owned(), Shape::new(extents.collect::<Vec<_>>()))], ..Default::default() }
+    ConvertOptions::new().shapes([("x", Shape::new(extents.collect::<Vec<_>>()))])
 }
 
 #[test]
@@ -122,14 +122,14 @@ impl Folder {
 }
 
 fn append_error(file: &Path, input: PathBuf) -> Error {
-    append(&[input], file, &AppendOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap_err()
+    append(&[input], file, &AppendOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap_err()
 }
 
 #[test]
 fn an_append_of_another_shape_names_the_way_out() {
     let folder = Folder::new();
     let (first, file) = (folder.input("a", &one(lists(&[Some(2)]))), folder.path("file.tsl"));
-    convert(&[first], &file, &ConvertOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    convert(&[first], &file, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
     let way_out = [Advice::ConvertAgain(vec![None])];
     let error = append_error(&file, folder.input("b", &one(lists(&[Some(2), Some(3)]))));
     assert_eq!((error.samples(), error.advice()), (Some(2..3), &way_out[..]), "{error}");
@@ -176,7 +176,7 @@ fn all_columns_that_do_not_fit_are_in_one_error() {
     let field = |name: &str, array: &ArrayRef| Field::new(name, array.data_type().clone(), true);
     let batch =
         batch(columns.into_iter().map(|(name, array): (&str, ArrayRef)| (field(name, &array), array)).collect());
-    let error = refused(std::slice::from_ref(&batch), &ConvertOptions::default());
+    let error = refused(std::slice::from_ref(&batch), &ConvertOptions::new());
     for part in [
         "3 columns",
         r#"column "jagged": sample 1: lists of 1 and 2 elements side by side are no tensor"#,
@@ -188,11 +188,8 @@ fn all_columns_that_do_not_fit_are_in_one_error() {
     assert!(!error.message().contains("good"), "{error}");
     assert_eq!(error.advice(), [Advice::SkipColumns, Advice::ReplaceNulls, Advice::ReplaceNullsWithZero]);
     // following the advice
-    let options = |skip: &[&str], null_elements| ConvertOptions {
-        skip: skip.iter().map(|&name| name.to_owned()).collect(),
-        null_elements,
-        ..ConvertOptions::default()
-    };
+    let options =
+        |skip: &[&str], null_elements| ConvertOptions::new().skip(skip.iter().copied()).null_elements(null_elements);
     let error = refused(std::slice::from_ref(&batch), &options(&["jagged"], NullElements::Nan));
     assert_eq!((error.column(), error.samples()), (Some("numbers"), Some(1..2)));
     assert!(import_with(&[batch], &options(&["jagged"], NullElements::Zero)).is_ok());
@@ -204,7 +201,7 @@ fn all_columns_whose_schema_is_at_fault_are_in_one_error() {
     let texts = ListArray::new_null(item(DataType::Utf8), 1);
     let texts = (Field::new("texts", texts.data_type().clone(), true), Arc::new(texts) as ArrayRef);
     let error =
-        refused(&[batch(vec![column("a\nb"), column("twice"), texts, column("twice")])], &ConvertOptions::default());
+        refused(&[batch(vec![column("a\nb"), column("twice"), texts, column("twice")])], &ConvertOptions::new());
     let due = [
         r#""a\nb" (a name has 1 to 1,024 bytes and no control characters)"#,
         r#""twice" (2 columns have this name)"#,

@@ -39,7 +39,7 @@ fn nested(lengths: &[Option<&[usize]>], outer_nulls: bool) -> ArrayRef {
 fn equal_lists_are_a_fixed_shape_whatever_batch_they_are_in() {
     let batches =
         [one(list(full(&[&[1.0, 2.0], &[3.0, 4.0]]))), one(list(vec![None])), one(list(full(&[&[5.0, 6.0]])))];
-    let file = import_with(&batches, &ConvertOptions::default()).unwrap();
+    let file = import_with(&batches, &ConvertOptions::new()).unwrap();
     assert_eq!(column(&file, "x").shape, Shape::fixed(&[2]));
     let expected =
         [Some((vec![2], vec![1.0, 2.0])), Some((vec![2], vec![3.0, 4.0])), None, Some((vec![2], vec![5.0, 6.0]))];
@@ -53,12 +53,12 @@ fn null_list_empty_list_and_null_element_are_three_things() {
     assert_eq!(tensors::<f32>(&file, "x"), [None, Some((vec![0], vec![])), Some((vec![1], vec![1.0]))]);
 
     let batches = [one(list(full(&[&[0.0]]))), one(list(vec![None, Some(vec![Some(1.0), None])]))];
-    let error = refused(&batches, &ConvertOptions::default());
+    let error = refused(&batches, &ConvertOptions::new());
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::BadInput, Some("x"), Some(2..3)));
     assert!(error.message().contains("null element"), "{error}");
 
     for (wanted, bits) in [(NullElements::Zero, 0), (NullElements::Nan, f32::NAN.to_bits())] {
-        let file = import_with(&batches, &ConvertOptions { null_elements: wanted, ..Default::default() }).unwrap();
+        let file = import_with(&batches, &ConvertOptions::new().null_elements(wanted)).unwrap();
         let (extents, values) = tensors::<f32>(&file, "x")[2].clone().unwrap();
         assert_eq!((extents, values[0], values[1].to_bits()), (vec![2], 1.0, bits));
     }
@@ -67,7 +67,7 @@ fn null_list_empty_list_and_null_element_are_three_things() {
 #[test]
 fn nan_is_refused_where_there_is_none() {
     let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None])]);
-    let options = ConvertOptions { null_elements: NullElements::Nan, ..Default::default() };
+    let options = ConvertOptions::new().null_elements(NullElements::Nan);
     let error = refused(&[one(Arc::new(lists))], &options);
     assert!(error.message().contains("NaN"), "{error}");
 }
@@ -134,7 +134,7 @@ fn nested_lists_have_a_dimension_for_each_level() {
 
 #[test]
 fn rows_of_different_length_are_no_tensor() {
-    let error = refused(&[one(nested(&[Some(&[2, 2]), Some(&[2, 3])], true))], &ConvertOptions::default());
+    let error = refused(&[one(nested(&[Some(&[2, 2]), Some(&[2, 3])], true))], &ConvertOptions::new());
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::BadInput, Some("x"), Some(1..2)));
     assert!(error.message().contains("2 and 3"), "{error}");
 }
@@ -147,7 +147,7 @@ fn a_null_list_inside_a_tensor_is_refused() {
     let offsets = OffsetBuffer::from_lengths([1, 1]);
     let outer = ListArray::new(item(inner.data_type().clone()), offsets, Arc::new(inner), None);
     for null_elements in [NullElements::Refuse, NullElements::Zero] {
-        let options = ConvertOptions { null_elements, ..Default::default() };
+        let options = ConvertOptions::new().null_elements(null_elements);
         let error = refused(&[one(Arc::new(outer.clone()))], &options);
         assert_eq!(error.samples(), Some(1..2), "{error}");
     }
@@ -206,7 +206,7 @@ fn fixed_shape_tensors_have_their_shape() {
 
     for parameters in [r#"{"shape":[2,4]}"#, r#"{"shape":[2,3],"permutation":[1,0]}"#, "{}", "nonsense"] {
         let bad = batch(vec![(field(parameters), array.clone())]);
-        let error = refused(&[bad], &ConvertOptions::default());
+        let error = refused(&[bad], &ConvertOptions::new());
         assert_eq!(
             (error.column(), error.advice()),
             (Some("x"), &[tensilo::error::Advice::SkipColumns][..]),
@@ -247,7 +247,7 @@ fn variable_shape_tensors_have_their_shapes() {
     assert_eq!(tensors::<f32>(&file, "x"), expected[1..3]);
     for (parameters, text) in [(r#"{"uniform_shape":[null,4]}"#, "type says"), (r#"{"permutation":[1,0]}"#, "permuted")]
     {
-        let error = refused(&[variable_tensors(&shapes, parameters)], &ConvertOptions::default());
+        let error = refused(&[variable_tensors(&shapes, parameters)], &ConvertOptions::new());
         assert!(error.to_string().contains(text), "{error}");
     }
 }
@@ -262,8 +262,7 @@ fn casts_round_to_nearest_even_and_are_recorded() {
     let columns = columns.into_iter().map(|(name, array)| (Field::new(name, array.data_type().clone(), false), array));
     let whole = batch(columns.collect());
     let casts = [("b", DType::F16), ("c", DType::F32), ("d", DType::F32)];
-    let casts: Vec<_> = casts.map(|(name, dtype)| (name.to_owned(), dtype)).to_vec();
-    let options = ConvertOptions { bf16: true, casts, ..Default::default() };
+    let options = ConvertOptions::new().bf16(true).casts(casts);
     let file = import_with(std::slice::from_ref(&whole), &options).unwrap();
     let found = scalars::<bf16>(&file, "a");
     let expected = values.map(|value| Some(bf16::from_f32(value)));
@@ -279,7 +278,7 @@ fn casts_round_to_nearest_even_and_are_recorded() {
     assert_eq!(column(&file, "n").dtype, DType::I32);
 
     for (name, dtype) in [("n", DType::Bf16), ("a", DType::F64), ("z", DType::Bf16)] {
-        let options = ConvertOptions { casts: vec![(name.to_owned(), dtype)], ..Default::default() };
+        let options = ConvertOptions::new().casts([(name, dtype)]);
         let error = refused(std::slice::from_ref(&whole), &options);
         assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
     }
@@ -289,10 +288,10 @@ fn casts_round_to_nearest_even_and_are_recorded() {
 fn one_pass_over_a_reader_takes_shapes_from_types_or_the_caller() {
     let first = one(list(full(&[&[1.0, 2.0], &[3.0, 4.0]])));
     let reader = || RecordBatchIterator::new([Ok(first.clone())], first.schema());
-    let options = ConvertOptions::default();
+    let options = ConvertOptions::new();
     let file = write_reader(reader(), Stream(Vec::new()), &options).unwrap().sink.0;
     assert_eq!(column(&Reader::from_bytes(file).unwrap(), "x").shape, Shape::ragged());
-    let with = |shape| ConvertOptions { shapes: vec![("x".to_owned(), shape)], ..Default::default() };
+    let with = |shape| ConvertOptions::new().shapes([("x", shape)]);
     let file = write_reader(reader(), Stream(Vec::new()), &with(Shape::fixed(&[2]))).unwrap().sink.0;
     let file = Reader::from_bytes(file).unwrap();
     assert_eq!(column(&file, "x").shape, Shape::fixed(&[2]));
@@ -325,7 +324,7 @@ fn batches_that_come_through_the_c_data_interface() {
     let reader = RecordBatchIterator::new([Ok(first.clone()), Ok(mixed(5, 30))], first.schema());
     let stream = FFI_ArrowArrayStream::new(Box::new(reader));
     let reader = RecordBatchStreamReader::try_new(stream).unwrap();
-    let options = ConvertOptions { shapes: vec![("embedding".to_owned(), Shape::fixed(&[8]))], ..Default::default() };
+    let options = ConvertOptions::new().shapes([("embedding", Shape::fixed(&[8]))]);
     let file = write_reader(reader, Stream(Vec::new()), &options).unwrap().sink.0;
     check_mixed(&Reader::from_bytes(file).unwrap(), 35);
 }
@@ -335,7 +334,7 @@ fn how_rows_are_spread_over_batches_does_not_matter() {
     let whole = [mixed(100, 0)];
     let parts: Vec<_> = (0..100).step_by(7).map(|i| whole[0].slice(i, 7.min(100 - i))).collect();
     let write = |batches: &[tensilo::import::arrow::array::RecordBatch]| {
-        let options = ConvertOptions { writer: WriterOptions::new().chunk_bytes(256), ..Default::default() };
+        let options = ConvertOptions::new().writer(WriterOptions::new().chunk_bytes(256));
         write_batches(&whole[0].schema(), batches, Stream(Vec::new()), &options).unwrap().sink.0
     };
     assert!(write(&whole) == write(&parts));

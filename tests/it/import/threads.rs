@@ -12,7 +12,7 @@ const THREADS: [usize; 4] = [1, 2, 3, 16];
 
 fn on(threads: usize) -> ConvertOptions {
     let writer = WriterOptions::new().profile(Profile::Raw).chunk_bytes(2000).threads(threads);
-    ConvertOptions { writer, ..ConvertOptions::default() }
+    ConvertOptions::new().writer(writer)
 }
 
 /// Nine row groups, two of which have another shape; a small file; and an Arrow file of batches.

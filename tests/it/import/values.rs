@@ -74,7 +74,7 @@ impl Folder {
     }
 
     fn convert(&self, inputs: &[PathBuf]) -> Result<File, Error> {
-        let options = ConvertOptions { overwrite: true, ..ConvertOptions::default() };
+        let options = ConvertOptions::new().overwrite(true);
         convert(inputs, &self.out(), &options, &mut |_| ControlFlow::Continue(()))?;
         Ok(read(&self.out()))
     }
@@ -158,11 +158,9 @@ fn appended_int96_gets_the_unit_of_the_file_or_is_refused() {
         [("near", 3_000), ("far", FAR[0]), ("odd", 3)].map(|(name, at)| folder.instants(name, &[at]));
     for (first, fitting, other, due) in [(&far, &near, &odd, 3), (&near, &odd, &far, 3)] {
         folder.convert(std::slice::from_ref(first)).unwrap();
-        let add = |input: &PathBuf| {
-            append(std::slice::from_ref(input), &folder.out(), &AppendOptions::default(), &mut |_| {
-                ControlFlow::Continue(())
-            })
-        };
+        let options = AppendOptions::new();
+        let mut go_on = |_| ControlFlow::Continue(());
+        let mut add = |input: &PathBuf| append(std::slice::from_ref(input), &folder.out(), &options, &mut go_on);
         assert_eq!(add(fitting).unwrap(), 1);
         let before = fs::read(folder.out()).unwrap();
         assert_eq!(scalars::<i64>(&read(&folder.out()), "x")[1], Some(due));

@@ -12,6 +12,7 @@ use crate::progress::{Progress, Unit};
 use crate::signals;
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
+use std::ops::ControlFlow;
 use std::time::Duration;
 use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};
@@ -38,20 +39,20 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
 fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {
     let progress = Progress::new(Unit::Samples, quiet);
     import::append(&args.inputs, &args.file, &options(args), &mut |at| match at {
-        import::Progress::Scanning(done, total) => progress.set("scanning", done, total),
-        import::Progress::Converting(done, total) => {
+        import::Progress::Scanning { done, total } => progress.set("scanning", done, total),
+        import::Progress::Converting { done, total } => {
             signals::at_work(PATIENCE); // the file is being changed
             progress.set("appending", done, total)
         }
+        _ => ControlFlow::Continue(()), // a phase newer than this program
     })
 }
 
 fn options(args: &AppendArgs) -> AppendOptions {
     let writer = args.encoding.writer_options().discard_tail(args.discard_tail);
-    AppendOptions {
-        skip_others: args.skip_others,
-        null_elements: args.null_elements.into(),
-        writer,
-        dash_is_stdin: true,
-    }
+    AppendOptions::new()
+        .skip_others(args.skip_others)
+        .null_elements(args.null_elements.into())
+        .writer(writer)
+        .dash_is_stdin(true)
 }

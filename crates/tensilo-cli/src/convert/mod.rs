@@ -12,6 +12,7 @@ use crate::output::{Data, Destination, Output};
 use crate::progress::{Progress, Unit};
 use crate::{advice, terminal};
 use std::io::Write;
+use std::ops::ControlFlow;
 use summary::write_summary;
 use tensilo::Summary;
 use tensilo::import::{self, ConvertOptions};
@@ -39,21 +40,23 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
 fn convert(args: &ConvertArgs, output: Output, quiet: bool) -> tensilo::Result<Summary<Output>> {
     let progress = Progress::new(Unit::Samples, quiet);
     import::convert_into(&args.inputs, output, &options(args), &mut |at| match at {
-        import::Progress::Scanning(done, total) => progress.set("scanning", done, total),
-        import::Progress::Converting(done, total) => progress.set("converting", done, total),
+        import::Progress::Scanning { done, total } => progress.set("scanning", done, total),
+        import::Progress::Converting { done, total } => progress.set("converting", done, total),
+        _ => ControlFlow::Continue(()), // a phase newer than this program
     })
 }
 
 fn options(args: &ConvertArgs) -> ConvertOptions {
-    ConvertOptions {
-        bf16: args.bf16,
-        casts: args.cast.clone(),
-        columns: Names::all(&args.columns),
-        skip: args.skip.clone(),
-        shapes: args.shape.clone(),
-        null_elements: args.null_elements.into(),
-        writer: args.encoding.writer_options().alignment(args.align),
-        dash_is_stdin: true,
-        ..ConvertOptions::default()
+    let options = ConvertOptions::new()
+        .bf16(args.bf16)
+        .casts(args.cast.clone())
+        .skip(args.skip.clone())
+        .shapes(args.shape.clone())
+        .null_elements(args.null_elements.into())
+        .writer(args.encoding.writer_options().alignment(args.align))
+        .dash_is_stdin(true);
+    match Names::all(&args.columns) {
+        Some(columns) => options.columns(columns),
+        None => options,
     }
 }
