@@ -13,8 +13,8 @@ fn main() {}
 
 #[cfg(unix)]
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.tsl");
+    let folder = tensilo_testing::Folder::new();
+    let path = folder.path("a.tsl");
     let profile = if cfg!(feature = "zstd") { tensilo::Profile::Balanced } else { tensilo::Profile::Raw };
     let bytes = shared::file(profile, 0);
     std::fs::write(&path, &bytes).unwrap();

@@ -4,11 +4,11 @@
 
 use crate::common::config;
 use crate::common::plan::profiles;
+use crate::support::intact::assert_intact;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
-use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Writer, WriterOptions,
 };
@@ -121,8 +121,7 @@ fn around(file: &[u8], empty: &[u8]) -> u64 {
 }
 
 fn assert_holds(file: &[u8], columns: &[Column], data: &[Data], samples: usize) {
-    let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).expect("a readable source");
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert_intact(&InMemory(file));
     let reader = Reader::from_bytes(file.to_vec()).expect("a file");
     let mut buffer = ColumnBuffer::new();
     for ((found, due), column) in reader.columns().zip(data).zip(columns) {

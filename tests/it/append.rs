@@ -4,9 +4,9 @@
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{arbitrary_plan, options, push_all, push_batch};
 use crate::common::{config, vectors};
+use crate::support::on_disk::OnDisk;
 use proptest::prelude::*;
 use std::fs;
-use std::path::PathBuf;
 use tensilo::sink::{AtomicFile, Stream};
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
@@ -14,35 +14,18 @@ use tensilo::{
     ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions,
 };
 
-/// A file in a folder of its own.
-struct OnDisk(tempfile::TempDir);
+/// Appends to a file.
+fn append(file: &OnDisk) -> tensilo::Result<Writer<tensilo::sink::AppendedFile>> {
+    Writer::append(file.path(), &options())
+}
 
-impl OnDisk {
-    fn new(bytes: &[u8]) -> Self {
-        let file = Self(tempfile::tempdir().expect("a temporary folder"));
-        fs::write(file.path(), bytes).expect("room");
-        file
-    }
-
-    fn path(&self) -> PathBuf {
-        self.0.path().join("file.tsl")
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        fs::read(self.path()).expect("the file")
-    }
-
-    fn append(&self) -> tensilo::Result<Writer<tensilo::sink::AppendedFile>> {
-        Writer::append(self.path(), &options())
-    }
-
-    fn refused(&self) -> Error {
-        let before = self.bytes();
-        let error = self.append().map(|_| ()).expect_err("a file that cannot be appended to");
-        assert_eq!(error.path(), Some(self.path().as_path()), "{error}");
-        assert!(self.bytes() == before, "a refused file was changed");
-        error
-    }
+/// Returns the error of an append, after which the file is as it was.
+fn refused(file: &OnDisk) -> Error {
+    let before = file.bytes();
+    let error = append(file).map(|_| ()).expect_err("a file that cannot be appended to");
+    assert_eq!(error.path(), Some(file.path().as_path()), "{error}");
+    assert!(file.bytes() == before, "a refused file was changed");
+    error
 }
 
 /// Verifies a finished file with decoding; returns the messages.
@@ -137,7 +120,7 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
         let old = vectors::bytes(name);
         let file = OnDisk::new(&old);
         if name.contains("unknown-ro-compat") {
-            let error = file.refused();
+            let error = refused(&file);
             assert_eq!(error.kind(), ErrorKind::TooNew, "{error}");
             assert!(error.to_string().contains("newer tensilo"), "{error}");
             continue;
@@ -151,7 +134,7 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
             column.cursor().range_into(0..reader.sample_count(), buffer).unwrap();
         }
         let cast = reader.schema().columns.iter().any(|column| column.cast.is_some());
-        let mut writer = file.append().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut writer = append(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
         if cast {
             let samples = [1.00390625, 1e39, 1e-39, 0.5, 3.3]; // those the manifest names
             samples.iter().for_each(|sample: &f64| writer.push(&[Value::tensor(&[*sample])]).unwrap());
@@ -191,7 +174,7 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
 fn an_invalid_vector_is_refused_or_continued_but_never_a_panic() {
     for vector in vectors::vectors(false) {
         let file = OnDisk::new(&vectors::bytes(vectors::file_of(&vector)));
-        if let Ok(mut writer) = file.append() {
+        if let Ok(mut writer) = append(&file) {
             let _ = writer.push(&[Value::NULL]);
             let _ = writer.finish();
         }
@@ -209,7 +192,7 @@ fn an_intact_tail_is_kept_unless_it_is_given_up() {
     let first_chunk = (first + 64 + 65_536, whole.len() - 64);
     for end in [first_chunk.0, first_chunk.0 + 1, whole.len() / 2, whole.len() - 65, first_chunk.1] {
         let file = OnDisk::new(&whole[..end]);
-        let error = file.refused();
+        let error = refused(&file);
         assert_eq!(
             (error.kind(), error.rule(), error.offset()),
             (ErrorKind::Corrupt, Some("R-2.7"), Some(first as u64))
@@ -240,7 +223,7 @@ fn a_tail_of_nothing_intact_is_cut_off() {
     damaged[first + 100] ^= 1;
     for tail in [garbage, foreign, damaged, whole[..first + 1].to_vec()] {
         let file = OnDisk::new(&tail);
-        let mut writer = file.append().unwrap();
+        let mut writer = append(&file).unwrap();
         push_numbers(&mut writer, 5).unwrap();
         writer.finish().unwrap();
         assert_eq!(damages(&file.bytes()), Vec::<String>::new());
@@ -260,7 +243,7 @@ fn without_a_commit_the_file_stays_as_it_is_to_the_last_byte() {
         drop(writer);
         assert!(file.bytes() == old, "{samples} samples");
         // and after a commit, at that commit
-        let mut writer = file.append().unwrap();
+        let mut writer = append(&file).unwrap();
         push_numbers(&mut writer, 7).unwrap();
         writer.commit().unwrap();
         let committed = file.bytes();
@@ -280,7 +263,7 @@ fn an_empty_append_that_is_finished_only_finishes() {
     writer.commit().unwrap();
     drop(writer);
     assert!(!Reader::open(file.path()).unwrap().is_finished());
-    file.append().unwrap().finish().unwrap();
+    append(&file).unwrap().finish().unwrap();
     assert!(Reader::open(file.path()).unwrap().is_finished());
     check_numbers(&file.bytes(), 3);
     assert_eq!(damages(&file.bytes()), Vec::<String>::new());
@@ -291,15 +274,15 @@ fn an_empty_append_that_is_finished_only_finishes() {
 #[test]
 fn a_second_writer_is_told_to_wait() {
     let file = OnDisk::new(&numbers(&[10]));
-    let mut first = file.append().unwrap();
-    let error = file.refused();
+    let mut first = append(&file).unwrap();
+    let error = refused(&file);
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(error.to_string().contains("another writer"), "{error}");
     push_numbers(&mut first, 5).unwrap();
     first.commit().unwrap();
-    file.refused();
+    refused(&file);
     drop(first);
-    file.append().unwrap();
+    append(&file).unwrap();
 }
 
 #[test]
@@ -310,10 +293,10 @@ fn the_writer_of_a_new_file_is_not_disturbed_after_its_first_commit() {
     let mut writer = Writer::new(AtomicFile::create(file.path(), true).unwrap(), schema, &options()).unwrap();
     push_numbers(&mut writer, 3).unwrap();
     writer.commit().unwrap();
-    assert!(file.refused().to_string().contains("another writer"));
+    assert!(refused(&file).to_string().contains("another writer"));
     push_numbers(&mut writer, 3).unwrap();
     writer.finish().unwrap();
-    let mut writer = file.append().unwrap();
+    let mut writer = append(&file).unwrap();
     push_numbers(&mut writer, 3).unwrap();
     writer.finish().unwrap();
     check_numbers(&file.bytes(), 9);
@@ -322,19 +305,19 @@ fn the_writer_of_a_new_file_is_not_disturbed_after_its_first_commit() {
 #[test]
 fn what_cannot_be_opened_is_refused() {
     let whole = numbers(&[10]);
-    assert_eq!(OnDisk::new(b"").refused().kind(), ErrorKind::Corrupt);
+    assert_eq!(refused(&OnDisk::new(b"")).kind(), ErrorKind::Corrupt);
     assert_eq!(
-        OnDisk::new(b"a text of some length, which is no tensilo file, but has 64 bytes..").refused().rule(),
+        refused(&OnDisk::new(b"a text of some length, which is no tensilo file, but has 64 bytes..")).rule(),
         Some("R-2.2")
     );
-    OnDisk::new(&whole[..whole.len() - 1]).refused();
+    refused(&OnDisk::new(&whole[..whole.len() - 1]));
     let missing = OnDisk::new(b"");
     fs::remove_file(missing.path()).unwrap();
-    let error = missing.append().map(|_| ()).unwrap_err();
+    let error = append(&missing).map(|_| ()).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(missing.path().as_path())));
     assert!(!missing.path().exists(), "nothing was created");
     fs::create_dir(missing.path()).unwrap();
-    assert_eq!(missing.append().map(|_| ()).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(append(&missing).map(|_| ()).unwrap_err().kind(), ErrorKind::Io);
 }
 
 // ---- facts that cannot be true
@@ -362,7 +345,7 @@ fn facts_that_cannot_be_true_are_not_carried_on() {
         [(8, u64::MAX, "bytes"), (8, whole.len() as u64, "bytes"), (16, 1, "null"), (16, u64::MAX, "null")]
     {
         let file = OnDisk::new(&with_fact(whole.clone(), at, value));
-        let error = file.refused();
+        let error = refused(&file);
         assert_eq!(
             (error.kind(), error.rule(), error.column()),
             (ErrorKind::Corrupt, Some("R-7.4"), Some("x")),
@@ -377,7 +360,7 @@ fn facts_that_cannot_be_true_are_not_carried_on() {
 fn decoded_bytes_that_add_up_to_too_much_are_an_error() {
     let old = with_fact(numbers(&[10]), 0, u64::MAX - 15);
     let file = OnDisk::new(&old);
-    let mut writer = file.append().unwrap();
+    let mut writer = append(&file).unwrap();
     push_numbers(&mut writer, 1).unwrap();
     let error = writer.commit().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OverLimit, "{error}");

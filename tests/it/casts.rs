@@ -4,9 +4,9 @@
 use crate::common::config;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, write};
 use crate::common::{ModelSample, Table, TensorValue, inner_bytes};
+use crate::support::intact::assert_intact;
 use proptest::prelude::*;
 use tensilo::facts::CastFacts;
-use tensilo::verify::VerifyOptions;
 use tensilo::{ColumnSchema, DType, Reader, Schema, Shape};
 use tensilo_testing::Random;
 
@@ -276,8 +276,7 @@ fn check(case: &Case, bytes: Vec<u8>) {
             assert_same(found.bytes(), &crate::common::stored_bytes(schema, sample), schema, i);
         }
     }
-    let report = reader.verify(VerifyOptions::new().decode(true)).expect("a source in memory");
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert_intact(reader.source());
 }
 
 fn shape() -> impl Strategy<Value = Shape> {

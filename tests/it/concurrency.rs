@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::sync::Barrier;
 use std::thread;
 use tensilo::{ErrorKind, Profile, Reader};
+use tensilo_testing::Folder;
 
 const THREADS: u64 = 8;
 
@@ -36,10 +37,10 @@ fn share(reader: &Reader) -> Vec<Vec<String>> {
 
 #[test]
 fn threads_that_share_a_reader_read_what_was_written() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for profile in profiles() {
         let bytes = file(profile, 0);
-        let path = folder.path().join(profile.name());
+        let path = folder.path(profile.name());
         fs::write(&path, &bytes).unwrap();
         for _ in 0..10 {
             assert!(share(&Reader::from_bytes(bytes.clone()).unwrap()).iter().all(Vec::is_empty));
@@ -68,8 +69,8 @@ fn a_damaged_chunk_is_an_error_in_every_thread() {
 
 #[test]
 fn a_reader_keeps_reading_the_file_that_it_opened_when_another_takes_its_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, other) = (folder.path().join("a.tsl"), folder.path().join("b.tsl"));
+    let folder = Folder::new();
+    let (path, other) = (folder.path("a.tsl"), folder.path("b.tsl"));
     fs::write(&path, file(Profile::Raw, 0)).unwrap();
     let old: Reader = Reader::open(&path).unwrap();
     #[cfg(feature = "mmap")]
@@ -89,8 +90,8 @@ fn a_reader_keeps_reading_the_file_that_it_opened_when_another_takes_its_name() 
 /// unsafe and not tested here.
 #[test]
 fn a_file_cut_off_under_a_reader_by_position_is_an_error_that_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.tsl");
+    let folder = Folder::new();
+    let path = folder.path("a.tsl");
     let bytes = file(Profile::Raw, 0);
     fs::write(&path, &bytes).unwrap();
     let reader: Reader = Reader::open(&path).unwrap();

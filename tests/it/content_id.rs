@@ -1,5 +1,6 @@
 //! Proves that the content id differs for files with different values, and for no others.
 
+use crate::support::intact::assert_intact;
 use crate::support::regions::{regions, u32_at};
 use tensilo::facts::{ContentId, FileId, RegionKind};
 use tensilo::sink::Stream;
@@ -25,8 +26,7 @@ fn write(samples: &[[u8; 4]], commits: &[usize], file_id: u8) -> Vec<u8> {
 
 /// Returns the id that the last commit has, after a verification.
 fn content_id(file: &[u8]) -> ContentId {
-    let report = verify(&InMemory(file), VerifyOptions::new()).unwrap();
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert_intact(&InMemory(file));
     Reader::from_bytes(file.to_vec()).unwrap().content_id()
 }
 

@@ -7,6 +7,7 @@ use tensilo::{
     Column, ColumnBuffer, ColumnSchema, Cursor, DType, Extent, OpenOptions, Profile, Reader, Rows, Schema, Shape,
     Value, Writer, WriterOptions,
 };
+use tensilo_testing::Folder;
 
 const SAMPLES: u64 = 300;
 
@@ -46,9 +47,9 @@ fn all_handles_can_be_kept_by_threads() {
 /// The thread goes on when the reader that it was started from has gone.
 #[test]
 fn a_thread_outlives_the_scope_in_which_the_reader_was_opened() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for profile in Profile::ALL {
-        let path = folder.path().join(profile.name());
+        let path = folder.path(profile.name());
         std::fs::write(&path, file(profile)).unwrap();
         let threads = {
             let readers = [Reader::from_bytes(file(profile)).unwrap(), Reader::open(&path).unwrap()];

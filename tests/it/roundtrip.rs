@@ -6,12 +6,13 @@ use crate::common::data::{arbitrary_column, arbitrary_table, table};
 use crate::common::plan::{WritePlan, arbitrary_plan, profiles, write, write_to};
 use crate::common::sinks::Stingy;
 use crate::common::{Table, config};
+use crate::support::intact::assert_intact;
+use crate::support::on_disk::OnDisk;
 use crate::support::scattered::Scattered;
 use proptest::prelude::*;
 use std::sync::Arc;
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, PositionedFile, Source};
-use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Element, Extent, Metadata, OpenOptions, Profile, Reader, Schema,
     Shape, Value, Verification, Writer, WriterOptions,
@@ -21,28 +22,6 @@ const POLICIES: [Verification; 3] = [Verification::FirstTouch, Verification::Alw
 
 fn open<S: Source + 'static>(source: S, policy: Verification) -> Reader {
     OpenOptions::new().verification(policy).open(source).expect("an intact file")
-}
-
-/// A file in a folder of its own.
-struct OnDisk {
-    folder: tempfile::TempDir,
-}
-
-impl OnDisk {
-    fn new(bytes: &[u8]) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::write(folder.path().join("file.tsl"), bytes).expect("room for a small file");
-        Self { folder }
-    }
-
-    fn path(&self) -> std::path::PathBuf {
-        self.folder.path().join("file.tsl")
-    }
-}
-
-fn assert_intact(source: &impl Source) {
-    let report = verify(source, VerifyOptions::new().decode(true)).expect("a readable source");
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
 }
 
 proptest! {

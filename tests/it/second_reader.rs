@@ -8,11 +8,11 @@ use crate::common::data::arbitrary_table;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, options, profiles, write};
 use crate::common::vectors::spec_folder;
 use crate::common::{ModelSample, Table, config};
+use crate::support::on_disk::OnDisk;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value as Json, json};
-use std::path::PathBuf;
 use std::process::{Command, Output};
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
@@ -23,24 +23,19 @@ use tensilo_testing::python_is_present;
 /// Files from the generator. PROPTEST_CASES raises it.
 const FILES: u32 = 40;
 
-struct SecondReader {
-    folder: tempfile::TempDir,
-}
+/// Runs the second reader, on a file of its own.
+struct SecondReader(OnDisk);
 
 impl SecondReader {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder") }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.path().join("file.tsl")
+        Self(OnDisk::absent())
     }
 
     fn run(&self, bytes: &[u8], arguments: &[&str]) -> Output {
-        std::fs::write(self.path(), bytes).expect("room for a small file");
+        std::fs::write(self.0.path(), bytes).expect("disk space");
         let script = spec_folder().join("reader.py");
         let mut command = Command::new("python3");
-        command.env("PYTHONIOENCODING", "utf-8").arg(script).args(arguments).arg(self.path());
+        command.env("PYTHONIOENCODING", "utf-8").arg(script).args(arguments).arg(self.0.path());
         command.output().expect("python3 starts")
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
-use tensilo_testing::asked;
+use tensilo_testing::{Folder, asked};
 
 const ELEMENTS: usize = 1_024;
 
@@ -65,8 +65,8 @@ fn check(path: &Path) -> (u64, u64) {
 
 #[test]
 fn an_appender_killed_at_any_time_leaves_a_commit_that_it_reported_or_a_later_one() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("data.tsl");
+    let folder = Folder::new();
+    let path = folder.path("data.tsl");
     let (mut tails, mut later, mut commits) = (0, 0, 0);
     for round in 0..rounds() {
         if round % 20 == 0 {
@@ -91,7 +91,7 @@ fn an_appender_killed_at_any_time_leaves_a_commit_that_it_reported_or_a_later_on
         later += u64::from(samples > reported);
         commits += u64::from(samples > before);
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing but the file");
+    assert_eq!(fs::read_dir(folder.root()).expect("a folder").count(), 1, "nothing but the file");
     println!(
         "{} kills: {commits} after a commit, {tails} left a tail, {later} before a report of their commit",
         rounds()

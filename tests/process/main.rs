@@ -2,6 +2,9 @@
 //! kill.
 #![cfg(unix)]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod atomic;
 mod child;
 mod killed_append;

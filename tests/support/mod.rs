@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub mod build;
+pub mod intact;
+pub mod on_disk;
 pub mod positional;
 pub mod regions;
 pub mod scattered;

@@ -11,6 +11,7 @@ use tensilo::import::arrow::array::{Array, AsArray, RecordBatch, RecordBatchRead
 use tensilo::import::arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
 use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, ErrorKind, Extent, Metadata, Reader, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo_testing::Folder;
 
 fn read_arrow(path: &Path) -> (ArrowSchema, Vec<RecordBatch>) {
     let reader = tensilo::import::arrow::ipc::reader::FileReader::try_new(File::open(path).unwrap(), None).unwrap();
@@ -25,8 +26,8 @@ fn extension(field: &Field) -> (Option<&str>, Option<&str>) {
 #[test]
 fn all_types_come_back_from_an_arrow_file() {
     let (reader, models) = all_types();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.arrow");
+    let folder = Folder::new();
+    let path = folder.path("out.arrow");
     let mut progress = Vec::new();
     let mut note = |samples| {
         progress.push(samples);
@@ -133,8 +134,8 @@ fn check_described(schema: &ArrowSchema, batch: &RecordBatch) {
 
 #[test]
 fn metadata_and_imported_types_reach_an_arrow_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.arrow");
+    let folder = Folder::new();
+    let path = folder.path("out.arrow");
     export(&described(), &path, ExportOptions::new()).unwrap();
     let (schema, batches) = read_arrow(&path);
     check_described(&schema, &batches[0]);
@@ -154,11 +155,11 @@ fn what_does_not_fit_its_imported_type_is_refused() {
         let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new()).unwrap();
         writer.push(&[value]).unwrap();
         let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let error = export(&reader, folder.path().join("o.arrow"), ExportOptions::new()).unwrap_err();
+        let folder = Folder::new();
+        let error = export(&reader, folder.path("o.arrow"), ExportOptions::new()).unwrap_err();
         assert_eq!(error.column(), Some("c"));
         assert!(error.message().contains(message), "{error}");
-        assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left");
+        assert_eq!(folder.root().read_dir().unwrap().count(), 0, "nothing is left");
     }
 }
 
@@ -179,13 +180,13 @@ fn columns_are_chosen_in_order_and_only_once() {
 #[test]
 fn an_unknown_format_and_an_existing_file_are_refused() {
     let reader = described();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for name in ["out.csv", "out"] {
-        let error = export(&reader, folder.path().join(name), ExportOptions::new()).unwrap_err();
+        let error = export(&reader, folder.path(name), ExportOptions::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BadArgument);
         assert!(error.to_string().contains(".parquet") && error.to_string().contains(".arrow"), "{error}");
     }
-    let path = folder.path().join("out.arrow");
+    let path = folder.path("out.arrow");
     std::fs::write(&path, "precious").unwrap();
     let mut called = false;
     let mut note = |_| {
@@ -200,16 +201,16 @@ fn an_unknown_format_and_an_existing_file_are_refused() {
     let first = std::fs::read(&path).unwrap();
     export(&reader, &path, ExportOptions::new().overwrite(true)).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), first, "the same bytes each time");
-    assert_eq!(folder.path().read_dir().unwrap().count(), 1, "no temporary file is left");
+    assert_eq!(folder.root().read_dir().unwrap().count(), 1, "no temporary file is left");
 }
 
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn parquet_is_not_built() {
-    let folder = tempfile::tempdir().unwrap();
-    let error = export(&described(), folder.path().join("o.parquet"), ExportOptions::new()).unwrap_err();
+    let folder = Folder::new();
+    let error = export(&described(), folder.path("o.parquet"), ExportOptions::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotBuilt);
-    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    assert_eq!(folder.root().read_dir().unwrap().count(), 0);
 }
 
 #[cfg(feature = "parquet")]
@@ -226,8 +227,8 @@ mod parquet_files {
     #[test]
     fn all_types_come_back() {
         let (reader, models) = all_types();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.parquet");
+        let folder = Folder::new();
+        let path = folder.path("out.parquet");
         export(&reader, &path, ExportOptions::new()).unwrap();
         let (schema, found) = read(&path);
         let in_memory = batches(&reader, None).unwrap().schema();
@@ -243,8 +244,8 @@ mod parquet_files {
 
     #[test]
     fn metadata_and_imported_types_come_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.parquet");
+        let folder = Folder::new();
+        let path = folder.path("out.parquet");
         export(&described(), &path, ExportOptions::new()).unwrap();
         let (schema, batches) = read(&path);
         check_described(&schema, &batches[0]);

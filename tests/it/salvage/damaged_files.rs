@@ -4,13 +4,13 @@ use super::check_values;
 use crate::common::Table;
 use crate::common::damage::{ChunkPlace, Damage, chunks, regions};
 use crate::common::files::FilePlan;
+use crate::support::intact::assert_intact;
 use std::io;
 use std::ops::Range;
 use tensilo::facts::FileId;
 use tensilo::salvage::{LostSamples, RewriteOptions, SalvageOptions, Salvaged, salvage};
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, Source};
-use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{Reader, WriterOptions};
 use tensilo_testing::Random;
 
@@ -71,8 +71,7 @@ fn check_rewritten(salvaged: &Salvaged, table: &Table) {
 }
 
 fn check_file(file: &[u8], due: &Table, old_id: FileId) {
-    let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).expect("a source in memory");
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert_intact(&InMemory(file));
     let reader = Reader::from_bytes(file.to_vec()).expect("a whole file");
     assert_ne!(reader.file_id(), old_id);
     assert_eq!((reader.schema(), reader.sample_count()), (&due.schema, due.sample_count as u64));

@@ -10,6 +10,7 @@ use tensilo::{
     ColumnBatch, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Verification, Writer,
     WriterOptions,
 };
+use tensilo_testing::Folder;
 
 /// Samples that other columns lose are taken out of a chunk one by one, with their shapes.
 #[test]
@@ -90,8 +91,8 @@ fn what_decays_after_it_was_found_intact_is_not_written_again() {
     let of_column = |column| chunks(&file).into_iter().find(|chunk| chunk.column == column).expect("a chunk").bytes;
     let (decaying, lost) = (of_column(0).end - 1, of_column(1).end - 1);
     file[lost] ^= 1;
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("decaying.tsl");
+    let folder = Folder::new();
+    let path = folder.path("decaying.tsl");
     for verification in [Verification::FirstTouch, Verification::Always, Verification::Never] {
         fs::write(&path, &file).expect("a file");
         let source = PositionedFile::open(&path).expect("the file");

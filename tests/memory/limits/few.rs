@@ -1,6 +1,7 @@
 //! No samples, one sample, no columns.
 
-use super::{ENCODED, assert_intact, finish, in_memory};
+use super::{ENCODED, finish, in_memory};
+use crate::support::intact::assert_intact;
 use tensilo::ErrorKind::BadArgument;
 use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value};
 use tensilo_testing::alone;

@@ -1,6 +1,8 @@
 //! Samples larger than a chunk of several, and larger than the format allows.
 
-use super::{ENCODED, MIB, OnDisk, assert_intact, in_memory, noise, u8_column};
+use super::{ENCODED, MIB, in_memory, large_file, noise, u8_column};
+use crate::support::intact::assert_intact;
+use crate::support::on_disk::OnDisk;
 use tensilo::ErrorKind::OverLimit;
 use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions, limits};
@@ -11,11 +13,11 @@ use tensilo_testing::alone;
 fn a_sample_larger_than_a_gibibyte_is_written_and_read() {
     let alone = alone();
     let size = (1 << 30) + 12_345;
-    let disk = OnDisk::new();
+    let disk = OnDisk::absent();
     let options = WriterOptions::new().profile(Profile::Raw);
     let large: Vec<u8> = (0..size).map(noise).collect();
     let ((), peak) = alone.peak_bytes(|| {
-        let mut writer = disk.writer(u8_column(Shape::ragged()), &options);
+        let mut writer = large_file(&disk, u8_column(Shape::ragged()), &options);
         writer.push(&[Value::tensor(&[1_u8, 2])]).expect("a small sample");
         writer.push(&[Value::tensor(&large)]).expect("a large sample");
         writer.push(&[Value::tensor(&[3_u8])]).expect("a small sample");
@@ -40,10 +42,13 @@ fn an_encoded_sample_larger_than_any_chunk_of_several_is_written_and_read() {
     let _alone = alone();
     let elements = 17 << 20; // of 4 bytes: 68 MiB
     let shape = Shape::fixed(&[elements]);
-    let disk = OnDisk::new();
+    let disk = OnDisk::absent();
     let large: Vec<u32> = (0..elements).map(|i| i / 1_000).collect();
-    let mut writer =
-        disk.writer(Schema::new([ColumnSchema::tensor("x", DType::U32, shape).nullable()]), &WriterOptions::new());
+    let mut writer = large_file(
+        &disk,
+        Schema::new([ColumnSchema::tensor("x", DType::U32, shape).nullable()]),
+        &WriterOptions::new(),
+    );
     writer.push(&[Value::tensor(&large)]).expect("a large sample");
     writer.push(&[Value::NULL]).expect("a null as large");
     writer.finish().expect("room");

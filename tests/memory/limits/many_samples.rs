@@ -1,6 +1,8 @@
 //! Many samples, and as many commits as the format allows.
 
-use super::{ENCODED, MIB, OnDisk, assert_intact, finish, in_memory, noise, u8_column};
+use super::{ENCODED, MIB, finish, in_memory, large_file, noise, u8_column};
+use crate::support::intact::assert_intact;
+use crate::support::on_disk::OnDisk;
 use tensilo::ErrorKind::OverLimit;
 use tensilo::verify::VerifyOptions;
 use tensilo::{
@@ -16,9 +18,10 @@ fn tiny(i: usize) -> u8 {
 fn check_hundred_million(alone: &Alone, profile: Profile) {
     const SAMPLES: usize = 100_000_000;
     const BATCH: usize = 1_000_000;
-    let disk = OnDisk::new();
+    let disk = OnDisk::absent();
     let ((), peak) = alone.peak_bytes(|| {
-        let mut writer = disk.writer(u8_column(Shape::scalar()), &WriterOptions::new().profile(profile).threads(2));
+        let mut writer =
+            large_file(&disk, u8_column(Shape::scalar()), &WriterOptions::new().profile(profile).threads(2));
         let mut batch = vec![0_u8; BATCH];
         for start in (0..SAMPLES).step_by(BATCH) {
             batch.iter_mut().zip(start..).for_each(|(value, i)| *value = tiny(i));

@@ -6,13 +6,11 @@ mod large_samples;
 mod many_samples;
 mod opening;
 
+use crate::support::on_disk::OnDisk;
+use std::fs::File;
 use std::io::BufWriter;
-use std::path::PathBuf;
 use tensilo::sink::Stream;
-use tensilo::source::Source;
-use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
-use tensilo_testing::Folder;
 
 const MIB: usize = 1 << 20;
 
@@ -27,27 +25,10 @@ fn finish(writer: Writer<Stream<Vec<u8>>>) -> Vec<u8> {
     writer.finish().expect("a sink that takes all").sink.0
 }
 
-fn assert_intact(source: &impl Source) {
-    let report = verify(source, VerifyOptions::new().decode(true)).expect("a readable source");
-    assert!(report.damages.is_empty(), "{:?}", report.damages.first());
-}
-
-/// A file on disk, not made durable: these files are large.
-struct OnDisk(Folder);
-
-impl OnDisk {
-    fn new() -> Self {
-        Self(Folder::new())
-    }
-
-    fn path(&self) -> PathBuf {
-        self.0.path("large.tsl")
-    }
-
-    fn writer(&self, schema: Schema, options: &WriterOptions) -> Writer<Stream<BufWriter<std::fs::File>>> {
-        let file = BufWriter::new(std::fs::File::create(self.path()).expect("a new file"));
-        Writer::new(Stream(file), schema, options).expect("a valid schema")
-    }
+/// Begins a file that is not made durable: these files are large.
+fn large_file(disk: &OnDisk, schema: Schema, options: &WriterOptions) -> Writer<Stream<BufWriter<File>>> {
+    let file = BufWriter::new(File::create(disk.path()).expect("a new file"));
+    Writer::new(Stream(file), schema, options).expect("a valid schema")
 }
 
 fn u8_column(shape: Shape) -> Schema {

@@ -1,6 +1,7 @@
 //! Reads with which a file of many columns, or of many samples, is opened.
 
-use super::{ENCODED, assert_intact, finish, in_memory, u8_column};
+use super::{ENCODED, finish, in_memory, u8_column};
+use crate::support::intact::assert_intact;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tensilo::sink::Stream;

@@ -9,10 +9,10 @@ mod links;
 mod permissions;
 mod rivals;
 
+use crate::support::intact::assert_intact;
 use std::io;
 use std::path::{Path, PathBuf};
 use tensilo::sink::AtomicFile;
-use tensilo::verify::VerifyOptions;
 use tensilo::{ColumnSchema, DType, Error, Profile, Reader, Result, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Folder;
 
@@ -73,8 +73,7 @@ fn push(writer: &mut Writer<AtomicFile>, number: u32, samples: u64) -> Result<()
 fn check_whole(path: &Path, number: u32) -> u64 {
     let reader = Reader::open(path).unwrap_or_else(|error| panic!("{error}"));
     assert!(reader.is_finished());
-    let report = reader.verify(VerifyOptions::new().decode(true)).expect("a readable file");
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert_intact(reader.source());
     check_samples(&reader, number)
 }
 
