@@ -1,9 +1,8 @@
 //! Appending to a file that exists: the columns must be the file's, and what fails leaves the file
 //! as it was.
 
-use super::common::{File, assert_only, batch, check_mixed, mixed};
+use super::common::{GO_ON, append_with, arrow_file, batch, check_mixed, convert_with, mixed, read};
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::import::arrow::array::{
@@ -11,43 +10,15 @@ use tensilo::import::arrow::array::{
     TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use tensilo::import::arrow::datatypes::{DataType, Field, Float32Type};
-use tensilo::import::arrow::ipc::writer::FileWriter;
-use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
-use tensilo::verify::VerifyOptions;
-use tensilo::{Error, ErrorKind, Profile, Reader, WriterOptions};
+use tensilo::import::{AppendOptions, ConvertOptions, append};
+use tensilo::{Error, ErrorKind, Profile, WriterOptions};
+use tensilo_testing::Folder;
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// An Arrow file.
-    fn input(&self, name: &str, batches: &[RecordBatch]) -> PathBuf {
-        let mut writer = FileWriter::try_new(fs::File::create(self.path(name)).unwrap(), &batches[0].schema()).unwrap();
-        batches.iter().for_each(|batch| writer.write(batch).unwrap());
-        writer.finish().unwrap();
-        self.path(name)
-    }
-
-    /// The tensilo file of a batch.
-    fn file(&self, first: &RecordBatch, options: &ConvertOptions) -> PathBuf {
-        let input = self.input("first.arrow", std::slice::from_ref(first));
-        convert(&[input], &self.path("file.tsl"), options, &mut |_| ControlFlow::Continue(())).unwrap();
-        self.path("file.tsl")
-    }
-}
-
-fn read(path: &Path) -> File {
-    let reader = Reader::from_bytes(fs::read(path).unwrap()).unwrap();
-    let report = reader.verify(VerifyOptions::new().decode(true)).unwrap();
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
-    reader
+/// Converts a batch to `file.tsl` in the folder.
+fn file_of(folder: &Folder, first: &RecordBatch, options: &ConvertOptions) -> PathBuf {
+    let input = arrow_file(folder, "first.arrow", std::slice::from_ref(first));
+    convert_with(&[input], &folder.path("file.tsl"), options).unwrap();
+    folder.path("file.tsl")
 }
 
 fn raw() -> AppendOptions {
@@ -57,8 +28,7 @@ fn raw() -> AppendOptions {
 /// The error, after which the file is as it was.
 fn refused(file: &Path, inputs: &[PathBuf], options: &AppendOptions) -> Error {
     let before = fs::read(file).unwrap();
-    let error =
-        append(inputs, file, options, &mut |_| ControlFlow::Continue(())).expect_err("an input that does not fit");
+    let error = append_with(inputs, file, options).expect_err("an input that does not fit");
     assert!(fs::read(file).unwrap() == before, "{error}: the file was changed");
     error
 }
@@ -66,15 +36,18 @@ fn refused(file: &Path, inputs: &[PathBuf], options: &AppendOptions) -> Error {
 #[test]
 fn appended_rows_follow_those_that_are_there() {
     let folder = Folder::new();
-    let file = folder.file(&mixed(10, 0), &ConvertOptions::new());
+    let file = file_of(&folder, &mixed(10, 0), &ConvertOptions::new());
     // the columns in another order, in two files of several batches
-    let second =
-        folder.input("b.arrow", &[mixed(5, 10), mixed(9, 15)].map(|batch| batch.project(&[3, 1, 0, 2]).unwrap()));
-    let third = folder.input("c.arrow", &[mixed(6, 24)]);
+    let second = arrow_file(
+        &folder,
+        "b.arrow",
+        &[mixed(5, 10), mixed(9, 15)].map(|batch| batch.project(&[3, 1, 0, 2]).unwrap()),
+    );
+    let third = arrow_file(&folder, "c.arrow", &[mixed(6, 24)]);
     let mut seen = Vec::new();
     let progress = &mut |at| {
         seen.push(at);
-        ControlFlow::Continue(())
+        GO_ON
     };
     assert_eq!(append(&[second, third], &file, &raw(), progress).unwrap(), 20);
     assert_eq!(seen.last(), Some(&tensilo::import::Progress::Converting { done: 20, total: Some(20) }));
@@ -82,13 +55,13 @@ fn appended_rows_follow_those_that_are_there() {
     check_mixed(&reader, 30);
     assert!(reader.is_finished());
     assert_eq!(reader.commit_count(), 2);
-    assert_only(folder.0.path(), &["b.arrow", "c.arrow", "file.tsl", "first.arrow"]);
+    assert_eq!(folder.names(), ["b.arrow", "c.arrow", "file.tsl", "first.arrow"]);
 }
 
 #[test]
 fn what_differs_is_listed() {
     let folder = Folder::new();
-    let file = folder.file(&mixed(10, 0), &ConvertOptions::new());
+    let file = file_of(&folder, &mixed(10, 0), &ConvertOptions::new());
     let embedding = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0); 9])], 9);
     let other = batch(vec![
         (Field::new("embedding", embedding.data_type().clone(), true), Arc::new(embedding) as ArrayRef),
@@ -96,8 +69,8 @@ fn what_differs_is_listed() {
         (Field::new("text", DataType::Utf8, true), Arc::new(StringArray::from(vec!["a"])) as ArrayRef),
         (Field::new("more", DataType::Int32, true), Arc::new(Int32Array::from(vec![1])) as ArrayRef),
     ]);
-    let good = folder.input("good.arrow", &[mixed(5, 10)]);
-    let input = folder.input("other.arrow", &[other]);
+    let good = arrow_file(&folder, "good.arrow", &[mixed(5, 10)]);
+    let input = arrow_file(&folder, "other.arrow", &[other]);
     let error = refused(&file, &[good.clone(), input.clone()], &raw());
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(input.as_path())));
     let text = error.to_string();
@@ -120,9 +93,9 @@ fn what_differs_is_listed() {
     let mut all: Vec<(Field, ArrayRef)> =
         fields.fields().iter().map(|field| field.as_ref().clone()).zip(columns.columns().iter().cloned()).collect();
     all.insert(1, (Field::new("more", DataType::Int64, false), ids));
-    let wider = folder.input("wider.arrow", &[batch(all)]);
+    let wider = arrow_file(&folder, "wider.arrow", &[batch(all)]);
     assert!(refused(&file, std::slice::from_ref(&wider), &raw()).to_string().contains(r#""more" is not in the file"#));
-    assert_eq!(append(&[wider], &file, &skipping, &mut |_| ControlFlow::Continue(())).unwrap(), 5);
+    assert_eq!(append_with(&[wider], &file, &skipping).unwrap(), 5);
     check_mixed(&read(&file), 15);
 }
 
@@ -131,15 +104,15 @@ fn a_type_that_means_something_else_is_another_type() {
     let folder = Folder::new();
     let column = |array: ArrayRef| batch(vec![(Field::new("at", array.data_type().clone(), false), array)]);
     let micro = column(Arc::new(TimestampMicrosecondArray::from(vec![1, 2])));
-    let file = folder.file(&micro, &ConvertOptions::new());
+    let file = file_of(&folder, &micro, &ConvertOptions::new());
     for other in
         [column(Arc::new(TimestampNanosecondArray::from(vec![1, 2]))), column(Arc::new(Int64Array::from(vec![1, 2])))]
     {
-        let input = folder.input("other.arrow", &[other]);
+        let input = arrow_file(&folder, "other.arrow", &[other]);
         assert!(refused(&file, &[input], &raw()).to_string().contains("timestamp[us]"));
     }
-    let input = folder.input("same.arrow", &[micro]);
-    assert_eq!(append(&[input], &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap(), 2);
+    let input = arrow_file(&folder, "same.arrow", &[micro]);
+    assert_eq!(append_with(&[input], &file, &raw()).unwrap(), 2);
 }
 
 #[test]
@@ -148,13 +121,13 @@ fn a_column_without_nulls_takes_what_could_have_some_and_has_none() {
     let column = |nullable, values: Vec<Option<i32>>| {
         batch(vec![(Field::new("n", DataType::Int32, nullable), Arc::new(Int32Array::from(values)) as ArrayRef)])
     };
-    let file = folder.file(&column(false, vec![Some(1); 3]), &ConvertOptions::new());
-    let fine = folder.input("fine.arrow", &[column(true, vec![Some(2); 5])]);
-    assert_eq!(append(&[fine], &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap(), 5);
+    let file = file_of(&folder, &column(false, vec![Some(1); 3]), &ConvertOptions::new());
+    let fine = arrow_file(&folder, "fine.arrow", &[column(true, vec![Some(2); 5])]);
+    assert_eq!(append_with(&[fine], &file, &raw()).unwrap(), 5);
     assert!(!read(&file).schema().columns[0].nullable);
     // so many rows before the null that they are on disk when it is met
     let many = column(true, vec![Some(3); 1_000_000]);
-    let null = folder.input("null.arrow", &[many, column(true, vec![Some(4), None])]);
+    let null = arrow_file(&folder, "null.arrow", &[many, column(true, vec![Some(4), None])]);
     let error = refused(&file, std::slice::from_ref(&null), &raw());
     assert_eq!((error.kind(), error.column(), error.path()), (ErrorKind::BadInput, Some("n"), Some(null.as_path())));
     assert!(error.to_string().contains("row 1000001 of this input"), "{error}");
@@ -172,11 +145,11 @@ fn a_column_that_was_rounded_is_rounded_again() {
     };
     let (first, second) = (column(&[1.0, 1.1, f32::MAX]), column(&[0.3, f32::MAX, 1e-39, 1e-41, 1.001]));
     let bf16 = ConvertOptions::new().bf16(true);
-    let file = folder.file(&first, &bf16);
-    let input = folder.input("second.arrow", std::slice::from_ref(&second));
-    append(std::slice::from_ref(&input), &file, &raw(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let file = file_of(&folder, &first, &bf16);
+    let input = arrow_file(&folder, "second.arrow", std::slice::from_ref(&second));
+    append_with(std::slice::from_ref(&input), &file, &raw()).unwrap();
     let due = folder.path("both.tsl");
-    convert(&[folder.path("first.arrow"), input], &due, &bf16, &mut |_| ControlFlow::Continue(())).unwrap();
+    convert_with(&[folder.path("first.arrow"), input], &due, &bf16).unwrap();
     let (appended, due) = (read(&file), read(&due));
     let cast = appended.column("x").unwrap().facts().cast.unwrap();
     assert_eq!(Some(cast), due.column("x").unwrap().facts().cast);
@@ -185,7 +158,7 @@ fn a_column_that_was_rounded_is_rounded_again() {
     assert_eq!(values(&appended, "x"), values(&due, "x"));
     // of the type it was rounded from, not of another
     let doubles: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
-    let other = folder.input("f64.arrow", &[batch(vec![(Field::new("x", DataType::Float64, false), doubles)])]);
+    let other = arrow_file(&folder, "f64.arrow", &[batch(vec![(Field::new("x", DataType::Float64, false), doubles)])]);
     let text = refused(&file, &[other], &raw()).to_string();
     assert!(text.contains(r#"column "x" is f64, and f32 (rounded to bf16) in the file"#), "{text}");
 }
@@ -193,8 +166,8 @@ fn a_column_that_was_rounded_is_rounded_again() {
 #[test]
 fn an_input_that_is_cut_off_changes_nothing() {
     let folder = Folder::new();
-    let file = folder.file(&mixed(10, 0), &ConvertOptions::new());
-    let whole = folder.input("whole.arrow", &[mixed(3_000, 10), mixed(3_000, 3_010), mixed(3_000, 6_010)]);
+    let file = file_of(&folder, &mixed(10, 0), &ConvertOptions::new());
+    let whole = arrow_file(&folder, "whole.arrow", &[mixed(3_000, 10), mixed(3_000, 3_010), mixed(3_000, 6_010)]);
     let bytes = fs::read(&whole).unwrap();
     let cut = folder.path("cut.arrow");
     for end in [0, 20, bytes.len() / 2, bytes.len() - 1] {
@@ -206,6 +179,6 @@ fn an_input_that_is_cut_off_changes_nothing() {
     let at = bytes.len() / 2;
     damaged[at..at + 4_000].fill(0xFF);
     fs::write(&cut, &damaged).unwrap();
-    let _ = append(std::slice::from_ref(&cut), &file, &raw(), &mut |_| ControlFlow::Continue(()));
+    let _ = append_with(std::slice::from_ref(&cut), &file, &raw());
     read(&file);
 }

@@ -4,7 +4,6 @@
 use super::common::*;
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,6 +11,7 @@ use tensilo::import::arrow::array::{Array, ArrayRef, Int64Array, ListArray, Reco
 use tensilo::import::arrow::datatypes::{DataType, Field, Int64Type};
 use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
 use tensilo::{Error, ErrorKind, Reader};
+use tensilo_testing::{Folder, Random};
 
 /// Rows that all have the number of the version; the list is for the first pass.
 fn version(number: i64, rows: usize) -> Vec<RecordBatch> {
@@ -27,7 +27,7 @@ fn version(number: i64, rows: usize) -> Vec<RecordBatch> {
 
 /// The version that a whole file is of.
 #[track_caller]
-fn version_of(file: &File) -> i64 {
+fn version_of(file: &Reader) -> i64 {
     let numbers = scalars::<i64>(file, "number");
     let lists = tensors::<i64>(file, "list");
     let first = numbers[0].unwrap();
@@ -77,7 +77,7 @@ fn is_changed(error: &Error, path: &Path) {
 }
 
 /// Converts; at the call of `moment` of the progress, the event happens. How many calls there were.
-fn at_moment(folder: &Path, inputs: &[PathBuf], moment: usize, event: &dyn Fn()) -> (tensilo::Result<File>, usize) {
+fn at_moment(folder: &Path, inputs: &[PathBuf], moment: usize, event: &dyn Fn()) -> (tensilo::Result<Reader>, usize) {
     let output = folder.join("out.tsl");
     let mut calls = 0;
     let result = convert(inputs, &output, &ConvertOptions::new(), &mut |_| {
@@ -85,34 +85,34 @@ fn at_moment(folder: &Path, inputs: &[PathBuf], moment: usize, event: &dyn Fn())
             event();
         }
         calls += 1;
-        ControlFlow::Continue(())
+        GO_ON
     });
-    let read = |_| {
-        let bytes = fs::read(&output).unwrap();
+    let taken = |_| {
+        let file = read(&output);
         fs::remove_file(&output).unwrap();
-        Reader::from_bytes(bytes).unwrap()
+        file
     };
-    (result.map(read), calls)
+    (result.map(taken), calls)
 }
 
 #[cfg(unix)] // elsewhere an open file may not be replaced
 #[test]
 fn a_file_that_is_replaced_is_read_to_its_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, next) = (folder.path().join("input"), folder.path().join("next"));
+    let folder = Folder::new();
+    let (input, next) = (folder.path("input"), folder.path("next"));
     for write in FORMATS {
         let mut moment = 0;
         loop {
             write(&input, &version(1, 600));
             write(&next, &version(2, 700));
             let inputs = [input.clone()];
-            let (result, calls) = at_moment(folder.path(), &inputs, moment, &|| fs::rename(&next, &input).unwrap());
+            let (result, calls) = at_moment(folder.root(), &inputs, moment, &|| fs::rename(&next, &input).unwrap());
             let file = result.unwrap();
             assert_eq!((version_of(&file), file.sample_count()), (1, 600));
             if moment >= calls {
                 break;
             }
-            assert_only(folder.path(), &["input"]);
+            assert_eq!(folder.names(), ["input"]);
             moment += 1;
         }
         assert!(moment > 5, "only {moment} moments");
@@ -121,8 +121,8 @@ fn a_file_that_is_replaced_is_read_to_its_end() {
 
 #[test]
 fn a_file_that_is_changed_in_place_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("input");
+    let folder = Folder::new();
+    let input = folder.path("input");
     for write in FORMATS {
         write(&input, &version(2, 600));
         let next = fs::read(&input).unwrap();
@@ -130,7 +130,7 @@ fn a_file_that_is_changed_in_place_is_an_error() {
             for moment in 0.. {
                 write(&input, &version(1, 600));
                 let (result, calls) =
-                    at_moment(folder.path(), std::slice::from_ref(&input), moment, &|| change(&input));
+                    at_moment(folder.root(), std::slice::from_ref(&input), moment, &|| change(&input));
                 if moment >= calls {
                     assert_eq!(version_of(&result.unwrap()), 1);
                     assert!(moment > 5, "only {moment} moments");
@@ -138,7 +138,7 @@ fn a_file_that_is_changed_in_place_is_an_error() {
                 }
                 let Err(error) = result else { panic!("{name} at {moment}, and unnoticed") };
                 is_changed(&error, &input);
-                assert_only(folder.path(), &["input"]);
+                assert_eq!(folder.names(), ["input"]);
             }
         }
     }
@@ -146,18 +146,18 @@ fn a_file_that_is_changed_in_place_is_an_error() {
 
 #[test]
 fn the_error_tells_what_has_changed() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("input");
+    let folder = Folder::new();
+    let input = folder.path("input");
     write_arrow(&input, &version(1, 600));
     let bytes = fs::metadata(&input).unwrap().len();
     let changes = changes(&[]);
     let (_, truncate) = &changes[1];
-    let (result, _) = at_moment(folder.path(), std::slice::from_ref(&input), 1, &|| truncate(&input));
+    let (result, _) = at_moment(folder.root(), std::slice::from_ref(&input), 1, &|| truncate(&input));
     let text = result.map(|_| ()).unwrap_err().to_string();
     assert!(text.contains(&format!("its size was {bytes} bytes and is 100")), "{text}");
     write_arrow(&input, &version(1, 600));
     let (_, touch) = &changes[4];
-    let (result, _) = at_moment(folder.path(), std::slice::from_ref(&input), 1, &|| touch(&input));
+    let (result, _) = at_moment(folder.root(), std::slice::from_ref(&input), 1, &|| touch(&input));
     let text = result.map(|_| ()).unwrap_err().to_string();
     assert!(text.contains("modification time") && !text.contains("size"), "{text}");
 }
@@ -166,8 +166,8 @@ fn the_error_tells_what_has_changed() {
 /// batch is decoded.
 #[test]
 fn at_50_random_moments_there_is_no_mixture() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, next) = (folder.path().join("input"), folder.path().join("next"));
+    let folder = Folder::new();
+    let (input, next) = (folder.path("input"), folder.path("next"));
     let write = FORMATS.last().unwrap();
     write(&next, &version(2, 3000));
     let bytes = fs::read(&next).unwrap();
@@ -178,7 +178,7 @@ fn at_50_random_moments_there_is_no_mixture() {
     }
     write(&input, &version(1, 3000));
     let start = Instant::now();
-    converted(folder.path(), std::slice::from_ref(&input), &ConvertOptions::new()).unwrap();
+    converted(&folder, std::slice::from_ref(&input), &ConvertOptions::new()).unwrap();
     let usual = u64::try_from(start.elapsed().as_micros()).unwrap();
     let (mut random, mut seen) = (Random(42), [0; 3]);
     for moment in 0..50 {
@@ -187,7 +187,7 @@ fn at_50_random_moments_there_is_no_mixture() {
         let (name, event) = &events[moment % events.len()];
         let delay = Duration::from_micros(random.below(usual));
         let result = std::thread::scope(|scope| {
-            let (folder, input) = (folder.path(), &input);
+            let (folder, input) = (&folder, &input);
             let converting =
                 scope.spawn(move || converted(folder, std::slice::from_ref(input), &ConvertOptions::new()));
             std::thread::sleep(delay);
@@ -205,14 +205,14 @@ fn at_50_random_moments_there_is_no_mixture() {
                 check_refusal(&error, &input, name);
             }
         }
-        assert!(!folder.path().join("out.tsl").exists());
+        assert!(!folder.path("out.tsl").exists());
     }
     assert!(seen[0] > 0 && seen[1] > 0, "errors, files of version 1 and 2: {seen:?}");
 }
 
 /// Whether a conversion of the input as it is now gives the same values.
-fn reads_alike(folder: &tempfile::TempDir, input: &Path, file: &File) -> bool {
-    let again = converted(folder.path(), std::slice::from_ref(&input.to_path_buf()), &ConvertOptions::new());
+fn reads_alike(folder: &Folder, input: &Path, file: &Reader) -> bool {
+    let again = converted(folder, &[input.to_path_buf()], &ConvertOptions::new());
     again.is_ok_and(|again| {
         scalars::<i64>(&again, "number") == scalars::<i64>(file, "number")
             && tensors::<i64>(&again, "list") == tensors::<i64>(file, "list")
@@ -229,23 +229,14 @@ fn check_refusal(error: &Error, input: &Path, event: &str) {
     assert!(is_named || !was_whole, "{event}: {error}");
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 #[test]
 fn an_append_of_a_changed_file_leaves_the_file_as_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, file) = (folder.path().join("input"), folder.path().join("file.tsl"));
+    let folder = Folder::new();
+    let (input, file) = (folder.path("input"), folder.path("file.tsl"));
     let write = FORMATS.last().unwrap();
     write(&input, &version(2, 600));
     let next = fs::read(&input).unwrap();
-    convert(std::slice::from_ref(&input), &file, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
+    convert_with(std::slice::from_ref(&input), &file, &ConvertOptions::new()).unwrap();
     let before = fs::read(&file).unwrap();
     for (name, change) in changes(&next) {
         write(&input, &version(1, 600));
@@ -255,7 +246,7 @@ fn an_append_of_a_changed_file_leaves_the_file_as_it_was() {
                 change(&input);
             }
             calls += 1;
-            ControlFlow::Continue(())
+            GO_ON
         });
         assert!(calls > 2);
         let Err(error) = result else { panic!("{name}, and unnoticed") };
@@ -273,9 +264,9 @@ fn many(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn more_inputs_than_are_kept_open_are_read_and_watched() {
-    let folder = tempfile::tempdir().unwrap();
-    let inputs = many(folder.path());
-    let (file, calls) = at_moment(folder.path(), &inputs, usize::MAX, &|| ());
+    let folder = Folder::new();
+    let inputs = many(folder.root());
+    let (file, calls) = at_moment(folder.root(), &inputs, usize::MAX, &|| ());
     let file = file.unwrap();
     assert_eq!((version_of(&file), file.sample_count()), (1, 300));
     let touch = |input: &Path| {
@@ -285,7 +276,7 @@ fn more_inputs_than_are_kept_open_are_read_and_watched() {
     // one that was read before, and one that is to be read; while shapes are found, and at the end
     for (moment, input) in [(0, 299), (calls - 1, 280), (calls - 1, 3)] {
         let input = &inputs[input];
-        let (result, _) = at_moment(folder.path(), &inputs, moment, &|| touch(input));
+        let (result, _) = at_moment(folder.root(), &inputs, moment, &|| touch(input));
         is_changed(&result.map(|_| ()).unwrap_err(), input);
     }
 }
@@ -293,18 +284,18 @@ fn more_inputs_than_are_kept_open_are_read_and_watched() {
 #[cfg(unix)]
 #[test]
 fn a_file_that_took_the_name_of_a_closed_one_is_never_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let next = folder.path().join("next");
-    let inputs = many(folder.path());
-    let (_, calls) = at_moment(folder.path(), &inputs, usize::MAX, &|| ());
+    let folder = Folder::new();
+    let next = folder.path("next");
+    let inputs = many(folder.root());
+    let (_, calls) = at_moment(folder.root(), &inputs, usize::MAX, &|| ());
     // (when, which, whether it is noticed): one that is kept open, one that is to be read again,
     // one that was read
     for (moment, input, is_error) in [(0, 3, false), (0, 299, true), (calls - 100, 260, true), (calls - 1, 260, false)]
     {
-        many(folder.path());
+        many(folder.root());
         write_arrow(&next, &version(2, 1));
         let input = &inputs[input];
-        let (result, reached) = at_moment(folder.path(), &inputs, moment, &|| fs::rename(&next, input).unwrap());
+        let (result, reached) = at_moment(folder.root(), &inputs, moment, &|| fs::rename(&next, input).unwrap());
         assert!(reached > moment && (is_error || reached == calls), "{reached} calls of {calls}");
         match result {
             Ok(file) => assert_eq!((version_of(&file), is_error), (1, false)),

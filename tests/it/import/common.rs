@@ -1,14 +1,16 @@
 //! What the tests of importers share.
 
+use crate::support::intact::assert_intact;
+use std::fs;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Schema};
-use tensilo::import::{ConvertOptions, write_batches};
+use tensilo::import::{AppendOptions, ConvertOptions, append, convert, write_batches};
 use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, Element, Reader, Result};
-
-pub type File = Reader;
+use tensilo_testing::Folder;
 
 /// A batch of one column, `x`.
 pub fn one(array: ArrayRef) -> RecordBatch {
@@ -20,11 +22,23 @@ pub fn batch(columns: Vec<(Field, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
 }
 
-pub fn import_with(batches: &[RecordBatch], options: &ConvertOptions) -> Result<File> {
+pub fn import_with(batches: &[RecordBatch], options: &ConvertOptions) -> Result<Reader> {
     let file = write_batches(&batches[0].schema(), batches, Stream(Vec::new()), options)?.sink.0;
-    let reader = Reader::from_bytes(file).unwrap();
-    reader.verify(tensilo::verify::VerifyOptions::new()).unwrap();
-    Ok(reader)
+    Ok(opened(file))
+}
+
+/// Opens a file in memory, which is intact.
+#[track_caller]
+pub fn opened(bytes: Vec<u8>) -> Reader {
+    let reader = Reader::from_bytes(bytes).unwrap();
+    assert_intact(reader.source());
+    reader
+}
+
+/// Opens a copy of a file, which is intact.
+#[track_caller]
+pub fn read(path: &Path) -> Reader {
+    opened(fs::read(path).unwrap())
 }
 
 pub fn refused(batches: &[RecordBatch], options: &ConvertOptions) -> tensilo::Error {
@@ -34,16 +48,16 @@ pub fn refused(batches: &[RecordBatch], options: &ConvertOptions) -> tensilo::Er
     }
 }
 
-pub fn import(batch: &RecordBatch) -> File {
+pub fn import(batch: &RecordBatch) -> Reader {
     import_with(std::slice::from_ref(batch), &ConvertOptions::new()).unwrap()
 }
 
-pub fn column<'a>(file: &'a File, name: &str) -> &'a ColumnSchema {
+pub fn column<'a>(file: &'a Reader, name: &str) -> &'a ColumnSchema {
     &file.schema().columns[file.schema().column_index(name).unwrap()]
 }
 
 /// All samples of a column: shape and elements, or null.
-pub fn tensors<T: Element>(file: &File, name: &str) -> Vec<Option<(Vec<u32>, Vec<T>)>> {
+pub fn tensors<T: Element>(file: &Reader, name: &str) -> Vec<Option<(Vec<u32>, Vec<T>)>> {
     let mut cursor = file.column(name).unwrap().cursor();
     let sample = |i| {
         let sample = cursor.read(i).unwrap();
@@ -53,12 +67,12 @@ pub fn tensors<T: Element>(file: &File, name: &str) -> Vec<Option<(Vec<u32>, Vec
 }
 
 /// All samples of a column of scalars.
-pub fn scalars<T: Element>(file: &File, name: &str) -> Vec<Option<T>> {
+pub fn scalars<T: Element>(file: &Reader, name: &str) -> Vec<Option<T>> {
     tensors::<T>(file, name).into_iter().map(|sample| sample.map(|(_, elements)| elements[0])).collect()
 }
 
 /// All samples of a column of bytes or text.
-pub fn strings(file: &File, name: &str) -> Vec<Option<Vec<u8>>> {
+pub fn strings(file: &Reader, name: &str) -> Vec<Option<Vec<u8>>> {
     let mut cursor = file.column(name).unwrap().cursor();
     let sample = |i| {
         let sample = cursor.read(i).unwrap();
@@ -97,7 +111,7 @@ pub fn mixed(rows: i32, first: i32) -> RecordBatch {
 }
 
 /// Checks that a file holds `rows` samples of [`mixed`].
-pub fn check_mixed(file: &File, rows: i32) {
+pub fn check_mixed(file: &Reader, rows: i32) {
     assert_eq!(file.sample_count(), rows as u64);
     assert_eq!(column(file, "embedding").shape.to_string(), "[8]");
     assert_eq!(column(file, "tokens").shape.to_string(), "[*]");
@@ -111,32 +125,30 @@ pub fn check_mixed(file: &File, rows: i32) {
     assert_eq!(strings(file, "text"), (0..rows).map(text).collect::<Vec<_>>());
 }
 
-/// No file but the inputs: neither the output nor a temporary one.
-pub fn assert_only(folder: &std::path::Path, names: &[&str]) {
-    let mut found: Vec<String> =
-        folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    found.sort();
-    assert_eq!(found, names);
-}
-
 /// Writes a file that was changed long ago: it need not be waited for until its modification time
 /// tells.
-pub fn write_old(path: &std::path::Path, bytes: &[u8]) {
-    std::fs::write(path, bytes).unwrap();
-    let file = std::fs::File::options().write(true).open(path).unwrap();
+pub fn write_old(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).unwrap();
+    let file = fs::File::options().write(true).open(path).unwrap();
     file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(60)).unwrap();
 }
 
 /// Writes an Arrow IPC file.
-pub fn write_arrow(path: impl AsRef<std::path::Path>, batches: &[RecordBatch]) {
+pub fn write_arrow(path: impl AsRef<Path>, batches: &[RecordBatch]) {
     use tensilo::import::arrow::ipc::writer::FileWriter;
     let mut writer = FileWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
     batches.iter().for_each(|batch| writer.write(batch).unwrap());
     write_old(path.as_ref(), &writer.into_inner().unwrap());
 }
 
+/// Writes an Arrow IPC file to a folder; returns its path.
+pub fn arrow_file(folder: &Folder, name: &str, batches: &[RecordBatch]) -> PathBuf {
+    write_arrow(folder.path(name), batches);
+    folder.path(name)
+}
+
 /// Writes an Arrow IPC stream.
-pub fn write_stream(path: impl AsRef<std::path::Path>, batches: &[RecordBatch]) {
+pub fn write_stream(path: impl AsRef<Path>, batches: &[RecordBatch]) {
     use tensilo::import::arrow::ipc::writer::StreamWriter;
     let mut writer = StreamWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
     batches.iter().for_each(|batch| writer.write(batch).unwrap());
@@ -145,7 +157,7 @@ pub fn write_stream(path: impl AsRef<std::path::Path>, batches: &[RecordBatch]) 
 
 /// Writes a Parquet file with row groups of 100 rows, each value by itself.
 #[cfg(feature = "parquet")]
-pub fn write_parquet(path: impl AsRef<std::path::Path>, batches: &[RecordBatch]) {
+pub fn write_parquet(path: impl AsRef<Path>, batches: &[RecordBatch]) {
     use parquet::file::properties::WriterProperties;
     let properties =
         WriterProperties::builder().set_max_row_group_row_count(Some(100)).set_dictionary_enabled(false).build();
@@ -154,13 +166,43 @@ pub fn write_parquet(path: impl AsRef<std::path::Path>, batches: &[RecordBatch])
     write_old(path.as_ref(), &writer.into_inner().unwrap());
 }
 
+/// The progress of work that is not cancelled.
+pub const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
+
+/// Converts with these options, and tells no progress.
+pub fn convert_with(inputs: &[PathBuf], output: &Path, options: &ConvertOptions) -> Result<u64> {
+    convert(inputs, output, options, &mut |_| GO_ON)
+}
+
+/// Converts, and replaces the file at the destination, if any.
+pub fn convert_over(inputs: &[PathBuf], output: &Path) -> Result<u64> {
+    convert_with(inputs, output, &ConvertOptions::new().overwrite(true))
+}
+
+/// Appends with these options, and tells no progress.
+pub fn append_with(inputs: &[PathBuf], file: &Path, options: &AppendOptions) -> Result<u64> {
+    append(inputs, file, options, &mut |_| GO_ON)
+}
+
 /// Converts to `out.tsl` in a folder, and reads it.
-pub fn converted(folder: &std::path::Path, inputs: &[std::path::PathBuf], options: &ConvertOptions) -> Result<File> {
-    let output = folder.join("out.tsl");
-    tensilo::import::convert(inputs, &output, options, &mut |_| ControlFlow::Continue(()))?;
-    let bytes = std::fs::read(&output).unwrap();
-    std::fs::remove_file(output).unwrap();
-    let reader = Reader::from_bytes(bytes).unwrap();
-    assert!(reader.verify(tensilo::verify::VerifyOptions::new().decode(true)).unwrap().damages.is_empty());
-    Ok(reader)
+pub fn converted(folder: &Folder, inputs: &[PathBuf], options: &ConvertOptions) -> Result<Reader> {
+    let output = folder.path("out.tsl");
+    convert_with(inputs, &output, options)?;
+    let file = read(&output);
+    fs::remove_file(output).unwrap();
+    Ok(file)
+}
+
+/// Converts damaged input, the only file of a folder: to a whole file, or to an error that names
+/// the input and leaves no output.
+#[track_caller]
+pub fn convert_damaged(folder: &Folder, bytes: &[u8]) -> Result<Reader> {
+    let input = folder.path("input");
+    write_old(&input, bytes);
+    let result = converted(folder, std::slice::from_ref(&input), &ConvertOptions::new());
+    if let Err(error) = &result {
+        assert_eq!(error.path(), Some(input.as_path()), "{error}");
+    }
+    assert_eq!(folder.names(), ["input"]);
+    result
 }

@@ -4,22 +4,23 @@ use super::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tensilo::ErrorKind;
 use tensilo::import::ConvertOptions;
 use tensilo::import::arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Field};
+use tensilo::{ErrorKind, Reader};
+use tensilo_testing::Folder;
 
 /// One row, whose number tells the file.
 pub fn numbered(number: i64) -> RecordBatch {
     batch(vec![(Field::new("n", DataType::Int64, false), Arc::new(Int64Array::from(vec![number])) as ArrayRef)])
 }
 
-pub struct Tree(pub tempfile::TempDir);
+pub struct Tree(pub Folder);
 
 impl Tree {
     /// Parquet files, numbered from 0; Arrow files if their names say so.
     pub fn new(paths: &[&str]) -> Self {
-        let tree = Self(tempfile::tempdir().unwrap());
+        let tree = Self(Folder::new());
         paths.iter().zip(0..).for_each(|(path, number)| tree.add(path, &numbered(number)));
         tree
     }
@@ -34,15 +35,15 @@ impl Tree {
     }
 
     pub fn path(&self, path: &str) -> PathBuf {
-        self.0.path().join("data").join(path)
+        self.0.path("data").join(path)
     }
 
-    pub fn convert_with(&self, inputs: &[&str], options: &ConvertOptions) -> tensilo::Result<File> {
+    pub fn convert_with(&self, inputs: &[&str], options: &ConvertOptions) -> tensilo::Result<Reader> {
         let inputs: Vec<PathBuf> = inputs.iter().map(|input| self.path(input)).collect();
-        converted(self.0.path(), &inputs, options)
+        converted(&self.0, &inputs, options)
     }
 
-    pub fn convert(&self, input: &str) -> File {
+    pub fn convert(&self, input: &str) -> Reader {
         self.convert_with(&[input], &ConvertOptions::new()).unwrap()
     }
 
@@ -55,7 +56,7 @@ impl Tree {
 }
 
 /// The numbers of the files that were read, in order.
-pub fn numbers(file: &File) -> Vec<i64> {
+pub fn numbers(file: &Reader) -> Vec<i64> {
     scalars::<i64>(file, "n").into_iter().map(Option::unwrap).collect()
 }
 

@@ -2,20 +2,17 @@
 
 use super::common::*;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use tensilo::import::{ConvertOptions, convert};
+use tensilo::import::ConvertOptions;
 use tensilo::{Error, ErrorKind, Reader};
+use tensilo_testing::Folder;
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name)
 }
 
-fn import_file(name: &str, options: &ConvertOptions) -> Result<File, Error> {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("out.tsl");
-    convert(&[path(name)], &output, options, &mut |_| ControlFlow::Continue(()))?;
-    Ok(Reader::from_bytes(fs::read(output).unwrap()).unwrap())
+fn import_file(name: &str, options: &ConvertOptions) -> Result<Reader, Error> {
+    converted(&Folder::new(), &[path(name)], options)
 }
 
 fn without(names: &[&str]) -> ConvertOptions {
@@ -82,14 +79,12 @@ fn what_is_not_read_is_named_as_what_it_is() {
 #[test]
 fn a_parquet_file_that_is_cut_off_is_called_that() {
     let whole = fs::read(path("int96_from_spark.parquet")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("cut.parquet");
+    let folder = Folder::new();
+    let input = folder.path("cut.parquet");
     for length in [4, 5, 11, 12, whole.len() / 2, whole.len() - 1] {
         fs::write(&input, &whole[..length]).unwrap();
-        let output = folder.path().join("out.tsl");
-        let error =
-            convert(std::slice::from_ref(&input), &output, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(()))
-                .unwrap_err();
+        let output = folder.path("out.tsl");
+        let error = convert_with(std::slice::from_ref(&input), &output, &ConvertOptions::new()).unwrap_err();
         assert!(error.message().contains("the Parquet file is cut off"), "{length}: {error}");
     }
 }

@@ -2,15 +2,14 @@
 
 use super::common::*;
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
+use tensilo::ErrorKind;
 use tensilo::import::arrow::array::types::Int8Type;
 use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, RecordBatch};
 use tensilo::import::arrow::ipc::CompressionType;
 use tensilo::import::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use tensilo::import::{ConvertOptions, Progress, convert};
-use tensilo::{ErrorKind, Reader};
+use tensilo_testing::Folder;
 
 fn batches() -> Vec<RecordBatch> {
     vec![mixed(20, 0), mixed(0, 20), mixed(31, 20)]
@@ -30,38 +29,30 @@ fn stream_bytes(batches: &[RecordBatch], compression: Option<CompressionType>) -
     writer.into_inner().unwrap()
 }
 
-fn run(input: &Path, output: &Path) -> tensilo::Result<u64> {
-    convert(&[input.to_path_buf()], output, &ConvertOptions::new().overwrite(true), &mut |_| ControlFlow::Continue(()))
-}
-
-fn read(path: &Path) -> File {
-    Reader::from_bytes(fs::read(path).unwrap()).unwrap()
-}
-
 #[test]
 fn files_and_streams_are_recognised_by_their_bytes() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     for compression in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
         for bytes in [file_bytes(&batches(), compression), stream_bytes(&batches(), compression)] {
             fs::write(&input, bytes).unwrap();
-            assert_eq!(run(&input, &output).unwrap(), 51);
+            assert_eq!(convert_over(std::slice::from_ref(&input), &output).unwrap(), 51);
             check_mixed(&read(&output), 51);
         }
     }
-    assert_only(folder.path(), &["input", "out.tsl"]);
+    assert_eq!(folder.names(), ["input", "out.tsl"]);
 }
 
 #[test]
 fn progress_tells_both_passes() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("input");
+    let folder = Folder::new();
+    let input = folder.path("input");
     fs::write(&input, file_bytes(&batches(), None)).unwrap();
     let mut told = Vec::new();
     let options = ConvertOptions::new();
-    convert(&[input], &folder.path().join("out.tsl"), &options, &mut |progress| {
+    convert(&[input], &folder.path("out.tsl"), &options, &mut |progress| {
         told.push(progress);
-        ControlFlow::Continue(())
+        GO_ON
     })
     .unwrap();
     assert!(told.contains(&Progress::Scanning { done: 51, total: Some(51) }));
@@ -71,23 +62,23 @@ fn progress_tells_both_passes() {
 #[test]
 fn dictionaries_that_change_from_batch_to_batch() {
     let texts = |values: [&str; 2]| one(Arc::new(DictionaryArray::<Int8Type>::from_iter(values)) as ArrayRef);
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     fs::write(&input, stream_bytes(&[texts(["a", "b"]), texts(["c", "c"])], None)).unwrap();
-    assert_eq!(run(&input, &output).unwrap(), 4);
+    assert_eq!(convert_over(std::slice::from_ref(&input), &output).unwrap(), 4);
     let expected = ["a", "b", "c", "c"].map(|text| Some(text.as_bytes().to_vec()));
     assert_eq!(strings(&read(&output), "x"), expected);
 }
 
 #[test]
 fn same_input_and_options_give_the_same_bytes_and_other_inputs_other_ids() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
     fs::write(path("a"), file_bytes(&[mixed(20, 0)], None)).unwrap();
     fs::write(path("b"), file_bytes(&[mixed(20, 0)], None)).unwrap();
     fs::write(path("c"), file_bytes(&[mixed(20, 20)], None)).unwrap();
     for name in ["a", "b", "c"] {
-        run(&path(name), &path(&format!("{name}.tsl"))).unwrap();
+        convert_over(&[path(name)], &path(&format!("{name}.tsl"))).unwrap();
     }
     assert_eq!(fs::read(path("a.tsl")).unwrap(), fs::read(path("b.tsl")).unwrap());
     assert_ne!(read(&path("a.tsl")).file_id(), read(&path("c.tsl")).file_id());
@@ -97,40 +88,21 @@ fn same_input_and_options_give_the_same_bytes_and_other_inputs_other_ids() {
 #[test]
 fn a_stream_from_a_pipe() {
     use std::process::Command;
-    let folder = tempfile::tempdir().unwrap();
-    let (pipe, output) = (folder.path().join("pipe"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (pipe, output) = (folder.path("pipe"), folder.path("out.tsl"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let writer = {
         let pipe = pipe.clone();
         std::thread::spawn(move || fs::write(pipe, stream_bytes(&batches(), None)).unwrap())
     };
-    assert_eq!(run(&pipe, &output).unwrap(), 51);
+    assert_eq!(convert_over(std::slice::from_ref(&pipe), &output).unwrap(), 51);
     writer.join().unwrap();
     check_mixed(&read(&output), 51);
 }
 
-/// Runs on damaged input: it gives samples or an error with the file's name, and no output with an
-/// error.
-fn check_damaged(folder: &Path, bytes: &[u8]) -> bool {
-    let (input, output) = (folder.join("input"), folder.join("out.tsl"));
-    write_old(&input, bytes);
-    match run(&input, &output) {
-        Ok(_) => {
-            read(&output).verify(tensilo::verify::VerifyOptions::new()).unwrap();
-            fs::remove_file(&output).unwrap();
-            true
-        }
-        Err(error) => {
-            assert_eq!(error.path(), Some(input.as_path()), "{error}");
-            assert_only(folder, &["input"]);
-            false
-        }
-    }
-}
-
 #[test]
 fn damaged_files_and_streams_never_panic_and_leave_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let small = [mixed(9, 0), mixed(5, 9)];
     let inputs = [
         file_bytes(&small, None),
@@ -140,34 +112,34 @@ fn damaged_files_and_streams_never_panic_and_leave_nothing_behind() {
     ];
     for (which, bytes) in inputs.iter().enumerate() {
         for length in (0..bytes.len()).step_by(61).chain(bytes.len() - 12..bytes.len()) {
-            let read = check_damaged(folder.path(), &bytes[..length]);
+            let read = convert_damaged(&folder, &bytes[..length]).is_ok();
             // a stream may end between messages
             assert!(!read || which % 2 == 1, "a file cut to {length} bytes was read");
         }
         for i in (0..bytes.len()).step_by(11) {
             let mut damaged = bytes.clone();
             damaged[i] ^= 1 << (i % 8);
-            check_damaged(folder.path(), &damaged);
+            let _ = convert_damaged(&folder, &damaged);
             damaged[i] = 0xFF;
-            check_damaged(folder.path(), &damaged);
+            let _ = convert_damaged(&folder, &damaged);
         }
         let mut longer = bytes.clone();
         longer.extend([0; 9]);
-        assert!(!check_damaged(folder.path(), &longer));
+        assert!(!convert_damaged(&folder, &longer).is_ok());
     }
 }
 
 #[test]
 fn lists_that_are_no_tensor_name_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("input");
+    let folder = Folder::new();
+    let input = folder.path("input");
     let lists = tensilo::import::arrow::array::ListArray::from_iter_primitive::<
         tensilo::import::arrow::array::types::Int32Type,
         _,
         _,
     >([Some([Some(1), None])]);
     fs::write(&input, file_bytes(&[one(Arc::new(lists))], None)).unwrap();
-    let error = run(&input, &folder.path().join("out.tsl")).unwrap_err();
+    let error = convert_over(std::slice::from_ref(&input), &folder.path("out.tsl")).unwrap_err();
     assert_eq!((error.kind(), error.path(), error.column()), (ErrorKind::BadInput, Some(input.as_path()), Some("x")));
-    assert_only(folder.path(), &["input"]);
+    assert_eq!(folder.names(), ["input"]);
 }

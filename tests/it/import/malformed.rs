@@ -7,14 +7,11 @@ use super::thrift::{integers, set};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Encoding;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
-use std::fs;
-use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::Int64Type;
-use tensilo::import::{ConvertOptions, convert};
 use tensilo::{ErrorKind, Reader};
+use tensilo_testing::Folder;
 
 /// A file of one row group, taken apart.
 #[derive(Clone)]
@@ -118,35 +115,14 @@ fn lists() -> Parquet {
     Parquet::new(&one(Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists))), false)
 }
 
-/// Converts, and gives the file or the error.
-fn converted(folder: &Path, bytes: &[u8]) -> Result<File, tensilo::Error> {
-    let (input, output) = (folder.join("input"), folder.join("out.tsl"));
-    write_old(&input, bytes);
-    let result =
-        convert(std::slice::from_ref(&input), &output, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(()));
-    let names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    match result {
-        Ok(_) => {
-            let file = fs::read(&output).unwrap();
-            fs::remove_file(&output).unwrap();
-            Ok(Reader::from_bytes(file).unwrap())
-        }
-        Err(error) => {
-            assert_eq!(names, ["input"], "{error}");
-            assert_eq!(error.path(), Some(input.as_path()), "{error}");
-            Err(error)
-        }
-    }
-}
-
 #[test]
 fn the_files_are_right_before_they_are_changed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for file in [numbers(), texts(), lists()] {
-        assert!(converted(folder.path(), &file.to_bytes()).is_ok());
+        assert!(convert_damaged(&folder, &file.to_bytes()).is_ok());
         let kind = if file.pages().len() > 1 { 2 } else { 0 };
-        assert!(converted(folder.path(), &file.page(0, &[1], kind)).is_ok());
-        assert!(converted(folder.path(), &file.footer(&[1], 1)).is_ok());
+        assert!(convert_damaged(&folder, &file.page(0, &[1], kind)).is_ok());
+        assert!(convert_damaged(&folder, &file.footer(&[1], 1)).is_ok());
     }
 }
 
@@ -207,7 +183,7 @@ fn collection() -> Vec<(String, Vec<u8>)> {
 }
 
 /// Samples as text.
-fn samples(file: &File) -> Vec<String> {
+fn samples(file: &Reader) -> Vec<String> {
     let mut cursor = file.column("x").unwrap().cursor();
     (0..file.sample_count())
         .map(|i| cursor.read(i).map(|s| format!("{:?} {:?}", s.shape(), s.bytes())).unwrap())
@@ -218,11 +194,11 @@ fn samples(file: &File) -> Vec<String> {
 /// unpunished: then what is read is right.
 #[test]
 fn every_malformed_file_is_refused_or_read_right() {
-    let folder = tempfile::tempdir().unwrap();
-    let due = [numbers(), texts(), lists()].map(|file| samples(&converted(folder.path(), &file.to_bytes()).unwrap()));
+    let folder = Folder::new();
+    let due = [numbers(), texts(), lists()].map(|file| samples(&convert_damaged(&folder, &file.to_bytes()).unwrap()));
     let (mut refused, mut right) = (0, Vec::new());
     for (name, bytes) in collection() {
-        match converted(folder.path(), &bytes) {
+        match convert_damaged(&folder, &bytes) {
             Ok(file) => {
                 assert!(due.contains(&samples(&file)), "{name}: wrong values");
                 right.push(name);
@@ -240,9 +216,9 @@ fn every_malformed_file_is_refused_or_read_right() {
 /// The decoder would take memory for it, and the process be aborted if there is not so much.
 #[test]
 fn what_a_page_claims_is_compared_with_the_bytes_that_are_there() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let refused = |bytes: &[u8], why: &str| {
-        let error = converted(folder.path(), bytes).map(|_| ()).unwrap_err();
+        let error = convert_damaged(&folder, bytes).map(|_| ()).unwrap_err();
         assert!(error.message().contains(why), "{error}");
         assert_eq!(error.column(), Some("x"));
     };
@@ -254,7 +230,7 @@ fn what_a_page_claims_is_compared_with_the_bytes_that_are_there() {
         for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
             let properties = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(encoding);
             let file = Parquet::written(&texts, properties.set_writer_version(version));
-            assert_eq!(converted(folder.path(), &file.to_bytes()).unwrap().sample_count(), 10);
+            assert_eq!(convert_damaged(&folder, &file.to_bytes()).unwrap().sample_count(), 10);
             // packed numbers begin with 128, 4 and how many there are, the lengths behind the
             // prefixes too
             let packed = file.data.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0x80, 1, 4, 10]);
@@ -272,16 +248,16 @@ fn what_a_page_claims_is_compared_with_the_bytes_that_are_there() {
 /// Every integer of every header, small, large and negative: an error or a file, and no panic.
 #[test]
 fn no_integer_of_a_header_does_harm() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for file in [numbers(), texts(), lists()] {
         let values = [-1, 0, 1, 7, 63, 255, 65_536, i64::from(i32::MAX), i64::from(i32::MIN), i64::MAX, i64::MIN];
         for value in values {
             for integer in integers(&file.footer, 0).0 {
-                let _ = converted(folder.path(), &file.footer(&integer.path, value));
+                let _ = convert_damaged(&folder, &file.footer(&integer.path, value));
             }
             for (page, &start) in file.pages().iter().enumerate() {
                 for integer in integers(&file.data, start).0 {
-                    let _ = converted(folder.path(), &file.page(page, &integer.path, value));
+                    let _ = convert_damaged(&folder, &file.page(page, &integer.path, value));
                 }
             }
         }

@@ -1,36 +1,31 @@
 //! Outputs that are inputs, sinks of any kind, and work that is cancelled.
 
-use super::common::{assert_only, mixed};
+use super::common::{GO_ON, mixed, write_arrow};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::export::{ExportFormat, ExportOptions, export, export_into};
-use tensilo::import::arrow::ipc::writer::FileWriter;
 use tensilo::import::{AppendOptions, ConvertOptions, append, convert, convert_into};
 use tensilo::salvage::{RewriteOptions, SalvageOptions, salvage};
 use tensilo::sink::{AtomicFile, Stream};
 use tensilo::source::PositionedFile;
 use tensilo::verify::VerifyOptions;
 use tensilo::{Error, ErrorKind, Reader, WriterOptions};
+use tensilo_testing::Folder;
 
-const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
+/// A folder with an Arrow file of three batches, and a tensilo file made of it.
+struct Files(Folder);
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    /// With an Arrow file of three batches, and a tensilo file made of it.
+impl Files {
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
-        let batches = [mixed(10, 0), mixed(10, 10), mixed(10, 20)];
-        let mut writer = FileWriter::try_new(fs::File::create(folder.input()).unwrap(), &batches[0].schema()).unwrap();
-        batches.iter().for_each(|batch| writer.write(batch).unwrap());
-        writer.finish().unwrap();
+        let folder = Self(Folder::new());
+        write_arrow(folder.input(), &[mixed(10, 0), mixed(10, 10), mixed(10, 20)]);
         convert(&[folder.input()], &folder.file(), &ConvertOptions::new(), &mut |_| GO_ON).unwrap();
         folder
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.path(name)
     }
 
     fn input(&self) -> PathBuf {
@@ -70,7 +65,7 @@ fn check_refused<T>(result: Result<T, Error>, output: &Path, input: &Path, befor
 
 #[test]
 fn an_input_is_never_converted_onto_itself() {
-    let folder = Folder::new();
+    let folder = Files::new();
     let before = fs::read(folder.input()).unwrap();
     let inputs = [folder.file(), folder.input()]; // also where it is not the first
     for output in folder.names_of(&folder.input()) {
@@ -84,7 +79,7 @@ fn an_input_is_never_converted_onto_itself() {
 
 #[test]
 fn a_file_is_never_exported_or_salvaged_onto_itself() {
-    let folder = Folder::new();
+    let folder = Files::new();
     let before = fs::read(folder.file()).unwrap();
     let reader = Reader::open(folder.file()).unwrap();
     for output in folder.names_of(&folder.file()) {
@@ -106,7 +101,7 @@ fn a_file_is_never_exported_or_salvaged_onto_itself() {
 /// Which would read what it writes.
 #[test]
 fn a_file_is_never_appended_to_itself() {
-    let folder = Folder::new();
+    let folder = Files::new();
     let before = fs::read(folder.input()).unwrap();
     for file in folder.names_of(&folder.input()) {
         let result = append(&[folder.input()], &file, &AppendOptions::new(), &mut |_| GO_ON);
@@ -116,7 +111,7 @@ fn a_file_is_never_appended_to_itself() {
 
 #[test]
 fn a_sink_gets_the_bytes_of_a_file_and_a_summary_of_what_is_in_it() {
-    let folder = Folder::new();
+    let folder = Files::new();
     let sink = Stream(Vec::new());
     let summary = convert_into(&[folder.input()], sink, &ConvertOptions::new(), &mut |_| GO_ON).unwrap();
     assert!(summary.sink.0 == fs::read(folder.file()).unwrap());
@@ -157,7 +152,7 @@ fn cancelled(
 
 #[test]
 fn a_cancelled_conversion_leaves_what_was_there() {
-    let folder = Folder::new();
+    let folder = Files::new();
     for old in [None, Some("the old file")] {
         let out = folder.path("out.tsl");
         if let Some(old) = old {
@@ -169,13 +164,13 @@ fn a_cancelled_conversion_leaves_what_was_there() {
         );
         assert!(times >= 7, "two passes over three batches: {times}");
         fs::remove_file(&out).unwrap();
-        assert_only(folder.0.path(), &["file.tsl", "in.arrow"]);
+        assert_eq!(folder.0.names(), ["file.tsl", "in.arrow"]);
     }
 }
 
 #[test]
 fn a_cancelled_append_leaves_the_file_as_it_was() {
-    let folder = Folder::new();
+    let folder = Files::new();
     let before = fs::read(folder.file()).unwrap();
     let times = cancelled(
         |go_on| append(&[folder.input()], &folder.file(), &AppendOptions::new(), &mut |_| go_on()).map(|_| ()),
@@ -187,7 +182,7 @@ fn a_cancelled_append_leaves_the_file_as_it_was() {
 
 #[test]
 fn a_cancelled_export_or_salvage_leaves_nothing() {
-    let folder = Folder::new();
+    let folder = Files::new();
     let reader = Reader::open(folder.file()).unwrap();
     let out = folder.path("out.arrow");
     let is_absent = || assert!(!out.exists());
@@ -213,5 +208,5 @@ fn a_cancelled_export_or_salvage_leaves_nothing() {
         reader.verify(VerifyOptions::new().progress(&mut |_| go_on())).map(|_| ())
     };
     assert!(cancelled(verify, is_absent) > 0);
-    assert_only(folder.0.path(), &["file.tsl", "in.arrow"]);
+    assert_eq!(folder.0.names(), ["file.tsl", "in.arrow"]);
 }

@@ -5,13 +5,13 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use tensilo::ErrorKind;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::{ConvertOptions, Progress, convert};
-use tensilo::{ErrorKind, Reader};
+use tensilo_testing::Folder;
 
 fn parquet_bytes(batches: &[RecordBatch], row_group: usize, compression: Compression) -> Vec<u8> {
     let properties =
@@ -25,21 +25,13 @@ fn write(path: impl AsRef<Path>, batches: &[RecordBatch]) {
     fs::write(path, parquet_bytes(batches, 16, Compression::SNAPPY)).unwrap();
 }
 
-fn run(inputs: &[PathBuf], output: &Path) -> tensilo::Result<u64> {
-    convert(inputs, output, &ConvertOptions::new().overwrite(true), &mut |_| ControlFlow::Continue(()))
-}
-
-fn read(path: &Path) -> File {
-    Reader::from_bytes(fs::read(path).unwrap()).unwrap()
-}
-
 #[test]
 fn all_row_groups_of_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())] {
         fs::write(&input, parquet_bytes(&[mixed(50, 0)], 16, compression)).unwrap();
-        assert_eq!(run(std::slice::from_ref(&input), &output).unwrap(), 50);
+        assert_eq!(convert_over(std::slice::from_ref(&input), &output).unwrap(), 50);
         check_mixed(&read(&output), 50);
         assert!(!column(&read(&output), "id").nullable && column(&read(&output), "text").nullable);
     }
@@ -47,41 +39,41 @@ fn all_row_groups_of_a_file() {
 
 #[test]
 fn folders_and_patterns_are_read_in_the_order_of_names() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
+    let folder = Folder::new();
+    let data = folder.path("data");
     fs::create_dir(&data).unwrap();
     for (name, rows, first) in [("part-10.parquet", 7, 13), ("part-2.parquet", 5, 20), ("part-1.parquet", 13, 0)] {
         write(data.join(name), &[mixed(rows, first)]);
     }
     write(data.join(".hidden.parquet"), &[mixed(3, 99)]);
     fs::write(data.join("notes.txt"), "no data").unwrap();
-    let output = folder.path().join("out.tsl");
+    let output = folder.path("out.tsl");
     for input in [data.clone(), data.join("part-*.parquet")] {
         let mut last = None;
         let options = ConvertOptions::new().overwrite(true);
         convert(&[input], &output, &options, &mut |progress| {
             last = Some(progress);
-            ControlFlow::Continue(())
+            GO_ON
         })
         .unwrap();
         assert_eq!(last, Some(Progress::Converting { done: 25, total: Some(25) }));
         check_mixed(&read(&output), 25);
     }
     let in_order = ["part-1.parquet", "part-10.parquet", "part-2.parquet"].map(|name| data.join(name));
-    run(&in_order, &output).unwrap();
+    convert_over(&in_order, &output).unwrap();
     check_mixed(&read(&output), 25);
 
-    let error = run(&[data.join("other-*.parquet")], &output).unwrap_err();
+    let error = convert_over(&[data.join("other-*.parquet")], &output).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadArgument);
-    let empty = folder.path().join("empty");
+    let empty = folder.path("empty");
     fs::create_dir(&empty).unwrap();
-    assert_eq!(run(std::slice::from_ref(&empty), &output).unwrap_err().path(), Some(empty.as_path()));
+    assert_eq!(convert_over(std::slice::from_ref(&empty), &output).unwrap_err().path(), Some(empty.as_path()));
 }
 
 #[test]
 fn inputs_of_different_schemas_are_refused_with_both_names() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
     let column = |name: &str, array: ArrayRef, nullable: bool| {
         batch(vec![(Field::new(name, array.data_type().clone(), nullable), array)])
     };
@@ -90,18 +82,18 @@ fn inputs_of_different_schemas_are_refused_with_both_names() {
     write(path("name"), &[column("y", Arc::new(Int32Array::from(vec![1])), false)]);
     write(path("nullable"), &[column("x", Arc::new(Int32Array::from(vec![None])), true)]);
     for other in ["type", "name"] {
-        let error = run(&[path("a"), path(other)], &path("out.tsl")).unwrap_err();
+        let error = convert_over(&[path("a"), path(other)], &path("out.tsl")).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(path(other).as_path())));
         assert!(error.message().contains(path("a").to_str().unwrap()), "{error}");
     }
-    run(&[path("a"), path("nullable")], &path("out.tsl")).unwrap();
+    convert_over(&[path("a"), path("nullable")], &path("out.tsl")).unwrap();
     assert_eq!(scalars::<i32>(&read(&path("out.tsl")), "x"), [Some(1), None]);
 }
 
 #[test]
 fn a_struct_with_lists_in_parquet() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     let inner = mixed(12, 0);
     let array: ArrayRef = Arc::new(StructArray::from(inner));
     let before: ArrayRef = Arc::new(Int8Array::from_iter_values(0..12));
@@ -110,7 +102,7 @@ fn a_struct_with_lists_in_parquet() {
         (Field::new("s", array.data_type().clone(), true), array),
     ];
     write(&input, &[batch(columns)]);
-    run(&[input], &output).unwrap();
+    convert_over(&[input], &output).unwrap();
     let file = read(&output);
     let names: Vec<&str> = file.schema().columns.iter().map(|column| column.name.as_str()).collect();
     assert_eq!(names, ["before", "s.id", "s.embedding", "s.tokens", "s.text"]);
@@ -120,88 +112,72 @@ fn a_struct_with_lists_in_parquet() {
 
 #[test]
 fn checksums_of_pages_are_checked() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     // eight i64 from 500 on, not compressed, written by pyarrow with write_page_checksum=True
     let mut bytes = include_bytes!("page_crc.parquet").to_vec();
     fs::write(&input, &bytes).unwrap();
-    assert_eq!(run(std::slice::from_ref(&input), &output).unwrap(), 8);
+    assert_eq!(convert_over(std::slice::from_ref(&input), &output).unwrap(), 8);
     assert_eq!(scalars::<i64>(&read(&output), "id")[7], Some(507));
     fs::remove_file(&output).unwrap();
     let place = bytes.windows(8).position(|window| window == 503_i64.to_le_bytes()).unwrap();
     bytes[place] ^= 1;
     fs::write(&input, &bytes).unwrap();
-    let error = run(std::slice::from_ref(&input), &output).unwrap_err();
+    let error = convert_over(std::slice::from_ref(&input), &output).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(input.as_path())));
     assert!(error.message().to_lowercase().contains("crc"), "{error}");
-    assert_only(folder.path(), &["input"]);
+    assert_eq!(folder.names(), ["input"]);
 }
 
 #[test]
 fn damaged_files_never_panic_and_leave_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
     let bytes = parquet_bytes(&[mixed(20, 0)], 12, Compression::SNAPPY);
-    let check = |bytes: &[u8]| {
-        write_old(&input, bytes);
-        match run(std::slice::from_ref(&input), &output) {
-            Ok(_) => {
-                read(&output).verify(tensilo::verify::VerifyOptions::new()).unwrap();
-                fs::remove_file(&output).unwrap();
-                true
-            }
-            Err(error) => {
-                assert_eq!(error.path(), Some(input.as_path()), "{error}");
-                assert_only(folder.path(), &["input"]);
-                false
-            }
-        }
-    };
-    assert!(check(&bytes));
+    assert!(convert_damaged(&folder, &bytes).is_ok());
     for length in (0..bytes.len()).step_by(37).chain(bytes.len() - 12..bytes.len()) {
-        assert!(!check(&bytes[..length]), "a file cut to {length} bytes was read");
+        assert!(!convert_damaged(&folder, &bytes[..length]).is_ok(), "a file cut to {length} bytes was read");
     }
     for i in (0..bytes.len()).step_by(5) {
         let mut damaged = bytes.clone();
         damaged[i] ^= 1 << (i % 8);
-        check(&damaged);
+        let _ = convert_damaged(&folder, &damaged);
         damaged[i] = 0xFF;
-        check(&damaged);
+        let _ = convert_damaged(&folder, &damaged);
     }
 }
 
 #[test]
 fn an_empty_file_gives_an_empty_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     write(&input, &[mixed(0, 0)]);
-    assert_eq!(run(&[input], &output).unwrap(), 0);
+    assert_eq!(convert_over(&[input], &output).unwrap(), 0);
     assert_eq!(column(&read(&output), "embedding").shape, tensilo::Shape::ragged());
 }
 
 #[test]
 fn an_error_in_the_second_input_tells_its_row_and_the_sample() {
     use tensilo::import::arrow::array::types::Int32Type;
-    let folder = tempfile::tempdir().unwrap();
-    let paths = ["a", "b"].map(|name| folder.path().join(name));
+    let folder = Folder::new();
+    let paths = ["a", "b"].map(|name| folder.path(name));
     let lists = |last| ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)]), Some([last])]);
     write(&paths[0], &[one(Arc::new(lists(Some(2))))]);
     write(&paths[1], &[one(Arc::new(lists(None)))]);
-    let error = run(&paths, &folder.path().join("out.tsl")).unwrap_err();
+    let error = convert_over(&paths, &folder.path("out.tsl")).unwrap_err();
     assert_eq!((error.path(), error.samples()), (Some(paths[1].as_path()), Some(3..4)));
     assert!(error.message().starts_with("row 1 of this input"), "{error}");
-    assert_only(folder.path(), &["a", "b"]);
+    assert_eq!(folder.names(), ["a", "b"]);
 }
 
 #[test]
 fn a_dictionary_that_makes_the_file_much_smaller_than_its_rows() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     let text = "x".repeat(100_000);
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..2000).map(|_| &text)));
     fs::write(&input, parquet_bytes(&[one(texts)], 2000, Compression::SNAPPY)).unwrap();
     assert!(fs::metadata(&input).unwrap().len() < 10_000);
-    assert_eq!(run(&[input], &output).unwrap(), 2000);
+    assert_eq!(convert_over(&[input], &output).unwrap(), 2000);
     let file = read(&output);
     let mut cursor = file.column("x").unwrap().cursor();
     for i in [0, 63, 64, 65, 300, 1999] {
@@ -211,10 +187,10 @@ fn a_dictionary_that_makes_the_file_much_smaller_than_its_rows() {
 
 #[test]
 fn tensors_keep_their_shapes_through_parquet() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     write(&input, &[super::tensors::variable_tensors(&[Some([2, 3]), None, Some([1, 3])], "{}")]);
-    run(std::slice::from_ref(&input), &output).unwrap();
+    convert_over(std::slice::from_ref(&input), &output).unwrap();
     let file = read(&output);
     assert_eq!(column(&file, "x").shape.to_string(), "[*,3]");
     let counted = |range: std::ops::Range<i32>| range.map(|i| i as f32).collect::<Vec<_>>();
@@ -228,7 +204,7 @@ fn tensors_keep_their_shapes_through_parquet() {
         ("ARROW:extension:metadata", r#"{"shape":[3,2]}"#),
     ]);
     write(&input, &[batch(vec![(field, array)])]);
-    run(&[input], &output).unwrap();
+    convert_over(&[input], &output).unwrap();
     let file = read(&output);
     assert_eq!(column(&file, "x").shape.to_string(), "[3,2]");
     assert!(column(&file, "x").metadata.is_empty());
@@ -255,8 +231,8 @@ fn nested_schema(before: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_schema_nested_without_end_is_refused_before_it_exhausts_the_stack() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("input"), folder.path().join("out.tsl"));
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     let shallow = [0x09, 4, 0x1C, 0x48, 1, b'r', 0];
     // ids that are 2 in 16 bits, lists of bools that a decoder may take to be shorter, fields of
     // types they should not have
@@ -264,7 +240,7 @@ fn a_schema_nested_without_end_is_refused_before_it_exhausts_the_stack() {
         [&[][..], &shallow, &[0x05, 0x84, 0x80, 8, 0], &[0x09, 100, 0x51, 0x09, 4, 0x1C, 0, 0], &[0x08, 6, 1, 0]];
     for before in hidden {
         fs::write(&input, nested_schema(before)).unwrap();
-        let error = run(std::slice::from_ref(&input), &output).unwrap_err();
+        let error = convert_over(std::slice::from_ref(&input), &output).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BadInput);
         assert!(error.message().contains("nested") || error.message().contains("footer cannot be parsed"), "{error}");
     }

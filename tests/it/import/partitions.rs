@@ -3,14 +3,13 @@
 use super::common::*;
 use super::folders::{Tree, numbered, numbers};
 use std::fs;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, Date32Array, Int32Array, StringArray};
 use tensilo::import::arrow::datatypes::Field;
-use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
-use tensilo::{DType, ErrorKind};
+use tensilo::import::{AppendOptions, ConvertOptions};
+use tensilo::{DType, ErrorKind, Reader};
 
-fn texts_of(file: &File, name: &str) -> Vec<Option<String>> {
+fn texts_of(file: &Reader, name: &str) -> Vec<Option<String>> {
     assert_eq!(column(file, name).dtype, DType::Utf8);
     strings(file, name).into_iter().map(|text| text.map(|text| String::from_utf8(text).unwrap())).collect()
 }
@@ -28,7 +27,7 @@ const HIVE: [&str; 3] = [
 #[test]
 fn hive_folders_become_columns_behind_those_of_the_files() {
     let tree = Tree::new(&HIVE);
-    let check = |file: &File| {
+    let check = |file: &Reader| {
         let names: Vec<&str> = file.schema().columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names, ["n", "year", "lang"]);
         assert_eq!(numbers(file), [2, 0, 1]);
@@ -71,7 +70,7 @@ fn hive_columns_are_integers_only_if_all_are() {
 fn hive_columns_are_columns_like_others() {
     let tree = Tree::new(&HIVE);
     let only = |columns: &[&str]| ConvertOptions::new().columns(columns.iter().copied());
-    let names = |file: &File| file.schema().columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+    let names = |file: &Reader| file.schema().columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
     for columns in [&["lang", "n"][..], &["year"]] {
         let file = tree.convert_with(&[""], &only(columns)).unwrap();
         assert_eq!((names(&file), file.sample_count()), (columns.iter().map(|&name| name.to_owned()).collect(), 3));
@@ -141,15 +140,14 @@ fn a_column_of_the_file_is_kept_if_it_agrees_with_the_folder() {
 #[test]
 fn the_next_partition_is_appended() {
     let tree = Tree::new(&["run=a/x.parquet", "run=7/x.parquet"]);
-    let file = tree.0.path().join("file.tsl");
-    convert(&[tree.path("run=a")], &file, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let file = tree.0.path("file.tsl");
+    convert_with(&[tree.path("run=a")], &file, &ConvertOptions::new()).unwrap();
     // which alone would be an integer
-    append(&[tree.path("run=7")], &file, &AppendOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
-    let read = File::from_bytes(fs::read(&file).unwrap()).unwrap();
+    append_with(&[tree.path("run=7")], &file, &AppendOptions::new()).unwrap();
+    let read = read(&file);
     assert_eq!(texts_of(&read, "run"), some(&["a", "7"]));
     let other = Tree::new(&["x.parquet"]);
-    let error =
-        append(&[other.path("")], &file, &AppendOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    let error = append_with(&[other.path("")], &file, &AppendOptions::new()).unwrap_err();
     assert!(error.message().contains("\"run\" is missing"), "{error}");
 }
 

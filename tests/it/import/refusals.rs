@@ -1,14 +1,14 @@
 //! What is refused before anything is written, and how it is said.
 
 use super::common::*;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::ErrorKind;
 use tensilo::error::Advice;
+use tensilo::import::ConvertOptions;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, UnionFields, UnionMode};
-use tensilo::import::{ConvertOptions, convert};
+use tensilo_testing::Folder;
 
 fn unstorable() -> Vec<Field> {
     let pair = Fields::from(vec![Field::new("k", DataType::Utf8, false), Field::new("v", DataType::Int32, true)]);
@@ -78,33 +78,33 @@ fn two_columns_of_one_name_are_refused() {
 
 fn run(inputs: &[&Path], output: &Path) -> tensilo::Error {
     let inputs: Vec<_> = inputs.iter().map(|path| path.to_path_buf()).collect();
-    convert(&inputs, output, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap_err()
+    convert_with(&inputs, output, &ConvertOptions::new()).unwrap_err()
 }
 
 #[test]
 fn inputs_that_are_no_inputs_leave_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("out.tsl");
-    let absent = folder.path().join("absent.arrow");
+    let folder = Folder::new();
+    let output = folder.path("out.tsl");
+    let absent = folder.path("absent.arrow");
     let error = run(&[&absent], &output);
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(absent.as_path())));
     assert_eq!(run(&[], &output).kind(), ErrorKind::BadArgument);
     for (name, bytes) in [("empty", &b""[..]), ("text", b"hello, world, this is no Arrow"), ("ones", &[0xFF; 100])] {
-        let path = folder.path().join(name);
+        let path = folder.path(name);
         std::fs::write(&path, bytes).unwrap();
         let error = run(&[&path], &output);
         assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(path.as_path())), "{error}");
         std::fs::remove_file(path).unwrap();
     }
-    assert_only(folder.path(), &[]);
+    assert_eq!(folder.names(), [""; 0]);
 }
 
 #[test]
 fn what_stands_at_the_destination_stays_unless_asked() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("out.tsl");
+    let folder = Folder::new();
+    let output = folder.path("out.tsl");
     std::fs::write(&output, "precious").unwrap();
-    let error = run(&[&folder.path().join("absent")], &output);
+    let error = run(&[&folder.path("absent")], &output);
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(output.as_path())));
     assert_eq!(std::fs::read(&output).unwrap(), b"precious");
 }

@@ -1,17 +1,15 @@
 //! Shapes that are found, declared or nearly the same, and all columns that do not fit at once.
 
 use super::common::*;
-use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::error::Advice;
 use tensilo::export::batches;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field, Float32Type, Int32Type};
-use tensilo::import::arrow::ipc::writer::FileWriter;
-use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, NullElements, append, convert};
-use tensilo::{Error, Extent, Shape};
+use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, NullElements};
+use tensilo::{Error, Extent, Reader, Shape};
+use tensilo_testing::Folder;
 
 /// Lists of these lengths; `None` is a null.
 fn lists(lengths: &[Option<i32>]) -> ArrayRef {
@@ -32,7 +30,7 @@ fn tables(extents: &[(usize, usize)]) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-fn found(file: &File) -> Option<String> {
+fn found(file: &Reader) -> Option<String> {
     FoundShape::of(column(file, "x")).map(|found| found.to_string())
 }
 
@@ -102,43 +100,27 @@ fn a_sample_of_another_shape_than_declared_is_refused_with_both() {
     assert_eq!(error.samples(), Some(0..1));
 }
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn input(&self, name: &str, batch: &RecordBatch) -> PathBuf {
-        let mut writer = FileWriter::try_new(fs::File::create(self.path(name)).unwrap(), &batch.schema()).unwrap();
-        writer.write(batch).unwrap();
-        writer.finish().unwrap();
-        self.path(name)
-    }
-}
-
 fn append_error(file: &Path, input: PathBuf) -> Error {
-    append(&[input], file, &AppendOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap_err()
+    append_with(&[input], file, &AppendOptions::new()).unwrap_err()
 }
 
 #[test]
 fn an_append_of_another_shape_names_the_way_out() {
     let folder = Folder::new();
-    let (first, file) = (folder.input("a", &one(lists(&[Some(2)]))), folder.path("file.tsl"));
-    convert(&[first], &file, &ConvertOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let (first, file) = (arrow_file(&folder, "a", &[one(lists(&[Some(2)]))]), folder.path("file.tsl"));
+    convert_with(&[first], &file, &ConvertOptions::new()).unwrap();
     let way_out = [Advice::ConvertAgain(vec![None])];
-    let error = append_error(&file, folder.input("b", &one(lists(&[Some(2), Some(3)]))));
+    let error = append_error(&file, arrow_file(&folder, "b", &[one(lists(&[Some(2), Some(3)]))]));
     assert_eq!((error.samples(), error.advice()), (Some(2..3), &way_out[..]), "{error}");
     let fixed = FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), Some(2), Some(3)])], 3);
-    let error = append_error(&file, folder.input("c", &one(Arc::new(fixed))));
+    let error = append_error(&file, arrow_file(&folder, "c", &[one(Arc::new(fixed))]));
     assert_eq!(error.advice(), way_out, "{error}");
     assert!(error.to_string().contains("`ConvertOptions::shapes`"), "{error}");
     let floats = ListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0)])]);
-    assert!(append_error(&file, folder.input("d", &one(Arc::new(floats)))).advice().is_empty(), "no shape helps");
+    assert!(
+        append_error(&file, arrow_file(&folder, "d", &[one(Arc::new(floats))])).advice().is_empty(),
+        "no shape helps"
+    );
 }
 
 #[test]

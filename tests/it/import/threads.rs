@@ -1,13 +1,13 @@
 //! Any number of threads gives the same bytes, the same errors, and ends when it is told to.
 
-use super::common::{assert_only, mixed, write_arrow, write_old, write_parquet};
+use super::common::{GO_ON, convert_with, mixed, write_arrow, write_old, write_parquet};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::import::{ConvertOptions, convert};
 use tensilo::{Error, ErrorKind, Profile, WriterOptions};
+use tensilo_testing::Folder;
 
-const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 const THREADS: [usize; 4] = [1, 2, 3, 16];
 
 fn on(threads: usize) -> ConvertOptions {
@@ -26,7 +26,7 @@ fn inputs(folder: &Path) -> Vec<PathBuf> {
 
 fn bytes_on(threads: usize, inputs: &[PathBuf], folder: &Path) -> Result<Vec<u8>, Error> {
     let output = folder.join("out.tsl");
-    convert(inputs, &output, &on(threads), &mut |_| GO_ON)?;
+    convert_with(inputs, &output, &on(threads))?;
     let bytes = fs::read(&output).unwrap();
     fs::remove_file(output).unwrap();
     Ok(bytes)
@@ -34,50 +34,50 @@ fn bytes_on(threads: usize, inputs: &[PathBuf], folder: &Path) -> Result<Vec<u8>
 
 #[test]
 fn the_bytes_do_not_depend_on_threads() {
-    let folder = tempfile::tempdir().unwrap();
-    let inputs = inputs(folder.path());
-    let due = bytes_on(1, &inputs, folder.path()).unwrap();
+    let folder = Folder::new();
+    let inputs = inputs(folder.root());
+    let due = bytes_on(1, &inputs, folder.root()).unwrap();
     for threads in THREADS {
-        assert!(bytes_on(threads, &inputs, folder.path()).unwrap() == due, "{threads} threads");
+        assert!(bytes_on(threads, &inputs, folder.root()).unwrap() == due, "{threads} threads");
     }
 }
 
 #[test]
 fn the_error_does_not_depend_on_threads() {
-    let folder = tempfile::tempdir().unwrap();
-    let inputs = inputs(folder.path());
+    let folder = Folder::new();
+    let inputs = inputs(folder.root());
     let good = fs::read(&inputs[0]).unwrap();
     let mut refused = 0;
     for at in (100..good.len()).step_by(good.len() / 25) {
         let mut bytes = good.clone();
         bytes[at..][..8.min(good.len() - at)].fill(0xA5);
         write_old(&inputs[0], &bytes);
-        let due = bytes_on(1, &inputs, folder.path()).map_err(|error| error.to_string());
+        let due = bytes_on(1, &inputs, folder.root()).map_err(|error| error.to_string());
         for threads in THREADS {
-            let found = bytes_on(threads, &inputs, folder.path()).map_err(|error| error.to_string());
+            let found = bytes_on(threads, &inputs, folder.root()).map_err(|error| error.to_string());
             assert!(found == due, "{threads} threads, byte {at}: {:?} and {:?}", found.err(), due.err());
         }
         refused += usize::from(due.is_err());
     }
     assert!(refused > 5, "{refused}");
-    assert_only(folder.path(), &["a.parquet", "b.parquet", "c.arrow"]);
+    assert_eq!(folder.names(), ["a.parquet", "b.parquet", "c.arrow"]);
 }
 
 #[test]
 fn a_conversion_on_several_threads_ends_when_it_is_cancelled() {
-    let folder = tempfile::tempdir().unwrap();
-    let inputs = inputs(folder.path());
+    let folder = Folder::new();
+    let inputs = inputs(folder.root());
     let mut cancelled = 0_i32;
     loop {
         let mut left = cancelled;
-        let output = folder.path().join("out.tsl");
+        let output = folder.path("out.tsl");
         let result = convert(&inputs, &output, &on(2), &mut |_| {
             left -= 1;
             if left < 0 { ControlFlow::Break(()) } else { GO_ON }
         });
         let Err(error) = result else { break };
         assert_eq!(error.kind(), ErrorKind::Cancelled);
-        assert_only(folder.path(), &["a.parquet", "b.parquet", "c.arrow"]);
+        assert_eq!(folder.names(), ["a.parquet", "b.parquet", "c.arrow"]);
         cancelled += 1;
     }
     assert!(cancelled > 10, "{cancelled}");

@@ -11,13 +11,13 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::Type;
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tensilo::error::Advice;
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
-use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
+use tensilo::import::{AppendOptions, ConvertOptions, append};
 use tensilo::{DType, Error, ErrorKind, Reader};
+use tensilo_testing::Folder;
 
 /// One column of a Parquet file.
 struct Column<'a, T: ParquetType> {
@@ -51,17 +51,16 @@ impl<'a, T: ParquetType> Column<'a, T> {
     }
 }
 
-struct Folder(tempfile::TempDir);
+/// Inputs in a folder, and the output beside them.
+struct Inputs(Folder);
 
-impl Folder {
+impl Inputs {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(Folder::new())
     }
 
     fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        path
+        self.0.file(name, bytes)
     }
 
     fn instants(&self, name: &str, nanoseconds: &[i128]) -> PathBuf {
@@ -70,12 +69,12 @@ impl Folder {
     }
 
     fn out(&self) -> PathBuf {
-        self.0.path().join("out.tsl")
+        self.0.path("out.tsl")
     }
 
-    fn convert(&self, inputs: &[PathBuf]) -> Result<File, Error> {
+    fn convert(&self, inputs: &[PathBuf]) -> Result<Reader, Error> {
         let options = ConvertOptions::new().overwrite(true);
-        convert(inputs, &self.out(), &options, &mut |_| ControlFlow::Continue(()))?;
+        convert_with(inputs, &self.out(), &options)?;
         Ok(read(&self.out()))
     }
 
@@ -87,10 +86,6 @@ impl Folder {
     }
 }
 
-fn read(path: &Path) -> File {
-    Reader::from_bytes(fs::read(path).unwrap()).unwrap()
-}
-
 /// The INT96 timestamp of so many nanoseconds since 1970.
 fn int96(nanoseconds: i128) -> Int96 {
     const DAY: i128 = 86_400_000_000_000;
@@ -99,7 +94,7 @@ fn int96(nanoseconds: i128) -> Int96 {
     Int96::from(vec![in_day as u32, (in_day >> 32) as u32, day.cast_unsigned()])
 }
 
-fn unit(file: &File) -> &str {
+fn unit(file: &Reader) -> &str {
     &column(file, "x").metadata["arrow.type"]
 }
 
@@ -108,7 +103,7 @@ const FAR: [i128; 2] = [16_725_225_600_000_001_000, -14_831_769_600_000_001_000]
 
 #[test]
 fn int96_in_the_range_of_nanoseconds_stays_nanoseconds() {
-    let folder = Folder::new();
+    let folder = Inputs::new();
     let ends = [i64::MIN, -1, 0, 1, i64::MAX].map(i128::from);
     let file = folder.convert(&[folder.instants("a", &ends)]).unwrap();
     assert_eq!((unit(&file), column(&file, "x").dtype), ("timestamp[ns]", DType::I64));
@@ -117,7 +112,7 @@ fn int96_in_the_range_of_nanoseconds_stays_nanoseconds() {
 
 #[test]
 fn int96_beyond_the_range_of_nanoseconds_becomes_microseconds() {
-    let folder = Folder::new();
+    let folder = Inputs::new();
     for far in FAR {
         let file = folder.convert(&[folder.instants("a", &[0, far, -1_000])]).unwrap();
         assert_eq!(unit(&file), "timestamp[us]");
@@ -131,7 +126,7 @@ fn int96_beyond_the_range_of_nanoseconds_becomes_microseconds() {
 
 #[test]
 fn int96_that_no_unit_holds_is_refused_with_column_and_sample() {
-    let folder = Folder::new();
+    let folder = Inputs::new();
     let (fine, far) = (folder.instants("fine", &[0, 1_000, 7]), folder.instants("far", &[0, FAR[0]]));
     let error = folder.refused(&[fine.clone(), far.clone()]);
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::BadInput, Some("x"), Some(4..5)));
@@ -144,7 +139,7 @@ fn int96_that_no_unit_holds_is_refused_with_column_and_sample() {
     assert_eq!(error.samples(), Some(0..1));
 }
 
-impl Folder {
+impl Inputs {
     fn refused_one(&self, nanoseconds: &[i128]) -> Error {
         let _ = fs::remove_file(self.out());
         self.refused(&[self.instants("one", nanoseconds)])
@@ -153,14 +148,13 @@ impl Folder {
 
 #[test]
 fn appended_int96_gets_the_unit_of_the_file_or_is_refused() {
-    let folder = Folder::new();
+    let folder = Inputs::new();
     let [near, far, odd] =
         [("near", 3_000), ("far", FAR[0]), ("odd", 3)].map(|(name, at)| folder.instants(name, &[at]));
     for (first, fitting, other, due) in [(&far, &near, &odd, 3), (&near, &odd, &far, 3)] {
         folder.convert(std::slice::from_ref(first)).unwrap();
-        let options = AppendOptions::new();
-        let mut go_on = |_| ControlFlow::Continue(());
-        let mut add = |input: &PathBuf| append(std::slice::from_ref(input), &folder.out(), &options, &mut go_on);
+        let add =
+            |input: &PathBuf| append(std::slice::from_ref(input), &folder.out(), &AppendOptions::new(), &mut |_| GO_ON);
         assert_eq!(add(fitting).unwrap(), 1);
         let before = fs::read(folder.out()).unwrap();
         assert_eq!(scalars::<i64>(&read(&folder.out()), "x")[1], Some(due));
@@ -177,7 +171,7 @@ fn appended_int96_gets_the_unit_of_the_file_or_is_refused() {
 
 #[test]
 fn int96_in_lists_and_beside_nulls() {
-    let folder = Folder::new();
+    let folder = Inputs::new();
     let values = FAR.map(int96);
     let list = "optional group x (LIST) { repeated group list { optional int96 element; } }";
     let mut column = Column::<Int96Type>::new(list, &values);
@@ -197,7 +191,7 @@ fn int96_in_lists_and_beside_nulls() {
 
 #[test]
 fn a_claimed_unit_is_kept_only_if_it_is_exact() {
-    let folder = Folder::new();
+    let folder = Inputs::new();
     for (nanoseconds, claimed, due) in [
         (2_000_000_000, TimeUnit::Second, "timestamp[s, UTC]"),
         (2_000_000_001, TimeUnit::Second, "timestamp[ns, UTC]"),
@@ -225,7 +219,7 @@ fn a_claimed_unit_is_kept_only_if_it_is_exact() {
 
 #[test]
 fn integers_beyond_their_declared_width_are_refused() {
-    let folder = Folder::new();
+    let folder = Inputs::new();
     for (bits, signed, dtype, good, bad) in [
         (8, true, DType::I8, [-128, 127], [128, -129]),
         (16, true, DType::I16, [-32_768, 32_767], [32_768, -32_769]),
@@ -257,7 +251,7 @@ fn integers_beyond_their_declared_width_are_refused() {
 
 #[test]
 fn text_is_checked_to_be_text_whatever_annotates_it() {
-    let folder = Folder::new();
+    let folder = Inputs::new();
     let bad = [ByteArray::from(b"{}".to_vec()), ByteArray::from(b"\xFF\xFE".to_vec())];
     for annotation in ["(JSON)", "(UTF8)", ""] {
         let mut column = Column::<ByteArrayType>::new(&format!("required binary x {annotation};"), &bad);
