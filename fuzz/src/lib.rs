@@ -4,6 +4,9 @@
 
 mod case;
 pub mod decode;
+#[path = "../../tests/support/faulty_sink.rs"]
+#[allow(dead_code, clippy::duplicate_mod, reason = "the tests use other faults, and replay the targets as a module")]
+mod faulty_sink;
 pub mod gather;
 #[cfg(feature = "parquet")]
 pub mod import;

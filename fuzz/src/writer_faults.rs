@@ -2,9 +2,10 @@
 //! and the samples committed before can be read.
 
 use super::case::{self, Case, rarely};
+use super::faulty_sink::FaultySink;
 use arbitrary::Unstructured;
-use std::io::{self, ErrorKind, Write};
-use tensilo::sink::{Sink, Stream};
+use std::io::ErrorKind;
+use tensilo::sink::Stream;
 use tensilo::{ColumnBuffer, Reader};
 
 pub fn run(input: &[u8]) {
@@ -14,19 +15,14 @@ pub fn run(input: &[u8]) {
 fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let due = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
     let kinds = [ErrorKind::StorageFull, ErrorKind::WriteZero, ErrorKind::BrokenPipe, ErrorKind::Other];
-    let mut sink = Faulty {
-        bytes: Vec::new(),
-        accepted: u.int_in_range(1..=200)?,
-        interrupted_each: u.int_in_range(2..=20)?,
-        calls_left: if rarely(u, 4)? { usize::MAX } else { u.int_in_range(0..=300)? },
-        error: *u.choose(&kinds)?,
-        calls: 0,
-        failed: false,
-        published: Vec::new(),
-    };
+    let mut sink = FaultySink::new();
+    sink.accepted = vec![u.int_in_range(1..=200)?];
+    sink.interrupted_each = u.int_in_range(2..=20)?;
+    sink.calls_left = if rarely(u, 4)? { usize::MAX } else { u.int_in_range(0..=300)? };
+    sink.error = *u.choose(&kinds)?;
     let step = u.int_in_range(1..=20)?;
     let result = case.write(&mut sink, &case.options, step).map(|_| ());
-    assert_eq!(result.is_err(), sink.failed, "{result:?}");
+    assert_eq!(result.is_err(), sink.has_failed, "{result:?}");
     if result.is_ok() {
         assert!(sink.bytes == due, "other bytes than a sink without faults gets");
     } else {
@@ -54,63 +50,5 @@ fn check_committed(case: &Case, file: &[u8], commits: usize) {
     for (column, due) in reader.columns().zip(&case.columns) {
         column.cursor().range_into(0..samples as u64, &mut buffer).unwrap();
         due.assert_holds(&buffer, 0..samples);
-    }
-}
-
-struct Faulty {
-    bytes: Vec<u8>,
-    /// Bytes that it takes at a time.
-    accepted: usize,
-    /// Of so many calls, one is interrupted.
-    interrupted_each: usize,
-    /// Calls until the one that fails, as do all after it.
-    calls_left: usize,
-    error: ErrorKind,
-    calls: usize,
-    failed: bool,
-    /// For each commit that was done: the bytes written before.
-    published: Vec<usize>,
-}
-
-impl Faulty {
-    fn call(&mut self) -> io::Result<()> {
-        match self.calls_left.checked_sub(1) {
-            Some(left) => self.calls_left = left,
-            None => {
-                assert!(!self.failed, "a sink that has failed is called again");
-                self.failed = true;
-                return Err(self.error.into());
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Write for &mut Faulty {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.calls += 1;
-        if self.calls.is_multiple_of(self.interrupted_each) {
-            return Err(ErrorKind::Interrupted.into());
-        }
-        self.call()?;
-        let accepted = bytes.len().min(self.accepted);
-        self.bytes.extend(&bytes[..accepted]);
-        Ok(accepted)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.call()
-    }
-}
-
-impl Sink for &mut Faulty {
-    fn sync(&mut self) -> io::Result<()> {
-        self.call()
-    }
-
-    fn publish(&mut self) -> io::Result<()> {
-        self.call()?;
-        self.published.push(self.bytes.len());
-        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub mod build;
+pub mod faulty_sink;
 pub mod intact;
 pub mod on_disk;
 pub mod positional;

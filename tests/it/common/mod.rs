@@ -7,7 +7,6 @@ pub mod damage;
 pub mod data;
 pub mod files;
 pub mod plan;
-pub mod sinks;
 pub mod vectors;
 
 use proptest::test_runner::{Config, FileFailurePersistence};

@@ -4,7 +4,7 @@ use super::{refused, schema};
 use crate::common::Table;
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, push_all, write};
-use crate::common::sinks::Failing;
+use crate::support::faulty_sink::FaultySink;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use std::io::ErrorKind as Io;
@@ -20,8 +20,8 @@ fn small_case(runner: &mut TestRunner) -> (Table, WritePlan) {
     (table, WritePlan { steps, chunk_bytes: plan.chunk_bytes.max(200), ..plan })
 }
 
-/// The bytes that a sink took before it failed hold the samples of the last commit, or nothing.
-fn check_remains(sink: &Failing, table: &Table, plan: &WritePlan) {
+/// Checks that the bytes that a sink took before it failed are the last commit, or nothing.
+fn check_remains(sink: &FaultySink, table: &Table, plan: &WritePlan) {
     let commits = plan.commits(table.sample_count);
     let reader = match Reader::from_bytes(sink.bytes.clone()) {
         Ok(reader) => reader,
@@ -49,21 +49,21 @@ fn a_sink_that_fails_at_any_call_leaves_the_last_commit_and_a_writer_that_refuse
         let (table, plan) = small_case(runner);
         for call in 0.. {
             let error = [Io::StorageFull, Io::BrokenPipe, Io::WriteZero, Io::Other][call % 4];
-            let mut sink = Failing::at(call, error);
+            let mut sink = FaultySink::failing_at(call, error);
             if write_until_failure(&mut sink, &table, &plan) {
                 assert!(sink.bytes == write(&table, &plan));
                 break;
             }
             failures += 1;
-            assert_eq!(sink.calls_after, 1, "the sink was called after it failed");
+            assert!(sink.has_failed, "the error is not that of the sink");
             check_remains(&sink, &table, &plan);
         }
     }
-    assert!(failures > 500, "only {failures} places to fail at");
+    assert!(failures > 500, "only {failures} calls to fail at");
 }
 
-/// Whether all went well.
-fn write_until_failure(sink: &mut Failing, table: &Table, plan: &WritePlan) -> bool {
+/// Writes a file; returns whether the sink took all of it.
+fn write_until_failure(sink: &mut FaultySink, table: &Table, plan: &WritePlan) -> bool {
     let kind = sink.error;
     let check_io = |error: &Error| {
         assert_eq!(error.kind(), ErrorKind::Io, "{error}");
@@ -96,7 +96,7 @@ fn write_until_failure(sink: &mut Failing, table: &Table, plan: &WritePlan) -> b
 fn a_sink_that_takes_no_byte_is_an_error_and_no_endless_loop() {
     let mut full = [0_u8; 100];
     let result = Writer::new(Stream(full.as_mut_slice()), schema(), &WriterOptions::new().profile(Profile::Raw));
-    let error = result.map(|_| ()).expect_err("room for 100 bytes");
+    let error = result.map(|_| ()).expect_err("space for 100 bytes");
     assert_eq!(error.kind(), ErrorKind::Io);
     assert_eq!(error.offset(), Some(100));
 }
