@@ -20,7 +20,8 @@ pub fn criterion() -> Criterion {
         .configure_from_args()
 }
 
-/// SplitMix64 (Steele, Lea, Flood): all random numbers of the benchmarks, from a fixed seed.
+/// SplitMix64 (Steele, Lea, Flood): all random numbers of the benchmarks, from a fixed seed. It is
+/// not that of `tensilo-testing`: the benchmarks are packed with the crate, which that is not.
 pub struct Random(u64);
 
 impl Random {

@@ -50,20 +50,18 @@ pub fn seconds_per_call(least: Duration, mut work: impl FnMut() -> Result<()>) -
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood), from a given seed: all random numbers of this program.
-pub struct Random(u64);
+/// Distributions on the generator of the tests, from a given seed: all random numbers of this
+/// program.
+pub struct Random(tensilo_testing::Random);
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(tensilo_testing::Random(seed))
     }
 
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// Uniform below `end`, which is below 2^32.

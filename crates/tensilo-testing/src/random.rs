@@ -6,6 +6,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// Returns the next 64 bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         let bits = mix(self.0, 1);
         self.0 = self.0.wrapping_add(GAMMA);
@@ -43,6 +44,7 @@ const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Returns number `i` of the generator with this seed, without those before it. A generator gives
 /// the numbers 1, 2, 3 and so on.
+#[inline]
 pub fn mix(seed: u64, i: u64) -> u64 {
     let z = seed.wrapping_add(i.wrapping_mul(GAMMA));
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
