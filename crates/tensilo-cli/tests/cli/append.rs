@@ -18,7 +18,7 @@ fn exported(folder: &Folder, name: &str, file: &[u8]) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_is_appended_is_there() {
+fn appended_samples_are_read() {
     let folder = Folder::new();
     let input = exported(&folder, "input", &sample_file());
     // the exported values of x are f32, like the values that they were rounded from
@@ -51,7 +51,7 @@ fn a_tail_is_kept_until_it_is_given_up() {
 }
 
 #[test]
-fn what_fails_changes_nothing() {
+fn a_failed_append_changes_nothing() {
     let folder = Folder::new();
     let file = folder.file("a.tsl", sample_file());
     let text = folder.file("text.parquet", b"this is no Parquet file, however long it may be");

@@ -22,7 +22,7 @@ fn an_output_that_exists_needs_force() {
 }
 
 #[test]
-fn an_input_that_is_neither_parquet_nor_arrow_is_2() {
+fn an_input_that_is_neither_parquet_nor_arrow_exits_with_2() {
     let folder = Folder::new();
     let text = folder.file("a.parquet", b"this is no Parquet file, however long it may be");
     convert(&text, &folder.path("out.tsl"), "").failed(2, "error: ");
@@ -30,7 +30,7 @@ fn an_input_that_is_neither_parquet_nor_arrow_is_2() {
 }
 
 #[test]
-fn a_missing_input_is_3() {
+fn a_missing_input_exits_with_3() {
     let folder = Folder::new();
     convert(&folder.path("missing.parquet"), &folder.path("out.tsl"), "").failed(3, "missing.parquet");
     assert!(folder.names().is_empty());
@@ -44,7 +44,7 @@ fn an_export_has_a_known_ending() {
 }
 
 #[test]
-fn an_export_of_columns_that_are_not_there_is_2() {
+fn an_export_of_columns_that_are_not_there_exits_with_2() {
     let folder = Folder::new();
     let words = format!("-o {} --columns x,nothing", folder.path("out.parquet").display());
     on("export", &folder.samples("a.tsl"), &words).failed(2, "nothing");
@@ -52,7 +52,7 @@ fn an_export_of_columns_that_are_not_there_is_2() {
 }
 
 #[test]
-fn what_is_exported_comes_back() {
+fn exported_samples_are_converted_back() {
     let folder = Folder::new();
     let input = folder.samples("a.tsl");
     for ending in ["parquet", "arrow"] {
@@ -139,7 +139,7 @@ fn a_profile_gives_the_same_bytes_in_each_run_with_any_threads_and_unchecked() {
 }
 
 #[test]
-fn what_any_profile_writes_is_intact_and_exports_to_the_same_parquet_file() {
+fn files_of_every_profile_are_intact_and_export_to_the_same_parquet_file() {
     let folder = Folder::new();
     let mut exported = PROFILES.map(|profile| {
         let file = speech(&folder, &format!("--profile {profile}"));
@@ -160,7 +160,7 @@ fn what_any_profile_writes_is_intact_and_exports_to_the_same_parquet_file() {
 }
 
 #[test]
-fn a_chunk_is_as_large_as_the_profile_has_it_unless_it_is_said() {
+fn chunks_have_the_size_of_the_profile_unless_another_is_given() {
     let folder = Folder::new();
     let chunks = |words: &str| {
         let document = on("inspect", &speech(&folder, words), "--json").done().json();

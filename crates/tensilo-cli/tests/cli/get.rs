@@ -150,7 +150,7 @@ fn raw_is_what_is_stored() {
 }
 
 #[test]
-fn what_cannot_be_is_bad_usage() {
+fn impossible_requests_are_bad_usage() {
     get("-c x -i 20").failed(2, "no sample 20");
     get("-c x -i 0..21").failed(2, "the file has 20");
     get("-c nothing -i 0").failed(2, "no column \"nothing\"");

@@ -82,7 +82,7 @@ fn a_terminal_is_no_input() {
 
 #[cfg(unix)]
 #[test]
-fn more_inputs_than_files_may_be_open() {
+fn more_inputs_than_files_may_be_open_are_converted() {
     let folder = Folder::new();
     fs::create_dir(folder.path("data")).unwrap();
     for i in 0..300 {

@@ -1,7 +1,9 @@
 //! `tensilo inspect`
 
 use super::convert::{PROFILES, speech};
-use super::{Folder, SAMPLES, SampleFile, damaged_file, empty_file, on, unfinished_file};
+use super::{
+    Folder, SAMPLES, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, unfinished_file,
+};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -88,8 +90,8 @@ fn an_unfinished_file_gives_a_warning() {
     assert!(run.json()["tail_bytes"].as_u64().unwrap() > 0);
     assert!(run.stderr.contains("warning: ") && run.stderr.contains("not finished"), "{}", run.stderr);
     assert!(run.stderr.contains("bytes after the last commit"), "{}", run.stderr);
-    assert!(on("get", &path, "-c x -i 0").done().stderr.contains("not finished"));
-    assert_eq!(on("get", &path, "-c x -i 0 --quiet").done().stderr, "");
+    check_warning_of_unfinished_file("inspect", "");
+    check_warning_of_unfinished_file("get", "-c x -i 0");
 }
 
 /// Returns the sum of a member over a list of objects.
@@ -186,7 +188,7 @@ fn text_explains_in_tables_and_words() {
 }
 
 #[test]
-fn an_explanation_says_why_the_planner_chose_as_it_did() {
+fn an_explanation_says_why_an_encoding_was_chosen() {
     let folder = Folder::new();
     let text = on("inspect", &speech(&folder, ""), "--explain").done().text();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

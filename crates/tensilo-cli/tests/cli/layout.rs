@@ -109,7 +109,7 @@ fn inspect_shows_the_most_important_and_names_what_it_leaves_out() {
 }
 
 #[test]
-fn facts_that_no_column_has_take_no_room() {
+fn facts_that_no_column_has_are_not_printed() {
     let folder = Folder::new();
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::scalar())]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
@@ -136,7 +136,7 @@ fn encodings_of_no_chunk_are_only_in_the_json_document() {
 }
 
 #[test]
-fn wide_is_for_people() {
+fn wide_is_refused_with_json() {
     let run = run(["inspect", "a.tsl", "--wide", "--json"]);
     run.failed(2, "--wide");
 }
@@ -158,7 +158,7 @@ fn a_column_that_is_not_there_is_answered_with_a_similar_one() {
 }
 
 #[test]
-fn what_is_another_format_is_named() {
+fn files_of_other_formats_are_named() {
     let folder = Folder::new();
     let parquet = folder.path("a.parquet");
     on("export", &folder.samples("a.tsl"), &format!("-o {}", parquet.display())).done();

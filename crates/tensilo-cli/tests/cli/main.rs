@@ -114,6 +114,16 @@ fn on(command: &str, file: &Path, words: &str) -> Run {
     run([OsStr::new(command), file.as_os_str()].into_iter().chain(words.split_whitespace().map(OsStr::new)))
 }
 
+/// Checks that a command warns of a file whose writer was stopped, unless it is to be quiet.
+#[track_caller]
+fn check_warning_of_unfinished_file(command: &str, words: &str) {
+    let folder = Folder::new();
+    let path = folder.file("unfinished.tsl", unfinished_file());
+    let run = on(command, &path, words).done();
+    assert!(run.stderr.contains("warning: ") && run.stderr.contains("not finished"), "{}", run.stderr);
+    assert_eq!(on(command, &path, &format!("{words} --quiet")).done().stderr, "");
+}
+
 const SAMPLES: u32 = 20;
 const SPECIAL: [f32; 5] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.1];
 

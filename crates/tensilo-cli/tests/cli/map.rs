@@ -1,6 +1,6 @@
 //! `tensilo map`
 
-use super::{Folder, SampleFile, damaged_file, empty_file, on, sample_file, schema, unfinished_file};
+use super::{Folder, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, sample_file, schema};
 use std::fs;
 use std::path::Path;
 use tensilo::sink::Stream;
@@ -201,10 +201,7 @@ fn samples_without_bytes_and_damaged_bodies_do_not_matter() {
 
 #[test]
 fn an_unfinished_file_gives_a_warning() {
-    let folder = Folder::new();
-    let path = folder.file("a.tsl", unfinished_file());
-    assert!(on("map", &path, "").done().stderr.contains("not finished"));
-    assert_eq!(on("map", &path, "--quiet").done().stderr, "");
+    check_warning_of_unfinished_file("map", "");
 }
 
 #[test]

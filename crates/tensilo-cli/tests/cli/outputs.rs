@@ -187,7 +187,7 @@ fn a_device_is_written_into_and_stays_one() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_device_is_3_and_named() {
+fn a_full_device_exits_with_3_and_is_named() {
     let inputs = Inputs::new();
     for line in COMMANDS {
         inputs.run(line, "/dev/full").failed(3, "/dev/full: ");
@@ -246,7 +246,7 @@ fn the_standard_output_is_written_into_and_the_summary_goes_to_the_standard_erro
 }
 
 #[test]
-fn another_descriptor_is_written_into_where_it_stands() {
+fn another_descriptor_is_written_at_its_offset() {
     let inputs = Inputs::new();
     let path = inputs.folder.path("into");
     for line in COMMANDS {
@@ -269,7 +269,7 @@ fn another_descriptor_is_written_into_where_it_stands() {
 
 /// If the reader of a stream stops, no incomplete file remains that could be taken for a result.
 #[test]
-fn a_reader_that_stops_is_3_where_a_whole_file_was_asked_for() {
+fn a_reader_that_stops_exits_with_3_if_a_whole_file_was_asked_for() {
     let folder = Folder::new();
     let parquet = Path::new(SPEECH);
     let mut child = program()
@@ -367,7 +367,7 @@ fn messages_show_the_path_of_the_user_with_control_characters_escaped() {
 }
 
 #[test]
-fn what_killed_runs_have_left_is_named_and_stays() {
+fn files_of_killed_runs_are_named_and_kept() {
     let inputs = Inputs::new();
     let left = inputs.folder.file(".out.tsl.aB3dE6.tmp", b"half a file");
     let out = inputs.folder.path("out.tsl");

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::process::Stdio;
 
 #[test]
-fn help_teaches() {
+fn help_has_examples() {
     let text = run(["--help"]).done().text();
     assert!(text.contains("Examples:") && text.contains("Exit codes:") && text.contains("NO_COLOR"), "{text}");
     assert_eq!(run(["help"]).done().text(), text);
@@ -53,7 +53,7 @@ fn the_version_is_that_of_the_crate() {
 }
 
 #[test]
-fn bad_usage_is_2() {
+fn bad_usage_exits_with_2() {
     for line in [
         "",
         "nonsense",
@@ -97,7 +97,7 @@ fn bad_usage_is_2() {
 }
 
 #[test]
-fn a_missing_file_is_3() {
+fn a_missing_file_exits_with_3() {
     let folder = Folder::new();
     let missing = folder.path("missing.tsl");
     on("inspect", &missing, "").failed(3, "missing.tsl");
@@ -107,7 +107,7 @@ fn a_missing_file_is_3() {
 }
 
 #[test]
-fn what_is_damaged_or_no_tensilo_file_is_1() {
+fn damaged_and_foreign_files_exit_with_1() {
     let folder = Folder::new();
     let text = folder.file("a.txt", b"this is not a tensilo file, however long it may be, at least 64 bytes or so");
     on("inspect", &text, "").failed(1, "not a tensilo file");
@@ -122,13 +122,13 @@ fn what_is_damaged_or_no_tensilo_file_is_1() {
 }
 
 #[test]
-fn what_only_a_newer_release_reads_is_2() {
+fn files_of_newer_releases_exit_with_2() {
     let folder = Folder::new();
     on("inspect", &folder.file("new.tsl", too_new_file()), "").failed(2, "newer tensilo");
 }
 
 #[test]
-fn an_output_folder_that_is_missing_is_3() {
+fn an_output_folder_that_is_missing_exits_with_3() {
     let folder = Folder::new();
     let out = folder.path("missing").join("out.npy");
     let words = format!("-c x -i 0 --format npy -o {}", out.display());
@@ -158,7 +158,7 @@ fn a_reader_that_stops_reading_is_no_failure() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn an_output_that_cannot_be_written_is_3() {
+fn an_output_that_cannot_be_written_exits_with_3() {
     let folder = Folder::new();
     let path = folder.samples("a.tsl");
     for words in ["inspect", "inspect --json", "get -c x -i 0"] {

@@ -97,7 +97,7 @@ fn the_damaged_file_is_never_overwritten_and_other_files_only_by_force() {
 }
 
 #[test]
-fn what_is_no_tensilo_file_or_has_no_schema_left_is_refused_and_leaves_nothing() {
+fn files_without_a_schema_are_refused_and_leave_nothing() {
     let folder = Folder::new();
     let out = folder.path("out.tsl");
     let other = folder.file("other.txt", [7; 10_000]);

@@ -56,7 +56,7 @@ fn errors_are_red_and_warnings_yellow_as_those_of_the_command_line() {
 }
 
 #[test]
-fn who_wants_no_colours_gets_none() {
+fn no_colours_are_printed_if_the_environment_forbids_them() {
     let folder = Folder::new();
     let file = folder.samples("a.tsl");
     let missing = folder.path("missing.tsl");

@@ -66,7 +66,7 @@ fn a_damaged_chunk_is_named() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_damaged_not_an_error() {
+fn files_that_cannot_be_opened_are_damaged() {
     let folder = Folder::new();
     let text = folder.file("a.txt", b"this is not a tensilo file, however long it may be, at least 64 bytes or so");
     let whole = sample_file();
