@@ -180,7 +180,7 @@ impl Column {
     }
 }
 
-/// Once in so many times, and not where the input has ended.
+/// Returns true once in `times` times, and false if the input has ended.
 pub fn rarely(u: &mut Unstructured<'_>, times: u32) -> Result<bool> {
     Ok(u.int_in_range(1..=times)? == times)
 }

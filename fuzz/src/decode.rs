@@ -204,7 +204,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// About so many samples of a chunk, from the last.
+    /// Returns about `count` samples of a chunk, from the last.
     fn some(&self, chunk: usize, count: usize) -> impl Iterator<Item = u64> + use<> {
         self.chunk(chunk).rev().step_by(1 + self.samples / count)
     }

@@ -67,7 +67,7 @@ fn change_body(body: &mut [u8], random: &mut Random, bytes: Bytes) {
     if random.index(3) > 0 {
         let size = random.pick(&[1, 2, 4, 8]);
         if let Some(last) = body.len().checked_sub(size) {
-            // numbers stand aligned but in schemas
+            // numbers are aligned, except in schemas
             let at = random.index(last + 1);
             let at = if random.one_in(2) { at } else { at / size * size };
             change_number(body, at, size, random);
@@ -76,11 +76,11 @@ fn change_body(body: &mut [u8], random: &mut Random, bytes: Bytes) {
     }
     let start = random.index(body.len());
     let end = body.len().min(start + 1 + random.index(WINDOW));
-    let mut room = [0; WINDOW];
+    let mut buffer = [0; WINDOW];
     let window = &mut body[start..end];
-    room[..window.len()].copy_from_slice(window);
-    let length = bytes(&mut room, window.len(), window.len());
-    window[..length].copy_from_slice(&room[..length]);
+    buffer[..window.len()].copy_from_slice(window);
+    let length = bytes(&mut buffer, window.len(), window.len());
+    window[..length].copy_from_slice(&buffer[..length]);
 }
 
 fn change_number(bytes: &mut [u8], at: usize, size: usize, random: &mut Random) {

@@ -77,7 +77,8 @@ pub fn reseal(file: &mut [u8]) {
     }
 }
 
-/// Entries of the index page at `at` that point to chunks: where they and the chunks stand.
+/// Returns the entries of the index page at `at` that point to chunks: the offsets of entry and
+/// chunk.
 pub fn entries(file: &[u8], at: usize) -> Vec<(usize, usize)> {
     let count = body(file, at).map_or(0, |body| body.len() / ENTRY);
     let entries = (0..count).map(|i| at + HEAD + i * ENTRY);

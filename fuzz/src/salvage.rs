@@ -26,7 +26,7 @@ pub fn run(input: &[u8]) {
     let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().decode(true)) {
         Ok(salvaged) => salvaged,
         Err(error) => {
-            // a region that needs a newer release may stand where no reader looks
+            // a region that needs a newer release may be where no reader looks
             let is_lost = error.kind() == ErrorKind::Corrupt;
             assert!(!is_lost || Reader::from_bytes(file.clone()).is_err(), "what opens has a header");
             return;

@@ -303,7 +303,7 @@ fn the_writer_of_a_new_file_is_not_disturbed_after_its_first_commit() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_refused() {
+fn files_that_cannot_be_opened_are_refused() {
     let whole = numbers(&[10]);
     assert_eq!(refused(&OnDisk::new(b"")).kind(), ErrorKind::Corrupt);
     assert_eq!(

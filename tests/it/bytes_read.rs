@@ -229,7 +229,7 @@ fn chunks_that_were_not_read_before_are_announced_all_at_once() {
 }
 
 #[test]
-fn ranges_are_read_straight_to_their_place_where_they_are_whole_chunks() {
+fn ranges_of_whole_chunks_are_read_straight_to_their_destination() {
     let reader = checked(1024);
     let column = reader.column("x").unwrap();
     for (samples, due) in [
@@ -250,7 +250,7 @@ fn ranges_are_read_straight_to_their_place_where_they_are_whole_chunks() {
 
 /// The last byte of chunks changes after one of them was read.
 #[test]
-fn what_decays_is_noticed_when_the_policy_checks_it() {
+fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
     for profile in [Profile::Raw, Profile::Fast] {
         for (verification, of_touched, of_untouched) in [
             (Verification::FirstTouch, false, true),

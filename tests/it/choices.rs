@@ -66,7 +66,7 @@ fn assert_same(chosen: &str, known: &str) {
 }
 
 #[test]
-fn writers_choose_what_they_chose() {
+fn writers_choose_the_same_encodings_as_before() {
     let mut chosen = String::new();
     for pattern in Pattern::ALL {
         for dtype in [DType::U8, DType::Bf16, DType::I32, DType::F64] {

@@ -30,7 +30,7 @@ fn replay(target: &str, run: fuzz::Run, files: &[PathBuf]) {
 }
 
 #[test]
-fn every_corpus() {
+fn every_input_of_a_corpus_keeps_the_promises() {
     for (target, run) in fuzz::TARGETS {
         let files = files(&folder("corpus").join(target));
         assert!(files.len() >= 10, "{target} has a corpus of {} inputs", files.len());
@@ -39,7 +39,7 @@ fn every_corpus() {
 }
 
 #[test]
-fn every_input_that_once_broke_something() {
+fn every_input_that_once_broke_a_promise_keeps_it() {
     for folder in files(&folder("regressions")) {
         let target = folder.file_name().unwrap().to_str().unwrap();
         let (_, run) = fuzz::TARGETS.iter().find(|(name, _)| *name == target).expect("a target of this name");

@@ -198,7 +198,7 @@ fn any_pattern_in_any_profile_is_explained() {
 
 /// A part of known content has a known length.
 #[test]
-fn pieces_are_as_long_as_what_stands_in_them() {
+fn pieces_are_as_long_as_their_content() {
     // random but for the exponent, which is the less frequent the less it is, as in embeddings
     let float = |i| {
         let random = mix(7, i) as u32;

@@ -99,7 +99,7 @@ fn files_of_earlier_releases_read_as_they_were_written() {
 }
 
 #[test]
-fn what_is_written_without_zstandard_is_the_same_to_the_byte() {
+fn files_without_zstandard_are_written_to_the_same_bytes() {
     for profile in [Profile::Raw, Profile::Fast] {
         assert!(write(profile) == fs::read(path(profile)).unwrap(), "{}", profile.name());
     }

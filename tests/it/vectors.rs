@@ -62,7 +62,7 @@ fn read_alone(reader: &Reader) -> Vec<Read> {
 
 /// A chunk with a right checksum may still differ from its index entry.
 #[test]
-fn what_is_refused_is_refused_again_whatever_is_remembered_of_it() {
+fn a_refused_read_is_refused_again() {
     for vector in vectors(false) {
         let (file, name) = (bytes(file_of(&vector)), file_of(&vector));
         for policy in [Verification::FirstTouch, Verification::Always] {
@@ -106,7 +106,7 @@ fn readers_refuse_offsets_that_are_no_multiple_of_64() {
 }
 
 #[test]
-fn what_needs_a_newer_release_is_refused_and_not_taken_for_damage() {
+fn files_of_newer_releases_are_refused_and_not_taken_for_damage() {
     let mut kinds = Vec::new();
     for vector in vectors(false) {
         let file = bytes(file_of(&vector));

@@ -12,7 +12,7 @@ use tensilo_testing::{Folder, asked};
 
 const ELEMENTS: usize = 1_024;
 
-/// How often it is killed: a few times, or one for every hundred crash images that are asked for.
+/// Returns how often it is killed: a few times, or once for every hundred crash images asked for.
 fn rounds() -> u64 {
     (asked("TENSILO_CRASH_IMAGES", 0) / 100).clamp(20, 500)
 }
@@ -25,7 +25,7 @@ fn sample(i: u64) -> [u32; ELEMENTS] {
     std::array::from_fn(|element| (i as u32).wrapping_mul(2_654_435_761).wrapping_add(element as u32))
 }
 
-/// Not a test of its own: the other side of the test that kills it.
+/// Appends without end. This is no test of its own: another test starts and kills it.
 #[test]
 #[ignore = "started by another test, in a process of its own"]
 fn child_that_appends() {
@@ -36,15 +36,16 @@ fn child_that_appends() {
     for commit in 0..300_u64 {
         // from some that fit into the writer's buffers to some that do not
         for _ in 0..[1, 40, 400][commit as usize % 3] {
-            writer.push(&[Value::tensor(&sample(writer.sample_count()))]).expect("room");
+            writer.push(&[Value::tensor(&sample(writer.sample_count()))]).expect("disk space");
         }
-        writer.commit().expect("room");
+        writer.commit().expect("disk space");
         report(writer.sample_count());
     }
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// The samples in the file, all of them right, with nothing but a tail behind them.
+/// Checks the samples of a file, after which it may have a tail; returns the number of samples, and
+/// of bytes in the tail.
 fn check(path: &Path) -> (u64, u64) {
     let reader = Reader::open(path).unwrap_or_else(|error| panic!("{error}"));
     let end = reader.file_bytes() - reader.tail_bytes();
@@ -73,7 +74,7 @@ fn an_appender_killed_at_any_time_leaves_a_commit_that_it_reported_or_a_later_on
             let _ = fs::remove_file(&path);
             let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[ELEMENTS as u32]))]);
             let writer = Writer::create(&path, schema, &options()).expect("a new file");
-            writer.finish().expect("room");
+            writer.finish().expect("disk space");
         }
         let (before, _) = check(&path);
         let mut child = Child::start("killed_append::child_that_appends", [("TENSILO_TEST_FILE", &path)]);

@@ -39,7 +39,7 @@ fn all_types_come_back_from_an_arrow_file() {
 }
 
 #[test]
-fn small_batches_hold_the_same() {
+fn small_batches_have_the_same_samples() {
     let (reader, models) = all_types();
     for (samples, bytes) in [(7, u64::MAX), (1, u64::MAX), (u64::MAX, 6000), (u64::MAX, 0)] {
         let batches = batches(&reader, None).unwrap().with_batch_samples(samples).with_batch_bytes(bytes);
@@ -52,7 +52,7 @@ fn small_batches_hold_the_same() {
 }
 
 #[test]
-fn batches_do_not_pass_their_bytes() {
+fn batches_do_not_exceed_their_bytes() {
     let schema = Schema::new([ColumnSchema::utf8("t"), ColumnSchema::tensor("x", DType::Bf16, Shape::fixed(&[5]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().chunk_bytes(64)).unwrap();
     for i in 0..100_usize {
@@ -142,7 +142,7 @@ fn metadata_and_imported_types_reach_an_arrow_file() {
 }
 
 #[test]
-fn what_does_not_fit_its_imported_type_is_refused() {
+fn values_that_do_not_fit_their_imported_type_are_refused() {
     let column = |dtype, shape, text: &str| {
         let mut column = ColumnSchema::tensor("c", dtype, shape);
         column.metadata.insert("arrow.type".to_owned(), text.to_owned());

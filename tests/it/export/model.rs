@@ -57,7 +57,7 @@ fn element(dtype: DType, numbers: &mut Random) -> Vec<u8> {
     }
 }
 
-/// What an element is exported as.
+/// Returns the bytes as which an element is exported.
 fn exported(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     if dtype != DType::Bf16 {
         return bytes.to_vec();
@@ -127,7 +127,7 @@ pub fn bytes_of(array: &dyn Array) -> Vec<u8> {
     }
 }
 
-/// What a sample of an array is. `shape` is that of a fixed shape.
+/// Returns the model of a sample of an array. `shape` is that of a fixed shape.
 fn model_of(array: &ArrayRef, i: usize, shape: &Shape) -> Model {
     let fixed = || {
         shape.extents().iter().map(|extent| match extent {

@@ -59,7 +59,7 @@ fn appended_rows_follow_those_that_are_there() {
 }
 
 #[test]
-fn what_differs_is_listed() {
+fn all_differences_of_an_input_are_listed() {
     let folder = Folder::new();
     let file = file_of(&folder, &mixed(10, 0), &ConvertOptions::new());
     let embedding = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0); 9])], 9);
@@ -125,7 +125,7 @@ fn a_column_without_nulls_takes_what_could_have_some_and_has_none() {
     let fine = arrow_file(&folder, "fine.arrow", &[column(true, vec![Some(2); 5])]);
     assert_eq!(append_with(&[fine], &file, &raw()).unwrap(), 5);
     assert!(!read(&file).schema().columns[0].nullable);
-    // so many rows before the null that they are on disk when it is met
+    // enough rows before the null that some are on disk when it is read
     let many = column(true, vec![Some(3); 1_000_000]);
     let null = arrow_file(&folder, "null.arrow", &[many, column(true, vec![Some(4), None])]);
     let error = refused(&file, std::slice::from_ref(&null), &raw());

@@ -26,7 +26,7 @@ where
 }
 
 #[test]
-fn numbers_stay_what_they_are() {
+fn numbers_keep_their_bits() {
     check_scalars::<Int8Type>([-128, 0, 127]);
     check_scalars::<Int16Type>([i16::MIN, 1, i16::MAX]);
     check_scalars::<Int32Type>([i32::MIN, 1, i32::MAX]);
@@ -58,7 +58,7 @@ impl MapBits for Vec<Option<f32>> {
 }
 
 #[test]
-fn bools_even_in_a_slice_that_begins_inside_a_byte() {
+fn bools_keep_their_values_in_slices_that_begin_inside_a_byte() {
     let array = BooleanArray::from_iter((0..50).map(|i| (i % 7 != 3).then_some(i % 3 == 0)));
     let file = import(&one(Arc::new(array.slice(5, 40))));
     let expected: Vec<Option<u8>> = (5..45).map(|i| (i % 7 != 3).then_some(u8::from(i % 3 == 0))).collect();
@@ -67,7 +67,7 @@ fn bools_even_in_a_slice_that_begins_inside_a_byte() {
 }
 
 #[test]
-fn all_sorts_of_text_and_bytes() {
+fn text_and_binary_of_every_layout_keep_their_bytes() {
     let long = "a text too long to stand inside a view";
     let values = [Some("a"), None, Some(""), Some(long), Some("ü")];
     let bytes = values.map(|value| value.map(str::as_bytes));

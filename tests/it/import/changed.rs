@@ -45,7 +45,7 @@ const FORMATS: &[Writer] = &[
     |path, batches| write_parquet(path, batches),
 ];
 
-/// What happens to an input.
+/// A change that happens to an input, and its name.
 type Event<'a> = (&'static str, Box<dyn Fn(&Path) + 'a>);
 
 /// The event whose input is no file of one version.
@@ -145,7 +145,7 @@ fn a_file_that_is_changed_in_place_is_an_error() {
 }
 
 #[test]
-fn the_error_tells_what_has_changed() {
+fn the_error_names_what_has_changed() {
     let folder = Folder::new();
     let input = folder.path("input");
     write_arrow(&input, &version(1, 600));
@@ -219,7 +219,8 @@ fn reads_alike(folder: &Folder, input: &Path, file: &Reader) -> bool {
     })
 }
 
-/// What was truncated before it was opened is malformed; otherwise the change is the reason.
+/// Checks an error. An input that was truncated before it was opened is malformed; otherwise the
+/// change is the reason.
 #[track_caller]
 fn check_refusal(error: &Error, input: &Path, event: &str) {
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(input)), "{event}: {error}");

@@ -1,4 +1,4 @@
-//! What the tests of importers share.
+//! Helpers of the tests of importers.
 
 use crate::support::intact::assert_intact;
 use std::fs;
@@ -22,6 +22,7 @@ pub fn batch(columns: Vec<(Field, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
 }
 
+/// Converts batches to a file in memory.
 pub fn import_with(batches: &[RecordBatch], options: &ConvertOptions) -> Result<Reader> {
     let file = write_batches(&batches[0].schema(), batches, Stream(Vec::new()), options)?.sink.0;
     Ok(opened(file))
@@ -41,6 +42,7 @@ pub fn read(path: &Path) -> Reader {
     opened(fs::read(path).unwrap())
 }
 
+/// Returns the error of a conversion of batches.
 pub fn refused(batches: &[RecordBatch], options: &ConvertOptions) -> tensilo::Error {
     match import_with(batches, options) {
         Ok(_) => panic!("it was not refused"),
@@ -56,7 +58,7 @@ pub fn column<'a>(file: &'a Reader, name: &str) -> &'a ColumnSchema {
     &file.schema().columns[file.schema().column_index(name).unwrap()]
 }
 
-/// All samples of a column: shape and elements, or null.
+/// Reads all samples of a column: shape and elements, or null.
 pub fn tensors<T: Element>(file: &Reader, name: &str) -> Vec<Option<(Vec<u32>, Vec<T>)>> {
     let mut cursor = file.column(name).unwrap().cursor();
     let sample = |i| {
@@ -66,12 +68,12 @@ pub fn tensors<T: Element>(file: &Reader, name: &str) -> Vec<Option<(Vec<u32>, V
     (0..file.sample_count()).map(sample).collect()
 }
 
-/// All samples of a column of scalars.
+/// Reads all samples of a column of scalars.
 pub fn scalars<T: Element>(file: &Reader, name: &str) -> Vec<Option<T>> {
     tensors::<T>(file, name).into_iter().map(|sample| sample.map(|(_, elements)| elements[0])).collect()
 }
 
-/// All samples of a column of bytes or text.
+/// Reads all samples of a column of bytes or text.
 pub fn strings(file: &Reader, name: &str) -> Vec<Option<Vec<u8>>> {
     let mut cursor = file.column(name).unwrap().cursor();
     let sample = |i| {
@@ -125,8 +127,8 @@ pub fn check_mixed(file: &Reader, rows: i32) {
     assert_eq!(strings(file, "text"), (0..rows).map(text).collect::<Vec<_>>());
 }
 
-/// Writes a file that was changed long ago: it need not be waited for until its modification time
-/// tells.
+/// Writes a file, and sets its modification time back: otherwise a conversion would wait until that
+/// time tells changes apart.
 pub fn write_old(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
     let file = fs::File::options().write(true).open(path).unwrap();

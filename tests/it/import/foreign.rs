@@ -67,7 +67,7 @@ fn encrypted_columns_are_named_and_the_others_are_read() {
 }
 
 #[test]
-fn what_is_not_read_is_named_as_what_it_is() {
+fn inputs_that_cannot_be_read_are_named_by_their_kind() {
     check_refused("ARROW-17100.parquet", &["deny that they are compressed"]);
     check_refused("schema_v6.arrow", &["version 6 of Arrow's IPC format"]);
     check_refused("bigendian.arrow_file", &["is big-endian"]);

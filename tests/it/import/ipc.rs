@@ -44,7 +44,7 @@ fn files_and_streams_are_recognised_by_their_bytes() {
 }
 
 #[test]
-fn progress_tells_both_passes() {
+fn progress_reports_both_passes() {
     let folder = Folder::new();
     let input = folder.path("input");
     fs::write(&input, file_bytes(&batches(), None)).unwrap();
@@ -60,7 +60,7 @@ fn progress_tells_both_passes() {
 }
 
 #[test]
-fn dictionaries_that_change_from_batch_to_batch() {
+fn dictionaries_may_change_from_batch_to_batch() {
     let texts = |values: [&str; 2]| one(Arc::new(DictionaryArray::<Int8Type>::from_iter(values)) as ArrayRef);
     let folder = Folder::new();
     let (input, output) = (folder.path("input"), folder.path("out.tsl"));
@@ -86,7 +86,7 @@ fn same_input_and_options_give_the_same_bytes_and_other_inputs_other_ids() {
 
 #[cfg(unix)]
 #[test]
-fn a_stream_from_a_pipe() {
+fn a_stream_is_read_from_a_pipe() {
     use std::process::Command;
     let folder = Folder::new();
     let (pipe, output) = (folder.path("pipe"), folder.path("out.tsl"));
@@ -125,7 +125,7 @@ fn damaged_files_and_streams_never_panic_and_leave_nothing_behind() {
         }
         let mut longer = bytes.clone();
         longer.extend([0; 9]);
-        assert!(!convert_damaged(&folder, &longer).is_ok());
+        assert!(convert_damaged(&folder, &longer).is_err());
     }
 }
 

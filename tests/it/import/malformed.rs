@@ -16,7 +16,7 @@ use tensilo_testing::Folder;
 /// A file of one row group, taken apart.
 #[derive(Clone)]
 struct Parquet {
-    /// What stands before the footer, magic number included.
+    /// The bytes before the footer, with the magic number.
     data: Vec<u8>,
     footer: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Parquet {
         changed.to_bytes()
     }
 
-    /// Where the header of each page stands.
+    /// Returns the offset of the header of each page.
     fn pages(&self) -> Vec<usize> {
         let mut pages = vec![4];
         loop {
@@ -126,7 +126,7 @@ fn the_files_are_right_before_they_are_changed() {
     }
 }
 
-/// What is wrong, and the file.
+/// Returns malformed files, each with its fault.
 fn collection() -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let mut add = |name: String, bytes: Vec<u8>| files.push((name, bytes));
@@ -213,9 +213,9 @@ fn every_malformed_file_is_refused_or_read_right() {
     assert!(refused > 50 && right.len() < 12, "{right:#?}");
 }
 
-/// The decoder would take memory for it, and the process be aborted if there is not so much.
+/// Otherwise the decoder would allocate as much as a page claims, and could end the process.
 #[test]
-fn what_a_page_claims_is_compared_with_the_bytes_that_are_there() {
+fn claims_of_a_page_are_compared_with_its_bytes() {
     let folder = Folder::new();
     let refused = |bytes: &[u8], why: &str| {
         let error = convert_damaged(&folder, bytes).map(|_| ()).unwrap_err();
@@ -231,8 +231,8 @@ fn what_a_page_claims_is_compared_with_the_bytes_that_are_there() {
             let properties = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(encoding);
             let file = Parquet::written(&texts, properties.set_writer_version(version));
             assert_eq!(convert_damaged(&folder, &file.to_bytes()).unwrap().sample_count(), 10);
-            // packed numbers begin with 128, 4 and how many there are, the lengths behind the
-            // prefixes too
+            // packed numbers begin with 128, 4 and their number; so do the lengths after the
+            // prefixes
             let packed = file.data.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0x80, 1, 4, 10]);
             let packed: Vec<usize> = packed.map(|(at, _)| at).collect();
             assert_eq!(packed.len(), if encoding == Encoding::DELTA_BYTE_ARRAY { 2 } else { 1 });

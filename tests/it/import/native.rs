@@ -89,7 +89,7 @@ fn floats(factor: f64) -> tensilo::import::arrow::array::RecordBatch {
 }
 
 #[test]
-fn what_a_cast_did_is_kept_and_joined() {
+fn records_of_casts_are_kept_and_joined() {
     let folder = Folder::new();
     write_arrow(folder.path("a.arrow"), &[floats(1.0)]);
     write_arrow(folder.path("b.arrow"), &[floats(-0.3)]);
@@ -139,7 +139,7 @@ fn several_files_follow_each_other_and_columns_are_selected() {
 }
 
 #[test]
-fn all_that_differs_is_in_one_error() {
+fn all_differences_are_in_one_error() {
     let folder = Folder::new();
     let write = |name: &str, columns: Vec<ColumnSchema>| {
         let writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new().profile(Profile::Raw));

@@ -98,7 +98,7 @@ fn a_file_is_never_exported_or_salvaged_onto_itself() {
     }
 }
 
-/// Which would read what it writes.
+/// Such an append would read what it writes.
 #[test]
 fn a_file_is_never_appended_to_itself() {
     let folder = Files::new();

@@ -26,7 +26,7 @@ fn write(path: impl AsRef<Path>, batches: &[RecordBatch]) {
 }
 
 #[test]
-fn all_row_groups_of_a_file() {
+fn all_row_groups_of_a_file_are_converted() {
     let folder = Folder::new();
     let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())] {
@@ -91,7 +91,7 @@ fn inputs_of_different_schemas_are_refused_with_both_names() {
 }
 
 #[test]
-fn a_struct_with_lists_in_parquet() {
+fn a_struct_with_lists_in_parquet_becomes_dotted_columns() {
     let folder = Folder::new();
     let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     let inner = mixed(12, 0);
@@ -135,7 +135,7 @@ fn damaged_files_never_panic_and_leave_nothing_behind() {
     let bytes = parquet_bytes(&[mixed(20, 0)], 12, Compression::SNAPPY);
     assert!(convert_damaged(&folder, &bytes).is_ok());
     for length in (0..bytes.len()).step_by(37).chain(bytes.len() - 12..bytes.len()) {
-        assert!(!convert_damaged(&folder, &bytes[..length]).is_ok(), "a file cut to {length} bytes was read");
+        assert!(convert_damaged(&folder, &bytes[..length]).is_err(), "a file cut to {length} bytes was read");
     }
     for i in (0..bytes.len()).step_by(5) {
         let mut damaged = bytes.clone();
@@ -170,7 +170,7 @@ fn an_error_in_the_second_input_tells_its_row_and_the_sample() {
 }
 
 #[test]
-fn a_dictionary_that_makes_the_file_much_smaller_than_its_rows() {
+fn a_file_much_smaller_than_its_rows_is_converted() {
     let folder = Folder::new();
     let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     let text = "x".repeat(100_000);

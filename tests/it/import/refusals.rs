@@ -1,4 +1,4 @@
-//! What is refused before anything is written, and how it is said.
+//! Columns, options and inputs that are refused before anything is written, and the messages.
 
 use super::common::*;
 use std::path::Path;
@@ -100,7 +100,7 @@ fn inputs_that_are_no_inputs_leave_nothing_behind() {
 }
 
 #[test]
-fn what_stands_at_the_destination_stays_unless_asked() {
+fn a_file_at_the_destination_is_kept_unless_overwriting_is_allowed() {
     let folder = Folder::new();
     let output = folder.path("out.tsl");
     std::fs::write(&output, "precious").unwrap();

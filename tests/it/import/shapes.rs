@@ -17,7 +17,7 @@ fn lists(lengths: &[Option<i32>]) -> ArrayRef {
     Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(values))
 }
 
-/// A list of lists in each sample: so many rows of so many elements.
+/// Returns a list of lists for each sample: `(rows, elements of a row)`.
 fn tables(extents: &[(usize, usize)]) -> ArrayRef {
     let mut builder = ListBuilder::new(ListBuilder::new(Int32Builder::new()));
     for &(rows, columns) in extents {

@@ -47,7 +47,7 @@ fn equal_lists_are_a_fixed_shape_whatever_batch_they_are_in() {
 }
 
 #[test]
-fn null_list_empty_list_and_null_element_are_three_things() {
+fn a_null_list_an_empty_list_and_a_null_element_differ() {
     let file = import(&one(list(vec![None, Some(vec![]), Some(vec![Some(1.0)])])));
     assert_eq!(column(&file, "x").shape, Shape::ragged());
     assert_eq!(tensors::<f32>(&file, "x"), [None, Some((vec![0], vec![])), Some((vec![1], vec![1.0]))]);
@@ -73,7 +73,7 @@ fn nan_is_refused_where_there_is_none() {
 }
 
 #[test]
-fn null_elements_of_null_lists_are_nobodys_business() {
+fn null_elements_of_null_lists_are_ignored() {
     let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)]));
     let nulls = Some(NullBuffer::from(vec![false, true]));
     let lists =
@@ -98,7 +98,7 @@ fn no_sample_or_only_nulls_say_nothing_about_the_shape() {
 }
 
 #[test]
-fn large_lists_list_views_and_slices() {
+fn large_lists_list_views_and_slices_are_tensors() {
     let lists = full(&[&[1.0], &[2.0, 3.0], &[], &[4.0]]);
     let small = ListArray::from_iter_primitive::<Float32Type, _, _>(lists.clone());
     let large = LargeListArray::from_iter_primitive::<Float32Type, _, _>(lists);
@@ -154,7 +154,7 @@ fn a_null_list_inside_a_tensor_is_refused() {
 }
 
 #[test]
-fn fixed_size_lists_around_and_inside_lists() {
+fn fixed_size_lists_around_and_inside_lists_are_tensors() {
     let values: ArrayRef = Arc::new(UInt8Array::from_iter_values(0..12));
     let pairs: ArrayRef = Arc::new(FixedSizeListArray::new(item(DataType::UInt8), 2, values, None));
     let offsets = OffsetBuffer::from_lengths([1, 0, 5]);
@@ -172,7 +172,7 @@ fn fixed_size_lists_around_and_inside_lists() {
 }
 
 #[test]
-fn tensors_of_bools_and_dates() {
+fn bools_and_dates_can_be_elements_of_tensors() {
     let lists = ListArray::from_iter_primitive::<Date32Type, _, _>([Some([Some(-1), Some(5)])]);
     let file = import(&one(Arc::new(lists)));
     assert_eq!(column(&file, "x").metadata["arrow.type"], "date32");
@@ -318,7 +318,7 @@ fn a_large_batch_is_cut_into_slices() {
 }
 
 #[test]
-fn batches_that_come_through_the_c_data_interface() {
+fn batches_are_taken_through_the_c_data_interface() {
     use tensilo::import::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
     let first = mixed(30, 0);
     let reader = RecordBatchIterator::new([Ok(first.clone()), Ok(mixed(5, 30))], first.schema());
@@ -330,7 +330,7 @@ fn batches_that_come_through_the_c_data_interface() {
 }
 
 #[test]
-fn how_rows_are_spread_over_batches_does_not_matter() {
+fn shapes_do_not_depend_on_how_rows_are_spread_over_batches() {
     let whole = [mixed(100, 0)];
     let parts: Vec<_> = (0..100).step_by(7).map(|i| whole[0].slice(i, 7.min(100 - i))).collect();
     let write = |batches: &[tensilo::import::arrow::array::RecordBatch]| {

@@ -1,5 +1,5 @@
-//! Integers in Thrift's compact protocol, which Parquet writes its headers in: where they stand,
-//! and others in their place.
+//! Integers in Thrift's compact protocol, in which Parquet writes its headers: finds them, and
+//! replaces them by others.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ pub struct Integer {
     pub bytes: Range<usize>,
 }
 
-/// All integers of the struct that stands at `start`, and where the struct ends.
+/// Returns all integers of the struct that begins at `start`, and the end of the struct.
 pub fn integers(bytes: &[u8], start: usize) -> (Vec<Integer>, usize) {
     let mut reader = Reader { bytes, at: start, path: Vec::new(), found: Vec::new() };
     reader.structure();
     (reader.found, reader.at)
 }
 
-/// Puts `value` in the place of the integer at `path` of the struct at `start`.
+/// Replaces the integer at `path` of the struct at `start` by `value`.
 pub fn set(bytes: &mut Vec<u8>, start: usize, path: &[i64], value: i64) {
     let (found, _) = integers(bytes, start);
     let integer = found.iter().find(|integer| integer.path == path);

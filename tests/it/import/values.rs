@@ -78,7 +78,7 @@ impl Inputs {
         Ok(read(&self.out()))
     }
 
-    /// The error, after which there is no output.
+    /// Returns the error of a conversion, which leaves no output.
     fn refused(&self, inputs: &[PathBuf]) -> Error {
         let Err(error) = self.convert(inputs) else { panic!("it was not refused") };
         assert!(!self.out().exists());
@@ -86,7 +86,7 @@ impl Inputs {
     }
 }
 
-/// The INT96 timestamp of so many nanoseconds since 1970.
+/// Returns the INT96 timestamp of a number of nanoseconds since 1970.
 fn int96(nanoseconds: i128) -> Int96 {
     const DAY: i128 = 86_400_000_000_000;
     let day = i32::try_from(nanoseconds.div_euclid(DAY) + 2_440_588).unwrap();
@@ -170,7 +170,7 @@ fn appended_int96_gets_the_unit_of_the_file_or_is_refused() {
 }
 
 #[test]
-fn int96_in_lists_and_beside_nulls() {
+fn int96_in_lists_and_beside_nulls_is_converted() {
     let folder = Inputs::new();
     let values = FAR.map(int96);
     let list = "optional group x (LIST) { repeated group list { optional int96 element; } }";

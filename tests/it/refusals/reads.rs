@@ -5,10 +5,10 @@ use tensilo::ErrorKind::BadArgument;
 use tensilo::{ColumnBuffer, Reader};
 
 #[test]
-fn wrong_questions_to_a_reader_are_refused() {
+fn reads_into_a_wrong_type_or_length_are_refused() {
     let reader = Reader::from_bytes(good_file(3)).expect("a valid file");
     let error = refused(reader.column("no such").map(|_| ()), BadArgument, None);
-    assert!(error.to_string().contains("two vary"), "it says what there is: {error}");
+    assert!(error.to_string().contains("two vary"), "it does not name the columns: {error}");
     let mut cursor = reader.column("f32").expect("a column").cursor();
     refused(cursor.read_into::<f64>(0, &mut [0.0; 2]), BadArgument, Some("f32"));
     refused(cursor.read_into::<f32>(0, &mut [0.0; 1]), BadArgument, Some("f32"));

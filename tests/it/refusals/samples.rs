@@ -121,7 +121,7 @@ fn wrong_batches_are_refused_by_column_and_nothing_of_them_is_written() {
 }
 
 #[test]
-fn what_stands_in_the_place_of_a_null_is_ignored() {
+fn values_of_null_samples_are_ignored() {
     let column = |dtype| Schema::new([ColumnSchema::tensor("x", dtype, Shape::fixed(&[2])).nullable()]);
     let file = |dtype, values: &[u8]| {
         let mut writer = create(column(dtype)).expect("a valid schema");

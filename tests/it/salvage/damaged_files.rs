@@ -12,12 +12,11 @@ use tensilo::salvage::{LostSamples, RewriteOptions, SalvageOptions, Salvaged, sa
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, Source};
 use tensilo::{Reader, WriterOptions};
-use tensilo_testing::Random;
+use tensilo_testing::{Random, asked};
 
-/// How many damaged files the long test makes; for a release some thousands.
+/// Returns how many damaged files the long test makes; for a release some thousands.
 fn file_count() -> u64 {
-    let asked = std::env::var("TENSILO_SALVAGE_FILES").ok();
-    asked.map_or(300, |count| count.parse().expect("TENSILO_SALVAGE_FILES is a number"))
+    asked("TENSILO_SALVAGE_FILES", 300)
 }
 
 /// Checks a salvaged file against the intact one.
@@ -143,7 +142,7 @@ impl Source for Disk {
     }
 }
 
-/// Unreadable sectors cost the chunks in them, and no others, as garbage would.
+/// Unreadable sectors cost the chunks that garbage in their place would cost, and no others.
 #[test]
 fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
     for seed in 0..file_count() / 3 {

@@ -42,13 +42,13 @@ fn a_file_that_was_partly_overwritten_by_another_is_still_itself() {
 }
 
 #[test]
-fn a_page_of_the_index_tells_of_samples_that_nothing_else_tells_of() {
+fn a_page_of_the_index_counts_samples_that_nothing_else_counts() {
     let mut file = numbers(50, u64::MAX, 1);
     regions(&file, &[b"TSLF", b"TSLE"]).into_iter().for_each(|place| file[place].fill(0));
     let chunks = regions(&file, &[b"TSLC"]);
     file[chunks[49].clone()].fill(0);
     let of = |file: &[u8]| {
-        let salvaged = salvage_file(&file);
+        let salvaged = salvage_file(file);
         assert!(!salvaged.end_is_known && salvaged.committed_samples.is_none());
         let lost = salvaged.losses.of_all();
         (salvaged.reader.sample_count(), lost.ranges().iter().map(|range| (range.start, range.end)).collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! Losses, and what callers do about them.
+//! Lost samples, and the policies for reading around them.
 
 use super::{numbers, salvage_file};
 use crate::common::config;
@@ -24,7 +24,7 @@ proptest! {
 
     /// Compares losses with sets of samples.
     #[test]
-    fn policies_agree_with_sets(
+    fn losses_and_policies_agree_with_a_set_of_lost_samples(
         sample_count in 1..60_u64,
         flips in prop::collection::vec(0..60_u64, 0..60),
         asked in prop::collection::vec(0..60_u64, 0..40),

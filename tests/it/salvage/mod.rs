@@ -17,7 +17,7 @@ fn salvage_file(file: &[u8]) -> Salvaged {
     salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema")
 }
 
-/// Samples that are left are as they were, the others are refused, and the error names them.
+/// Checks that samples that are left are as they were, and that each error names lost samples.
 fn check_values(reader: &Reader, column: usize, lost: &LostSamples, table: &Table) {
     let schema = &table.schema.columns[column];
     let mut cursor = reader.column_at(column).expect("a column").cursor();
@@ -39,7 +39,7 @@ fn check_values(reader: &Reader, column: usize, lost: &LostSamples, table: &Tabl
     }
 }
 
-/// So many numbers in chunks of one, with a commit after every `step`.
+/// Returns a file of `count` numbers in chunks of one, with a commit after every `step`.
 fn numbers(count: u64, step: u64, salt: u64) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U64, Shape::scalar())]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(8).origin(salt.to_le_bytes());

@@ -1,4 +1,4 @@
-//! New files from what is left of damaged ones.
+//! New files of the samples that damaged files have left.
 
 use super::salvage_file;
 use crate::common::damage::chunks;
@@ -79,7 +79,7 @@ fn casts_are_neither_done_again_nor_forgotten() {
 /// A copy of a chunk gets a new checksum, which must not vouch for bytes that changed after they
 /// were checked.
 #[test]
-fn what_decays_after_it_was_found_intact_is_not_written_again() {
+fn bytes_that_change_after_they_were_checked_are_not_written_again() {
     let columns =
         [("a", DType::U8), ("b", DType::U16)].map(|(name, dtype)| ColumnSchema::tensor(name, dtype, Shape::scalar()));
     let options = WriterOptions::new().chunk_bytes(20);

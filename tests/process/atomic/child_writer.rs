@@ -29,7 +29,7 @@ pub fn environment(destination: &Path, work: Work) -> [(&'static str, String); 2
 
 pub const CHILD: &str = "atomic::child_writer::child_that_writes";
 
-/// Not a test of its own: the other side of the tests that kill it.
+/// Writes as the environment says. This is no test of its own: other tests start it.
 #[test]
 #[ignore = "started by other tests, in a process of its own"]
 fn child_that_writes() {

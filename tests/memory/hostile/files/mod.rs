@@ -102,7 +102,7 @@ pub fn all() -> Vec<Row> {
 }
 
 #[test]
-fn places_in_the_footer_are_those_that_are_patched() {
+fn offsets_in_the_footer_are_those_of_the_fields_that_are_patched() {
     let file = base();
     let footer = &file[place_of(&file, Footer)];
     let page = place_of(&file, IndexPage).start as u64;
