@@ -200,7 +200,7 @@ fn check_gather_slice<T: Element>(cursor: &mut Cursor, indices: &[u64], expected
     assert_eq!(nulls.expect(what), expected.iter().filter(|sample| sample.is_none()).count(), "nulls of {what}");
     assert_eq!(bytemuck::cast_slice::<T, u8>(&out), bytes, "gather_slice {indices:?} of {what}");
     out.extend(super::elements::<T>(&[0; 8]));
-    assert!(cursor.gather_slice(indices, &mut out).is_err(), "gather_slice of {what} with too much room");
+    assert!(cursor.gather_slice(indices, &mut out).is_err(), "gather_slice of {what} with too long a destination");
 }
 
 /// Checks gathers of many threads.

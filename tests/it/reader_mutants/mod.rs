@@ -181,6 +181,6 @@ fn both_readers_accept_the_same_mutants() {
 /// Writes a mutant to a file for inspection; returns its path.
 fn kept(mutant: &[u8], number: usize) -> String {
     let path = std::env::temp_dir().join(format!("tensilo-mutant-{number}.tsl"));
-    std::fs::write(&path, mutant).expect("room for a small file");
+    std::fs::write(&path, mutant).expect("disk space");
     path.display().to_string()
 }

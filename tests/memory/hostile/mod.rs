@@ -76,9 +76,9 @@ fn salvage_and_read(file: &Shared, decode: bool) -> Option<String> {
             return (!is_hopeless).then(|| format!("not salvaged: {error}"));
         }
     };
-    let room = (file.len() as u64 / 64) << 24;
-    if salvaged.reader.sample_count() > room {
-        return Some(format!("{} samples, room for {room}", salvaged.reader.sample_count()));
+    let limit = (file.len() as u64 / 64) << 24;
+    if salvaged.reader.sample_count() > limit {
+        return Some(format!("{} samples, at most {limit} are possible", salvaged.reader.sample_count()));
     }
     let columns = salvaged.reader.columns().zip(&salvaged.losses.columns);
     columns.take(4).find_map(|(column, (_, lost))| {

@@ -27,7 +27,7 @@ fn check_hundred_million(alone: &Alone, profile: Profile) {
             batch.iter_mut().zip(start..).for_each(|(value, i)| *value = tiny(i));
             writer.push_batch(&[ColumnBatch::fixed(BATCH, &batch)]).expect("good samples");
         }
-        writer.finish().expect("room");
+        writer.finish().expect("disk space");
     });
     assert!(peak < 16 * MIB, "{} MiB to write 100 MB in batches of 1 MB", peak / MIB);
     let (reader, peak) = alone.peak_bytes(|| Reader::open(disk.path()).expect("an intact file"));

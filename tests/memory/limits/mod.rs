@@ -2,6 +2,8 @@
 //! is that of a few chunks or of the largest sample, never that of the file.
 
 mod few;
+#[cfg(feature = "zstd")]
+mod large_encoded_samples;
 mod large_samples;
 mod many_samples;
 mod opening;
