@@ -4,11 +4,14 @@
 use crate::{Error, Result};
 
 /// Reserves capacity for `count` more elements.
+#[inline]
 pub(crate) fn reserve<T>(out: &mut Vec<T>, count: usize) -> Result<()> {
-    out.try_reserve(count).map_err(|_| {
-        let bytes = count.saturating_mul(size_of::<T>());
-        Error::over_limit(format!("{bytes} bytes of memory cannot be allocated; ask for less at a time"))
-    })
+    out.try_reserve(count).map_err(|_| too_many(count.saturating_mul(size_of::<T>())))
+}
+
+#[cold]
+fn too_many(bytes: usize) -> Error {
+    Error::over_limit(format!("{bytes} bytes of memory cannot be allocated; ask for less at a time"))
 }
 
 /// Returns an empty vector with capacity for `count` elements.

@@ -1,6 +1,7 @@
 //! The position of a chunk: in its column, and in the file.
 
 use crate::format::chunk::ChunkEntry;
+use crate::format::region::HEAD;
 
 /// A chunk that was looked up in the index.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,12 @@ impl ChunkLocation {
     #[inline]
     pub(super) fn position_of(&self, i: u64) -> usize {
         usize::try_from(i.saturating_sub(self.entry.first_sample)).unwrap_or(usize::MAX)
+    }
+
+    /// The offset of the chunk's body in a file that is in memory.
+    #[inline]
+    pub(super) fn body_start(&self) -> usize {
+        usize::try_from(self.entry.offset.saturating_add(HEAD)).unwrap_or(usize::MAX)
     }
 
     /// The samples of the chunk.

@@ -6,7 +6,6 @@ use super::stored_parts::{StoredParts, body_in};
 use crate::codec::ChunkDecoder;
 use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
-use crate::format::region::HEAD;
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -94,6 +93,12 @@ impl HeldChunk {
         self.state = ChunkState::InFile { location, value_bytes, taken };
     }
 
+    /// Holds a chunk whose parts are used as they are stored.
+    #[inline]
+    pub(super) fn hold_stored(&mut self, location: &ChunkLocation, parts: StoredParts) {
+        self.state = ChunkState::Fetched { location: *location, parts };
+    }
+
     /// Opens a chunk of a file that is in memory, checked as the reader's policy asks.
     pub(super) fn open_in_memory(
         &mut self,
@@ -103,7 +108,7 @@ impl HeldChunk {
     ) -> Result<()> {
         self.close();
         if let Some(parts) = column.stored_parts(file, location).map_err(|error| in_chunk(error, location))? {
-            self.state = ChunkState::Fetched { location: *location, parts };
+            self.hold_stored(location, parts);
             return Ok(());
         }
         let checked = column.chunk_in_memory(location, file);
@@ -190,8 +195,7 @@ impl HeldChunk {
     #[inline]
     pub(super) fn range_in_file(&self, values: &Range<usize>) -> Option<Range<usize>> {
         let ChunkState::Fetched { location, parts } = &self.state else { return None };
-        let start = usize::try_from(location.entry.offset.saturating_add(HEAD)).unwrap_or(usize::MAX);
-        let start = start.saturating_add(parts.values_start());
+        let start = location.body_start().saturating_add(parts.values_start());
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
     }
 

@@ -155,6 +155,9 @@ impl Decoder {
             copy_values(column.layout(), selection, task, values, out);
             return Ok(());
         }
+        if !selection.is_range() && self.find_plain(column, selection, task)? {
+            return Ok(());
+        }
         let kept = std::mem::take(&mut self.kept);
         let body = self.enter(column, task, bytes, &kept);
         let result = body.and_then(|body| self.fixed(column, selection, task, body, out));
@@ -173,9 +176,6 @@ impl Decoder {
         body: &[u8],
         out: &mut O,
     ) -> Result<()> {
-        if !selection.is_range() && self.chunk.is_stored() && self.chunk.content(body).validity.is_none() {
-            return self.find_stored(column, selection, task, body);
-        }
         let mut rank = task.ranks.start;
         while rank < task.ranks.end {
             let (sample, position) = selection.get(rank);
@@ -207,21 +207,28 @@ impl Decoder {
         Ok(())
     }
 
-    /// Finds samples of a chunk without nulls that is used as it is stored. What all of them have
-    /// in common is looked up once: most tasks of a gather are one sample of a chunk.
-    fn find_stored(&mut self, column: &OpenedColumn, selection: &Selection, task: &Task, body: &[u8]) -> Result<()> {
-        let layout = column.layout();
-        let content = self.chunk.content(body);
-        let Some(values) = self.chunk.range_in_file(&(0..content.values.len())) else { return Ok(()) };
+    /// Finds the samples of a task in a chunk that has nothing but values, stored as they are.
+    /// Returns whether the chunk is of this kind.
+    ///
+    /// Most tasks of a gather are one sample of such a chunk. Only that of the last task becomes
+    /// the one that is held: holding a chunk takes as long as finding a sample.
+    fn find_plain(&mut self, column: &OpenedColumn, selection: &Selection, task: &Task) -> Result<bool> {
+        let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
+        let plain = column.plain_chunk(file, location).map_err(|error| in_chunk(error, location))?;
+        let Some(parts) = plain else { return Ok(false) };
         memory::reserve(&mut self.in_file, task.ranks.len())?;
+        let (start, sample_bytes) = (location.body_start(), column.layout().inner_bytes);
         for rank in task.ranks.clone() {
             let (sample, position) = selection.get(rank);
-            let i = task.location.position_of(sample);
-            let found = content.range_within(layout, &(i..i.saturating_add(1)), content.values.len());
-            let found = found.map_err(|error| at_sample(error, sample))?;
-            self.in_file.push(InFile { start: values.start.saturating_add(found.start), rank, position, samples: 1 });
+            // inside the body: the chunk holds the sample, and is as long as its samples
+            let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
+            self.in_file.push(InFile { start, rank, position, samples: 1 });
         }
-        Ok(())
+        if task.is_last {
+            self.enter_column(column);
+            self.chunk.hold_stored(location, parts);
+        }
+        Ok(true)
     }
 
     /// Copies the samples that are in the file as they are, and that were found since this was

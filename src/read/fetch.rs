@@ -60,11 +60,8 @@ pub(super) fn fetch(
     run: &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
 ) -> std::result::Result<(), (usize, Error)> {
     let mut first = FirstError::default();
-    for (number, _) in tasks.iter().enumerate().filter(|(_, task)| task.bytes.is_empty()) {
-        if let Err(error) = run(number, TaskBytes::AtHand) {
-            first.add(number, error);
-            break;
-        }
+    if let Err((number, error)) = run_at_hand(tasks, &mut *run) {
+        first.add(number, error);
     }
     if tasks.iter().all(|task| task.bytes.is_empty()) {
         return first.into_inner().map_or(Ok(()), Err);
@@ -103,6 +100,15 @@ pub(super) fn fetch(
         first.add(0, incomplete());
     }
     first.into_inner().map_or(Ok(()), Err)
+}
+
+/// Calls `run` with the number of each task whose bytes are at hand, up to the first that fails.
+pub(super) fn run_at_hand(
+    tasks: &[Task],
+    mut run: impl FnMut(usize, TaskBytes<'_>) -> Result<()>,
+) -> std::result::Result<(), (usize, Error)> {
+    let mut at_hand = tasks.iter().enumerate().filter(|(_, task)| task.bytes.is_empty());
+    at_hand.try_for_each(|(number, _)| run(number, TaskBytes::AtHand).map_err(|error| (number, error)))
 }
 
 /// Fetches one range, and calls `then` with its bytes. Bytes outside the file are refused

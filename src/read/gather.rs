@@ -3,7 +3,7 @@
 use super::buffer::ColumnBuffer;
 use super::decoder::Decoder;
 use super::destination::Destination;
-use super::fetch::{FetchScratch, fetch};
+use super::fetch::{FetchScratch, TaskBytes, fetch, run_at_hand};
 use super::opened_column::OpenedColumn;
 use super::tasks::TaskList;
 use crate::{Error, Result};
@@ -74,8 +74,9 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
         planned.map_err(|error| column.in_column(error))?;
         tasks.announce(number, &gatherer.column);
     }
-    let Some(file) = columns.first().map(|first| first.as_ref().column.file.clone()) else { return Ok(0) };
-    let result = fetch(&*file.source, &tasks.tasks, fetch_scratch, &mut |number, bytes| {
+    let needs_source = tasks.tasks.iter().any(|task| !task.bytes.is_empty());
+    let file = columns.first().filter(|_| needs_source).map(|first| first.as_ref().column.file.clone());
+    let mut decode = |number: usize, bytes: TaskBytes<'_>| {
         let Some(task) = tasks.tasks.get(number) else { return Ok(()) };
         match (columns.get_mut(task.column), out.of(task.column)) {
             (Some(gatherer), Some(output)) => {
@@ -84,12 +85,16 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
             }
             _ => Err(Error::internal("a task of a plan is of no column")),
         }
-    });
+    };
+    let result = match &file {
+        Some(file) => fetch(&*file.source, &tasks.tasks, fetch_scratch, &mut decode),
+        None => run_at_hand(&tasks.tasks, &mut decode),
+    };
     if let Err((number, error)) = result {
         let column = tasks.tasks.get(number).and_then(|task| columns.get(task.column));
         return Err(match column {
             Some(gatherer) => gatherer.as_ref().column.in_column(error),
-            None => file.in_file(error),
+            None => error,
         });
     }
     let mut nulls = 0;

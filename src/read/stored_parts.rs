@@ -21,6 +21,12 @@ pub(super) struct StoredParts {
 }
 
 impl StoredParts {
+    /// The parts of a chunk that has nothing but values, stored as they are.
+    #[inline]
+    fn plain(location: &ChunkLocation, body: &[u8]) -> Self {
+        Self { sample_count: location.sample_count(), validity: None, shape: 0..0, values: 0..body.len() }
+    }
+
     /// The parts in `body`, from which the ranges were made.
     #[inline]
     pub(super) fn content<'a>(&self, body: &'a [u8]) -> Content<'a> {
@@ -44,14 +50,39 @@ impl OpenedColumn {
     /// there: nothing is encoded, and this machine's byte order is the file's.
     #[inline]
     pub(super) fn stored_parts(&self, file: &[u8], location: &ChunkLocation) -> Result<Option<StoredParts>> {
-        let in_order = le::FILE_ORDER_IS_NATIVE || self.layout().element_bytes == 1;
-        if !in_order || !codec(location.entry.encoding)?.is_identity() {
+        if !self.has_stored_values(location)? {
             return Ok(None);
         }
-        if !self.is_checked(location.chunk) {
-            self.check_chunk(location)?;
-        }
+        self.check_once(location)?;
         self.parts_of_body(location, body_in(file, location)?)
+    }
+
+    /// Returns the parts of a chunk as [`OpenedColumn::stored_parts`] does, if the values are all
+    /// it has.
+    #[inline]
+    pub(super) fn plain_chunk(&self, file: &[u8], location: &ChunkLocation) -> Result<Option<StoredParts>> {
+        let layout = self.layout();
+        if location.entry.has_parts() || layout.is_ragged() || !self.has_stored_values(location)? {
+            return Ok(None);
+        }
+        self.check_once(location)?;
+        let body = body_in(file, location)?;
+        let parts = StoredParts::plain(location, body);
+        parts.content(body).check_lengths(layout).map(|()| Some(parts))
+    }
+
+    /// Whether the values of a chunk are stored as they are, in this machine's byte order.
+    #[inline]
+    fn has_stored_values(&self, location: &ChunkLocation) -> Result<bool> {
+        let in_order = le::FILE_ORDER_IS_NATIVE || self.layout().element_bytes == 1;
+        Ok(in_order && codec(location.entry.encoding)?.is_identity())
+    }
+
+    /// Checks a chunk of a file that is in memory, unless that was done as the reader's policy
+    /// asks.
+    #[inline]
+    fn check_once(&self, location: &ChunkLocation) -> Result<()> {
+        if self.is_checked(location.chunk) { Ok(()) } else { self.check_chunk(location) }
     }
 
     #[cold]
@@ -64,14 +95,13 @@ impl OpenedColumn {
     #[inline]
     fn parts_of_body(&self, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
         let (entry, layout) = (&location.entry, self.layout());
-        let sample_count = location.sample_count();
         let stored = if entry.has_parts() || layout.is_ragged() {
             match self.parts_of_table(location, body)? {
                 Some(stored) => stored,
                 None => return Ok(None),
             }
         } else {
-            StoredParts { sample_count, validity: None, shape: 0..0, values: 0..body.len() }
+            StoredParts::plain(location, body)
         };
         stored.content(body).check_lengths(layout).map(|()| Some(stored))
     }

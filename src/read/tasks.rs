@@ -67,11 +67,12 @@ impl TaskList {
         let bytes = column.file.bytes();
         let count = self.selection.sample_count();
         let first_task = self.tasks.len();
-        let mut before = held.and_then(HeldChunk::location).map(|location| location.entry.samples().end);
+        let held_location = held.and_then(HeldChunk::location);
+        let mut before = held_location.map(|location| location.entry.samples().end);
         let mut rank = 0;
         while rank < count {
             let (sample, _) = self.selection.get(rank);
-            let location = match held.and_then(HeldChunk::location) {
+            let location = match held_location {
                 Some(location) if location.entry.samples().contains(&sample) => *location,
                 _ => column.locate(bytes, sample).map_err(|error| at_sample(error, sample))?,
             };
@@ -144,6 +145,7 @@ impl TaskList {
         Ok(())
     }
 
+    #[inline]
     fn push(&mut self, task: Task) -> Result<()> {
         memory::reserve(&mut self.tasks, 1)?;
         self.tasks.push(task);
