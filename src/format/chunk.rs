@@ -99,6 +99,12 @@ impl ChunkHead {
         Self { column, raw_bytes: PartTable::sum_of_raw_bytes(body), entry }
     }
 
+    /// Makes the head of a chunk that has been checked from its entry in the index and its bytes,
+    /// for the one field that the entry does not have.
+    pub(crate) fn of_checked(column: u32, entry: ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Self {
+        Self { column, raw_bytes: chunk_head::RAW_BYTES.get(bytes), entry }
+    }
+
     fn check(&self, column_count: usize) -> Result<()> {
         let entry = &self.entry;
         let known_column = usize::try_from(self.column).is_ok_and(|column| column < column_count);

@@ -24,14 +24,21 @@ impl OpenedColumn {
         self.check_chunk_bytes(location, bytes)
     }
 
-    /// Checks a chunk of a file that is in memory as the reader's policy asks.
+    /// Checks a chunk of a file that is in memory as the reader's policy asks. A head that was
+    /// checked before is not checked again: the bytes are the same.
     pub(super) fn chunk_in_memory<'a>(
         &self,
         location: &ChunkLocation,
         file: &'a [u8],
     ) -> Result<(ChunkHead, &'a [u8])> {
         let bytes = slice(file, location.entry.offset, chunk_bytes(&location.entry)?)?;
-        self.check_chunk_bytes(location, bytes)
+        if !self.is_checked(location.chunk) {
+            return self.check_chunk_bytes(location, bytes);
+        }
+        let (head, body) = split_head(bytes)?;
+        let chunk = ChunkHead::of_checked(self.index().number, location.entry, head);
+        self.file.check_decoded_bytes(chunk.raw_bytes.into())?;
+        Ok((chunk, body))
     }
 
     /// Checks head and body of a chunk as the reader's policy asks. Notes that they were checked.
@@ -66,8 +73,7 @@ impl OpenedColumn {
 
     /// Checks the head of a chunk, but not its body.
     fn split_chunk<'a>(&self, entry: &ChunkEntry, bytes: &'a [u8]) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
-        // never: `length` is at least that
-        let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| disagree("the chunk"))?;
+        let (head, body) = split_head(bytes)?;
         let (head, chunk) = self.parse_chunk_head(entry, head)?;
         self.file.check_decoded_bytes(chunk.raw_bytes.into())?;
         Ok((head, chunk, body))
@@ -126,6 +132,10 @@ impl OpenedColumn {
         }
         Ok(right)
     }
+}
+
+fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
+    bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its head"))
 }
 
 /// The length of head and body.

@@ -3,7 +3,7 @@
 use crate::limits;
 
 /// The times at which a reader checks the checksum of a chunk. Heads, index pages and footers are
-/// always checked.
+/// checked with any of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verification {
