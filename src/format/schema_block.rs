@@ -4,7 +4,6 @@ use super::schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
 use crate::dtype::DType;
 use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
-use std::collections::HashSet;
 
 structure! {
     /// Chapter 3.2: the fields of a column record after its name.
@@ -174,10 +173,14 @@ fn metadata(fields: &mut Fields) -> Result<Metadata> {
 
 fn column(fields: &mut Fields) -> Result<ColumnSchema> {
     let name = text(fields, limits::NAME_BYTES)?;
-    column_fields(fields, &name).map_err(|error| error.with_column(&name))
+    match column_fields(fields) {
+        Ok(column) => Ok(ColumnSchema { name, ..column }),
+        Err(error) => Err(error.with_column(&name)),
+    }
 }
 
-fn column_fields(fields: &mut Fields, name: &str) -> Result<ColumnSchema> {
+/// Parses what follows the name of a column.
+fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
     let record = fields.array().ok_or_else(short)?;
     let dtype = column_record::DTYPE.get(&record);
     let flags = column_record::COLUMN_FLAGS.get(&record);
@@ -197,7 +200,7 @@ fn column_fields(fields: &mut Fields, name: &str) -> Result<ColumnSchema> {
     }
     let cast = (flags & CAST != 0).then(|| cast(fields)).transpose()?;
     Ok(ColumnSchema {
-        name: name.to_owned(),
+        name: String::new(),
         dtype,
         shape: Shape::new(shape),
         nullable: flags & NULLABLE != 0,
@@ -219,9 +222,11 @@ fn cast(fields: &mut Fields) -> Result<CastSpec> {
 
 /// Checks the rules of chapter 3 that are not about the form of bytes.
 fn check(schema: &Schema) -> Result<()> {
-    let mut names = HashSet::with_capacity(schema.columns.len());
-    for column in &schema.columns {
-        let new_name = names.insert(column.name.as_str());
+    let mut names: Vec<(&str, usize)> = schema.columns.iter().map(|column| column.name.as_str()).zip(0..).collect();
+    names.sort_unstable();
+    for (number, column) in schema.columns.iter().enumerate() {
+        let first = names.partition_point(|(name, _)| *name < column.name.as_str());
+        let new_name = names.get(first).is_some_and(|(_, first)| *first == number);
         check_column(column, new_name).map_err(|error| error.with_column(&column.name))?;
     }
     let columns = schema.columns.iter().map(|column| &column.metadata);
