@@ -56,12 +56,17 @@ pub(crate) fn open_header(source: &dyn Source) -> Result<OpenedHeader> {
 pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
     head.check_inside(source.byte_count())?;
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
-    let mut buffer = Vec::new();
-    let body = fetch(source, head.body_offset(), length, &mut buffer)?;
-    head.check_body(body)?;
-    let mut kept = memory::with_capacity(body.len())?;
-    kept.extend_from_slice(body);
-    Ok(kept)
+    let mut body = Vec::new();
+    if let Some(file) = source.as_bytes() {
+        let found = source::slice(file, head.body_offset(), length)?;
+        head.check_body(found)?; // before memory is taken
+        body = memory::with_capacity(length)?;
+        body.extend_from_slice(found);
+    } else {
+        fetch(source, head.body_offset(), length, &mut body)?;
+        head.check_body(&body)?;
+    }
+    Ok(body)
 }
 
 /// A trailer that is valid by chapter 7.3, and its footer, whose body has not been looked into.
