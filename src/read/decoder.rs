@@ -148,11 +148,10 @@ impl Decoder {
         out: &mut impl FixedOutput,
     ) -> Result<()> {
         if task.fetch == Fetch::Values {
-            let values = match bytes {
-                TaskBytes::Fetched(values) => values,
-                TaskBytes::AtHand => &[], // samples without elements: there was nothing to fetch
-            };
-            copy_values(column.layout(), selection, task, values, out);
+            if let TaskBytes::Fetched(values) = bytes {
+                copy_values(column.layout(), selection, task, values, out);
+            }
+            // else they were read straight to their destination, or have no elements
             return Ok(());
         }
         if !selection.is_range() && self.find_plain(column, selection, task)? {

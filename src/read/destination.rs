@@ -16,6 +16,17 @@ pub(super) enum Destination<'o> {
     Bytes(&'o mut [u8]),
 }
 
+impl<'o> Destination<'o> {
+    /// Returns the destinations of all samples, which have a fixed shape and this many bytes.
+    pub(super) fn whole(self, sample_bytes: usize) -> WholeOutput<'o> {
+        let bytes = match self {
+            Destination::Buffer(buffer) => buffer.values.as_mut_slice(),
+            Destination::Bytes(bytes) => bytes,
+        };
+        WholeOutput { bytes, sample_bytes }
+    }
+}
+
 impl Decoder {
     /// Makes the destination of a column ready for the samples that `tasks` selects.
     pub(super) fn begin_output(
@@ -53,17 +64,16 @@ impl Decoder {
         output: Destination<'_>,
     ) -> Result<()> {
         let selection = &tasks.selection;
-        let bytes_out = match output {
+        let mut out = match output {
             Destination::Buffer(_) if column.layout().is_ragged() => {
                 let mut ragged = std::mem::take(&mut self.ragged);
                 let result = self.decode_ragged(column, selection, task, bytes, &mut ragged.output());
                 self.ragged = ragged;
                 return result;
             }
-            Destination::Buffer(buffer) => buffer.values.as_mut_slice(),
-            Destination::Bytes(out) => out,
+            fixed => fixed.whole(column.layout().inner_bytes),
         };
-        self.decode_fixed(column, selection, task, bytes, &mut whole(column, bytes_out))
+        self.decode_fixed(column, selection, task, bytes, &mut out)
     }
 
     /// Completes the destination of column number `number`, and returns the number of nulls.
@@ -75,16 +85,17 @@ impl Decoder {
         output: Destination<'_>,
     ) -> Result<usize> {
         let file = column.file.bytes().memory().unwrap_or(&[]);
+        let sample_bytes = column.layout().inner_bytes;
         match output {
             Destination::Buffer(buffer) => {
                 self.nulls.iter().for_each(|&null| buffer.set_null(null));
                 if column.layout().is_ragged() {
                     self.ragged.finish(column.layout(), &tasks.selection, file, &mut self.staging, buffer)?;
                 } else {
-                    self.copy_stored(tasks, file, &mut whole(column, buffer.values.as_mut_slice()))?;
+                    self.copy_stored(tasks, file, &mut Destination::Buffer(buffer).whole(sample_bytes))?;
                 }
             }
-            Destination::Bytes(out) => self.copy_stored(tasks, file, &mut whole(column, out))?,
+            fixed => self.copy_stored(tasks, file, &mut fixed.whole(sample_bytes))?,
         }
         let last = tasks.tasks.iter().rfind(|task| task.column == number);
         if let Some(task) = last.filter(|task| task.fetch == Fetch::Values) {
@@ -102,10 +113,6 @@ impl Decoder {
         }
         self.copy_in_order(file, out)
     }
-}
-
-fn whole<'o>(column: &OpenedColumn, bytes: &'o mut [u8]) -> WholeOutput<'o> {
-    WholeOutput { bytes, sample_bytes: column.layout().inner_bytes }
 }
 
 /// Begins a buffer for the selected samples of a column; of a fixed shape with memory for them.

@@ -5,7 +5,11 @@ use super::decoder::Decoder;
 use super::destination::Destination;
 use super::fetch::{FetchScratch, TaskBytes, fetch, run_at_hand};
 use super::opened_column::OpenedColumn;
-use super::tasks::TaskList;
+use super::output::FixedOutput;
+use super::tasks::{Fetch, TaskList};
+use crate::le::{self, u64_of};
+use crate::open::Source;
+use crate::open::source::read;
 use crate::{Error, Result};
 
 /// A column that is gathered, and its decoder.
@@ -76,21 +80,27 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     }
     let needs_source = tasks.tasks.iter().any(|task| !task.bytes.is_empty());
     let file = columns.first().filter(|_| needs_source).map(|first| first.as_ref().column.file.clone());
+    let read = match &file {
+        Some(file) => read_straight(&*file.source, columns, tasks, &mut out),
+        None => Ok(()),
+    };
+    let tasks = &*tasks;
+    // what comes after a task that has failed is not needed
+    let end = read.as_ref().err().map_or(tasks.tasks.len(), |(number, _)| *number);
+    let needed = tasks.tasks.get(..end).unwrap_or(&[]);
     let mut decode = |number: usize, bytes: TaskBytes<'_>| {
-        let Some(task) = tasks.tasks.get(number) else { return Ok(()) };
-        match (columns.get_mut(task.column), out.of(task.column)) {
-            (Some(gatherer), Some(output)) => {
-                let Gatherer { column, decoder } = gatherer.as_mut();
-                decoder.decode_task(column, tasks, task, bytes, output)
-            }
-            _ => Err(Error::internal("a task of a plan is of no column")),
-        }
+        let task = tasks.tasks.get(number).ok_or_else(not_of_request)?;
+        let (Some(gatherer), Some(output)) = (columns.get_mut(task.column), out.of(task.column)) else {
+            return Err(not_of_request());
+        };
+        let Gatherer { column, decoder } = gatherer.as_mut();
+        decoder.decode_task(column, tasks, task, bytes, output)
     };
     let result = match &file {
-        Some(file) => fetch(&*file.source, &tasks.tasks, fetch_scratch, &mut decode),
-        None => run_at_hand(&tasks.tasks, &mut decode),
+        Some(file) => fetch(&*file.source, needed, fetch_scratch, &mut decode),
+        None => run_at_hand(needed, &mut decode),
     };
-    if let Err((number, error)) = result {
+    if let Err((number, error)) = result.and(read) {
         let column = tasks.tasks.get(number).and_then(|task| columns.get(task.column));
         return Err(match column {
             Some(gatherer) => gatherer.as_ref().column.in_column(error),
@@ -104,4 +114,50 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
         nulls = decoder.finish_output(number, column, tasks, output).map_err(|error| column.in_column(error))?;
     }
     Ok(nulls)
+}
+
+#[cold]
+fn not_of_request() -> Error {
+    Error::internal("a task is of no column of its request")
+}
+
+/// The least number of bytes that are read straight to their destination. Fewer are cheaper to read
+/// together with their neighbours, and to copy.
+const STRAIGHT_BYTES: u64 = 16 << 10;
+
+/// Reads long runs of values that are stored as they are straight to their destinations, which
+/// saves copying them. Their tasks then need no bytes. Returns the first error, and the number of
+/// its task.
+///
+/// Runs are read one after the other. Therefore a run is long if it has several times the bytes
+/// that the source reads in the time of one request; a source in memory has none to read.
+fn read_straight<C: AsRef<Gatherer>>(
+    source: &dyn Source,
+    columns: &[C],
+    tasks: &mut TaskList,
+    out: &mut impl ColumnDestinations,
+) -> std::result::Result<(), (usize, Error)> {
+    let gap_bytes = source.gap_bytes();
+    let least = STRAIGHT_BYTES.max(gap_bytes.saturating_mul(4));
+    let TaskList { tasks, selection, .. } = tasks;
+    for (number, task) in tasks.iter_mut().enumerate() {
+        let is_long = task.bytes.end.saturating_sub(task.bytes.start) >= least;
+        if gap_bytes == 0 || task.fetch != Fetch::Values || !is_long {
+            continue;
+        }
+        let (_, position) = selection.get(task.ranks.start);
+        let is_run = selection.run(task.ranks.start, task.ranks.end) == task.ranks.len();
+        let (Some(gatherer), Some(output)) = (columns.get(task.column), out.of(task.column)) else {
+            return Err((number, not_of_request()));
+        };
+        let layout = gatherer.as_ref().column.layout();
+        let mut output = output.whole(layout.inner_bytes);
+        let to = output.destination(task.ranks.start, position, task.ranks.len());
+        if is_run && u64_of(to.len()) == task.bytes.end - task.bytes.start {
+            read(source, task.bytes.start, to).map_err(|error| (number, error))?;
+            le::swap_to_native(layout.element_bytes, to);
+            task.bytes = 0..0;
+        }
+    }
+    Ok(())
 }
