@@ -39,7 +39,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BENCHMARKS = {
     "open": r"(in memory|mapped|positional)/10\^|mapped, open, view/",
     "read": r"^2 KiB of 64 MiB/(view|read_into)$|768 B/(raw|fast|balanced)/read_into"
-    r"|^gather 256 x 768 B/(raw|fast|balanced)/|^gather 256 ragged/raw|^range 256",
+    r"|^gather (4|16|256) x 768 B/(raw|fast|balanced)/|^gather 256 ragged/raw|^range ",
     "verify": r"/(in memory|by position|in memory, decode)$",
     "encode": r"/(embeddings|mel), (fast|balanced)$",
     "decode": r"^decode/",

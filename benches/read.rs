@@ -12,9 +12,11 @@
 //! * `embeddings` (768 B) and `mel` (25,920 B): raw, and encoded in chunks of 64 KiB (85 and 2
 //!   samples) or, in profile `small`, of 256 KiB. A random sample of embeddings in tiers is decoded
 //!   alone. Any other sample costs the decoding of its chunk. Samples read in order share one.
-//! * `gather`: 256 random samples by one call, copied to a slice in the order of the request; or
-//!   ragged samples of 0 to 2 KiB. With `--features rayon` also by all threads of the machine.
-//! * `range`: 256 consecutive samples from a random one on, into a buffer that is reused.
+//! * `gather`: 256 random samples by one call, or 4, or 16, copied to a slice in the order of the
+//!   request; or ragged samples of 0 to 2 KiB. With `--features rayon` also by all threads of the
+//!   machine.
+//! * `range`: 256 consecutive samples from a random one on, into a buffer that is reused; or 1,000
+//!   of a file that is read by position, from the page cache.
 
 mod support;
 
@@ -143,6 +145,26 @@ fn gather(c: &mut Criterion) {
     }
 }
 
+/// Few samples by one call: the cost of a request beside that of its samples.
+fn few(c: &mut Criterion) {
+    let values = embeddings(384 * EMBEDDINGS);
+    for profile in [Profile::Raw, Profile::Fast, Profile::Balanced] {
+        let bytes = file(&[384], &values, profile);
+        let reader = Reader::from_bytes(bytes).unwrap();
+        let column = warm(&reader);
+        let count = column.sample_count();
+        for samples in [4, 16] {
+            let mut out = vec![bf16::ZERO; 384 * samples];
+            let mut group = c.benchmark_group(format!("gather {samples} x 768 B"));
+            group.throughput(Throughput::Bytes(2 * out.len() as u64));
+            let (mut cursor, mut random) = (column.cursor(), Random::new());
+            group.bench_function(format!("{}/gather_slice", profile.name()), |b| {
+                b.iter(|| cursor.gather_slice(&request(&mut random, count)[..samples], black_box(&mut out)).unwrap());
+            });
+        }
+    }
+}
+
 fn ragged(c: &mut Criterion) {
     let mut random = Random::new();
     let lengths: Vec<u32> = (0..16_384).map(|_| random.below(1025) as u32).collect();
@@ -184,9 +206,25 @@ fn range(c: &mut Criterion) {
     }
 }
 
+fn range_by_position(c: &mut Criterion) {
+    const SAMPLES: u64 = 1000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("embeddings.tsl");
+    std::fs::write(&path, file(&[384], &embeddings(384 * EMBEDDINGS), Profile::Raw)).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let column = warm(&reader);
+    let mut group = c.benchmark_group("range 1000 x 768 B");
+    group.throughput(Throughput::Bytes(2 * 384 * SAMPLES));
+    let starts = column.sample_count() - SAMPLES;
+    let (mut cursor, mut buffer) = (column.cursor(), ColumnBuffer::new());
+    random(&mut group, "raw/range_into, by position", starts, |start| {
+        cursor.range_into(start..start + SAMPLES, black_box(&mut buffer)).unwrap();
+    });
+}
+
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = view, random_and_sequential, gather, ragged, range
+    targets = view, random_and_sequential, gather, few, ragged, range, range_by_position
 }
 criterion_main!(benches);
