@@ -42,8 +42,8 @@ impl Assembler {
                 self.incomplete.len() - 1 // one was pushed
             }
         };
-        // never: it was found
-        let Some(incomplete) = self.incomplete.get_mut(at) else { return Ok(None) };
+        let lost = || Error::internal("a range that is being put together is lost");
+        let incomplete = self.incomplete.get_mut(at).ok_or_else(lost)?;
         let out = incomplete.bytes.get_mut(fragment.offset..).and_then(|rest| rest.get_mut(..fragment.bytes.len()));
         let Some(out) = out else {
             return Err(Error::bad_argument("the source delivered bytes outside the range that was asked for"));
@@ -55,6 +55,6 @@ impl Assembler {
         }
         let bytes = self.incomplete.swap_remove(at).bytes;
         self.free.push(std::mem::replace(&mut self.complete, bytes));
-        Ok(Some(self.complete.get(..length).unwrap_or(&[]))) // it has that length
+        self.complete.get(..length).map(Some).ok_or_else(lost)
     }
 }

@@ -216,8 +216,8 @@ impl HeldChunk {
             return Ok(());
         }
         let values = self.content(body).values.get(bytes.clone()).filter(|values| values.len() == out.len());
-        // never: the caller's range
-        out.copy_from_slice(values.ok_or_else(|| Error::bad_argument("the destination has another length"))?);
+        let values = values.ok_or_else(|| Error::internal("a destination has another length than its samples"))?;
+        out.copy_from_slice(values); // equal lengths
         Ok(())
     }
 }

@@ -86,8 +86,8 @@ impl Cursor {
     fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
         let in_chunk = self.go_to(i, true)?;
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
-        // never: `go_to` has opened one
-        let Some(location) = decoder.chunk.location().copied() else { return Ok(None) };
+        let location = decoder.chunk.location().copied();
+        let location = location.ok_or_else(|| Error::internal("no chunk is held after a sample of it was found"))?;
         let body = body_of(column, &location, &decoder.kept);
         let content = decoder.chunk.content(body);
         content.check_extents(column.layout(), in_chunk)?;
@@ -216,10 +216,10 @@ impl Cursor {
     /// Returns whether it did.
     fn take_alone(&mut self, i: usize) -> Result<bool> {
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
-        let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
         if decoder.chunk.encoded_bytes().is_none() {
             return Ok(false);
         }
+        let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
         let body = body_of(column, &location, &decoder.kept);
         // i is below a chunk's sample count
         let bytes = decoder.chunk.values_range(column, &decoder.chunk.content(body), &(i..i + 1))?;

@@ -5,7 +5,7 @@ use super::selection::Selection;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
 use crate::pod::AlignedBytes;
-use crate::{Result, memory};
+use crate::{Error, Result, memory};
 use std::ops::Range;
 
 /// The destinations of samples of a fixed shape.
@@ -103,9 +103,7 @@ impl RaggedScratch {
         for (rank, values) in self.values.iter().enumerate() {
             let (_, position) = selection.get(rank);
             let elements = values.bytes.len() / layout.element_bytes;
-            if let Some(offset) = out.offsets.get_mut(position + 1) {
-                *offset = u64_of(elements);
-            }
+            *out.offsets.get_mut(position + 1).ok_or_else(outside)? = u64_of(elements);
             is_in_order &= values.decoder == Some(0) && values.bytes.start == end;
             end = values.bytes.end;
         }
@@ -113,7 +111,7 @@ impl RaggedScratch {
         for (rank, extents) in extents.enumerate() {
             let start = selection.get(rank).1.saturating_mul(layout.varying);
             let to = out.extents.get_mut(start..).and_then(|rest| rest.get_mut(..extents.len()));
-            to.into_iter().for_each(|to| to.copy_from_slice(extents)); // equal lengths
+            to.ok_or_else(outside)?.copy_from_slice(extents); // equal lengths
         }
         let mut total = 0_u64;
         for offset in &mut out.offsets {
@@ -137,12 +135,16 @@ impl RaggedScratch {
             let start = out.offsets.get(selection.get(rank).1).copied().unwrap_or(u64::MAX);
             let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(layout.element_bytes);
             let to = out.values.as_mut_slice().get_mut(start..).and_then(|rest| rest.get_mut(..values.bytes.len()));
-            if let (Some(from), Some(to)) = (from, to) {
-                to.copy_from_slice(from); // equal lengths
-            }
+            let (Some(from), Some(to)) = (from, to) else { return Err(outside()) };
+            to.copy_from_slice(from); // equal lengths
         }
         Ok(())
     }
+}
+
+#[cold]
+fn outside() -> Error {
+    Error::internal("a ragged sample is outside its destination, or outside the values that were decoded")
 }
 
 /// Values of ragged samples, as decoders have staged them.

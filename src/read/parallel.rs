@@ -104,7 +104,7 @@ impl Worker {
         let Self { decoder, fetch: scratch } = self;
         part.decode_with(decoder, |tasks, run| {
             let (Some(column), Some(of_part)) = (plan.columns.first(), plan.list.tasks.get(tasks.clone())) else {
-                return Ok(()); // never: parts are of the plan
+                return Err((tasks.start, Error::internal("a part is not of its plan")));
             };
             let source = &*column.file.source;
             let result = fetch(source, of_part, scratch, &mut |number, bytes| run(tasks.start + number, bytes));

@@ -78,14 +78,13 @@ impl PlanPart<'_> {
         ) -> std::result::Result<(), (usize, Error)>,
     ) -> std::result::Result<(), (usize, Error)> {
         let Self { plan, tasks, first_rank, mut destinations, state } = self;
-        // never: parts are of its columns
-        let Some(column) = plan.columns.get(state.column) else { return Ok(()) };
+        let column = plan.columns.get(state.column).ok_or_else(|| (tasks.start, not_of_plan()))?;
         decoder.begin(state.number);
         std::mem::swap(&mut decoder.nulls, &mut state.nulls);
         std::mem::swap(&mut decoder.staging, &mut state.staging);
         let selection = &plan.list.selection;
         let result = for_each(tasks, &mut |number, bytes| {
-            let Some(task) = plan.list.tasks.get(number) else { return Ok(()) };
+            let task = plan.list.tasks.get(number).ok_or_else(not_of_plan)?;
             match &mut destinations {
                 Destinations::Fixed(destinations) => {
                     let mut out = SplitOutput { destinations, first_rank };
@@ -217,8 +216,7 @@ impl ReadPlan {
             let mut rest = self.destinations(number, output, ragged)?;
             let varying = self.columns.get(number).map_or(0, |column| column.layout().varying);
             while let Some(tasks) = steps.next_if(|tasks| self.column_of(tasks.start) == number) {
-                // never: there is one for each
-                let Some((part, state)) = states.next() else { break };
+                let (part, state) = states.next().ok_or_else(not_of_plan)?;
                 (state.number, state.column) = (part, number);
                 let ranks = self.ranks(&tasks);
                 let destinations = rest.take(&self.list.selection, &ranks, varying)?;
@@ -246,7 +244,7 @@ impl ReadPlan {
         output: &'o mut Destination<'_>,
         ragged: &'o mut RaggedScratch,
     ) -> Result<AllDestinations<'o>> {
-        let Some(column) = self.columns.get(number) else { return Ok(AllDestinations::Fixed(Vec::new())) };
+        let column = self.columns.get(number).ok_or_else(not_of_plan)?;
         let (count, layout) = (self.sample_count(), column.layout());
         let bytes = match output {
             Destination::Buffer(buffer) => {
@@ -265,8 +263,9 @@ impl ReadPlan {
         };
         let mut by_position = memory::with_capacity(count)?;
         let mut rest = bytes;
-        // never: the length was checked
-        by_position.extend((0..count).map(|_| rest.split_off_mut(..layout.inner_bytes).unwrap_or(&mut [])));
+        for _ in 0..count {
+            by_position.push(rest.split_off_mut(..layout.inner_bytes).ok_or_else(not_of_plan)?);
+        }
         Ok(AllDestinations::Fixed(by_position))
     }
 
@@ -301,20 +300,23 @@ impl<'p> AllDestinations<'p> {
         match self {
             AllDestinations::Fixed(by_position) => {
                 let mut by_rank = memory::with_capacity(ranks.len())?;
-                by_rank.extend(ranks.clone().map(|rank| {
+                for rank in ranks.clone() {
                     let (_, position) = selection.get(rank);
-                    by_position.get_mut(position).map_or(&mut [][..], std::mem::take)
-                }));
+                    by_rank.push(std::mem::take(by_position.get_mut(position).ok_or_else(not_of_plan)?));
+                }
                 Ok(Destinations::Fixed(by_rank))
             }
             AllDestinations::Ragged { values, extents } => Ok(Destinations::Ragged {
-                // never: there are as many
-                values: values.split_off_mut(..ranks.len()).unwrap_or(&mut []),
-                // as above
-                extents: extents.split_off_mut(..ranks.len().saturating_mul(varying)).unwrap_or(&mut []),
+                values: values.split_off_mut(..ranks.len()).ok_or_else(not_of_plan)?,
+                extents: extents.split_off_mut(..ranks.len().saturating_mul(varying)).ok_or_else(not_of_plan)?,
             }),
         }
     }
+}
+
+#[cold]
+fn not_of_plan() -> Error {
+    Error::internal("a part of a plan has a column, a task or a destination that the plan does not have")
 }
 
 /// Values that each part has staged.
