@@ -19,6 +19,10 @@ struct Counted {
     decayed: AtomicU64,
     /// The ranges that were announced as needed soon.
     announced: Mutex<Vec<Range<u64>>>,
+    /// The gap that it reads rather than skips.
+    gap_bytes: AtomicU64,
+    /// Bytes that cannot be read.
+    broken: Mutex<Range<u64>>,
 }
 
 impl Source for Counted {
@@ -28,12 +32,20 @@ impl Source for Counted {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        let broken = self.broken.lock().unwrap();
+        if offset < broken.end && broken.start < offset + out.len() as u64 {
+            return Err(io::Error::other("a bad sector"));
+        }
         self.file.read_exact_at(offset, out)?;
         let decayed = self.decayed.load(Ordering::Relaxed).checked_sub(offset);
         if let Some(byte) = decayed.and_then(|at| out.get_mut(usize::try_from(at).ok()?)) {
             *byte ^= 1;
         }
         Ok(())
+    }
+
+    fn gap_bytes(&self) -> u64 {
+        self.gap_bytes.load(Ordering::Relaxed)
     }
 
     fn will_need(&self, range: Range<u64>) {
@@ -78,7 +90,14 @@ fn file(profile: Profile, samples: u64, elements: usize) -> Counted {
     let values: Vec<i32> = (0..samples as i32 * elements as i32).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
     let file = InMemory(writer.finish().unwrap().sink.0);
-    Counted { file, bytes: AtomicU64::new(0), decayed: AtomicU64::new(u64::MAX), announced: Mutex::default() }
+    Counted {
+        file,
+        bytes: AtomicU64::new(0),
+        decayed: AtomicU64::new(u64::MAX),
+        announced: Mutex::default(),
+        gap_bytes: AtomicU64::new(0),
+        broken: Mutex::default(),
+    }
 }
 
 /// The bytes that `work` reads from the file.
@@ -245,6 +264,46 @@ fn ranges_of_whole_chunks_are_read_straight_to_their_destination() {
         assert_eq!(bytes, ENTRY + due, "{samples:?}");
         let first = samples.start as i32 * 256;
         assert!(out.values::<i32>().unwrap().iter().copied().eq(first..samples.end as i32 * 256));
+    }
+}
+
+/// Long runs are read without the heads between them, though these are shorter than the gap.
+#[test]
+fn long_runs_are_read_straight_and_short_ones_together() {
+    let opened = checked(1024);
+    let column = opened.reader.column("x").unwrap();
+    opened.source.gap_bytes.store(HEAD, Ordering::Relaxed);
+    for (samples, due) in [
+        ((16..112).collect(), ENTRY + (96 << 10)), // 48 KiB of each of two chunks
+        ((48..80).collect(), ENTRY + (32 << 10)),  // 16 KiB of each
+        ((50..78).collect(), ENTRY + HEAD + (28 << 10)),
+        ((56..72).chain([80]).collect(), ENTRY + HEAD + (17 << 10)),
+        ((48..64).rev().collect::<Vec<u64>>(), 16 << 10),
+    ] {
+        let (mut cursor, mut found) = (column.cursor(), vec![0; samples.len() * 256]);
+        let bytes = bytes_read(&opened, || assert_eq!(cursor.gather_slice(&samples, &mut found).unwrap(), 0));
+        let elements = samples.iter().flat_map(|&i| i as i32 * 256..(i as i32 + 1) * 256);
+        assert!(elements.eq(found), "{samples:?}");
+        assert_eq!(bytes, ENTRY + due, "{samples:?}");
+    }
+}
+
+#[test]
+fn the_first_of_several_runs_that_cannot_be_read_is_named() {
+    let opened = checked(1024);
+    let column = opened.reader.column("x").unwrap();
+    opened.source.gap_bytes.store(HEAD, Ordering::Relaxed);
+    let [second, third] = [1, 2].map(|chunk| column.chunk(chunk).unwrap().unwrap().file_range);
+    *opened.source.broken.lock().unwrap() = second.start..third.end;
+    let long = 130..170;
+    for (samples, due) in [
+        (long.clone().collect(), third.start + 2 * 1024),
+        ((64..68).chain(long.clone()).collect(), second.start), // the first run is short
+        ((64..96).chain(long).collect::<Vec<u64>>(), second.start), // both are long
+    ] {
+        let mut found = vec![0; samples.len() * 256];
+        let error = column.cursor().gather_slice(&samples, &mut found).unwrap_err();
+        assert_eq!(error.offset(), Some(due), "{error}");
     }
 }
 
