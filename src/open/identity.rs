@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 /// A regular file itself, whatever path, hard link or symbolic link leads to it: device and inode,
-/// or what the system has instead.
+/// or the equivalent of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileIdentity(System);
 
@@ -18,7 +18,7 @@ type System = (u64, u64);
 type System = std::sync::Arc<same_file::Handle>;
 
 impl FileIdentity {
-    /// The identity of an open file; `None` if it is no regular file, such as a pipe.
+    /// Returns the identity of an open file; `None` if it is no regular file, such as a pipe.
     pub fn of(file: &File) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -30,8 +30,8 @@ impl FileIdentity {
         return Ok(Some(Self(same_file::Handle::from_file(file.try_clone()?)?.into())));
     }
 
-    /// The identity of the file that `path` leads to; `None` if there is nothing, or no regular
-    /// file.
+    /// Returns the identity of the file that `path` leads to; `None` if there is nothing, or no
+    /// regular file.
     pub fn at(path: impl AsRef<Path>) -> io::Result<Option<Self>> {
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,

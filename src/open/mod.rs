@@ -52,7 +52,7 @@ pub(crate) fn open_header(source: &dyn Source) -> Result<OpenedHeader> {
     Ok(OpenedHeader { head, header, schema, schema_block })
 }
 
-/// The body of a region, checked.
+/// Returns the body of a region, checked.
 pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
     head.check_inside(source.byte_count())?;
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
@@ -69,7 +69,7 @@ pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// A trailer that is valid by chapter 7.3, and its footer, whose body has not been looked into.
+/// A trailer that is valid by chapter 7.3, and its footer, whose body has not been parsed.
 struct FoundTrailer {
     trailer: Trailer,
     offset: u64,
@@ -77,11 +77,11 @@ struct FoundTrailer {
     footer_body: Vec<u8>,
 }
 
-/// The commit of the last valid trailer (chapter 7.3).
+/// Returns the commit of the last valid trailer (chapter 7.3).
 pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
     let mut first_error = None;
     let mut candidates = TrailerScan::new(source);
-    // footers of a file do not overlap: all together are not longer than it
+    // footers of a file do not overlap: together they have at most its length
     let mut left = source.byte_count();
     while let Some(offset) = candidates.next()? {
         match find_trailer(source, opened.header.file_id, offset, &mut left) {
@@ -96,12 +96,12 @@ pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Re
     }))
 }
 
-/// The trailer at `offset`, if it is valid by chapter 7.3.
+/// Returns the trailer at `offset`, if it is valid by chapter 7.3.
 fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<FoundTrailer> {
     let trailer = Trailer::parse(&expect(source, offset, RegionKind::Trailer, file_id)?)?;
     let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
     if align(footer_head.end(), HEAD) != offset {
-        let message = "the trailer does not stand directly after its footer";
+        let message = "the trailer does not follow its footer directly";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
     *left = left.checked_sub(footer_head.body_bytes.into()).ok_or_else(|| {
@@ -111,7 +111,7 @@ fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u6
     Ok(FoundTrailer { trailer, offset, footer_head, footer_body })
 }
 
-///
+/// Parses the footer, and checks.
 fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedCommit> {
     Footer::flags(&found.footer_head).check()?;
     let footer = Footer::parse(&found.footer_head, &found.footer_body, &opened.schema, &opened.schema_block)?;
@@ -132,14 +132,13 @@ fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -
 /// Finds offsets that seem to hold a trailer, from the end of the file to its start.
 struct TrailerScan<'a> {
     source: &'a dyn Source,
-    /// Places at or after this have been looked at.
+    /// Offsets from this one on have been scanned.
     end: u64,
     block_start: u64,
     block: Vec<u8>,
 }
 
-/// The first look takes only the last 64 bytes; if no trailer is there, blocks of this size are
-/// scanned.
+/// The length of the blocks that are scanned if the last 64 bytes are not a trailer.
 const SCAN_BYTES: u64 = 64 << 10;
 
 impl<'a> TrailerScan<'a> {
@@ -148,7 +147,7 @@ impl<'a> TrailerScan<'a> {
         Self { source, end, block_start: end, block: Vec::new() }
     }
 
-    /// The next place, going down.
+    /// Returns the next offset, in descending order.
     fn next(&mut self) -> Result<Option<u64>> {
         while self.end >= 2 * HEAD {
             if self.end <= self.block_start {

@@ -16,7 +16,7 @@ pub struct PositionedFile {
 }
 
 impl PositionedFile {
-    /// Opens a file for reading. Its length is what it is now.
+    /// Opens a file for reading. Its length is the length that it has now.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         File::open(path).and_then(Self::of).map_err(|error| Error::io("opening the file", error).with_path(path))
@@ -44,7 +44,8 @@ impl Source for PositionedFile {
         read_exact_at(&self.file, offset, out)
     }
 
-    /// A page: copying it from the page cache takes less time than a system call.
+    /// Returns the length of a page: copying it from the page cache takes less time than a system
+    /// call.
     fn gap_bytes(&self) -> u64 {
         4096
     }

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 /// Bytes that can be read at any offset, by many threads at once.
 pub trait Source: Send + Sync {
-    /// The length of the file. It does not change while a reader uses the source.
+    /// Returns the length of the file. It does not change while a reader uses the source.
     fn byte_count(&self) -> u64;
 
     /// Fills `out` with the bytes at `offset`.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// The whole file, where it is in memory or mapped; this is what makes views possible.
+    /// Returns the whole file, if it is in memory or mapped. Views need it.
     fn as_bytes(&self) -> Option<&[u8]> {
         None
     }
@@ -24,9 +24,9 @@ pub trait Source: Send + Sync {
     /// A hint that these bytes will be read soon.
     fn will_need(&self, _range: Range<u64>) {}
 
-    /// The number of bytes that are cheaper to read than to skip: two ranges with a smaller gap are
-    /// read as one. The latency of a request times the throughput of the source is a good value.
-    /// Default: 0, which suits memory.
+    /// Returns the number of bytes that are cheaper to read than to skip: two ranges with a smaller
+    /// gap are read as one. The latency of a request times the throughput of the source is a good
+    /// value. Default: 0, which suits memory.
     fn gap_bytes(&self) -> u64 {
         0
     }
@@ -35,8 +35,9 @@ pub trait Source: Send + Sync {
     /// with fragments until it has got every byte of every range once: in any order of ranges, and
     /// of fragments within a range. Stops if `arrived` breaks; that is no error.
     ///
-    /// The caller decodes in `arrived`. An implementation should hand over what has arrived before
-    /// it waits for the rest, and the whole of a short range at once, which then is not copied.
+    /// The caller decodes in `arrived`. An implementation should hand over the bytes that have
+    /// arrived before it waits for the rest, and the whole of a short range at once: the caller
+    /// copies only ranges that arrive in fragments.
     /// `scratch` is memory of the caller, of any length and content, that is reused from call to
     /// call.
     ///
@@ -58,8 +59,8 @@ pub trait Source: Send + Sync {
         Ok(())
     }
 
-    /// The file that the bytes are in, which no output may then replace; `None` if they are in
-    /// none.
+    /// Returns the identity of the file that contains the bytes, which no output may replace;
+    /// `None` if there is no such file.
     fn identity(&self) -> Option<FileIdentity> {
         None
     }
@@ -110,7 +111,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for InMemory<B> {
     }
 }
 
-/// A source that is shared: what opens a file can keep a handle to the source of the reader.
+/// A shared source: the caller of `open` can keep a handle to the source of the reader.
 impl<S: Source + ?Sized> Source for Arc<S> {
     fn byte_count(&self) -> u64 {
         (**self).byte_count()
@@ -159,13 +160,13 @@ impl<'a> FileBytes<'a> {
         Self { source, memory: source.as_bytes() }
     }
 
-    /// The whole file, if it is in memory.
+    /// Returns the whole file, if it is in memory.
     #[inline]
     pub(crate) fn memory(self) -> Option<&'a [u8]> {
         self.memory
     }
 
-    /// A structure of `N` bytes at `offset`.
+    /// Returns a structure of `N` bytes at `offset`.
     #[inline]
     pub(crate) fn array<const N: usize>(self, offset: u64) -> Result<[u8; N]> {
         if let Some(bytes) = self.memory {
@@ -201,7 +202,7 @@ pub(crate) fn fetch<'a>(
     FileBytes::of(source).get(offset, length, buffer)
 }
 
-/// A structure of `N` bytes at `offset`.
+/// Returns a structure of `N` bytes at `offset`.
 pub(crate) fn fetch_array<const N: usize>(source: &dyn Source, offset: u64) -> Result<[u8; N]> {
     FileBytes::of(source).array(offset)
 }
@@ -218,7 +219,7 @@ pub(crate) fn read(source: &dyn Source, offset: u64, out: &mut [u8]) -> Result<(
     source.read_exact_at(offset, out).map_err(|error| read_error(error, offset))
 }
 
-/// The error of a read at `offset`.
+/// Returns the error of a read at `offset`.
 pub(crate) fn read_error(error: io::Error, offset: u64) -> Error {
     let doing = match error.kind() {
         io::ErrorKind::UnexpectedEof => "reading: the file is shorter than it was when it was opened",
@@ -241,7 +242,7 @@ pub(crate) fn check_inside(source: &dyn Source, offset: u64, length: usize) -> R
 #[cold]
 fn outside(file_bytes: u64, offset: u64, length: usize) -> Error {
     let message = format!(
-        "{length} bytes are due here, and the file ends at {file_bytes}: it is truncated, or not a tensilo file"
+        "expected {length} bytes here, but the file ends at {file_bytes}: it is truncated, or not a tensilo file"
     );
     Error::corrupt("R-2.5", message).with_offset(offset)
 }

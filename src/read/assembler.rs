@@ -25,8 +25,8 @@ impl Assembler {
         self.free.extend(self.incomplete.drain(..).map(|incomplete| incomplete.bytes));
     }
 
-    /// Adds a fragment of a range of `length` bytes. Returns the bytes of the range once all are
-    /// here.
+    /// Adds a fragment of a range of `length` bytes. Returns the bytes of the range once all
+    /// have arrived.
     pub(super) fn add<'a>(&'a mut self, length: usize, fragment: Fragment<'a>) -> Result<Option<&'a [u8]>> {
         if fragment.offset == 0 && fragment.bytes.len() == length {
             return Ok(Some(fragment.bytes));

@@ -7,8 +7,8 @@ use crate::format::{ColumnSchema, DType, Shape};
 use crate::pod::{self, AlignedBytes, Element};
 use crate::{Error, Result, memory};
 
-/// Samples of one column side by side, in the order they were asked for. Its memory is reused by
-/// the next call that fills it.
+/// Samples of one column side by side, in the order of the request. The next call that fills the
+/// buffer reuses its memory.
 #[derive(Clone, Debug)]
 pub struct ColumnBuffer {
     dtype: DType,
@@ -28,7 +28,7 @@ impl Default for ColumnBuffer {
 }
 
 impl ColumnBuffer {
-    /// An empty buffer, for any column.
+    /// Returns an empty buffer, for any column.
     pub fn new() -> Self {
         Self {
             dtype: DType::U8,
@@ -66,70 +66,71 @@ impl ColumnBuffer {
         }
     }
 
-    /// The number of samples.
+    /// Returns the number of samples.
     pub fn sample_count(&self) -> usize {
         self.sample_count
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The shape of one sample, as in the schema.
+    /// Returns the shape of one sample, as in the schema.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The elements of all samples, one after the other, as bytes in memory order.
+    /// Returns the elements of all samples, one after the other, as bytes in memory order.
     pub fn bytes(&self) -> &[u8] {
         self.values.as_slice()
     }
 
-    /// The elements of all samples, one after the other: for a fixed shape a tensor with the sample
-    /// as its first dimension. Fails if `T` is not the column's type (bools, bytes and text are
-    /// `u8`).
+    /// Returns the elements of all samples, one after the other: for a fixed shape a tensor with
+    /// the sample as its first dimension. Fails if `T` is not the column's type (bools, bytes and
+    /// text are `u8`).
     pub fn values<T: Element>(&self) -> Result<&[T]> {
         check_type::<T>(self.dtype)?;
         pod::as_elements(self.bytes()).ok_or_else(|| Error::bad_argument("the buffer was filled by another column"))
     }
 
-    /// Of a ragged column, where each sample starts among the values, in elements, and as the last
-    /// one where the last sample ends: one more than there are samples. Empty for a fixed shape.
+    /// Returns the offset of each sample of a ragged column among the values, in elements, and then
+    /// the end of the last sample: one offset more than samples. Empty for a fixed shape.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Of a ragged column, the varying extents of the first sample, outermost first, then those of
-    /// the second, and so on. Empty for a fixed shape.
+    /// Returns the varying extents of the first sample of a ragged column, outermost first, then
+    /// those of the second, and so on. Empty for a fixed shape.
     pub fn extents(&self) -> &[u32] {
         &self.extents
     }
 
-    /// Arrow's validity bitmap: bit `i % 8` (0 the least significant) of byte `i / 8` is 0 if
-    /// sample `i` is null. `None` if no sample is.
+    /// Returns Arrow's validity bitmap: bit `i % 8` (0 the least significant) of byte `i / 8` is 0
+    /// if sample `i` is null. `None` if no sample is.
     pub fn validity(&self) -> Option<&[u8]> {
         (self.null_count > 0).then_some(self.validity.as_slice())
     }
 
-    /// Null samples.
+    /// Returns the number of null samples.
     pub fn null_count(&self) -> usize {
         self.null_count
     }
 
-    /// Whether sample `i` of the buffer is null.
+    /// Returns whether sample `i` of the buffer is null.
     pub fn is_null(&self, i: usize) -> bool {
         i < self.sample_count && !bit(&self.validity, i)
     }
 
-    /// The bytes of sample `i` of the buffer of a ragged column; `None` if there is no such sample.
+    /// Returns the bytes of sample `i` of the buffer of a ragged column; `None` if there is no such
+    /// sample.
     pub fn ragged_bytes(&self, i: usize) -> Option<&[u8]> {
         let width = self.dtype.element_bytes();
         let at = |i: usize| usize::try_from(*self.offsets.get(i)?).ok()?.checked_mul(width);
         self.bytes().get(at(i)?..at(i.checked_add(1)?)?)
     }
 
-    /// The same samples, as a batch to be pushed into a writer.
+    /// Returns the same samples, as a batch to be pushed into a writer.
     pub fn as_batch(&self) -> ColumnBatch<'_> {
         let batch = ColumnBatch::from_bytes(self.dtype, self.sample_count, &self.extents, self.bytes());
         match self.validity() {

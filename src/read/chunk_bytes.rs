@@ -95,8 +95,8 @@ impl OpenedColumn {
         Ok((head, chunk))
     }
 
-    /// Whether a chunk was checked before as the reader's policy asks, so that ranges of it can be
-    /// read alone.
+    /// Returns whether a chunk was checked before as the reader's policy asks, so that ranges of it
+    /// can be read alone.
     #[inline]
     pub(super) fn is_checked(&self, chunk: u64) -> bool {
         self.file.verification != Verification::Always && self.index().checked_chunks.get(chunk)
@@ -138,7 +138,7 @@ fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
     bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its head"))
 }
 
-/// The length of head and body.
+/// Returns the length of head and body.
 pub(super) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
     let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEAD_BYTES));
     length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))

@@ -12,19 +12,19 @@ pub(super) struct ChunkLocation {
 }
 
 impl ChunkLocation {
-    /// The position of sample `i`, which the chunk holds, within the chunk.
+    /// Returns the position of sample `i`, which the chunk holds, within the chunk.
     #[inline]
     pub(super) fn position_of(&self, i: u64) -> usize {
         usize::try_from(i.saturating_sub(self.entry.first_sample)).unwrap_or(usize::MAX)
     }
 
-    /// The offset of the chunk's body in a file that is in memory.
+    /// Returns the offset of the chunk's body in a file that is in memory.
     #[inline]
     pub(super) fn body_start(&self) -> usize {
         usize::try_from(self.entry.offset.saturating_add(HEAD)).unwrap_or(usize::MAX)
     }
 
-    /// The samples of the chunk.
+    /// Returns the number of samples of the chunk.
     pub(super) fn sample_count(&self) -> usize {
         usize::try_from(self.entry.sample_count).unwrap_or(0) // at most 2^24
     }

@@ -14,7 +14,8 @@ const WANTED: usize = 3;
 /// A chunk is decoded whole once this fraction of it was taken sample by sample, and one more is
 /// wanted. Reading all of its samples by one call each then costs little more than one decoding.
 const TAKEN: usize = 8;
-/// The least number of bytes that a sample taken alone counts for: about what finding it costs.
+/// The least number of bytes that a sample taken alone counts for: finding it costs about as much
+/// as decoding so many.
 const LEAST: usize = 1024;
 
 /// The state of a chunk.
@@ -59,24 +60,24 @@ impl HeldChunk {
         self.location().is_some_and(|held| held.chunk == location.chunk)
     }
 
-    /// Whether the body was read, so that no more of the chunk need be fetched.
+    /// Returns whether the body was read, so that no more of the chunk need be fetched.
     pub(super) fn has_body(&self) -> bool {
         !matches!(self.state, ChunkState::Closed | ChunkState::InFile { .. })
     }
 
-    /// Whether the parts are used as they are stored.
+    /// Returns whether the parts are used as they are stored.
     #[inline]
     pub(super) fn is_stored(&self) -> bool {
         matches!(self.state, ChunkState::Fetched { .. })
     }
 
-    /// The bytes of the values, if the samples of the chunk are read alone.
+    /// Returns whether the samples of the chunk are read alone.
     #[inline]
     pub(super) fn is_in_file(&self) -> bool {
         matches!(self.state, ChunkState::InFile { .. })
     }
 
-    /// The bytes taken sample by sample.
+    /// Returns the number of bytes that were taken sample by sample.
     pub(super) fn taken(&self) -> usize {
         match self.state {
             ChunkState::InFile { taken, .. } | ChunkState::Opened { taken, .. } => taken,
@@ -133,7 +134,7 @@ impl HeldChunk {
         Ok(())
     }
 
-    /// The length of the values, if they are neither decoded nor used as they are stored.
+    /// Returns the length of the values, if they are neither decoded nor used as they are stored.
     #[inline]
     pub(super) fn encoded_bytes(&self) -> Option<usize> {
         match &self.state {
@@ -166,7 +167,7 @@ impl HeldChunk {
         Ok(())
     }
 
-    /// The parts of the chunk; without the values, if they are not decoded.
+    /// Returns the parts of the chunk; without the values, if they are not decoded.
     #[inline]
     pub(super) fn content<'a>(&'a self, body: &'a [u8]) -> Content<'a> {
         match &self.state {
@@ -179,7 +180,7 @@ impl HeldChunk {
         }
     }
 
-    /// The range of some samples among the values.
+    /// Returns the range of some samples among the values.
     #[inline]
     pub(super) fn values_range(
         &self,
@@ -191,7 +192,7 @@ impl HeldChunk {
         content.range_within(column.layout(), samples, bytes)
     }
 
-    /// The range in the file of bytes of the values, if these are used as they are stored.
+    /// Returns the range in the file of bytes of the values, if these are used as they are stored.
     #[inline]
     pub(super) fn range_in_file(&self, values: &Range<usize>) -> Option<Range<usize>> {
         let ChunkState::Fetched { location, parts } = &self.state else { return None };
@@ -222,8 +223,8 @@ impl HeldChunk {
     }
 }
 
-/// Whether decoding a whole chunk pays, of whose `bytes` of values `taken` were decoded sample by
-/// sample, and `count` more samples are wanted; and the bytes taken after that.
+/// Returns whether to decode a whole chunk if `count` more of its samples are wanted, and the bytes
+/// that are then taken. Its values have `bytes`, of which `taken` were decoded sample by sample.
 pub(super) fn whole_chunk_pays(location: &ChunkLocation, bytes: usize, taken: usize, count: usize) -> (usize, bool) {
     let samples = location.sample_count().max(1);
     let after = taken.saturating_add(count.saturating_mul(LEAST.max(bytes / samples)));
@@ -232,7 +233,7 @@ pub(super) fn whole_chunk_pays(location: &ChunkLocation, bytes: usize, taken: us
     (after, taken.saturating_mul(TAKEN) > bytes || at_once)
 }
 
-/// The body of a chunk: in the file if that is in memory, else in `kept`, after the head.
+/// Returns the body of a chunk: in the file if that is in memory, else in `kept`, after the head.
 #[inline]
 pub(super) fn body_of<'a>(column: &'a OpenedColumn, location: &ChunkLocation, kept: &'a [u8]) -> &'a [u8] {
     match column.file.bytes().memory() {

@@ -26,7 +26,7 @@ impl Column {
         Self(column)
     }
 
-    /// The number of the column, counted from 0.
+    /// Returns the number of the column, counted from 0.
     pub(crate) fn number(&self) -> usize {
         self.0.number()
     }
@@ -35,17 +35,17 @@ impl Column {
         &self.0
     }
 
-    /// Name, type, shape and metadata.
+    /// Returns name, type, shape and metadata.
     pub fn schema(&self) -> &ColumnSchema {
         self.0.schema()
     }
 
-    /// Samples in the column, which are as many as in the file.
+    /// Returns the number of samples, which is that of the file.
     pub fn sample_count(&self) -> u64 {
         self.0.file.sample_count
     }
 
-    /// Returns what the file says of the column. Cost: a few allocations; no I/O.
+    /// Returns the facts that the file states of the column. Cost: a few allocations; no I/O.
     pub fn facts(&self) -> ColumnFacts {
         ColumnFacts::from(&self.0.index().facts)
     }
@@ -101,8 +101,8 @@ impl Column {
 
     /// Explains chunk number `chunk`, counted from 0: `None` after the last.
     ///
-    /// Cost: reads and decodes the chunk, and encodes it with everything: milliseconds for a chunk
-    /// of 64 KiB, and several times the chunk in memory.
+    /// Cost: reads and decodes the chunk, and encodes it with every encoding. A chunk of 64 KiB
+    /// takes milliseconds, and memory of several times its size.
     pub fn explain(&self, chunk: u64) -> Result<Option<Explanation>> {
         self.with_chunk(chunk, |location| explain(&self.0, location))
     }
@@ -142,7 +142,7 @@ impl Column {
 }
 
 impl Cursor {
-    /// The column.
+    /// Returns the column.
     pub fn column(&self) -> Column {
         Column(self.opened().clone())
     }
@@ -150,7 +150,7 @@ impl Cursor {
 
 #[cfg(feature = "rayon")]
 impl ParallelCursor {
-    /// The column.
+    /// Returns the column.
     pub fn column(&self) -> Column {
         Column(self.opened().clone())
     }

@@ -1,4 +1,4 @@
-//! The index of one column: runs of chunks, and what has been checked (chapter 6).
+//! The index of one column: runs of chunks, and records of what has been checked (chapter 6).
 
 use super::bitmap::Bitmap;
 use super::listed::Listed;
@@ -50,7 +50,7 @@ impl ColumnIndex {
         Self { number, layout, facts, before, checked_pages, listed: Some(listed), checked_chunks }
     }
 
-    /// The run that holds sample `sample`, and its number.
+    /// Returns the run that holds sample `sample`, and its number.
     pub(super) fn run_of(&self, sample: u64) -> Option<(usize, &Run)> {
         let number = match self.facts.runs.len() {
             1 => 0,

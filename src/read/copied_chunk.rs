@@ -60,8 +60,8 @@ fn with_chunk<T>(
         let entry = location.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?.entry;
         let copy = || {
             let (region, head, body) = column.fetch_chunk(&entry, &mut scratch.buffer)?;
-            // each time: the copy gets a checksum of its own, which would vouch for what has
-            // changed since
+            // each time: the copy gets a checksum of its own, which would vouch for bytes
+            // that have changed since
             region.check_body(body)?;
             then(column.layout(), head, body, &mut scratch.decoder)
         };
@@ -70,7 +70,7 @@ fn with_chunk<T>(
     take().map_err(|error| column.in_column(error))
 }
 
-/// The samples `samples` of a chunk, as they are handed to an encoder.
+/// Returns the samples `samples` of a chunk, as they are handed to an encoder.
 fn some_of(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> Result<RawChunk> {
     // at most 2^24
     let mut raw = RawChunk { sample_count: u32::try_from(samples.len()).unwrap_or(0), ..RawChunk::default() };

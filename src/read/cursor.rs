@@ -107,7 +107,7 @@ impl Cursor {
     }
 
     /// Copies samples `indices`, in this order and repeated ones each time, to `out`, which has
-    /// exactly as many elements as they. Only for fixed shapes. Nulls become zeros; returns their
+    /// exactly their elements. Only for fixed shapes. Nulls become zeros; returns their
     /// number.
     ///
     /// Cost: each chunk is read once. It is decoded once, unless at most three quarters of it are
@@ -140,8 +140,8 @@ impl Cursor {
     /// Fills `out` with the samples of a range.
     ///
     /// Cost: each chunk is decoded once, straight to `out` if it is wanted whole. Of the first
-    /// chunk only what is wanted is decoded, as in [`Cursor::gather_slice`]; of the last all is,
-    /// because the next range mostly begins there.
+    /// chunk only the wanted samples are decoded, as in [`Cursor::gather_slice`]. The last chunk is
+    /// decoded whole, because the next range mostly begins there.
     pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
         self.request.tasks.selection.set_range(range);
         self.gather(out)

@@ -31,7 +31,7 @@ pub struct Decoder {
     /// Samples that are in the file as they are. Copying them waits until all are found: copies
     /// that follow each other closely overlap their cache misses.
     in_file: Vec<InFile>,
-    /// For each position of the request, where in the file its sample begins.
+    /// For each position of the request, the offset in the file at which its sample begins.
     starts: Vec<usize>,
     number: usize,
 }
@@ -378,7 +378,7 @@ fn copy_extents(layout: &Layout, content: &Content<'_>, i: usize, out: &mut [u32
     Ok(())
 }
 
-/// The error of a request that no memory can hold.
+/// Returns the error of a request that no memory can hold.
 pub(super) fn too_many() -> Error {
     Error::over_limit("the samples do not fit in memory")
 }

@@ -45,7 +45,7 @@ impl Decoder {
                     return Ok(());
                 }
                 if tasks.selection.is_range() {
-                    // values that arrive in order are staged where they stay
+                    // values that arrive in order are staged at their final position
                     std::mem::swap(&mut self.staging, &mut buffer.values);
                     self.staging.clear();
                 }

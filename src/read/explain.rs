@@ -41,12 +41,13 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// The length of the chunk's body in bytes: values, extents and validity.
+    /// Returns the length of the chunk's body in bytes: values, extents and validity.
     pub fn chunk_bytes(&self) -> u64 {
         self.info.file_range.end.saturating_sub(self.info.file_range.start)
     }
 
-    /// Bytes to read for one sample of this chunk when nothing is in a cache: head and body.
+    /// Returns the number of bytes that one sample of this chunk costs if nothing is in a cache:
+    /// head and body.
     pub fn cold_read_bytes(&self) -> u64 {
         self.chunk_bytes().saturating_add(HEAD)
     }
@@ -59,7 +60,8 @@ impl Explanation {
         (sample_bytes > 0.0).then(|| self.cold_read_bytes() as f64 / sample_bytes)
     }
 
-    /// Bytes of a piece or a trial as bits for each element; `None` if there are no elements.
+    /// Returns the bits for each element of a piece or a trial of `stored_bytes`; `None` if the
+    /// values have no elements.
     pub fn bits_per_element(&self, stored_bytes: u64) -> Option<f64> {
         // rounded anyway
         (self.element_count > 0).then(|| stored_bytes as f64 * 8.0 / self.element_count as f64)

@@ -38,7 +38,7 @@ impl FirstError {
         self.0 = Some((task, error));
     }
 
-    /// Whether a task before this one has failed, or this one.
+    /// Returns whether a task before this one has failed, or this one.
     pub(super) fn is_before(&self, task: usize) -> bool {
         self.0.as_ref().is_some_and(|(first, _)| *first <= task)
     }
@@ -139,7 +139,7 @@ pub(super) fn fetch_one<T>(
     result.unwrap_or_else(|| Err(incomplete()))
 }
 
-/// The error of a source that has ended without an error, but not delivered everything.
+/// Returns the error of a source that has ended without an error, but not delivered everything.
 fn incomplete() -> Error {
     let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the source did not deliver all ranges");
     Error::io("reading", error)

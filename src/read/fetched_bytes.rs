@@ -102,7 +102,7 @@ impl FetchedBytes {
         }
     }
 
-    /// The number of bytes that have not arrived.
+    /// Returns the number of bytes that have not arrived.
     pub fn missing_bytes(&self) -> usize {
         self.missing_bytes
     }

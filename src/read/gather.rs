@@ -85,7 +85,7 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
         None => Ok(()),
     };
     let tasks = &*tasks;
-    // what comes after a task that has failed is not needed
+    // tasks after one that has failed are not needed
     let end = read.as_ref().err().map_or(tasks.tasks.len(), |(number, _)| *number);
     let needed = tasks.tasks.get(..end).unwrap_or(&[]);
     let mut decode = |number: usize, bytes: TaskBytes<'_>| {

@@ -17,7 +17,7 @@ impl Listed {
         Self { entries, sample_count }
     }
 
-    /// The chunk that holds a sample, unless it is lost.
+    /// Returns the chunk that holds a sample, unless it is lost.
     pub(super) fn locate(&self, sample: u64) -> Result<ChunkLocation> {
         let after = self.entries.partition_point(|entry| entry.first_sample <= sample);
         let last = after.checked_sub(1).and_then(|last| self.chunk(u64_of(last)));
@@ -30,7 +30,7 @@ impl Listed {
         Some(ChunkLocation { entry, chunk })
     }
 
-    /// The samples for which there is no chunk.
+    /// Returns the ranges of samples that no chunk contains.
     pub(super) fn gaps(&self) -> impl Iterator<Item = Range<u64>> {
         (0..=self.entries.len()).map(|after| self.gap(after)).filter(|gap| !gap.is_empty())
     }

@@ -81,7 +81,7 @@ impl OpenedColumn {
         Ok(ChunkLocation { entry: parsed, chunk: chunks_before.saturating_add(entry) })
     }
 
-    /// Checks, and what the footer says of the page.
+    /// Checks, and that the page agrees with the footer.
     #[cold]
     fn check_page(&self, bytes: FileBytes<'_>, run: &Run, page: u64, chunks_before: u64) -> Result<()> {
         let offset = run.page_offset(page);

@@ -21,7 +21,7 @@ impl OpenedColumn {
         is_column.then(|| Self { file: file.clone(), number })
     }
 
-    /// The number of the column, counted from 0.
+    /// Returns the number of the column, counted from 0.
     pub(super) fn number(&self) -> usize {
         self.number
     }

@@ -8,7 +8,8 @@ use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An open file. Nothing in it changes but what has been checked, which any thread notes.
+/// An open file. Nothing in it changes but the records of checked chunks and pages, which any
+/// thread sets.
 pub(super) struct OpenedFile {
     pub source: Arc<dyn Source>,
     pub path: Option<PathBuf>,

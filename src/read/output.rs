@@ -13,7 +13,8 @@ pub(super) trait FixedOutput {
     /// The most samples whose destinations can be taken at once.
     const LONGEST_RUN: usize;
 
-    /// The destination of `samples` samples whose positions in the request follow each other.
+    /// Returns the destination of `samples` samples whose positions in the request follow each
+    /// other.
     fn destination(&mut self, rank: usize, position: usize, samples: usize) -> &mut [u8];
 }
 

@@ -108,8 +108,8 @@ impl PlanPart<'_> {
 }
 
 impl ReadPlan {
-    /// Decodes the plan in at least `part_count` parts, if it has as many tasks, which `work`
-    /// distributes among threads. Fills one buffer for each column.
+    /// Decodes the plan in at least `part_count` parts, or in one for each task if it has fewer.
+    /// `work` distributes them among threads. Fills one buffer for each column.
     ///
     /// Cost: that of [`Decoder::decode`] divided by the threads, and some lists as long as the
     /// request. Values of ragged samples are copied once more, by the calling thread.
@@ -152,7 +152,7 @@ impl ReadPlan {
         self.decode_parts(part_count, &mut outputs, &mut PartScratch::default(), work).map(|_| ())
     }
 
-    /// Refuses buffers that are not as many as the columns.
+    /// Refuses another number of buffers than columns.
     pub(super) fn check_outputs(&self, out: &[ColumnBuffer]) -> Result<()> {
         if out.len() == self.columns.len() {
             return Ok(());
@@ -230,7 +230,7 @@ impl ReadPlan {
         self.list.tasks.get(task).map_or(usize::MAX, |task| task.column)
     }
 
-    /// The ranks of consecutive tasks of one column.
+    /// Returns the ranks of consecutive tasks of one column.
     fn ranks(&self, tasks: &Range<usize>) -> Range<usize> {
         let of = self.list.tasks.get(tasks.clone()).unwrap_or(&[]);
         let [first, last] = [of.first(), of.last()].map(|task| task.map_or(0..0, |task: &Task| task.ranks.clone()));

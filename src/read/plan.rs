@@ -12,11 +12,11 @@ use std::sync::Arc;
 /// file, and the destination of each sample.
 ///
 /// A read has three stages. Cursors and [`Rows`](super::Rows) run all of them; a loader can run
-/// each of them where it likes:
+/// each of them on its own:
 ///
 /// 1. *Plan*: [`ReadPlan::select`] finds the chunks by the index.
-/// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. Who fetches bytes
-///    by other means, hands them to
+/// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. A program that
+///    fetches bytes by other means hands them to
 ///    [`FetchedBytes::receive`](super::stages::FetchedBytes::receive).
 /// 3. *Decode*: a [`Decoder`](super::stages::Decoder) decodes without I/O; by several threads with
 ///    [`ReadPlan::decode_by`].
@@ -58,30 +58,30 @@ impl ReadPlan {
         Self::default()
     }
 
-    /// The samples of each column.
+    /// Returns the number of samples of each column.
     pub fn sample_count(&self) -> usize {
         self.list.selection.sample_count()
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     pub fn column_count(&self) -> usize {
         self.columns.len()
     }
 
-    /// The number of tasks, which are independent of each other: one for each chunk, or for each
-    /// run of samples that are read alone.
+    /// Returns the number of tasks, which are independent of each other: one for each chunk, or for
+    /// each run of samples that are read alone.
     pub fn task_count(&self) -> usize {
         self.list.tasks.len()
     }
 
-    /// The byte ranges of the file that are fetched, in ascending order: chunks with their heads,
-    /// or single samples of raw chunks. Ranges are coalesced if their gap is at most
+    /// Returns the byte ranges of the file that are fetched, in ascending order: chunks with their
+    /// heads, or single samples of raw chunks. Ranges are coalesced if their gap is at most
     /// [`Source::gap_bytes`], up to 256 KiB or 16 gaps. Empty if the file is in memory.
     pub fn ranges(&self) -> &[Range<u64>] {
         self.ranges.ranges()
     }
 
-    /// The number of bytes that are fetched.
+    /// Returns the number of bytes that are fetched.
     pub fn fetched_bytes(&self) -> u64 {
         self.ranges().iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
@@ -116,7 +116,7 @@ impl ReadPlan {
         }
     }
 
-    /// Announces what was not read before to the operating system.
+    /// Announces the chunks that were not read before to the operating system.
     pub(super) fn announce(&self) {
         self.columns.iter().enumerate().for_each(|(number, column)| self.list.announce(number, column));
     }

@@ -57,14 +57,14 @@ impl RangeList {
         &self.ranges
     }
 
-    /// The pieces of range number `range`, and the numbers of their tasks.
+    /// Returns the pieces of range number `range`, and the numbers of their tasks.
     pub(super) fn pieces(&self, range: usize) -> &[(Range<u64>, usize)] {
         let end = self.ends.get(range).copied().unwrap_or(0);
         let start = range.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         self.pieces.get(start..end).unwrap_or(&[])
     }
 
-    /// The bytes of a piece, out of those of the range that begins at `start`.
+    /// Returns the bytes of a piece, out of those of the range that begins at `start`.
     pub(super) fn bytes_of<'a>(start: u64, bytes: &'a [u8], piece: &Range<u64>) -> &'a [u8] {
         let at = |offset: u64| usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX);
         bytes.get(at(piece.start)..at(piece.end)).unwrap_or(&[])

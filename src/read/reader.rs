@@ -75,17 +75,17 @@ impl Reader {
         OpenOptions::new().open(InMemory(bytes))
     }
 
-    /// The columns and the file's metadata.
+    /// Returns the columns and the file's metadata.
     pub fn schema(&self) -> &Schema {
         &self.0.schema
     }
 
-    /// Samples in the file.
+    /// Returns the number of samples in the file.
     pub fn sample_count(&self) -> u64 {
         self.0.sample_count
     }
 
-    /// The file's id.
+    /// Returns the file's id.
     pub fn file_id(&self) -> FileId {
         self.0.file_id
     }
@@ -97,34 +97,35 @@ impl Reader {
         self.0.content_id
     }
 
-    /// The length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.0.source.byte_count()
     }
 
-    /// The alignment of chunks: every chunk's body starts at a multiple of 64 or 4096 bytes.
+    /// Returns the alignment of chunks: every chunk's body starts at a multiple of 64 or 4096
+    /// bytes.
     pub fn alignment(&self) -> u32 {
         self.0.alignment
     }
 
-    /// Commits up to the state that is read.
+    /// Returns the number of commits up to the state that is read.
     pub fn commit_count(&self) -> u32 {
         self.0.commit_count
     }
 
-    /// Whether the writer said that the file is complete. If not, it is still at work or was
-    /// stopped after a commit.
+    /// Returns whether the writer said that the file is complete. If not, it is still at work or
+    /// was stopped after a commit.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished
     }
 
-    /// Bytes after the last commit, which are not read: what a writer at work has written since, or
-    /// a killed one left behind, or a later commit whose end is damaged. Normally 0.
+    /// Returns the number of bytes after the last commit, which are not read. Normally 0. Otherwise
+    /// a writer is at work or was killed, or the end of a later commit is damaged.
     pub fn tail_bytes(&self) -> u64 {
         self.0.tail_bytes
     }
 
-    /// The source of the file's bytes.
+    /// Returns the source of the file's bytes.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.0.source
     }

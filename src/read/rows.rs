@@ -19,7 +19,7 @@ impl Rows {
         Self { cursors, request: RequestScratch::default() }
     }
 
-    /// The cursors of the columns, in the order they were asked for.
+    /// Returns the cursors of the columns, in the order of the call that made this.
     pub fn cursors(&mut self) -> &mut [Cursor] {
         &mut self.cursors
     }

@@ -41,33 +41,33 @@ impl<'a> Sample<'a> {
         Ok(Self { dtype: layout.dtype, is_null: content.is_null(i), rank: column.shape.rank(), extents, bytes })
     }
 
-    /// Whether the sample is null. A null of a fixed shape has zeros for elements, one of a ragged
-    /// shape has none.
+    /// Returns whether the sample is null. A null of a fixed shape has zeros for elements, one of a
+    /// ragged shape has none.
     pub fn is_null(&self) -> bool {
         self.is_null
     }
 
-    /// The extents of this sample, outermost first. For bytes and text: the length.
+    /// Returns the extents of this sample, outermost first. For bytes and text: the length.
     pub fn shape(&self) -> &[u32] {
         self.extents.get(..self.rank).unwrap_or(&[])
     }
 
-    /// The elements as bytes, in memory order, row-major.
+    /// Returns the elements as bytes, in memory order, row-major.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The elements. Fails if `T` is not the column's type (bools, bytes and text are `u8`), or if
-    /// the bytes are not aligned for it, which happens only where the caller gave the reader
-    /// misaligned memory.
+    /// Returns the elements. Fails if `T` is not the column's type (bools, bytes and text are
+    /// `u8`), or if the bytes are not aligned for it, which happens only if the caller gave the
+    /// reader misaligned memory.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_type::<T>(self.dtype)?;
         pod::as_elements(self.bytes)
             .ok_or_else(|| Error::bad_argument("the file's bytes are not aligned in memory; read the sample instead"))
     }
 
-    /// The text; `None` if the sample is null. Fails if the column is not `utf8`, or holds what is
-    /// not UTF-8.
+    /// Returns the text; `None` if the sample is null. Fails if the column is not `utf8`, or if
+    /// the bytes are not UTF-8.
     pub fn as_str(&self) -> Result<Option<&'a str>> {
         if self.dtype != DType::Utf8 {
             return Err(Error::bad_argument(format!("the column is of type {}, not utf8", self.dtype)));

@@ -41,7 +41,7 @@ impl Selection {
         }
     }
 
-    /// The last sample.
+    /// Returns the last sample.
     pub(super) fn last(&self) -> Option<u64> {
         match &self.range {
             Some(range) => range.end.checked_sub(1).filter(|last| *last >= range.start),
@@ -49,7 +49,7 @@ impl Selection {
         }
     }
 
-    /// The sample of a rank, and its position in the request.
+    /// Returns the sample of a rank, and its position in the request.
     #[inline]
     pub(super) fn get(&self, rank: usize) -> (u64, usize) {
         match &self.range {
@@ -59,7 +59,7 @@ impl Selection {
         }
     }
 
-    /// The end of the ranks from `rank` on whose samples are below `end`.
+    /// Returns the end of the ranks from `rank` on whose samples are below `end`.
     pub(super) fn rank_of_end(&self, rank: usize, end: u64) -> usize {
         match &self.range {
             Some(range) => {
@@ -73,8 +73,8 @@ impl Selection {
         }
     }
 
-    /// The number of ranks from `rank` on, before `end`, whose samples follow each other and whose
-    /// positions do, too.
+    /// Returns the number of ranks from `rank` on, before `end`, whose samples follow each other
+    /// and whose positions do, too.
     #[inline]
     pub(super) fn run(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
@@ -92,7 +92,8 @@ impl Selection {
         count
     }
 
-    /// The number of ranks from `rank` on, before `end`, without a gap between their samples.
+    /// Returns the number of ranks from `rank` on, before `end`, without a gap between their
+    /// samples.
     pub(super) fn dense(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
             return end.saturating_sub(rank);

@@ -21,13 +21,13 @@ pub(super) struct StoredParts {
 }
 
 impl StoredParts {
-    /// The parts of a chunk that has nothing but values, stored as they are.
+    /// Returns the parts of a chunk that has nothing but values, stored as they are.
     #[inline]
     fn plain(location: &ChunkLocation, body: &[u8]) -> Self {
         Self { sample_count: location.sample_count(), validity: None, shape: 0..0, values: 0..body.len() }
     }
 
-    /// The parts in `body`, from which the ranges were made.
+    /// Returns the parts in `body`, from which the ranges were made.
     #[inline]
     pub(super) fn content<'a>(&self, body: &'a [u8]) -> Content<'a> {
         let part = |range: &Range<usize>| body.get(range.clone()).unwrap_or(&[]);
@@ -71,7 +71,7 @@ impl OpenedColumn {
         parts.content(body).check_lengths(layout).map(|()| Some(parts))
     }
 
-    /// Whether the values of a chunk are stored as they are, in this machine's byte order.
+    /// Returns whether the values of a chunk are stored as they are, in this machine's byte order.
     #[inline]
     fn has_stored_values(&self, location: &ChunkLocation) -> Result<bool> {
         let in_order = le::FILE_ORDER_IS_NATIVE || self.layout().element_bytes == 1;
@@ -122,7 +122,7 @@ impl OpenedColumn {
     }
 }
 
-/// The body of a chunk in a file that is in memory.
+/// Returns the body of a chunk in a file that is in memory.
 #[inline]
 pub(super) fn body_in<'a>(file: &'a [u8], location: &ChunkLocation) -> Result<&'a [u8]> {
     let length = usize::try_from(location.entry.stored_bytes).unwrap_or(usize::MAX);

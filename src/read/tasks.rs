@@ -44,7 +44,8 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The samples that are asked for, for the rule that decides whether to decode the chunk whole.
+    /// Returns the number of samples that are wanted, for the rule that decides whether to decode
+    /// the whole chunk.
     pub(super) fn wanted(&self) -> usize {
         if self.is_entered { self.location.sample_count() } else { self.ranks.len() }
     }
@@ -90,7 +91,7 @@ impl TaskList {
                 is_entered: is_range && before == Some(sample),
                 is_last: false,
             };
-            // a range is decoded in order, and the chunks before the one that is held replace it
+            // a range is decoded in order: chunks before the one that is held replace it
             let is_reachable = !is_range || rank == 0;
             let is_held = is_reachable && held.is_some_and(|held| held.holds(&location) && held.has_body());
             if bytes.memory().is_some() || is_held {
