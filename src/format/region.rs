@@ -62,6 +62,13 @@ pub enum RegionKind {
 impl RegionKind {
     const ALL: [Self; 6] = [Self::Header, Self::Chunk, Self::Table, Self::IndexPage, Self::Footer, Self::Trailer];
 
+    /// Returns the kind of region whose head begins so; `None` if no head does.
+    #[inline]
+    pub(crate) fn of(head: &[u8; HEAD_BYTES]) -> Option<Self> {
+        let magic = region_head::MAGIC.get(head);
+        Self::ALL.into_iter().find(|kind| kind.magic() == magic)
+    }
+
     fn magic(self) -> [u8; 4] {
         match self {
             Self::Header => *b"\x89TSL",
@@ -162,9 +169,10 @@ impl RegionHead {
                 format!("the head of a region is damaged: its checksum is {found:08x}, its bytes give {computed:08x}");
             return Err(Error::corrupt("R-2.1", message));
         }
-        let magic = region_head::MAGIC.get(bytes);
-        let kind = RegionKind::ALL.into_iter().find(|kind| kind.magic() == magic);
-        let kind = kind.ok_or_else(|| Error::corrupt("R-2.2", format!("unknown kind of region {magic:02x?}")))?;
+        let kind = RegionKind::of(bytes).ok_or_else(|| {
+            let magic = region_head::MAGIC.get(bytes);
+            Error::corrupt("R-2.2", format!("unknown kind of region {magic:02x?}"))
+        })?;
         let head = Self {
             kind,
             file_id: FileId(region_head::FILE_ID.get(bytes)),

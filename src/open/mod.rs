@@ -2,12 +2,15 @@
 //! (chapter 10).
 
 mod facts;
+mod head_scan;
 mod identity;
 mod positioned;
 mod ranges;
 pub(crate) mod source;
+mod window;
 
 pub use facts::ColumnFacts;
+pub(crate) use head_scan::{BlockSizes, HeadScan};
 pub use identity::FileIdentity;
 pub(crate) use identity::refuse_same;
 pub use positioned::PositionedFile;
@@ -21,6 +24,7 @@ use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, al
 use crate::format::trailer::Trailer;
 use crate::format::{Schema, schema_block};
 use crate::{Error, Result, memory};
+use head_scan::Candidate;
 use source::{fetch, fetch_array};
 
 /// The header, checked.
@@ -52,7 +56,7 @@ pub(crate) fn open_header(source: &dyn Source) -> Result<OpenedHeader> {
     Ok(OpenedHeader { head, header, schema, schema_block })
 }
 
-/// Returns the body of a region, checked.
+/// Reads the body of a region and checks it.
 pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
     head.check_inside(source.byte_count())?;
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
@@ -77,13 +81,19 @@ struct FoundTrailer {
     footer_body: Vec<u8>,
 }
 
-/// Returns the commit of the last valid trailer (chapter 7.3).
+/// The search for the last trailer: mostly it is the last 64 bytes.
+const TRAILER_BLOCKS: BlockSizes = BlockSizes { first: HEAD, second: 64 << 10, largest: 64 << 10 };
+
+/// Reads the commit of the last valid trailer (chapter 7.3).
 pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
     let mut first_error = None;
-    let mut candidates = TrailerScan::new(source);
-    // footers of a file do not overlap: together they have at most its length
+    let mut scan = HeadScan::new(source, TRAILER_BLOCKS);
+    let mut end = source.byte_count() & !(HEAD - 1);
+    // footers of a file do not overlap: all together are not longer than it
     let mut left = source.byte_count();
-    while let Some(offset) = candidates.next()? {
+    let offset_of = |found: Candidate<'_>| (found.kind == RegionKind::Trailer).then_some(found.offset);
+    while let Some(offset) = scan.last(HEAD, end, offset_of)? {
+        end = offset;
         match find_trailer(source, opened.header.file_id, offset, &mut left) {
             Ok(found) => return open_commit(opened, &found),
             Err(error) if error.kind() == crate::ErrorKind::Corrupt => first_error = first_error.or(Some(error)),
@@ -96,12 +106,12 @@ pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Re
     }))
 }
 
-/// Returns the trailer at `offset`, if it is valid by chapter 7.3.
+/// Reads the trailer at `offset`, which must be valid by chapter 7.3.
 fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<FoundTrailer> {
     let trailer = Trailer::parse(&expect(source, offset, RegionKind::Trailer, file_id)?)?;
     let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
     if align(footer_head.end(), HEAD) != offset {
-        let message = "the trailer does not follow its footer directly";
+        let message = "the trailer is not directly after its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
     *left = left.checked_sub(footer_head.body_bytes.into()).ok_or_else(|| {
@@ -111,7 +121,7 @@ fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u6
     Ok(FoundTrailer { trailer, offset, footer_head, footer_body })
 }
 
-/// Parses the footer, and checks.
+/// Parses a footer and checks it.
 fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedCommit> {
     Footer::flags(&found.footer_head).check()?;
     let footer = Footer::parse(&found.footer_head, &found.footer_body, &opened.schema, &opened.schema_block)?;
@@ -123,49 +133,9 @@ fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedComm
     Ok(OpenedCommit { trailer: found.trailer, trailer_offset: found.offset, footer })
 }
 
+/// Reads the head at `offset`, which must be of this kind and file.
 fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -> Result<RegionHead> {
     let head = RegionHead::parse(&fetch_array(source, offset)?, offset)?;
     head.expect(kind, file_id)?;
     Ok(head)
-}
-
-/// Finds offsets that seem to hold a trailer, from the end of the file to its start.
-struct TrailerScan<'a> {
-    source: &'a dyn Source,
-    /// Offsets from this one on have been scanned.
-    end: u64,
-    block_start: u64,
-    block: Vec<u8>,
-}
-
-/// The length of the blocks that are scanned if the last 64 bytes are not a trailer.
-const SCAN_BYTES: u64 = 64 << 10;
-
-impl<'a> TrailerScan<'a> {
-    fn new(source: &'a dyn Source) -> Self {
-        let end = source.byte_count() & !(HEAD - 1);
-        Self { source, end, block_start: end, block: Vec::new() }
-    }
-
-    /// Returns the next offset, in descending order.
-    fn next(&mut self) -> Result<Option<u64>> {
-        while self.end >= 2 * HEAD {
-            if self.end <= self.block_start {
-                self.load_block()?;
-            }
-            self.end -= HEAD;
-            let at = usize::try_from(self.end - self.block_start).unwrap_or(usize::MAX);
-            if self.block.get(at..).is_some_and(|bytes| bytes.starts_with(b"TSLE")) {
-                return Ok(Some(self.end));
-            }
-        }
-        Ok(None)
-    }
-
-    fn load_block(&mut self) -> Result<()> {
-        let length = if self.block.is_empty() { HEAD } else { SCAN_BYTES.min(self.block_start) };
-        self.block_start -= length;
-        self.block.resize(usize::try_from(length).unwrap_or(0), 0); // at most SCAN_BYTES
-        source::read(self.source, self.block_start, &mut self.block)
-    }
 }

@@ -3,12 +3,12 @@
 use super::report::{Damage, passing};
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
 use crate::le::u64_of;
-use crate::open::OpenedHeader;
-use crate::open::source::{Source, check_inside, fetch, slice};
+use crate::open::source::{Source, check_inside};
+use crate::open::{BlockSizes, HeadScan, OpenedHeader};
 use crate::{Error, Result};
 
-/// Bytes that are searched for a region at a time.
-const BLOCK_BYTES: u64 = 1 << 20;
+/// The search for the region after damaged bytes, which may be a whole chunk.
+const BLOCKS: BlockSizes = BlockSizes { first: 1 << 20, second: 1 << 20, largest: 1 << 20 };
 
 /// A step of the walk.
 pub(super) enum Met {
@@ -28,12 +28,12 @@ pub(super) struct Walk<'a> {
     at: u64,
     /// A region after damaged bytes.
     found: Option<RegionHead>,
-    window: Window,
+    scan: HeadScan<'a>,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(source: &'a dyn Source, header: &'a OpenedHeader, end: u64) -> Self {
-        Self { source, header, end, at: header.head.end(), found: None, window: Window::default() }
+        Self { source, header, end, at: header.head.end(), found: None, scan: HeadScan::new(source, BLOCKS) }
     }
 
     /// Returns the end of the last region that was met.
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
             return Err(Error::corrupt("R-2.9", message).with_offset(self.at));
         }
         // the padding and both places: less than two alignments
-        let ahead = self.window.until(self.source, self.at, chunk.saturating_add(HEAD))?;
+        let ahead = self.scan.bytes(self.at, chunk.saturating_add(HEAD))?;
         let first = head_at(self.source, ahead, self.at, other)?;
         let head_of = |bytes, at| intact_head(bytes, at, self.header.header.file_id, self.end);
         let chunk_head = || head_of(head_at(self.source, ahead, self.at, chunk)?, chunk);
@@ -105,20 +105,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Finds the next region of this file at or after `at`, a multiple of 64.
-    fn find_region(&mut self, mut at: u64) -> Result<Option<RegionHead>> {
-        let file_id = self.header.header.file_id;
-        while at.saturating_add(HEAD) <= self.end {
-            let length = (self.end - at).min(BLOCK_BYTES) & !(HEAD - 1);
-            let heads = self.window.until(self.source, at, at.saturating_add(length))?.as_chunks::<HEAD_BYTES>().0;
-            for (place, bytes) in (at..).step_by(HEAD_BYTES).zip(heads) {
-                let head = bytes.starts_with(b"TSL").then(|| intact_head(bytes, place, file_id, self.end));
-                if let Some(Ok(head)) = head {
-                    return Ok(Some(head));
-                }
-            }
-            at = at.saturating_add(length);
-        }
-        Ok(None)
+    fn find_region(&mut self, at: u64) -> Result<Option<RegionHead>> {
+        let (file_id, end) = (self.header.header.file_id, self.end);
+        self.scan.first(at, end, |found| {
+            let is_later = found.kind != RegionKind::Header; // the header is the first region
+            is_later.then(|| intact_head(found.bytes, found.offset, file_id, end).ok()).flatten()
+        })
     }
 }
 
@@ -152,34 +144,4 @@ fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     }
     let at = u64_of(padding.iter().take_while(|byte| **byte == 0).count());
     Err(Error::corrupt("R-2.8", "padding is not zero").with_offset(start.saturating_add(at)))
-}
-
-/// The bytes that were read last, if the file is not in memory. They are not read again, and many
-/// damages do not each cost the search of a block.
-#[derive(Default)]
-struct Window {
-    start: u64,
-    bytes: Vec<u8>,
-}
-
-impl Window {
-    /// The bytes from `start` up to `end` or the end of the file.
-    fn until<'b>(&'b mut self, source: &'b dyn Source, start: u64, end: u64) -> Result<&'b [u8]> {
-        let length = usize::try_from(end.min(source.byte_count()).saturating_sub(start)).unwrap_or(usize::MAX);
-        if let Some(file) = source.as_bytes() {
-            return slice(file, start, length);
-        }
-        if self.part(start, length).is_none() {
-            self.start = start;
-            let fetched = fetch(source, start, length, &mut self.bytes).map(|_| ());
-            fetched.inspect_err(|_| self.bytes.clear())?;
-        }
-        // never: it was read
-        self.part(start, length).ok_or_else(|| Error::over_limit("the file is too large for this machine"))
-    }
-
-    fn part(&self, start: u64, length: usize) -> Option<&[u8]> {
-        let at = usize::try_from(start.checked_sub(self.start)?).ok()?;
-        self.bytes.get(at..)?.get(..length)
-    }
 }

@@ -1,0 +1,232 @@
+//! The search for heads of regions at multiples of 64, without following an offset in the file.
+
+use super::source::Source;
+use super::window::Window;
+use crate::format::region::{HEAD, HEAD_BYTES, RegionKind};
+use crate::le::u64_of;
+use crate::{ErrorKind, Result};
+
+/// The smallest unit that a disk reads.
+const SECTOR: u64 = 4 << 10;
+
+/// The sizes of the blocks that a search reads, in bytes, unless the file is in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct BlockSizes {
+    /// The first block: 64, if the head is probably the first that is examined.
+    pub first: u64,
+    /// The block after it. Each further one is twice as long as the one before.
+    pub second: u64,
+    /// The largest block.
+    pub largest: u64,
+}
+
+impl BlockSizes {
+    fn after(self, block: u64) -> u64 {
+        if block < self.second { self.second } else { block.saturating_mul(2).min(self.largest) }
+    }
+}
+
+/// 64 bytes that begin as a head does. Nearly no other bytes do, so the checksum of a candidate
+/// costs little.
+pub(crate) struct Candidate<'b> {
+    pub kind: RegionKind,
+    pub offset: u64,
+    pub bytes: &'b [u8; HEAD_BYTES],
+}
+
+/// A search for heads. It keeps the block that it has read last.
+///
+/// Cost: one pass over the bytes that are searched. Memory: the largest block, or none if the file
+/// is in memory.
+pub(crate) struct HeadScan<'a> {
+    source: &'a dyn Source,
+    sizes: BlockSizes,
+    window: Window,
+    skips_unreadable: bool,
+}
+
+impl<'a> HeadScan<'a> {
+    pub(crate) fn new(source: &'a dyn Source, sizes: BlockSizes) -> Self {
+        Self { source, sizes, window: Window::default(), skips_unreadable: false }
+    }
+
+    /// Skips sectors that cannot be read. Otherwise they end the search with an error.
+    pub(crate) fn skip_unreadable(mut self) -> Self {
+        self.skips_unreadable = true;
+        self
+    }
+
+    /// Returns the bytes from `start` to `end`, or to the end of the file. They are kept for the
+    /// next search.
+    pub(crate) fn bytes(&mut self, start: u64, end: u64) -> Result<&[u8]> {
+        self.window.until(self.source, start, end)
+    }
+
+    /// Returns the first result of `accept` for a candidate from `from` on, a multiple of 64, that
+    /// ends at `end` at most.
+    pub(crate) fn first<T>(
+        &mut self,
+        from: u64,
+        end: u64,
+        mut accept: impl FnMut(Candidate<'_>) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let mut at = from;
+        let mut block_bytes = self.sizes.first;
+        while at.saturating_add(HEAD) <= end {
+            // a block ends with a sector, so that one that cannot be read costs no bytes of others
+            let length = if block_bytes < SECTOR { block_bytes } else { block_bytes - at % SECTOR };
+            let kept = self.window.bytes_from(at) & !(HEAD - 1);
+            let length = if kept > 0 { kept } else { length }.min(end - at) & !(HEAD - 1);
+            match self.window.until(self.source, at, at.saturating_add(length)) {
+                Ok(block) => {
+                    if let Some(found) = candidates(at, block).find_map(&mut accept) {
+                        return Ok(Some(found));
+                    }
+                    at = at.saturating_add(length);
+                    block_bytes = self.sizes.after(block_bytes);
+                }
+                Err(error) if !self.skips_unreadable => return Err(error),
+                Err(error) if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => return Err(error),
+                Err(_) if block_bytes > SECTOR => block_bytes = SECTOR,
+                Err(_) => {
+                    at = at.saturating_add(length);
+                    block_bytes = block_bytes.max(SECTOR);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the last result of `accept` for a candidate from `from` on that ends at `end` at
+    /// most. Both are multiples of 64.
+    pub(crate) fn last<T>(
+        &mut self,
+        from: u64,
+        end: u64,
+        mut accept: impl FnMut(Candidate<'_>) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let mut end = end;
+        let mut block_bytes = self.sizes.first;
+        while end > from {
+            let kept = self.window.bytes_before(end) & !(HEAD - 1);
+            let length = if kept > 0 { kept } else { block_bytes }.min(end - from);
+            let start = end - length;
+            let block = self.window.until(self.source, start, end)?;
+            if let Some(found) = candidates(start, block).rev().find_map(&mut accept) {
+                return Ok(Some(found));
+            }
+            end = start;
+            block_bytes = self.sizes.after(block_bytes);
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the candidates of a block that begins at `start`, a multiple of 64.
+fn candidates(start: u64, block: &[u8]) -> impl DoubleEndedIterator<Item = Candidate<'_>> {
+    let heads = block.as_chunks::<HEAD_BYTES>().0.iter().enumerate();
+    heads.filter_map(move |(number, bytes)| {
+        let kind = RegionKind::of(bytes)?;
+        let offset = start.saturating_add(u64_of(number).saturating_mul(HEAD));
+        Some(Candidate { kind, offset, bytes })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::InMemory;
+    use crate::open::source::Source;
+    use std::io;
+    use std::sync::Mutex;
+
+    /// Bytes that are read by position. Sector 1 cannot be read; reads are noted.
+    struct Disk {
+        bytes: Vec<u8>,
+        bad_sectors: bool,
+        reads: Mutex<Vec<(u64, usize)>>,
+    }
+
+    impl Source for Disk {
+        fn byte_count(&self) -> u64 {
+            u64_of(self.bytes.len())
+        }
+
+        fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.reads.lock().unwrap().push((offset, out.len()));
+            let bad = offset < 2 * SECTOR && offset + u64_of(out.len()) > SECTOR;
+            if self.bad_sectors && bad {
+                return Err(io::ErrorKind::Other.into());
+            }
+            InMemory(&self.bytes).read_exact_at(offset, out)
+        }
+    }
+
+    const SIZES: BlockSizes = BlockSizes { first: HEAD, second: SECTOR, largest: 16 << 10 };
+
+    /// Forty sectors with a candidate at each of these offsets.
+    fn disk(offsets: &[usize], bad_sectors: bool) -> Disk {
+        let mut bytes = vec![1; 40 << 12];
+        offsets.iter().for_each(|&at| bytes[at..at + 4].copy_from_slice(b"TSLC"));
+        Disk { bytes, bad_sectors, reads: Mutex::default() }
+    }
+
+    fn forwards(scan: &mut HeadScan<'_>, end: u64) -> Vec<u64> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        while let Some(at) = scan.first(from, end, |candidate| Some(candidate.offset)).unwrap() {
+            found.push(at);
+            from = at + HEAD;
+        }
+        found
+    }
+
+    fn backwards(scan: &mut HeadScan<'_>, from: u64, mut end: u64) -> Vec<u64> {
+        let mut found = Vec::new();
+        while let Some(at) = scan.last(from, end, |candidate| Some(candidate.offset)).unwrap() {
+            found.push(at);
+            end = at;
+        }
+        found
+    }
+
+    #[test]
+    fn both_directions_find_the_same_in_memory_and_by_position() {
+        let offsets = [0, 64, 4032, 4096, 8191, 40_000, 100_032, (40 << 12) - 64];
+        let due = [0, 64, 4032, 4096, 40_000, 100_032, (40 << 12) - 64];
+        let disk = disk(&offsets, false);
+        let memory = InMemory(disk.bytes.clone());
+        let end = disk.byte_count();
+        for source in [&disk as &dyn Source, &memory] {
+            assert_eq!(forwards(&mut HeadScan::new(source, SIZES), end), due);
+            let mut reversed = due;
+            reversed.reverse();
+            assert_eq!(backwards(&mut HeadScan::new(source, SIZES), 0, end), reversed);
+        }
+        let mut scan = HeadScan::new(&memory, SIZES);
+        assert_eq!(backwards(&mut scan, 64, (end - 1) & !63), [100_032, 40_000, 4096, 4032, 64]);
+        assert_eq!(forwards(&mut scan, 4096 + 63), [0, 64, 4032], "a candidate ends before the end");
+    }
+
+    #[test]
+    fn no_byte_is_read_twice_and_blocks_grow() {
+        let offsets: Vec<usize> = (0..600).map(|i| i * 256).collect();
+        let disk = disk(&offsets, false);
+        assert_eq!(forwards(&mut HeadScan::new(&disk, SIZES), disk.byte_count()).len(), 600);
+        let reads = std::mem::take(&mut *disk.reads.lock().unwrap());
+        assert_eq!(reads.iter().map(|(_, bytes)| bytes).sum::<usize>(), 40 << 12);
+        let empty = super::tests::disk(&[], false);
+        assert_eq!(forwards(&mut HeadScan::new(&empty, SIZES), empty.byte_count()), [0_u64; 0]);
+        let sizes: Vec<usize> = empty.reads.lock().unwrap().iter().map(|(_, bytes)| *bytes).collect();
+        assert_eq!(sizes[..4], [64, 4096 - 64, 8192, 16_384]);
+    }
+
+    #[test]
+    fn an_unreadable_sector_costs_no_other() {
+        let disk = disk(&[64, 4032, 4096, 8128, 8192, 40_000], true);
+        let mut scan = HeadScan::new(&disk, SIZES).skip_unreadable();
+        assert_eq!(forwards(&mut scan, disk.byte_count()), [64, 4032, 8192, 40_000]);
+        let error = HeadScan::new(&disk, SIZES).first(4096, 8192, |_| Some(()));
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Io);
+    }
+}
