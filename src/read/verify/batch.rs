@@ -1,75 +1,169 @@
-//! Some regions at a time, their bodies checked by several threads.
+//! Checks some regions at a time, their bodies in several threads.
+//!
+//! The file is divided into spans, each of which one thread fetches with one request. Heads are
+//! read in the order of the file, because each region tells where the next one begins: threads take
+//! turns. Bodies are checked at the same time.
 
 use super::body::{Body, BodyCheck};
+use super::span::SpanBytes;
 use super::walk::{Met, Walk};
-use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::format::region::{RegionHead, RegionKind};
 use crate::le::u64_of;
 use crate::{Error, threads};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The limits of a batch: regions, and bytes of bodies for each thread. They are large enough for
-/// threads to be worth starting, and small enough to bound the memory.
-const REGIONS: usize = 4096;
+/// The limits of a batch, for each thread: bytes of the file, regions, and bytes of index pages.
+/// They are large enough for threads to be worth starting, and bound the memory.
 const BYTES: u64 = 32 << 20;
+const REGIONS: usize = 4096;
+const PAGE_BYTES: u64 = 1 << 20;
+
+/// A range of the file that one thread fetches.
+struct Span {
+    /// The turn of its thread.
+    number: u64,
+    range: Range<u64>,
+}
 
 /// The regions and damages that the walk has met, in the order of the file.
 pub(super) struct Batch<'w, 'a> {
+    state: Mutex<State<'w, 'a>>,
+    next_turn: Condvar,
+}
+
+struct State<'w, 'a> {
     walk: &'w mut Walk<'a>,
     met: Vec<(Met, Body)>,
     /// The error that ended the walk.
     error: Option<Error>,
-    bytes_left: u64,
+    most_regions: usize,
+    page_bytes_left: u64,
     is_closed: bool,
+    span_bytes: u64,
+    /// The bytes that no span contains.
+    left: Range<u64>,
+    /// The number of spans that threads have taken.
+    taken: u64,
+    /// The number of spans whose regions were met.
+    walked: u64,
 }
 
 impl<'w, 'a> Batch<'w, 'a> {
     /// Walks on and checks bodies, with all of `workers`. The result does not depend on their
     /// number.
-    pub(super) fn check(walk: &'w mut Walk<'a>, workers: &mut [BodyCheck<'a>]) -> (Vec<(Met, Body)>, Option<Error>) {
-        let bytes_left = BYTES.saturating_mul(u64_of(workers.len()));
-        let batch = Mutex::new(Self { walk, met: Vec::new(), error: None, bytes_left, is_closed: false });
-        let lock = || batch.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn check(
+        walk: &'w mut Walk<'a>,
+        workers: &mut [BodyCheck<'a>],
+        span_bytes: u64,
+    ) -> (Vec<(Met, Body)>, Option<Error>) {
+        let count = u64_of(workers.len());
+        let end = walk.end().min(walk.at().saturating_add(BYTES.saturating_mul(count)));
+        let state = State {
+            left: walk.at()..end,
+            walk,
+            met: Vec::new(),
+            error: None,
+            most_regions: REGIONS.saturating_mul(workers.len()),
+            page_bytes_left: PAGE_BYTES.saturating_mul(count),
+            is_closed: false,
+            span_bytes,
+            taken: 0,
+            walked: 0,
+        };
+        let batch = Batch { state: Mutex::new(state), next_turn: Condvar::new() };
         threads::run(workers.iter_mut().map(|worker| {
             || {
                 let worker = worker;
-                // bodies are read directly after their heads: in the order of the file
-                while let Some((place, head)) = { lock().take() } {
-                    let found = worker.check(&head);
-                    if let Some((_, body)) = lock().met.get_mut(place) {
-                        *body = found;
-                    }
+                while let Some(span) = batch.take() {
+                    worker.with_bytes(&span.range, |worker, bytes| batch.check_span(&span, bytes, worker));
                 }
             }
         }));
-        let batch = batch.into_inner().unwrap_or_else(PoisonError::into_inner);
-        (batch.met, batch.error)
+        let state = batch.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (state.met, state.error)
     }
 
-    /// Walks on to the next body that a worker can check. Returns its position in the batch, too.
-    fn take(&mut self) -> Option<(usize, RegionHead)> {
-        while !self.is_closed {
-            let place = self.met.len();
-            match self.walk.next() {
-                Ok(Some(met)) => self.met.push((met, Body::Unread)),
+    fn lock(&self) -> MutexGuard<'_, State<'w, 'a>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the next span; `None` at the end of the batch.
+    fn take(&self) -> Option<Span> {
+        let mut state = self.lock();
+        let start = state.left.start.max(state.walk.at());
+        if state.is_closed || start >= state.left.end {
+            return None;
+        }
+        let end = state.left.end.min(start.saturating_add(state.span_bytes));
+        state.left.start = end;
+        state.taken += 1;
+        Some(Span { number: state.taken - 1, range: start..end })
+    }
+
+    /// Checks the bodies of the regions that begin in a span.
+    fn check_span(&self, span: &Span, bytes: SpanBytes<'_>, worker: &mut BodyCheck<'a>) {
+        let regions = self.walk(span, bytes);
+        let checked: Vec<_> = regions.iter().map(|(number, head)| (*number, worker.check(head, bytes))).collect();
+        let mut state = self.lock();
+        for (number, found) in checked {
+            if let Some((_, body)) = state.met.get_mut(number) {
+                *body = found;
+            }
+        }
+    }
+
+    /// Walks over a span when all spans before it are done. Returns the regions whose bodies a
+    /// worker can check, and their numbers in the batch.
+    fn walk(&self, span: &Span, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHead)> {
+        let mut state = self.lock();
+        while state.walked < span.number {
+            state = self.next_turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.walked > span.number {
+            return Vec::new(); // a source that failed after it had delivered the span
+        }
+        let regions = state.walk(span.range.end, bytes);
+        state.walked += 1;
+        self.next_turn.notify_all();
+        regions
+    }
+}
+
+impl State<'_, '_> {
+    fn walk(&mut self, end: u64, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHead)> {
+        let mut regions = Vec::new();
+        while !self.is_closed && self.walk.at() < end {
+            let met = match self.walk.next(bytes) {
+                Ok(Some(met)) => met,
                 Ok(None) => break,
                 Err(error) => {
                     self.error = Some(error);
+                    self.is_closed = true;
                     break;
                 }
-            }
-            let region = match self.met.last() {
-                Some((Met::Region(head), _)) => Some(*head),
-                _ => None,
             };
-            self.bytes_left = self.bytes_left.saturating_sub(region.map_or(HEAD, |head| head.body_bytes.into()));
-            self.is_closed = self.bytes_left == 0 || self.met.len() >= REGIONS;
-            if let Some(head) = region
-                && matches!(head.kind, RegionKind::Chunk | RegionKind::Table)
+            if let Met::Region(head) = &met
+                && self.is_checked_alone(head)
             {
-                return Some((place, head));
+                regions.push((self.met.len(), *head));
             }
+            self.met.push((met, Body::Unread));
+            self.is_closed = self.met.len() >= self.most_regions;
         }
-        self.is_closed = true;
-        None
+        regions
+    }
+
+    /// Returns whether a worker checks the body of a region.
+    fn is_checked_alone(&mut self, head: &RegionHead) -> bool {
+        match head.kind {
+            RegionKind::Chunk | RegionKind::Table => true,
+            RegionKind::IndexPage => {
+                let left = self.page_bytes_left.checked_sub(head.body_bytes.into());
+                self.page_bytes_left = left.unwrap_or(0);
+                left.is_some()
+            }
+            RegionKind::Header | RegionKind::Footer | RegionKind::Trailer => false,
+        }
     }
 }

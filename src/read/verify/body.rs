@@ -1,16 +1,19 @@
-//! Checks a body alone: its checksum, and the content of its parts. Any thread can do that,
-//! whatever the others find.
+//! Checks a body alone: its checksum, and the content of its parts. Any thread can do that, in any
+//! order.
 
+use super::span::SpanBytes;
 use crate::checksum::Crc;
 use crate::codec::{ChunkDecoder, SideFacts};
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
+use crate::le::u64_of;
 use crate::open::source::{Source, check_inside, fetch};
 use crate::read::fetch::{FetchScratch, fetch_one};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result, memory};
+use std::ops::Range;
 
-/// The most bytes that are fetched at once if nothing is decoded.
+/// The most bytes that are fetched at once of a body that is not decoded.
 const BLOCK_BYTES: u64 = 1 << 20;
 
 /// The result of the check of a body.
@@ -21,6 +24,8 @@ pub(super) enum Body {
     Damaged(Error),
     /// Not decoded; the checksum is right.
     Intact,
+    /// A page of the index; the checksum is right.
+    Page(Vec<u8>),
     /// Decoded; the checksum is right. Contains the facts of the content, or its error.
     Decoded(Result<SideFacts>),
 }
@@ -28,31 +33,114 @@ pub(super) enum Body {
 /// Checks bodies, one after the other, in memory that it reuses.
 pub(super) struct BodyCheck<'a> {
     source: &'a dyn Source,
-    /// Of all columns.
+    /// The layouts of all columns.
     layouts: &'a [Layout],
     decoder: Option<ChunkDecoder>,
+    span: FetchScratch,
     scratch: FetchScratch,
+    /// A body of which a span has only the start.
+    joined: Vec<u8>,
 }
 
 impl<'a> BodyCheck<'a> {
     pub(super) fn new(source: &'a dyn Source, layouts: &'a [Layout], decode: bool) -> Self {
-        Self { source, layouts, decoder: decode.then(ChunkDecoder::new), scratch: FetchScratch::default() }
+        let decoder = decode.then(ChunkDecoder::new);
+        let (span, scratch) = (FetchScratch::default(), FetchScratch::default());
+        Self { source, layouts, decoder, span, scratch, joined: Vec::new() }
     }
 
-    /// Checks the body of a chunk or a table. (Others are small, and mean nothing alone.)
-    pub(super) fn check(&mut self, head: &RegionHead) -> Body {
-        let Self { source, layouts, decoder, scratch } = self;
-        let chunk = ChunkHead::parse(head, layouts.len()).ok().filter(|_| head.kind == RegionKind::Chunk);
-        let column = chunk.as_ref().and_then(|chunk| layouts.get(usize::try_from(chunk.column).ok()?));
-        if let (Some(decoder), Some(chunk), Some(layout)) = (decoder, &chunk, column) {
-            let decoded = fetch_one(*source, &(head.body_offset()..head.end()), scratch, |body| {
+    /// Fetches a span of the file and calls `then` with its bytes, or with none if it cannot be
+    /// read: then what can be read of it is fetched region by region.
+    pub(super) fn with_bytes(&mut self, range: &Range<u64>, mut then: impl FnMut(&mut Self, SpanBytes<'_>)) {
+        let mut scratch = std::mem::take(&mut self.span);
+        let source = self.source;
+        let fetched = fetch_one(source, range, &mut scratch, |bytes| {
+            then(self, SpanBytes { start: range.start, bytes });
+            Ok(())
+        });
+        if fetched.is_err() {
+            then(self, SpanBytes { start: range.start, bytes: &[] });
+        }
+        self.span = scratch;
+    }
+
+    /// Checks the body of a chunk, a table or a page of the index. Fetches what `span` does not
+    /// have. (Others are few, and mean nothing alone.)
+    pub(super) fn check(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> Body {
+        match self.check_with(head, span) {
+            // the error of one request for the body, wherever spans begin
+            Body::Damaged(error) if error.kind() == ErrorKind::Io => self.check_with(head, SpanBytes::default()),
+            body => body,
+        }
+    }
+
+    fn check_with(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> Body {
+        if head.kind == RegionKind::IndexPage {
+            return match span.get(head.body_offset(), head.end()) {
+                Some(body) => head.check_body(body).map_or_else(Body::Damaged, |()| Body::Page(body.to_vec())),
+                None => Body::Unread,
+            };
+        }
+        let chunk = ChunkHead::parse(head, self.layouts.len()).ok().filter(|_| head.kind == RegionKind::Chunk);
+        let column = chunk.as_ref().and_then(|chunk| self.layouts.get(usize::try_from(chunk.column).ok()?));
+        if let (Some(decoder), Some(chunk), Some(layout)) = (&mut self.decoder, &chunk, column) {
+            let mut decode = |body: &[u8]| {
                 head.check_body(body)?;
                 Ok(decoder.check(layout, chunk, body))
-            });
+            };
+            let known = span.from(head.body_offset());
+            let decoded = match span.get(head.body_offset(), head.end()) {
+                Some(body) => decode(body),
+                None if known.is_empty() => {
+                    fetch_one(self.source, &(head.body_offset()..head.end()), &mut self.scratch, decode)
+                }
+                None => join(self.source, head, known, &mut self.scratch, &mut self.joined).and_then(decode),
+            };
             return decoded.map_or_else(Body::Damaged, Body::Decoded);
         }
-        check_sum(*source, head, scratch).map_or_else(Body::Damaged, |()| Body::Intact)
+        self.check_sum(head, span).map_or_else(Body::Damaged, |()| Body::Intact)
     }
+
+    /// Checks of a body. What `span` does not have is fetched in blocks.
+    fn check_sum(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> Result<()> {
+        if let Some(body) = span.get(head.body_offset(), head.end()) {
+            return head.check_body(body);
+        }
+        let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
+        check_inside(self.source, head.body_offset(), length)?;
+        let known = span.from(head.body_offset()); // shorter than the body
+        let mut crc = Crc::new();
+        crc.add(known);
+        let mut at = head.body_offset().saturating_add(u64_of(known.len()));
+        while at < head.end() {
+            let end = head.end().min(at.saturating_add(BLOCK_BYTES));
+            fetch_one(self.source, &(at..end), &mut self.scratch, |block| {
+                crc.add(block);
+                Ok(())
+            })?;
+            at = end;
+        }
+        head.check_body_crc(crc.finish())
+    }
+}
+
+/// Joins the start of a body, which is `known`, with the rest, which is fetched.
+fn join<'b>(
+    source: &dyn Source,
+    head: &RegionHead,
+    known: &[u8],
+    scratch: &mut FetchScratch,
+    joined: &'b mut Vec<u8>,
+) -> Result<&'b [u8]> {
+    let rest = head.body_offset().saturating_add(u64_of(known.len()))..head.end();
+    fetch_one(source, &rest, scratch, |rest| {
+        joined.clear();
+        memory::reserve(joined, known.len().saturating_add(rest.len()))?;
+        joined.extend_from_slice(known);
+        joined.extend_from_slice(rest);
+        Ok(())
+    })?;
+    Ok(joined)
 }
 
 /// Reads a whole body and checks.
@@ -61,20 +149,4 @@ pub(super) fn load_body<'b>(source: &'b dyn Source, head: &RegionHead, buffer: &
     let body = fetch(source, head.body_offset(), length, buffer)?;
     head.check_body(body)?;
     Ok(body)
-}
-
-/// Checks of a body, which is fetched in blocks.
-fn check_sum(source: &dyn Source, head: &RegionHead, scratch: &mut FetchScratch) -> Result<()> {
-    check_inside(source, head.body_offset(), usize::try_from(head.body_bytes).unwrap_or(usize::MAX))?;
-    let mut crc = Crc::new();
-    let mut at = head.body_offset();
-    while at < head.end() {
-        let end = head.end().min(at.saturating_add(BLOCK_BYTES));
-        fetch_one(source, &(at..end), scratch, |block| {
-            crc.add(block);
-            Ok(())
-        })?;
-        at = end;
-    }
-    head.check_body_crc(crc.finish())
 }

@@ -5,6 +5,7 @@ use super::body::BodyCheck;
 use super::findings::Findings;
 use super::options::VerifyOptions;
 use super::report::{VerifyReport, passing, whole_file};
+use super::span::span_bytes;
 use super::walk::Walk;
 use crate::Result;
 use crate::error::go_on;
@@ -18,9 +19,9 @@ use crate::open::{Source, open_header, open_last_commit};
 /// ran out, or that the file needs a newer release or another build. Works on files that cannot be
 /// opened.
 ///
-/// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Memory: 40
-/// bytes for each chunk of a commit, and for each thread the largest chunk if it decodes, else 1
-/// MiB.
+/// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Small
+/// chunks are fetched several MiB at a time, see [`Source::gap_bytes`]. Memory: 40 bytes for each
+/// chunk of a commit, and for each thread at most 6 MiB, and the largest chunk if it decodes.
 pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
     let header = match open_header(source) {
@@ -30,23 +31,25 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             return Ok(report);
         }
     };
-    let end = match open_last_commit(source, &header) {
+    let (end, chunk_count) = match open_last_commit(source, &header) {
         Ok(commit) => {
             report.sample_count = Some(commit.footer.sample_count);
-            commit.trailer_offset.saturating_add(HEAD)
+            let chunks = commit.footer.columns.iter().map(|facts| facts.chunk_count);
+            (commit.trailer_offset.saturating_add(HEAD), chunks.fold(0, u64::saturating_add))
         }
         Err(error) => {
-            passing(error)?; // the walk will meet it, and name the place
-            source.byte_count()
+            passing(error)?; // the walk will meet it, and name the offset
+            (source.byte_count(), 0)
         }
     };
+    let span_bytes = span_bytes(source, end / chunk_count.max(1));
     let layouts = header.schema.columns.iter().map(|column| column.layout()).collect::<Result<Vec<_>>>()?;
     let worker = |_| BodyCheck::new(source, &layouts, options.decode);
     let mut workers: Vec<_> = (0..options.threads.max(1)).map(worker).collect();
     let mut walk = Walk::new(source, &header, end);
     let mut findings = Findings::new(source, &header, options.decode);
     loop {
-        let (met, error) = Batch::check(&mut walk, &mut workers);
+        let (met, error) = Batch::check(&mut walk, &mut workers, span_bytes);
         let is_over = met.is_empty();
         met.into_iter().try_for_each(|(met, body)| findings.add(met, body))?;
         if let Some(error) = error {

@@ -35,10 +35,15 @@ impl<'a> Findings<'a> {
     }
 
     fn region(&mut self, head: &RegionHead, body: Body) -> Result<()> {
+        let page;
         let (bytes, parts) = match body {
             Body::Unread => (load_body(self.source, head, &mut self.buffer), None),
             Body::Damaged(error) => (Err(error), None),
             Body::Intact => (Ok(&[][..]), None),
+            Body::Page(bytes) => {
+                page = bytes;
+                (Ok(page.as_slice()), None)
+            }
             Body::Decoded(parts) => (Ok(&[][..]), Some(parts)),
         };
         let result = match bytes {

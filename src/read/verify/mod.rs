@@ -9,6 +9,7 @@ mod findings;
 mod lost;
 mod options;
 mod report;
+mod span;
 mod walk;
 
 pub use check::verify;

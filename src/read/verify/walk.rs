@@ -1,6 +1,7 @@
 //! The walk of chapter 2, from head to head: over every byte that is in no body.
 
 use super::report::{Damage, passing};
+use super::span::SpanBytes;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
 use crate::le::u64_of;
 use crate::open::source::{Source, check_inside};
@@ -41,14 +42,19 @@ impl<'a> Walk<'a> {
         self.at
     }
 
-    /// The next region or damage; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Met>> {
+    /// Returns the offset at which the walk ends.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Returns the next region or damage; `None` at the end. Reads heads that `span` does not have.
+    pub(super) fn next(&mut self, span: SpanBytes<'_>) -> Result<Option<Met>> {
         if self.found.is_none() && self.at >= self.end {
             return Ok(None);
         }
         let head = match self.found.take() {
             Some(head) => Ok(head),
-            None => self.next_region(),
+            None => self.next_region(span),
         };
         match head {
             Ok(head) => {
@@ -61,7 +67,7 @@ impl<'a> Walk<'a> {
 
     /// Reads the head of the next region at the offset that demands, and checks that the
     /// padding before it is zero.
-    fn next_region(&mut self) -> Result<RegionHead> {
+    fn next_region(&mut self, span: SpanBytes<'_>) -> Result<RegionHead> {
         let alignment = self.header.header.alignment.into();
         let other = align(self.at, HEAD);
         let chunk = next_offset(RegionKind::Chunk, self.at, alignment);
@@ -69,8 +75,12 @@ impl<'a> Walk<'a> {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
             return Err(Error::corrupt("R-2.9", message).with_offset(self.at));
         }
-        // the padding and both places: less than two alignments
-        let ahead = self.scan.bytes(self.at, chunk.saturating_add(HEAD))?;
+        // the padding and both heads: less than two alignments
+        let until = chunk.saturating_add(HEAD);
+        let ahead = match span.get(self.at, until) {
+            Some(bytes) => bytes,
+            None => self.scan.bytes(self.at, until)?,
+        };
         let first = head_at(self.source, ahead, self.at, other)?;
         let head_of = |bytes, at| intact_head(bytes, at, self.header.header.file_id, self.end);
         let chunk_head = || head_of(head_at(self.source, ahead, self.at, chunk)?, chunk);
@@ -89,7 +99,7 @@ impl<'a> Walk<'a> {
             let message = format!("a {} begins at an offset that R-2.7 does not allow", head.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }
-        let found = (at == other).then_some(head); // else other regions may have stood between
+        let found = (at == other).then_some(head); // else other regions may have been between
         check_padding(ahead, self.at, at).inspect_err(|_| self.found = found)?;
         Ok(head)
     }
@@ -114,15 +124,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The head at `place`, out of the bytes from `start` on.
-fn head_at<'b>(source: &dyn Source, bytes: &'b [u8], start: u64, place: u64) -> Result<&'b [u8; HEAD_BYTES]> {
-    check_inside(source, place, HEAD_BYTES)?;
-    let head = place.checked_sub(start).and_then(|at| bytes.get(usize::try_from(at).ok()?..)?.first_chunk());
-    // never: inside
-    head.ok_or_else(|| Error::corrupt("R-2.5", "the file ends within a head").with_offset(place))
+/// Returns the head at `offset`, out of the bytes from `start` on.
+fn head_at<'b>(source: &dyn Source, bytes: &'b [u8], start: u64, offset: u64) -> Result<&'b [u8; HEAD_BYTES]> {
+    check_inside(source, offset, HEAD_BYTES)?;
+    let head = offset.checked_sub(start).and_then(|at| bytes.get(usize::try_from(at).ok()?..)?.first_chunk());
+    head.ok_or_else(|| Error::internal("a head inside the file was not read").with_offset(offset))
 }
 
-/// of the head at `at`, of a region that ends at `end` at most.
+/// Checks of the head at `at`, of a region that ends at `end` at most.
 fn intact_head(bytes: &[u8; HEAD_BYTES], at: u64, file_id: FileId, end: u64) -> Result<RegionHead> {
     let head = RegionHead::parse(bytes, at)?;
     head.expect(head.kind, file_id)?;
@@ -130,12 +139,12 @@ fn intact_head(bytes: &[u8; HEAD_BYTES], at: u64, file_id: FileId, end: u64) -> 
     Ok(head)
 }
 
-/// Whether a region is of the kinds that begin so that their bodies are aligned.
+/// Returns whether the body of a region is aligned.
 fn holds_column_data(head: &RegionHead) -> bool {
     matches!(head.kind, RegionKind::Chunk | RegionKind::Table)
 }
 
-/// of the bytes from `start`, where `bytes` begins, to `end`.
+/// Checks of the bytes from `start`, where `bytes` begins, to `end`.
 fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     let length = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
     let padding = bytes.get(..length).unwrap_or(bytes);

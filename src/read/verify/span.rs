@@ -1,0 +1,54 @@
+//! Ranges of the file that are fetched with one request, and hold many regions.
+
+use crate::open::Source;
+
+/// The smallest and largest span of a source that is not in memory. The smallest stays in the
+/// second-level cache until it is checked.
+const SPAN_BYTES: (u64, u64) = (1 << 20, 4 << 20);
+/// A span is this many times longer than the gap that a source rather reads than skips.
+const SPAN_GAPS: u64 = 16;
+/// A span has at most so many regions on average. The last span of a batch is fetched twice if the
+/// batch has its regions before.
+const SPAN_REGIONS: u64 = 256;
+/// The smallest span of many small regions.
+const REGIONS_SPAN_BYTES: u64 = 64 << 10;
+/// A span of a file that is in memory: enough for a lock to cost nothing.
+const MEMORY_SPAN_BYTES: u64 = 256 << 10;
+/// A span of a file with large chunks, whose bodies are fetched alone.
+const HEAD_SPAN_BYTES: u64 = 4 << 10;
+
+/// Returns the length of the spans of a source whose regions have so many bytes on average.
+///
+/// While one thread has not found the regions of a span, others fetch the next spans. If a region
+/// extends into one of these, its bytes are fetched twice. So a span has at least 8 regions on
+/// average.
+pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: u64) -> u64 {
+    let (least, most) = SPAN_BYTES;
+    let bytes = source.gap_bytes().saturating_mul(SPAN_GAPS).clamp(least, most);
+    match source.as_bytes() {
+        Some(_) => MEMORY_SPAN_BYTES,
+        None if mean_region_bytes > bytes / 8 => HEAD_SPAN_BYTES,
+        None => bytes.min(mean_region_bytes.saturating_mul(SPAN_REGIONS)).max(REGIONS_SPAN_BYTES),
+    }
+}
+
+/// The bytes of a span; none if it could not be fetched.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SpanBytes<'b> {
+    pub start: u64,
+    pub bytes: &'b [u8],
+}
+
+impl<'b> SpanBytes<'b> {
+    /// Returns the bytes from `start` to `end`, if the span has all of them.
+    pub(super) fn get(self, start: u64, end: u64) -> Option<&'b [u8]> {
+        let length = usize::try_from(end.checked_sub(start)?).ok()?;
+        self.from(start).get(..length)
+    }
+
+    /// Returns the bytes of the span from `start` on.
+    pub(super) fn from(self, start: u64) -> &'b [u8] {
+        let at = start.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.bytes.get(at..)).unwrap_or(&[])
+    }
+}
