@@ -179,7 +179,11 @@ fn kind_of(file: std::fs::FileType) -> Result<Target, &'static str> {
 
 #[cfg(not(unix))]
 fn kind_of(file: std::fs::FileType) -> Result<Target, &'static str> {
-    if file.is_dir() { Err("a folder") } else { Ok(Target::File) }
+    match file {
+        file if file.is_dir() => Err("a folder"),
+        file if file.is_file() => Ok(Target::File),
+        _ => Ok(Target::Stream),
+    }
 }
 
 /// Returns the name of an output in messages.

@@ -30,7 +30,8 @@ JSON, schema tensilo.salvage/1 (members may be added; those named here stay):
   end_is_known       false: there may have been more samples at the end
   columns: [{ name, chunk_count, stored_bytes, lost_count,
     lost     [[first, end], ...] sample numbers, end excluded }]
-  output             null, or { path, file_bytes, sample_count, file_id }";
+  output             null, or { path, file_bytes, sample_count, file_id,
+    content_id }";
 
 /// The arguments of `tensilo salvage`.
 #[derive(Args, Debug)]

@@ -40,6 +40,7 @@ impl SalvageReport<'_> {
                 "file_bytes": summary.file_bytes,
                 "sample_count": summary.sample_count,
                 "file_id": summary.file_id.to_string(),
+                "content_id": summary.content_id.to_string(),
             })
         });
         json!({

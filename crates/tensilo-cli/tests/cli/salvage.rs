@@ -69,6 +69,7 @@ fn lost_samples_can_be_left_out_and_the_json_document_names_them() {
     assert_eq!(column(0), [&json!(10), &json!([[20, 30]])]);
     assert_eq!(column(1), [&json!(0), &json!([])]);
     assert_eq!(document["output"]["sample_count"], 90);
+    assert_eq!(document["output"]["content_id"].as_str().unwrap().len(), 32);
     on("verify", &out, "--deep").done();
     assert_eq!(on("get", &out, "-c b -i 19..21").done().json(), json!([1019, 1030]));
 }
