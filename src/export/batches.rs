@@ -122,7 +122,7 @@ impl Batches {
         self
     }
 
-    /// The samples that were returned so far.
+    /// Returns the number of samples that were returned so far.
     pub fn position(&self) -> u64 {
         self.next
     }
@@ -224,7 +224,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Whether another sample fits. The first always does.
+    /// Takes the bytes of a sample, and returns whether it fits. The first always does.
     fn take(&mut self, bytes: u64) -> bool {
         self.is_full = bytes > self.bytes && !self.is_empty;
         if !self.is_full {

@@ -36,7 +36,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// The name of the column.
+    /// Returns the name of the column.
     pub(super) fn name(&self) -> &str {
         self.target.field.name()
     }
@@ -60,7 +60,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// A null has its place here, unlike in a file.
+    /// A null takes elements here, unlike in a file.
     fn append_fixed_strings(&mut self, bytes: i32, samples: &ColumnBuffer) -> Result<()> {
         let due = usize::try_from(bytes).unwrap_or(0); // not negative
         for i in 0..samples.sample_count() {
@@ -107,7 +107,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// All samples as an array. Empties this.
+    /// Returns all samples as an array, and empties the builder.
     pub(super) fn take(&mut self) -> Result<ArrayRef> {
         let is_text = self.target.element == DataType::Utf8;
         let array = self.take_data().map_err(|error| match error {

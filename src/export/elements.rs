@@ -60,7 +60,7 @@ impl ElementsBuilder {
         Ok(())
     }
 
-    /// All bits of each value stay, also those of a NaN.
+    /// Keeps all bits of each value, also those of a NaN.
     fn append_widened(&mut self, bytes: &[u8]) {
         self.bytes.reserve(bytes.len().saturating_mul(2));
         for value in bytes.as_chunks::<2>().0 {
@@ -91,7 +91,7 @@ impl ElementsBuilder {
         Ok(())
     }
 
-    /// The elements, and their number. Empties this.
+    /// Returns the elements and their number, and empties the buffer.
     pub(super) fn take(&mut self) -> (Buffer, usize) {
         let bytes = std::mem::replace(&mut self.bytes, MutableBuffer::new(0));
         let count = std::mem::take(&mut self.count);
@@ -101,7 +101,7 @@ impl ElementsBuilder {
         }
     }
 
-    /// The elements as an array without nulls. Empties this.
+    /// Returns the elements as an array without nulls, and empties the buffer.
     pub(super) fn take_array(&mut self) -> std::result::Result<ArrayData, ArrowError> {
         let (buffer, count) = self.take();
         ArrayData::builder(self.data_type.clone()).len(count).add_buffer(buffer).build()

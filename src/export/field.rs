@@ -80,7 +80,8 @@ impl Target {
     }
 }
 
-/// The type that metadata say the column was imported from, if its elements can be of this type.
+/// Returns the type that the column was imported from, as its metadata state it, if its elements
+/// can have that type.
 fn restored_type(column: &ColumnSchema) -> Option<DataType> {
     let text = column.metadata.get(arrow_type::KEY)?;
     let kept = ArrowType::from_text(text)?;
@@ -149,7 +150,7 @@ fn tensor(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<For
     Ok(Form::Tensor { data: DataType::List(item(element, parts)), shape })
 }
 
-/// An extent as Arrow's tensors of variable shape have it.
+/// Returns an extent as Arrow's tensors of variable shape have it.
 pub(super) fn extent_of(extent: u32) -> Result<i32> {
     i32::try_from(extent).map_err(|_| Error::over_limit(format!("Arrow has no tensors with an extent of {extent}")))
 }
@@ -166,7 +167,7 @@ fn data_type(form: &Form, element: &DataType, parts: Parts) -> DataType {
     }
 }
 
-/// The field of a list's elements.
+/// Returns the field of a list's elements.
 fn item(element: &DataType, parts: Parts) -> FieldRef {
     Arc::new(Field::new_list_field(element.clone(), parts == Parts::Optional))
 }

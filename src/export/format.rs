@@ -23,7 +23,7 @@ pub(super) struct Format {
     pub parts: Parts,
 }
 
-/// An error of the libraries that write: a failing device, or what they cannot express.
+/// Returns the error of a library that writes: a failing device, or what it cannot express.
 pub(super) fn write_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::io("writing the file", io::Error::other(error))
 }

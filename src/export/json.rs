@@ -1,12 +1,12 @@
-//! The little JSON that metadata of extension types take: checked before it is passed on, because
-//! one malformed field would make readers refuse the whole file.
+//! The JSON in metadata of extension types. It is checked before it is passed on, because one
+//! malformed field would make readers refuse the whole file.
 
-/// Whether `text` is a JSON array of `count` strings.
+/// Returns whether `text` is a JSON array of `count` strings.
 pub(super) fn is_string_array(text: &str, count: usize) -> bool {
     strings(text) == Some(count)
 }
 
-/// The number of strings in a JSON array of strings, which is not empty.
+/// Returns the number of strings in a JSON array of strings, which is not empty.
 fn strings(text: &str) -> Option<usize> {
     let mut rest = trim(text).strip_prefix('[')?;
     let mut count = 0;

@@ -36,3 +36,4 @@ mod stages;
 mod vectors;
 #[cfg(feature = "zstd")]
 mod verify;
+mod verify_requests;

@@ -5,12 +5,11 @@ use crate::common::vectors::{bytes, file_of, vectors};
 use crate::support::positional::Positional;
 use crate::support::regions::{Region, regions};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tensilo::facts::RegionKind;
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, Source};
 use tensilo::verify::{Damage, VerifyOptions, VerifyReport, verify};
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Random;
 
 /// Three columns in many chunks, of samples that differ in size, written by several commits.
@@ -383,84 +382,5 @@ fn all_samples_of_a_zeroed_block_are_named() {
                 }
             }
         }
-    }
-}
-
-/// A source by position that counts what it is asked for.
-struct Requests<'a> {
-    file: &'a [u8],
-    gap_bytes: u64,
-    count: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-impl<'a> Requests<'a> {
-    fn of(file: &'a [u8], gap_bytes: u64) -> Self {
-        Self { file, gap_bytes, count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
-    }
-}
-
-impl Source for Requests<'_> {
-    fn byte_count(&self) -> u64 {
-        InMemory(self.file).byte_count()
-    }
-
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
-        self.count.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(out.len(), Ordering::Relaxed);
-        InMemory(self.file).read_exact_at(offset, out)
-    }
-
-    fn gap_bytes(&self) -> u64 {
-        self.gap_bytes
-    }
-}
-
-#[test]
-fn chunks_are_fetched_many_at_a_time() {
-    let file = written(Profile::Raw, 1, 64, 60_000);
-    let chunk_count = report(&InMemory(&file), false, 1).unwrap().chunk_count;
-    assert!(chunk_count > 10_000, "{chunk_count} chunks, {} bytes", file.len());
-    for decode in [false, true] {
-        for threads in [1, 3] {
-            let source = Requests::of(&file, 0);
-            assert!(report(&source, decode, threads).unwrap().damages.is_empty());
-            let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
-            assert!(count as u64 <= chunk_count / 50, "{count} requests, {chunk_count} chunks, {threads} threads");
-            assert!(bytes <= file.len() + file.len() / 10, "{bytes} bytes of {}, {threads} threads", file.len());
-        }
-    }
-}
-
-#[test]
-fn a_source_that_answers_late_is_asked_for_more_at_once() {
-    let schema = Schema::new([ColumnSchema::tensor("a", DType::U8, Shape::fixed(&[64 << 10]))]);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
-    for i in 0..256_u32 {
-        writer.push(&[Value::tensor(&vec![i as u8; 64 << 10])]).unwrap();
-    }
-    let file = writer.finish().unwrap().sink.0;
-    let requests = |gap_bytes| {
-        let source = Requests::of(&file, gap_bytes);
-        assert!(report(&source, true, 1).unwrap().damages.is_empty());
-        source.count.into_inner()
-    };
-    let (near, distant) = (requests(0), requests(1 << 20));
-    assert!(near <= 2 * 17 + 10 && distant <= 2 * 5 + 10, "{near} and {distant} requests for 256 chunks");
-}
-
-#[test]
-fn large_chunks_are_fetched_alone() {
-    let schema = Schema::new([ColumnSchema::tensor("a", DType::U8, Shape::fixed(&[3 << 20]))]);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
-    for i in 0..5_u8 {
-        writer.push(&[Value::tensor(&vec![i; 3 << 20])]).unwrap();
-    }
-    let file = writer.finish().unwrap().sink.0;
-    for threads in [1, 4] {
-        let source = Requests::of(&file, 0);
-        assert!(report(&source, true, threads).unwrap().damages.is_empty());
-        let bytes = source.bytes.into_inner();
-        assert!(bytes < file.len() + file.len() / 20, "{bytes} bytes of {}", file.len());
     }
 }

@@ -12,7 +12,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Whether every sample of every column can be read.
+    /// Returns whether every sample of every column can be read.
     pub fn is_empty(&self) -> bool {
         self.columns.iter().all(|(_, lost)| lost.is_empty())
     }
@@ -28,7 +28,7 @@ impl Losses {
         Ok(LostSamples::union(&lost))
     }
 
-    /// The samples that at least one column has lost.
+    /// Returns the samples that at least one column has lost.
     pub fn of_all(&self) -> LostSamples {
         LostSamples::union(&self.columns.iter().map(|(_, lost)| lost).collect::<Vec<_>>())
     }
@@ -82,33 +82,34 @@ impl LostSamples {
         Self::new(sample_count, ranges.into_iter())
     }
 
-    /// The lost samples: ranges in ascending order, which neither overlap nor touch.
+    /// Returns the lost samples: ranges in ascending order, which neither overlap nor touch.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    /// How many samples are lost.
+    /// Returns the number of lost samples.
     pub fn count(&self) -> u64 {
         self.count_in_first(self.ranges.len())
     }
 
-    /// How many samples are in the first `count` ranges.
+    /// Returns the number of samples in the first `count` ranges.
     fn count_in_first(&self, count: usize) -> u64 {
         let last = count.checked_sub(1).and_then(|last| Some((self.ranges.get(last)?, self.intact.get(last)?)));
         last.map_or(0, |(range, intact)| range.end.saturating_sub(*intact))
     }
 
-    /// How many samples are not lost.
+    /// Returns the number of samples that are not lost.
     pub fn intact_count(&self) -> u64 {
         self.sample_count.saturating_sub(self.count())
     }
 
-    /// Whether no sample is lost.
+    /// Returns whether no sample is lost.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Whether sample `i` is lost. Cost: logarithmic in the number of ranges, as that of all below.
+    /// Returns whether sample `i` is lost. Cost: logarithmic in the number of ranges, as for the
+    /// methods below.
     pub fn contains(&self, i: u64) -> bool {
         self.range_of(i).is_some()
     }
@@ -117,12 +118,12 @@ impl LostSamples {
         self.ranges.get(self.ended_before(i)).filter(|range| range.contains(&i))
     }
 
-    /// How many ranges end at or before `i`.
+    /// Returns the number of ranges that end at or before `i`.
     fn ended_before(&self, i: u64) -> usize {
         self.ranges.partition_point(|range| range.end <= i)
     }
 
-    /// Whether any of these samples is lost.
+    /// Returns whether any of these samples is lost.
     pub fn touches(&self, samples: &Range<u64>) -> bool {
         let next = self.ranges.get(self.ended_before(samples.start));
         next.is_some_and(|range| range.start < samples.end && !samples.is_empty())
@@ -135,7 +136,7 @@ impl LostSamples {
         i.saturating_sub(lost).saturating_sub(self.count_in_first(self.ended_before(i)))
     }
 
-    /// The `n`-th sample that is not lost, counted from 0.
+    /// Returns the `n`-th sample that is not lost, counted from 0.
     pub fn intact(&self, n: u64) -> Option<u64> {
         let before = self.intact.partition_point(|&intact| intact <= n);
         (n < self.intact_count()).then(|| n.saturating_add(self.count_in_first(before)))

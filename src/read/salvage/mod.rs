@@ -33,7 +33,7 @@ pub struct Salvaged {
     pub losses: Losses,
     /// Whether the header is intact; if not, the schema is that of a footer.
     pub header_is_intact: bool,
-    /// Samples up to the last commit whose footer is intact.
+    /// The number of samples up to the last commit whose footer is intact.
     pub committed_samples: Option<u64>,
     /// Whether [`Reader::sample_count`] is certainly complete: the end of the file is intact and
     /// finished. If not, more samples may be lost at the end without a trace.

@@ -55,7 +55,7 @@ impl ColumnCheck {
         Ok(())
     }
 
-    /// every chunk is listed.: the facts are true.
+    /// Checks that every chunk is listed and that the facts are true.
     pub(super) fn compare(&self, found: &ColumnRecord, decoded: bool) -> Result<()> {
         if self.listed != self.chunks.len() {
             let message =

@@ -1,7 +1,7 @@
 //! Checks that the regions of a commit agree (chapters 4, 6, 7).
 
 use super::column_check::ColumnCheck;
-use super::lost::{Damages, Lost, Place, gaps, samples_of_page};
+use super::lost::{Damages, Lost, LostBytes, gaps, samples_of_page};
 use crate::codec::{SideFacts, codec};
 use crate::format::Flags;
 use crate::format::chunk::ChunkHead;
@@ -115,7 +115,7 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Returns the column and the samples of a region, as its head states them.
-    pub(super) fn place_of(&self, head: &RegionHead) -> (Option<Arc<str>>, Option<Range<u64>>) {
+    pub(super) fn column_and_samples(&self, head: &RegionHead) -> (Option<Arc<str>>, Option<Range<u64>>) {
         let column = |number| usize::try_from(number).ok().and_then(|number: usize| self.columns.get(number));
         let (column, samples) = match head.kind {
             RegionKind::Chunk => {
@@ -139,11 +139,11 @@ impl<'a> CommitCheck<'a> {
         let from = (self.sample_count, self.commit_start());
         for column in &self.columns {
             let known = column.chunks.iter().chain(&column.missing).copied();
-            self.lost.extend(gaps(from, known, footer).into_iter().map(|(samples, place)| Lost {
+            self.lost.extend(gaps(from, known, footer).into_iter().map(|(samples, bytes)| Lost {
                 region: RegionKind::Chunk,
                 column: Some(column.name.clone()),
                 samples: Some(samples),
-                place: Place::Within(place),
+                bytes: LostBytes::Within(bytes),
             }));
         }
     }
@@ -171,17 +171,17 @@ impl<'a> CommitCheck<'a> {
         let (runs, columns): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
         for (number, page) in damages.lost_pages(&runs, from) {
             let (Some(run), Some(column)) = (runs.get(number), columns.get(number)) else { continue };
-            let place = run.page_offset(page);
+            let start = run.page_offset(page);
             self.lost.push(Lost {
                 region: RegionKind::IndexPage,
                 column: Some(column.name.clone()),
                 samples: samples_of_page(run, page, &column.chunks),
-                place: Place::At(place..place.saturating_add(PAGE_BYTES).min(run.end())),
+                bytes: LostBytes::Exactly(start..start.saturating_add(PAGE_BYTES).min(run.end())),
             });
         }
     }
 
-    ///
+    /// Checks.
     fn check_order(&self, head: &RegionHead) -> Result<()> {
         use RegionKind::{Chunk, Footer, Header, IndexPage, Table, Trailer};
         let allowed = match head.kind {
@@ -222,7 +222,7 @@ impl<'a> CommitCheck<'a> {
         Ok(())
     }
 
-    ///
+    /// Checks a table.
     fn table(&mut self, head: &RegionHead) -> Result<()> {
         let TableHead { column: number, table } = TableHead::parse(head)?;
         let column = column_mut(&mut self.columns, number).filter(|column| column.table_count == table);
@@ -242,7 +242,7 @@ impl<'a> CommitCheck<'a> {
         Ok(())
     }
 
-    ///
+    /// Checks a page of the index.
     fn page(&mut self, head: &RegionHead, body: &[u8], is_clean: bool) -> Result<()> {
         let page = PageHead::parse(head, self.columns.len())?;
         self.content.add_page(body);
@@ -270,7 +270,7 @@ impl<'a> CommitCheck<'a> {
                 // a page before this one is damaged: its entries were not met
                 column.listed = at + 1;
             } else if is_clean {
-                let message = format!("an entry of the index is not the chunk it should be: {entry:?}");
+                let message = format!("an entry of the index is not that of the next chunk: {entry:?}");
                 return Err(Error::corrupt("R-6.2", message).with_offset(head.offset));
             } else {
                 column.missing.push(entry);
@@ -280,7 +280,7 @@ impl<'a> CommitCheck<'a> {
         Ok(())
     }
 
-    /// columns ascend.: only the last page of a run is short.
+    /// Checks that columns ascend, and that only the last page of a run is short.
     fn check_page_order(&self, page: &PageHead) -> Result<()> {
         let Some((column, entry_count)) = self.last_page else { return Ok(()) };
         if page.column < column {
@@ -292,7 +292,7 @@ impl<'a> CommitCheck<'a> {
         Ok(())
     }
 
-    /// Chapter 7.1, R-9.1, R-9.2.
+    /// Checks a footer: chapter 7.1, R-9.1, R-9.2.
     fn footer(&mut self, head: &RegionHead, body: &[u8], damages: &Damages) -> Result<()> {
         let schema = &self.header.schema;
         Footer::flags(head).check()?;
@@ -336,7 +336,7 @@ impl<'a> CommitCheck<'a> {
         Ok(())
     }
 
-    ///
+    /// Checks a trailer.
     fn trailer(&mut self, head: &RegionHead, is_clean: bool) -> Result<()> {
         let trailer = Trailer::parse(head)?;
         let footer = self
@@ -352,7 +352,7 @@ impl<'a> CommitCheck<'a> {
     }
 }
 
-/// given what was hashed of the commit before its footer.
+/// Checks. `content` has hashed the commit up to its footer.
 fn check_content_id(content: ContentHasher, footer: &[u8]) -> Result<()> {
     let (found, rest) = Footer::split_content_id(footer)?;
     let computed = content.finish(rest);

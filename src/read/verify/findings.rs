@@ -55,7 +55,7 @@ impl<'a> Findings<'a> {
         };
         if let Err(error) = result {
             let error = passing(error)?;
-            let (column, samples) = self.check.place_of(head);
+            let (column, samples) = self.check.column_and_samples(head);
             let file_range = head.offset..head.end();
             self.damages.all.push(Damage { file_range, region: Some(head.kind), column, samples, error });
         }
@@ -95,7 +95,7 @@ impl<'a> Findings<'a> {
         }));
         report.chunk_count = self.check.intact_chunks;
         report.damages = self.damages.all;
-        // what is lost was found out later
+        // losses are found after the bytes that follow them
         report.damages.sort_by_key(|damage| damage.file_range.start);
     }
 }

@@ -13,26 +13,26 @@ pub(super) struct Lost {
     pub region: RegionKind,
     pub column: Option<Arc<str>>,
     pub samples: Option<Range<u64>>,
-    pub place: Place,
+    pub bytes: LostBytes,
 }
 
 /// The bytes of a lost region.
-pub(super) enum Place {
+pub(super) enum LostBytes {
     /// Exactly these bytes.
-    At(Range<u64>),
+    Exactly(Range<u64>),
     /// Some of these bytes.
     Within(Range<u64>),
 }
 
 impl Lost {
-    /// A chunk that the index lists.
+    /// Returns the loss of a chunk that the index lists.
     pub(super) fn chunk(entry: &ChunkEntry, column: Option<Arc<str>>) -> Self {
-        let place = Place::At(file_range(entry));
-        Self { region: RegionKind::Chunk, column, samples: Some(entry.samples()), place }
+        let bytes = LostBytes::Exactly(file_range(entry));
+        Self { region: RegionKind::Chunk, column, samples: Some(entry.samples()), bytes }
     }
 }
 
-/// The bytes of a chunk.
+/// Returns the bytes of a chunk: head and body.
 fn file_range(entry: &ChunkEntry) -> Range<u64> {
     let stored = u64::from(entry.stored_bytes.min(limits::CHUNK_BYTES));
     entry.offset..entry.offset.saturating_add(HEAD).saturating_add(stored)
@@ -51,17 +51,18 @@ pub(super) fn gaps(
     known.extend(last.map(|(samples, offset)| (samples..samples, offset..offset)));
     let (mut sample, mut offset) = from;
     let mut gaps = Vec::new();
-    for (samples, place) in known {
+    for (samples, bytes) in known {
         if samples.start > sample {
-            gaps.push((sample..samples.start, offset..place.start));
+            gaps.push((sample..samples.start, offset..bytes.start));
         }
         sample = sample.max(samples.end);
-        offset = offset.max(place.end);
+        offset = offset.max(bytes.end);
     }
     gaps
 }
 
-/// The samples of page `page` of a run whose chunks were all met, or are of one size.
+/// Returns the samples of page `page` of a run. The chunks of the run were all met, or have one
+/// size.
 pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Option<Range<u64>> {
     let entries = page.saturating_mul(PAGE_ENTRIES);
     if run.samples_per_chunk > 0 {
@@ -83,7 +84,7 @@ pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Op
 #[derive(Default)]
 pub(super) struct Damages {
     pub all: Vec<Damage>,
-    /// Indexes of the latter; they ascend, and so do their ranges.
+    /// The indices of the latter, in ascending order of their ranges.
     unnamed: Vec<usize>,
 }
 
@@ -96,29 +97,30 @@ impl Damages {
 
     /// Returns the damages of [`Damages::push_unnamed`] that overlap a range.
     fn touching(&self, range: &Range<u64>) -> &[usize] {
-        let place = |number: &usize| self.all.get(*number).map_or(0..0, |damage| damage.file_range.clone());
-        let from = self.unnamed.partition_point(|number| place(number).end <= range.start);
-        let to = self.unnamed.partition_point(|number| place(number).start < range.end);
+        let bytes = |number: &usize| self.all.get(*number).map_or(0..0, |damage| damage.file_range.clone());
+        let from = self.unnamed.partition_point(|number| bytes(number).end <= range.start);
+        let to = self.unnamed.partition_point(|number| bytes(number).start < range.end);
         self.unnamed.get(from..to).unwrap_or(&[])
     }
 
     /// Reports a loss, in the damage of its bytes if that contains nothing else.
     pub(super) fn report(&mut self, lost: Lost) {
-        let (mut file_range, is_exact) = match &lost.place {
-            Place::At(range) => (range.clone(), true),
-            Place::Within(range) => (range.clone(), false),
+        let (mut file_range, is_exact) = match &lost.bytes {
+            LostBytes::Exactly(range) => (range.clone(), true),
+            LostBytes::Within(range) => (range.clone(), false),
         };
         let head = align(file_range.start, HEAD);
         let touching = self.touching(&if is_exact { head..head.saturating_add(1) } else { file_range.clone() });
         let (first, last) = match touching {
-            [] if !is_exact => return, // not for damage: what was found of these chunks is reported
+            // no damage is the cause: the bytes of these chunks are reported
+            [] if !is_exact => return,
             [] => (None, None),
             [first, .., last] => (Some(*first), Some(*last)),
             [only] => (Some(*only), Some(*only)),
         };
-        let place =
+        let bytes =
             |number: Option<usize>| number.and_then(|number| self.all.get(number)).map(|d| d.file_range.clone());
-        if let (false, Some(from), Some(to)) = (is_exact, place(first), place(last)) {
+        if let (false, Some(from), Some(to)) = (is_exact, bytes(first), bytes(last)) {
             file_range = from.start..to.end;
         }
         if first == last

@@ -1,0 +1,91 @@
+//! Proves that `verify` asks a source for many small chunks at once, and for little twice.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tensilo::sink::Stream;
+use tensilo::source::{InMemory, Source};
+use tensilo::verify::{VerifyOptions, VerifyReport, verify};
+use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, WriterOptions};
+
+fn report(source: &impl Source, decode: bool, threads: usize) -> VerifyReport {
+    verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap()
+}
+
+/// A file of samples of so many bytes, in raw chunks of at most `chunk_bytes`.
+fn written(samples: u32, sample_bytes: u32, chunk_bytes: usize) -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("a", DType::U8, Shape::fixed(&[sample_bytes]))]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    for i in 0..samples {
+        writer.push(&[Value::tensor(&vec![(i % 251) as u8; sample_bytes as usize])]).unwrap();
+    }
+    writer.finish().unwrap().sink.0
+}
+
+/// A source by position that counts what it is asked for.
+struct Requests<'a> {
+    file: &'a [u8],
+    gap_bytes: u64,
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl<'a> Requests<'a> {
+    fn of(file: &'a [u8], gap_bytes: u64) -> Self {
+        Self { file, gap_bytes, count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+    }
+}
+
+impl Source for Requests<'_> {
+    fn byte_count(&self) -> u64 {
+        InMemory(self.file).byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(out.len(), Ordering::Relaxed);
+        InMemory(self.file).read_exact_at(offset, out)
+    }
+
+    fn gap_bytes(&self) -> u64 {
+        self.gap_bytes
+    }
+}
+
+#[test]
+fn chunks_are_fetched_many_at_a_time() {
+    let file = written(20_000, 200, 300);
+    let chunk_count = report(&InMemory(&file), false, 1).chunk_count;
+    assert!(chunk_count > 10_000, "{chunk_count} chunks, {} bytes", file.len());
+    for decode in [false, true] {
+        for threads in [1, 3] {
+            let source = Requests::of(&file, 0);
+            assert!(report(&source, decode, threads).damages.is_empty());
+            let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
+            assert!(count as u64 <= chunk_count / 50, "{count} requests, {chunk_count} chunks, {threads} threads");
+            assert!(bytes <= file.len() + file.len() / 10, "{bytes} bytes of {}, {threads} threads", file.len());
+        }
+    }
+}
+
+#[test]
+fn a_source_that_answers_late_is_asked_for_more_at_once() {
+    let file = written(256, 64 << 10, 64 << 10);
+    let requests = |gap_bytes| {
+        let source = Requests::of(&file, gap_bytes);
+        assert!(report(&source, true, 1).damages.is_empty());
+        source.count.into_inner()
+    };
+    let (near, distant) = (requests(0), requests(1 << 20));
+    assert!(near <= 2 * 17 + 10 && distant <= 2 * 5 + 10, "{near} and {distant} requests for 256 chunks");
+}
+
+#[test]
+fn large_chunks_are_fetched_alone() {
+    let file = written(5, 3 << 20, 64 << 10);
+    for threads in [1, 4] {
+        let source = Requests::of(&file, 0);
+        assert!(report(&source, true, threads).damages.is_empty());
+        let bytes = source.bytes.into_inner();
+        assert!(bytes < file.len() + file.len() / 20, "{bytes} bytes of {}", file.len());
+    }
+}
