@@ -20,6 +20,13 @@ pub(super) struct InputBatch {
     pub columns: Vec<Result<Samples, Problem>>,
 }
 
+impl InputBatch {
+    /// Returns about how much memory the batch takes.
+    pub(super) fn byte_count(&self) -> usize {
+        self.columns.iter().flatten().map(Samples::byte_count).fold(0, usize::saturating_add)
+    }
+}
+
 /// Consecutive samples of one column.
 #[derive(Debug)]
 pub(super) struct Samples {
@@ -38,6 +45,14 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    fn byte_count(&self) -> usize {
+        let values = match &self.values {
+            SampleValues::Plain(bytes) => bytes.len(),
+            SampleValues::Instants(values) => size_of_val(values.as_slice()),
+        };
+        values + size_of_val(self.ranges.as_slice()) + size_of_val(self.open_extents.as_slice()) // all in memory
+    }
+
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }

@@ -111,13 +111,14 @@
 //!
 //! # Memory and threads
 //!
-//! A Parquet file is decoded about 16 MiB at a time, whatever the size of its row groups: as many
+//! A Parquet file is decoded about 2 MiB at a time, whatever the size of its row groups: as many
 //! rows as the rows before them suggest. An Arrow file or stream is decoded one record batch at a
-//! time, and a tensilo file about 16 MiB at a time.
+//! time, and a tensilo file about 2 MiB at a time.
 //!
-//! With more than one thread ([`WriterOptions::threads`](crate::WriterOptions::threads)), another
-//! thread reads the inputs, at most one batch ahead of those that encode. In the first pass,
-//! several threads read row groups of a Parquet file. The bytes written do not depend on it.
+//! With more than one thread ([`WriterOptions::threads`](crate::WriterOptions::threads)), as many
+//! other threads, at most 8, read the row groups of a Parquet file while these encode. Other inputs
+//! are read by one thread. A reader is at most about 6 MiB, or one sample, ahead of the encoders.
+//! The bytes written do not depend on the number of threads.
 //!
 //! # Malformed input
 //!
@@ -130,6 +131,7 @@
 #[cfg(feature = "arrow")]
 pub mod arrow;
 mod batch;
+mod batch_queue;
 mod files;
 mod formats;
 mod found;
@@ -143,11 +145,10 @@ mod options;
 mod parquet;
 mod plan;
 mod problem;
-mod read_ahead;
-mod read_outlines;
 mod run;
 mod source;
 mod stamp;
+mod threaded_pass;
 
 #[cfg(feature = "arrow")]
 pub use arrow::memory::{write_batches, write_reader};

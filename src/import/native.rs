@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// The first bytes of a tensilo file.
 pub(super) const MAGIC: [u8; 4] = *b"\x89TSL";
 
-/// The bytes of a batch, about.
-const BATCH_BYTES: u64 = 16 << 20;
+/// The bytes of a batch, about: so few that it stays in the processor's cache.
+const BATCH_BYTES: u64 = 2 << 20;
 
 /// Opens a tensilo file. The id of a file made from it depends on its id and its content.
 pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {

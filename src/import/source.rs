@@ -7,7 +7,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// BatchIter, in the order of their samples. The first error is the last item.
+/// Batches, in the order of their samples. The first error is the last item.
 pub(super) type BatchIter<'a> = Box<dyn Iterator<Item = Result<InputBatch>> + 'a>;
 
 /// An input of one format. It can be read from its start as often as needed.
@@ -34,7 +34,7 @@ pub(super) trait BatchSource {
 
     /// Begins a pass over some columns, given by their positions in `columns`.
     ///
-    /// A batch takes a bounded amount of memory: about 16 MiB, or one sample.
+    /// A batch takes a bounded amount of memory: about 2 MiB, or one sample.
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>>;
 
     /// Begins a pass that looks only at extents and instants. Other values may be missing.

@@ -4,8 +4,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
-/// The bytes of rows that are converted at a time, about; at least one row is.
-pub(in crate::import) const SLICE_BYTES: usize = 16 << 20;
+/// The bytes of rows that are converted at a time, about; at least one row is. The buffers of a
+/// decoder then stay in the processor's cache, and are not fetched from the system each time.
+pub(in crate::import) const SLICE_BYTES: usize = 2 << 20;
 /// The bytes kept for each sample of a column while a slice is converted.
 const SAMPLE_BYTES: usize = 64;
 

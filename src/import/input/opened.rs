@@ -6,7 +6,7 @@ use crate::import::formats::{self, SharedSource};
 use crate::import::input_column::InputColumn;
 use crate::import::input_file::InputFile;
 use crate::import::source::{BatchIter, BatchSource, guard};
-use crate::import::{read_ahead, read_outlines};
+use crate::import::threaded_pass;
 use crate::open::FileIdentity;
 use crate::open::PositionedFile;
 use crate::{Error, Metadata, Result};
@@ -135,14 +135,14 @@ impl BatchSource for OpenInput {
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.pass(columns, |own| match self.threads {
             0 | 1 => self.content.batches(own),
-            _ => read_ahead::batches(&self.content, own),
+            threads => threaded_pass::batches(&self.content, own, threads),
         })
     }
 
     fn outlines(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.pass(columns, |own| match self.threads {
             0 | 1 => self.content.batches(own),
-            threads => read_outlines::outlines(&self.content, own, threads),
+            threads => threaded_pass::outlines(&self.content, own, threads),
         })
     }
 
