@@ -1,5 +1,5 @@
-//! BatchIter as importers hand them over: the samples of several columns, without a type of any
-//! other library.
+//! Batches of samples of several columns, as importers hand them over: without a type of any other
+//! library.
 
 use super::problem::Problem;
 use crate::DType;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// An extent that a sample does not tell: the sample is null, or has no rows in that dimension.
+/// An extent that a sample does not state: the sample is null, or has no rows in that dimension.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
 /// Consecutive samples of the columns that were asked for.
@@ -50,7 +50,8 @@ impl Samples {
             SampleValues::Plain(bytes) => bytes.len(),
             SampleValues::Instants(values) => size_of_val(values.as_slice()),
         };
-        values + size_of_val(self.ranges.as_slice()) + size_of_val(self.open_extents.as_slice()) // all in memory
+        // no overflow: they are in memory
+        values + size_of_val(self.ranges.as_slice()) + size_of_val(self.open_extents.as_slice())
     }
 
     pub(super) fn is_null(&self, row: usize) -> bool {
@@ -93,7 +94,7 @@ impl SharedBytes {
         Self { owner: Arc::new(owner), range }
     }
 
-    /// The bytes of `range`; `None` if it is not inside.
+    /// Returns the bytes of `range`, or `None` if it is not inside.
     pub(super) fn slice(&self, range: Range<usize>) -> Option<Self> {
         self.get(range.clone())?;
         let start = self.range.start;

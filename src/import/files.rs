@@ -28,8 +28,8 @@ pub fn convert(
     Ok(convert_into(inputs, sink, options, progress)?.sample_count)
 }
 
-/// Converts files as [`convert`] does, to any sink: a pipe, memory. [`ConvertOptions::overwrite`]
-/// is a matter of the sink.
+/// Converts files as [`convert`] does, to any sink, such as a pipe or memory.
+/// [`ConvertOptions::overwrite`] has no effect.
 pub fn convert_into<K: Sink>(
     inputs: &[PathBuf],
     sink: K,
@@ -49,14 +49,15 @@ pub fn convert_into<K: Sink>(
 /// Inputs are those of [`convert`]. Each has the columns of the file, in any order: the same names,
 /// types and shapes. The values of a column that was rounded when the file was made are rounded
 /// again, from the same type. An input may declare that a column could have nulls where the file's
-/// has none, as long as there is no null. Metadata of the inputs is not looked at, but for the
-/// Arrow type that a column was made from. All that differs is in the error.
+/// has none, as long as there is no null. Of the metadata of the inputs, only the Arrow type of
+/// a column is compared. The error lists all differences.
 ///
 /// The samples appear together, when all are written; the file is finished then. After an error,
 /// also of kind [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is
-/// as it was, to the last byte. An input that is the file itself is refused. After a kill, what was
-/// written stands behind the last commit, where readers do not look, and the next [`append()`] says
-/// what can be done; see [`Writer::append`](crate::Writer::append), also for what else is refused.
+/// as it was, to the last byte. An input that is the file itself is refused. After a kill, the
+/// bytes that were written follow the last commit, where readers ignore them, and the error of the
+/// next [`append()`] says what to do. [`Writer::append`](crate::Writer::append) describes this, and
+/// what else is refused.
 pub fn append(
     inputs: &[PathBuf],
     file: &Path,

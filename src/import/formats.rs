@@ -1,4 +1,4 @@
-//! The formats that are read, which the first bytes of a file tell.
+//! The formats of inputs, recognised by the first bytes of a file.
 
 use super::input_file::InputFile;
 use super::native;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The content of a file. Threads share it.
 pub(super) type SharedSource = Arc<dyn BatchSource + Send + Sync>;
 
-/// A file that is open, and what the id of a file made from it depends on.
+/// An open file, and bytes on which the id of a file made from it depends.
 type Opened = Result<(SharedSource, Vec<u8>)>;
 
 /// Opens a file. Returns its content, and bytes that differ if the file differs.

@@ -9,7 +9,7 @@ pub(super) const KEY: &str = "import.shape";
 /// Samples with another shape that are listed.
 const LISTED: usize = 3;
 
-/// The shape that a conversion found in a column whose type does not tell it.
+/// The shape that a conversion found in a column whose type does not state it.
 ///
 /// It is kept in the column's metadata under `import.shape`, in the words of its `Display`:
 /// `[384] in 32000 samples`, or `[384] in 31999 of 32000 samples; [383] in sample 17`.
@@ -18,11 +18,11 @@ const LISTED: usize = 3;
 pub struct FoundShape {
     /// The shape of all samples, or of nearly all.
     pub shape: Shape,
-    /// The samples that were looked at and tell a shape; nulls, for one, tell none.
+    /// The number of samples that state a shape. Nulls, for example, state none.
     pub sample_count: u64,
-    /// The samples that have another shape. Unless it is 0, the column's shape varies.
+    /// The number of samples that have another shape. Unless it is 0, the column's shape varies.
     pub odd_count: u64,
-    /// The first of them.
+    /// The first of these samples.
     pub odd: Vec<OddSample>,
 }
 
@@ -30,20 +30,20 @@ pub struct FoundShape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OddSample {
-    /// Its number in the file.
+    /// The index of the sample in the file.
     pub sample: u64,
-    /// Its shape; an extent of which it says nothing varies.
+    /// The shape of the sample. An extent that it does not state varies.
     pub shape: Shape,
 }
 
 impl FoundShape {
-    /// Reads what the conversion found that made the column; `None` if it found nothing, or was
-    /// told the shape.
+    /// Reads the shape that the conversion of this column found. Returns `None` if it found none,
+    /// or if the shape was declared.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
         parse(column.metadata.get(KEY)?)
     }
 
-    /// `odd` are all samples with another shape.
+    /// Makes the shape from all samples with another shape, `odd`.
     pub(super) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
         let mut odd: Vec<OddSample> = odd.into_iter().map(|(sample, shape)| OddSample { sample, shape }).collect();
         let odd_count = u64_of(odd.len());
@@ -51,7 +51,7 @@ impl FoundShape {
         Self { shape, sample_count, odd_count, odd }
     }
 
-    /// The samples that have the shape.
+    /// Returns the number of samples that have the shape.
     pub fn agreeing_count(&self) -> u64 {
         self.sample_count.saturating_sub(self.odd_count)
     }
@@ -89,7 +89,7 @@ fn parse(text: &str) -> Option<FoundShape> {
     })
 }
 
-/// The inverse of the `Display` of a shape.
+/// Parses a shape that its `Display` wrote.
 fn parse_shape(text: &str) -> Option<Shape> {
     let extents = text.strip_prefix('[')?.strip_suffix(']')?.split(',').map(|extent| match extent {
         "*" => Some(Extent::Varying),

@@ -1,4 +1,4 @@
-//! A column as an input has it, as far as its schema tells.
+//! A column of an input, as far as its schema states it.
 
 use crate::format::CastFacts;
 use crate::{CastSpec, DType, Metadata, Shape};
@@ -9,7 +9,7 @@ use std::fmt;
 pub(super) struct InputColumn {
     /// The names of the structs around it and its own, separated by dots.
     pub name: String,
-    /// `Err`: why it cannot be stored.
+    /// The kind, or the reason why the column cannot be stored.
     pub kind: Result<ColumnKind, String>,
     pub nullable: bool,
     pub metadata: Metadata,
@@ -21,14 +21,14 @@ pub(super) struct InputColumn {
 #[derive(Clone, Debug)]
 pub(super) struct StoredColumn {
     pub shape: Shape,
-    /// How the values were rounded when they were first stored, and what that did.
+    /// The cast that rounded the values when they were first stored, and the facts of it.
     pub cast: Option<(CastSpec, CastFacts)>,
 }
 
-/// How the samples of a column are stored.
+/// The form in which the samples of a column are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnKind {
-    /// The type that values are pushed in.
+    /// The type of the values that are pushed.
     pub dtype: DType,
     /// Levels of lists around the elements, outermost first.
     pub levels: Vec<Level>,
@@ -41,9 +41,9 @@ pub(super) struct ColumnKind {
 /// One level of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// A dimension whose extent the samples tell.
+    /// A dimension whose extent the samples state.
     Open,
-    /// Dimensions that the type tells: one of a fixed-size list, several of a tensor.
+    /// Dimensions that the type states: one for a fixed-size list, several for a tensor.
     Fixed(Vec<u32>),
 }
 
@@ -57,17 +57,17 @@ impl Level {
 }
 
 impl ColumnKind {
-    /// Samples of one element, or strings.
+    /// Makes the kind of samples of one element, or of strings.
     pub(super) fn scalar(dtype: DType) -> Self {
         Self { dtype, levels: Vec::new(), variable_tensor: false, instants: false }
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     pub(super) fn rank(&self) -> usize {
         self.levels.iter().map(Level::rank).sum()
     }
 
-    /// The number of dimensions that the type leaves open.
+    /// Returns the number of dimensions that the type leaves open.
     pub(super) fn open_count(&self) -> usize {
         self.levels.iter().filter(|level| matches!(level, Level::Open)).count()
     }

@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// All passes read through the handle it was opened with. If another file takes its name meanwhile,
 /// nothing changes. If it is changed in place, [`InputFile::check_unchanged`] says so.
 pub(super) struct InputFile {
-    /// As the caller named it.
+    /// The name that the caller gave.
     name: PathBuf,
-    /// `None`: a private copy, which nobody else can change.
+    /// The stamp at opening; `None` for a private copy, which nobody else can change.
     stamp: Option<Stamp>,
-    /// The file that the bytes are from; `None` if they are from none.
+    /// The file that the bytes are from; `None` if they are from a stream.
     identity: Option<FileIdentity>,
     handle: Mutex<Handle>,
 }
@@ -31,8 +31,7 @@ enum Handle {
 }
 
 impl InputFile {
-    /// Opens a file; what is no regular file, such as a pipe, is copied to an unnamed temporary
-    /// file.
+    /// Opens a file. Copies it to an unnamed temporary file if it is not regular, such as a pipe.
     pub(super) fn open(name: &Path) -> Result<Self> {
         let file = File::open(name).map_err(|error| Error::io("opening the input", error).with_path(name))?;
         let is_file = file.metadata().map(|metadata| metadata.is_file());
@@ -42,7 +41,7 @@ impl InputFile {
         }
     }
 
-    /// Everything that comes from a stream that can be read once.
+    /// Copies a stream, which can be read once, to a temporary file.
     pub(super) fn copied(name: &Path, mut stream: impl Read) -> Result<Self> {
         let mut copy = || -> io::Result<PositionedFile> {
             let mut copy = tempfile::tempfile()?;
@@ -72,7 +71,7 @@ impl InputFile {
         Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle })
     }
 
-    /// The same bytes, which are a copy of this file.
+    /// Returns the same bytes, as a copy of the file with this identity.
     pub(super) fn copy_of(self, identity: Option<FileIdentity>) -> Self {
         Self { identity, ..self }
     }
@@ -90,7 +89,7 @@ impl InputFile {
         Error::io(doing, error).with_path(&self.name)
     }
 
-    /// A reader of the file, from its start.
+    /// Returns a reader of the file, from its start.
     pub(super) fn reader(&self) -> Result<InputReader> {
         Ok(InputReader { file: self.hold()?, position: 0 })
     }
@@ -110,7 +109,7 @@ impl InputFile {
         }
     }
 
-    /// The open file; it stays open as long as the result is kept.
+    /// Returns the open file. It stays open as long as the result is kept.
     pub(super) fn hold(&self) -> Result<Arc<PositionedFile>> {
         let mut handle = self.handle();
         let released = match &*handle {
@@ -144,14 +143,14 @@ impl InputFile {
     pub(super) fn check_unchanged(&self) -> Result<()> {
         let (Some(stamp), Some(now)) = (&self.stamp, self.stamp_now()?) else { return Ok(()) };
         match stamp.changes(&now) {
-            // what has taken the name of a released file was never read
+            // a file that has taken the name of a released one was never read
             Some(changes) if stamp.is_same_file(&now) => Err(self.changed(&changes)),
             _ => Ok(()),
         }
     }
 
-    /// The present stamp: of the open file, or of what has the name of a released one. `None`:
-    /// nothing has it.
+    /// Returns the present stamp: of the open file, or of the file that has the name of a released
+    /// one. Returns `None` if there is no such file.
     fn stamp_now(&self) -> Result<Option<Stamp>> {
         let open = match &*self.handle() {
             Handle::Held(file) => Some(Arc::clone(file)),
@@ -174,7 +173,8 @@ impl InputFile {
     }
 }
 
-/// Reads a file by position: clones have positions of their own. Its length is that at opening.
+/// A reader of a file by position. Clones have positions of their own. The length is that at
+/// opening.
 #[derive(Clone)]
 pub(super) struct InputReader {
     file: Arc<PositionedFile>,
@@ -182,7 +182,7 @@ pub(super) struct InputReader {
 }
 
 impl InputReader {
-    /// The length of the file.
+    /// Returns the length of the file.
     pub(super) fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
@@ -223,7 +223,7 @@ impl crate::open::Source for InputReader {
 
 #[cfg(feature = "parquet")]
 mod parquet {
-    //! What the Parquet decoder reads from.
+    //! The interface from which the Parquet decoder reads.
 
     use super::InputReader;
     use crate::le::u64_of;
@@ -247,7 +247,7 @@ mod parquet {
         }
 
         fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-            // so much is in the file that it may be taken
+            // memory is allocated only for bytes that are in the file
             let end = start.checked_add(u64_of(length));
             if end.is_none_or(|end| end > self.byte_count()) {
                 return Err(ParquetError::EOF(format!("{length} bytes at {start} are not all in the file")));

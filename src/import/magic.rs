@@ -1,4 +1,4 @@
-//! Errors about files of other formats, which their first bytes tell.
+//! Errors about files of other formats, recognised by their first bytes.
 
 use crate::Error;
 
@@ -16,10 +16,11 @@ const KNOWN: [(&[u8], &str); 11] = [
     (b"\xfd7zXZ\x00", "compressed with xz"),
     (b"SQLite format 3", "an SQLite database"),
 ];
-/// Bytes that are shown of others.
+/// The number of first bytes that are shown of a file of an unknown format.
 const SHOWN: usize = 8;
 
-/// The error about a file with these first bytes, which are neither of Parquet nor of Arrow.
+/// Returns the error about a file with these first bytes, which are neither of Parquet nor of
+/// Arrow.
 pub(super) fn unknown(first: &[u8]) -> Error {
     const ACCEPTED: &str = "inputs are Parquet files, Arrow IPC files and streams, and tensilo files";
     if first.is_empty() {

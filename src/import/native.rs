@@ -1,5 +1,5 @@
-//! Tensilo files as inputs: to write them with another profile, some of their columns, or several
-//! of them one after the other.
+//! Tensilo files as inputs: written with another profile, with some of their columns, or one after
+//! the other.
 
 use super::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
 use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
@@ -124,7 +124,7 @@ impl Iterator for NativePass {
     }
 }
 
-/// Returns where a batch ends that begins with sample `start`: after as many samples of fixed
+/// Returns the end of a batch that begins with sample `start`. It has as many samples of fixed
 /// shapes and as many chunks of ragged columns as fit, at least one.
 fn batch_end(columns: &[Column], start: u64, sample_count: u64) -> Result<u64> {
     let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =

@@ -15,19 +15,19 @@ pub(super) type BatchIter<'a> = Box<dyn Iterator<Item = Result<InputBatch>> + 'a
 /// A conversion reads `columns`, decides what to write, and makes one or two passes over `batches`:
 /// the first finds shapes, the second converts.
 pub(super) trait BatchSource {
-    /// The columns, which do not change.
+    /// Returns the columns, which do not change.
     fn columns(&self) -> &[InputColumn];
 
-    /// Metadata of the whole.
+    /// Returns the metadata of the whole.
     fn metadata(&self) -> &Metadata;
 
-    /// The file, which errors name.
+    /// Returns the path of the file, for errors.
     fn path(&self) -> Option<&Path>;
 
-    /// The number of samples, if it is known before reading.
+    /// Returns the number of samples, if it is known before reading.
     fn row_count(&self) -> Option<u64>;
 
-    /// Whether this is a tensilo file.
+    /// Returns whether this is a tensilo file.
     fn is_native(&self) -> bool {
         false
     }
@@ -42,7 +42,8 @@ pub(super) trait BatchSource {
         self.batches(columns)
     }
 
-    /// The number of parts, one after the other, that can be read at the same time: row groups.
+    /// Returns the number of parts (row groups) that can be read at the same time. They follow one
+    /// another.
     fn part_count(&self) -> usize {
         1
     }
@@ -74,7 +75,7 @@ pub(super) fn located(error: Error, source: &dyn BatchSource) -> Error {
 
 /// Runs code that may panic on malformed input. Returns a panic as an error.
 pub(super) fn guard<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // what `body` had in its hands is dropped, or given up by all callers, after an error
+    // the values that `body` used are dropped, or not used again by any caller, after an error
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 

@@ -1,4 +1,4 @@
-//! Noticing that a file was changed.
+//! Stamps of files, which show that a file was changed.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -19,7 +19,8 @@ impl Stamp {
         Self { bytes: metadata.len(), modified: metadata.modified().ok(), identity: identity(metadata) }
     }
 
-    /// The stamp of a file that is to be read from now on: every later change gives it another one.
+    /// Returns the stamp of a file that is to be read from now on: every later change gives it
+    /// another one.
     ///
     /// The clock that stamps files has ticks. Two changes in one tick leave the same modification
     /// time, so this waits until the tick of the last change is over. `None` if the file is changed
@@ -36,7 +37,7 @@ impl Stamp {
         Ok(None)
     }
 
-    /// How long the tick of the last change may still last; `None` if it is over.
+    /// Returns how long the tick of the last change may still last, or `None` if it is over.
     fn rest_of_tick(&self, now: SystemTime) -> Option<Duration> {
         const TICK: Duration = Duration::from_millis(20);
         const COARSE_TICK: Duration = Duration::from_secs(2);
@@ -48,12 +49,13 @@ impl Stamp {
         tick.checked_sub(age).filter(|rest| !rest.is_zero())
     }
 
-    /// Whether two stamps are of one file; taken for granted where the system has no identities.
+    /// Returns whether two stamps are of one file. Where the system has no identities, it is
+    /// assumed.
     pub(super) fn is_same_file(&self, other: &Self) -> bool {
         self.identity == other.identity
     }
 
-    /// How the file has changed since this stamp was taken.
+    /// Returns how the file has changed since this stamp was taken, or `None` if it has not.
     pub(super) fn changes(&self, now: &Self) -> Option<String> {
         let size = (self.bytes != now.bytes).then(|| format!("its size was {} bytes and is {}", self.bytes, now.bytes));
         let time = (self.modified != now.modified).then(|| "its modification time is another".to_owned());

@@ -45,7 +45,7 @@ impl<K: Sink> ChunkWriter<K> {
         Ok(())
     }
 
-    /// Commits. Every column has this number of samples.
+    /// Commits the file. Every column has `sample_count` samples.
     pub(crate) fn finish(mut self, sample_count: u64) -> Result<Summary<K>> {
         self.0.sample_count = sample_count;
         self.0.finish()

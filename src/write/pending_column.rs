@@ -53,7 +53,7 @@ impl PendingColumn {
         })
     }
 
-    /// A column whose values are pushed as they are stored, because they were rounded before.
+    /// Makes a column whose values are pushed as they are stored, because they were rounded before.
     #[cfg(feature = "import")]
     pub(super) fn rounded(index: usize, column: &ColumnSchema, chunk_bytes: usize, facts: CastFacts) -> Result<Self> {
         let pushed = ColumnSchema { cast: None, ..column.clone() };

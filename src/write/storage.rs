@@ -46,7 +46,7 @@ pub(super) enum Occupant {
     Nothing,
     /// A regular file, which can be replaced.
     File,
-    /// Something else, which cannot be replaced; what it is called.
+    /// Something else, which cannot be replaced, with the name of its kind.
     Other(&'static str),
 }
 
@@ -127,7 +127,7 @@ impl Storage for Disk {
     }
 }
 
-/// A new file that will replace what is at `target`.
+/// Prepares a new file that will replace the file at `target`.
 fn begin(file: File, target: &Path) -> io::Result<DiskFile> {
     keep_appenders_out(&file);
     keep_permissions(&file, target);
@@ -264,6 +264,6 @@ fn keep_appenders_out(file: &File) {
     let _ = file.try_lock();
 }
 
-/// Does nothing: locks of other systems would keep readers out too.
+/// Does nothing: locks of other systems would also exclude readers.
 #[cfg(not(unix))]
 fn keep_appenders_out(_: &File) {}

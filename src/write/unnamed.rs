@@ -42,7 +42,7 @@ mod system {
         None
     }
 
-    /// Never called, because `create` makes no file.
+    /// Is never called, because `create` makes no file.
     pub(in super::super) fn link(_: &File, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -83,7 +83,7 @@ fn failed(array: &ArrayRef, error: &ArrowError) -> Problem {
     format!("decoding {}: {error}", array.data_type()).into()
 }
 
-/// Each row of a run-end encoded array by itself.
+/// Expands a run-end encoded array: each row has its own value.
 fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
     let runs = array.as_run_opt::<R>().ok_or_else(|| "run ends of an unknown type".to_owned())?;
     let ends = runs.run_ends().values();
@@ -98,7 +98,7 @@ fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
     gathered(array, &decode(runs.values())?, ranges)
 }
 
-/// A list view whose lists lie one after the other.
+/// Returns a list view as lists, one after the other.
 fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, Problem> {
     let views = array.as_list_view_opt::<O>().ok_or_else(|| "a list view of an unknown type".to_owned())?;
     let (mut ranges, mut count) = (Vec::new(), 0_usize);

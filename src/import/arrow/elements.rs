@@ -45,7 +45,7 @@ impl ArrayElements {
     }
 }
 
-/// The nulls of an array, if it has some.
+/// Returns the nulls of an array, if it has some.
 pub(super) fn shared_nulls(nulls: Option<&NullBuffer>) -> Option<Nulls> {
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0)?;
     Some(Nulls(SharedBytes::new(nulls.inner().sliced())))
@@ -61,7 +61,7 @@ struct Refused {
     message: String,
 }
 
-/// All elements of an array, as they are pushed.
+/// Returns all elements of an array, as they are pushed.
 fn values(array: &ArrayRef, dtype: DType) -> Result<SampleValues, Refused> {
     let data_type = array.data_type();
     let refused = |message: String| Refused { element: None, message };
@@ -89,7 +89,7 @@ fn values(array: &ArrayRef, dtype: DType) -> Result<SampleValues, Refused> {
     Ok(SampleValues::Plain(SharedBytes::new(bytes)))
 }
 
-/// Each valid element as `convert` makes it, zero in the place of nulls.
+/// Converts each valid element with `convert`. Nulls become zero.
 fn converted<T: Clone + Default>(
     array: &dyn Array,
     convert: impl Fn(usize) -> Result<T, String>,
@@ -116,12 +116,12 @@ fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -
 fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refused> {
     let values = array.as_fixed_size_binary();
     converted(array, |i| {
-        let value = values.value(i).try_into().map_err(|_| "an INT96 timestamp that has not 12 bytes".to_owned())?;
+        let value = values.value(i).try_into().map_err(|_| "an INT96 timestamp is not 12 bytes long".to_owned())?;
         Ok(int96::nanoseconds(value))
     })
 }
 
-/// The values of an array of fixed-width elements, without copying.
+/// Returns the values of an array of fixed-width elements, without copying.
 pub(super) fn plain_bytes(array: &ArrayRef, width: usize) -> Option<Buffer> {
     let data = array.to_data();
     let start = data.offset().checked_mul(width)?;

@@ -18,12 +18,12 @@ fn is_tensor(field: &Field) -> bool {
     matches!(field.extension_type_name(), Some(FIXED | VARIABLE))
 }
 
-/// Whether a metadata key of the field is expressed by the column's shape.
+/// Returns whether a metadata key of the field is expressed by the column's shape.
 pub(super) fn expressed_by_shape(field: &Field, key: &str) -> bool {
     is_tensor(field) && matches!(key, "ARROW:extension:name" | "ARROW:extension:metadata")
 }
 
-/// The names of the dimensions, as a JSON array, if the field has some.
+/// Returns the names of the dimensions, as a JSON array, if the field has some.
 pub(super) fn dim_names(field: &Field) -> Option<String> {
     if !is_tensor(field) {
         return None;
@@ -33,8 +33,8 @@ pub(super) fn dim_names(field: &Field) -> Option<String> {
     (!names.is_empty()).then(|| Value::Array(names.clone()).to_string())
 }
 
-/// The extents of a fixed-size list: its length, or the shape of a tensor that has so many
-/// elements.
+/// Returns the extents of a fixed-size list: its length, or the shape of a tensor that has this
+/// number of elements.
 pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, String> {
     let length = u32::try_from(length).map_err(|_| format!("a fixed-size list of length {length}"))?;
     if field.extension_type_name() != Some(FIXED) {
@@ -53,7 +53,8 @@ pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, Stri
     Ok(extents)
 }
 
-/// A struct of `data`, a list of elements, and `shape`, a fixed-size list of i32.
+/// Returns the kind of a variable-shape tensor: a struct of `data`, a list of elements, and
+/// `shape`, a fixed-size list of i32.
 pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
     let malformed = || format!("{VARIABLE} that is not stored as a struct of data (list) and shape (i32 list)");
     let DataType::Struct(fields) = field.data_type() else { return Err(malformed()) };
@@ -78,7 +79,7 @@ pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
         Some(uniform) if uniform.len() == rank => {
             uniform.iter().map(uniform_level).collect::<Option<_>>().ok_or_else(malformed)?
         }
-        Some(_) => return Err(format!("{VARIABLE} whose uniform_shape has not {rank} extents")),
+        Some(_) => return Err(format!("{VARIABLE} whose uniform_shape does not have {rank} extents")),
     };
     Ok(ColumnKind { dtype, levels, variable_tensor: true, instants: false })
 }
@@ -94,7 +95,7 @@ fn extent(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|extent| u32::try_from(extent).ok())
 }
 
-/// The extension's parameters: a JSON object, or nothing.
+/// Returns the extension's parameters: a JSON object, or nothing.
 fn parameters(field: &Field) -> Result<Value, String> {
     match field.extension_type_metadata() {
         None | Some("") => Ok(Value::Null),

@@ -8,7 +8,7 @@
 /// Bytes of a timestamp.
 pub(in crate::import) const BYTES: usize = 12;
 
-/// The nanoseconds since 1970.
+/// Returns the nanoseconds since 1970.
 pub(super) fn nanoseconds(value: [u8; BYTES]) -> i128 {
     const JULIAN_DAY_OF_1970: i128 = 2_440_588;
     const DAY: i128 = 86_400_000_000_000;

@@ -1,7 +1,7 @@
-//! A look at the messages of an Arrow IPC file or stream before its decoder believes them.
+//! Checks the messages of an Arrow IPC file or stream before its decoder uses them.
 //!
-//! The decoder takes as much memory as a message asks for, and the process is aborted if there is
-//! not so much. So what a message claims is compared with the bytes that are there.
+//! The decoder allocates as much memory as a message claims, and the process is aborted if that
+//! fails. So the claims of a message are compared with the bytes that the file has.
 
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::magic;
@@ -10,14 +10,14 @@ use crate::{Error, Result};
 use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
-/// Bytes before the metadata of a message that begins with this are twice as many.
+/// The bytes with which messages of the newer format begin. Their length follows.
 const CONTINUATION: [u8; 4] = [0xFF; 4];
-/// The most that a compressed byte can stand for: an RLE block of Zstandard has 4 bytes and makes
-/// 128 KiB.
+/// The most decompressed bytes for each compressed byte: an RLE block of Zstandard has 4 bytes and
+/// becomes 128 KiB.
 const ZSTD_RATIO: u64 = 32 << 10;
 const LZ4_RATIO: u64 = 255;
 
-/// Checks a file by the blocks in its footer; the number of rows.
+/// Checks a file by the blocks in its footer. Returns the number of rows.
 pub(super) fn file(file: &InputFile) -> Result<u64> {
     let mut bytes = Bytes::open(file)?;
     let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;
@@ -96,7 +96,7 @@ fn check_byte_order(schema: Option<Schema>) -> Result<()> {
     )))
 }
 
-/// The error about a file of an unknown format.
+/// Returns the error about a file of an unknown format.
 fn foreign(file: &InputFile) -> Error {
     let mut first = Vec::new();
     let read = file
@@ -144,7 +144,8 @@ impl<'a> Bytes<'a> {
         if u64_of(out.len()) == bytes { Ok(out) } else { Err(cut_off()) }
     }
 
-    /// The metadata of the message at `at`, which is moved behind it; nothing at the end mark.
+    /// Returns the metadata of the message at `at`, and moves `at` behind it. Returns nothing at
+    /// the end mark.
     fn stream_metadata(&mut self, at: &mut u64) -> Result<Vec<u8>> {
         let mut length = CONTINUATION.to_vec();
         for _ in 0..2 {
@@ -160,7 +161,7 @@ impl<'a> Bytes<'a> {
         Ok(metadata)
     }
 
-    /// Checks a message whose body stands at `body`; the number of rows including its own.
+    /// Checks a message whose body begins at `body`. Returns the number of rows including its own.
     fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, rows: u64) -> Result<u64> {
         self.check_inside(body, body_bytes)?;
         let message: Message = root_as_message(metadata).map_err(|error| malformed(&error.to_string()))?;
@@ -199,8 +200,8 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Refuses a decompressed length that so many compressed bytes cannot have, or that there is no
-/// memory for.
+/// Refuses a decompressed length that `length` compressed bytes cannot have, or for which there is
+/// no memory.
 fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<()> {
     const NOT_COMPRESSED: i64 = -1;
     let claim = claim.try_into().map(i64::from_le_bytes).map_err(|_| cut_off())?;

@@ -57,7 +57,8 @@ fn unsupported(data_type: &DataType, outermost: bool) -> String {
     if outermost { name } else { format!("lists of {name}") }
 }
 
-/// The name that Arrow's documentation has for a type that cannot be stored, or not in a list.
+/// Returns the name that Arrow's documentation has for a type that cannot be stored, or not in a
+/// list.
 fn name(data_type: &DataType) -> String {
     match data_type {
         DataType::Decimal32(precision, scale) => format!("decimal32({precision}, {scale})"),

@@ -13,10 +13,10 @@ const DIM_NAMES: &str = "arrow.dim_names";
 const DROPPED: &str = "import.dropped_metadata";
 /// Keys of a field that are about its source, or the importer's own.
 const IMPORTERS: [&str; 5] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED];
-/// How much of that list is kept.
+/// The most bytes of that list that are kept.
 const LISTED_CHARS: usize = 4096;
 
-/// The metadata of the column that a field becomes.
+/// Returns the metadata of the column that a field becomes.
 pub(super) fn of_column(field: &Field) -> Metadata {
     let own = field.metadata().iter();
     let own = own.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !extension::expressed_by_shape(field, key));
@@ -31,7 +31,7 @@ pub(super) fn of_column(field: &Field) -> Metadata {
     metadata
 }
 
-/// The metadata of the file.
+/// Returns the metadata of the file.
 pub(super) fn of_file(schema: &Schema) -> Metadata {
     let own = schema.metadata().iter();
     within_limits(own.filter(|(key, _)| !matches!(key.as_str(), "ARROW:schema" | "pandas")))

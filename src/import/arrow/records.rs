@@ -16,25 +16,25 @@ use std::path::Path;
 /// Record batches, in order.
 pub(in crate::import) type RecordBatches<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'a>;
 
-/// Something that can be read as record batches, as often as needed.
+/// A source of record batches, which can be read as often as needed.
 pub(in crate::import) trait Records {
-    /// The file, which errors name.
+    /// Returns the path of the file, for errors.
     fn path(&self) -> Option<&Path> {
         None
     }
 
-    /// The number of rows, if it is known before reading.
+    /// Returns the number of rows, if it is known before reading.
     fn row_count(&self) -> Option<u64>;
 
-    /// All batches, of only these fields of the schema, which ascend.
+    /// Begins a pass over only these fields of the schema, in ascending order.
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>>;
 
-    /// The number of parts, one after the other, that can be read at the same time.
+    /// Returns the number of parts that can be read at the same time. They follow one another.
     fn part_count(&self) -> usize {
         1
     }
 
-    /// All batches of one part.
+    /// Begins a pass over one part.
     fn part(&self, _part: usize, fields: &[usize]) -> Result<RecordBatches<'_>> {
         self.record_batches(fields)
     }
@@ -50,7 +50,8 @@ pub(in crate::import) struct ArrowSource<R> {
 }
 
 impl<R: Records> ArrowSource<R> {
-    /// The columns of a schema are its fields; those inside structs get dotted names.
+    /// Makes a source whose columns are the fields of the schema. Those inside structs get dotted
+    /// names.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
         let metadata = metadata::of_file(schema);
         let mut this = Self { records, columns: Vec::new(), paths: Vec::new(), metadata };
@@ -187,7 +188,7 @@ impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator 
     }
 }
 
-/// The error of an Arrow decoder.
+/// Returns the error of an Arrow decoder.
 pub(in crate::import) fn malformed(error: &ArrowError) -> Error {
     match error {
         ArrowError::IoError(message, source) => {

@@ -63,7 +63,7 @@ fn locate(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Locat
     Ok(Located { array, nulls })
 }
 
-/// The bytes of strings, and where each lies in them.
+/// Returns the bytes of strings, and the range of each.
 fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
     Ok(match array.data_type() {
         DataType::Utf8 => string_ranges(array.as_string::<i32>()),

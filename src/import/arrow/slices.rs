@@ -47,7 +47,7 @@ fn bytes_of(array: &ArrayRef) -> usize {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
 }
 
-/// The bytes that a row of a dictionary of texts has at most when it is decoded.
+/// Returns the bytes that a row of a dictionary of texts has at most when it is decoded.
 fn largest_text(array: &ArrayRef) -> usize {
     let Some(dictionary) = array.as_any_dictionary_opt() else { return 0 };
     let values = dictionary.values();

@@ -8,7 +8,7 @@ pub(in crate::import) const INT96: &str = "PARQUET:int96";
 /// In the metadata of a field: its values are encrypted.
 pub(in crate::import) const ENCRYPTED: &str = "PARQUET:encrypted";
 
-/// The type behind encodings of a whole array.
+/// Returns the type behind encodings of a whole array.
 pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => decoded(values),
@@ -17,7 +17,7 @@ pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The type whose name goes into the metadata: that of the elements.
+/// Returns the type whose name goes into the metadata: that of the elements.
 pub(in crate::import) fn element_type(data_type: &DataType) -> &DataType {
     match decoded(data_type) {
         DataType::FixedSizeList(item, _)

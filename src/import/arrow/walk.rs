@@ -75,7 +75,7 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// The extent of this level in each sample.
+    /// Enters the lists of each sample, and returns its extent in this dimension.
     fn enter_lists(&mut self, list: &List) -> Result<Vec<u32>, Problem> {
         let mut ranges = std::mem::take(&mut self.ranges);
         let mut extents = Vec::with_capacity(ranges.len());
@@ -103,7 +103,7 @@ impl Steps<'_> {
     }
 }
 
-/// The length of all lists of a range that is not empty.
+/// Returns the length of all lists of a range that is not empty.
 fn common_length(list: &List, row: usize, range: &Range<usize>) -> Result<u32, Problem> {
     let length = |i: usize| list.start(i + 1).saturating_sub(list.start(i));
     let first = length(range.start);
@@ -123,7 +123,7 @@ enum List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// The array as lists of the level that the schema promises.
+    /// Returns the array as lists of the level that the schema states.
     fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
         let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
         match level {
@@ -158,7 +158,7 @@ impl<'a> List<'a> {
         nulls.filter(|nulls| nulls.null_count() > 0)
     }
 
-    /// Elements of each list of a fixed-size array.
+    /// Returns the number of elements in each list of a fixed-size array.
     fn fixed_length(&self) -> usize {
         if let Self::Fixed(_, length) = self { *length } else { 0 }
     }
@@ -174,7 +174,8 @@ impl<'a> List<'a> {
     }
 }
 
-/// `arrow.variable_shape_tensor`: a struct of a list `data` and a fixed-size list `shape`.
+/// Returns the samples of an `arrow.variable_shape_tensor`: a struct of a list `data` and a
+/// fixed-size list `shape`.
 fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, Problem> {
     let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
     let tensors: &StructArray = array.as_struct_opt().ok_or_else(mismatch)?;
@@ -211,7 +212,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
     Ok(samples)
 }
 
-/// The extents that the type does not tell; the others must be as it does.
+/// Returns the extents that the type does not state. Checks that the others are as it states.
 fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u32>, Problem> {
     let mut open = Vec::new();
     for (level, &extent) in kind.levels.iter().zip(extents) {

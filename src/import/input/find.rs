@@ -1,4 +1,4 @@
-//! The files that the caller's inputs mean.
+//! The files that the names of inputs stand for.
 
 use super::folder;
 use crate::{Error, Result};
@@ -7,11 +7,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// As in a shell: `*` matches no hidden name.
+/// The rules of a shell: `*` matches no hidden name.
 const AS_IN_A_SHELL: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-/// The files that one input means: itself, those of a folder, or those that match a pattern.
+/// Returns the files that one input means: itself, those of a folder, or those that match a
+/// pattern.
 pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
     match fs::metadata(input) {
         Ok(metadata) if metadata.is_dir() => folder::data_files(input),

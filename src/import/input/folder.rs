@@ -9,11 +9,12 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the Arrow files of a cache are not read: some are splits, others results of computations.
+/// The reason why the Arrow files of a cache are not read: some are splits, others results of
+/// computations.
 const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; give the files \
                      that are meant, such as FOLDER/*-train.arrow";
 
-/// The data files below a folder, in the byte order of their paths, component by component.
+/// Returns the data files below a folder, in the byte order of their paths, component by component.
 ///
 /// They are the Parquet files or the Arrow files, of which a folder may not have both. If it has
 /// neither, they are the tensilo files. Names that begin with `.` or `_` are passed over, except
@@ -41,7 +42,7 @@ pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// By the bytes of components: what is in a folder follows it directly.
+/// Compares paths by the bytes of their components: the content of a folder follows it directly.
 pub(super) fn compare(a: &Path, b: &Path) -> Ordering {
     fn components(path: &Path) -> impl Iterator<Item = &[u8]> {
         path.components().map(|component| component.as_os_str().as_encoded_bytes())
@@ -101,7 +102,7 @@ impl FolderWalk {
         let file_type = entry.file_type().map_err(|error| listing(&path, error))?;
         let (mut is_folder, mut is_file) = (file_type.is_dir(), file_type.is_file());
         if file_type.is_symlink() {
-            // a link to nothing is an error only if its name is that of data
+            // a link without a target is an error only if its name is that of a data file
             match fs::metadata(&path) {
                 Ok(target) => (is_folder, is_file) = (target.is_dir(), target.is_file()),
                 Err(_) if format_of(&name).is_none() => {}

@@ -1,4 +1,4 @@
-//! All inputs of a conversion.
+//! The inputs of a conversion.
 
 use super::opened::OpenInput;
 use super::{find, partition};
@@ -7,14 +7,14 @@ use crate::open::{FileIdentity, refuse_same};
 use crate::{Error, Result, Schema};
 use std::path::{Path, PathBuf};
 
-/// So many inputs are kept open. Others are closed after their schema was read, and opened again
-/// for each pass.
+/// The number of inputs that are kept open. Others are closed after their schema was read, and
+/// opened again for each pass.
 ///
 /// A process of macOS may have 256 open files, unless its user says otherwise.
 const HELD: usize = if cfg!(target_os = "macos") { 128 } else { 256 };
 
-/// Opens all inputs; those of a folder or pattern one after the other. `-` is the standard input if
-/// `dash_is_stdin`. With more than one of `threads`, passes are made in a thread of their own.
+/// Opens all inputs. Those of a folder or pattern follow one another. `-` is the standard input if
+/// `dash_is_stdin`. If `threads` is more than 1, other threads read the inputs.
 pub(in crate::import) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool, threads: usize) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
@@ -43,7 +43,7 @@ pub(in crate::import) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool, threa
     Ok(out)
 }
 
-/// Gives columns that are made of folders' names the type they have in a file.
+/// Gives columns that names of folders become the type that they have in a file.
 pub(in crate::import) fn adapt_partitions(inputs: &mut [OpenInput], schema: &Schema) {
     for input in inputs {
         input.partition_mut().adapt(schema);

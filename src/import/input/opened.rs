@@ -1,4 +1,4 @@
-//! An input that is open: its own columns, and those that its path tells.
+//! An open input: its own columns, and those that its path adds.
 
 use super::partition::{Completion, Partition};
 use crate::import::batch::InputBatch;
@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The file that the standard input is redirected from.
+/// Returns the file that the standard input is redirected from.
 fn standard_input_identity() -> Option<FileIdentity> {
     #[cfg(unix)]
     let stdin = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
@@ -30,7 +30,7 @@ pub(in crate::import) struct OpenInput {
     origin: Vec<u8>,
     partition: Partition,
     columns: Vec<InputColumn>,
-    /// How many threads a conversion has. If several, one of them reads.
+    /// The number of threads of the conversion. If it is more than 1, as many others read.
     threads: usize,
 }
 
@@ -70,7 +70,7 @@ impl OpenInput {
         &self.origin
     }
 
-    /// Has passes made in threads of their own from now on, if there are several.
+    /// Sets the number of threads that later passes have.
     pub(super) fn read_on(&mut self, threads: usize) {
         self.threads = threads;
     }
@@ -100,13 +100,13 @@ impl OpenInput {
         &mut self.partition
     }
 
-    /// To be called when the types of the partition's columns are known.
+    /// Sets the columns, when the types of the partition's columns are known.
     pub(super) fn complete_columns(&mut self) {
         self.columns = self.partition.complete_columns(self.content.columns());
     }
 }
 
-/// The error, unless it comes of the file's having been changed.
+/// Returns the error, unless it occurred because the file was changed.
 fn blame(file: &InputFile, error: Error) -> Error {
     file.check_unchanged().err().unwrap_or(error)
 }

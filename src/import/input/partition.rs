@@ -1,4 +1,4 @@
-//! Columns that the names of folders tell: `year=2024/month=07/part.parquet`, as Hive writes them.
+//! Columns that names of folders become: `year=2024/month=07/part.parquet`, as Hive writes them.
 
 use super::value_text::StoredValue;
 use crate::import::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes};
@@ -67,14 +67,14 @@ impl Partition {
         }
     }
 
-    /// Notes which keys the file has columns for.
+    /// Notes the keys for which the file has columns.
     pub(super) fn find_own(&mut self, own: &[InputColumn]) {
         for key in &mut self.keys {
             key.own = own.iter().position(|column| column.name == key.name);
         }
     }
 
-    /// Makes keys text that are text in this file; others stay what they are.
+    /// Makes keys text that are text in this file. Others keep their type.
     pub(super) fn adapt(&mut self, schema: &Schema) {
         let is_text = |name: &str| schema.columns.iter().any(|due| due.name == name && due.dtype == DType::Utf8);
         for key in self.keys.iter_mut().filter(|key| is_text(&key.name)) {
@@ -131,7 +131,7 @@ impl Key {
         InputColumn { name: self.name.clone(), kind, nullable, metadata: Metadata::new(), stored: None }
     }
 
-    /// The value so many times. All texts share their bytes.
+    /// Repeats the value in `rows` samples. All texts share their bytes.
     fn samples(&self, rows: usize) -> Samples {
         let number = self.value.as_ref().and_then(|value| value.parse().ok()).unwrap_or(0_i64);
         let (bytes, ranges) = match (self.dtype(), &self.value) {

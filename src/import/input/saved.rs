@@ -6,15 +6,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// The files that tell such a folder.
+/// The files by which such a folder is recognised.
 const STATE: &str = "state.json";
 const DICT: &str = "dataset_dict.json";
 /// Both.
 pub(super) const MARKS: [&str; 2] = [STATE, DICT];
-/// Far more than a list of shards takes.
+/// The most bytes of a document, far more than a list of shards takes.
 const JSON_BYTES: u64 = 64 << 20;
 
-/// The shards of a saved dataset, in its order. `None`: the folder is another.
+/// Returns the shards of a saved dataset, in its order. `None`: the folder is another.
 ///
 /// Several datasets that were saved together (`DatasetDict`) are refused, because they are as many
 /// inputs.
@@ -49,7 +49,7 @@ pub(super) fn shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
     Ok(Some(shards))
 }
 
-/// A document in a folder, if it is there.
+/// Reads a document in a folder. Returns `None` if it does not exist.
 fn json(folder: &Path, name: &str) -> Result<Option<Value>> {
     let path = folder.join(name);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! SampleValues as the names of folders write them.
+//! Values as text, as names of folders have them.
 
 use crate::DType;
 use crate::arrow_type::{ArrowType, TimeUnit};
@@ -14,8 +14,8 @@ pub(super) enum StoredValue<'a> {
 }
 
 impl<'a> StoredValue<'a> {
-    /// Returns a sample of a column of scalars or strings; `None` if it is null. The type is that
-    /// in the column's metadata.
+    /// Returns a sample of a column of scalars or strings, or `None` if it is null. The type is
+    /// that in the column's metadata.
     pub(super) fn of(samples: &'a Samples, arrow_type: Option<&'a str>, row: usize) -> Option<Self> {
         if samples.is_null(row) {
             return None;
@@ -31,7 +31,8 @@ impl<'a> StoredValue<'a> {
         }
     }
 
-    /// Whether this is the value that a folder's name has: the same number, or the same text.
+    /// Returns whether this is the value that a folder's name has: the same number, or the same
+    /// text.
     pub(super) fn is(&self, name: &str) -> bool {
         match self {
             Self::ElementText(element) => element.is(name),
@@ -112,7 +113,7 @@ impl<'a> ElementText<'a> {
 
 const DAY_NS: i128 = 86_400_000_000_000;
 
-/// A date, a time or both in the notation of ISO 8601; `None` for other types.
+/// Returns a date, a time or both in the notation of ISO 8601, or `None` for other types.
 fn instant(value: i128, data_type: &ArrowType) -> Option<String> {
     match data_type {
         ArrowType::Date32 => Some(date(value)),
@@ -126,7 +127,8 @@ fn instant(value: i128, data_type: &ArrowType) -> Option<String> {
     }
 }
 
-/// SampleValues have at most 64 bits, so that nothing here overflows 128.
+/// Returns the number of nanoseconds in a unit. Values have at most 64 bits, so their products fit
+/// into 128.
 fn nanoseconds_in(unit: TimeUnit) -> i128 {
     match unit {
         TimeUnit::Second => 1_000_000_000,
@@ -141,7 +143,7 @@ fn date_time(value: i128, unit: TimeUnit) -> String {
     format!("{}T{}", date(nanoseconds.div_euclid(DAY_NS)), time(nanoseconds.rem_euclid(DAY_NS)))
 }
 
-/// The date of a day since 1970, by the algorithm `civil_from_days` of Howard Hinnant.
+/// Returns the date of a day since 1970, by the algorithm `civil_from_days` of Howard Hinnant.
 fn date(day: i128) -> String {
     let day = day + 719_468; // since 1 March of year 0
     let (era, day_of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
@@ -154,7 +156,7 @@ fn date(day: i128) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// A time of day, with as many digits of its second as it needs: 0, 3, 6 or 9.
+/// Returns a time of day, with as many digits of its second as it needs: 0, 3, 6 or 9.
 fn time(nanoseconds: i128) -> String {
     let (seconds, fraction) = (nanoseconds.div_euclid(1_000_000_000), nanoseconds.rem_euclid(1_000_000_000));
     let whole = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);

@@ -34,7 +34,7 @@ pub(super) fn check(metadata: &[u8]) -> Result<()> {
     }
 }
 
-/// The numbers of the columns that are encrypted, of a file whose footer is not.
+/// Returns the numbers of the columns that are encrypted, of a file whose footer is not.
 pub(super) fn encrypted(metadata: &[u8]) -> BTreeSet<usize> {
     let mut columns = BTreeSet::new();
     let is_encrypted = field_of(&mut Thrift::new(metadata), ENCRYPTION, STRUCT).is_some();
@@ -68,7 +68,7 @@ fn encrypted_in_groups(thrift: &mut Thrift, found: &mut BTreeSet<usize>) -> Opti
     Some(())
 }
 
-/// Whether the next struct, a column of a row group, says how it is encrypted.
+/// Returns whether the next struct, a column of a row group, says how it is encrypted.
 fn is_encrypted(thrift: &mut Thrift) -> Option<bool> {
     let (mut id, mut encrypted) = (0, false);
     loop {
@@ -94,7 +94,7 @@ fn field_of(thrift: &mut Thrift, wanted: i16, of_type: u8) -> Option<()> {
     }
 }
 
-/// How deeply groups are nested, as far as that is within bounds. `None`: this is no footer.
+/// Returns the depth to which groups are nested, within bounds, or `None` if this is no footer.
 fn depth(thrift: &mut Thrift) -> Option<usize> {
     let (mut id, mut deepest) = (0, 0);
     loop {
@@ -109,7 +109,7 @@ fn depth(thrift: &mut Thrift) -> Option<usize> {
     }
 }
 
-/// Elements stand parents first; each says how many children follow.
+/// Returns the depth of a schema. Parents precede their children, and each states their number.
 fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
     let (count, _) = thrift.list_head()?;
     let mut open: Vec<i32> = Vec::new(); // children still to come, for each group around
@@ -134,7 +134,7 @@ fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
     Some(deepest)
 }
 
-/// The number of children of a schema element.
+/// Returns the number of children of a schema element.
 fn children(thrift: &mut Thrift) -> Option<i32> {
     let (mut id, mut children) = (0, 0);
     loop {

@@ -21,10 +21,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of the first batch of a row group, which tells how large rows are.
+/// The rows of the first batch of a row group, from which the size of rows is estimated.
 const FIRST_ROWS: usize = 64;
 
-/// Opens a Parquet file; its footer is what the id of a file made from it depends on.
+/// Opens a Parquet file. The id of a file made from it depends on the footer, which is returned
+/// too.
 pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<ParquetFile>, Vec<u8>)> {
     let mut reader = file.reader()?;
     let footer = footer(&mut reader).map_err(|error| match error.kind() {
@@ -42,7 +43,7 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     Ok((ArrowSource::new(&schema, records), footer))
 }
 
-/// The metadata in a footer, which ends with their length and the magic number.
+/// Returns the metadata in a footer, which ends with their length and the magic number.
 fn check_end(footer: &[u8]) -> Result<&[u8]> {
     match footer.split_last_chunk::<4>() {
         Some((rest, b"PAR1")) => Ok(rest.get(8..rest.len().saturating_sub(4)).unwrap_or(&[])),
@@ -53,7 +54,7 @@ fn check_end(footer: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// The number of rows. Refuses what the decoder takes for granted: places and lengths, and that
+/// Returns the number of rows. Checks what the decoder relies on: offsets, lengths, and that
 /// numbers of rows agree.
 fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
     let lie = |what: &str| Error::bad_input(format!("the Parquet file is malformed: {what}"));
@@ -77,7 +78,7 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
     // 0 is a mistake of an early writer, which is mended
     let said = metadata.file_metadata().num_rows();
     if said != 0 && Ok(row_count) != u64::try_from(said) {
-        return Err(lie("its row groups have not as many rows as it says"));
+        return Err(lie("its row groups have another number of rows than it states"));
     }
     Ok(row_count)
 }
@@ -87,7 +88,7 @@ fn first_page(column: &ColumnChunkMetaData) -> i64 {
     column.dictionary_page_offset().unwrap_or(column.data_page_offset()).min(column.data_page_offset())
 }
 
-/// The file's length, then its footer: metadata, their length, and the magic number.
+/// Returns the length of the file, then its footer: metadata, their length, and the magic number.
 fn footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     let length = file.byte_count();
     let mut tail = [0; 8];
@@ -101,7 +102,8 @@ fn footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A Parquet file. What is [read raw](raw) has another type in its batches than in the schema.
+/// A Parquet file. Columns that are [read raw](raw) have another type in their batches than in the
+/// schema.
 pub(in crate::import) struct ParquetFile {
     input: Arc<InputFile>,
     metadata: ArrowReaderMetadata,
@@ -190,8 +192,8 @@ impl RowGroups<'_> {
         Ok(OpenRowGroup { reader, number, batch_rows, most_rows, rows_read: 0, rows })
     }
 
-    /// Changes the size of batches to what the last one suggests: dictionaries make a file much
-    /// smaller than its rows.
+    /// Adapts the size of batches to that of the last one: dictionaries make a file much smaller
+    /// than its rows.
     fn adapt(&self, mut group: OpenRowGroup, batch: &RecordBatch) -> Result<OpenRowGroup> {
         let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
         let fitting = (SLICE_BYTES / row_bytes.max(1)).clamp(1, group.most_rows);
@@ -224,11 +226,11 @@ impl Iterator for RowGroups<'_> {
 }
 
 fn wrong_row_count() -> Error {
-    Error::bad_input("the Parquet file is malformed: a row group has not the number of rows that its footer says")
+    Error::bad_input("the Parquet file is malformed: a row group has another number of rows than its footer states")
 }
 
-/// So many rows that the decoded batch has at least about [`SLICE_BYTES`], judging by the row
-/// group's own numbers.
+/// Returns the number of rows whose decoded batch has about [`SLICE_BYTES`], judging by the numbers
+/// that the row group states.
 fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     const MOST: u64 = 8192;
     let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));

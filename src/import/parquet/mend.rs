@@ -11,7 +11,7 @@ use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use ::parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use std::sync::Arc;
 
-/// The metadata of a file without the mistakes; its row groups have so many rows.
+/// Returns the metadata of a file without the mistakes. Its row groups have `row_count` rows.
 pub(super) fn mended(metadata: ArrowReaderMetadata, row_count: u64, file: &InputReader) -> Result<ArrowReaderMetadata> {
     with_dictionary_heads(with_row_count(metadata, row_count)?, file)
 }
@@ -61,7 +61,7 @@ fn with_dictionary_heads(metadata: ArrowReaderMetadata, file: &InputReader) -> R
     decodable(builder.build())
 }
 
-/// Whether a writer is a parquet-mr before 1.2.9, or of no version.
+/// Returns whether a writer is a parquet-mr before 1.2.9, or of no version.
 fn leaves_out_dictionary_heads(writer: &str) -> bool {
     let Some(rest) = writer.strip_prefix("parquet-mr") else { return false };
     let version = rest.trim_start().strip_prefix("version ").unwrap_or("0");

@@ -1,7 +1,7 @@
-//! A look at the heads of the pages of a Parquet column before its decoder believes them.
+//! Checks the heads of the pages of a Parquet column before its decoder uses them.
 //!
-//! The decoder takes as much memory as a page asks for, and the process is aborted if there is not
-//! so much. So what a page claims is compared with the bytes that are there.
+//! The decoder allocates as much memory as a page claims, and the process is aborted if that fails.
+//! So the claims of a page are compared with the bytes that the file has.
 
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
 use crate::import::input_file::InputReader;
@@ -15,15 +15,15 @@ use ::parquet::file::serialized_reader::SerializedPageReader;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// A page may always have so many decompressed bytes, whatever it is compressed with.
+/// The decompressed bytes that a page may always have, whatever its compression.
 const PAGE_BYTES: u64 = 16 << 20;
-/// The most that a compressed byte can stand for otherwise: an RLE block of Zstandard has 4 bytes
-/// and makes 128 KiB.
+/// The most decompressed bytes for each compressed byte of a larger page: an RLE block of Zstandard
+/// has 4 bytes and becomes 128 KiB.
 const RATIO: u64 = 32 << 10;
-/// Bytes in which the head of a page is looked for: nearly always, and at most, for there may be
-/// statistics in it.
+/// The bytes in which the head of a page is searched for: first, and at most, because it may
+/// contain statistics.
 const HEAD_BYTES: [u64; 2] = [4 << 10, 16 << 20];
-/// Texts of a page whose lengths are packed, and are all unpacked at once.
+/// The most texts of a page with packed lengths, which are all unpacked at once.
 const PACKED_LENGTHS: u64 = 1 << 24;
 
 /// Fields of the head of a page, of a data page, of a dictionary and of a data page of version 2.
@@ -32,11 +32,11 @@ const DATA: [u8; 5] = [I32, I32, I32, I32, STRUCT];
 const DICTIONARY: [u8; 3] = [I32, I32, BOOL];
 const DATA_2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 
-/// Checks the pages of a column in a row group of so many rows of a file.
+/// Checks the pages of a column in a row group of `rows` rows.
 pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usize, of: &ParquetMetaData) -> Result<()> {
-    // They say that they are not compressed, and are (ARROW-10353). The decoder believes them, and
-    // might find values in what is none (ARROW-17100.parquet of Apache's arrow-testing). There is
-    // no way to tell it otherwise.
+    // These pages claim that they are not compressed, and are (ARROW-10353). The decoder relies on
+    // that, and might find values in compressed bytes (ARROW-17100.parquet of Apache's
+    // arrow-testing). It has no option to ignore the claim.
     let is_early_cpp =
         of.file_metadata().created_by().is_some_and(|writer| writer.starts_with("parquet-cpp version 1."));
     let is_misleading = is_early_cpp && column.compression() != Compression::UNCOMPRESSED;
@@ -66,7 +66,7 @@ pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usiz
     if has_packed_lengths { check_packed_lengths(file, column, rows) } else { Ok(()) }
 }
 
-/// The bytes of the pages that hold the values of a column, and of their heads.
+/// Returns the bytes of the pages that hold the values of a column, and of their heads.
 pub(super) fn length(file: &InputReader, column: &ColumnChunkMetaData) -> Result<u64> {
     let failed = |error| Error::io("reading the head of a page", error);
     let (file_bytes, mut reader) = (file.byte_count(), file.clone());
@@ -98,7 +98,7 @@ struct ParquetPageHead {
     is_version_2: bool,
 }
 
-/// The head of the page at `at`; `None` if there is none.
+/// Returns the head of the page at `at`; `None` if there is none.
 fn read_head(file: &mut InputReader, at: u64) -> io::Result<Option<ParquetPageHead>> {
     for most in HEAD_BYTES {
         let mut bytes = Vec::new();
@@ -153,7 +153,7 @@ impl ParquetPageHead {
     }
 }
 
-/// The first four numbers of a struct, by their ids.
+/// Returns the first four numbers of a struct, by their ids.
 fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
     let (mut id, mut numbers) = (0_i16, [0; 4]);
     loop {
@@ -188,7 +188,8 @@ fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: 
     Ok(())
 }
 
-/// Encoding, values and number of values of a data page; behind the levels, which say what is null.
+/// Returns the encoding, the values and the number of values of a data page, without the levels,
+/// which state what is null.
 fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding, &'a [u8], u64)> {
     match page {
         Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
@@ -215,8 +216,8 @@ fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding
     }
 }
 
-/// Passes over packed numbers (DELTA_BINARY_PACKED); whether they are at most so many, and not too
-/// many.
+/// Skips packed numbers (DELTA_BINARY_PACKED). Returns whether there are at most `values` of them,
+/// and not more than can be unpacked.
 fn are_packed(bytes: &mut Thrift, values: u64) -> bool {
     let all_null = bytes.rest().is_empty(); // which the decoder knows
     all_null || skip_packed(bytes, values.min(PACKED_LENGTHS)).is_some()

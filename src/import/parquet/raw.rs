@@ -16,8 +16,8 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUni
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The schema of what a file holds, and how the decoder is to read it. `encrypted` are numbers of
-/// columns.
+/// Returns the schema of the values that a file holds, and how the decoder is to read it.
+/// `encrypted` has the numbers of encrypted columns.
 pub(super) fn exact(
     metadata: ArrowReaderMetadata,
     encrypted: &BTreeSet<usize>,
@@ -100,7 +100,7 @@ fn is_read_raw(column: &ColumnDescriptor) -> bool {
     column.self_type().is_primitive() && raw_leaf(column.self_type()).is_some()
 }
 
-/// The type that a column is read as instead of its own.
+/// Returns the type that a column is read as instead of its own.
 fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     let info = leaf.get_basic_info();
     let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
@@ -121,7 +121,7 @@ fn repetition(leaf: &Type) -> Option<Repetition> {
     info.has_repetition().then(|| info.repetition())
 }
 
-/// Whether the values are declared to have fewer than 32 bits.
+/// Returns whether the values are declared to have fewer than 32 bits.
 fn is_narrow(leaf: &Type) -> bool {
     let info = leaf.get_basic_info();
     match info.logical_type_ref() {
@@ -134,7 +134,7 @@ fn is_narrow(leaf: &Type) -> bool {
     }
 }
 
-/// The schema with other leaves. Its depth has been [checked](super::check).
+/// Returns the schema with other leaves. Its depth has been [checked](super::check).
 fn raw_type(of: &Type) -> Result<Type> {
     if of.is_primitive() {
         return raw_leaf(of).unwrap_or_else(|| Ok(of.clone()));

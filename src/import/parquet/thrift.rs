@@ -1,10 +1,10 @@
-//! Thrift's compact protocol, in which Parquet files say what is in them, as far as that is looked
-//! at before the decoder of Parquet believes it.
+//! Thrift's compact protocol, in which the metadata of Parquet files are written, as far as they
+//! are checked before the Parquet decoder uses them.
 //!
-//! What the decoder might understand in another way is refused: a look that sees something else is
-//! worth nothing.
+//! Input that the decoder might parse in another way is refused: a check of something else is worth
+//! nothing.
 
-/// Structs in structs that are skipped; there are few.
+/// The most levels of structs in structs that are skipped. Valid files have few.
 const SKIPPED_LEVELS: usize = 16;
 
 pub(super) const STOP: u8 = 0;
@@ -42,7 +42,7 @@ impl<'a> Thrift<'a> {
         Some(*first)
     }
 
-    /// The next bytes.
+    /// Takes the next bytes.
     pub(super) fn take(&mut self, bytes: u64) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(usize::try_from(bytes).ok()?)?;
         self.rest = rest;
@@ -71,8 +71,8 @@ impl<'a> Thrift<'a> {
         i32::try_from(self.zigzag()?).ok()
     }
 
-    /// The type of the next field of a struct, and its id. `types` are those of the ids from 1,
-    /// which the decoder takes for granted.
+    /// Reads the type of the next field of a struct, and its id. `types` are the types of the ids
+    /// from 1, which the decoder relies on.
     pub(super) fn field(&mut self, id: &mut i16, types: &[u8]) -> Option<u8> {
         let head = self.byte()?;
         if head == STOP {
@@ -87,7 +87,7 @@ impl<'a> Thrift<'a> {
         due.is_none_or(|due| *due == of_type).then_some(of_type)
     }
 
-    /// Length and type of a list's elements.
+    /// Reads the length of a list and the type of its elements.
     pub(super) fn list_head(&mut self) -> Option<(u64, u8)> {
         let head = self.byte()?;
         let length = match head >> 4 {
@@ -97,7 +97,7 @@ impl<'a> Thrift<'a> {
         Some((length, head & 0x0F))
     }
 
-    /// Passes over a field of a struct.
+    /// Skips a field of a struct.
     pub(super) fn skip(&mut self, of_type: u8) -> Option<()> {
         self.skip_within(of_type, SKIPPED_LEVELS)
     }
@@ -135,8 +135,8 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// Passes over an element of a list or map. There are none of bools, which the decoder takes to
-    /// have no bytes.
+    /// Skips an element of a list or map. There are none of bools, which the decoder takes to have
+    /// no bytes.
     fn skip_element(&mut self, of_type: u8, levels: usize) -> Option<()> {
         if matches!(of_type, TRUE | BOOL) { None } else { self.skip_within(of_type, levels) }
     }

@@ -13,11 +13,12 @@ pub(in crate::import) struct Column {
     pub kind: ColumnKind,
     pub nullable: bool,
     pub metadata: Metadata,
-    /// The type that its values are rounded to, if that is another than theirs.
+    /// The type that its values are rounded to, unless it is their own.
     pub cast: Option<DType>,
-    /// How its values were rounded before, and what that did.
+    /// The cast that rounded its values before, and the facts of it.
     pub rounded: Option<(CastSpec, CastFacts)>,
-    /// Its shape, if the caller or a tensilo file tells it, or if the first pass has found it.
+    /// Its shape, if the caller declares it, a tensilo file states it, or the first pass has found
+    /// it.
     pub shape: Option<Shape>,
     /// Whether a source has the column in the unit that its metadata say. Otherwise a unit is
     /// found.
@@ -25,7 +26,7 @@ pub(in crate::import) struct Column {
 }
 
 impl Column {
-    /// Makes a column of an input's; `None` if that cannot be stored.
+    /// Makes a column from that of an input. Returns `None` if it cannot be stored.
     pub(in crate::import) fn of(column: &InputColumn) -> Option<Self> {
         let kind = column.kind.as_ref().ok()?.clone();
         let (shape, rounded) = match &column.stored {
@@ -44,7 +45,7 @@ impl Column {
         })
     }
 
-    /// Makes it the column of another source, too, of which [`describe`] says the same.
+    /// Adds the same column of another source. [`describe`] gives the same text for both.
     pub(super) fn join(&mut self, other: &Self) {
         self.nullable |= other.nullable;
         self.unit_is_given |= other.unit_is_given;

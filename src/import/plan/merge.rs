@@ -1,4 +1,4 @@
-//! The columns of the file to be, from the schemas of the sources.
+//! The columns of a new file, from the schemas of the sources.
 
 use super::column::{Column, describe};
 use super::select;
@@ -44,8 +44,8 @@ pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptio
     Ok(plan)
 }
 
-/// Refuses tensilo files beside files of other formats: the shapes of the former are given, those
-/// of the latter are found.
+/// Refuses tensilo files together with files of other formats: the shapes of the former are stated,
+/// those of the latter are found.
 fn check_formats(sources: &[&dyn BatchSource]) -> Result<()> {
     let native = sources.iter().find(|source| source.is_native());
     let (Some(native), Some(other)) = (native, sources.iter().find(|source| !source.is_native())) else {
@@ -90,15 +90,15 @@ fn storable(chosen: &[(usize, &InputColumn)]) -> Result<Vec<(Column, usize)>> {
     Ok(chosen.iter().filter_map(column).collect())
 }
 
-/// Whether the format allows this name of a column.
+/// Returns whether the format allows this name of a column.
 fn is_name(name: &str) -> bool {
     (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
 
-/// Finds the columns in another source, in any order; what may be null in one of them may be null
-/// in the file.
+/// Finds the columns in another source, in any order. A column that is nullable in one source is
+/// nullable in the file.
 ///
-/// `Err`: all that differs.
+/// Returns all differences as `Err`.
 fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Result<Vec<usize>, Vec<String>> {
     let mut differences = Vec::new();
     let mut positions = Vec::with_capacity(columns.len());
@@ -120,7 +120,7 @@ fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Re
     if differences.is_empty() { Ok(positions) } else { Err(differences) }
 }
 
-/// How sources differ from the first.
+/// The differences of sources from the first.
 #[derive(Default)]
 struct SchemaDifferences {
     /// The first that differs.
@@ -143,7 +143,8 @@ impl SchemaDifferences {
         self.listed.extend(differences);
     }
 
-    /// Refuses sources that differ, naming all differences that there is room for.
+    /// Refuses sources that differ. The error lists the first differences, and the number of
+    /// others.
     fn refuse(&self, sources: &[&dyn BatchSource]) -> Result<()> {
         let Some(first) = sources.first().filter(|_| self.count > 0) else { return Ok(()) };
         let more = match self.count - self.listed.len() {

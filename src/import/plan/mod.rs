@@ -1,4 +1,4 @@
-//! The plan of a conversion: which columns there will be, of which type and shape.
+//! The plan of a conversion: the columns of the new file, with their types and shapes.
 
 mod column;
 mod merge;

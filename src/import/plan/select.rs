@@ -7,7 +7,7 @@ use crate::import::source::BatchSource;
 use crate::names::no_column;
 use crate::{DType, Error, Extent, Result, Shape};
 
-/// Whether `selector` is the name of a column or of a struct around it.
+/// Returns whether `selector` is the name of a column or of a struct around it.
 fn selects(selector: &str, name: &str) -> bool {
     name.strip_prefix(selector).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -53,7 +53,7 @@ fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]
     chosen
 }
 
-/// Casts and known shapes.
+/// Applies casts and known shapes.
 pub(super) fn apply_options(columns: &mut [Column], options: &ConvertOptions) -> Result<()> {
     if options.bf16 {
         for column in columns.iter_mut().filter(|column| column.kind.dtype.is_float()) {
@@ -83,7 +83,7 @@ fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {
     columns.get_mut(position).ok_or_else(|| Error::bad_argument(format!("there is no column {name:?}")))
 }
 
-/// Refuses to round what was rounded before: a file keeps what one cast did.
+/// Refuses to round values that were rounded before: a file keeps the facts of one cast.
 fn check_rounded(column: &Column) -> Result<()> {
     match (column.cast, column.rounded) {
         (Some(target), Some((spec, _))) => {

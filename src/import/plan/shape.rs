@@ -1,4 +1,4 @@
-//! Finding the shape of a column: a dimension is fixed if it is the same in every sample.
+//! Finds the shape of a column: a dimension is fixed if it has the same extent in every sample.
 
 use crate::import::batch::{Samples, UNKNOWN};
 use crate::import::found::FoundShape;
@@ -7,20 +7,20 @@ use crate::le::u64_of;
 use crate::{Extent, Shape};
 use std::collections::BTreeMap;
 
-/// The most samples that may differ from all others before a dimension is taken to vary by nature.
+/// The most samples that may differ from all others in a dimension that is nearly fixed.
 const FEW: usize = 16;
-/// One of so many samples may differ in a dimension that is nearly fixed.
+/// In a dimension that is nearly fixed, at most one sample in this number differs.
 const ONE_IN: u64 = 100;
 
 /// The extents of one dimension, as far as they are known.
 enum FoundExtent {
-    /// The extents that occur: those of all samples but a few are one and the same.
+    /// The extents that occur. All samples but a few have the same one.
     Few(Vec<Occurrence>),
     /// More than a few samples differ from all others.
     Varies,
 }
 
-/// An extent, and who has it.
+/// An extent, and the samples that have it.
 struct Occurrence {
     extent: u32,
     sample_count: u64,
@@ -28,7 +28,7 @@ struct Occurrence {
     first: Vec<(u64, Vec<u32>)>,
 }
 
-/// Looks at the samples of one column.
+/// The finder of the shape of one column.
 pub(in crate::import) struct ShapeFinder {
     found: Vec<FoundExtent>,
 }
@@ -38,7 +38,7 @@ impl ShapeFinder {
         Self { found: (0..kind.open_count()).map(|_| FoundExtent::Few(Vec::new())).collect() }
     }
 
-    /// Looks at samples of which the first is the `first` of all.
+    /// Examines samples, which begin with number `first` of all.
     pub(in crate::import) fn observe(&mut self, samples: &Samples, first: u64) {
         for (sample, extents) in (first..).zip(samples.open_extents.chunks_exact(self.found.len().max(1))) {
             for (found, &extent) in self.found.iter_mut().zip(extents) {
@@ -47,12 +47,12 @@ impl ShapeFinder {
         }
     }
 
-    /// Whether no sample can change what is known any more.
+    /// Returns whether no sample can change what is known any more.
     pub(in crate::import) fn is_settled(&self) -> bool {
         self.found.iter().all(|found| matches!(found, FoundExtent::Varies))
     }
 
-    /// The shape that all samples seen have.
+    /// Returns the shape that all samples seen have.
     pub(in crate::import) fn shape(&self, kind: &ColumnKind) -> Shape {
         let extents = self.found.iter().map(|found| match found.common() {
             Some((extent, [])) => Extent::Fixed(extent),
@@ -106,7 +106,7 @@ impl FoundExtent {
         }
     }
 
-    /// The extent of all samples or nearly all, and those of the others.
+    /// Returns the extent of all samples, or of nearly all, and the other extents.
     fn common(&self) -> Option<(u32, &[Occurrence])> {
         let Self::Few(occurrences) = self else { return None };
         let (most, others) = occurrences.split_first()?;
@@ -114,7 +114,7 @@ impl FoundExtent {
         (odd.saturating_mul(ONE_IN) <= self.sample_count()).then_some((most.extent, others))
     }
 
-    /// The samples that tell this dimension.
+    /// Returns the number of samples that state this dimension.
     fn sample_count(&self) -> u64 {
         match self {
             Self::Few(occurrences) => occurrences.iter().map(|occurrence| occurrence.sample_count).sum(),
@@ -123,7 +123,7 @@ impl FoundExtent {
     }
 }
 
-/// The shape with these extents for the dimensions that the type leaves open.
+/// Returns the shape with these extents for the dimensions that the type leaves open.
 fn shape_of(kind: &ColumnKind, mut open: impl Iterator<Item = Extent>) -> Shape {
     let mut extents = Vec::new();
     for level in &kind.levels {
@@ -136,7 +136,7 @@ fn shape_of(kind: &ColumnKind, mut open: impl Iterator<Item = Extent>) -> Shape 
     Shape::new(extents)
 }
 
-/// The shape of one sample; an extent of which it says nothing varies.
+/// Returns the shape of one sample. An extent that it does not state varies.
 pub(in crate::import) fn sample_shape(kind: &ColumnKind, open: &[u32]) -> Shape {
     let extent = |&extent: &u32| if extent == UNKNOWN { Extent::Varying } else { Extent::Fixed(extent) };
     shape_of(kind, open.iter().map(extent))

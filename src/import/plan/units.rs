@@ -1,8 +1,8 @@
 //! Units of timestamps that come in nanoseconds of any range.
 //!
-//! INT96 timestamps of Parquet are such. Most fit 64 bits of nanoseconds, which is what Arrow reads
-//! them as. If one does not fit, the column is stored in microseconds, if every value is a whole
-//! number of them that fits.
+//! INT96 timestamps of Parquet are an example. Arrow reads them as nanoseconds of 64 bits, which
+//! most fit. If one does not, the column is stored in microseconds, provided that every value is a
+//! whole number of them and fits.
 
 use super::column::Column;
 use crate::arrow_type;
@@ -12,7 +12,7 @@ use crate::import::batch::{SampleValues, Samples};
 use crate::import::problem::Problem;
 use std::result::Result;
 
-/// The value in a unit; `None` if it is not exact there.
+/// Returns the value in a unit, or `None` if that is not exact.
 fn in_unit(nanoseconds: i128, unit: TimeUnit) -> Option<i64> {
     let each = match unit {
         TimeUnit::Nanosecond => 1,
@@ -24,7 +24,7 @@ fn in_unit(nanoseconds: i128, unit: TimeUnit) -> Option<i64> {
     i64::try_from(nanoseconds / each).ok().filter(|_| is_whole)
 }
 
-/// The value in a unit, or why it is none.
+/// Returns the value in a unit, or why there is none.
 pub(in crate::import) fn exact(nanoseconds: i128, unit: TimeUnit) -> Result<i64, String> {
     in_unit(nanoseconds, unit)
         .ok_or_else(|| format!("the INT96 timestamp of {nanoseconds} ns since 1970 is none of {}", text_of(unit)))
@@ -34,7 +34,7 @@ fn text_of(unit: TimeUnit) -> String {
     ArrowType::Timestamp(unit, None).to_string()
 }
 
-/// The unit that the metadata of a column says, and its time zone.
+/// Returns the unit and the time zone that the metadata of a column state.
 fn timestamp(column: &Column) -> Option<(TimeUnit, Option<String>)> {
     match ArrowType::of(&column.metadata)? {
         ArrowType::Timestamp(unit, zone) => Some((unit, zone)),
@@ -42,7 +42,8 @@ fn timestamp(column: &Column) -> Option<(TimeUnit, Option<String>)> {
     }
 }
 
-/// Returns the unit in which the timestamps of a column are stored; `None` if its type tells.
+/// Returns the unit in which the timestamps of a column are stored, or `None` if its type states
+/// it.
 pub(in crate::import) fn unit(column: &Column) -> Option<TimeUnit> {
     timestamp(column).map(|(unit, _)| unit).filter(|_| column.kind.instants)
 }
@@ -54,7 +55,7 @@ pub(in crate::import) struct UnitFinder {
 }
 
 impl UnitFinder {
-    /// `None` if there is nothing to find.
+    /// Makes the finder of a column, or `None` if there is nothing to find.
     pub(in crate::import) fn new(column: &Column) -> Option<Self> {
         let declared = unit(column)?;
         let mut units = vec![declared];
@@ -65,7 +66,7 @@ impl UnitFinder {
         Some(Self { candidates: units.into_iter().map(|unit| (unit, None)).collect() })
     }
 
-    /// Looks at samples of which the first is the `first` of all. Null elements are 0, which fits
+    /// Examines samples, which begin with number `first` of all. Null elements are 0, which fits
     /// every unit.
     pub(in crate::import) fn observe(&mut self, samples: &Samples, first: u64) {
         let SampleValues::Instants(values) = &samples.values else { return };

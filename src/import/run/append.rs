@@ -1,4 +1,4 @@
-//! Appending to a file: the file says which columns there are and what they are.
+//! Appends to a file, which states the names and types of the columns.
 
 use super::convert::Copy;
 use super::diagnosis::{DiagnosedSource, Diagnosis};
@@ -17,7 +17,7 @@ use crate::{ColumnSchema, Error, Metadata, Result, Schema, Writer};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// See [`append`](fn@crate::import::append).
+/// Appends inputs, see [`append`](fn@crate::import::append).
 pub(in crate::import) fn append(
     inputs: &[PathBuf],
     file: &Path,
@@ -48,7 +48,8 @@ pub(in crate::import) fn append(
     Ok(appended)
 }
 
-/// An error with the advice that an append can follow: the file has its columns and their shapes.
+/// Replaces the advice of an error by that which an append can follow: columns and shapes of the
+/// file are given.
 fn for_append(error: Error) -> Error {
     error.advice().to_vec().iter().fold(error, |error, advice| match advice {
         Advice::SkipColumns => error.without_advice(advice),
@@ -112,14 +113,14 @@ impl Plan {
     }
 }
 
-/// How a source differs from the file.
+/// The differences of a source from the file.
 #[derive(Default)]
 struct FileDifferences {
     list: Vec<String>,
     advice: Vec<Advice>,
 }
 
-/// How one column differs.
+/// The difference of one column.
 struct ColumnDifference {
     text: String,
     advice: Option<Advice>,
@@ -131,7 +132,7 @@ impl From<&str> for ColumnDifference {
     }
 }
 
-/// The column that is to be appended to `due`, and its position; or how it differs.
+/// Returns the column that is to be appended to `due`, and its position, or how it differs.
 fn column(
     due: &ColumnSchema,
     mut found: Vec<(usize, &InputColumn)>,
@@ -140,7 +141,7 @@ fn column(
         return Err("is missing".into());
     };
     if !found.is_empty() {
-        return Err("is there twice".into());
+        return Err("occurs twice".into());
     }
     if let Err(found) = &input.kind {
         return Err(format!("is {found}, which cannot be stored").as_str().into());
@@ -169,7 +170,8 @@ fn column(
     Err(ColumnDifference { text, advice })
 }
 
-/// Timestamps whose unit is not given get that of the file, if each can.
+/// Gives timestamps whose unit is not stated the unit of the file, if both are timestamps of one
+/// zone.
 fn in_unit_of(due: &ColumnSchema, mut column: Column) -> Column {
     let zone = |metadata: &Metadata| match ArrowType::of(metadata)? {
         ArrowType::Timestamp(_, zone) => Some(zone),
@@ -183,7 +185,7 @@ fn in_unit_of(due: &ColumnSchema, mut column: Column) -> Column {
     column
 }
 
-/// As `describe` does for an input.
+/// Describes a column of the file as `describe` does a column of an input.
 fn describe_due(due: &ColumnSchema) -> String {
     let shape = if due.dtype.is_string() || due.shape.rank() == 0 { String::new() } else { due.shape.to_string() };
     let arrow = due.metadata.get(arrow_type::KEY).map(|text| format!(" ({text})"));

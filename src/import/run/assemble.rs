@@ -47,7 +47,7 @@ pub(super) fn concatenate(buffer: &SharedBytes, ranges: &[Range<usize>]) -> Opti
     }
 }
 
-/// Does as [`concatenate`], with `null_bytes` zeros for each null.
+/// Concatenates as [`concatenate`] does, with `null_bytes` zeros for each null.
 pub(super) fn concatenate_fixed(
     buffer: &SharedBytes,
     ranges: &[Range<usize>],

@@ -1,4 +1,4 @@
-//! All columns that cannot be stored in one error, instead of one in each run.
+//! Finds all columns that cannot be stored, for one error instead of one in each run.
 
 use super::fill::fill;
 use super::sample_error::{Origin, sample_error};
@@ -14,8 +14,8 @@ use crate::{ColumnSchema, Error, ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// Samples that are looked at even if the first error comes early. If it comes later, twice as many
-/// as came before it.
+/// The samples that are examined even if the first error comes early. If it comes later, twice as
+/// many as came before it.
 const SAMPLES: u64 = 65_536;
 
 /// A source, and what is made of it.
@@ -94,7 +94,7 @@ impl Diagnosis<'_> {
     }
 }
 
-/// How far the look is, and what it has found.
+/// The progress of the examination, and the errors that it has found.
 struct Look {
     sample: u64,
     last_sample: u64,
@@ -103,7 +103,7 @@ struct Look {
     found: Vec<Error>,
 }
 
-/// One error of several, each about another column.
+/// Combines errors, each about another column, into one.
 fn combine(first: Error, others: Vec<Error>) -> Error {
     const LISTED: usize = 50;
     let count = others.len() + 1;

@@ -1,4 +1,4 @@
-//! The samples of one column of a batch, as they are pushed into the writer.
+//! Samples of one column of a batch, as they are pushed into the writer.
 
 use super::assemble::{PushableColumn, concatenate, concatenate_fixed};
 use crate::error::Advice;
@@ -36,7 +36,7 @@ pub(super) fn fill(
     Ok(PushableColumn { dtype: samples.dtype, sample_count: rows.len(), extents, values, validity })
 }
 
-/// The bitmap of some samples, unless all are present.
+/// Returns the bitmap of some samples, unless all are present.
 fn validity(nulls: &Nulls, rows: Range<usize>) -> Option<SharedBytes> {
     if rows.start.is_multiple_of(8) {
         let bytes = rows.start / 8;
@@ -62,7 +62,7 @@ impl SelectedSamples<'_> {
         self.samples.is_null(self.rows.start.saturating_add(i))
     }
 
-    /// The range of each sample.
+    /// Returns the range of each sample.
     fn ranges(&self) -> Result<Vec<Range<usize>>, Problem> {
         Ok(self.samples.ranges.get(self.rows.clone()).ok_or_else(outside)?.to_vec())
     }
@@ -71,7 +71,7 @@ impl SelectedSamples<'_> {
         ranges.iter_mut().enumerate().filter(|(i, _)| self.is_null(*i)).for_each(|(_, range)| *range = 0..0);
     }
 
-    /// Lengths, and bytes one after the other.
+    /// Returns the lengths of strings, and their bytes one after the other.
     fn strings(&self) -> Result<(Vec<u32>, SharedBytes), Problem> {
         let mut ranges = self.ranges()?;
         self.empty_nulls(&mut ranges);
@@ -84,7 +84,7 @@ impl SelectedSamples<'_> {
         Ok((lengths, concatenate(bytes, &ranges).ok_or_else(outside)?))
     }
 
-    /// The varying extents, and elements one after the other.
+    /// Returns the varying extents of tensors, and their elements one after the other.
     fn tensors(
         &self,
         column: &Column,
@@ -109,7 +109,8 @@ impl SelectedSamples<'_> {
         Ok((extents, values.ok_or_else(outside)?))
     }
 
-    /// The extents that vary. Those that the type leaves open and the shape does not are checked.
+    /// Returns the extents that vary. Checks those that the type leaves open and the shape does
+    /// not.
     fn varying_extents(&self, kind: &ColumnKind, shape: &Shape) -> Result<Vec<u32>, Problem> {
         let open = open_extents(kind, shape);
         let mut varying = Vec::new();
@@ -131,7 +132,7 @@ impl SelectedSamples<'_> {
         Ok(varying)
     }
 
-    /// The elements that the samples use.
+    /// Returns the elements that the samples use.
     fn elements(&self, ranges: Vec<Range<usize>>, column: &Column) -> Result<SelectedElements, Problem> {
         let used = || ranges.iter().filter(|range| !range.is_empty());
         let start = used().map(|range| range.start).min().unwrap_or(0);
@@ -154,7 +155,8 @@ impl SelectedSamples<'_> {
         Ok(SelectedElements { dtype: self.samples.dtype, width, first: start, bytes, ranges })
     }
 
-    /// Timestamps in the unit of their column; the first of them is element `first` of the batch.
+    /// Returns timestamps in the unit of their column. The first of them is element `first` of the
+    /// batch.
     fn instants(&self, values: &[i128], first: usize, column: &Column) -> Result<SharedBytes, Problem> {
         let unit = plan::unit(column).ok_or_else(|| "INT96 timestamps in a column without a unit".to_owned())?;
         let mut bytes = Vec::with_capacity(values.len().saturating_mul(8));
@@ -186,7 +188,7 @@ impl SelectedElements {
         self.ranges.iter().map(|range| range.start * self.width..range.end * self.width).collect()
     }
 
-    /// The bytes, in which null elements of samples have become what the caller asks for.
+    /// Returns the bytes. Null elements of samples are replaced as the caller asks.
     fn without_nulls(&self, selected: &SelectedSamples, wanted: NullElements) -> Result<SharedBytes, Problem> {
         let Some(nulls) = &selected.samples.element_nulls else { return Ok(self.bytes.clone()) };
         let present = self.ranges.iter().enumerate().filter(|(i, _)| !selected.is_null(*i));
@@ -231,7 +233,7 @@ fn replacement(dtype: DType, wanted: NullElements) -> Result<Vec<u8>, (String, A
     }
 }
 
-/// A sample with these open extents does not fit the shape.
+/// Returns the error about a sample whose open extents do not fit the shape.
 fn another_shape(row: usize, open: &[u32], kind: &ColumnKind, shape: &Shape) -> Problem {
     let own = plan::sample_shape(kind, open);
     let both = own.extents().iter().zip(shape.extents());
@@ -243,7 +245,7 @@ fn another_shape(row: usize, open: &[u32], kind: &ColumnKind, shape: &Shape) -> 
     Problem::at(row, format!("the sample has the shape {own}, and the column is to have {shape}")).advising(advice)
 }
 
-/// The extents of the shape in the dimensions that the type leaves open.
+/// Returns the extents of the shape in the dimensions that the type leaves open.
 fn open_extents(kind: &ColumnKind, shape: &Shape) -> Vec<Extent> {
     let mut dimension = 0;
     let mut open = Vec::new();

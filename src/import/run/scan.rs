@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 /// The unknowns of a column.
 struct Finder {
-    /// Unless the type or the caller tells.
+    /// `None` if the type or the caller states it.
     shape: Option<ShapeFinder>,
     unit: Option<UnitFinder>,
 }
@@ -25,12 +25,12 @@ impl Finder {
         Self { shape: is_open.then(|| ShapeFinder::new(&column.kind)), unit: UnitFinder::new(column) }
     }
 
-    /// Whether no sample can change what is known any more.
+    /// Returns whether no sample can change what is known any more.
     fn is_settled(&self) -> bool {
         self.unit.is_none() && self.shape.as_ref().is_none_or(ShapeFinder::is_settled)
     }
 
-    /// Tells the column what was found.
+    /// Gives the column what was found.
     fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, Problem)> {
         if let Some(shape) = &self.shape {
             column.shape = Some(shape.shape(&column.kind));

@@ -1,10 +1,10 @@
-//! BatchIter in slices that can be written in bounded memory.
+//! Slices of batches, which can be written in bounded memory.
 
 use crate::ColumnSchema;
 use crate::import::batch::{InputBatch, Samples};
 use std::ops::Range;
 
-/// The bytes of samples that are written at a time, about; at least one sample is.
+/// The bytes of samples that are written at a time, about. At least one sample is.
 const SLICE_BYTES: usize = 16 << 20;
 
 /// Returns the samples of a batch in ranges, as the columns that are made of it need it: a null of
@@ -22,7 +22,7 @@ fn element_bytes(samples: &Samples) -> usize {
     count.saturating_mul(samples.dtype.element_bytes())
 }
 
-/// The bytes of a sample of a fixed shape.
+/// Returns the bytes of a sample of a fixed shape.
 fn inner_bytes(column: &ColumnSchema) -> Option<usize> {
     let elements = usize::try_from(column.shape.inner_elements()?).ok()?;
     elements.checked_mul(column.pushed_dtype().element_bytes())
