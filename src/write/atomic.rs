@@ -17,10 +17,10 @@ const NAME_CHARS: usize = 48;
 /// commit, the file is cut off at the last one.
 ///
 /// - On Linux the file has no name before it is complete (`O_TMPFILE`), so that even a process that
-/// is killed leaves nothing behind. - On other systems, and on file systems without such files, it
-/// has a hidden name next to its   destination (`.NAME.random.tmp`). A process that is killed
-/// leaves it there. It has no valid   end, so it is never taken for a result.
-/// [`AtomicFile::left_behind`] lists such files.
+///   is killed leaves nothing behind.
+/// - On other systems, and on file systems without such files, it has a hidden name next to its
+///   destination (`.NAME.random.tmp`). A process that is killed leaves it there. It has no valid
+///   end, so it is never taken for a result. [`AtomicFile::left_behind`] lists such files.
 ///
 /// If the destination is a symbolic link, the file appears at its target, and the link stays. Only
 /// a regular file is ever replaced; a folder, a device or a pipe at the destination is an error. A
