@@ -28,11 +28,11 @@ struct Span {
 
 /// The regions and damages that the walk has met, in the order of the file.
 pub(super) struct Batch<'w, 'a> {
-    state: Mutex<State<'w, 'a>>,
+    state: Mutex<BatchState<'w, 'a>>,
     next_turn: Condvar,
 }
 
-struct State<'w, 'a> {
+struct BatchState<'w, 'a> {
     walk: &'w mut Walk<'a>,
     met: Vec<(Met, Body)>,
     /// The error that ended the walk.
@@ -59,7 +59,7 @@ impl<'w, 'a> Batch<'w, 'a> {
     ) -> (Vec<(Met, Body)>, Option<Error>) {
         let count = u64_of(workers.len());
         let end = walk.end().min(walk.at().saturating_add(BYTES.saturating_mul(count)));
-        let state = State {
+        let state = BatchState {
             left: walk.at()..end,
             walk,
             met: Vec::new(),
@@ -84,7 +84,7 @@ impl<'w, 'a> Batch<'w, 'a> {
         (state.met, state.error)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<'w, 'a>> {
+    fn lock(&self) -> MutexGuard<'_, BatchState<'w, 'a>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +130,7 @@ impl<'w, 'a> Batch<'w, 'a> {
     }
 }
 
-impl State<'_, '_> {
+impl BatchState<'_, '_> {
     fn walk(&mut self, end: u64, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHead)> {
         let mut regions = Vec::new();
         while !self.is_closed && self.walk.at() < end {
