@@ -19,17 +19,17 @@ pub(super) fn batch_queue() -> (BatchSender, BatchReceiver) {
 
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     batches: VecDeque<Result<InputBatch>>,
     is_closed: bool,
 }
 
-impl State {
+impl QueueState {
     fn is_full(&self) -> bool {
         let bytes = self.batches.iter().flatten().map(InputBatch::byte_count).fold(0, usize::saturating_add);
         bytes >= QUEUED_BYTES || self.batches.len() >= QUEUED_BATCHES
@@ -37,12 +37,12 @@ impl State {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         // no code panics while it holds the lock
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
