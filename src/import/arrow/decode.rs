@@ -1,10 +1,11 @@
 //! Arrays without encodings of the whole: no dictionaries, no runs, no list views.
 
+use super::elements::plain_bytes;
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{Array, ArrayRef, GenericListArray, NullArray, OffsetSizeTrait, make_array};
-use arrow_buffer::{ArrowNativeType, OffsetBuffer};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, DataType, FieldRef};
@@ -20,6 +21,9 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
             let (keys, values) = (dictionary.keys(), decode(dictionary.values())?);
             // without values, all keys are null
             let indices = if values.is_empty() { vec![0; keys.len()] } else { dictionary.normalized_keys() };
+            if let Some(array) = gathered_numbers(&values, &indices, keys.nulls()) {
+                return Ok(array);
+            }
             let ranges = indices.into_iter().enumerate().map(|(row, i)| keys.is_valid(row).then(|| one(i)));
             gathered(array, &values, ranges)
         }
@@ -32,6 +36,30 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
         DataType::LargeListView(item) => contiguous::<i64>(array, item),
         _ => Ok(array.clone()),
     }
+}
+
+/// Returns numbers by their indices, null where `nulls` is. Returns `None` for other values, and if
+/// one of them is null.
+fn gathered_numbers(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuffer>) -> Option<ArrayRef> {
+    let width = values.data_type().primitive_width().filter(|_| values.null_count() == 0)?;
+    let bytes = plain_bytes(values, width)?;
+    // the index of a null may lead nowhere
+    let buffer = match width {
+        1 => Buffer::from_vec(indices.iter().map(|&i| bytes.get(i).copied().unwrap_or(0)).collect::<Vec<_>>()),
+        4 => {
+            let words = bytes.as_chunks().0;
+            let word = |&i: &usize| words.get(i).map_or(0, |word| u32::from_ne_bytes(*word));
+            Buffer::from_vec(indices.iter().map(word).collect::<Vec<_>>())
+        }
+        8 => {
+            let words = bytes.as_chunks().0;
+            let word = |&i: &usize| words.get(i).map_or(0, |word| u64::from_ne_bytes(*word));
+            Buffer::from_vec(indices.iter().map(word).collect::<Vec<_>>())
+        }
+        _ => return None,
+    };
+    let data = ArrayData::builder(values.data_type().clone()).len(indices.len()).nulls(nulls.cloned());
+    Some(make_array(data.add_buffer(buffer).build().ok()?))
 }
 
 /// Returns the values of these ranges, one after the other, with a null for each `None`. Adjacent
@@ -122,10 +150,24 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
 mod tests {
     use super::*;
     use arrow_array::builder::{Int32Builder, ListViewBuilder};
-    use arrow_array::{DictionaryArray, Int8Array, Int32Array, RunArray, StringArray};
+    use arrow_array::types::Int8Type;
+    use arrow_array::{DictionaryArray, Int8Array, Int32Array, Int64Array, RunArray, StringArray};
 
     fn decoded(array: impl Array + 'static) -> ArrayRef {
         decode(&(Arc::new(array) as ArrayRef)).unwrap()
+    }
+
+    #[test]
+    fn dictionaries_of_numbers_of_any_width_are_their_values() {
+        let keys = Int8Array::from(vec![Some(2), Some(0), None, Some(1), Some(2)]);
+        let decoded = |values: ArrayRef| decoded(DictionaryArray::new(keys.clone(), values).slice(1, 4));
+        let due = [Some(7), None, Some(8), Some(9)];
+        let bytes = decoded(Arc::new(Int8Array::from(vec![7, 8, 9])));
+        assert_eq!(bytes.as_primitive::<Int8Type>(), &Int8Array::from(due.map(|x| x.map(|x| x as i8)).to_vec()));
+        let words = decoded(Arc::new(Int32Array::from(vec![7, 8, 9])));
+        assert_eq!(words.as_primitive::<Int32Type>(), &Int32Array::from(due.to_vec()));
+        let words = decoded(Arc::new(Int64Array::from(vec![7, 8, 9])));
+        assert_eq!(words.as_primitive::<Int64Type>(), &Int64Array::from(due.map(|x| x.map(i64::from)).to_vec()));
     }
 
     #[test]
