@@ -1,15 +1,12 @@
 //! Arrays without encodings of the whole: no dictionaries, no runs, no list views.
 
-use super::elements::plain_bytes;
+use super::gather::{by_index, by_range, failed, one};
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
-use arrow_array::{Array, ArrayRef, GenericListArray, NullArray, OffsetSizeTrait, make_array};
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, OffsetBuffer};
-use arrow_data::ArrayData;
-use arrow_data::transform::MutableArrayData;
-use arrow_schema::{ArrowError, DataType, FieldRef};
-use std::ops::Range;
+use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait};
+use arrow_buffer::{ArrowNativeType, OffsetBuffer};
+use arrow_schema::{DataType, FieldRef};
 use std::result::Result;
 use std::sync::Arc;
 
@@ -21,11 +18,7 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
             let (keys, values) = (dictionary.keys(), decode(dictionary.values())?);
             // without values, all keys are null
             let indices = if values.is_empty() { vec![0; keys.len()] } else { dictionary.normalized_keys() };
-            if let Some(array) = gathered_numbers(&values, &indices, keys.nulls()) {
-                return Ok(array);
-            }
-            let ranges = indices.into_iter().enumerate().map(|(row, i)| keys.is_valid(row).then(|| one(i)));
-            gathered(array, &values, ranges)
+            by_index(array, &values, &indices, keys.nulls())
         }
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
             DataType::Int16 => expanded::<Int16Type>(array),
@@ -36,79 +29,6 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
         DataType::LargeListView(item) => contiguous::<i64>(array, item),
         _ => Ok(array.clone()),
     }
-}
-
-/// Returns numbers by their indices, null where `nulls` is. Returns `None` for other values, and if
-/// one of them is null.
-fn gathered_numbers(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuffer>) -> Option<ArrayRef> {
-    let width = values.data_type().primitive_width().filter(|_| values.null_count() == 0)?;
-    let bytes = plain_bytes(values, width)?;
-    // the index of a null may lead nowhere
-    let buffer = match width {
-        1 => Buffer::from_vec(indices.iter().map(|&i| bytes.get(i).copied().unwrap_or(0)).collect::<Vec<_>>()),
-        4 => {
-            let words = bytes.as_chunks().0;
-            let word = |&i: &usize| words.get(i).map_or(0, |word| u32::from_ne_bytes(*word));
-            Buffer::from_vec(indices.iter().map(word).collect::<Vec<_>>())
-        }
-        8 => {
-            let words = bytes.as_chunks().0;
-            let word = |&i: &usize| words.get(i).map_or(0, |word| u64::from_ne_bytes(*word));
-            Buffer::from_vec(indices.iter().map(word).collect::<Vec<_>>())
-        }
-        _ => return None,
-    };
-    let data = ArrayData::builder(values.data_type().clone()).len(indices.len()).nulls(nulls.cloned());
-    Some(make_array(data.add_buffer(buffer).build().ok()?))
-}
-
-/// Returns the values of these ranges, one after the other, with a null for each `None`. Adjacent
-/// ranges are copied at once.
-///
-/// `arrow_select::take` would do the same. Its crate is compiled without optimisation, because it
-/// takes minutes otherwise.
-fn gathered(
-    array: &ArrayRef,
-    values: &ArrayRef,
-    ranges: impl Iterator<Item = Option<Range<usize>>>,
-) -> Result<ArrayRef, Problem> {
-    if values.data_type() == &DataType::Null {
-        return Ok(Arc::new(NullArray::new(ranges.map(|range| range.map_or(1, |range| range.len())).sum())));
-    }
-    copied(&values.to_data(), ranges, array.len()).map_err(|error| failed(array, &error))
-}
-
-fn copied(
-    values: &ArrayData,
-    ranges: impl Iterator<Item = Option<Range<usize>>>,
-    capacity: usize,
-) -> Result<ArrayRef, ArrowError> {
-    let mut out = MutableArrayData::try_new(vec![values], true, capacity)?;
-    let mut pending = 0..0;
-    for range in ranges {
-        match range {
-            Some(range) if range.start == pending.end => pending.end = range.end,
-            Some(range) => {
-                out.try_extend(0, pending.start, pending.end)?;
-                pending = range;
-            }
-            None => {
-                out.try_extend(0, pending.start, pending.end)?;
-                out.try_extend_nulls(1)?;
-                pending = 0..0;
-            }
-        }
-    }
-    out.try_extend(0, pending.start, pending.end)?;
-    Ok(make_array(out.freeze()))
-}
-
-fn one(i: usize) -> Range<usize> {
-    i..i.saturating_add(1)
-}
-
-fn failed(array: &ArrayRef, error: &ArrowError) -> Problem {
-    format!("decoding {}: {error}", array.data_type()).into()
 }
 
 /// Expands a run-end encoded array: each row has its own value.
@@ -123,7 +43,7 @@ fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
         }
         Some(one(run))
     });
-    gathered(array, &decode(runs.values())?, ranges)
+    by_range(array, &decode(runs.values())?, ranges)
 }
 
 /// Returns a list view as lists, one after the other.
@@ -140,7 +60,7 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
         let end = O::from_usize(count);
         ends.push(end.ok_or_else(|| Problem::at(row, "the lists of a list view are too long together"))?);
     }
-    let values = gathered(array, views.values(), ranges.into_iter())?;
+    let values = by_range(array, views.values(), ranges.into_iter())?;
     GenericListArray::try_new(item.clone(), OffsetBuffer::new(ends.into()), values, views.nulls().cloned())
         .map(|lists| Arc::new(lists) as ArrayRef)
         .map_err(|error| failed(array, &error))
@@ -149,6 +69,7 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::NullArray;
     use arrow_array::builder::{Int32Builder, ListViewBuilder};
     use arrow_array::types::Int8Type;
     use arrow_array::{DictionaryArray, Int8Array, Int32Array, Int64Array, RunArray, StringArray};

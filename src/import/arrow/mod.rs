@@ -8,6 +8,7 @@
 mod decode;
 mod elements;
 mod extension;
+mod gather;
 pub(super) mod int96;
 mod ipc_check;
 pub(super) mod ipc_files;
