@@ -50,6 +50,10 @@ impl Source for PositionedFile {
         4096
     }
 
+    fn reads_in_place(&self) -> bool {
+        true
+    }
+
     fn identity(&self) -> Option<FileIdentity> {
         FileIdentity::of(&self.file).ok().flatten()
     }

@@ -21,14 +21,21 @@ pub trait Source: Send + Sync {
         None
     }
 
-    /// A hint that these bytes will be read soon.
+    /// Takes a hint that these bytes will be read soon.
     fn will_need(&self, _range: Range<u64>) {}
 
-    /// Returns the number of bytes that are cheaper to read than to skip: two ranges with a smaller
-    /// gap are read as one. The latency of a request times the throughput of the source is a good
-    /// value. Default: 0, which suits memory.
+    /// Returns the number of bytes that are cheaper to read than to skip: two ranges with at most
+    /// this gap are read as one. The latency of a request times the throughput of the source is a
+    /// good value. Default: 0, which suits memory.
     fn gap_bytes(&self) -> u64 {
         0
+    }
+
+    /// Returns whether a long run of values is best read by [`Source::read_exact_at`] straight to
+    /// its destination, one run after the other: that saves a copy of each, but no other range is
+    /// read at the same time. Default: no. Files that the operating system reads say yes.
+    fn reads_in_place(&self) -> bool {
+        false
     }
 
     /// Reads many ranges of bytes, none of which is empty or ends after the file. Calls `arrived`
@@ -131,6 +138,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn gap_bytes(&self) -> u64 {
         (**self).gap_bytes()
+    }
+
+    fn reads_in_place(&self) -> bool {
+        (**self).reads_in_place()
     }
 
     fn read_ranges(

@@ -10,9 +10,8 @@ use crate::error::Advice;
 use crate::format::Schema;
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::Footer;
-use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead};
-use crate::open::source::fetch;
-use crate::open::{OpenedCommit, OpenedHeader, Source, open_header, open_last_commit};
+use crate::format::region::{FileId, HEAD, RegionHead};
+use crate::open::{BlockSizes, HeadScan, OpenedCommit, OpenedHeader, Source, open_header, open_last_commit};
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -137,23 +136,15 @@ fn check_tail(file: &impl Source, file_id: FileId, end: u64) -> Result<()> {
     Err(Error::corrupt("R-2.7", message).with_offset(end).with_advice([Advice::DiscardTail]))
 }
 
-/// Returns the first head of this file at or after `from` that is intact.
+/// The search for what a writer that was stopped has left.
+const TAIL_BLOCKS: BlockSizes = BlockSizes { first: 64 << 10, second: 64 << 10, largest: 64 << 10 };
+
+/// Returns the first head of this file at or after `from`, the end of a commit, that is intact
+///
 fn first_intact(file: &impl Source, file_id: FileId, from: u64) -> Result<Option<RegionHead>> {
-    const BLOCK: u64 = 64 << 10;
-    let (mut start, mut buffer) = (from, Vec::new());
-    while start < file.byte_count() {
-        let length = BLOCK.min(file.byte_count() - start);
-        // at most BLOCK
-        let block = fetch(file, start, usize::try_from(length).unwrap_or(0), &mut buffer)?;
-        let (heads, _) = block.as_chunks::<HEAD_BYTES>();
-        for (offset, bytes) in (start..).step_by(HEAD_BYTES).zip(heads).filter(|(_, head)| head.starts_with(b"TSL")) {
-            let head = RegionHead::parse(bytes, offset).ok();
-            let own = head.filter(|head| head.file_id == file_id && head.check_inside(file.byte_count()).is_ok());
-            if own.is_some() {
-                return Ok(own);
-            }
-        }
-        start += length;
-    }
-    Ok(None)
+    let end = file.byte_count();
+    HeadScan::new(file, TAIL_BLOCKS).first(from, end, |found| {
+        let head = RegionHead::parse(found.bytes, found.offset).ok()?;
+        (head.file_id == file_id && head.check_inside(end).is_ok()).then_some(head)
+    })
 }

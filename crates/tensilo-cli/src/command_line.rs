@@ -30,6 +30,8 @@ Exit codes:
   3  reading or writing failed
   4  a fault of tensilo or of this machine; please report it
   130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file has changed
+                 (a second signal ends at once: `append` may then leave an
+                 unfinished tail, which readers ignore)
 
 Data goes to the standard output. Messages go to the standard error; if that
 is a terminal, so does a progress bar. NO_COLOR is respected.";

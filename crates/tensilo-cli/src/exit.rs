@@ -15,8 +15,8 @@ pub(crate) enum Exit {
     Io = 3,
     /// A fault of tensilo or of this machine.
     Internal = 4,
-    /// A signal ended the work, which was undone. The exit code is 128 and the number of the
-    /// signal.
+    /// A signal ended the work, which was undone unless a second signal left no time for that. The
+    /// exit code is 128 and the number of the signal.
     Signalled,
 }
 

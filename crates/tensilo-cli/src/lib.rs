@@ -59,7 +59,7 @@ use std::ffi::OsString;
 /// | 2 | bad usage or unsupported input |
 /// | 3 | reading or writing failed |
 /// | 4 | a fault of tensilo or of this machine |
-/// | 128 + n | stopped by signal n; no file has changed |
+/// | 128 + n | stopped by signal n; no file has changed (see `--help` for a second signal) |
 ///
 /// # Examples
 ///

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use tensilo::source::Source;
+use tensilo::source::{FileIdentity, Source};
 
 thread_local! {
     /// The bytes that this thread has read from files.
@@ -17,7 +17,8 @@ pub(super) fn bytes_read() -> u64 {
     READ.get()
 }
 
-/// A source that counts the bytes that each thread reads by position.
+/// A source that counts the bytes that each thread reads by position. Ranges are read one after the
+/// other, as a file reads them.
 pub(super) struct Counted<S>(pub(super) S);
 
 impl<S: Source> Source for Counted<S> {
@@ -36,6 +37,18 @@ impl<S: Source> Source for Counted<S> {
 
     fn will_need(&self, range: Range<u64>) {
         self.0.will_need(range);
+    }
+
+    fn gap_bytes(&self) -> u64 {
+        self.0.gap_bytes()
+    }
+
+    fn reads_in_place(&self) -> bool {
+        self.0.reads_in_place()
+    }
+
+    fn identity(&self) -> Option<FileIdentity> {
+        self.0.identity()
     }
 }
 
