@@ -5,7 +5,7 @@ use super::options::WriterOptions;
 use super::region_writer::RegionWriter;
 use super::sink::Sink;
 use super::storage::{Disk, Storage};
-use super::writer::{Start, Writer};
+use super::writer::{CommitState, Start, Writer};
 use crate::error::Advice;
 use crate::format::Schema;
 use crate::format::column_record::ColumnRecord;
@@ -89,13 +89,15 @@ fn continuation(header: OpenedHeader, commit: OpenedCommit) -> Start {
     Start {
         schema: header.schema,
         schema_block: header.schema_block,
-        flags: flags.union(header.header.flags),
-        sample_count,
-        tables,
         columns,
-        commits: number.saturating_add(1), // below the limit
-        content_id,
-        last_trailer: commit.trailer_offset,
+        state: CommitState {
+            flags: flags.union(header.header.flags),
+            tables,
+            sample_count,
+            commits: number.saturating_add(1), // below the limit
+            content_id,
+            last_trailer: commit.trailer_offset,
+        },
     }
 }
 
@@ -103,8 +105,8 @@ fn continuation(header: OpenedHeader, commit: OpenedCommit) -> Start {
 fn check_facts(commit: &OpenedCommit, schema: &Schema) -> Result<()> {
     let samples = commit.footer.sample_count;
     let commits = usize::try_from(commit.footer.commit).unwrap_or(usize::MAX).saturating_add(1);
-    for (facts, column) in commit.footer.columns.iter().zip(&schema.columns) {
-        let ColumnRecord { null_count, stored_bytes, ref runs, .. } = *facts;
+    for (record, column) in commit.footer.columns.iter().zip(&schema.columns) {
+        let ColumnRecord { null_count, stored_bytes, ref runs, .. } = *record;
         let most_nulls = if column.nullable { samples } else { 0 };
         let wrong = if null_count > most_nulls {
             format!("{null_count} samples are null, where {most_nulls} can be")

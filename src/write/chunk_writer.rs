@@ -47,7 +47,7 @@ impl<K: Sink> ChunkWriter<K> {
 
     /// Commits the file. Every column has `sample_count` samples.
     pub(crate) fn finish(mut self, sample_count: u64) -> Result<Summary<K>> {
-        self.0.sample_count = sample_count;
+        self.0.state.sample_count = sample_count;
         self.0.finish()
     }
 }

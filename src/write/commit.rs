@@ -46,12 +46,12 @@ impl<K: Sink> Writer<K> {
     pub fn finish(mut self) -> Result<Summary<K>> {
         self.write_commit(true)?;
         Ok(Summary {
-            columns: self.runs.iter().map(|runs| ColumnFacts::from(&runs.record)).collect(),
+            columns: self.indexes.iter().map(|index| ColumnFacts::from(&index.record)).collect(),
             schema: self.schema,
-            sample_count: self.sample_count,
+            sample_count: self.state.sample_count,
             file_bytes: self.output.next(RegionKind::Trailer),
             file_id: self.output.file_id,
-            content_id: self.content_id,
+            content_id: self.state.content_id,
             sink: self.output.into_sink(),
         })
     }
@@ -60,7 +60,7 @@ impl<K: Sink> Writer<K> {
         self.check_usable()?;
         // the last that the format allows is kept for `finish`
         let left = limits::RUNS - usize::from(!finished);
-        if usize::try_from(self.commits).is_ok_and(|commits| commits >= left) {
+        if usize::try_from(self.state.commits).is_ok_and(|commits| commits >= left) {
             let message = format!("more than {} commits; finish this file and begin another", limits::RUNS);
             return Err(Error::over_limit(message));
         }
@@ -68,17 +68,17 @@ impl<K: Sink> Writer<K> {
         self.enqueue(rest)?;
         self.write_queue()?;
         self.failed = true; // until all is written
-        self.write_index_and_footer(finished)?;
+        self.write_and_sync(finished)?;
         self.failed = false;
         Ok(())
     }
 
     /// Writes index and footer, makes them durable, then writes the trailer and makes it durable
-    /// (chapter 7.3).
-    fn write_index_and_footer(&mut self, finished: bool) -> Result<()> {
-        let mut content = ContentHasher::after(self.content_id);
-        for (column, runs) in (0..).zip(&mut self.runs) {
-            runs.write(column, &mut self.output, &mut content)?;
+    /// (chapter 7.3). Then publishes the file: a new one gets its name.
+    fn write_and_sync(&mut self, finished: bool) -> Result<()> {
+        let mut content = ContentHasher::after(self.state.content_id);
+        for (column, index) in (0..).zip(&mut self.indexes) {
+            index.write(column, &mut self.output, &mut content)?;
         }
         let footer_offset = self.output.next(RegionKind::Footer);
         let mut footer = self.footer();
@@ -86,29 +86,29 @@ impl<K: Sink> Writer<K> {
         self.output.region(RegionKind::Footer, &head, &body)?;
         self.output.sync()?;
         let offset = self.output.next(RegionKind::Trailer);
-        let trailer = Trailer { finished, footer_offset, previous_trailer: self.last_trailer };
+        let trailer = Trailer { finished, footer_offset, previous_trailer: self.state.last_trailer };
         let head = trailer.to_bytes(self.output.file_id, offset)?;
         self.output.region(RegionKind::Trailer, &head, &[])?;
         self.output.sync()?;
         self.output.publish()?;
-        self.content_id = footer.content_id;
-        self.last_trailer = offset;
-        self.commits += 1;
+        self.state.content_id = footer.content_id;
+        self.state.last_trailer = offset;
+        self.state.commits += 1;
         Ok(())
     }
 
     fn footer(&mut self) -> Footer {
-        for (runs, pending) in self.runs.iter_mut().zip(&self.pending) {
-            runs.record.null_count = pending.total_nulls;
-            runs.record.cast = pending.cast_facts();
+        for (index, pending) in self.indexes.iter_mut().zip(&self.pending) {
+            index.record.null_count = pending.total_nulls;
+            index.record.cast = pending.cast_facts();
         }
         Footer {
-            content_id: self.content_id, // until the footer is written
-            commit: self.commits,
-            flags: self.flags,
-            sample_count: self.sample_count,
-            tables: self.tables.clone(),
-            columns: self.runs.iter().map(|runs| runs.record.clone()).collect(),
+            content_id: self.state.content_id, // until the footer is written
+            commit: self.state.commits,
+            flags: self.state.flags,
+            sample_count: self.state.sample_count,
+            tables: self.state.tables.clone(),
+            columns: self.indexes.iter().map(|index| index.record.clone()).collect(),
         }
     }
 }

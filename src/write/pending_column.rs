@@ -116,7 +116,7 @@ impl PendingColumn {
     pub(super) fn push(&mut self, batch: &ColumnBatch, cut: &mut Vec<RawChunk>) {
         let mut at = BatchPosition::default();
         while at.sample < batch.sample_count {
-            let next = self.fill(batch, at);
+            let next = self.chunk_end(batch, at);
             if next.sample == at.sample {
                 cut.extend(self.cut());
                 continue;
@@ -128,7 +128,7 @@ impl PendingColumn {
 
     /// Returns the position in the batch at which the current chunk is full. An empty chunk takes
     /// at least one sample.
-    fn fill(&self, batch: &ColumnBatch, from: BatchPosition) -> BatchPosition {
+    fn chunk_end(&self, batch: &ColumnBatch, from: BatchPosition) -> BatchPosition {
         if !self.layout.is_ragged() {
             let free = self.samples_per_chunk().saturating_sub(self.sample_count);
             let take = usize::try_from(free).unwrap_or(usize::MAX).min(batch.sample_count - from.sample);

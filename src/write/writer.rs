@@ -2,10 +2,10 @@
 
 use super::atomic::AtomicFile;
 use super::encode_pool::EncodePool;
+use super::index_builder::IndexBuilder;
 use super::options::WriterOptions;
 use super::pending_column::PendingColumn;
 use super::region_writer::RegionWriter;
-use super::run_builder::RunBuilder;
 use super::single_sample::single_sample;
 use super::sink::Sink;
 use crate::batch::{ColumnBatch, Value};
@@ -48,34 +48,36 @@ pub struct Writer<K: Sink> {
     pub(super) output: RegionWriter<K>,
     pub(super) layouts: Vec<Layout>,
     pub(super) pending: Vec<PendingColumn>,
-    pub(super) runs: Vec<RunBuilder>,
+    pub(super) indexes: Vec<IndexBuilder>,
     queue: Vec<RawChunk>,
     queued_bytes: usize,
     pub(super) pool: EncodePool,
-    pub(super) flags: Flags,
-    pub(super) tables: Vec<TableEntry>,
-    pub(super) sample_count: u64,
-    /// The number of commits so far.
-    pub(super) commits: u32,
-    /// The content id of the last commit.
-    pub(super) content_id: ContentId,
-    /// The offset of the last trailer; 0 before the first commit.
-    pub(super) last_trailer: u64,
+    pub(super) state: CommitState,
     /// Whether an error has left the file in an unknown state.
     pub(super) failed: bool,
 }
 
-/// The state that a writer begins with: only a schema, or the last commit of a file.
+/// The facts that the next footer and trailer state. The default is that of a new file.
+#[derive(Default)]
+pub(super) struct CommitState {
+    pub flags: Flags,
+    pub tables: Vec<TableEntry>,
+    /// The number of samples pushed so far.
+    pub sample_count: u64,
+    /// The number of commits so far.
+    pub commits: u32,
+    /// The content id of the last commit.
+    pub content_id: ContentId,
+    /// The offset of the last trailer; 0 before the first commit.
+    pub last_trailer: u64,
+}
+
+/// The beginning of a writer: only a schema, or the last commit of a file.
 pub(super) struct Start {
     pub schema: Schema,
     pub schema_block: Vec<u8>,
-    pub flags: Flags,
-    pub sample_count: u64,
-    pub tables: Vec<TableEntry>,
     pub columns: Vec<ColumnRecord>,
-    pub commits: u32,
-    pub content_id: ContentId,
-    pub last_trailer: u64,
+    pub state: CommitState,
 }
 
 impl Writer<AtomicFile> {
@@ -95,17 +97,7 @@ impl<K: Sink> Writer<K> {
         let header = Header { file_id, flags: Flags::default(), alignment: options.alignment };
         let head = header.head(&schema_block)?;
         let columns = vec![ColumnRecord::default(); schema.columns.len()];
-        let start = Start {
-            schema,
-            schema_block,
-            flags: header.flags,
-            sample_count: 0,
-            tables: Vec::new(),
-            columns,
-            commits: 0,
-            content_id: ContentId::default(),
-            last_trailer: 0,
-        };
+        let start = Start { schema, schema_block, columns, state: CommitState::default() };
         let mut writer = Self::start(RegionWriter::new(sink, file_id, options.alignment.into(), 0), start, options)?;
         writer.output.region(RegionKind::Header, &head.to_bytes(), &writer.schema_block)?;
         Ok(writer)
@@ -132,18 +124,17 @@ impl<K: Sink> Writer<K> {
 
     /// Makes a writer that continues from `start`.
     pub(super) fn start(output: RegionWriter<K>, start: Start, options: &WriterOptions) -> Result<Self> {
-        let Start { schema, schema_block, flags, sample_count, tables, columns, commits, content_id, last_trailer } =
-            start;
+        let Start { schema, schema_block, columns, state } = start;
         let numbered = schema.columns.iter().enumerate().zip(&columns);
         let pending: Vec<PendingColumn> = numbered
-            .map(|((i, column), facts)| {
+            .map(|((i, column), record)| {
                 let pending = PendingColumn::new(i, column, options.resolved_chunk_bytes())?;
-                Ok(pending.after(sample_count, facts))
+                Ok(pending.after(state.sample_count, record))
             })
             .collect::<Result<_>>()?;
         Ok(Self {
             layouts: pending.iter().map(|column| column.layout).collect(),
-            runs: columns.into_iter().map(RunBuilder::new).collect(),
+            indexes: columns.into_iter().map(IndexBuilder::new).collect(),
             pending,
             schema,
             schema_block,
@@ -151,12 +142,7 @@ impl<K: Sink> Writer<K> {
             queue: Vec::new(),
             queued_bytes: 0,
             pool: EncodePool::new(options),
-            flags,
-            tables,
-            sample_count,
-            commits,
-            content_id,
-            last_trailer,
+            state,
             failed: false,
         })
     }
@@ -173,7 +159,7 @@ impl<K: Sink> Writer<K> {
 
     /// Returns the number of samples pushed so far, those of earlier commits included.
     pub fn sample_count(&self) -> u64 {
-        self.sample_count
+        self.state.sample_count
     }
 
     /// Pushes one sample: a value for each column, in order. If a value does not fit, returns an
@@ -207,8 +193,8 @@ impl<K: Sink> Writer<K> {
         for (pending, batch) in self.pending.iter_mut().zip(batches) {
             pending.push(batch, &mut cut);
         }
-        self.sample_count = sample_count;
-        // in the order of chunks that are pushed one sample at a time
+        self.state.sample_count = sample_count;
+        // the order that pushing one sample at a time would give
         cut.sort_by_key(|chunk| (chunk.first_sample + u64::from(chunk.sample_count), chunk.column));
         self.enqueue(cut)
     }
@@ -228,7 +214,7 @@ impl<K: Sink> Writer<K> {
             batch.check(pending.pushed_schema(column))?;
             pending.check_sizes(batch).map_err(|error| error.with_column(&column.name))?;
         }
-        let total = u64::try_from(count).ok().and_then(|count| self.sample_count.checked_add(count));
+        let total = u64::try_from(count).ok().and_then(|count| self.state.sample_count.checked_add(count));
         let total = total.filter(|&total| total <= limits::SAMPLES);
         total.ok_or_else(|| Error::over_limit(format!("more than {} samples", limits::SAMPLES)))
     }
@@ -276,8 +262,8 @@ impl<K: Sink> Writer<K> {
         let head = chunk.head.seal(self.output.file_id, offset, &chunk.body)?;
         self.output.region(RegionKind::Chunk, &head, &chunk.body)?;
         let column = usize::try_from(chunk.head.column).ok();
-        if let Some(runs) = column.and_then(|column| self.runs.get_mut(column)) {
-            runs.add(&chunk)?;
+        if let Some(index) = column.and_then(|column| self.indexes.get_mut(column)) {
+            index.add(&chunk)?;
         }
         Ok(())
     }

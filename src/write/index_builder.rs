@@ -12,13 +12,13 @@ use crate::le::u64_of;
 use crate::{Error, Result};
 
 /// The chunks of one column since the last commit, and the column's facts so far.
-pub(super) struct RunBuilder {
+pub(super) struct IndexBuilder {
     entries: Vec<ChunkEntry>,
     pub(super) record: ColumnRecord,
 }
 
-impl RunBuilder {
-    /// Begins the runs of a column of which these are the facts so far.
+impl IndexBuilder {
+    /// Begins the index of a column of which these are the facts so far.
     pub(super) fn new(record: ColumnRecord) -> Self {
         Self { entries: Vec::new(), record }
     }
