@@ -67,35 +67,35 @@ pub(super) fn fetch(
         return first.into_inner().map_or(Ok(()), Err);
     }
     let FetchScratch { ranges, assembler, scratch } = scratch;
-    let pieces = tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
-    ranges.fill(pieces, source.gap_bytes()).map_err(|error| (0, error))?;
+    let task_ranges = tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
+    ranges.fill(task_ranges, source.gap_bytes()).map_err(|error| (0, error))?;
     assembler.clear();
     let mut missing = ranges.ranges().len();
     let read = source.read_ranges(ranges.ranges(), scratch, &mut |fragment| {
         let number = fragment.range;
         let Some(range) = ranges.ranges().get(number) else { return ControlFlow::Continue(()) };
         let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX); // not empty
-        let pieces = ranges.pieces(number);
+        let task_ranges = ranges.task_ranges(number);
         match assembler.add(length, fragment) {
             Ok(None) => {}
             Ok(Some(bytes)) => {
                 missing -= usize::from(missing > 0);
-                for (piece, task) in pieces.iter().filter(|(_, task)| *task < tasks.len()) {
+                for (needed, task) in task_ranges.iter().filter(|(_, task)| *task < tasks.len()) {
                     if first.is_before(*task) {
                         continue;
                     }
-                    let bytes = RangeList::bytes_of(range.start, bytes, piece);
+                    let bytes = RangeList::bytes_of(range.start, bytes, needed);
                     run(*task, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(*task, error));
                 }
             }
-            Err(error) => first.add(first_task(pieces), error),
+            Err(error) => first.add(first_task(task_ranges), error),
         }
         // nothing before the first task can fail
         if first.is_before(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if let Err(error) = read {
         let offset = ranges.ranges().get(error.range).map_or(0, |range| range.start);
-        first.add(first_task(ranges.pieces(error.range)), read_error(error.error, offset));
+        first.add(first_task(ranges.task_ranges(error.range)), read_error(error.error, offset));
     } else if missing > 0 && first.0.is_none() {
         first.add(0, incomplete());
     }
@@ -145,6 +145,6 @@ fn incomplete() -> Error {
     Error::io("reading", error)
 }
 
-fn first_task(pieces: &[(Range<u64>, usize)]) -> usize {
-    pieces.iter().map(|(_, task)| *task).min().unwrap_or(0)
+fn first_task(task_ranges: &[(Range<u64>, usize)]) -> usize {
+    task_ranges.iter().map(|(_, task)| *task).min().unwrap_or(0)
 }

@@ -42,7 +42,7 @@ impl ReadPlan {
         bytes.scratch = scratch;
         let read = read.map_err(|error| {
             let offset = self.ranges().get(error.range).map_or(0, |range| range.start);
-            let task = self.ranges.pieces(error.range).iter().map(|(_, task)| *task).min();
+            let task = self.ranges.task_ranges(error.range).iter().map(|(_, task)| *task).min();
             self.in_task(task.unwrap_or(usize::MAX), read_error(error.error, offset))
         });
         read.and(result)
@@ -141,9 +141,9 @@ impl FetchedBytes {
         }
         for (range, (bytes, start)) in self.ranges.iter().zip(&self.starts).enumerate() {
             let of_range = self.bytes.get(*start..).unwrap_or(&[]);
-            for (piece, number) in plan.ranges.pieces(range).iter().filter(|(_, number)| tasks.contains(number)) {
+            for (needed, number) in plan.ranges.task_ranges(range).iter().filter(|(_, number)| tasks.contains(number)) {
                 if !first.is_before(*number) {
-                    let bytes = RangeList::bytes_of(bytes.start, of_range, piece);
+                    let bytes = RangeList::bytes_of(bytes.start, of_range, needed);
                     run(*number, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(*number, error));
                 }
             }

@@ -103,8 +103,8 @@ impl ReadPlan {
     /// Coalesces the ranges of all tasks.
     pub(super) fn coalesce(&mut self) -> Result<()> {
         let gap_bytes = self.columns.first().map_or(0, |column| column.file.source.gap_bytes());
-        let pieces = self.list.tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
-        self.ranges.fill(pieces, gap_bytes)
+        let task_ranges = self.list.tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
+        self.ranges.fill(task_ranges, gap_bytes)
     }
 
     /// Adds the column of a task to an error.
