@@ -19,7 +19,7 @@ pub(crate) struct PartSpec {
 impl PartSpec {
     /// Returns width and number of the elements. Fails if their number is not whole, or if
     /// no kernel has their width.
-    pub(super) fn whole_elements(self) -> Result<(Width, usize)> {
+    pub(super) fn width_and_count(self) -> Result<(Width, usize)> {
         if let Some(width) = Width::from_bytes(self.element_bytes)
             && self.raw_bytes.is_multiple_of(width.bytes())
         {

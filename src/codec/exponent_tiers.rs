@@ -40,7 +40,7 @@ fn wrong_length() -> Error {
 
 impl<'a> StoredExponents<'a> {
     fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
-        let (width, count) = spec.whole_elements()?;
+        let (width, count) = spec.width_and_count()?;
         let (transform, head, rest) = heads(stored).ok_or_else(wrong_length)??;
         if matches!(transform, Transform::Predict(_)) {
             return Err(Error::corrupt("R-5.10", "exponent-tiers cannot predict"));
@@ -148,7 +148,7 @@ impl Encoder for ExponentTiers {
     ) -> Result<bool> {
         stored.clear();
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
-        let Ok((width, count)) = spec.whole_elements() else { return Ok(false) };
+        let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
         let EncodeScratch { symbols, low_bytes, tiers, .. } = scratch;
         split(width, geometry.float, raw, symbols, low_bytes);
         let transform = if geometry.float { Transform::Rotate } else { Transform::None };

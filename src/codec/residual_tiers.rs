@@ -51,7 +51,7 @@ fn beyond() -> Error {
 impl<'a> StoredResiduals<'a> {
     /// Parses the pieces, except for the literals and the bits after the extra bits.
     fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
-        let (width, count) = spec.whole_elements()?;
+        let (width, count) = spec.width_and_count()?;
         let (transform, head, rest) = heads(stored).ok_or_else(wrong_length)??;
         if transform == Transform::Rotate {
             return Err(malformed("it cannot rotate"));
@@ -204,7 +204,7 @@ impl Encoder for ResidualTiers {
     ) -> Result<bool> {
         stored.clear();
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
-        let Ok((width, count)) = spec.whole_elements() else { return Ok(false) };
+        let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
         let (transform, _) = best_transform(width, geometry, raw, scratch);
         bit_lengths(transform, width, raw, scratch);
         let EncodeScratch { symbols, coded, tiers, words, .. } = scratch;

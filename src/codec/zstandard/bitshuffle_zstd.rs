@@ -23,12 +23,12 @@ impl Codec for BitshuffleZstd {
     }
 
     fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
-        spec.whole_elements()?;
+        spec.width_and_count()?;
         check_frame(spec.raw_bytes, stored)
     }
 
     fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let (width, _) = spec.whole_elements()?;
+        let (width, _) = spec.width_and_count()?;
         let scratch = &mut scratch.frames;
         memory::resize(&mut scratch.bytes, spec.raw_bytes, 0)?;
         scratch.zstd.decode(stored, &mut scratch.bytes)?;
@@ -41,7 +41,7 @@ impl Encoder for BitshuffleZstd {
     /// Compresses some windows with the quickest level.
     fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
-        let (width, count) = spec.whole_elements().ok()?;
+        let (width, count) = spec.width_and_count().ok()?;
         let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
         let (mut sampled, mut stored) = (0, 0);
         for window in windows(count, WINDOW) {
@@ -63,7 +63,7 @@ impl Encoder for BitshuffleZstd {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
-        let Ok((width, _)) = spec.whole_elements() else { return Ok(false) };
+        let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
         let scratch = &mut scratch.frames;
         scratch.bytes.resize(raw.len(), 0);
         bitshuffle::best().shuffle(width, raw, &mut scratch.bytes);

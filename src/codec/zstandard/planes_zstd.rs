@@ -73,7 +73,7 @@ fn malformed_planes(what: &str) -> Error {
 
 impl<'a> PlanesHead<'a> {
     fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
-        let (_, count) = spec.whole_elements()?;
+        let (_, count) = spec.width_and_count()?;
         let short = || malformed_planes("the stored bytes are too short");
         let (transform, rest) = stored.split_first_chunk::<TRANSFORM_BYTES>().ok_or_else(short)?;
         let transform = Transform::parse(transform)?;
@@ -168,7 +168,7 @@ impl Codec for PlanesZstd {
             return Err(malformed_planes("the stored bytes do not end where the tail ends"));
         }
         tail_out.copy_from_slice(tail);
-        let (width, count) = spec.whole_elements()?;
+        let (width, count) = spec.width_and_count()?;
         match bytes.split_at_checked(count * (width.bytes() - 1)) {
             Some((low, top)) if !head.bits => join_bytes(width, low, top, out),
             _ => bitshuffle::best().unshuffle(width, bytes, out),
@@ -213,7 +213,7 @@ impl Encoder for PlanesZstd {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
-        let Ok((width, _)) = spec.whole_elements() else { return Ok(false) };
+        let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
         let plain = if geometry.float { Transform::Rotate } else { Transform::None };
         split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
         pack_bytes(plain, scratch, stored)?;
