@@ -160,7 +160,7 @@ pub mod explain {
     //! Explanations of stored chunks: their composition, and the sizes that other encodings would
     //! give.
 
-    pub use crate::codec::{Choice, Piece, Trial};
+    pub use crate::codec::{Choice, Section, Trial};
     pub use crate::read::Explanation;
 }
 

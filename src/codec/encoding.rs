@@ -77,7 +77,7 @@ pub(crate) trait Codec: Sync {
         Ok(false)
     }
 
-    /// Describes the pieces of `stored`, for which [`Codec::check`] has passed.
+    /// Describes the sections of `stored`, for which [`Codec::check`] has passed.
     fn anatomy(&self, _spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
         let mut anatomy = Anatomy::default();
         anatomy.add(self.name(), "", stored);

@@ -1,5 +1,5 @@
-//! Explains the values of a chunk: their pieces, and the result of every other encoding. Nothing is
-//! read by it.
+//! Explains the values of a chunk: their sections, and the result of every other encoding. Nothing
+//! is read by it.
 
 use super::anatomy::Anatomy;
 use super::chunk_decoder::{ChunkDecoder, parts};
@@ -82,7 +82,7 @@ impl<'a> Values<'a> {
         self.raw.len().checked_div(self.geometry.element_bytes).unwrap_or(0)
     }
 
-    /// Describes the pieces of the stored bytes.
+    /// Describes the sections of the stored bytes.
     pub(crate) fn anatomy(&self) -> Result<Anatomy> {
         let spec = PartSpec { element_bytes: self.geometry.element_bytes, raw_bytes: self.raw.len() };
         self.codec.anatomy(spec, self.stored)

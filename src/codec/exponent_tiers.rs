@@ -24,7 +24,7 @@ pub(super) struct ExponentTiers {
     pub spacing: u8,
 }
 
-/// The pieces of the stored bytes.
+/// The sections of the stored bytes.
 struct StoredExponents<'a> {
     width: Width,
     rotate: bool,

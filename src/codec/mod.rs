@@ -32,7 +32,7 @@ mod zstandard;
 mod zstandard;
 
 pub(crate) use anatomy::Anatomy;
-pub use anatomy::Piece;
+pub use anatomy::Section;
 pub(crate) use chunk_decoder::{ChunkDecoder, SideFacts, parts};
 pub(crate) use chunk_encoder::{ChunkEncoder, EncodedChunk, RawChunk};
 pub(crate) use explain::Values;

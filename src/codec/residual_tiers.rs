@@ -22,7 +22,7 @@ pub(super) struct ResidualTiers {
     pub spacing: u8,
 }
 
-/// The pieces of the stored bytes.
+/// The sections of the stored bytes.
 struct StoredResiduals<'a> {
     width: Width,
     transform: Transform,
@@ -49,7 +49,7 @@ fn beyond() -> Error {
 }
 
 impl<'a> StoredResiduals<'a> {
-    /// Parses the pieces, except for the literals and the bits after the extra bits.
+    /// Parses the sections, except for the literals and the bits after the extra bits.
     fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
         let (width, count) = spec.width_and_count()?;
         let (transform, head, rest) = heads(stored).ok_or_else(wrong_length)??;

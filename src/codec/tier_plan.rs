@@ -82,7 +82,7 @@ pub(super) struct TierEncodeScratch {
 }
 
 impl TierHead {
-    /// Appends the pieces of the stream of `symbols`, from whose histogram this head was planned.
+    /// Appends the sections of the stream of `symbols`, from whose histogram this head was planned.
     /// `extra_bits` counts the extra bits of some symbols, in an encoding that has them.
     pub(super) fn write(
         &self,
@@ -99,8 +99,8 @@ impl TierHead {
         self.write_tier(1, first, second, stored);
         self.write_tier(2, second, third, stored);
         stored.extend_from_slice(third);
-        let pieces = stored.get(start..).unwrap_or(&[]);
-        let Some((stream, [])) = TierStream::split(*self, symbols.len(), checkpoint_bytes, pieces) else {
+        let sections = stored.get(start..).unwrap_or(&[]);
+        let Some((stream, [])) = TierStream::split(*self, symbols.len(), checkpoint_bytes, sections) else {
             return Err(Error::internal("a tier stream was planned for other symbols"));
         };
         let checkpoints = stream.write_checkpoints(symbols, extra_bits);

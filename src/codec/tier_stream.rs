@@ -34,7 +34,7 @@ pub(super) struct TierPosition {
     pub extra_bits: u64,
 }
 
-/// A tier stream: its head, and where each of its five pieces is.
+/// A tier stream: its head, and where each of its five sections is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TierStream<'a> {
     pub head: TierHead,
@@ -58,9 +58,9 @@ pub(super) fn overrun() -> Error {
 }
 
 impl<'a> TierStream<'a> {
-    /// Splits the pieces of a stream of `count` symbols, whose checkpoints have `checkpoint_bytes`,
-    /// from the start of `stored`. Returns the stream and the bytes after it; `None` if `stored` is
-    /// too short.
+    /// Splits the sections of a stream of `count` symbols, whose checkpoints have
+    /// `checkpoint_bytes`, from the start of `stored`. Returns the stream and the bytes after it;
+    /// `None` if `stored` is too short.
     pub(super) fn split(
         head: TierHead,
         count: usize,
@@ -77,7 +77,7 @@ impl<'a> TierStream<'a> {
         Some((Self { head, counts, checkpoints, checkpoint_bytes, tiers: [first, second, third], literals }, rest))
     }
 
-    /// Adds the pieces of the stream to a description.
+    /// Adds the sections of the stream to a description.
     pub(super) fn describe(&self, anatomy: &mut Anatomy) {
         let spacing = 1_u64 << self.head.spacing; // at most 31
         anatomy.add("checkpoints", format!("one every {spacing} elements"), self.checkpoints);

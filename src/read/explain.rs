@@ -4,7 +4,7 @@ use super::chunk_info::ChunkInfo;
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
 use crate::Result;
-use crate::codec::{Anatomy, Choice, Piece, Trial, Values};
+use crate::codec::{Anatomy, Choice, Section, Trial, Values};
 use crate::format::region::HEAD;
 use crate::le::u64_of;
 
@@ -30,9 +30,9 @@ pub struct Explanation {
     /// restart 12928` (chapter 5.6 of the specification). `None` in encodings that have no
     /// transforms.
     pub transform: Option<String>,
-    /// The pieces of the stored values, in the order of the file. Their lengths add up to
+    /// The sections of the stored values, in the order of the file. Their lengths add up to
     /// [`Explanation::stored_bytes`].
-    pub pieces: Vec<Piece>,
+    pub sections: Vec<Section>,
     /// The result of each encoding of this build for the values, the smallest first.
     pub trials: Vec<Trial>,
     /// The choice of each profile of this build for the values. If another release wrote the file,
@@ -60,7 +60,7 @@ impl Explanation {
         (sample_bytes > 0.0).then(|| self.cold_read_bytes() as f64 / sample_bytes)
     }
 
-    /// Returns the bits for each element of a piece or a trial of `stored_bytes`; `None` if the
+    /// Returns the bits for each element of a section or a trial of `stored_bytes`; `None` if the
     /// values have no elements.
     pub fn bits_per_element(&self, stored_bytes: u64) -> Option<f64> {
         // rounded anyway
@@ -75,7 +75,7 @@ pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result
     let (head, body) = column.load_chunk(location, &mut buffer)?;
     let values = Values::of_chunk(column.layout(), &head, body);
     let values = values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?;
-    let Anatomy { transform, pieces } = values.anatomy()?;
+    let Anatomy { transform, sections } = values.anatomy()?;
     let trials = values.trials()?;
     Ok(Explanation {
         chunk: location.chunk,
@@ -84,7 +84,7 @@ pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result
         raw_bytes: u64_of(values.raw.len()),
         stored_bytes: u64_of(values.stored.len()),
         transform,
-        pieces,
+        sections,
         choices: values.choices(&trials)?,
         trials,
     })

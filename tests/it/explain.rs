@@ -1,4 +1,4 @@
-//! Proves that the parts of an explained chunk add up, and that the explanation agrees with the
+//! Proves that the sections of an explained chunk add up, and that the explanation agrees with the
 //! choice of the writer.
 
 use crate::common::data::arbitrary_table;
@@ -18,8 +18,8 @@ use tensilo_testing::{Pattern, mix};
 #[track_caller]
 fn check(explanation: &Explanation, profile: Profile) {
     let info = &explanation.info;
-    let pieces: u64 = explanation.pieces.iter().map(|piece| piece.stored_bytes).sum();
-    assert_eq!(pieces, explanation.stored_bytes, "{explanation:?}");
+    let sections: u64 = explanation.sections.iter().map(|section| section.stored_bytes).sum();
+    assert_eq!(sections, explanation.stored_bytes, "{explanation:?}");
     assert!(explanation.stored_bytes <= explanation.chunk_bytes() && explanation.raw_bytes <= info.raw_bytes);
     check_ratios(explanation);
     let choice = explanation.choices.iter().find(|choice| choice.profile == profile).unwrap();
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(config(24))]
 
     #[test]
-    fn pieces_add_up_and_the_choice_of_the_writer_is_found_again(
+    fn sections_add_up_and_the_choice_of_the_writer_is_found_again(
         table in arbitrary_table(120),
         plan in arbitrary_plan(),
         seed in any::<u64>(),
@@ -135,8 +135,8 @@ proptest! {
         let Ok(reader) = OpenOptions::new().verification(Verification::Never).open(InMemory(file)) else { return Ok(()) };
         for column in reader.columns() {
             if let Ok(Some(explanation)) = column.explain(0) {
-                let pieces: u64 = explanation.pieces.iter().map(|piece| piece.stored_bytes).sum();
-                prop_assert_eq!(pieces, explanation.stored_bytes);
+                let sections: u64 = explanation.sections.iter().map(|section| section.stored_bytes).sum();
+                prop_assert_eq!(sections, explanation.stored_bytes);
             }
         }
     }
@@ -169,11 +169,12 @@ fn any_pattern_in_any_profile_is_explained() {
                 reasons.extend(explanation.choices.iter().map(|choice| kind_of(&choice.reason).to_owned()));
                 encodings.insert(explanation.info.encoding.clone());
                 if explanation.info.encoding == "planes-zstd" {
-                    let streams = explanation.pieces.iter().filter(|piece| !["heads", "tail"].contains(&&*piece.name));
-                    packings.extend(streams.map(|piece| piece.detail.clone()));
+                    let streams =
+                        explanation.sections.iter().filter(|section| !["heads", "tail"].contains(&&*section.name));
+                    packings.extend(streams.map(|section| section.detail.clone()));
                 }
                 transformed.extend(explanation.transform.map(|_| explanation.info.encoding));
-                names.extend(explanation.pieces.into_iter().map(|piece| piece.name));
+                names.extend(explanation.sections.into_iter().map(|section| section.name));
             }
         }
     }
@@ -211,13 +212,13 @@ fn pieces_are_as_long_as_their_content() {
     assert_eq!(explanation.transform.as_deref(), Some("rotate"));
     let count = explanation.element_count;
     assert_eq!((count, explanation.raw_bytes), (ELEMENTS as u64, 34 << 10));
-    let piece = |name: &str| explanation.pieces.iter().find(|piece| piece.name == name).unwrap();
-    assert_eq!((piece("heads").stored_bytes, piece("byte 2").stored_bytes), (64, count));
-    let codes = &piece("tier 1").detail;
+    let section = |name: &str| explanation.sections.iter().find(|section| section.name == name).unwrap();
+    assert_eq!((section("heads").stored_bytes, section("byte 2").stored_bytes), (64, count));
+    let codes = &section("tier 1").detail;
     let width: u64 = codes.strip_prefix("8704 codes of ").unwrap().split(' ').next().unwrap().parse().unwrap();
-    assert_eq!(piece("tier 1").stored_bytes, count * width / 8);
+    assert_eq!(section("tier 1").stored_bytes, count * width / 8);
     assert_eq!(codes.ends_with("bits"), width > 1, "{codes}");
-    let checkpoints = piece("checkpoints");
+    let checkpoints = section("checkpoints");
     assert_eq!((checkpoints.detail.as_str(), checkpoints.stored_bytes), ("one every 2048 elements", 4 * 12));
     assert_eq!(explanation.bits_per_element(count), Some(8.0));
     // an encoding that writers have for text only
@@ -251,8 +252,8 @@ fn invalid_vectors_are_refused_or_explained() {
                 match column.explain(chunk) {
                     Ok(explanation) => {
                         let explanation = explanation.unwrap();
-                        let pieces: u64 = explanation.pieces.iter().map(|piece| piece.stored_bytes).sum();
-                        assert_eq!(pieces, explanation.stored_bytes, "{}", vectors::file_of(&vector));
+                        let sections: u64 = explanation.sections.iter().map(|section| section.stored_bytes).sum();
+                        assert_eq!(sections, explanation.stored_bytes, "{}", vectors::file_of(&vector));
                         explained += 1;
                     }
                     Err(_) => refused += 1,
@@ -277,10 +278,10 @@ fn valid_vectors_are_explained() {
         };
         for column in reader.columns() {
             let Some(explanation) = column.explain(0).unwrap() else { continue };
-            let pieces: u64 = explanation.pieces.iter().map(|piece| piece.stored_bytes).sum();
-            assert_eq!(pieces, explanation.stored_bytes, "{explanation:?}");
+            let sections: u64 = explanation.sections.iter().map(|section| section.stored_bytes).sum();
+            assert_eq!(sections, explanation.stored_bytes, "{explanation:?}");
             encodings.insert(explanation.info.encoding);
-            names.extend(explanation.pieces.into_iter().map(|piece| piece.name));
+            names.extend(explanation.sections.into_iter().map(|section| section.name));
         }
     }
     for name in ["bit plane 0", "bit plane 1"] {

@@ -7,7 +7,7 @@ use crate::text::human;
 use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use tensilo::explain::{Choice, Explanation, Piece, Trial};
+use tensilo::explain::{Choice, Explanation, Section, Trial};
 use tensilo::{Column, Profile};
 
 /// Explains the requested chunk of a column; `None` if the column has no such chunk.
@@ -30,7 +30,7 @@ pub(super) fn object(explanation: &Explanation) -> Value {
         "raw_bytes": explanation.raw_bytes,
         "stored_bytes": explanation.stored_bytes,
         "bits_per_element": explanation.bits_per_element(explanation.stored_bytes),
-        "pieces": explanation.pieces.iter().map(|piece| piece_object(explanation, piece)).collect::<Vec<_>>(),
+        "pieces": explanation.sections.iter().map(|section| section_object(explanation, section)).collect::<Vec<_>>(),
         "trials": explanation.trials.iter().map(|trial| trial_object(explanation, trial)).collect::<Vec<_>>(),
         "choices": explanation.choices.iter().map(choice_object).collect::<Vec<_>>(),
         "cold_read_bytes": explanation.cold_read_bytes(),
@@ -38,12 +38,12 @@ pub(super) fn object(explanation: &Explanation) -> Value {
     })
 }
 
-fn piece_object(explanation: &Explanation, piece: &Piece) -> Value {
+fn section_object(explanation: &Explanation, section: &Section) -> Value {
     json!({
-        "name": piece.name,
-        "detail": piece.detail,
-        "stored_bytes": piece.stored_bytes,
-        "bits_per_element": explanation.bits_per_element(piece.stored_bytes),
+        "name": section.name,
+        "detail": section.detail,
+        "stored_bytes": section.stored_bytes,
+        "bits_per_element": explanation.bits_per_element(section.stored_bytes),
     })
 }
 
@@ -93,7 +93,7 @@ pub(super) fn write(
         write_wrapped(output, &format!("transform: {transform}"), width)?;
     }
     writeln!(output)?;
-    pieces_table(explanation).write(output, width)?;
+    sections_table(explanation).write(output, width)?;
     writeln!(output)?;
     trials_table(explanation).write(output, width)?;
     writeln!(output)?;
@@ -107,14 +107,14 @@ fn heading(output: &mut impl Write, words: &str, width: usize) -> io::Result<()>
     write_wrapped(output, words, width)
 }
 
-fn pieces_table(explanation: &Explanation) -> Table<'static> {
+fn sections_table(explanation: &Explanation) -> Table<'static> {
     let headings =
-        [("piece", Cells::Text), ("bytes", Cells::Number), ("bits/element", Cells::Number), ("what", Cells::Prose)];
+        [("section", Cells::Text), ("bytes", Cells::Number), ("bits/element", Cells::Number), ("what", Cells::Prose)];
     let mut table = Table::new(&headings);
     let mut row = |name: &str, bytes: u64, detail: String| {
         table.row(vec![name.to_owned(), bytes.to_string(), bits(explanation, Some(bytes)), detail]);
     };
-    for Piece { name, stored_bytes, detail, .. } in &explanation.pieces {
+    for Section { name, stored_bytes, detail, .. } in &explanation.sections {
         row(name, *stored_bytes, detail.clone());
     }
     row("all", explanation.stored_bytes, format!("of {} elements", explanation.element_count));
