@@ -67,7 +67,8 @@ impl OpenedColumn {
         self.split_chunk(entry, bytes)
     }
 
-    fn fetch_bytes<'a>(&'a self, entry: &ChunkEntry, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    /// Reads head and body of a chunk, and checks neither.
+    pub(super) fn fetch_bytes<'a>(&'a self, entry: &ChunkEntry, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         self.file.bytes().get(entry.offset, chunk_bytes(entry)?, buffer)
     }
 

@@ -2,7 +2,7 @@
 
 use super::assembler::Assembler;
 use super::range_list::RangeList;
-use super::tasks::Task;
+use super::tasks::{Fetch, Task};
 use crate::open::Source;
 use crate::open::source::{check_inside, read_error};
 use crate::{Error, Result};
@@ -103,11 +103,13 @@ pub(super) fn fetch(
 }
 
 /// Calls `run` with the number of each task whose bytes are at hand, up to the first that fails.
+/// Chunks that are read after all others are not at hand.
 pub(super) fn run_at_hand(
     tasks: &[Task],
     mut run: impl FnMut(usize, TaskBytes<'_>) -> Result<()>,
 ) -> std::result::Result<(), (usize, Error)> {
-    let mut at_hand = tasks.iter().enumerate().filter(|(_, task)| task.bytes.is_empty());
+    let is_at_hand = |task: &Task| task.bytes.is_empty() && task.fetch != Fetch::Kept;
+    let mut at_hand = tasks.iter().enumerate().filter(|(_, task)| is_at_hand(task));
     at_hand.try_for_each(|(number, _)| run(number, TaskBytes::AtHand).map_err(|error| (number, error)))
 }
 

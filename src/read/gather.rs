@@ -1,12 +1,13 @@
 //! Many samples by one call: plan, fetch, decode.
 
 use super::buffer::ColumnBuffer;
+use super::chunk_state::in_chunk;
 use super::decoder::Decoder;
 use super::destination::Destination;
 use super::fetch::{FetchScratch, TaskBytes, fetch, run_at_hand};
 use super::opened_column::OpenedColumn;
 use super::output::FixedOutput;
-use super::tasks::{Fetch, TaskList};
+use super::tasks::{Fetch, Task, TaskList};
 use crate::le::{self, u64_of};
 use crate::open::Source;
 use crate::open::source::read;
@@ -59,6 +60,19 @@ impl Gatherer {
     pub(super) fn new(column: OpenedColumn) -> Self {
         Self { column, decoder: Decoder::new() }
     }
+
+    /// Reads the chunk of a task to where the decoder keeps it, and decodes the task.
+    fn decode_kept(&mut self, tasks: &TaskList, task: &Task, output: Destination<'_>) -> Result<()> {
+        let Self { column, decoder } = self;
+        decoder.enter_column(column);
+        decoder.chunk.close(); // its body goes
+        let bytes = column.fetch_bytes(&task.location.entry, &mut decoder.kept)?;
+        let checked = column.check_chunk_bytes(&task.location, bytes);
+        let (head, body) = checked.map_err(|error| in_chunk(error, &task.location))?;
+        decoder.chunk.open(column, &task.location, &head, body)?;
+        let decoded = decoder.decode_task(column, tasks, task, TaskBytes::AtHand, output);
+        decoded.inspect_err(|_| decoder.chunk.close())
+    }
 }
 
 /// Reads the samples that `scratch` selects, of all columns, to their destinations. Returns the
@@ -81,7 +95,10 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     let needs_source = tasks.tasks.iter().any(|task| !task.bytes.is_empty());
     let file = columns.first().filter(|_| needs_source).map(|first| first.as_ref().column.file.clone());
     let read = match &file {
-        Some(file) => read_straight(&*file.source, columns, tasks, &mut out),
+        Some(file) => {
+            mark_kept(&*file.source, &mut tasks.tasks);
+            read_straight(&*file.source, columns, tasks, &mut out)
+        }
         None => Ok(()),
     };
     let tasks = &*tasks;
@@ -93,11 +110,18 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
         let (Some(gatherer), Some(output)) = (columns.get_mut(task.column), out.of(task.column)) else {
             return Err(not_of_request());
         };
-        let Gatherer { column, decoder } = gatherer.as_mut();
+        let gatherer = gatherer.as_mut();
+        if task.fetch == Fetch::Kept {
+            return gatherer.decode_kept(tasks, task, output);
+        }
+        let Gatherer { column, decoder } = gatherer;
         decoder.decode_task(column, tasks, task, bytes, output)
     };
     let result = match &file {
-        Some(file) => fetch(&*file.source, needed, fetch_scratch, &mut decode),
+        Some(file) => {
+            let fetched = fetch(&*file.source, needed, fetch_scratch, &mut decode);
+            run_kept(needed, fetched, &mut decode)
+        }
         None => run_at_hand(needed, &mut decode),
     };
     if let Err((number, error)) = result.and(read) {
@@ -125,24 +149,56 @@ fn not_of_request() -> Error {
 /// together with their neighbours, and to copy.
 const STRAIGHT_BYTES: u64 = 16 << 10;
 
+/// Returns the number of bytes from which on they are read straight to their destination; `None` if
+/// none are.
+///
+/// Such bytes are read by calls of their own, one after the other. Therefore these are several
+/// times the bytes that the source reads in the time of one request; a source in memory has none to
+/// read.
+fn least_straight(source: &dyn Source) -> Option<u64> {
+    let gap_bytes = source.gap_bytes();
+    (gap_bytes > 0).then(|| STRAIGHT_BYTES.max(gap_bytes.saturating_mul(4)))
+}
+
+/// Marks long chunks that decoders keep for the request that follows: they are read straight to
+/// where they are kept, which saves copying them. Their tasks then need no bytes.
+fn mark_kept(source: &dyn Source, tasks: &mut [Task]) {
+    let Some(least) = least_straight(source) else { return };
+    for task in tasks.iter_mut().filter(|task| task.is_last && task.fetch == Fetch::Chunk) {
+        if task.bytes.end.saturating_sub(task.bytes.start) >= least {
+            task.bytes = 0..0;
+            task.fetch = Fetch::Kept;
+        }
+    }
+}
+
+/// Calls `run` with the number of each task whose chunk is read to where it is kept, unless a task
+/// before it has failed. All others were run before, because the decoder may hold the chunk of one
+/// in the same memory: `fetched` is the first error of these. Returns the first error of all.
+fn run_kept(
+    tasks: &[Task],
+    fetched: std::result::Result<(), (usize, Error)>,
+    run: &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
+) -> std::result::Result<(), (usize, Error)> {
+    let end = fetched.as_ref().err().map_or(tasks.len(), |(number, _)| *number);
+    let mut kept = tasks.iter().enumerate().take(end).filter(|(_, task)| task.fetch == Fetch::Kept);
+    kept.try_for_each(|(number, _)| run(number, TaskBytes::AtHand).map_err(|error| (number, error))).and(fetched)
+}
+
 /// Reads long runs of values that are stored as they are straight to their destinations, which
 /// saves copying them. Their tasks then need no bytes. Returns the first error, and the number of
 /// its task.
-///
-/// Runs are read one after the other. Therefore a run is long if it has several times the bytes
-/// that the source reads in the time of one request; a source in memory has none to read.
 fn read_straight<C: AsRef<Gatherer>>(
     source: &dyn Source,
     columns: &[C],
     tasks: &mut TaskList,
     out: &mut impl ColumnDestinations,
 ) -> std::result::Result<(), (usize, Error)> {
-    let gap_bytes = source.gap_bytes();
-    let least = STRAIGHT_BYTES.max(gap_bytes.saturating_mul(4));
+    let Some(least) = least_straight(source) else { return Ok(()) };
     let TaskList { tasks, selection, .. } = tasks;
     for (number, task) in tasks.iter_mut().enumerate() {
         let is_long = task.bytes.end.saturating_sub(task.bytes.start) >= least;
-        if gap_bytes == 0 || task.fetch != Fetch::Values || !is_long {
+        if task.fetch != Fetch::Values || !is_long {
             continue;
         }
         let (_, position) = selection.get(task.ranks.start);

@@ -20,6 +20,9 @@ pub(super) enum Fetch {
     Nothing,
     /// The chunk: head and body.
     Chunk,
+    /// The chunk, but on its own, after all that is fetched: straight to the memory in which the
+    /// decoder keeps it.
+    Kept,
     /// The values of the samples alone, which are stored as they are.
     Values,
 }

@@ -307,6 +307,29 @@ fn the_first_of_several_runs_that_cannot_be_read_is_named() {
     }
 }
 
+#[test]
+fn the_chunk_in_which_a_range_ends_is_kept_unless_a_read_before_it_fails() {
+    let opened = checked(1024);
+    let column = opened.reader.column("x").unwrap();
+    opened.source.gap_bytes.store(HEAD, Ordering::Relaxed);
+    let [second, third] = [1, 2].map(|chunk| column.chunk(chunk).unwrap().unwrap().file_range);
+    let (mut cursor, mut out) = (column.cursor(), ColumnBuffer::new());
+    for (broken, samples, due) in [
+        (0..0, 60..70, Ok(2 * ENTRY + HEAD + (68 << 10))),
+        (0..0, 70..100, Ok(0)),
+        (third.clone(), 100..130, Err(Some(third.start - HEAD))),
+        (0..0, 100..130, Ok(2 * ENTRY + HEAD + (92 << 10))),
+        (second.start..third.end, 120..130, Err(Some(second.start + (56 << 10)))),
+        (0..0, 130..192, Ok(0)), // the second chunk failed, so the third is still held
+    ] {
+        *opened.source.broken.lock().unwrap() = broken;
+        let mut result = Ok(());
+        let bytes = bytes_read(&opened, || result = cursor.range_into(samples.clone(), &mut out));
+        assert_eq!(result.map(|()| bytes).map_err(|error| error.offset()), due, "{samples:?}");
+    }
+    assert!(out.values::<i32>().unwrap().iter().copied().eq(130 * 256..192 * 256));
+}
+
 /// The last byte of chunks changes after one of them was read.
 #[test]
 fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
