@@ -94,11 +94,9 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     }
     let needs_source = tasks.tasks.iter().any(|task| !task.bytes.is_empty());
     let file = columns.first().filter(|_| needs_source).map(|first| first.as_ref().column.file.clone());
+    let has_kept = file.as_ref().is_some_and(|file| mark_kept(&*file.source, &mut tasks.tasks));
     let read = match &file {
-        Some(file) => {
-            mark_kept(&*file.source, &mut tasks.tasks);
-            read_straight(&*file.source, columns, tasks, &mut out)
-        }
+        Some(file) => read_straight(&*file.source, columns, tasks, &mut out),
         None => Ok(()),
     };
     let tasks = &*tasks;
@@ -120,7 +118,7 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     let result = match &file {
         Some(file) => {
             let fetched = fetch(&*file.source, needed, fetch_scratch, &mut decode);
-            run_kept(needed, fetched, &mut decode)
+            if has_kept { run_kept(needed, fetched, &mut decode) } else { fetched }
         }
         None => run_at_hand(needed, &mut decode),
     };
@@ -161,15 +159,19 @@ fn least_straight(source: &dyn Source) -> Option<u64> {
 }
 
 /// Marks long chunks that decoders keep for the request that follows: they are read straight to
-/// where they are kept, which saves copying them. Their tasks then need no bytes.
-fn mark_kept(source: &dyn Source, tasks: &mut [Task]) {
-    let Some(least) = least_straight(source) else { return };
+/// where they are kept, which saves copying them. Their tasks then need no bytes. Returns whether
+/// there are any.
+fn mark_kept(source: &dyn Source, tasks: &mut [Task]) -> bool {
+    let Some(least) = least_straight(source) else { return false };
+    let mut has_kept = false;
     for task in tasks.iter_mut().filter(|task| task.is_last && task.fetch == Fetch::Chunk) {
         if task.bytes.end.saturating_sub(task.bytes.start) >= least {
             task.bytes = 0..0;
             task.fetch = Fetch::Kept;
+            has_kept = true;
         }
     }
+    has_kept
 }
 
 /// Calls `run` with the number of each task whose chunk is read to where it is kept, unless a task
@@ -185,9 +187,15 @@ fn run_kept(
     kept.try_for_each(|(number, _)| run(number, TaskBytes::AtHand).map_err(|error| (number, error))).and(fetched)
 }
 
+/// Returns whether one task alone needs bytes.
+fn is_one_fetched(tasks: &[Task]) -> bool {
+    let mut fetched = tasks.iter().filter(|task| !task.bytes.is_empty());
+    fetched.next().is_some() && fetched.next().is_none()
+}
+
 /// Reads long runs of values that are stored as they are straight to their destinations, which
-/// saves copying them. Their tasks then need no bytes. Returns the first error, and the number of
-/// its task.
+/// saves copying them. A run is read in this way even if it is short, if nothing else is fetched.
+/// The tasks then need no bytes. Returns the first error, and the number of its task.
 fn read_straight<C: AsRef<Gatherer>>(
     source: &dyn Source,
     columns: &[C],
@@ -196,6 +204,7 @@ fn read_straight<C: AsRef<Gatherer>>(
 ) -> std::result::Result<(), (usize, Error)> {
     let Some(least) = least_straight(source) else { return Ok(()) };
     let TaskList { tasks, selection, .. } = tasks;
+    let least = if is_one_fetched(tasks) { 1 } else { least };
     for (number, task) in tasks.iter_mut().enumerate() {
         let is_long = task.bytes.end.saturating_sub(task.bytes.start) >= least;
         if task.fetch != Fetch::Values || !is_long {
