@@ -9,14 +9,14 @@ use crate::format::content::Content;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// A chunk is decoded whole if more than this many quarters of it are wanted at once.
-const WANTED: usize = 3;
-/// A chunk is decoded whole once this fraction of it was taken sample by sample, and one more is
-/// wanted. Reading all of its samples by one call each then costs little more than one decoding.
-const TAKEN: usize = 8;
+/// A chunk is decoded whole if more than this many quarters of it were taken or are wanted.
+const WHOLE_FROM_QUARTERS: usize = 3;
+/// A chunk is decoded whole once one in this many of its bytes was taken sample by sample, and one
+/// more sample is wanted. Reading all of its samples by one call each then costs little more than one decoding.
+const WHOLE_AFTER_ONE_IN: usize = 8;
 /// The least number of bytes that a sample taken alone counts for: finding it costs about as much
-/// as decoding so many.
-const LEAST: usize = 1024;
+/// as decoding that many.
+const LEAST_SAMPLE_BYTES: usize = 1024;
 
 /// The state of a chunk.
 pub(super) enum ChunkState {
@@ -194,7 +194,7 @@ impl HeldChunk {
 
     /// Returns the range in the file of bytes of the values, if these are used as they are stored.
     #[inline]
-    pub(super) fn range_in_file(&self, values: &Range<usize>) -> Option<Range<usize>> {
+    pub(super) fn range_in_memory(&self, values: &Range<usize>) -> Option<Range<usize>> {
         let ChunkState::Fetched { location, parts } = &self.state else { return None };
         let start = location.body_start().saturating_add(parts.values_start());
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
@@ -227,10 +227,10 @@ impl HeldChunk {
 /// that are then taken. Its values have `bytes`, of which `taken` were decoded sample by sample.
 pub(super) fn whole_chunk_pays(location: &ChunkLocation, bytes: usize, taken: usize, count: usize) -> (usize, bool) {
     let samples = location.sample_count().max(1);
-    let after = taken.saturating_add(count.saturating_mul(LEAST.max(bytes / samples)));
-    // a chunk of one sample is decoded straight to its destination, unless it has several
-    let at_once = (samples > 1 || count > 1) && after / WANTED > bytes / 4;
-    (after, taken.saturating_mul(TAKEN) > bytes || at_once)
+    let after = taken.saturating_add(count.saturating_mul(LEAST_SAMPLE_BYTES.max(bytes / samples)));
+    // a chunk of one sample is decoded to its destination, unless the sample is wanted several times
+    let at_once = (samples > 1 || count > 1) && after / WHOLE_FROM_QUARTERS > bytes / 4;
+    (after, taken.saturating_mul(WHOLE_AFTER_ONE_IN) > bytes || at_once)
 }
 
 /// Returns the body of a chunk: in the file if that is in memory, else in `kept`, after the head.

@@ -28,16 +28,17 @@ pub struct Decoder {
     pub(super) ragged: RaggedScratch,
     /// Positions of nulls in the request.
     pub(super) nulls: Vec<usize>,
-    /// Samples that are in the file as they are. Copying them waits until all are found: copies
+    /// Samples of a file in memory that are used as they are stored. Copying them waits until all are found: copies
     /// that follow each other closely overlap their cache misses.
-    in_file: Vec<InFile>,
+    found: Vec<FoundSamples>,
     /// For each position of the request, the offset in the file at which its sample begins.
     starts: Vec<usize>,
+    /// The number of this decoder among those of the request.
     number: usize,
 }
 
-/// Samples of consecutive ranks that are in the file as they are.
-struct InFile {
+/// Samples of consecutive ranks in a file in memory, as they are stored.
+struct FoundSamples {
     /// Offset in the file.
     start: usize,
     rank: usize,
@@ -61,18 +62,19 @@ impl Decoder {
             staging: AlignedBytes::default(),
             ragged: RaggedScratch::default(),
             nulls: Vec::new(),
-            in_file: Vec::new(),
+            found: Vec::new(),
             starts: Vec::new(),
             number: 0,
         }
     }
 
-    /// Forgets the results of the request before. `number` is that of the staging from now on.
+    /// Forgets the results of the request before. `number` is that of this decoder among those of
+    /// the request.
     pub(super) fn begin(&mut self, number: usize) {
         self.number = number;
         self.staging.clear();
         self.nulls.clear();
-        self.in_file.clear();
+        self.found.clear();
     }
 
     /// Prepares for a column: a chunk of another is not held any more.
@@ -191,10 +193,10 @@ impl Decoder {
             }
             let values = self.chunk.values_range(column, &content, &samples);
             let values = values.map_err(|error| at_sample(error, sample))?;
-            match self.chunk.range_in_file(&values) {
+            match self.chunk.range_in_memory(&values) {
                 Some(found) => {
-                    memory::reserve(&mut self.in_file, 1)?;
-                    self.in_file.push(InFile { start: found.start, rank, position, samples: run });
+                    memory::reserve(&mut self.found, 1)?;
+                    self.found.push(FoundSamples { start: found.start, rank, position, samples: run });
                 }
                 None => {
                     let to = out.destination(rank, position, run);
@@ -215,13 +217,13 @@ impl Decoder {
         let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
         let plain = column.plain_chunk(file, location).map_err(|error| in_chunk(error, location))?;
         let Some(parts) = plain else { return Ok(false) };
-        memory::reserve(&mut self.in_file, task.ranks.len())?;
+        memory::reserve(&mut self.found, task.ranks.len())?;
         let (start, sample_bytes) = (location.body_start(), column.layout().inner_bytes);
         for rank in task.ranks.clone() {
             let (sample, position) = selection.get(rank);
             // inside the body: the chunk holds the sample, and is as long as its samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
-            self.in_file.push(InFile { start, rank, position, samples: 1 });
+            self.found.push(FoundSamples { start, rank, position, samples: 1 });
         }
         if task.is_last {
             self.enter_column(column);
@@ -230,26 +232,25 @@ impl Decoder {
         Ok(true)
     }
 
-    /// Copies the samples that are in the file as they are, and that were found since this was
-    /// called before.
+    /// Copies the samples that were found in the file since this was called before.
     pub(super) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) {
-        for found in self.in_file.drain(..) {
+        for found in self.found.drain(..) {
             let to = out.destination(found.rank, found.position, found.samples);
             let from = file.get(found.start..).and_then(|rest| rest.get(..to.len()));
             from.into_iter().for_each(|from| to.copy_from_slice(from)); // equal lengths
         }
     }
 
-    /// Does the same for a request whose samples are in any order, in the order of their
-    /// destinations: the caches of processors prefer reads to be scattered, not writes.
+    /// Copies the samples that were found in the file, in the order of their destinations. For
+    /// requests in any order: the caches of processors prefer reads to be scattered, not writes.
     pub(super) fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
-        if self.in_file.is_empty() {
+        if self.found.is_empty() {
             return Ok(());
         }
         let sample_bytes = out.sample_bytes.max(1);
         self.starts.clear();
         memory::resize(&mut self.starts, out.bytes.len() / sample_bytes, usize::MAX)?;
-        for found in self.in_file.drain(..) {
+        for found in self.found.drain(..) {
             let positions = self.starts.iter_mut().skip(found.position).take(found.samples);
             for (start, number) in positions.zip(0_usize..) {
                 *start = found.start.saturating_add(number.saturating_mul(sample_bytes));
@@ -337,7 +338,7 @@ impl Decoder {
             all = Some(start..values.end);
             if let Some(to) = out.values.get_mut(index) {
                 let staged = self.staging.as_slice().len();
-                *to = match self.chunk.range_in_file(&values) {
+                *to = match self.chunk.range_in_memory(&values) {
                     Some(bytes) => RaggedValues { decoder: None, bytes },
                     None => {
                         let at = |byte: usize| staged.saturating_add(byte.saturating_sub(start));

@@ -147,15 +147,11 @@ fn not_of_request() -> Error {
 /// together with their neighbours, and to copy.
 const STRAIGHT_BYTES: u64 = 16 << 10;
 
-/// Returns the number of bytes from which on they are read straight to their destination; `None` if
-/// none are.
-///
-/// Such bytes are read by calls of their own, one after the other. Therefore these are several
-/// times the bytes that the source reads in the time of one request; a source in memory has none to
-/// read.
+/// Returns the number of bytes from which on they are read straight to their destination, by calls
+/// of their own, one after the other: several times the bytes that the source reads in the time of
+/// one request. Returns `None` if the source does not gain by that.
 fn least_straight(source: &dyn Source) -> Option<u64> {
-    let gap_bytes = source.gap_bytes();
-    (gap_bytes > 0).then(|| STRAIGHT_BYTES.max(gap_bytes.saturating_mul(4)))
+    source.reads_in_place().then(|| STRAIGHT_BYTES.max(source.gap_bytes().saturating_mul(4)))
 }
 
 /// Marks long chunks that decoders keep for the request that follows: they are read straight to

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// The most bytes of a coalesced range: it stays in the second-level cache until it is decoded.
 const COALESCED_BYTES: u64 = 256 << 10;
-/// A coalesced range may be this many times longer than the gap that a source rather reads.
+/// A coalesced range may be this many times longer than the gap that the source reads.
 const COALESCED_GAPS: u64 = 16;
 
 /// Ranges in ascending order, and which ranges of tasks each of them holds.

@@ -40,8 +40,9 @@ pub(super) struct Task {
     pub fetch: Fetch,
     /// The samples are the whole chunk, in order: it is decoded straight to the destination.
     pub is_straight: bool,
-    /// The request came from the chunk before: the chunk is decoded whole, for the next request.
-    pub is_entered: bool,
+    /// A range that read the chunk before continues here, so the next request will probably want the
+    /// rest: the chunk is decoded whole.
+    pub continues_range: bool,
     /// The last task of its column: the decoder keeps the chunk.
     pub is_last: bool,
 }
@@ -50,7 +51,7 @@ impl Task {
     /// Returns the number of samples that are wanted, for the rule that decides whether to decode
     /// the whole chunk.
     pub(super) fn wanted(&self) -> usize {
-        if self.is_entered { self.location.sample_count() } else { self.ranks.len() }
+        if self.continues_range { self.location.sample_count() } else { self.ranks.len() }
     }
 }
 
@@ -91,7 +92,7 @@ impl TaskList {
                 column: number,
                 fetch: Fetch::Nothing,
                 is_straight,
-                is_entered: is_range && before == Some(sample),
+                continues_range: is_range && before == Some(sample),
                 is_last: false,
             };
             // a range is decoded in order: chunks before the one that is held replace it

@@ -19,7 +19,7 @@ struct Counted {
     decayed: AtomicU64,
     /// The ranges that were announced as needed soon.
     announced: Mutex<Vec<Range<u64>>>,
-    /// The gap that it reads rather than skips.
+    /// The gap that it reads rather than skips. Unless it is 0, long runs are read in place.
     gap_bytes: AtomicU64,
     /// Bytes that cannot be read.
     broken: Mutex<Range<u64>>,
@@ -46,6 +46,10 @@ impl Source for Counted {
 
     fn gap_bytes(&self) -> u64 {
         self.gap_bytes.load(Ordering::Relaxed)
+    }
+
+    fn reads_in_place(&self) -> bool {
+        self.gap_bytes.load(Ordering::Relaxed) > 0
     }
 
     fn will_need(&self, range: Range<u64>) {
