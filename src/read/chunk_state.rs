@@ -12,7 +12,8 @@ use std::ops::Range;
 /// A chunk is decoded whole if more than this many quarters of it were taken or are wanted.
 const WHOLE_FROM_QUARTERS: usize = 3;
 /// A chunk is decoded whole once one in this many of its bytes was taken sample by sample, and one
-/// more sample is wanted. Reading all of its samples by one call each then costs little more than one decoding.
+/// more sample is wanted. Reading all of its samples by one call each then costs little more than
+/// one decoding.
 const WHOLE_AFTER_ONE_IN: usize = 8;
 /// The least number of bytes that a sample taken alone counts for: finding it costs about as much
 /// as decoding that many.
@@ -228,7 +229,7 @@ impl HeldChunk {
 pub(super) fn whole_chunk_pays(location: &ChunkLocation, bytes: usize, taken: usize, count: usize) -> (usize, bool) {
     let samples = location.sample_count().max(1);
     let after = taken.saturating_add(count.saturating_mul(LEAST_SAMPLE_BYTES.max(bytes / samples)));
-    // a chunk of one sample is decoded to its destination, unless the sample is wanted several times
+    // a chunk of one sample is decoded to its destination, unless there are several
     let at_once = (samples > 1 || count > 1) && after / WHOLE_FROM_QUARTERS > bytes / 4;
     (after, taken.saturating_mul(WHOLE_AFTER_ONE_IN) > bytes || at_once)
 }

@@ -28,8 +28,8 @@ pub struct Decoder {
     pub(super) ragged: RaggedScratch,
     /// Positions of nulls in the request.
     pub(super) nulls: Vec<usize>,
-    /// Samples of a file in memory that are used as they are stored. Copying them waits until all are found: copies
-    /// that follow each other closely overlap their cache misses.
+    /// Samples of a file in memory that are used as they are stored. Copying them waits until all
+    /// are found: copies that follow each other closely overlap their cache misses.
     found: Vec<FoundSamples>,
     /// For each position of the request, the offset in the file at which its sample begins.
     starts: Vec<usize>,

@@ -40,8 +40,8 @@ pub(super) struct Task {
     pub fetch: Fetch,
     /// The samples are the whole chunk, in order: it is decoded straight to the destination.
     pub is_straight: bool,
-    /// A range that read the chunk before continues here, so the next request will probably want the
-    /// rest: the chunk is decoded whole.
+    /// A range that read the chunk before continues here, so the next request will probably want
+    /// the rest: the chunk is decoded whole.
     pub continues_range: bool,
     /// The last task of its column: the decoder keeps the chunk.
     pub is_last: bool,

@@ -1,61 +1,17 @@
 //! Proves how many bytes a read by position fetches, and when a chunk is checked.
 
-use std::io;
+mod counted;
+
+use counted::Counted;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tensilo::sink::Stream;
-use tensilo::source::{InMemory, Source};
+use tensilo::source::InMemory;
 use tensilo::{
     Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, ErrorKind, OpenOptions, Profile, Reader, Schema, Shape,
     Verification, Writer, WriterOptions,
 };
-
-/// A file that is read by position, counts, and can decay.
-struct Counted {
-    file: InMemory<Vec<u8>>,
-    bytes: AtomicU64,
-    /// Where a bit has changed.
-    decayed: AtomicU64,
-    /// The ranges that were announced as needed soon.
-    announced: Mutex<Vec<Range<u64>>>,
-    /// The gap that it reads rather than skips. Unless it is 0, long runs are read in place.
-    gap_bytes: AtomicU64,
-    /// Bytes that cannot be read.
-    broken: Mutex<Range<u64>>,
-}
-
-impl Source for Counted {
-    fn byte_count(&self) -> u64 {
-        self.file.byte_count()
-    }
-
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
-        let broken = self.broken.lock().unwrap();
-        if offset < broken.end && broken.start < offset + out.len() as u64 {
-            return Err(io::Error::other("a bad sector"));
-        }
-        self.file.read_exact_at(offset, out)?;
-        let decayed = self.decayed.load(Ordering::Relaxed).checked_sub(offset);
-        if let Some(byte) = decayed.and_then(|at| out.get_mut(usize::try_from(at).ok()?)) {
-            *byte ^= 1;
-        }
-        Ok(())
-    }
-
-    fn gap_bytes(&self) -> u64 {
-        self.gap_bytes.load(Ordering::Relaxed)
-    }
-
-    fn reads_in_place(&self) -> bool {
-        self.gap_bytes.load(Ordering::Relaxed) > 0
-    }
-
-    fn will_need(&self, range: Range<u64>) {
-        self.announced.lock().unwrap().push(range);
-    }
-}
 
 const SAMPLES: u64 = 1000;
 const ELEMENTS: usize = 192;
@@ -93,15 +49,7 @@ fn file(profile: Profile, samples: u64, elements: usize) -> Counted {
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     let values: Vec<i32> = (0..samples as i32 * elements as i32).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
-    let file = InMemory(writer.finish().unwrap().sink.0);
-    Counted {
-        file,
-        bytes: AtomicU64::new(0),
-        decayed: AtomicU64::new(u64::MAX),
-        announced: Mutex::default(),
-        gap_bytes: AtomicU64::new(0),
-        broken: Mutex::default(),
-    }
+    Counted::new(writer.finish().unwrap().sink.0)
 }
 
 /// The bytes that `work` reads from the file.

@@ -1,0 +1,66 @@
+//! A source that counts, and that can decay.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tensilo::source::{InMemory, Source};
+
+/// A file that is read by position, counts, and can decay.
+pub struct Counted {
+    pub file: InMemory<Vec<u8>>,
+    pub bytes: AtomicU64,
+    /// Where a bit has changed.
+    pub decayed: AtomicU64,
+    /// The ranges that were announced as needed soon.
+    pub announced: Mutex<Vec<Range<u64>>>,
+    /// The gap that it reads rather than skips. Unless it is 0, long runs are read in place.
+    pub gap_bytes: AtomicU64,
+    /// Bytes that cannot be read.
+    pub broken: Mutex<Range<u64>>,
+}
+
+impl Counted {
+    pub fn new(file: Vec<u8>) -> Self {
+        Self {
+            file: InMemory(file),
+            bytes: AtomicU64::new(0),
+            decayed: AtomicU64::new(u64::MAX),
+            announced: Mutex::default(),
+            gap_bytes: AtomicU64::new(0),
+            broken: Mutex::default(),
+        }
+    }
+}
+
+impl Source for Counted {
+    fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        let broken = self.broken.lock().unwrap();
+        if offset < broken.end && broken.start < offset + out.len() as u64 {
+            return Err(io::Error::other("a bad sector"));
+        }
+        self.file.read_exact_at(offset, out)?;
+        let decayed = self.decayed.load(Ordering::Relaxed).checked_sub(offset);
+        if let Some(byte) = decayed.and_then(|at| out.get_mut(usize::try_from(at).ok()?)) {
+            *byte ^= 1;
+        }
+        Ok(())
+    }
+
+    fn gap_bytes(&self) -> u64 {
+        self.gap_bytes.load(Ordering::Relaxed)
+    }
+
+    fn reads_in_place(&self) -> bool {
+        self.gap_bytes.load(Ordering::Relaxed) > 0
+    }
+
+    fn will_need(&self, range: Range<u64>) {
+        self.announced.lock().unwrap().push(range);
+    }
+}
