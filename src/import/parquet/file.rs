@@ -1,28 +1,22 @@
 //! A Parquet file, and its batches.
 
+use super::batch_rows::BatchRows;
 use super::errors::{encrypted_footer, malformed};
 use super::{check, mend, pages, raw};
 use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
-use crate::import::arrow::slices::SLICE_BYTES;
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::source::guard;
-use crate::le::u64_of;
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
-use ::parquet::basic::Type;
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
-use ::parquet::schema::types::ColumnDescriptor;
 use arrow_array::RecordBatch;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-
-/// The rows of the first batch of a row group, from which the size of rows is estimated.
-const FIRST_ROWS: usize = 64;
 
 /// Opens a Parquet file. The id of a file made from it depends on the footer, which is returned
 /// too.
@@ -152,8 +146,7 @@ struct RowGroups<'a> {
 struct OpenRowGroup {
     reader: Guarded<ParquetRecordBatchReader>,
     number: usize,
-    batch_rows: usize,
-    most_rows: usize,
+    batch_rows: BatchRows,
     rows_read: usize,
     rows: usize,
 }
@@ -181,27 +174,21 @@ impl RowGroups<'_> {
     }
 
     fn begin(&self, number: usize, metadata: &RowGroupMetaData) -> Result<OpenRowGroup> {
-        let most_rows = batch_rows(metadata, &self.mask);
-        let batch_rows = most_rows.min(FIRST_ROWS);
+        let batch_rows = BatchRows::of(metadata, &self.mask);
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
         let file = self.file.input.reader()?;
         for (_, column) in metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i)) {
             guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
         }
-        let reader = self.reader(number, batch_rows, 0)?;
-        Ok(OpenRowGroup { reader, number, batch_rows, most_rows, rows_read: 0, rows })
+        let reader = self.reader(number, batch_rows.get(), 0)?;
+        Ok(OpenRowGroup { reader, number, batch_rows, rows_read: 0, rows })
     }
 
-    /// Adapts the size of batches to that of the last one: dictionaries make a file much smaller
-    /// than its rows.
+    /// Starts the decoder again if its next batches must have another number of rows.
     fn adapt(&self, mut group: OpenRowGroup, batch: &RecordBatch) -> Result<OpenRowGroup> {
-        let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
-        let fitting = (SLICE_BYTES / row_bytes.max(1)).clamp(1, group.most_rows);
-        let wanted = fitting.min(group.batch_rows.saturating_mul(16));
-        let is_near = wanted <= group.batch_rows.saturating_mul(2) && wanted >= group.batch_rows / 2;
-        if group.rows_read < group.rows && !is_near {
-            group.reader = self.reader(group.number, wanted, group.rows_read)?;
-            group.batch_rows = wanted;
+        let is_other = group.batch_rows.adapt(batch.num_rows(), batch.get_array_memory_size());
+        if is_other && group.rows_read < group.rows {
+            group.reader = self.reader(group.number, group.batch_rows.get(), group.rows_read)?;
         }
         Ok(group)
     }
@@ -227,35 +214,4 @@ impl Iterator for RowGroups<'_> {
 
 fn wrong_row_count() -> Error {
     Error::bad_input("the Parquet file is malformed: a row group has another number of rows than its footer states")
-}
-
-/// Returns the number of rows whose decoded batch has about [`SLICE_BYTES`], judging by the numbers
-/// that the row group states.
-fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
-    const MOST: u64 = 8192;
-    let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));
-    let bytes = columns.fold(1_u64, |sum, (_, column)| {
-        let positive = |number: i64| u64::try_from(number).unwrap_or(0);
-        let decoded = positive(column.num_values()).saturating_mul(decoded_bytes(column.column_descr()));
-        let text = column.unencoded_byte_array_data_bytes().map_or(0, positive);
-        sum.saturating_add(decoded.saturating_add(text).max(positive(column.uncompressed_size())))
-    });
-    let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
-    let target = u64_of(SLICE_BYTES);
-    let rows = target / bytes.div_ceil(rows).max(1);
-    usize::try_from(rows.clamp(1, MOST)).unwrap_or(1)
-}
-
-/// Returns the bytes of a decoded value with its levels of nesting, for byte arrays without their
-/// content.
-fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
-    const LEVELS: u64 = 4;
-    LEVELS
-        + match column.physical_type() {
-            Type::BOOLEAN => 1,
-            Type::INT32 | Type::FLOAT => 4,
-            Type::INT64 | Type::DOUBLE => 8,
-            Type::INT96 | Type::BYTE_ARRAY => 16,
-            Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.type_length()).unwrap_or(0),
-        }
 }

@@ -1,5 +1,6 @@
 //! Parquet files.
 
+mod batch_rows;
 mod check;
 mod errors;
 mod file;

@@ -1,0 +1,187 @@
+//! The number of rows that a Parquet decoder yields at a time.
+//!
+//! A decoder has one number of rows for all its batches. To change it, another decoder is started,
+//! which skips the rows that were read before: it decompresses their pages once more. So a row
+//! group with rows of very different sizes must not change it often.
+
+use crate::import::arrow::slices::SLICE_BYTES;
+use crate::le::u64_of;
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::basic::Type;
+use ::parquet::file::metadata::RowGroupMetaData;
+use ::parquet::schema::types::ColumnDescriptor;
+
+/// The rows of the first batch of a row group, from which the size of rows is estimated.
+const FIRST_ROWS: usize = 64;
+/// The most rows of a batch.
+const MOST_ROWS: u64 = 8192;
+/// The bytes of a batch above which later ones get fewer rows. Smaller ones are cut into slices.
+const LARGEST_BATCH_BYTES: usize = 8 * SLICE_BYTES;
+/// How many times as many rows the next batches get at most. The rows may become larger.
+const MOST_GROWTH: usize = 16;
+/// How many times as many rows must fit, so that skipping more than a first batch is worth it.
+const LEAST_GROWTH: usize = 8;
+
+/// The rows of the batches of one row group.
+pub(super) struct BatchRows {
+    rows: usize,
+    /// The number that the footer suggests. Dictionaries make a file much smaller than its rows.
+    most: usize,
+    /// The rows that the decoder skipped when it started.
+    skipped: usize,
+    /// The rows that the decoder has read since.
+    read: usize,
+    /// The bytes of these.
+    bytes: usize,
+}
+
+impl BatchRows {
+    /// Returns the number for the first batch of a row group.
+    pub(super) fn of(group: &RowGroupMetaData, mask: &ProjectionMask) -> Self {
+        Self::at_most(most_rows(group, mask))
+    }
+
+    fn at_most(most: usize) -> Self {
+        Self { rows: most.min(FIRST_ROWS), most, skipped: 0, read: 0, bytes: 0 }
+    }
+
+    pub(super) fn get(&self) -> usize {
+        self.rows
+    }
+
+    /// Adapts the number to a batch that was read. Returns whether another decoder must be started.
+    ///
+    /// The number shrinks at once if the batch is too large. It grows only after the decoder has
+    /// read as many rows as it skipped: all growth of a row group together skips at most twice its
+    /// rows.
+    pub(super) fn adapt(&mut self, rows: usize, bytes: usize) -> bool {
+        self.read = self.read.saturating_add(rows);
+        self.bytes = self.bytes.saturating_add(bytes);
+        let Some(wanted) = self.fewer(rows, bytes).or_else(|| self.more()) else { return false };
+        let skipped = self.skipped.saturating_add(self.read);
+        *self = Self { rows: wanted, most: self.most, skipped, read: 0, bytes: 0 };
+        true
+    }
+
+    /// Returns whether another decoder would skip only a few rows.
+    fn is_beginning(&self) -> bool {
+        self.skipped == 0 && self.read <= FIRST_ROWS
+    }
+
+    fn fewer(&self, rows: usize, bytes: usize) -> Option<usize> {
+        let fitting = fitting_rows(rows, bytes);
+        let is_too_large = self.is_beginning() || bytes > LARGEST_BATCH_BYTES;
+        (is_too_large && fitting <= self.rows / 2).then_some(fitting)
+    }
+
+    fn more(&self) -> Option<usize> {
+        let most = self.rows.saturating_mul(MOST_GROWTH).min(self.most);
+        let wanted = fitting_rows(self.read, self.bytes).min(most);
+        let least = self.rows.saturating_mul(if self.is_beginning() { 2 } else { LEAST_GROWTH });
+        (self.read >= self.skipped && wanted >= least).then_some(wanted)
+    }
+}
+
+/// Returns the number of rows that have about [`SLICE_BYTES`] if they are as large as these.
+fn fitting_rows(rows: usize, bytes: usize) -> usize {
+    (SLICE_BYTES / (bytes / rows.max(1)).max(1)).max(1)
+}
+
+/// Returns the number of rows whose decoded batch has about [`SLICE_BYTES`], judging by the numbers
+/// that the row group states.
+fn most_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
+    let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));
+    let bytes = columns.fold(1_u64, |sum, (_, column)| {
+        let positive = |number: i64| u64::try_from(number).unwrap_or(0);
+        let decoded = positive(column.num_values()).saturating_mul(decoded_bytes(column.column_descr()));
+        let text = column.unencoded_byte_array_data_bytes().map_or(0, positive);
+        sum.saturating_add(decoded.saturating_add(text).max(positive(column.uncompressed_size())))
+    });
+    let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
+    let target = u64_of(SLICE_BYTES);
+    let rows = target / bytes.div_ceil(rows).max(1);
+    usize::try_from(rows.clamp(1, MOST_ROWS)).unwrap_or(1)
+}
+
+/// Returns the bytes of a decoded value with its levels of nesting, for byte arrays without their
+/// content.
+fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
+    const LEVELS: u64 = 4;
+    LEVELS
+        + match column.physical_type() {
+            Type::BOOLEAN => 1,
+            Type::INT32 | Type::FLOAT => 4,
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::INT96 | Type::BYTE_ARRAY => 16,
+            Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.type_length()).unwrap_or(0),
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: usize = 100_000;
+
+    struct Outcome {
+        batches: usize,
+        /// The rows that decoders skipped.
+        skipped: usize,
+        /// The bytes of the largest batch but the first.
+        largest: usize,
+    }
+
+    fn read(most: usize, row_bytes: impl Fn(usize) -> usize) -> Outcome {
+        let mut batch_rows = BatchRows::at_most(most);
+        let mut outcome = Outcome { batches: 0, skipped: 0, largest: 0 };
+        let mut start = 0;
+        while start < ROWS {
+            let end = ROWS.min(start + batch_rows.get());
+            let bytes = (start..end).map(&row_bytes).sum();
+            outcome.batches += 1;
+            outcome.largest = if start == 0 { 0 } else { outcome.largest.max(bytes) };
+            outcome.skipped += if batch_rows.adapt(end - start, bytes) { end } else { 0 };
+            start = end;
+        }
+        outcome
+    }
+
+    /// Returns 4 KiB for half of the rows, 8 KiB for a fourth ... and at most 64 MiB: 30 KiB in the
+    /// mean.
+    fn heavy_tailed(row: usize) -> usize {
+        let mixed = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        1 << (12 + mixed.leading_zeros()).min(26)
+    }
+
+    #[test]
+    fn batches_of_even_rows_have_about_2_mib() {
+        let small = read(8192, |_| 100);
+        assert!(small.batches < 20 && small.skipped < 2 * 1100, "{} {}", small.batches, small.skipped);
+        // a dictionary hides their size
+        let large = read(8192, |_| 100_000);
+        assert_eq!((large.skipped, large.largest), (64, 20 * 100_000));
+        // less than eight times the rows, but more than twice
+        let medium = read(8192, |_| 8000);
+        assert_eq!((medium.skipped, medium.largest), (64, 262 * 8000));
+    }
+
+    #[test]
+    fn rows_that_become_larger_shrink_the_batches() {
+        let found = read(8192, |row| if row < 50_000 { 100 } else { 50_000 });
+        assert!(found.batches > 1000 && found.skipped < 60_000, "{} {}", found.batches, found.skipped);
+    }
+
+    #[test]
+    fn uneven_rows_are_not_skipped_often() {
+        for most in [1, 6, 40, 600, 8192] {
+            let found = read(most, heavy_tailed);
+            assert!(found.skipped <= 6 * ROWS, "{most}: {}", found.skipped);
+            // tiny rows, and a huge one now and then
+            for period in [100, 1000, 30_000] {
+                let found = read(most, |row| if row % period == 99 { 40 << 20 } else { 10 });
+                assert!(found.skipped <= 12 * ROWS, "{most}, {period}: {}", found.skipped);
+            }
+        }
+    }
+}
