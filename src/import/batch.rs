@@ -23,7 +23,8 @@ pub(super) struct InputBatch {
 impl InputBatch {
     /// Returns about how much memory the batch takes.
     pub(super) fn byte_count(&self) -> usize {
-        self.columns.iter().flatten().map(Samples::byte_count).fold(0, usize::saturating_add)
+        let samples = self.columns.iter().flatten().map(Samples::byte_count);
+        samples.fold(size_of_val(self.columns.as_slice()), usize::saturating_add)
     }
 }
 
@@ -50,8 +51,10 @@ impl Samples {
             SampleValues::Plain(bytes) => bytes.len(),
             SampleValues::Instants(values) => size_of_val(values.as_slice()),
         };
+        let nulls = [&self.nulls, &self.element_nulls].into_iter().flatten().map(|Nulls(bits)| bits.len());
+        let samples = size_of_val(self.ranges.as_slice()) + size_of_val(self.open_extents.as_slice());
         // no overflow: they are in memory
-        values + size_of_val(self.ranges.as_slice()) + size_of_val(self.open_extents.as_slice())
+        values + samples + nulls.sum::<usize>()
     }
 
     pub(super) fn is_null(&self, row: usize) -> bool {

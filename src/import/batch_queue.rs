@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The number of bytes at which the reader waits. A single batch may have more.
 const QUEUED_BYTES: usize = 6 << 20;
-/// The number of batches at which the reader waits. It bounds only batches without values.
-const QUEUED_BATCHES: usize = 1024;
+/// The number of batches at which the reader waits. It bounds only batches of few small columns.
+pub(super) const QUEUED_BATCHES: usize = 1024;
 
 /// Makes a queue. It is closed when one of its ends is dropped.
 pub(super) fn batch_queue() -> (BatchSender, BatchReceiver) {
@@ -25,14 +25,27 @@ struct Queue {
 
 #[derive(Default)]
 struct QueueState {
-    batches: VecDeque<Result<InputBatch>>,
+    /// Batches, and the memory that each takes.
+    batches: VecDeque<(Result<InputBatch>, usize)>,
+    /// The sum of the memory.
+    bytes: usize,
     is_closed: bool,
 }
 
 impl QueueState {
     fn is_full(&self) -> bool {
-        let bytes = self.batches.iter().flatten().map(InputBatch::byte_count).fold(0, usize::saturating_add);
-        bytes >= QUEUED_BYTES || self.batches.len() >= QUEUED_BATCHES
+        self.bytes >= QUEUED_BYTES || self.batches.len() >= QUEUED_BATCHES
+    }
+
+    fn push(&mut self, batch: Result<InputBatch>, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.batches.push_back((batch, bytes));
+    }
+
+    fn pop(&mut self) -> Option<Result<InputBatch>> {
+        let (batch, bytes) = self.batches.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        Some(batch)
     }
 }
 
@@ -92,7 +105,8 @@ impl BatchSender {
     }
 
     fn send(&self, batch: Result<InputBatch>) {
-        self.0.lock().batches.push_back(batch);
+        let bytes = batch.as_ref().map_or(0, InputBatch::byte_count);
+        self.0.lock().push(batch, bytes);
         self.0.changed.notify_one();
     }
 }
@@ -112,7 +126,7 @@ impl Iterator for BatchReceiver {
     fn next(&mut self) -> Option<Self::Item> {
         let mut state = self.0.lock();
         loop {
-            if let Some(batch) = state.batches.pop_front() {
+            if let Some(batch) = state.pop() {
                 self.0.changed.notify_one();
                 return Some(batch);
             }
@@ -138,27 +152,30 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
-    fn batch(bytes: usize) -> InputBatch {
-        let samples = Samples {
-            dtype: DType::U8,
-            values: SampleValues::Plain(SharedBytes::new(vec![0; bytes])),
-            ranges: Vec::new(),
-            open_extents: Vec::new(),
-            nulls: None,
-            element_nulls: None,
+    fn batch(columns: usize, bytes: usize) -> InputBatch {
+        let samples = |_| {
+            Ok(Samples {
+                dtype: DType::U8,
+                values: SampleValues::Plain(SharedBytes::new(vec![0; bytes])),
+                ranges: Vec::new(),
+                open_extents: Vec::new(),
+                nulls: None,
+                element_nulls: None,
+            })
         };
-        InputBatch { sample_count: 1, columns: vec![Ok(samples)] }
+        InputBatch { sample_count: 1, columns: (0..columns).map(samples).collect() }
     }
 
-    /// Reads batches of this size while nobody takes one, and returns their number.
-    fn read_ahead(bytes: usize) -> usize {
+    /// Reads batches of so many columns of so many bytes while nobody takes one, and returns their
+    /// number.
+    fn read_ahead(columns: usize, bytes: usize) -> usize {
         let (sender, mut receiver) = batch_queue();
         let read = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&read);
         let thread = thread::spawn(move || {
             let next = move |_| {
                 counter.fetch_add(1, Ordering::SeqCst);
-                Ok(batch(bytes))
+                Ok(batch(columns, bytes))
             };
             sender.send_all(|| Ok(Box::new((0..).map(next))), |batch| batch);
         });
@@ -173,16 +190,19 @@ mod tests {
 
     #[test]
     fn the_bytes_and_the_number_of_waiting_batches_are_bounded() {
-        assert_eq!(read_ahead(QUEUED_BYTES), 1);
-        assert_eq!(read_ahead(QUEUED_BYTES / 2), 2);
-        assert_eq!(read_ahead(QUEUED_BYTES / 2 - 1), 3);
-        assert_eq!(read_ahead(0), QUEUED_BATCHES);
+        let column = batch(1, 0).byte_count();
+        assert_eq!(read_ahead(1, QUEUED_BYTES), 1);
+        assert_eq!(read_ahead(1, QUEUED_BYTES / 2 - column), 2);
+        assert_eq!(read_ahead(1, QUEUED_BYTES / 2 - column - 1), 3);
+        assert_eq!(read_ahead(1, 0), QUEUED_BATCHES);
+        // without values, as when shapes are looked for
+        assert_eq!(read_ahead(1000, 0), QUEUED_BYTES.div_ceil(1000 * column));
     }
 
     #[test]
     fn batches_that_wait_are_taken_after_the_sender_is_gone() {
         let (sender, receiver) = batch_queue();
-        sender.send_all(|| Ok(Box::new((0..3).map(|_| Ok(batch(1))))), |batch| batch);
+        sender.send_all(|| Ok(Box::new((0..3).map(|_| Ok(batch(1, 1))))), |batch| batch);
         drop(sender);
         assert_eq!(receiver.count(), 3);
     }
