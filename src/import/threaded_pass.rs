@@ -104,10 +104,8 @@ struct ThreadedPass {
     readers: Vec<JoinHandle<()>>,
 }
 
-impl Iterator for ThreadedPass {
-    type Item = Result<InputBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+impl ThreadedPass {
+    fn next_batch(&mut self) -> Option<Result<InputBatch>> {
         loop {
             if let Some(batch) = self.current.as_mut().and_then(BatchReceiver::next) {
                 return Some(batch);
@@ -115,12 +113,29 @@ impl Iterator for ThreadedPass {
             self.current = Some(self.parts.as_ref()?.recv().ok()?);
         }
     }
+
+    /// Tells the threads that nobody takes more. The parts that wait are dropped with the channel.
+    fn close(&mut self) {
+        self.current = None;
+        self.parts = None;
+    }
+}
+
+impl Iterator for ThreadedPass {
+    type Item = Result<InputBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_batch();
+        if matches!(next, Some(Err(_))) {
+            self.close();
+        }
+        next
+    }
 }
 
 impl Drop for ThreadedPass {
     fn drop(&mut self) {
-        self.current = None;
-        drop(self.parts.take());
+        self.close();
         for reader in self.readers.drain(..) {
             let _ = reader.join(); // its panics were sent as errors
         }
@@ -130,22 +145,24 @@ impl Drop for ThreadedPass {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::batch_queue::QUEUED_BATCHES;
     use crate::import::input_column::InputColumn;
     use crate::import::source::BatchSource;
     use crate::{Error, Metadata};
     use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Parts of 50 batches each, of 0, 1, 2 ... samples, and then an error or a panic in a part.
+    /// Parts of as many batches each, of 0, 1, 2 ... samples, one of which is an error or a panic.
     struct Counting {
         read: AtomicUsize,
         part_count: usize,
+        part_batches: usize,
         panics: bool,
         metadata: Metadata,
     }
 
-    /// The number of the first batch that cannot be read.
-    const LAST: usize = 130;
+    /// The number of the only batch that cannot be read.
+    const BAD: usize = 130;
 
     impl BatchSource for Counting {
         fn columns(&self) -> &[InputColumn] {
@@ -169,11 +186,11 @@ mod tests {
         }
 
         fn batches(&self, _columns: &[usize]) -> Result<BatchIter<'_>> {
-            Ok(self.numbers(0..self.part_count * 50))
+            Ok(self.numbers(0..self.part_count * self.part_batches))
         }
 
         fn part(&self, part: usize, _columns: &[usize]) -> Result<BatchIter<'_>> {
-            Ok(self.numbers(part * 50..part * 50 + 50))
+            Ok(self.numbers(part * self.part_batches..(part + 1) * self.part_batches))
         }
     }
 
@@ -182,50 +199,70 @@ mod tests {
             Box::new(counts.map(|sample_count| {
                 self.read.fetch_add(1, Ordering::SeqCst);
                 match sample_count {
-                    LAST if self.panics => panic!("on purpose"),
-                    LAST => Err(Error::bad_input("the end")),
+                    BAD if self.panics => panic!("on purpose"),
+                    BAD => Err(Error::bad_input("the end")),
                     _ => Ok(InputBatch { sample_count, columns: Vec::new() }),
                 }
             }))
         }
     }
 
-    fn source(part_count: usize, panics: bool) -> (Arc<Counting>, SharedSource) {
-        let source = Counting { read: AtomicUsize::new(0), part_count, panics, metadata: Metadata::new() };
-        let source = Arc::new(source);
+    fn source(part_count: usize, part_batches: usize, panics: bool) -> (Arc<Counting>, SharedSource) {
+        let read = AtomicUsize::new(0);
+        let source = Arc::new(Counting { read, part_count, part_batches, panics, metadata: Metadata::new() });
         (Arc::clone(&source), source)
     }
 
     #[test]
-    fn batches_come_in_order_and_an_error_or_panic_is_where_it_belongs() {
+    fn batches_come_in_order_and_an_error_or_panic_is_the_last() {
         for (threads, panics) in [(1, false), (2, true), (3, false), (20, true)] {
-            let (_, shared) = source(5, panics);
-            let mut counts = Vec::new();
-            let error = batches(&shared, &[], threads).unwrap().find_map(|batch| match batch {
-                Ok(batch) => {
-                    counts.push(batch.sample_count);
-                    None
-                }
-                Err(error) => Some(error.message().to_owned()),
-            });
-            assert_eq!(counts, (0..LAST).collect::<Vec<_>>());
-            assert!(error.unwrap().contains(if panics { "on purpose" } else { "the end" }));
+            let (_, shared) = source(5, 50, panics);
+            let mut all: Vec<_> = batches(&shared, &[], threads).unwrap().collect();
+            let error = all.pop().unwrap().unwrap_err();
+            assert!(error.message().contains(if panics { "on purpose" } else { "the end" }));
+            let counts: Vec<usize> = all.into_iter().map(|batch| batch.unwrap().sample_count).collect();
+            assert_eq!(counts, (0..BAD).collect::<Vec<_>>());
         }
     }
 
     #[test]
+    fn an_error_ends_the_threads() {
+        let (counting, shared) = source(3, 5000, false);
+        let mut pass = batches(&shared, &[], 2).unwrap();
+        assert!(pass.any(|batch| batch.is_err()));
+        // the other thread would wait for room in its queue
+        while Arc::strong_count(&counting) > 2 {
+            thread::yield_now();
+        }
+        assert!(pass.next().is_none());
+    }
+
+    #[test]
     fn a_source_without_parts_has_no_batches() {
-        assert_eq!(batches(&source(0, false).1, &[], 2).unwrap().count(), 0);
-        assert_eq!(outlines(&source(2, false).1, &[], 2).unwrap().count(), 100);
+        assert_eq!(batches(&source(0, 50, false).1, &[], 2).unwrap().count(), 0);
+        assert_eq!(outlines(&source(2, 50, false).1, &[], 2).unwrap().count(), 100);
     }
 
     #[test]
     fn a_pass_that_is_dropped_ends_its_threads() {
         for threads in [1, 2, 8] {
-            let (counting, shared) = source(30, false);
+            let (counting, shared) = source(30, 50, false);
             assert_eq!(batches(&shared, &[], threads).unwrap().take(3).count(), 3);
             assert_eq!(Arc::strong_count(&counting), 2, "the threads have ended");
             assert!(counting.read.load(Ordering::SeqCst) < 30 * 50);
         }
+    }
+    #[test]
+    fn a_pass_that_is_dropped_wakes_threads_that_wait_for_room() {
+        let (counting, shared) = source(4, 5000, false);
+        let mut pass = batches(&shared, &[], 3).unwrap();
+        assert!(pass.next().is_some());
+        // the first part is read to its error, and the queues of the three others are full
+        let full = BAD + 1 + 3 * QUEUED_BATCHES;
+        while counting.read.load(Ordering::SeqCst) < full {
+            thread::yield_now();
+        }
+        drop(pass);
+        assert_eq!(Arc::strong_count(&counting), 2, "the threads have ended");
     }
 }

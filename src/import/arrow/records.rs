@@ -11,6 +11,7 @@ use crate::{Error, Metadata, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::collections::BTreeSet;
+use std::iter;
 use std::path::Path;
 
 /// Record batches, in order.
@@ -140,6 +141,18 @@ struct RecordPass<'a> {
 }
 
 impl RecordPass<'_> {
+    fn next_batch(&mut self) -> Option<Result<InputBatch>> {
+        loop {
+            if let Some(slice) = self.slices.as_mut().and_then(Slices::next) {
+                return Some(self.batch(&slice));
+            }
+            match self.records.next()? {
+                Ok(batch) => self.slices = Some(Slices::of(batch)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
     fn batch(&self, slice: &RecordBatch) -> Result<InputBatch> {
         let column = |(path, kind): &(&[usize], &ColumnKind)| guard(|| Ok(samples(slice, &self.fields, path, kind)));
         let columns = self.wanted.iter().map(column).collect::<Result<_>>()?;
@@ -151,15 +164,11 @@ impl Iterator for RecordPass<'_> {
     type Item = Result<InputBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(slice) = self.slices.as_mut().and_then(Slices::next) {
-                return Some(self.batch(&slice));
-            }
-            match self.records.next()? {
-                Ok(batch) => self.slices = Some(Slices::of(batch)),
-                Err(error) => return Some(Err(error)),
-            }
+        let next = self.next_batch();
+        if !matches!(next, Some(Ok(_))) {
+            (self.records, self.slices) = (Box::new(iter::empty()), None);
         }
+        next
     }
 }
 
