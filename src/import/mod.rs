@@ -112,13 +112,15 @@
 //! # Memory and threads
 //!
 //! A Parquet file is decoded about 2 MiB at a time, whatever the size of its row groups: as many
-//! rows as the rows before them suggest. An Arrow file or stream is decoded one record batch at a
-//! time, and a tensilo file about 2 MiB at a time.
+//! rows as the rows before them suggest. If the sizes of rows differ much, it can be 16 MiB. An
+//! Arrow file or stream is decoded one record batch at a time, and a tensilo file about 2 MiB at a
+//! time.
 //!
 //! With more than one thread ([`WriterOptions::threads`](crate::WriterOptions::threads)), as many
 //! other threads, at most 8, read the row groups of a Parquet file while these encode. Other inputs
-//! are read by one thread. A reader is at most about 6 MiB, or one sample, ahead of the encoders.
-//! The bytes written do not depend on the number of threads.
+//! are read by one thread. Of each row group, batches of at most about 6 MiB, or one batch, wait
+//! for the encoders. The row groups with such batches are at most one more than the threads that
+//! read. The bytes written do not depend on the number of threads.
 //!
 //! # Malformed input
 //!

@@ -83,6 +83,9 @@ impl ConvertOptions {
 
     /// Sets the options of the writer. [`convert`](super::convert) sets their
     /// [origin](WriterOptions::origin) from the inputs.
+    ///
+    /// If they have more than one [thread](WriterOptions::threads), as many other threads read, but
+    /// at most 8 and at most one for each row group of a Parquet file.
     pub fn writer(mut self, options: WriterOptions) -> Self {
         self.writer = options;
         self
@@ -133,6 +136,9 @@ impl AppendOptions {
     }
 
     /// Sets the options of the writer, see [`Writer::append`](crate::Writer::append).
+    ///
+    /// If they have more than one [thread](WriterOptions::threads), as many other threads read, but
+    /// at most 8 and at most one for each row group of a Parquet file.
     pub fn writer(mut self, options: WriterOptions) -> Self {
         self.writer = options;
         self
