@@ -13,7 +13,7 @@ pub(super) type SharedSource = Arc<dyn BatchSource + Send + Sync>;
 /// An open file, and bytes on which the id of a file made from it depends.
 type Opened = Result<(SharedSource, Vec<u8>)>;
 
-/// Opens a file. Returns its content, and bytes that differ if the file differs.
+/// Opens a file. Returns its content, and bytes on which the id of a file made from it depends.
 pub(super) fn open(file: &Arc<InputFile>) -> Opened {
     let mut magic = Vec::new();
     file.reader()?.take(8).read_to_end(&mut magic).map_err(|error| file.io("reading the file", error))?;
@@ -28,17 +28,17 @@ pub(super) fn open(file: &Arc<InputFile>) -> Opened {
 
 #[cfg(feature = "arrow")]
 use with_arrow::{arrow_file, arrow_stream};
-fn tensilo_file(file: &Arc<InputFile>) -> Opened {
-    let (content, origin) = native::open(file)?;
-    Ok((Arc::new(content), origin))
-}
-
 #[cfg(feature = "parquet")]
 use with_parquet::{encrypted_parquet, parquet};
 #[cfg(not(feature = "arrow"))]
 use without_arrow::{arrow_file, arrow_stream};
 #[cfg(not(feature = "parquet"))]
 use without_parquet::{encrypted_parquet, parquet};
+
+fn tensilo_file(file: &Arc<InputFile>) -> Opened {
+    let (content, origin) = native::open(file)?;
+    Ok((Arc::new(content), origin))
+}
 
 #[cfg(feature = "parquet")]
 mod with_parquet {
