@@ -12,7 +12,6 @@ use crate::progress::{Progress, Unit};
 use crate::signals;
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
-use std::ops::ControlFlow;
 use std::time::Duration;
 use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};
@@ -44,7 +43,7 @@ fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {
             signals::at_work(PATIENCE); // the file is being changed
             progress.set("appending", done, total)
         }
-        _ => ControlFlow::Continue(()), // a phase newer than this program
+        _ => progress.set("working", 0, None), // a phase newer than this program
     })
 }
 

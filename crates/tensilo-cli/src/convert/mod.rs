@@ -12,7 +12,6 @@ use crate::output::{Data, Destination, Output};
 use crate::progress::{Progress, Unit};
 use crate::{advice, terminal};
 use std::io::Write;
-use std::ops::ControlFlow;
 use summary::write_summary;
 use tensilo::Summary;
 use tensilo::import::{self, ConvertOptions};
@@ -42,7 +41,7 @@ fn convert(args: &ConvertArgs, output: Output, quiet: bool) -> tensilo::Result<S
     import::convert_into(&args.inputs, output, &options(args), &mut |at| match at {
         import::Progress::Scanning { done, total } => progress.set("scanning", done, total),
         import::Progress::Converting { done, total } => progress.set("converting", done, total),
-        _ => ControlFlow::Continue(()), // a phase newer than this program
+        _ => progress.set("working", 0, None), // a phase newer than this program
     })
 }
 

@@ -23,12 +23,14 @@ pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
     let inputs = slice::from_ref(&args.file);
     let destination = Destination::new(&args.output, args.force, Data::Binary, inputs)?;
     let reader = open(&args.file, quiet)?;
-    let columns = Names::all(&args.columns);
     let progress = Progress::new(Unit::Samples, quiet);
     let total = reader.sample_count();
     let mut note = |samples| progress.set("exporting", samples, Some(total));
     let options = ExportOptions::new().progress(&mut note);
-    let options = columns.into_iter().fold(options, ExportOptions::columns);
+    let options = match Names::all(&args.columns) {
+        Some(columns) => options.columns(columns),
+        None => options,
+    };
     export_into(&reader, destination.create()?, format, options)
         .map_err(|error| Failure::about(Path::new(&shown(&args.output)), error))?;
     Ok(())
