@@ -36,4 +36,5 @@ mod stages;
 mod vectors;
 #[cfg(feature = "zstd")]
 mod verify;
+mod verify_panics;
 mod verify_requests;

@@ -10,6 +10,7 @@ use super::walk::{Met, Walk};
 use crate::format::region::{RegionHead, RegionKind};
 use crate::le::u64_of;
 use crate::{Error, threads};
+use std::mem;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -74,10 +75,11 @@ impl<'w, 'a> Batch<'w, 'a> {
         let batch = Batch { state: Mutex::new(state), next_turn: Condvar::new() };
         threads::run(workers.iter_mut().map(|worker| {
             || {
-                let worker = worker;
+                let (worker, guard) = (worker, CloseOnPanic(&batch));
                 while let Some(span) = batch.take() {
                     worker.with_bytes(&span.range, |worker, bytes| batch.check_span(&span, bytes, worker));
                 }
+                mem::forget(guard); // no panic
             }
         }));
         let state = batch.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -113,20 +115,32 @@ impl<'w, 'a> Batch<'w, 'a> {
         }
     }
 
-    /// Walks over a span when all spans before it are done. Returns the regions whose bodies a
-    /// worker can check, and their numbers in the batch.
+    /// Walks over a span when all spans before it are done or the batch is closed. Returns the
+    /// regions whose bodies a worker can check, and their numbers in the batch.
     fn walk(&self, span: &Span, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHead)> {
         let mut state = self.lock();
-        while state.walked < span.number {
+        while state.walked < span.number && !state.is_closed {
             state = self.next_turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if state.walked > span.number {
-            return Vec::new(); // a source that failed after it had delivered the span
+        // the latter for a source that failed after it had delivered the span
+        if state.is_closed || state.walked > span.number {
+            return Vec::new();
         }
         let regions = state.walk(span.range.end, bytes);
         state.walked += 1;
         self.next_turn.notify_all();
         regions
+    }
+}
+
+/// Closes a batch when a worker panics, in the source for example. Else the other workers would
+/// wait for its span forever.
+struct CloseOnPanic<'b, 'w, 'a>(&'b Batch<'w, 'a>);
+
+impl Drop for CloseOnPanic<'_, '_, '_> {
+    fn drop(&mut self) {
+        self.0.lock().is_closed = true;
+        self.0.next_turn.notify_all();
     }
 }
 
