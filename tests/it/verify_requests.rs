@@ -89,3 +89,18 @@ fn large_chunks_are_fetched_alone() {
         assert!(bytes < file.len() + file.len() / 20, "{bytes} bytes of {}", file.len());
     }
 }
+
+#[test]
+fn pages_of_the_index_are_fetched_many_at_a_time() {
+    let file = written(60_000, 1, 1);
+    let chunk_count = report(&InMemory(&file), false, 1).chunk_count;
+    assert_eq!(chunk_count, 60_000, "476 pages of the index: more than a batch of one thread has");
+    for threads in [1, 2] {
+        let source = Requests::of(&file, 0);
+        assert!(report(&source, false, threads).damages.is_empty());
+        let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
+        let spans = file.len().div_ceil(64 << 10);
+        assert!(count <= spans + spans / 10 + 20, "{count} requests, {spans} spans, {threads} threads");
+        assert!(bytes <= file.len() + file.len() / 10, "{bytes} bytes of {}, {threads} threads", file.len());
+    }
+}

@@ -9,13 +9,14 @@ use super::span::SpanBytes;
 use super::walk::{Met, Walk};
 use crate::format::region::{RegionHead, RegionKind};
 use crate::le::u64_of;
+use crate::limits::INDEX_PAGE_BYTES;
 use crate::{Error, threads};
 use std::mem;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The limits of a batch, for each thread: bytes of the file, regions, and bytes of index pages.
-/// They are large enough for threads to be worth starting, and bound the memory.
+/// The limits of a batch, for each thread: bytes of the file, regions, and bytes of the bodies of
+/// index pages. They are large enough for threads to be worth starting, and bound the memory.
 const BYTES: u64 = 32 << 20;
 const REGIONS: usize = 4096;
 const PAGE_BYTES: u64 = 1 << 20;
@@ -163,7 +164,8 @@ impl BatchState<'_, '_> {
                 regions.push((self.met.len(), *head));
             }
             self.met.push((met, Body::Unread));
-            self.is_closed = self.met.len() >= self.most_regions;
+            let has_pages_left = self.page_bytes_left >= u64::from(INDEX_PAGE_BYTES);
+            self.is_closed = self.met.len() >= self.most_regions || !has_pages_left;
         }
         regions
     }
@@ -174,7 +176,7 @@ impl BatchState<'_, '_> {
             RegionKind::Chunk | RegionKind::Table => true,
             RegionKind::IndexPage => {
                 let left = self.page_bytes_left.checked_sub(head.body_bytes.into());
-                self.page_bytes_left = left.unwrap_or(0);
+                self.page_bytes_left = left.unwrap_or(self.page_bytes_left); // too long for a page
                 left.is_some()
             }
             RegionKind::Header | RegionKind::Footer | RegionKind::Trailer => false,
