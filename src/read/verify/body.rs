@@ -13,7 +13,8 @@ use crate::read::fetch::{FetchScratch, fetch_one};
 use crate::{Error, ErrorKind, Result, memory};
 use std::ops::Range;
 
-/// The most bytes that are fetched at once of a body that is not decoded.
+/// The most bytes that are fetched at once of a body that is not decoded, and of a body that is
+/// joined.
 const BLOCK_BYTES: u64 = 1 << 20;
 
 /// The result of the check of a body.
@@ -88,13 +89,13 @@ impl<'a> BodyCheck<'a> {
                 head.check_body(body)?;
                 Ok(decoder.check(layout, chunk, body))
             };
-            let known = span.from(head.body_offset());
-            let decoded = match span.get(head.body_offset(), head.end()) {
+            let range = head.body_offset()..head.end();
+            let decoded = match span.get(range.start, range.end) {
                 Some(body) => decode(body),
-                None if known.is_empty() => {
-                    fetch_one(self.source, &(head.body_offset()..head.end()), &mut self.scratch, decode)
+                None if is_joined(head, span) => {
+                    join(self.source, head, span, &mut self.scratch, &mut self.joined).and_then(decode)
                 }
-                None => join(self.source, head, known, &mut self.scratch, &mut self.joined).and_then(decode),
+                None => fetch_one(self.source, &range, &mut self.scratch, decode),
             };
             return decoded.map_or_else(Body::Damaged, Body::Decoded);
         }
@@ -124,14 +125,22 @@ impl<'a> BodyCheck<'a> {
     }
 }
 
-/// Joins the start of a body, which is `known`, with the rest, which is fetched.
+/// Returns whether to fetch a body without its start, which `span` has. Joining takes memory for a
+/// second body, and copies both parts: so the body must be short, and the start a good part of it.
+fn is_joined(head: &RegionHead, span: SpanBytes<'_>) -> bool {
+    let (body, known) = (u64::from(head.body_bytes), u64_of(span.from(head.body_offset()).len()));
+    body <= BLOCK_BYTES && known >= body / 4
+}
+
+/// Joins the start of a body, which `span` has, with the rest, which is fetched.
 fn join<'b>(
     source: &dyn Source,
     head: &RegionHead,
-    known: &[u8],
+    span: SpanBytes<'_>,
     scratch: &mut FetchScratch,
     joined: &'b mut Vec<u8>,
 ) -> Result<&'b [u8]> {
+    let known = span.from(head.body_offset());
     let rest = head.body_offset().saturating_add(u64_of(known.len()))..head.end();
     fetch_one(source, &rest, scratch, |rest| {
         joined.clear();

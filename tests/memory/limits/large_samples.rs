@@ -1,9 +1,11 @@
 //! Samples larger than a chunk of several, and larger than the format allows.
 
-use super::{ENCODED, MIB, in_memory, large_file, noise, u8_column};
+use super::{ENCODED, MIB, finish, in_memory, large_file, noise, u8_column};
 use crate::support::on_disk::OnDisk;
+use crate::support::positional::Positional;
 use tensilo::ErrorKind::OverLimit;
 use tensilo::sink::Stream;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{Extent, Profile, Reader, Shape, Value, Writer, WriterOptions, limits};
 use tensilo_testing::alone;
 
@@ -33,6 +35,22 @@ fn a_sample_larger_than_a_gibibyte_is_written_and_read() {
     let found = cursor.read(1).expect("a sample");
     assert_eq!(found.shape(), [size as u32]);
     assert!(found.bytes() == large, "the large sample differs");
+}
+
+#[test]
+fn a_chunk_that_is_verified_is_in_memory_once() {
+    let alone = alone();
+    let size = 64 * MIB;
+    let mut writer = in_memory(u8_column(Shape::ragged()), Profile::Raw);
+    writer.push(&[Value::tensor(&(0..size).map(noise).collect::<Vec<u8>>())]).expect("a large sample");
+    let file = Positional(finish(writer));
+    for decode in [false, true] {
+        let (report, peak) = alone.peak_bytes(|| verify(&file, VerifyOptions::new().decode(decode)));
+        let damages = report.expect("a readable file").damages;
+        assert!(damages.is_empty(), "{damages:?}");
+        let limit = 7 * MIB + if decode { size } else { 0 };
+        assert!(peak < limit, "{} MiB to verify a chunk of {} MiB", peak / MIB, size / MIB);
+    }
 }
 
 #[test]
