@@ -10,7 +10,7 @@ fn report(source: &impl Source, decode: bool, threads: usize) -> VerifyReport {
     verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap()
 }
 
-/// A file of samples of so many bytes, in raw chunks of at most `chunk_bytes`.
+/// A file of samples of `sample_bytes`, in raw chunks of at most `chunk_bytes`.
 fn written(samples: u32, sample_bytes: u32, chunk_bytes: usize) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("a", DType::U8, Shape::fixed(&[sample_bytes]))]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
@@ -77,6 +77,19 @@ fn a_source_that_answers_late_is_asked_for_more_at_once() {
     };
     let (near, distant) = (requests(0), requests(1 << 20));
     assert!(near <= 2 * 17 + 10 && distant <= 2 * 5 + 10, "{near} and {distant} requests for 256 chunks");
+}
+
+#[test]
+fn chunks_without_a_trailer_are_fetched_many_at_a_time() {
+    let mut file = written(20_000, 200, 300);
+    file.truncate(file.len() - 64);
+    for threads in [1, 3] {
+        let source = Requests::of(&file, 0);
+        let report = report(&source, true, threads);
+        assert_eq!((report.damages.len(), report.damages[0].error.rule()), (1, Some("R-2.9")), "{report:?}");
+        let count = source.count.into_inner();
+        assert!(count as u64 <= report.chunk_count / 50, "{count} requests, {} chunks", report.chunk_count);
+    }
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             (source.byte_count(), 0)
         }
     };
-    let span_bytes = span_bytes(source, end / chunk_count.max(1));
+    let span_bytes = span_bytes(source, end.checked_div(chunk_count));
     let layouts = header.schema.columns.iter().map(|column| column.layout()).collect::<Result<Vec<_>>>()?;
     let worker = |_| BodyCheck::new(source, &layouts, options.decode);
     let mut workers: Vec<_> = (0..options.threads.max(1)).map(worker).collect();

@@ -5,10 +5,10 @@ use crate::open::Source;
 /// The smallest and largest span of a source that is not in memory. The smallest stays in the
 /// second-level cache until it is checked.
 const SPAN_BYTES: (u64, u64) = (1 << 20, 4 << 20);
-/// A span is this many times longer than the gap that a source rather reads than skips.
+/// The ratio of a span to the gap that a source reads rather than skips.
 const SPAN_GAPS: u64 = 16;
-/// A span has at most so many regions on average. The last span of a batch is fetched twice if the
-/// batch has its regions before.
+/// The largest mean number of regions in a span. If a batch is full before its last span ends, the
+/// next batch fetches the rest of that span again.
 const SPAN_REGIONS: u64 = 256;
 /// The smallest span of many small regions.
 const REGIONS_SPAN_BYTES: u64 = 64 << 10;
@@ -17,18 +17,21 @@ const MEMORY_SPAN_BYTES: u64 = 256 << 10;
 /// A span of a file with large chunks, whose bodies are fetched alone.
 const HEAD_SPAN_BYTES: u64 = 4 << 10;
 
-/// Returns the length of the spans of a source whose regions have so many bytes on average.
+/// Returns the length of the spans of a source, given the mean length of its regions, if known.
 ///
 /// While one thread has not found the regions of a span, others fetch the next spans. If a region
 /// extends into one of these, its bytes are fetched twice. So a span has at least 8 regions on
-/// average.
-pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: u64) -> u64 {
+/// average, or is so short that it contains little more than the head of one.
+pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: Option<u64>) -> u64 {
+    if source.as_bytes().is_some() {
+        return MEMORY_SPAN_BYTES;
+    }
     let (least, most) = SPAN_BYTES;
     let bytes = source.gap_bytes().saturating_mul(SPAN_GAPS).clamp(least, most);
-    match source.as_bytes() {
-        Some(_) => MEMORY_SPAN_BYTES,
-        None if mean_region_bytes > bytes / 8 => HEAD_SPAN_BYTES,
-        None => bytes.min(mean_region_bytes.saturating_mul(SPAN_REGIONS)).max(REGIONS_SPAN_BYTES),
+    match mean_region_bytes {
+        Some(mean) if mean > bytes / 8 => HEAD_SPAN_BYTES,
+        Some(mean) => bytes.min(mean.saturating_mul(SPAN_REGIONS)).max(REGIONS_SPAN_BYTES),
+        None => REGIONS_SPAN_BYTES, // enough for small regions, and little beside large ones
     }
 }
 
