@@ -42,7 +42,10 @@ fn only_a_regular_file_is_replaced() {
         destination.assert_alone();
     }
     let error = begin(Path::new("/dev/null"), true).map(|_| ()).expect_err("a device");
-    assert!(error.to_string().contains("/dev/null: creating the file: a character device"), "{error}");
+    assert!(
+        error.to_string().contains("/dev/null: creating the file: the path leads to a character device"),
+        "{error}"
+    );
 }
 
 #[test]
