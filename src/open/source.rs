@@ -39,8 +39,8 @@ pub trait Source: Send + Sync {
     }
 
     /// Reads many ranges of bytes, none of which is empty or ends after the file. Calls `arrived`
-    /// with fragments until it has got every byte of every range once: in any order of ranges, and
-    /// of fragments within a range. Stops if `arrived` breaks; that is no error.
+    /// with fragments until it has got every byte of every range, each once: in any order of
+    /// ranges, and of fragments within a range. Stops if `arrived` breaks; that is no error.
     ///
     /// The caller decodes in `arrived`. An implementation should hand over the bytes that have
     /// arrived before it waits for the rest, and the whole of a short range at once: the caller

@@ -1,5 +1,6 @@
 //! Fragments of ranges, put together.
 
+use super::arrived::Arrived;
 use crate::open::Fragment;
 use crate::{Error, Result, memory};
 
@@ -10,19 +11,20 @@ pub(super) struct Assembler {
     incomplete: Vec<Incomplete>,
     /// The range that was completed last.
     complete: Vec<u8>,
-    free: Vec<Vec<u8>>,
+    free: Vec<Incomplete>,
 }
 
+#[derive(Default)]
 struct Incomplete {
     range: usize,
-    arrived_bytes: usize,
+    arrived: Arrived,
     bytes: Vec<u8>,
 }
 
 impl Assembler {
     /// Forgets what has arrived.
     pub(super) fn clear(&mut self) {
-        self.free.extend(self.incomplete.drain(..).map(|incomplete| incomplete.bytes));
+        self.free.append(&mut self.incomplete);
     }
 
     /// Adds a fragment of a range of `length` bytes. Returns the bytes of the range once all
@@ -35,10 +37,12 @@ impl Assembler {
         let at = match found {
             Some(at) => at,
             None => {
-                let mut bytes = self.free.pop().unwrap_or_default();
-                memory::resize(&mut bytes, length, 0)?;
+                let mut incomplete = self.free.pop().unwrap_or_default();
+                incomplete.range = fragment.range;
+                incomplete.arrived.clear();
+                memory::resize(&mut incomplete.bytes, length, 0)?;
                 memory::reserve(&mut self.incomplete, 1)?;
-                self.incomplete.push(Incomplete { range: fragment.range, arrived_bytes: 0, bytes });
+                self.incomplete.push(incomplete);
                 self.incomplete.len() - 1 // one was pushed
             }
         };
@@ -49,12 +53,14 @@ impl Assembler {
             return Err(Error::bad_argument("the source delivered bytes outside the range that was asked for"));
         };
         out.copy_from_slice(fragment.bytes); // equal lengths
-        incomplete.arrived_bytes = incomplete.arrived_bytes.saturating_add(fragment.bytes.len());
-        if incomplete.arrived_bytes < length {
+        let end = fragment.offset.saturating_add(fragment.bytes.len());
+        incomplete.arrived.add(fragment.offset..end)?;
+        if incomplete.arrived.count() < length {
             return Ok(None);
         }
-        let bytes = self.incomplete.swap_remove(at).bytes;
-        self.free.push(std::mem::replace(&mut self.complete, bytes));
+        let mut whole = self.incomplete.swap_remove(at);
+        std::mem::swap(&mut self.complete, &mut whole.bytes);
+        self.free.push(whole);
         self.complete.get(..length).map(Some).ok_or_else(lost)
     }
 }

@@ -1,5 +1,6 @@
 //! Fetching the bytes of tasks, and handing them on as they arrive.
 
+use super::arrived::Arrived;
 use super::assembler::Assembler;
 use super::range_list::RangeList;
 use super::tasks::{Fetch, Task};
@@ -23,6 +24,8 @@ pub(super) enum TaskBytes<'a> {
 pub(super) struct FetchScratch {
     ranges: RangeList,
     assembler: Assembler,
+    /// Numbers of ranges.
+    arrived: Arrived,
     scratch: Vec<u8>,
 }
 
@@ -66,20 +69,23 @@ pub(super) fn fetch(
     if tasks.iter().all(|task| task.bytes.is_empty()) {
         return first.into_inner().map_or(Ok(()), Err);
     }
-    let FetchScratch { ranges, assembler, scratch } = scratch;
+    let FetchScratch { ranges, assembler, arrived, scratch } = scratch;
     let task_ranges = tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
     ranges.fill(task_ranges, source.gap_bytes()).map_err(|error| (0, error))?;
     assembler.clear();
-    let mut missing = ranges.ranges().len();
+    arrived.clear();
     let read = source.read_ranges(ranges.ranges(), scratch, &mut |fragment| {
         let number = fragment.range;
         let Some(range) = ranges.ranges().get(number) else { return ControlFlow::Continue(()) };
         let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX); // not empty
         let task_ranges = ranges.task_ranges(number);
-        match assembler.add(length, fragment) {
+        let added = assembler.add(length, fragment).and_then(|bytes| match bytes {
+            Some(_) => arrived.add(number..number + 1).map(|()| bytes), // below their count
+            None => Ok(bytes),
+        });
+        match added {
             Ok(None) => {}
             Ok(Some(bytes)) => {
-                missing -= usize::from(missing > 0);
                 for (needed, task) in task_ranges.iter().filter(|(_, task)| *task < tasks.len()) {
                     if first.is_before(*task) {
                         continue;
@@ -96,7 +102,7 @@ pub(super) fn fetch(
     if let Err(error) = read {
         let offset = ranges.ranges().get(error.range).map_or(0, |range| range.start);
         first.add(first_task(ranges.task_ranges(error.range)), read_error(error.error, offset));
-    } else if missing > 0 && first.0.is_none() {
+    } else if arrived.count() < ranges.ranges().len() && first.0.is_none() {
         first.add(0, incomplete());
     }
     first.into_inner().map_or(Ok(()), Err)

@@ -1,5 +1,6 @@
 //! The second stage of a read: the bytes that a plan needs.
 
+use super::arrived::Arrived;
 use super::fetch::{FirstError, TaskBytes};
 use super::opened_file::OpenedFile;
 use super::plan::ReadPlan;
@@ -18,7 +19,9 @@ pub struct FetchedBytes {
     /// The ranges of the plan, and the offset of each in `bytes`.
     ranges: Vec<Range<u64>>,
     starts: Vec<usize>,
-    missing_bytes: usize,
+    /// Numbers of bytes in `bytes`, of which there are `byte_count`.
+    arrived: Arrived,
+    byte_count: usize,
     file: Option<Arc<OpenedFile>>,
     scratch: Vec<u8>,
 }
@@ -73,12 +76,13 @@ impl FetchedBytes {
         if self.bytes.len() < length {
             memory::resize(&mut self.bytes, length, 0)?;
         }
-        self.missing_bytes = length;
+        self.arrived.clear();
+        self.byte_count = length;
         Ok(())
     }
 
     /// Takes bytes of the plan's range number `range`, from byte `offset` of it on. They may come
-    /// in any order, each of them once.
+    /// in any order. Refuses bytes that have come before.
     pub fn receive(&mut self, range: usize, offset: usize, bytes: &[u8]) -> Result<()> {
         self.add(Fragment { range, offset, bytes })
     }
@@ -89,10 +93,10 @@ impl FetchedBytes {
         let end = offset.checked_add(bytes.len()).and_then(|end| u64::try_from(end).ok());
         let start = self.starts.get(range).and_then(|start| start.checked_add(offset));
         let to = start.and_then(|start| self.bytes.get_mut(start..)?.get_mut(..bytes.len()));
-        match to {
-            Some(to) if end.is_some_and(|end| end <= length) => {
+        match (start, to) {
+            (Some(start), Some(to)) if end.is_some_and(|end| end <= length) => {
+                self.arrived.add(start..start.saturating_add(bytes.len()))?;
                 to.copy_from_slice(bytes); // equal lengths
-                self.missing_bytes = self.missing_bytes.saturating_sub(bytes.len());
                 Ok(())
             }
             _ => Err(Error::bad_argument(format!(
@@ -104,7 +108,7 @@ impl FetchedBytes {
 
     /// Returns the number of bytes that have not arrived.
     pub fn missing_bytes(&self) -> usize {
-        self.missing_bytes
+        self.byte_count.saturating_sub(self.arrived.count())
     }
 
     /// Refuses bytes that are not those of the plan.
@@ -117,11 +121,10 @@ impl FetchedBytes {
         if !is_same_file || self.ranges != plan.ranges() {
             return Err(Error::bad_argument("the bytes were fetched for another plan"));
         }
-        if self.missing_bytes > 0 {
-            let message = format!("{} bytes of the plan were not fetched", self.missing_bytes);
-            return Err(Error::bad_argument(message));
+        match self.missing_bytes() {
+            0 => Ok(()),
+            missing => Err(Error::bad_argument(format!("{missing} bytes of the plan were not fetched"))),
         }
-        Ok(())
     }
 
     /// Calls `run` with the numbers of some tasks of the plan, in order, and their bytes. Returns

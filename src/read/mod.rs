@@ -1,5 +1,6 @@
 //! Reading a file: open it, find a sample, check and decode its chunk.
 
+mod arrived;
 mod assembler;
 mod bitmap;
 mod buffer;

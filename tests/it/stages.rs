@@ -299,6 +299,54 @@ fn of_several_damages_the_first_sample_is_named() {
     assert_eq!((errors[0].0, errors[0].1.as_deref()), (Some("R-2.6"), Some("x")));
 }
 
+/// A file whose first range arrives again in place of the last, in fragments of this many bytes.
+struct Repeating(Vec<u8>, usize);
+
+impl Source for Repeating {
+    fn byte_count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        InMemory(&self.0).read_exact_at(offset, out)
+    }
+
+    fn read_ranges(
+        &self,
+        ranges: &[Range<u64>],
+        _scratch: &mut Vec<u8>,
+        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
+    ) -> Result<(), RangeError> {
+        for range in (0..ranges.len()).map(|range| if range > 0 && range + 1 == ranges.len() { 0 } else { range }) {
+            let bytes = &self.0[ranges[range].start as usize..ranges[range].end as usize];
+            for (number, bytes) in bytes.chunks(self.1).enumerate() {
+                if arrived(Fragment { range, offset: number * self.1, bytes }).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Equal numbers of bytes must not hide that one range came twice and another never.
+#[test]
+fn a_range_that_arrives_twice_does_not_stand_for_another() {
+    for fragment_bytes in [usize::MAX, 1 << 10, 7] {
+        let reader = OpenOptions::new().open(Repeating(raw_file(1280), fragment_bytes)).unwrap();
+        let column = reader.column("x").unwrap();
+        let (samples, mut values) = ([0, 300, 600, 900], vec![0_u32; 4 * 256]);
+        column.cursor().gather_slice(&samples[..1], &mut values[..256]).unwrap();
+        let by_cursor = column.cursor().gather_slice(&samples, &mut values).unwrap_err();
+        let (mut plan, mut fetched) = (ReadPlan::new(), FetchedBytes::new());
+        plan.select(std::slice::from_ref(&column), &samples).unwrap();
+        let by_hand = plan.fetch(&mut fetched).unwrap_err();
+        for error in [by_cursor, by_hand] {
+            assert!(error.to_string().contains("did not deliver") || error.to_string().contains("twice"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn stages_that_do_not_fit_each_other_are_refused() {
     let [reader, other] = [1280, 640].map(|count| OpenOptions::new().open(Positional(raw_file(count))).unwrap());
@@ -320,6 +368,9 @@ fn stages_that_do_not_fit_each_other_are_refused() {
     refused(fetched.receive(0, length - 1, &[0, 0]), "outside the ranges");
     refused(fetched.receive(2, 0, &[0]), "outside the ranges");
     refused(fetched.receive(0, usize::MAX, &[0]), "outside the ranges");
+    fetched.receive(0, 1, &[0, 0]).unwrap();
+    refused(fetched.receive(0, 2, &[0]), "twice");
+    assert_eq!(fetched.missing_bytes(), 2 * length - 2);
     plan.fetch(&mut fetched).unwrap();
     refused(decoder.decode(&plan, &fetched, &mut []), "1 columns");
     refused(
