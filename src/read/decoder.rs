@@ -3,7 +3,7 @@
 use super::chunk_state::{HeldChunk, in_chunk};
 use super::fetch::TaskBytes;
 use super::opened_column::OpenedColumn;
-use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues, WholeOutput};
+use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues, WholeOutput, outside};
 use super::selection::Selection;
 use super::stored_parts::body_in;
 use super::tasks::{Fetch, Task, at_sample};
@@ -36,6 +36,9 @@ pub struct Decoder {
     /// The number of this decoder among those of the request.
     number: usize,
 }
+
+/// The start of a sample that is not used as it is stored in the file.
+const NOT_IN_FILE: usize = usize::MAX;
 
 /// Samples of consecutive ranks in a file in memory, as they are stored.
 struct FoundSamples {
@@ -151,7 +154,7 @@ impl Decoder {
     ) -> Result<()> {
         if task.fetch == Fetch::Values {
             if let TaskBytes::Fetched(values) = bytes {
-                copy_values(column.layout(), selection, task, values, out);
+                return copy_values(column.layout(), selection, task, values, out);
             }
             // else they were read straight to their destination, or have no elements
             return Ok(());
@@ -199,7 +202,7 @@ impl Decoder {
                     self.found.push(FoundSamples { start: found.start, rank, position, samples: run });
                 }
                 None => {
-                    let to = out.destination(rank, position, run);
+                    let to = out.destination(rank, position, run)?;
                     self.chunk.copy(body, &values, to).map_err(|error| at_sample(error, sample))?;
                 }
             }
@@ -233,12 +236,13 @@ impl Decoder {
     }
 
     /// Copies the samples that were found in the file since this was called before.
-    pub(super) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) {
+    pub(super) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) -> Result<()> {
         for found in self.found.drain(..) {
-            let to = out.destination(found.rank, found.position, found.samples);
+            let to = out.destination(found.rank, found.position, found.samples)?;
             let from = file.get(found.start..).and_then(|rest| rest.get(..to.len()));
-            from.into_iter().for_each(|from| to.copy_from_slice(from)); // equal lengths
+            to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
         }
+        Ok(())
     }
 
     /// Copies the samples that were found in the file, in the order of their destinations. For
@@ -249,16 +253,17 @@ impl Decoder {
         }
         let sample_bytes = out.sample_bytes.max(1);
         self.starts.clear();
-        memory::resize(&mut self.starts, out.bytes.len() / sample_bytes, usize::MAX)?;
+        memory::resize(&mut self.starts, out.bytes.len() / sample_bytes, NOT_IN_FILE)?;
         for found in self.found.drain(..) {
             let positions = self.starts.iter_mut().skip(found.position).take(found.samples);
             for (start, number) in positions.zip(0_usize..) {
                 *start = found.start.saturating_add(number.saturating_mul(sample_bytes));
             }
         }
-        for (to, &start) in out.bytes.chunks_exact_mut(sample_bytes).zip(&self.starts) {
+        let samples = out.bytes.chunks_exact_mut(sample_bytes).zip(&self.starts);
+        for (to, &start) in samples.filter(|(_, start)| **start != NOT_IN_FILE) {
             let from = file.get(start..).and_then(|rest| rest.get(..sample_bytes));
-            from.into_iter().for_each(|from| to.copy_from_slice(from)); // equal lengths
+            to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
         }
         Ok(())
     }
@@ -352,22 +357,27 @@ impl Decoder {
 }
 
 /// Copies the values of samples that were read alone.
-fn copy_values<O: FixedOutput>(layout: &Layout, selection: &Selection, task: &Task, values: &[u8], out: &mut O) {
+fn copy_values<O: FixedOutput>(
+    layout: &Layout,
+    selection: &Selection,
+    task: &Task,
+    values: &[u8],
+    out: &mut O,
+) -> Result<()> {
     let first = selection.get(task.ranks.start).0;
     let mut rank = task.ranks.start;
     while rank < task.ranks.end {
         let (sample, position) = selection.get(rank);
         let run = selection.run(rank, task.ranks.end).clamp(1, O::LONGEST_RUN);
-        let to = out.destination(rank, position, run);
+        let to = out.destination(rank, position, run)?;
         let start = usize::try_from(sample.saturating_sub(first)).unwrap_or(usize::MAX);
         let start = start.saturating_mul(layout.inner_bytes);
         let from = values.get(start..).and_then(|rest| rest.get(..to.len()));
-        if let Some(from) = from {
-            to.copy_from_slice(from); // equal lengths
-            le::swap_to_native(layout.element_bytes, to);
-        }
+        to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
+        le::swap_to_native(layout.element_bytes, to);
         rank += run;
     }
+    Ok(())
 }
 
 /// Checks the varying extents of sample `i` of a chunk, and copies them to the start of `out`.

@@ -108,8 +108,7 @@ impl Decoder {
 
     fn copy_stored(&mut self, tasks: &TaskList, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
         if tasks.selection.is_range() {
-            self.copy_from_file(file, out);
-            return Ok(());
+            return self.copy_from_file(file, out);
         }
         self.copy_in_order(file, out)
     }

@@ -15,7 +15,7 @@ pub(super) trait FixedOutput {
 
     /// Returns the destination of `samples` samples whose positions in the request follow each
     /// other.
-    fn destination(&mut self, rank: usize, position: usize, samples: usize) -> &mut [u8];
+    fn destination(&mut self, rank: usize, position: usize, samples: usize) -> Result<&mut [u8]>;
 }
 
 /// All destinations, in the order of the request.
@@ -28,10 +28,10 @@ impl FixedOutput for WholeOutput<'_> {
     const LONGEST_RUN: usize = usize::MAX;
 
     #[inline]
-    fn destination(&mut self, _rank: usize, position: usize, samples: usize) -> &mut [u8] {
+    fn destination(&mut self, _rank: usize, position: usize, samples: usize) -> Result<&mut [u8]> {
         let start = position.saturating_mul(self.sample_bytes);
         let end = start.saturating_add(samples.saturating_mul(self.sample_bytes));
-        self.bytes.get_mut(start..end).unwrap_or(&mut []) // inside: the length was checked
+        self.bytes.get_mut(start..end).ok_or_else(outside)
     }
 }
 
@@ -45,9 +45,9 @@ pub(super) struct SplitOutput<'p, 'o> {
 impl FixedOutput for SplitOutput<'_, '_> {
     const LONGEST_RUN: usize = 1;
 
-    fn destination(&mut self, rank: usize, _position: usize, _samples: usize) -> &mut [u8] {
+    fn destination(&mut self, rank: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
         let found = self.destinations.get_mut(rank.saturating_sub(self.first_rank));
-        found.map_or(&mut [], |destination| destination) // never: there is one for each rank
+        found.map(|destination| &mut **destination).ok_or_else(outside)
     }
 }
 
@@ -144,8 +144,8 @@ impl RaggedScratch {
 }
 
 #[cold]
-fn outside() -> Error {
-    Error::internal("a ragged sample is outside its destination, or outside the values that were decoded")
+pub(super) fn outside() -> Error {
+    Error::internal("a sample is outside its destination, or outside the values that were decoded")
 }
 
 /// Values of ragged samples, as decoders have staged them.

@@ -83,6 +83,7 @@ impl PlanPart<'_> {
         std::mem::swap(&mut decoder.nulls, &mut state.nulls);
         std::mem::swap(&mut decoder.staging, &mut state.staging);
         let selection = &plan.list.selection;
+        let first_task = tasks.start;
         let result = for_each(tasks, &mut |number, bytes| {
             let task = plan.list.tasks.get(number).ok_or_else(not_of_plan)?;
             match &mut destinations {
@@ -96,10 +97,14 @@ impl PlanPart<'_> {
                 }
             }
         });
-        if let Destinations::Fixed(destinations) = &mut destinations {
-            let file = column.file.bytes().memory().unwrap_or(&[]);
-            decoder.copy_from_file(file, &mut SplitOutput { destinations, first_rank });
-        }
+        let copied = match &mut destinations {
+            Destinations::Fixed(destinations) => {
+                let file = column.file.bytes().memory().unwrap_or(&[]);
+                decoder.copy_from_file(file, &mut SplitOutput { destinations, first_rank })
+            }
+            Destinations::Ragged { .. } => Ok(()),
+        };
+        let result = result.and(copied.map_err(|error| (first_task, error)));
         std::mem::swap(&mut decoder.nulls, &mut state.nulls);
         std::mem::swap(&mut decoder.staging, &mut state.staging);
         state.is_decoded = result.is_ok();

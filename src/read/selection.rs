@@ -54,7 +54,7 @@ impl Selection {
     pub(super) fn get(&self, rank: usize) -> (u64, usize) {
         match &self.range {
             Some(range) => (range.start.saturating_add(u64_of(rank)), rank),
-            // never: ranks are below the count
+            // never: ranks are below the count (no chunk has this sample, so it would be an error)
             None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)),
         }
     }
