@@ -20,7 +20,8 @@ pub(crate) struct EncodingArgs {
     /// memory or processor can get into the file
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Threads that encode; the output does not depend on it [default: all cores]
+    /// Threads that encode, and as many that read Parquet; the output does not depend on it
+    /// [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 }
