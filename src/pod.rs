@@ -1,37 +1,70 @@
 //! Typed views of element bytes. The casts themselves are `bytemuck`'s, which check size and
-//! alignment.
+//! alignment, and for floats of 16 bits `half`'s.
+//!
+//! `half` could make its types `Pod`, too, but that would bring a derive macro and a second `syn` to
+//! every build.
 
 use crate::dtype::DType;
 use crate::{Result, memory};
+use bytemuck::Pod;
+use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use half::{bf16, f16};
 
 /// A Rust type that is the element of a column.
 ///
 /// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64` and `u8` to `u64`. `u8` also serves
 /// for columns of bools (0 or 1), bytes and text. The trait is sealed.
-pub trait Element: sealed::Sealed + bytemuck::Pod + Send + Sync {
+pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// The type of column whose elements these are.
     const DTYPE: DType;
 }
 
 mod sealed {
-    pub trait Sealed {}
+    /// Elements as plain data.
+    pub trait Sealed: Sized {
+        /// A type of the same size and alignment that is `Pod`.
+        type Bits: super::Pod;
+        fn of_bits(bits: &[Self::Bits]) -> &[Self];
+        fn bits(elements: &[Self]) -> &[Self::Bits];
+        fn bits_mut(elements: &mut [Self]) -> &mut [Self::Bits];
+    }
 }
 
+/// Implements `Element` for types that are their own bits, and for those of `half`.
 macro_rules! elements {
-    ($($rust:ty => $dtype:ident),* $(,)?) => {$(
-        impl sealed::Sealed for $rust {}
+    ($($rust:ty as $bits:ty => $dtype:ident: |$slice:ident| $of_bits:expr, $to_bits:expr, $to_bits_mut:expr;)*) => {$(
+        impl sealed::Sealed for $rust {
+            type Bits = $bits;
+            fn of_bits($slice: &[$bits]) -> &[Self] {
+                $of_bits
+            }
+            fn bits($slice: &[Self]) -> &[$bits] {
+                $to_bits
+            }
+            fn bits_mut($slice: &mut [Self]) -> &mut [$bits] {
+                $to_bits_mut
+            }
+        }
         impl Element for $rust {
             const DTYPE: DType = DType::$dtype;
         }
     )*};
+    (plain $($rust:ty => $dtype:ident),* $(,)?) => {
+        elements! { $($rust as $rust => $dtype: |slice| slice, slice, slice;)* }
+    };
+    (half $($rust:ty => $dtype:ident),* $(,)?) => {
+        elements! { $(
+            $rust as u16 => $dtype: |slice| slice.reinterpret_cast(), slice.reinterpret_cast(), slice.reinterpret_cast_mut();
+        )* }
+    };
 }
 
-elements! {
-    bf16 => Bf16, f16 => F16, f32 => F32, f64 => F64,
+elements! { plain
+    f32 => F32, f64 => F64,
     i8 => I8, i16 => I16, i32 => I32, i64 => I64,
     u8 => U8, u16 => U16, u32 => U32, u64 => U64,
 }
+elements! { half bf16 => Bf16, f16 => F16 }
 
 /// Returns whether elements of type `dtype` can be read and written as `T`.
 pub(crate) fn fits<T: Element>(dtype: DType) -> bool {
@@ -45,17 +78,17 @@ pub(crate) fn as_elements<T: Element>(bytes: &[u8]) -> Option<&[T]> {
     if bytes.is_empty() {
         return Some(&[]); // needs no alignment
     }
-    bytemuck::try_cast_slice(bytes).ok()
+    bytemuck::try_cast_slice(bytes).ok().map(T::of_bits)
 }
 
 /// Returns elements as bytes in the order of this machine.
 pub(crate) fn as_bytes<T: Element>(elements: &[T]) -> &[u8] {
-    bytemuck::cast_slice(elements)
+    bytemuck::cast_slice(T::bits(elements))
 }
 
 /// Returns elements as bytes in the order of this machine, for writing.
 pub(crate) fn as_bytes_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
-    bytemuck::cast_slice_mut(elements)
+    bytemuck::cast_slice_mut(T::bits_mut(elements))
 }
 
 /// A buffer of bytes that is aligned for every [`Element`] and keeps its memory.

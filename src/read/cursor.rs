@@ -26,7 +26,7 @@ pub struct Cursor {
     sample: AlignedBytes,
 }
 
-// Single samples do not go through a plan: finding one takes some 60 ns, and a plan as much again.
+// Single samples do not go through a plan, which would take 50 ns more (docs/src/contributing.md).
 // Their calls hold the chunk in the same state as those of many samples.
 impl Cursor {
     pub(super) fn new(column: OpenedColumn) -> Self {

@@ -248,9 +248,9 @@ const ELEMENTS: usize = 24;
 /// Of a cursor that has read nothing else, so that little more of the chunk is decoded.
 fn check_each<T: Element + PartialEq + std::fmt::Debug>(reader: &Reader, name: &str, values: &[T], profile: Profile) {
     let column = reader.column(name).expect("a column of the file");
-    let mut out = vec![T::zeroed(); ELEMENTS];
+    let mut out = vec![T::default(); ELEMENTS];
     for (i, sample) in values.chunks_exact(ELEMENTS).enumerate() {
-        out.fill(T::zeroed()); // which no value is
+        out.fill(T::default()); // which no value is
         assert_eq!(column.cursor().read_into(i as u64, &mut out).expect("an intact file"), Some(ELEMENTS));
         assert_eq!(out, sample, "{i} of {name}, {profile:?}");
     }

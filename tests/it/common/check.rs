@@ -3,6 +3,7 @@
 use super::plan::WritePlan;
 use super::with_element;
 use super::{ModelSample, Table, full_shape, inner_bytes, shape_bytes, stored_bytes};
+use bytemuck::Pod;
 use std::ops::Range;
 use tensilo::facts::ChunkInfo;
 use tensilo::source::Source;
@@ -81,7 +82,7 @@ fn check_single_samples(
     }
 }
 
-fn check_read_into<T: Element>(cursor: &mut Cursor, i: u64, expected: &ModelSample, what: &str) {
+fn check_read_into<T: Element + Pod>(cursor: &mut Cursor, i: u64, expected: &ModelSample, what: &str) {
     let column = cursor.column();
     let schema = column.schema();
     let bytes = stored_bytes(schema, expected);
@@ -186,7 +187,7 @@ fn check_many_samples(column: &Column, samples: &[ModelSample], random: &mut Ran
     }
 }
 
-fn check_gather_slice<T: Element>(cursor: &mut Cursor, indices: &[u64], expected: &[&ModelSample], what: &str) {
+fn check_gather_slice<T: Element + Pod>(cursor: &mut Cursor, indices: &[u64], expected: &[&ModelSample], what: &str) {
     let column = cursor.column();
     let schema = column.schema();
     let bytes: Vec<u8> = expected.iter().flat_map(|sample| stored_bytes(schema, sample)).collect();

@@ -116,7 +116,7 @@ macro_rules! with_element {
 pub(crate) use with_element;
 
 /// Elements out of bytes of any alignment.
-pub fn elements<T: tensilo::Element>(bytes: &[u8]) -> Vec<T> {
+pub fn elements<T: tensilo::Element + bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
     bytemuck::pod_collect_to_vec(bytes)
 }
 

@@ -47,7 +47,7 @@ fn fixed<T: Element>(column: &Column, batch: usize) -> Outcome<Box<dyn Access>> 
     let element_count = elements.filter(|&elements| out.try_reserve_exact(elements).is_ok());
     let element_count =
         element_count.ok_or_else(|| Failure::Usage(format!("{batch} samples of this column do not fit in memory")))?;
-    out.resize(element_count, T::zeroed());
+    out.resize(element_count, T::default());
     Ok(Box::new(Fixed { cursor: column.cursor(), out }))
 }
 
