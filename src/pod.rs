@@ -1,7 +1,7 @@
 //! Typed views of element bytes. The casts themselves are `bytemuck`'s, which check size and
 //! alignment, and for floats of 16 bits `half`'s.
 //!
-//! `half` could make its types `Pod`, too, but that would bring a derive macro and a second `syn` to
+//! `half` could make its types `Pod`, too, but that would bring a derive macro and another `syn` to
 //! every build.
 
 use crate::dtype::DType;
