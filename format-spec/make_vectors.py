@@ -5,8 +5,8 @@
     make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes,
                               and the examples of SPEC.md show what is in them
 
-vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_text.py the examples, this
-file the other valid ones.
+vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_nested.py all of nested columns,
+vector_text.py the examples, this file the other valid ones.
 """
 import json
 import pathlib
@@ -15,6 +15,7 @@ import sys
 import zlib
 
 from vector_encoder import *
+import vector_nested
 from vector_faults import invalid_vectors
 from vector_text import example_vectors, wrong_examples
 
@@ -341,10 +342,10 @@ def pretty(dump):
 def everything():
     """The text of every file, by its name below vectors/."""
     files, manifest = {}, []
-    for name, what, f in [*valid_vectors(), *tier_vectors(), *example_vectors()]:
+    for name, what, f in [*valid_vectors(), *tier_vectors(), *vector_nested.valid_vectors(), *example_vectors()]:
         files['valid/%s.hex' % name], files['valid/%s.json' % name] = f.hex(what), pretty(f.dump())
         manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'what': what})
-    for rule, name, what, f, *more in invalid_vectors():
+    for rule, name, what, f, *more in (*invalid_vectors(), *vector_nested.invalid_vectors()):
         more, file = dict(*more), 'invalid/%s-%s.hex' % (rule, name)
         assert file not in files, file
         also = more.get('also', [])

@@ -73,17 +73,19 @@ def read_next(file):  # walks to the region after file.previous
 # ---- 3. Header and schema ----------------------------------------------------------------------------------
 DTYPES = "- bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool bytes utf8".split()
 ELEMENT_BYTES = (0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 1, 1)
+NESTED = 1  # of incompat_flags
 
 def read_header(file):
     file.previous = header = read_region(file, 0, (HEADER,))
     magic_tail, *file.flags, file.alignment, reserved = header.fields
     check({"R-3.1 magic_tail or reserved": magic_tail == b"\r\n\x1a\n" and reserved == 0,
-           "R-3.2 alignment": file.alignment in (64, 4096), "R-9.1 incompat_flags": file.flags[0] == 0})
+           "R-3.2 alignment": file.alignment in (64, 4096), "R-9.1 incompat_flags": file.flags[0] & ~NESTED == 0})
     file.file_id, file.schema, fields = header.file_id, header.body, Block(header.body, "R-3.3")
     column_count, file.metadata = fields.count("R-3.6 column_count"), read_metadata(fields)
     file.columns = [read_column(fields) for _ in range(column_count)]
     check({"R-3.3 length of the schema": not fields.read(),
-           "R-3.4 a name twice": len({column.info["name"] for column in file.columns}) == column_count})
+           "R-3.4 a name twice": len({column.info["name"] for column in file.columns}) == column_count,
+           "R-3.8 the flag nested": bool(file.flags[0] & NESTED) == any(column.L for column in file.columns)})
 
 def read_metadata(fields):
     entries = [(fields.text(1, 1024), fields.text(0, 1 << 20)) for _ in range(fields.count("R-3.4 entries:"))]
@@ -95,7 +97,7 @@ def read_column(fields):
     dtype, flags, rank, reserved = fields.unpack("BBBB")
     check({"R-3.4 control character in a name": all(c >= " " and c != "\x7f" for c in name),
            f"R-3.5 dtype {dtype}": 1 <= dtype <= 15,
-           "R-3.6 column_flags, rank or reserved": flags < 4 and rank <= 16 and reserved == 0})
+           "R-3.6 column_flags, rank or reserved": flags < 8 and rank <= 16 and reserved == 0})
     extents, w = fields.unpack(f"{rank}I"), ELEMENT_BYTES[dtype]
     size = math.prod(x for x in extents if x != VARYING) * w  # inner x w
     check({"R-3.5 extents": dtype < 14 or extents == (VARYING,), "R-3.6 inner x w": size <= MAX_CHUNK})
@@ -104,11 +106,17 @@ def read_column(fields):
         right = dtype in (1, 2, 3) and source in (2, 3, 4) and source != dtype and rounding == 1
         check({"R-3.6 reserved field of a cast": reserved == 0, "R-3.7 dtypes or rounding of a cast": right})
         cast = {"source": DTYPES[source], "rounding": "nearest-even"}
+    L, may_be_null = 0, [bool(flags & 1)]  # of the entries of each level
+    if flags & 4:
+        L, reserved, bits = fields.unpack("BBH")
+        check({"R-3.6 reserved field of nesting": reserved == 0, "R-3.8 levels": 1 <= L <= 16, "R-3.8 nullable_levels": bits >> L == 0})
+        may_be_null += [bool(bits >> k & 1) for k in range(L)]
     info = {"name": name, "dtype": DTYPES[dtype], "shape": [None if x == VARYING else x for x in extents],
-            "nullable": bool(flags & 1), "cast": cast, "metadata": read_metadata(fields)}
+            "nullable": bool(flags & 1), "cast": cast, **({"nullable_levels": may_be_null[1:]} if L else {}),
+            "metadata": read_metadata(fields)}
     # `chunks` has the index entry that each chunk of the walk must have: those before `listed` were found in a
     # page, those of earlier commits are counted in `runs`. `stated` has the facts that a footer states.
-    return Record(info=info, w=w, V=extents.count(VARYING), size=size, samples=[], sums=Counter(), runs=[],
+    return Record(info=info, w=w, V=extents.count(VARYING), L=L, may_be_null=may_be_null, size=size, samples=[], sums=Counter(), runs=[],
                   encodings=Counter(), tables=[], chunks=[], listed=0, errors=(), stated={"encodings": []})
 # ---- 4. Chunks ---------------------------------------------------------------------------------------------
 def read_chunk(file, region):
@@ -116,40 +124,71 @@ def read_chunk(file, region):
     right = index < len(file.columns) and 1 <= n <= 1 << 24 and raw_bytes <= MAX_CHUNK and flags < 2
     check({"R-4.1 column, sample_count, raw_bytes or chunk_flags": right})
     column, absent = file.columns[index], (b"", 0, RAW)
-    V, size, dtype = column.V, column.size, column.info["dtype"]
-    check({"R-4.2 first_sample": first_sample == column.sums["samples"], "R-4.3 parts clear": flags or not V})
+    V, L, size, dtype = column.V, column.L, column.size, column.info["dtype"]
+    check({"R-4.2 first_sample": first_sample == column.sums["samples"], "R-4.3 parts clear": flags or not V and not L})
     parts = read_parts(column, region) if flags else (absent, absent, (region.body, raw_bytes, encoding))
     validity, shape, values = parts
-    right = validity[1] in (0, align(n, 8) // 8) and shape[1] == 4 * n * (V if V < 2 else 1 + V)
-    check({"R-4.5 length of a part": right and (V or values[1] == n * size),
+    right = shape[1] % 4 == 0 if L else shape[1] == 4 * n * (V if V < 2 else 1 + V)
+    check({"R-4.6 no entry may be null": not validity[1] or any(column.may_be_null),
+           "R-4.5 length of a part": right and (L or validity[1] in (0, align(n, 8) // 8) and (V or values[1] == n * size)),
            "R-4.10 several samples in more than 64 MiB": n == 1 or raw_bytes <= 64 << 20})
     numbers = struct.unpack(f"<{shape[1] // 4}I", decode(*shape, 4))
-    ends, dims, present = numbers[:n] or range(1, n + 1), [], b"\1" * n  # the count of a fixed sample is 1
-    check({"R-4.5 length of values": values[1] == ends[-1] * size})
-    if validity[1]:
-        check({"R-4.6 the column is not nullable": column.info["nullable"]})
-        bitmap = decode(*validity, 1)
-        present = bytes(bitmap[i >> 3] >> (i & 7) & 1 for i in range(n))
-        check({"R-4.6 no null": 0 in present, "R-4.6 bits at the end": not bitmap[-1] >> (n - 1) % 8 + 1})
-    if V:
-        counts = list(map(operator.sub, ends, chain([0], ends)))
-        dims = [numbers[k:k + n] for k in range(n, len(numbers), n)] or [counts]
-        right = list(map(math.prod, zip(*dims))) == counts and max(map(max, dims)) < VARYING
-        check({"R-4.7 ends descends": min(counts) >= 0, "R-4.7 extents": right})
-    decoded, wanted = decode(*values, column.w), file.wanted is None or column.info["name"] in file.wanted
-    if wanted or dtype == "utf8" or 0 in present:
-        for is_present, begin, end, *extents in zip(present, chain([0], ends), ends, *dims):
-            sample = decoded[begin * size:end * size]
-            check({"R-4.8 a null is not zero": is_present or not any(sample) and not any(extents)})
-            text("R-4.9", sample if dtype == "utf8" else b"")
+    counts, lists, numbers = read_lists(column, n, numbers)
+    items = counts[-1]
+    ends, dims = numbers[:items] if V else range(1, items + 1), []  # the count of a fixed item is 1
+    check({"R-4.5 length of values": values[1] == (ends[-1] if items else 0) * size})
+    present = read_validity(column, counts, validity)
+    for ends_of_lists, is_present in zip(lists, present):
+        empty = map(operator.eq, ends_of_lists, chain([0], ends_of_lists))
+        check({"R-4.8 a null list is not empty": all(map(operator.or_, is_present, empty))})
+    if V and items:
+        lengths = list(map(operator.sub, ends, chain([0], ends)))
+        dims = [numbers[k:k + items] for k in range(items, len(numbers), items)] or [lengths]
+        right = list(map(math.prod, zip(*dims))) == lengths and max(map(max, dims)) < VARYING
+        check({"R-4.7 ends descends": min(lengths) >= 0, "R-4.7 extents": right})
+    decoded, wanted, entries = decode(*values, column.w), file.wanted is None or column.info["name"] in file.wanted, []
+    if wanted or dtype == "utf8" or 0 in present[L]:
+        for is_present, begin, end, *extents in zip(present[L], chain([0], ends), ends, *dims):
+            item = decoded[begin * size:end * size]
+            check({"R-4.8 a null is not zero": is_present or not any(item) and not any(extents)})
+            text("R-4.9", item if dtype == "utf8" else b"")
             if wanted:
-                column.samples.append({"extents": extents, "hex": sample.hex()} if is_present else None)
+                entries.append({"extents": extents, "hex": item.hex()} if is_present else None)
+    if wanted:
+        for is_present, ends_of_lists in zip(present[-2::-1], lists[::-1]):
+            ranges = zip(is_present, chain([0], ends_of_lists), ends_of_lists)
+            entries = [entries[begin:end] if is_list else None for is_list, begin, end in ranges]
+        column.samples += entries
     check({"R-4.9 a bool is neither 0 nor 1": dtype != "bool" or not decoded.translate(None, b"\0\1")})
+    present = present[0]
     stored, nulls = len(region.body), present.count(0)
     column.sums.update(samples=n, chunk_count=1, raw_bytes=raw_bytes, stored_bytes=stored, null_count=nulls)
     column.encodings.update({part[2]: 0 for part in parts if part[1]})
     column.encodings[encoding] += 1
     column.chunks.append((region.at, first_sample, stored, n, region.body_crc, encoding, flags))
+
+def read_lists(column, n, numbers):  # entries of each level, `ends` of each level's lists, and the numbers after these
+    counts, lists, V = [n], [], column.V
+    for _ in range(column.L):
+        ends, numbers = numbers[:counts[-1]], numbers[counts[-1]:]
+        check({"R-4.5 length of a shape": len(ends) == counts[-1], "R-4.7 ends of lists descends": list(ends) == sorted(ends)})
+        lists.append(ends)
+        counts.append(ends[-1] if ends else 0)
+    check({"R-4.5 length of a shape": len(numbers) == counts[-1] * (V if V < 2 else 1 + V)})
+    return counts, lists, numbers
+
+def read_validity(column, counts, validity):  # for each level, which of its entries are present
+    if not validity[1]:
+        return [range(1, n + 1) for n in counts]  # none is 0
+    sizes = [may * align(n, 8) // 8 for may, n in zip(column.may_be_null, counts)]
+    check({"R-4.5 length of the validity": validity[1] == sum(sizes)})
+    bitmaps, present = decode(*validity, 1), []
+    for n, size in zip(counts, sizes):
+        bitmap, bitmaps = bitmaps[:size], bitmaps[size:]
+        check({"R-4.6 bits at the end": not size or not bitmap[-1] >> (n - 1) % 8 + 1})
+        present.append(bytes(bitmap[i >> 3] >> (i & 7) & 1 for i in range(n)) if size else range(1, n + 1))
+    check({"R-4.6 no null": any(0 in level for level in present)})
+    return present
 
 def read_parts(column, region):  # for each part its stored bytes, raw_bytes and encoding
     body, parts, end, reserved = region.body, [], 64, region.body[48:64]
@@ -160,8 +199,8 @@ def read_parts(column, region):  # for each part its stored bytes, raw_bytes and
         end = begin + stored_bytes
         parts.append((body[begin:end], raw_bytes, encoding))
     right = (sum(part[1] for part in parts), parts[2][2]) == region.fields[3:5]
-    absent = all(part[1] or part == (b"", 0, 0) for part in parts[:2]) and (column.V or not parts[1][1])
-    check({"R-4.3 parts is set without need": column.V or parts[0][1],
+    absent = all(part[1] or part == (b"", 0, 0) for part in parts[:2]) and (column.V or column.L or not parts[1][1])
+    check({"R-4.3 parts is set without need": column.V or column.L or parts[0][1],
            "R-4.4 length of the body": end == len(body), "R-4.4 reserved or padding": not any(reserved),
            "R-4.4 raw_bytes or encoding of the chunk": right, "R-4.4 a part that must be absent": absent})
     return parts
@@ -237,7 +276,7 @@ def end_commit(file, region):
         right = all(int.from_bytes(error, "little") <= 0x7FF0 << 48 for error in column.errors)
         check({f"R-7.4 runs of {name!a}": column.stated_runs == column.runs, "R-7.4 errors of a cast": right})
     check({"R-7.4 tables": file.tables == [table for column in file.columns for table in column.tables],
-           "R-9.1 incompat_flags": flags[0] == 0,
+           "R-9.1 incompat_flags": flags[0] & ~NESTED == 0,
            "R-9.2 flags": all(old & ~new == 0 for old, new in zip(file.flags, flags)),
            "R-7.9 content_id": hashlib.sha256(file.content + region.body[16:]).digest()[:16] == file.stated_id})
     file.content = file.content_id = file.stated_id
@@ -272,7 +311,7 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
             with suppress(Violation):
                 read_footer(file, footer)
             check({f"R-7.6 encoding {e}": e < 7 for c in file.columns for e, _ in c.stated["encodings"]})
-            check({"R-9.1 incompat_flags": footer.fields[1] == 0})
+            check({"R-9.1 incompat_flags": footer.fields[1] & ~NESTED == 0})
         while not last or file.trailer != last:
             region = read_next(file)
             READ[region.kind](file, region)

@@ -128,14 +128,35 @@ def el(fmt, *values):
 
 # ---- a file ----------------------------------------------------------------------------------------------------
 
-def col(name, dtype, shape=(), nullable=False, cast=None, meta=()):
-    """cast: (source dtype, absolute error, relative error, to infinite, to subnormal)"""
+def col(name, dtype, shape=(), nullable=False, cast=None, meta=(), lists=()):
+    """cast: (source dtype, absolute error, relative error, to infinite, to subnormal)
+    lists: for each level, whether its entries may be null"""
     inner = 1
     for extent in shape:
         inner *= 1 if extent is None else extent
     return {'name': name, 'dtype': dtype, 'shape': list(shape), 'nullable': nullable, 'cast': cast, 'meta': list(meta),
-            'inner': inner, 'w': DTYPES[dtype][1], 'v': list(shape).count(None)}
+            'inner': inner, 'w': DTYPES[dtype][1], 'v': list(shape).count(None), 'lists': list(lists)}
 
+
+def levels_of(samples, count):
+    """The entries of each level, and the ends of the lists of each level but the last."""
+    entries, ends = [samples], []
+    for _ in range(count):
+        below = [entry for a_list in entries[-1] for entry in a_list or ()]
+        lengths = [len(a_list or ()) for a_list in entries[-1]]
+        ends.append([sum(lengths[:i + 1]) for i in range(len(lengths))])
+        entries.append(below)
+    return entries, ends
+
+
+def bitmap(entries):
+    return le(sum(1 << i for i, entry in enumerate(entries) if entry is not None), align(len(entries), 8) // 8)
+
+
+def dumped(entry, levels):
+    if entry is None or levels == 0:
+        return entry and {'extents': list(entry[0]), 'hex': entry[1].hex()}
+    return [dumped(below, levels - 1) for below in entry]
 
 def utf8(text):
     return text.encode() if isinstance(text, str) else text
@@ -157,7 +178,7 @@ def schema_block(columns, meta):
         yield label + 'name_bytes', le(len(name), 4)
         yield label + 'name', name
         yield label + 'dtype', le(DTYPES[c['dtype']][0], 1)
-        yield label + 'column_flags', le(c['nullable'] + 2 * bool(c['cast']), 1)
+        yield label + 'column_flags', le(c['nullable'] + 2 * bool(c['cast']) + 4 * bool(c['lists']), 1)
         yield label + 'rank', le(len(c['shape']), 1)
         yield label + 'reserved', b'\0'
         yield label + 'extents', b''.join(le(VARIES if e is None else e, 4) for e in c['shape'])
@@ -165,6 +186,10 @@ def schema_block(columns, meta):
             yield label + 'cast source', le(DTYPES[c['cast'][0]][0], 1)
             yield label + 'cast rounding', b'\1'
             yield label + 'cast reserved', b'\0\0'
+        if c['lists']:
+            yield label + 'levels', le(len(c['lists']), 1)
+            yield label + 'nesting reserved', b'\0'
+            yield label + 'nullable_levels', le(sum(may << k for k, may in enumerate(c['lists'])), 2)
         yield from metadata(label, c['meta'])
 
 
@@ -187,17 +212,27 @@ class Tsl:
         return self.regions[-1]
 
     def chunk(self, column, samples, enc=RAW, validity=RAW, shape=RAW, tweak=None, shift=0):
-        """samples: element bytes, None for a null, in ragged columns ((extents), bytes) or a text"""
+        """samples: items, or in nested columns lists of them; None for a null
+        items: element bytes, in ragged columns ((extents), bytes) or a text"""
         c, n = self.columns[column], len(samples)
-        samples = [utf8(s) for s in samples]
-        if c['v']:
-            samples = [((len(s) // (c['inner'] * c['w']),), s) if isinstance(s, bytes) else s for s in samples]
-        else:
-            samples = [s if s is None else ((), s) for s in samples]
-        nulls = sum(s is None for s in samples)
-        valid = le(sum(1 << i for i, s in enumerate(samples) if s is not None), align(n, 8) // 8) if nulls else b''
+
+        def item(s, levels):
+            if s is None or levels:
+                return s and [item(below, levels - 1) for below in s]
+            s = utf8(s)
+            if not c['v']:
+                return (), s
+            return ((len(s) // (c['inner'] * c['w']),), s) if isinstance(s, bytes) else s
+
+        rows = [item(s, len(c['lists'])) for s in samples]
+        levels, ends_of_lists = levels_of(rows, len(c['lists']))
+        samples, nulls = levels[-1], sum(s is None for s in rows)
+        has_nulls = any(None in entries for entries in levels)
+        may_be_null = [c['nullable'] or not c['lists'], *c['lists']]
+        valid = b''.join(bitmap(entries) for entries, may in zip(levels, may_be_null) if may) if has_nulls else b''
         absent = (0,) * c['v'], b'' if c['v'] else bytes(c['inner'] * c['w'])
         full, ends, total = [s or absent for s in samples], b'', 0
+        lists = b''.join(le(end, 4) for ends_of_level in ends_of_lists for end in ends_of_level)
         for extents, _ in full:
             count = 1
             for e in extents:
@@ -205,7 +240,7 @@ class Tsl:
             total += count
             ends += le(total, 4)
         ends += b''.join(le(s[0][k], 4) for k in range(c['v']) for s in full) if c['v'] > 1 else b''
-        parts = [('validity', valid, 1, validity, nulls), ('shape', ends if c['v'] else b'', 4, shape, c['v']),
+        parts = [('validity', valid, 1, validity, has_nulls), ('shape', lists + (ends if c['v'] else b''), 4, shape, c['v'] or lists),
                  ('values', b''.join(s[1] for s in full), c['w'], enc, True)]
         table, data = [], []
         for name, raw, w, encoding, present in parts:
@@ -217,7 +252,7 @@ class Tsl:
             data += [(name + ': ' * bool(piece) + piece, stored) for piece, stored in pieces.items()]
             if name != 'values' and size % 64:
                 data.append((name + ' padding', bytes(-size % 64)))
-        split = bool(nulls or c['v'])
+        split = bool(has_nulls or c['v'] or c['lists'])
         body = table + [('part table reserved', bytes(16))] + data if split else data[-len(pieces):]
         title = 'of column %d, from sample %d' % (column, self.next[column])
         r = self.add('chunk', [(k, v) for k, v in body if v or k.startswith('values')], title, shift, tweak, column=column,
@@ -226,7 +261,7 @@ class Tsl:
         codes = [r.body.get(p[0] + '.encoding') or r.head['encoding'] for p in parts if p[4]]
         r.nulls, r.used = nulls, [int.from_bytes(code, 'little') for code in codes]
         self.pending[column].append(r)
-        self.samples[column] += [s and {'extents': list(s[0]), 'hex': s[1].hex()} for s in samples]
+        self.samples[column] += [dumped(row, len(c['lists'])) for row in rows]
         self.next[column] += r.get('sample_count')
 
     def table(self, column, data, tweak=None):
@@ -361,7 +396,7 @@ class Tsl:
                 'max_rel_error': el('d', c['cast'][2]).hex(), 'to_infinite': c['cast'][3], 'to_subnormal': c['cast'][4]}
             columns.append({
                 'name': c['name'], 'dtype': c['dtype'], 'shape': c['shape'], 'nullable': c['nullable'], 'cast': cast,
-                'metadata': dict(c['meta']), 'chunk_count': facts['chunk_count'], 'raw_bytes': facts['raw_bytes'],
+                **({'nullable_levels': [bool(may) for may in c['lists']]} if c['lists'] else {}), 'metadata': dict(c['meta']), 'chunk_count': facts['chunk_count'], 'raw_bytes': facts['raw_bytes'],
                 'stored_bytes': facts['stored_bytes'], 'null_count': facts['null_count'], 'encodings': encodings,
                 'samples': samples})
         return {'file_id': self.file_id.hex(), 'content_id': self.content.hex(), 'alignment': self.A, 'finished': bool(self.finished), 'tail_bytes': 0,

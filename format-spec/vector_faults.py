@@ -189,7 +189,7 @@ def schema_cases():
     yield 'R-3.5', 'utf8-rank-0', 'a utf8 column of rank 0', schema(None, col('t', 'utf8'))
     yield 'R-3.5', 'bytes-rank-2', 'a bytes column of rank 2', schema(None, col('b', 'bytes', [None, None]))
     yield 'R-3.5', 'bytes-fixed', 'a bytes column with a fixed extent', schema(None, col('b', 'bytes', [4]))
-    yield 'R-3.6', 'flag', 'an unknown column flag', schema({'column 0: column_flags': 4})
+    yield 'R-3.6', 'flag', 'an unknown column flag', schema({'column 0: column_flags': 8})
     yield 'R-3.6', 'reserved', 'the reserved byte of a column record', schema({'column 0: reserved': 1})
     yield 'R-3.6', 'cast-reserved', 'the reserved field of a cast', schema({'column 0: cast reserved': 1}, col(
         'x', 'bf16', cast=('f32', 0, 0, 0, 0)))
@@ -706,7 +706,7 @@ def footer_cases():
     yield 'R-7.8', 'not-finished', 'the last trailer is not finished', worked().commit(finished=False)
     f = worked().commit()
     yield 'R-7.8', 'not-finished-again', 'the first of two commits is finished, the last is not', f.commit(finished=False)
-    yield 'R-9.1', 'header', 'an incompat flag in the header only', worked(incompat_flags=1).commit(), {'also': ['R-9.2']}
+    yield 'R-9.1', 'header', 'an incompat flag in the header only', worked(incompat_flags=2).commit(), {'also': ['R-9.2']}
     yield 'R-9.1', 'footer', 'an incompat flag in the footer only', worked().commit(flags=(1 << 31, 0, 0))
     yield 'R-9.2', 'compat-of-header', 'a compat flag of the header that the footer lacks', worked(compat_flags=1).commit()
     yield 'R-9.2', 'ro-compat-of-footer', 'a ro_compat flag of the first footer that the second lacks', worked().commit(
