@@ -6,6 +6,8 @@ pub const COLUMNS: usize = 65_536;
 pub const NAME_BYTES: usize = 1_024;
 /// Dimensions of a sample.
 pub const RANK: usize = 16;
+/// Levels of lists in a nested column.
+pub const LEVELS: usize = 16;
 /// One extent of a shape.
 pub const EXTENT: u32 = u32::MAX - 1;
 /// Bytes of a metadata key.

@@ -38,7 +38,7 @@ pub(crate) struct ChunkDecoder {
     parts: [PartBytes; 3],
     buffers: [AlignedBytes; 3],
     sample_count: usize,
-    /// Samples whose shapes are decoded.
+    /// Samples whose shapes are decoded; all of a nested column.
     shape_count: usize,
 }
 
@@ -76,15 +76,16 @@ impl ChunkDecoder {
             return Err(Error::corrupt("R-4.4", "the bytes between the parts of the chunk are not zero"));
         }
         let content = self.content(body);
-        content.check_validity()?;
-        let shapes = Content { sample_count: self.shape_count, ..content };
+        let items = content.check_lists(layout)?;
+        let shape_count = if layout.is_nested() { items.sample_count } else { self.shape_count };
+        let shapes = Content { sample_count: shape_count, ..items };
         shapes.check_shapes(layout)?;
         match element {
-            Some(element) => content.check_constant(layout, element)?,
+            Some(element) => items.check_constant(layout, element)?,
             None => shapes.check_values(layout)?,
         }
         Ok(SideFacts {
-            null_count: u64_of(content.null_count()),
+            null_count: u64_of(content.null_sample_count(layout)),
             encodings: [table.validity, table.shape].map(|part| (!part.is_absent()).then_some(part.encoding)),
         })
     }
@@ -114,22 +115,50 @@ impl ChunkDecoder {
             [0..0, 0..0, 0..body.len()]
         };
         let [validity, shape, values] = ranges;
-        let validity_due = if parts.validity.is_absent() { 0 } else { validity_bytes(n) };
+        let [validity_due, shape_due] = self.sides_due(layout, &parts)?;
         self.parts[VALIDITY] = locate(parts.validity, 1, true, validity_due, validity, body)?;
         self.decode::<VALIDITY>(body)?;
-        let shape_due = n.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
         self.parts[SHAPE] = locate(parts.shape, 4, true, shape_due, shape, body)?;
-        let all_same = brief && self.constant::<SHAPE>(body)?.is_some();
+        let all_same = brief && !layout.is_nested() && self.constant::<SHAPE>(body)?.is_some();
         self.shape_count = if all_same { n.min(2) } else { n };
-        if let PartBytes::Encoded(shape) = &mut self.parts[SHAPE] {
+        if let PartBytes::Encoded(shape) = &mut self.parts[SHAPE]
+            && all_same
+        {
             shape.spec.raw_bytes = self.shape_count * layout.shape_bytes(); // at most `shape_due`
         }
         self.decode::<SHAPE>(body)?;
-        let count = if layout.is_ragged() { self.last_end(body)? } else { n };
-        let values_due = count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)?;
+        self.parts[VALUES] = PartBytes::Absent;
+        let values_due = self.value_bytes(layout, body)?;
         self.parts[VALUES] =
             locate(parts.values, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
         Ok(parts)
+    }
+
+    /// Returns the decoded lengths that validity and shape must have. Those of a nested column
+    /// depend on the shape: here they are what the part table says, if that can be.
+    fn sides_due(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
+        if !layout.is_nested() {
+            let validity = if parts.validity.is_absent() { 0 } else { validity_bytes(self.sample_count) };
+            let shape = self.sample_count.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
+            return Ok([validity, shape]);
+        }
+        let [validity, shape] = [parts.validity, parts.shape].map(|part| usize::try_from(part.raw_bytes));
+        let shape = shape.ok().filter(|bytes| bytes % 4 == 0).ok_or_else(wrong_length)?;
+        Ok([validity.map_err(|_| wrong_length())?, shape])
+    }
+
+    /// Returns the decoded length that the values must have, and of nested columns that of
+    /// validity and shape too.
+    fn value_bytes(&self, layout: &Layout, body: &[u8]) -> Result<usize> {
+        let count = if layout.is_nested() {
+            let items = self.content(body).items(layout, |_| Ok(()))?;
+            items.count_sum(layout)?
+        } else if layout.is_ragged() {
+            self.last_end(body)?
+        } else {
+            self.sample_count
+        };
+        count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)
     }
 
     /// Returns the element that all of a part equal, if the encoding of the part stores no others.
@@ -150,7 +179,7 @@ impl ChunkDecoder {
         let mut null_count = 0;
         if !parts.validity.is_absent() {
             self.open(layout, head, body)?;
-            null_count = u64_of(self.content(body).null_count());
+            null_count = u64_of(self.content(body).null_sample_count(layout));
         }
         Ok(SideFacts { encodings: [encoding(&parts.validity), encoding(&parts.shape)], null_count })
     }
@@ -281,20 +310,20 @@ fn wrong_length() -> Error {
 /// Parses the part table of a body, and checks that the column allows its parts.
 pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<PartTable> {
     if !head.entry.has_parts() {
-        if layout.is_ragged() {
-            return Err(Error::corrupt("R-4.3", "a chunk of a ragged column has no table of parts"));
+        if layout.has_shape() {
+            return Err(Error::corrupt("R-4.3", "a chunk of a ragged or nested column has no table of parts"));
         }
         let ChunkEntry { stored_bytes, encoding, .. } = head.entry;
         return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: head.raw_bytes, encoding }));
     }
     let parts = PartTable::parse(body, head.entry.encoding, head.raw_bytes)?;
-    if !parts.shape.is_absent() && !layout.is_ragged() {
+    if !parts.shape.is_absent() && !layout.has_shape() {
         return Err(Error::corrupt("R-4.4", "a chunk of a fixed column has a shape part"));
     }
-    if parts.validity.is_absent() && !layout.is_ragged() {
+    if parts.validity.is_absent() && !layout.has_shape() {
         return Err(Error::corrupt("R-4.3", "a chunk has a table of parts and does not need it"));
     }
-    if !parts.validity.is_absent() && !layout.nullable {
+    if !parts.validity.is_absent() && !layout.may_have_nulls() {
         return Err(Error::corrupt("R-4.6", "a chunk of a column that is not nullable has nulls"));
     }
     Ok(parts)

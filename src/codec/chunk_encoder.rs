@@ -75,7 +75,7 @@ impl ChunkEncoder {
 
     /// Encodes a chunk of a column with this layout.
     pub(crate) fn encode(&mut self, layout: &Layout, chunk: &RawChunk) -> Result<EncodedChunk> {
-        let has_parts = layout.is_ragged() || chunk.validity.is_some();
+        let has_parts = layout.has_shape() || chunk.validity.is_some();
         let mut body = Vec::new();
         let mut parts = PartTable::default();
         if has_parts {
@@ -84,7 +84,7 @@ impl ChunkEncoder {
                 parts.validity = self.part(&Geometry::of_numbers(1), false, validity, &mut body)?;
                 pad(&mut body);
             }
-            if layout.is_ragged() {
+            if layout.has_shape() {
                 parts.shape = self.part(&Geometry::of_numbers(4), false, &chunk.shape, &mut body)?;
                 pad(&mut body);
             }
@@ -111,7 +111,7 @@ impl ChunkEncoder {
             body,
             side_encodings: [
                 chunk.validity.as_ref().map(|_| parts.validity.encoding),
-                layout.is_ragged().then_some(parts.shape.encoding),
+                layout.has_shape().then_some(parts.shape.encoding),
             ],
         })
     }

@@ -52,6 +52,15 @@ impl<'a> Content<'a> {
         Err(Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need"))
     }
 
+    /// Returns the sum of the counts of all items: content whose samples are items. Checks of
+    /// their shape.
+    pub(crate) fn count_sum(&self, layout: &Layout) -> Result<usize> {
+        if self.sample_count.checked_mul(layout.shape_bytes()) != Some(self.shape.len()) {
+            return Err(Error::corrupt("R-4.5", "the shape does not have the length its items need"));
+        }
+        if layout.is_ragged() { self.start(self.sample_count) } else { Ok(self.sample_count) }
+    }
+
     /// Returns the sum of the counts of the samples before `i`.
     fn start(&self, i: usize) -> Result<usize> {
         let Some(previous) = i.checked_sub(1) else { return Ok(0) };

@@ -2,8 +2,11 @@
 
 use crate::{Error, Result};
 
+/// Bit of `incompat_flags`: a column is nested.
+pub(crate) const NESTED: u32 = 1;
+
 /// Bits of `incompat_flags` that this release knows.
-const KNOWN_INCOMPAT: u32 = 0;
+const KNOWN_INCOMPAT: u32 = NESTED;
 
 /// Bits of `ro_compat_flags` that this release knows.
 const KNOWN_RO_COMPAT: u32 = 0;

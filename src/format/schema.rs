@@ -106,6 +106,13 @@ impl fmt::Display for Shape {
     }
 }
 
+/// A level of lists in a nested column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Level {
+    /// Whether the members of its lists may be null.
+    pub nullable: bool,
+}
+
 /// A cast: the rounding of a column's values from another type when they are written.
 ///
 /// Values are rounded to nearest, ties to even. A NaN stays a NaN.
@@ -115,17 +122,21 @@ pub struct CastSpec {
     pub source: DType,
 }
 
-/// One column: its name, the type and shape of its samples, and metadata.
+/// One column: its name, the type and shape of its items, and metadata.
+///
+/// A sample is an item, or, if there are [levels](ColumnSchema::levels), a list of items, or of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
     /// Unique in the file; at most 1,024 bytes, no control characters.
     pub name: String,
     /// The type of the stored elements.
     pub dtype: DType,
-    /// The shape of one sample.
+    /// The shape of one item.
     pub shape: Shape,
     /// Whether samples may be null.
     pub nullable: bool,
+    /// The levels of lists, outermost first; at most 16. None: a sample is an item.
+    pub levels: Vec<Level>,
     /// The cast, if values are rounded when they are written.
     pub cast: Option<CastSpec>,
     /// The column's own metadata.
@@ -136,7 +147,7 @@ impl ColumnSchema {
     /// Returns a column of tensors, not nullable, without metadata.
     pub fn tensor(name: impl Into<String>, dtype: DType, shape: Shape) -> Self {
         let name = name.into();
-        Self { name, dtype, shape, nullable: false, cast: None, metadata: Metadata::new() }
+        Self { name, dtype, shape, nullable: false, levels: Vec::new(), cast: None, metadata: Metadata::new() }
     }
 
     /// Returns a column of text.
@@ -152,6 +163,21 @@ impl ColumnSchema {
     /// Returns the same column, nullable.
     pub fn nullable(mut self) -> Self {
         self.nullable = true;
+        self
+    }
+
+    /// Returns the column whose samples are lists of the samples of this one. The samples are not
+    /// null; members of the lists may be if this column is nullable.
+    ///
+    /// ```
+    /// use tensilo::ColumnSchema;
+    ///
+    /// let words = ColumnSchema::utf8("words").nullable().list(); // lists of texts and nulls
+    /// assert!(words.levels[0].nullable && !words.nullable);
+    /// ```
+    pub fn list(mut self) -> Self {
+        self.levels.insert(0, Level { nullable: self.nullable });
+        self.nullable = false;
         self
     }
 
@@ -185,6 +211,8 @@ impl ColumnSchema {
             element_bytes,
             inner_bytes,
             varying: self.shape.varying_count(),
+            levels: self.levels.len(),
+            nullable_levels: nullable_levels(&self.levels),
             strides: self.shape.strides(),
         })
     }
@@ -204,14 +232,45 @@ pub(crate) struct Layout {
     pub varying: usize,
     /// The elements of a row and of a matrix; 0 for one that does not exist or varies.
     pub strides: [u32; 2],
+    /// `L`: the number of levels of lists; at most [`limits::LEVELS`].
+    pub levels: usize,
+    /// `nullable_levels`: bit `k - 1` is set if entries of level `k` may be null.
+    pub nullable_levels: u16,
+}
+
+/// Returns the field `nullable_levels` of levels, of which there are at most [`limits::LEVELS`].
+pub(super) fn nullable_levels(levels: &[Level]) -> u16 {
+    levels.iter().rev().fold(0, |bits, level| bits << 1 | u16::from(level.nullable))
 }
 
 impl Layout {
+    pub(crate) fn is_nested(&self) -> bool {
+        self.levels > 0
+    }
+
+    /// Returns whether chunks have a shape part.
+    pub(crate) fn has_shape(&self) -> bool {
+        self.is_ragged() || self.is_nested()
+    }
+
+    /// Returns whether entries of a level may be null; level 0 has the samples.
+    pub(crate) fn may_be_null(&self, level: usize) -> bool {
+        match level.checked_sub(1) {
+            Some(bit) => self.nullable_levels >> bit & 1 == 1, // levels are at most 16
+            None => self.nullable,
+        }
+    }
+
+    /// Returns whether any entry may be null.
+    pub(crate) fn may_have_nulls(&self) -> bool {
+        self.nullable || self.nullable_levels != 0
+    }
+
     pub(crate) fn is_ragged(&self) -> bool {
         self.varying > 0
     }
 
-    /// Returns the decoded bytes of the shape part for one sample: an end, and the extents if
+    /// Returns the decoded bytes of the shape part for one item: an end, and the extents if
     /// several vary.
     pub(crate) fn shape_bytes(&self) -> usize {
         match self.varying {
@@ -235,6 +294,11 @@ impl Schema {
     /// Returns a schema without metadata.
     pub fn new(columns: impl IntoIterator<Item = ColumnSchema>) -> Self {
         Self { columns: columns.into_iter().collect(), metadata: Metadata::new() }
+    }
+
+    /// Returns whether a column is nested.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.columns.iter().any(|column| !column.levels.is_empty())
     }
 
     /// Returns the index of the column `name`. Cost: linear in the number of columns.

@@ -1,6 +1,7 @@
 //! Chapter 3.2: the schema as bytes.
 
-use super::schema::{CastSpec, ColumnSchema, Extent, Metadata, Schema, Shape};
+use super::flags::{Flags, NESTED as NESTED_FILE};
+use super::schema::{CastSpec, ColumnSchema, Extent, Level, Metadata, Schema, Shape, nullable_levels};
 use crate::dtype::DType;
 use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
@@ -24,8 +25,18 @@ structure! {
     }
 }
 
+structure! {
+    /// Chapter 3.2: the field `nesting` of a column record.
+    mod nesting_field: 4 bytes {
+        0 => LEVELS: u8,
+        1 => RESERVED: u8,
+        2 => NULLABLE_LEVELS: u16,
+    }
+}
+
 const NULLABLE: u8 = 1;
 const CAST: u8 = 2;
+const NESTED: u8 = 4;
 const VARYING: u32 = u32::MAX;
 const TO_NEAREST_EVEN: u8 = 1;
 /// The length of a column record without name, extents and metadata.
@@ -62,13 +73,14 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     column.layout()?; // before `check`, which would report a limit as damage
     let nullable = if column.nullable { NULLABLE } else { 0 };
     let cast = if column.cast.is_some() { CAST } else { 0 };
+    let nested = if column.levels.is_empty() { 0 } else { NESTED };
     let rank = u8::try_from(column.shape.rank())
         .ok()
         .filter(|&rank| usize::from(rank) <= limits::RANK)
         .ok_or_else(|| over("dimensions of a sample", column.shape.rank(), limits::RANK))?;
     let mut record = [0; column_record::SIZE];
     column_record::DTYPE.put(&mut record, column.dtype.code());
-    column_record::COLUMN_FLAGS.put(&mut record, nullable | cast);
+    column_record::COLUMN_FLAGS.put(&mut record, nullable | cast | nested);
     column_record::RANK.put(&mut record, rank);
     out.extend(record);
     for extent in column.shape.extents() {
@@ -83,6 +95,14 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
         let mut field = [0; cast_field::SIZE];
         cast_field::SOURCE_DTYPE.put(&mut field, cast.source.code());
         cast_field::ROUNDING.put(&mut field, TO_NEAREST_EVEN);
+        out.extend(field);
+    }
+    if nested != 0 {
+        let count = column.levels.len();
+        let levels = u8::try_from(count).ok().filter(|_| count <= limits::LEVELS);
+        let mut field = [0; nesting_field::SIZE];
+        nesting_field::LEVELS.put(&mut field, levels.ok_or_else(|| over("levels of lists", count, limits::LEVELS))?);
+        nesting_field::NULLABLE_LEVELS.put(&mut field, nullable_levels(&column.levels));
         out.extend(field);
     }
     put_metadata(out, &column.metadata)
@@ -113,7 +133,16 @@ fn over(what: &str, found: usize, limit: usize) -> Error {
     Error::over_limit(format!("{found} {what}; the format allows {limit}"))
 }
 
-/// Parses and checks a schema block.
+/// Checks of the flags of a header.
+pub(crate) fn check_flags(schema: &Schema, flags: Flags) -> Result<()> {
+    if schema.is_nested() == (flags.incompat & NESTED_FILE != 0) {
+        return Ok(());
+    }
+    let message = "the header's incompat flag for nested columns does not agree with the schema";
+    Err(Error::corrupt("R-3.8", message).with_offset(0))
+}
+
+/// Parses and checks a schema block, but for the flags of the header.
 pub(crate) fn parse(block: &[u8]) -> Result<Schema> {
     let fields = &mut Fields::new(block);
     let count = usize::try_from(fields.u32().ok_or_else(short)?).map_err(|_| short())?;
@@ -186,7 +215,7 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
     let flags = column_record::COLUMN_FLAGS.get(&record);
     let rank = column_record::RANK.get(&record);
     let dtype = DType::from_code(dtype).ok_or_else(|| Error::corrupt("R-3.5", format!("unknown dtype {dtype}")))?;
-    if flags & !(NULLABLE | CAST) != 0 || column_record::RESERVED.get(&record) != 0 {
+    if flags & !(NULLABLE | CAST | NESTED) != 0 || column_record::RESERVED.get(&record) != 0 {
         return Err(Error::corrupt("R-3.6", "reserved bits are set"));
     }
     if usize::from(rank) > limits::RANK {
@@ -199,11 +228,13 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
         shape.push(if extent == VARYING { Extent::Varying } else { Extent::Fixed(extent) });
     }
     let cast = (flags & CAST != 0).then(|| cast(fields)).transpose()?;
+    let levels = if flags & NESTED != 0 { levels(fields)? } else { Vec::new() };
     Ok(ColumnSchema {
         name: String::new(),
         dtype,
         shape: Shape::new(shape),
         nullable: flags & NULLABLE != 0,
+        levels,
         cast,
         metadata: metadata(fields)?,
     })
@@ -218,6 +249,23 @@ fn cast(fields: &mut Fields) -> Result<CastSpec> {
     let source = DType::from_code(cast_field::SOURCE_DTYPE.get(&field)).filter(|_| rounding == TO_NEAREST_EVEN);
     let source = source.ok_or_else(|| Error::corrupt("R-3.7", "unknown source or rounding of a cast"))?;
     Ok(CastSpec { source })
+}
+
+fn levels(fields: &mut Fields) -> Result<Vec<Level>> {
+    let field = fields.array().ok_or_else(short)?;
+    if nesting_field::RESERVED.get(&field) != 0 {
+        return Err(Error::corrupt("R-3.6", "the reserved byte of the levels is set"));
+    }
+    let count = usize::from(nesting_field::LEVELS.get(&field));
+    let nullable = nesting_field::NULLABLE_LEVELS.get(&field);
+    if count == 0 || count > limits::LEVELS || u32::from(nullable) >> count != 0 {
+        let message = format!(
+            "{count} levels of lists, of which {nullable:#x} have members that may be null; the format allows 1 to {} levels",
+            limits::LEVELS
+        );
+        return Err(Error::corrupt("R-3.8", message));
+    }
+    Ok((0..count).map(|level| Level { nullable: nullable >> level & 1 == 1 }).collect())
 }
 
 /// Checks the rules of chapter 3 that are not about the form of bytes.

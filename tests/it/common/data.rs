@@ -92,6 +92,7 @@ pub fn table(plans: &[ColumnPlan], metadata: Metadata, sample_count: usize) -> T
             dtype: plan.dtype,
             shape: Shape::new(plan.shape.iter().copied()),
             nullable: plan.nullable,
+            levels: Vec::new(),
             cast: None,
             metadata: plan.metadata.clone(),
         };

@@ -1,0 +1,140 @@
+//! Chapter 4.3: the lists of nested columns.
+
+use super::content::{Content, bit, validity_bytes};
+use super::schema::Layout;
+use crate::le::u32_in;
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// The entries of a level of a chunk that are lists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lists<'a> {
+    pub count: usize,
+    /// `ends[k]` of the specification.
+    ends: &'a [u8],
+    /// Bit `i` is 1 if list `i` is present. `None`: all are.
+    validity: Option<&'a [u8]>,
+}
+
+impl Lists<'_> {
+    /// Returns the number of entries in the lists before `i`.
+    fn start(&self, i: usize) -> Result<usize> {
+        let Some(previous) = i.checked_sub(1) else { return Ok(0) };
+        let end = u32_in(self.ends, previous).ok_or_else(outside)?;
+        usize::try_from(end).map_err(|_| outside())
+    }
+
+    /// Returns the number of entries in all lists.
+    pub(crate) fn entry_count(&self) -> Result<usize> {
+        self.start(self.count)
+    }
+
+    /// Returns the entries in lists that follow each other: of both ends.
+    pub(crate) fn entries(&self, lists: &Range<usize>) -> Result<Range<usize>> {
+        let entries = self.start(lists.start)?..self.start(lists.end)?;
+        let is_inside = entries.start <= entries.end && entries.end <= self.entry_count()?;
+        if is_inside { Ok(entries) } else { Err(outside()) }
+    }
+
+    pub(crate) fn is_null(&self, i: usize) -> bool {
+        self.validity.is_some_and(|bitmap| !bit(bitmap, i))
+    }
+
+    /// Checks all lists: of the bits after them, R-4.7, and.
+    fn check(&self) -> Result<()> {
+        check_bits_after(self.validity, self.count)?;
+        for i in 0..self.count {
+            let entries = self.entries(&(i..i + 1))?; // `i` is below the count
+            if self.is_null(i) && !entries.is_empty() {
+                return Err(Error::corrupt("R-4.8", format!("list {i} of a level of the chunk is null and not empty")));
+            }
+        }
+        Ok(())
+    }
+
+    fn has_nulls(&self) -> bool {
+        (0..self.count).any(|i| self.is_null(i))
+    }
+}
+
+impl<'a> Content<'a> {
+    /// Calls `each` with the lists of each level, outermost first, and returns the items: content
+    /// whose samples they are. Content that is not nested is its own items.
+    ///
+    /// Checks of validity and shape, except for that of the items' shape.
+    pub(crate) fn items(
+        &self,
+        layout: &Layout,
+        mut each: impl FnMut(Lists<'a>) -> Result<()>,
+    ) -> Result<Content<'a>> {
+        let mut rest = *self;
+        for level in 0..layout.levels {
+            let validity = rest.take_bitmap(layout, level)?;
+            let bytes = rest.sample_count.checked_mul(4).ok_or_else(wrong_length)?;
+            let (ends, shape) = rest.shape.split_at_checked(bytes).ok_or_else(wrong_length)?;
+            let lists = Lists { count: rest.sample_count, ends, validity };
+            rest.shape = shape;
+            rest.sample_count = lists.entry_count()?;
+            each(lists)?;
+        }
+        if layout.is_nested() {
+            let validity = rest.take_bitmap(layout, layout.levels)?;
+            if rest.validity.is_some_and(|bits| !bits.is_empty()) {
+                return Err(wrong_length());
+            }
+            rest.validity = validity;
+        }
+        Ok(rest)
+    }
+
+    /// Takes the bitmap of a level, whose entries are counted as samples. `None`: none is null.
+    fn take_bitmap(&mut self, layout: &Layout, level: usize) -> Result<Option<&'a [u8]>> {
+        let Some(bits) = self.validity.filter(|_| layout.may_be_null(level)) else { return Ok(None) };
+        let (bitmap, rest) = bits.split_at_checked(validity_bytes(self.sample_count)).ok_or_else(wrong_length)?;
+        self.validity = Some(rest);
+        Ok(Some(bitmap))
+    }
+
+    /// Checks validity and lists: of lists. Returns the items.
+    pub(crate) fn check_lists(&self, layout: &Layout) -> Result<Content<'a>> {
+        if !layout.is_nested() {
+            return self.check_validity().map(|()| *self);
+        }
+        let mut has_nulls = false;
+        let items = self.items(layout, |lists| {
+            has_nulls |= lists.has_nulls();
+            lists.check()
+        })?;
+        check_bits_after(items.validity, items.sample_count)?;
+        if self.validity.is_some() && !has_nulls && items.null_count() == 0 {
+            return Err(Error::corrupt("R-4.6", "a validity without nulls"));
+        }
+        Ok(items)
+    }
+
+    /// Returns the number of null samples of a column, nested or not.
+    pub(crate) fn null_sample_count(&self, layout: &Layout) -> usize {
+        let validity = self.validity.filter(|_| layout.nullable);
+        let bitmap = validity.and_then(|bits| bits.get(..validity_bytes(self.sample_count)));
+        Content { validity: bitmap, ..*self }.null_count()
+    }
+}
+
+fn check_bits_after(validity: Option<&[u8]>, count: usize) -> Result<()> {
+    let Some(bitmap) = validity else { return Ok(()) };
+    let mut after = count..bitmap.len().saturating_mul(8);
+    if after.any(|i| bit(bitmap, i)) {
+        return Err(Error::corrupt("R-4.6", "a validity with bits beyond the last entry of a level"));
+    }
+    Ok(())
+}
+
+#[cold]
+fn outside() -> Error {
+    Error::corrupt("R-4.7", "a list reaches outside its chunk")
+}
+
+#[cold]
+fn wrong_length() -> Error {
+    Error::corrupt("R-4.5", "a part of the chunk does not have the length its lists need")
+}
