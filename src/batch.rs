@@ -12,10 +12,72 @@ use crate::{Error, Result, limits};
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnBatch<'a> {
     pub(crate) dtype: DType,
-    pub(crate) sample_count: usize,
+    /// Items: samples, or members of lists.
+    pub(crate) item_count: usize,
     pub(crate) extents: &'a [u32],
     pub(crate) values: &'a [u8],
     pub(crate) validity: Option<&'a [u8]>,
+    /// The lists of each level, outermost first.
+    pub(crate) lists: &'a [ListBatch<'a>],
+}
+
+/// Consecutive lists of one level of a nested column, for [`ColumnBatch::in_lists`].
+#[derive(Clone, Copy, Debug)]
+pub struct ListBatch<'a> {
+    pub(crate) lengths: &'a [u32],
+    pub(crate) validity: Option<&'a [u8]>,
+}
+
+impl<'a> ListBatch<'a> {
+    /// Returns lists with these numbers of members. A null list has none.
+    pub fn new(lengths: &'a [u32]) -> Self {
+        Self { lengths, validity: None }
+    }
+
+    /// Returns the same lists, some of them null, as [`ColumnBatch::with_validity`] does.
+    pub fn with_validity(mut self, bitmap: &'a [u8]) -> Self {
+        self.validity = Some(bitmap);
+        self
+    }
+
+    pub(crate) fn is_null(&self, i: usize) -> bool {
+        self.validity.is_some_and(|bitmap| !bit(bitmap, i))
+    }
+
+    /// Refuses lists that do not have `member_count` members, or null ones that have any, or that
+    /// may not be null.
+    fn check(&self, may_be_null: bool, member_count: usize) -> Result<()> {
+        check_bitmap(self.validity, self.lengths.len(), may_be_null, "list")?;
+        let mut sum = 0_usize;
+        for (i, &length) in self.lengths.iter().enumerate() {
+            if length > 0 && self.is_null(i) {
+                let message = format!("list {i} of a level of the batch is null and has {length} members");
+                return Err(Error::bad_argument(message));
+            }
+            sum = sum.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        }
+        if sum == member_count {
+            return Ok(());
+        }
+        let message = format!("the lists of a level have {sum} members; {member_count} were pushed");
+        Err(Error::bad_argument(message))
+    }
+}
+
+/// Refuses a bitmap that is too short for `count` entries, and nulls that may not be.
+fn check_bitmap(validity: Option<&[u8]>, count: usize, may_be_null: bool, entry: &str) -> Result<()> {
+    let Some(bitmap) = validity else { return Ok(()) };
+    if bitmap.len() < validity_bytes(count) {
+        let message = format!("a validity of {} bytes for {count} {entry}s", bitmap.len());
+        return Err(Error::bad_argument(message));
+    }
+    match (0..count).find(|&i| !bit(bitmap, i)) {
+        Some(i) if !may_be_null => {
+            let message = format!("{entry} {i} of the batch is null, and the column is not nullable");
+            Err(Error::bad_argument(message))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl<'a> ColumnBatch<'a> {
@@ -35,7 +97,7 @@ impl<'a> ColumnBatch<'a> {
     /// Returns samples whose elements are given as bytes in the order of this machine. `extents` is
     /// empty for a fixed shape.
     pub fn from_bytes(dtype: DType, sample_count: usize, extents: &'a [u32], values: &'a [u8]) -> Self {
-        Self { dtype, sample_count, extents, values, validity: None }
+        Self { dtype, item_count: sample_count, extents, values, validity: None, lists: &[] }
     }
 
     /// Returns the same samples, some of them null: bit `i % 8` of byte `i / 8` is 0 if sample `i`
@@ -45,9 +107,26 @@ impl<'a> ColumnBatch<'a> {
         self
     }
 
+    /// Returns a batch of a nested column: the samples of this one are the items. `levels` has the
+    /// lists of each level, outermost first; those of the first level are the samples. Each list
+    /// has the next entries of the level below it.
+    ///
+    /// ```
+    /// use tensilo::{ColumnBatch, ListBatch};
+    ///
+    /// // [["a", "bc"], []]
+    /// let words = ColumnBatch::ragged(2, &[1, 2], b"abc");
+    /// let levels = [ListBatch::new(&[2, 0])];
+    /// assert_eq!(words.in_lists(&levels).sample_count(), 2);
+    /// ```
+    pub fn in_lists(mut self, levels: &'a [ListBatch<'a>]) -> Self {
+        self.lists = levels;
+        self
+    }
+
     /// Returns the number of samples.
     pub fn sample_count(&self) -> usize {
-        self.sample_count
+        self.lists.first().map_or(self.item_count, |lists| lists.lengths.len())
     }
 
     pub(crate) fn is_null(&self, i: usize) -> bool {
@@ -72,26 +151,25 @@ impl<'a> ColumnBatch<'a> {
     }
 
     fn check_nulls(&self, column: &ColumnSchema) -> Result<()> {
-        let Some(bitmap) = self.validity else { return Ok(()) };
-        if bitmap.len() < validity_bytes(self.sample_count) {
-            let message = format!("a validity of {} bytes for {} samples", bitmap.len(), self.sample_count);
+        if self.lists.len() != column.levels.len() {
+            let message =
+                format!("lists of {} levels were pushed; the column has {}", self.lists.len(), column.levels.len());
             return Err(Error::bad_argument(message));
         }
-        let null = (0..self.sample_count).find(|&i| self.is_null(i));
-        match null {
-            Some(i) if !column.nullable => {
-                let message = format!("sample {i} of the batch is null, and the column is not nullable");
-                Err(Error::bad_argument(message))
-            }
-            _ => Ok(()),
+        let mut may_be_null = column.nullable;
+        for (i, (lists, level)) in self.lists.iter().zip(&column.levels).enumerate() {
+            let members = self.lists.get(i + 1).map_or(self.item_count, |below| below.lengths.len());
+            lists.check(may_be_null, members)?;
+            may_be_null = level.nullable;
         }
+        check_bitmap(self.validity, self.item_count, may_be_null, if self.lists.is_empty() { "sample" } else { "item" })
     }
 
     fn check_values(&self, column: &ColumnSchema) -> Result<()> {
         let varying = column.shape.varying_count();
-        if Some(self.extents.len()) != self.sample_count.checked_mul(varying) {
+        if Some(self.extents.len()) != self.item_count.checked_mul(varying) {
             let message =
-                format!("{} extents for {} samples of shape {}", self.extents.len(), self.sample_count, column.shape);
+                format!("{} extents for {} samples of shape {}", self.extents.len(), self.item_count, column.shape);
             return Err(Error::bad_argument(message));
         }
         let due = self.bytes_due(column)?;
@@ -99,7 +177,7 @@ impl<'a> ColumnBatch<'a> {
             let message = format!(
                 "{} bytes of values were pushed; {} samples of shape {} take {due}",
                 self.values.len(),
-                self.sample_count,
+                self.item_count,
                 column.shape
             );
             return Err(Error::bad_argument(message));
@@ -117,7 +195,7 @@ impl<'a> ColumnBatch<'a> {
         let varying = column.shape.varying_count();
         let mut count = Some(0_usize);
         if varying == 0 {
-            count = Some(self.sample_count);
+            count = Some(self.item_count);
         } else {
             for (i, extents) in self.extents.chunks_exact(varying).enumerate() {
                 self.check_extents(i, extents)?;

@@ -116,7 +116,7 @@ mod rewrite;
 mod threads;
 mod write;
 
-pub use batch::{ColumnBatch, Value};
+pub use batch::{ColumnBatch, ListBatch, Value};
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
 pub use format::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};

@@ -196,6 +196,7 @@ impl<K: Sink> Rewrite<K> {
                 column: column.number(),
                 first_sample,
                 sample_count: u32::try_from(count).unwrap_or(0), // as above
+                null_count: count,
                 validity: Some(zeros(validity_bytes(n))?),
                 shape: zeros(n.saturating_mul(layout.shape_bytes()))?, // a sample or `null_bytes`
                 values: zeros(n.saturating_mul(null_value_bytes(&layout)))?,

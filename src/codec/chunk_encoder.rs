@@ -17,19 +17,16 @@ pub(crate) struct RawChunk {
     pub column: usize,
     pub first_sample: u64,
     pub sample_count: u32,
-    /// The validity, if any sample is null.
+    /// Null samples.
+    pub null_count: u64,
+    /// The validity, if any entry is null.
     pub validity: Option<Vec<u8>>,
-    /// The shape part; empty in a fixed column.
+    /// The shape part; empty if the column is neither ragged nor nested.
     pub shape: Vec<u8>,
     pub values: Vec<u8>,
 }
 
 impl RawChunk {
-    pub(crate) fn null_count(&self) -> u64 {
-        let present = |bitmap: &Vec<u8>| bitmap.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
-        self.validity.as_ref().map_or(0, |bitmap| u64::from(self.sample_count).saturating_sub(present(bitmap)))
-    }
-
     pub(crate) fn raw_bytes(&self) -> usize {
         let validity = self.validity.as_ref().map_or(0, Vec::len);
         validity.saturating_add(self.shape.len()).saturating_add(self.values.len())

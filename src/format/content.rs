@@ -28,6 +28,11 @@ pub(crate) fn bit(bitmap: &[u8], index: usize) -> bool {
 }
 
 #[cold]
+fn wrong_length() -> Error {
+    Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need")
+}
+
+#[cold]
 fn outside() -> Error {
     Error::corrupt("R-4.7", "the shape of a sample reaches outside its chunk")
 }
@@ -41,6 +46,11 @@ impl<'a> Content<'a> {
 
     /// Checks of parts that are used as they are stored.
     pub(crate) fn check_lengths(&self, layout: &Layout) -> Result<()> {
+        if layout.is_nested() {
+            let items = self.items(layout, |_| Ok(()))?;
+            let bytes = items.count_sum(layout)?.checked_mul(layout.inner_bytes);
+            return if bytes == Some(self.values.len()) { Ok(()) } else { Err(wrong_length()) };
+        }
         let count = if layout.is_ragged() { self.start(self.sample_count)? } else { self.sample_count };
         let shape = self.sample_count.checked_mul(layout.shape_bytes());
         if self.validity.is_none_or(|bitmap| bitmap.len() == validity_bytes(self.sample_count))
@@ -49,7 +59,7 @@ impl<'a> Content<'a> {
         {
             return Ok(());
         }
-        Err(Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need"))
+        Err(wrong_length())
     }
 
     /// Returns the sum of the counts of all items: content whose samples are items. Checks of
@@ -84,6 +94,15 @@ impl<'a> Content<'a> {
     /// not been decoded.
     #[inline]
     pub(crate) fn range_within(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
+        if layout.is_nested() {
+            let (items, range) = self.items_of(layout, samples)?;
+            return items.range_of_items(layout, &range, bytes);
+        }
+        self.range_of_items(layout, samples, bytes)
+    }
+
+    #[inline]
+    fn range_of_items(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;

@@ -1,5 +1,6 @@
 //! Chapter 9: the flags of a file.
 
+use super::schema::Schema;
 use crate::{Error, Result};
 
 /// Bit of `incompat_flags`: a column is nested.
@@ -20,6 +21,11 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
+    /// Returns the flags of a file with these columns.
+    pub(crate) fn of(schema: &Schema) -> Self {
+        Self { incompat: if schema.is_nested() { NESTED } else { 0 }, ..Self::default() }
+    }
+
     /// Returns whether all bits of `other` are set.
     pub(crate) fn contains(self, other: Self) -> bool {
         let pairs = [(self.incompat, other.incompat), (self.ro_compat, other.ro_compat), (self.compat, other.compat)];

@@ -87,6 +87,16 @@ impl<'a> Content<'a> {
         Ok(rest)
     }
 
+    /// Returns the items of the chunk, and the range of those in some samples.
+    pub(crate) fn items_of(&self, layout: &Layout, samples: &Range<usize>) -> Result<(Content<'a>, Range<usize>)> {
+        let mut entries = samples.clone();
+        let items = self.items(layout, |lists| {
+            entries = lists.entries(&entries)?;
+            Ok(())
+        })?;
+        Ok((items, entries))
+    }
+
     /// Takes the bitmap of a level, whose entries are counted as samples. `None`: none is null.
     fn take_bitmap(&mut self, layout: &Layout, level: usize) -> Result<Option<&'a [u8]>> {
         let Some(bits) = self.validity.filter(|_| layout.may_be_null(level)) else { return Ok(None) };

@@ -1,5 +1,6 @@
 //! Samples gathered from a file.
 
+use super::nested::ListBuffer;
 use super::sample::check_type;
 use crate::batch::ColumnBatch;
 use crate::format::content::{bit, validity_bytes};
@@ -9,11 +10,16 @@ use crate::{Error, Result, memory};
 
 /// Samples of one column side by side, in the order of the request. The next call that fills the
 /// buffer reuses its memory.
+///
+/// Of a nested column, [`ColumnBuffer::lists`] has the lists, and values, offsets, extents and nulls
+/// are those of the items.
 #[derive(Clone, Debug)]
 pub struct ColumnBuffer {
     dtype: DType,
     shape: Shape,
-    pub(super) sample_count: usize,
+    /// The lists of each level.
+    pub(super) levels: Vec<ListBuffer>,
+    pub(super) item_count: usize,
     pub(super) values: AlignedBytes,
     pub(super) offsets: Vec<u64>,
     pub(super) extents: Vec<u32>,
@@ -33,7 +39,8 @@ impl ColumnBuffer {
         Self {
             dtype: DType::U8,
             shape: Shape::scalar(),
-            sample_count: 0,
+            levels: Vec::new(),
+            item_count: 0,
             values: AlignedBytes::default(),
             offsets: Vec::new(),
             extents: Vec::new(),
@@ -44,7 +51,8 @@ impl ColumnBuffer {
 
     /// Empties the buffer for `sample_count` samples of a column, all of them present.
     pub(super) fn begin(&mut self, column: &ColumnSchema, sample_count: usize) -> Result<()> {
-        self.sample_count = 0; // until there is memory for them
+        self.item_count = 0; // until there is memory for them
+        self.levels.clear();
         self.dtype = column.dtype;
         if self.shape != column.shape {
             self.shape.clone_from(&column.shape);
@@ -55,8 +63,17 @@ impl ColumnBuffer {
         self.validity.clear();
         self.null_count = 0;
         memory::resize(&mut self.validity, validity_bytes(sample_count), 0xFF)?;
-        self.sample_count = sample_count;
+        self.item_count = sample_count;
         Ok(())
+    }
+
+    /// Empties a buffer that was begun, for items in lists of `count` levels.
+    pub(super) fn begin_lists(&mut self, count: usize) -> Result<()> {
+        self.item_count = 0;
+        self.validity.clear();
+        memory::reserve(&mut self.levels, count)?;
+        self.levels.resize_with(count, ListBuffer::default);
+        self.levels.iter_mut().try_for_each(ListBuffer::clear)
     }
 
     pub(super) fn set_null(&mut self, position: usize) {
@@ -68,7 +85,18 @@ impl ColumnBuffer {
 
     /// Returns the number of samples.
     pub fn sample_count(&self) -> usize {
-        self.sample_count
+        self.levels.first().map_or(self.item_count, ListBuffer::list_count)
+    }
+
+    /// Returns the number of items: samples, or members of the lists of the last level.
+    pub fn item_count(&self) -> usize {
+        self.item_count
+    }
+
+    /// Returns the lists of each level of a nested column, outermost first. Those of the first
+    /// level are the samples; the members of the last are the items.
+    pub fn lists(&self) -> &[ListBuffer] {
+        &self.levels
     }
 
     /// Returns the type of the elements.
@@ -119,7 +147,7 @@ impl ColumnBuffer {
 
     /// Returns whether sample `i` of the buffer is null.
     pub fn is_null(&self, i: usize) -> bool {
-        i < self.sample_count && !bit(&self.validity, i)
+        i < self.item_count && self.null_count > 0 && !bit(&self.validity, i)
     }
 
     /// Returns the bytes of sample `i` of the buffer of a ragged column; `None` if there is no such
@@ -132,7 +160,7 @@ impl ColumnBuffer {
 
     /// Returns the same samples, as a batch to be pushed into a writer.
     pub fn as_batch(&self) -> ColumnBatch<'_> {
-        let batch = ColumnBatch::from_bytes(self.dtype, self.sample_count, &self.extents, self.bytes());
+        let batch = ColumnBatch::from_bytes(self.dtype, self.item_count, &self.extents, self.bytes());
         match self.validity() {
             Some(bitmap) => batch.with_validity(bitmap),
             None => batch,

@@ -111,7 +111,7 @@ impl OpenedColumn {
         let layout = self.layout();
         // the checksum may have been right of a chunk that decoding refused
         let due = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
-        let whole = !layout.is_ragged() && due == Some(entry.stored_bytes.into());
+        let whole = !layout.has_shape() && due == Some(entry.stored_bytes.into());
         let plain = whole && !entry.has_parts() && codec(entry.encoding)?.is_identity();
         if !plain || self.file.bytes().memory().is_some() {
             return Ok(None);

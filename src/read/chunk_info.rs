@@ -26,7 +26,7 @@ impl OpenedColumn {
     pub(super) fn chunk_info(&self, location: &ChunkLocation) -> Result<ChunkInfo> {
         let entry = &location.entry;
         let layout = self.layout();
-        let raw_bytes = if entry.has_parts() || layout.is_ragged() {
+        let raw_bytes = if entry.has_parts() || layout.has_shape() {
             self.chunk_head(entry)?.raw_bytes.into()
         } else {
             // samples, and nothing else

@@ -5,7 +5,8 @@ use crate::codec::{ChunkDecoder, EncodedChunk, RawChunk};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::{Content, validity_bytes};
 use crate::format::schema::Layout;
-use crate::{Error, Result, le};
+use crate::le::{self, u64_of};
+use crate::{Error, Result};
 
 /// Memory for chunks, used again for each.
 pub(crate) struct ChunkScratch {
@@ -81,6 +82,7 @@ fn some_of(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> Result<
                 *byte |= 1 << (to % 8);
             }
         }
+        raw.null_count = u64_of(samples.iter().filter(|&&i| content.is_null(i)).count());
         raw.validity = Some(bitmap);
     }
     let mut end = 0_u32;

@@ -3,14 +3,14 @@
 use super::chunk_state::{HeldChunk, in_chunk};
 use super::fetch::TaskBytes;
 use super::opened_column::OpenedColumn;
-use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues, WholeOutput, outside};
+use super::nested::stage;
+use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues, Staging, WholeOutput, outside};
 use super::selection::Selection;
 use super::stored_parts::body_in;
 use super::tasks::{Fetch, Task, at_sample};
 use crate::format::content::Content;
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
-use crate::pod::AlignedBytes;
 use crate::{Error, Result, le, memory};
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Decoder {
     /// Head and body of the chunk that is held, if the file is not in memory.
     pub(super) kept: Vec<u8>,
     /// Values of ragged samples, as they were decoded.
-    pub(super) staging: AlignedBytes,
+    pub(super) staging: Staging,
     /// Ragged samples of the request.
     pub(super) ragged: RaggedScratch,
     /// Positions of nulls in the request.
@@ -62,7 +62,7 @@ impl Decoder {
             column: None,
             chunk: HeldChunk::new(),
             kept: Vec::new(),
-            staging: AlignedBytes::default(),
+            staging: Staging::default(),
             ragged: RaggedScratch::default(),
             nulls: Vec::new(),
             found: Vec::new(),
@@ -301,9 +301,9 @@ impl Decoder {
             let run = selection.run(rank, task.ranks.end).max(1);
             let values = self.describe(column, selection, task, body, rank..rank + run, out)?;
             if !self.chunk.is_stored() {
-                let start = self.staging.as_slice().len();
-                self.staging.resize(start.saturating_add(values.len()))?;
-                let to = self.staging.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
+                let start = self.staging.values.as_slice().len();
+                self.staging.values.resize(start.saturating_add(values.len()))?;
+                let to = self.staging.values.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
                 let sample = selection.get(rank).0;
                 self.chunk.copy(body, &values, to).map_err(|error| at_sample(error, sample))?;
             }
@@ -332,24 +332,31 @@ impl Decoder {
             let samples = i..i.saturating_add(1);
             let values = self.chunk.values_range(column, &content, &samples);
             let values = values.map_err(|error| at_sample(error, sample))?;
-            if content.is_null(i) {
+            if layout.nullable && content.is_null(i) {
                 memory::reserve(&mut self.nulls, 1)?;
                 self.nulls.push(position);
             }
             let index = rank.saturating_sub(out.first_rank);
             let extents = out.extents.get_mut(index.saturating_mul(layout.varying)..).unwrap_or(&mut []);
-            copy_extents(layout, &content, i, extents).map_err(|error| at_sample(error, sample))?;
+            let first_word = self.staging.words.len();
+            let described = match layout.is_nested() {
+                true => stage(layout, &content, i, &mut self.staging.words),
+                false => copy_extents(layout, &content, i, extents),
+            };
+            described.map_err(|error| at_sample(error, sample))?;
             let start = all.as_ref().map_or(values.start, |all| all.start);
             all = Some(start..values.end);
             if let Some(to) = out.values.get_mut(index) {
-                let staged = self.staging.as_slice().len();
+                let staged = self.staging.values.as_slice().len();
                 *to = match self.chunk.range_in_memory(&values) {
-                    Some(bytes) => RaggedValues { decoder: None, bytes },
+                    Some(bytes) => RaggedValues { decoder: None, bytes, ..RaggedValues::default() },
                     None => {
                         let at = |byte: usize| staged.saturating_add(byte.saturating_sub(start));
-                        RaggedValues { decoder: Some(self.number), bytes: at(values.start)..at(values.end) }
+                        let bytes = at(values.start)..at(values.end);
+                        RaggedValues { decoder: Some(self.number), bytes, ..RaggedValues::default() }
                     }
                 };
+                (to.stager, to.words) = (self.number, first_word..self.staging.words.len());
             }
         }
         Ok(all.unwrap_or(0..0))

@@ -41,15 +41,15 @@ impl Decoder {
             Destination::Bytes(bytes) => check_length(column, count, bytes.len()),
             Destination::Buffer(buffer) => {
                 begin_buffer(column, tasks, buffer)?;
-                if !layout.is_ragged() {
+                if !layout.has_shape() {
                     return Ok(());
                 }
-                if tasks.selection.is_range() {
+                if tasks.selection.is_range() && !layout.is_nested() {
                     // values that arrive in order are staged at their final position
-                    std::mem::swap(&mut self.staging, &mut buffer.values);
+                    std::mem::swap(&mut self.staging.values, &mut buffer.values);
                     self.staging.clear();
                 }
-                self.ragged.begin(count, layout.varying)
+                self.ragged.begin(count, layout)
             }
         }
     }
@@ -65,7 +65,7 @@ impl Decoder {
     ) -> Result<()> {
         let selection = &tasks.selection;
         let mut out = match output {
-            Destination::Buffer(_) if column.layout().is_ragged() => {
+            Destination::Buffer(_) if column.layout().has_shape() => {
                 let mut ragged = std::mem::take(&mut self.ragged);
                 let result = self.decode_ragged(column, selection, task, bytes, &mut ragged.output());
                 self.ragged = ragged;
@@ -88,8 +88,10 @@ impl Decoder {
         let sample_bytes = column.layout().inner_bytes;
         match output {
             Destination::Buffer(buffer) => {
-                self.nulls.iter().for_each(|&null| buffer.set_null(null));
-                if column.layout().is_ragged() {
+                if !column.layout().is_nested() {
+                    self.nulls.iter().for_each(|&null| buffer.set_null(null));
+                }
+                if column.layout().has_shape() {
                     self.ragged.finish(column.layout(), &tasks.selection, file, &mut self.staging, buffer)?;
                 } else {
                     self.copy_stored(tasks, file, &mut Destination::Buffer(buffer).whole(sample_bytes))?;
@@ -120,7 +122,7 @@ pub(super) fn begin_buffer(column: &OpenedColumn, tasks: &TaskList, buffer: &mut
     let count = selection.sample_count();
     selection.last().map_or(Ok(()), |last| column.check_sample(last))?; // before memory is taken
     buffer.begin(column.schema(), count)?;
-    if layout.is_ragged() {
+    if layout.has_shape() {
         return Ok(());
     }
     column.file.check_decoded_bytes(u64_of(layout.inner_bytes))?;
@@ -131,8 +133,8 @@ pub(super) fn begin_buffer(column: &OpenedColumn, tasks: &TaskList, buffer: &mut
 /// Refuses a destination that has not exactly the bytes of `count` samples of a fixed shape.
 pub(super) fn check_length(column: &OpenedColumn, count: usize, length: usize) -> Result<()> {
     let layout = column.layout();
-    if layout.is_ragged() {
-        return Err(Error::bad_argument("the column is ragged; gather it into a ColumnBuffer"));
+    if layout.has_shape() {
+        return Err(Error::bad_argument("the column is ragged or nested; gather it into a ColumnBuffer"));
     }
     if count.checked_mul(layout.inner_bytes) == Some(length) {
         return Ok(());

@@ -20,6 +20,7 @@ mod fetch;
 mod fetched_bytes;
 mod gather;
 mod listed;
+mod nested;
 mod lookup;
 mod opened_column;
 mod opened_file;

@@ -1,6 +1,7 @@
 //! Destinations of decoded samples.
 
 use super::buffer::ColumnBuffer;
+use super::nested;
 use super::selection::Selection;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
@@ -57,6 +58,9 @@ pub(super) struct RaggedValues {
     /// The number of the decoder that staged them; `None` if they are in the file.
     pub decoder: Option<usize>,
     pub bytes: Range<usize>,
+    /// Of a nested column: the number of the decoder that staged the lists, and their words.
+    pub stager: usize,
+    pub words: Range<usize>,
 }
 
 /// Ragged samples of consecutive ranks, the first of which is `first_rank`.
@@ -75,11 +79,11 @@ pub(super) struct RaggedScratch {
 }
 
 impl RaggedScratch {
-    pub(super) fn begin(&mut self, sample_count: usize, varying: usize) -> Result<()> {
+    pub(super) fn begin(&mut self, sample_count: usize, layout: &Layout) -> Result<()> {
         self.values.clear();
         self.extents.clear();
         memory::resize(&mut self.values, sample_count, RaggedValues::default())?;
-        memory::resize(&mut self.extents, sample_count.saturating_mul(varying), 0)
+        memory::resize(&mut self.extents, sample_count.saturating_mul(sample_extents(layout)), 0)
     }
 
     pub(super) fn output(&mut self) -> RaggedOutput<'_> {
@@ -96,6 +100,9 @@ impl RaggedScratch {
         staged: &mut dyn StagedValues,
         out: &mut ColumnBuffer,
     ) -> Result<()> {
+        if layout.is_nested() {
+            return nested::finish(layout, selection, &self.values, file, staged, out);
+        }
         let count = self.values.len();
         memory::resize(&mut out.offsets, count.saturating_add(1), 0)?;
         memory::resize(&mut out.extents, count.saturating_mul(layout.varying), 0)?;
@@ -143,9 +150,28 @@ impl RaggedScratch {
     }
 }
 
+/// Returns the number of extents that are staged for each sample: none of a nested column.
+pub(super) fn sample_extents(layout: &Layout) -> usize {
+    if layout.is_nested() { 0 } else { layout.varying }
+}
+
 #[cold]
 pub(super) fn outside() -> Error {
     Error::internal("a sample is outside its destination, or outside the values that were decoded")
+}
+
+/// What a decoder stages of samples that are ragged or nested.
+#[derive(Default)]
+pub(super) struct Staging {
+    pub values: AlignedBytes,
+    pub words: Vec<u32>,
+}
+
+impl Staging {
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.words.clear();
+    }
 }
 
 /// Values of ragged samples, as decoders have staged them.
@@ -153,22 +179,29 @@ pub(super) trait StagedValues {
     /// Returns the values that decoder number `decoder` has staged.
     fn of(&self, decoder: usize) -> &[u8];
 
+    /// Returns the lists that decoder number `decoder` has staged.
+    fn words(&self, decoder: usize) -> &[u32];
+
     /// Exchanges those of decoder 0, which end at `end`, with `out`, from which their memory came;
     /// `false`: it came from elsewhere.
     fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
 }
 
-/// Values of one decoder.
-impl StagedValues for AlignedBytes {
+/// Values and lists of one decoder.
+impl StagedValues for Staging {
     fn of(&self, _decoder: usize) -> &[u8] {
-        self.as_slice()
+        self.values.as_slice()
+    }
+
+    fn words(&self, _decoder: usize) -> &[u32] {
+        &self.words
     }
 
     fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool {
-        if self.as_slice().len() != end {
+        if self.values.as_slice().len() != end {
             return false;
         }
-        std::mem::swap(self, out);
+        std::mem::swap(&mut self.values, out);
         true
     }
 }

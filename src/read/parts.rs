@@ -5,7 +5,7 @@ use super::decoder::Decoder;
 use super::destination::{Destination, begin_buffer, check_length};
 use super::fetch::TaskBytes;
 use super::fetched_bytes::FetchedBytes;
-use super::output::{RaggedOutput, RaggedScratch, RaggedValues, SplitOutput, StagedValues};
+use super::output::{RaggedOutput, RaggedScratch, RaggedValues, SplitOutput, StagedValues, Staging, sample_extents};
 use super::plan::ReadPlan;
 use super::selection::Selection;
 use super::tasks::Task;
@@ -27,8 +27,8 @@ pub struct PlanPart<'p> {
 struct PartResult {
     number: usize,
     column: usize,
-    /// Values of ragged samples.
-    staging: AlignedBytes,
+    /// Values and lists of samples.
+    staging: Staging,
     /// Positions of nulls in the request.
     nulls: Vec<usize>,
     is_decoded: bool,
@@ -219,7 +219,7 @@ impl ReadPlan {
         let part_count = steps.len();
         for (number, (output, ragged)) in out.iter_mut().zip(&mut scratch.ragged).enumerate() {
             let mut rest = self.destinations(number, output, ragged)?;
-            let varying = self.columns.get(number).map_or(0, |column| column.layout().varying);
+            let varying = self.columns.get(number).map_or(0, |column| sample_extents(column.layout()));
             while let Some(tasks) = steps.next_if(|tasks| self.column_of(tasks.start) == number) {
                 let (part, state) = states.next().ok_or_else(not_of_plan)?;
                 (state.number, state.column) = (part, number);
@@ -254,8 +254,8 @@ impl ReadPlan {
         let bytes = match output {
             Destination::Buffer(buffer) => {
                 begin_buffer(column, &self.list, buffer).map_err(|error| column.in_column(error))?;
-                if layout.is_ragged() {
-                    ragged.begin(count, layout.varying)?;
+                if layout.has_shape() {
+                    ragged.begin(count, layout)?;
                     let RaggedScratch { values, extents } = ragged;
                     return Ok(AllDestinations::Ragged { values, extents });
                 }
@@ -288,8 +288,11 @@ impl ReadPlan {
         let nulls = || states.iter().filter(|state| state.column == number).flat_map(|state| &state.nulls);
         let count = nulls().count();
         if let Destination::Buffer(buffer) = output {
-            nulls().for_each(|&null| buffer.set_null(null));
-            if let Some(column) = self.columns.get(number).filter(|column| column.layout().is_ragged()) {
+            let column = self.columns.get(number).ok_or_else(not_of_plan)?;
+            if !column.layout().is_nested() {
+                nulls().for_each(|&null| buffer.set_null(null));
+            }
+            if column.layout().has_shape() {
                 let file = column.file.bytes().memory().unwrap_or(&[]);
                 let mut staged = StagedByParts(states);
                 ragged.finish(column.layout(), &self.list.selection, file, &mut staged, buffer)?;
@@ -329,7 +332,11 @@ struct StagedByParts<'s>(&'s [PartResult]);
 
 impl StagedValues for StagedByParts<'_> {
     fn of(&self, part: usize) -> &[u8] {
-        self.0.get(part).map_or(&[], |state| state.staging.as_slice())
+        self.0.get(part).map_or(&[], |state| state.staging.values.as_slice())
+    }
+
+    fn words(&self, part: usize) -> &[u32] {
+        self.0.get(part).map_or(&[], |state| state.staging.words.as_slice())
     }
 
     fn exchange(&mut self, _end: usize, _out: &mut AlignedBytes) -> bool {

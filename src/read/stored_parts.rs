@@ -62,7 +62,7 @@ impl OpenedColumn {
     #[inline]
     pub(super) fn plain_chunk(&self, file: &[u8], location: &ChunkLocation) -> Result<Option<StoredParts>> {
         let layout = self.layout();
-        if location.entry.has_parts() || layout.is_ragged() || !self.has_stored_values(location)? {
+        if location.entry.has_parts() || layout.has_shape() || !self.has_stored_values(location)? {
             return Ok(None);
         }
         self.check_once(location)?;
@@ -95,7 +95,7 @@ impl OpenedColumn {
     #[inline]
     fn parts_of_body(&self, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
         let (entry, layout) = (&location.entry, self.layout());
-        let stored = if entry.has_parts() || layout.is_ragged() {
+        let stored = if entry.has_parts() || layout.has_shape() {
             match self.parts_of_table(location, body)? {
                 Some(stored) => stored,
                 None => return Ok(None),

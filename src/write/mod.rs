@@ -12,6 +12,8 @@ mod encode_pool;
 mod index_builder;
 mod options;
 mod pending_column;
+mod pending_items;
+mod pending_lists;
 mod region_writer;
 mod single_sample;
 mod sink;

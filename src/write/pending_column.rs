@@ -1,35 +1,26 @@
 //! Collects the samples of a column until they fill a chunk.
 
-use crate::batch::{ColumnBatch, product_of_extents, pushed_inner_bytes};
-use crate::cast::Caster;
+use super::pending_items::PendingItems;
+use super::pending_lists::{BatchPosition, PendingLists};
+use crate::batch::ColumnBatch;
 use crate::codec::RawChunk;
 use crate::format::column_record::ColumnRecord;
-use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
 use crate::format::{CastFacts, ColumnSchema};
-use crate::{Error, Result, le, limits};
-use std::mem;
-use std::ops::Range;
+use crate::le::u64_of;
+use crate::{Error, Result, limits};
 
 /// The samples of one column that are not yet in a chunk.
 pub(super) struct PendingColumn {
     column: usize,
     pub(super) layout: Layout,
-    /// The bytes that are pushed for one count; a cast makes them fewer.
-    pushed_bytes: usize,
-    caster: Option<Caster>,
     /// If values come rounded: the column as values are pushed, and what rounding them did.
     rounded: Option<(ColumnSchema, CastFacts)>,
     chunk_bytes: usize,
     first_sample: u64,
     sample_count: u32,
-    /// The varying extents of all pending samples, one sample after the other.
-    extents: Vec<u32>,
-    /// The sum of the counts of all pending samples.
-    count: u32,
-    values: Vec<u8>,
-    validity: Vec<u8>,
-    null_count: u32,
+    lists: PendingLists,
+    items: PendingItems,
     pub(super) total_nulls: u64,
 }
 
@@ -38,17 +29,12 @@ impl PendingColumn {
         Ok(Self {
             column: index,
             layout: column.layout()?,
-            pushed_bytes: pushed_inner_bytes(column)?,
-            caster: column.cast.map(|cast| Caster::new(cast.source, column.dtype)),
             rounded: None,
             chunk_bytes,
             first_sample: 0,
             sample_count: 0,
-            extents: Vec::new(),
-            count: 0,
-            values: Vec::new(),
-            validity: Vec::new(),
-            null_count: 0,
+            lists: PendingLists::new(&column.layout()?),
+            items: PendingItems::new(column)?,
             total_nulls: 0,
         })
     }
@@ -70,7 +56,7 @@ impl PendingColumn {
     pub(super) fn after(mut self, sample_count: u64, facts: &ColumnRecord) -> Self {
         self.first_sample = sample_count;
         self.total_nulls = facts.null_count;
-        if let (Some(caster), Some(facts)) = (&mut self.caster, facts.cast) {
+        if let (Some(caster), Some(facts)) = (&mut self.items.caster, facts.cast) {
             caster.facts = facts;
         }
         self
@@ -78,31 +64,20 @@ impl PendingColumn {
 
     /// Returns the bytes that are pushed for a null.
     pub(super) fn null_bytes(&self) -> usize {
-        if self.layout.is_ragged() { 0 } else { self.pushed_bytes }
+        if self.layout.has_shape() { 0 } else { self.items.pushed_bytes }
     }
 
     pub(super) fn cast_facts(&self) -> Option<CastFacts> {
         let rounded = self.rounded.as_ref().map(|(_, facts)| *facts);
-        self.caster.as_ref().map(|caster| caster.facts).or(rounded)
+        self.items.caster.as_ref().map(|caster| caster.facts).or(rounded)
     }
 
     /// Refuses a batch with a sample that is larger than a chunk may be. The batch has passed
     /// [`ColumnBatch::check`].
     pub(super) fn check_sizes(&self, batch: &ColumnBatch) -> Result<()> {
-        let largest = match self.layout.varying {
-            0 => Some(1),
-            varying => {
-                let mut counts = batch.extents.chunks_exact(varying).map(product_of_extents);
-                counts.try_fold(0, |largest: usize, count| Some(largest.max(count?)))
-            }
-        };
-        let fits = largest
-            .filter(|&count| u32::try_from(count).is_ok())
-            // shape, validity, table
-            .and_then(|count| count.checked_mul(self.layout.inner_bytes)?.checked_add(256))
-            .and_then(|bytes| u32::try_from(bytes).ok())
-            .is_some_and(|bytes| bytes <= limits::CHUNK_BYTES);
-        if fits {
+        let is_small = batch.values.len() < LARGE_BYTES && batch.item_count < LARGE_BYTES / 256;
+        if is_small || (0..batch.sample_count()).try_fold(BatchPosition::start(), |at, _| self.fits(batch, at)).is_some()
+        {
             return Ok(());
         }
         let message = format!(
@@ -112,16 +87,26 @@ impl PendingColumn {
         Err(Error::over_limit(message))
     }
 
+    /// Returns the position after a sample of a batch; `None` if it is larger than a chunk may be.
+    fn fits(&self, batch: &ColumnBatch, at: BatchPosition) -> Option<BatchPosition> {
+        let next = at.next(batch, &self.layout);
+        u32::try_from(next.count - at.count).ok()?;
+        let bytes = self.bytes_between(&at, &next).checked_add(256)?; // the table, and bits for each entry
+        let bitmaps = (0..=self.layout.levels).map(|level| next.entries(level) - at.entries(level)).sum::<usize>() / 8;
+        let bytes = u32::try_from(bytes.checked_add(bitmaps)?).ok()?;
+        (bytes <= limits::CHUNK_BYTES).then_some(next)
+    }
+
     /// Adds all samples of a checked batch. Appends the chunks that are full to `cut`.
     pub(super) fn push(&mut self, batch: &ColumnBatch, cut: &mut Vec<RawChunk>) {
-        let mut at = BatchPosition::default();
-        while at.sample < batch.sample_count {
+        let mut at = BatchPosition::start();
+        while at.entries(0) < batch.sample_count() {
             let next = self.chunk_end(batch, at);
-            if next.sample == at.sample {
+            if next.entries(0) == at.entries(0) {
                 cut.extend(self.cut());
                 continue;
             }
-            self.take(batch, at, next);
+            self.take(batch, &at, &next);
             at = next;
         }
     }
@@ -129,97 +114,61 @@ impl PendingColumn {
     /// Returns the position in the batch at which the current chunk is full. An empty chunk takes
     /// at least one sample.
     fn chunk_end(&self, batch: &ColumnBatch, from: BatchPosition) -> BatchPosition {
-        if !self.layout.is_ragged() {
+        if !self.layout.has_shape() {
             let free = self.samples_per_chunk().saturating_sub(self.sample_count);
-            let take = usize::try_from(free).unwrap_or(usize::MAX).min(batch.sample_count - from.sample);
-            return BatchPosition { sample: from.sample + take, count: from.count + take };
+            let take = usize::try_from(free).unwrap_or(usize::MAX).min(batch.item_count - from.entries(0));
+            return from.after_fixed(take);
         }
-        let (mut at, mut samples, mut count) = (from, self.sample_count, self.count);
-        while at.sample < batch.sample_count {
-            let sample_count = self.count_at(batch, at.sample);
-            let Some(sum) = u32::try_from(sample_count).ok().and_then(|c| count.checked_add(c)) else { break };
-            if samples > 0
-                && (self.ragged_bytes(samples + 1, sum) > self.chunk_bytes || samples == limits::CHUNK_SAMPLES)
-            {
+        let pending = self.pending_bytes();
+        let (mut at, mut samples) = (from, self.sample_count);
+        while at.entries(0) < batch.sample_count() {
+            let next = at.next(batch, &self.layout);
+            let sum = u32::try_from(next.count - from.count).ok().and_then(|more| self.items.count_sum.checked_add(more));
+            let bytes = pending.saturating_add(self.bytes_between(&from, &next));
+            let is_full = sum.is_none() || bytes > self.chunk_bytes || samples == limits::CHUNK_SAMPLES;
+            if samples > 0 && is_full {
                 break;
             }
-            (samples, count) = (samples + 1, sum);
-            at = BatchPosition { sample: at.sample + 1, count: at.count + sample_count };
+            (at, samples) = (next, samples + 1);
         }
         at
     }
 
-    /// Returns the number of samples in each chunk of a fixed column.
+    /// Returns the number of samples in each chunk of a column without lists and of a fixed shape.
     fn samples_per_chunk(&self) -> u32 {
         let fit = self.chunk_bytes.checked_div(self.layout.inner_bytes).unwrap_or(usize::MAX);
         u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, limits::CHUNK_SAMPLES)
     }
 
-    fn ragged_bytes(&self, samples: u32, count: u32) -> usize {
-        let wide = |x: u32| usize::try_from(x).unwrap_or(usize::MAX);
-        let shape = wide(samples).saturating_mul(self.layout.shape_bytes());
-        wide(count).saturating_mul(self.layout.inner_bytes).saturating_add(shape)
+    /// Returns the bytes of shape and values of the pending samples.
+    fn pending_bytes(&self) -> usize {
+        let count = if self.layout.is_ragged() { wide(self.items.count_sum) } else { self.items.count };
+        self.bytes(self.lists.count(), self.items.count, count)
     }
 
-    /// Returns the count of sample `i` of a batch of this ragged column.
-    fn count_at(&self, batch: &ColumnBatch, i: usize) -> usize {
-        // checked before
-        extents_of(batch, self.layout.varying, &(i..i + 1)).and_then(product_of_extents).unwrap_or(0)
+    /// Returns the bytes of shape and values of the samples of a batch between two positions.
+    fn bytes_between(&self, from: &BatchPosition, to: &BatchPosition) -> usize {
+        let entries = |level| to.entries(level) - from.entries(level);
+        let lists = (0..self.layout.levels).map(entries).sum();
+        self.bytes(lists, entries(self.layout.levels), to.count - from.count)
+    }
+
+    fn bytes(&self, lists: usize, items: usize, count: usize) -> usize {
+        let shape = lists.saturating_mul(4).saturating_add(items.saturating_mul(self.layout.shape_bytes()));
+        count.saturating_mul(self.layout.inner_bytes).saturating_add(shape)
     }
 
     /// Adds the samples of the batch between two positions.
-    fn take(&mut self, batch: &ColumnBatch, from: BatchPosition, to: BatchPosition) {
-        let samples = from.sample..to.sample;
-        self.take_validity(batch, &samples);
-        self.extents.extend_from_slice(extents_of(batch, self.layout.varying, &samples).unwrap_or(&[]));
-        // within the batch: checked before
-        let range = from.count * self.pushed_bytes..to.count * self.pushed_bytes;
-        self.take_values(batch, &samples, batch.values.get(range).unwrap_or(&[]));
-        if self.layout.is_ragged() {
-            // `fill` has checked the sum
-            self.count += u32::try_from(to.count - from.count).unwrap_or(0);
-        }
-        self.sample_count += u32::try_from(samples.len()).unwrap_or(0); // at most CHUNK_SAMPLES
+    fn take(&mut self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) {
+        self.lists.take(batch, from, to);
+        let levels = self.layout.levels;
+        self.items.take(batch, &(from.entries(levels)..to.entries(levels)), &(from.count..to.count));
+        // at most CHUNK_SAMPLES
+        self.sample_count += u32::try_from(to.entries(0) - from.entries(0)).unwrap_or(0);
     }
 
-    fn take_validity(&mut self, batch: &ColumnBatch, samples: &Range<usize>) {
-        if !self.layout.nullable {
-            return; // all are present, and no bitmap will be written
-        }
-        let start = usize::try_from(self.sample_count).unwrap_or(0); // at most 2^24
-        self.validity.resize(validity_bytes(start + samples.len()), 0);
-        for (to, from) in (start..).zip(samples.clone()) {
-            if batch.is_null(from) {
-                self.null_count += 1;
-                self.total_nulls += 1;
-            } else if let Some(byte) = self.validity.get_mut(to / 8) {
-                *byte |= 1 << (to % 8);
-            }
-        }
-    }
-
-    fn take_values(&mut self, batch: &ColumnBatch, samples: &Range<usize>, pushed: &[u8]) {
-        if self.layout.is_ragged() || batch.validity.is_none() {
-            return self.append(pushed);
-        }
-        if self.pushed_bytes == 0 {
-            return;
-        }
-        let zeros = vec![0; self.pushed_bytes];
-        for (i, sample) in samples.clone().zip(pushed.chunks_exact(self.pushed_bytes)) {
-            self.append(if batch.is_null(i) { &zeros } else { sample });
-        }
-    }
-
-    fn append(&mut self, pushed: &[u8]) {
-        let start = self.values.len();
-        match &mut self.caster {
-            Some(caster) => caster.cast(pushed, &mut self.values),
-            None => self.values.extend_from_slice(pushed),
-        }
-        if let Some(new) = self.values.get_mut(start..) {
-            le::swap_to_native(self.layout.element_bytes, new);
-        }
+    fn null_samples(&self) -> usize {
+        if self.layout.is_nested() { self.lists.null_samples() } else { self.items.null_count }
     }
 
     /// Returns the pending samples as a chunk; `None` if there are none.
@@ -227,52 +176,39 @@ impl PendingColumn {
         if self.sample_count == 0 {
             return None;
         }
-        let shape = self.shape_part();
-        let validity = mem::take(&mut self.validity);
+        let null_count = u64_of(self.null_samples());
+        let has_nulls = self.items.null_count > 0 || self.lists.has_nulls();
+        let (mut validity, mut shape) = (Vec::new(), Vec::new());
+        self.lists.cut(&mut validity, &mut shape);
+        let mut items = self.items.cut();
         let chunk = RawChunk {
             column: self.column,
             first_sample: self.first_sample,
             sample_count: self.sample_count,
-            validity: (self.null_count > 0).then_some(validity),
-            shape,
-            values: mem::take(&mut self.values),
+            null_count,
+            validity: has_nulls.then(|| joined(validity, &mut items.validity)),
+            shape: joined(shape, &mut items.shape),
+            values: items.values,
         };
+        self.total_nulls += null_count;
         self.first_sample += u64::from(self.sample_count);
-        self.extents.clear();
-        (self.sample_count, self.count, self.null_count) = (0, 0, 0);
+        self.sample_count = 0;
         Some(chunk)
     }
+}
 
-    /// Returns the shape part: `ends`, then the extents by dimension if several vary (chapter 4.3).
-    fn shape_part(&self) -> Vec<u8> {
-        let varying = self.layout.varying;
-        if varying == 0 {
-            return Vec::new();
-        }
-        let mut end = 0_u32;
-        let ends = self.extents.chunks_exact(varying).flat_map(|extents| {
-            let count = product_of_extents(extents).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
-            end += count; // the sum is `self.count`
-            end.to_le_bytes()
-        });
-        let mut shape: Vec<u8> = ends.collect();
-        if varying > 1 {
-            for dimension in 0..varying {
-                let extents = self.extents.iter().skip(dimension).step_by(varying);
-                shape.extend(extents.flat_map(|extent| extent.to_le_bytes()));
-            }
-        }
-        shape
+/// Batches of less need no look at the size of each sample.
+const LARGE_BYTES: usize = 1 << 30;
+
+fn wide(x: u32) -> usize {
+    usize::try_from(x).unwrap_or(usize::MAX)
+}
+
+/// Returns the bytes of lists and then those of items, which are all if there are no lists.
+fn joined(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
+    if lists.is_empty() {
+        return std::mem::take(items);
     }
-}
-
-/// A position in a batch: a sample, and the sum of the counts before it.
-#[derive(Clone, Copy, Default)]
-struct BatchPosition {
-    sample: usize,
-    count: usize,
-}
-
-fn extents_of<'a>(batch: &ColumnBatch<'a>, varying: usize, samples: &Range<usize>) -> Option<&'a [u32]> {
-    batch.extents.get(samples.start * varying..samples.end * varying)
+    lists.append(items);
+    lists
 }

@@ -94,10 +94,10 @@ impl<K: Sink> Writer<K> {
         options.check()?;
         let schema_block = schema_block::to_bytes(&schema)?;
         let file_id = options.derive_file_id(&schema_block);
-        let header = Header { file_id, flags: Flags::default(), alignment: options.alignment };
+        let header = Header { file_id, flags: Flags::of(&schema), alignment: options.alignment };
         let head = header.head(&schema_block)?;
         let columns = vec![ColumnRecord::default(); schema.columns.len()];
-        let start = Start { schema, schema_block, columns, state: CommitState::default() };
+        let start = Start { schema, schema_block, columns, state: CommitState { flags: header.flags, ..CommitState::default() } };
         let mut writer = Self::start(RegionWriter::new(sink, file_id, options.alignment.into(), 0), start, options)?;
         writer.output.region(RegionKind::Header, &head.to_bytes(), &writer.schema_block)?;
         Ok(writer)
@@ -205,10 +205,10 @@ impl<K: Sink> Writer<K> {
         if batches.len() != self.schema.columns.len() {
             return Err(self.wrong_column_count(batches.len()));
         }
-        let count = batches.first().map_or(0, |batch| batch.sample_count);
+        let count = batches.first().map_or(0, |batch| batch.sample_count());
         for ((column, pending), batch) in self.schema.columns.iter().zip(&self.pending).zip(batches) {
-            if batch.sample_count != count {
-                let message = format!("{} samples, where the first column has {count}", batch.sample_count);
+            if batch.sample_count() != count {
+                let message = format!("{} samples, where the first column has {count}", batch.sample_count());
                 return Err(Error::bad_argument(message).with_column(&column.name));
             }
             batch.check(pending.pushed_schema(column))?;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
-use tensilo::{Error, ErrorKind, OpenOptions, Reader, Verification};
+use tensilo::{ColumnBuffer, Error, ErrorKind, OpenOptions, Reader, Verification};
 
 /// The first thing that a thorough verification finds.
 fn first_error(bytes: &[u8]) -> Option<Error> {
@@ -168,6 +168,12 @@ fn assert_column(column: &tensilo::Column, dump: &Json, file: &str) {
         assert_eq!(dump[key], found, "{place}: {key}");
     }
     let samples = dump["samples"].as_array().unwrap();
+    if !schema.levels.is_empty() {
+        let levels: Vec<Json> = schema.levels.iter().map(|level| level.nullable.into()).collect();
+        assert_eq!(dump["nullable_levels"], Json::Array(levels), "{place}");
+        assert_eq!(dump["samples"], Json::Array(nested_samples(column)), "{place}");
+        return;
+    }
     let mut cursor = column.cursor();
     for (i, dump) in (0..).zip(samples) {
         let sample = cursor.read(i).unwrap();
@@ -180,4 +186,33 @@ fn assert_column(column: &tensilo::Column, dump: &Json, file: &str) {
             assert_eq!(dump["extents"], Json::Array(extents), "{place}, sample {i}");
         }
     }
+}
+
+/// All samples of a nested column as the dumps show them, gathered in reverse order.
+fn nested_samples(column: &tensilo::Column) -> Vec<Json> {
+    let mut out = ColumnBuffer::new();
+    let reversed: Vec<u64> = (0..column.sample_count()).rev().collect();
+    column.cursor().gather_into(&reversed, &mut out).unwrap();
+    let schema = column.schema();
+    let (width, varying) = (schema.dtype.element_bytes(), schema.shape.varying_count());
+    let fixed = schema.shape.inner_elements().unwrap() as usize * width;
+    let mut entries: Vec<Json> = (0..out.item_count())
+        .map(|i| {
+            let bytes = match varying {
+                0 => &out.bytes()[i * fixed..(i + 1) * fixed],
+                _ => out.ragged_bytes(i).unwrap(),
+            };
+            let extents = &out.extents()[i * varying..(i + 1) * varying];
+            if out.is_null(i) { Json::Null } else { serde_json::json!({ "extents": extents, "hex": hex(bytes) }) }
+        })
+        .collect();
+    for lists in out.lists().iter().rev() {
+        let list = |i: usize| match lists.is_null(i) {
+            true => Json::Null,
+            false => entries[lists.offsets()[i] as usize..lists.offsets()[i + 1] as usize].to_vec().into(),
+        };
+        entries = (0..lists.list_count()).map(list).collect();
+    }
+    entries.reverse();
+    entries
 }

@@ -1,0 +1,160 @@
+//! The items of a column that are not yet in a chunk: samples, or the members of lists.
+
+use crate::batch::{ColumnBatch, product_of_extents, pushed_inner_bytes};
+use crate::cast::Caster;
+use crate::format::ColumnSchema;
+use crate::format::content::validity_bytes;
+use crate::format::schema::Layout;
+use crate::{Result, le};
+use std::mem;
+use std::ops::Range;
+
+/// The items of one column that are not yet in a chunk.
+pub(super) struct PendingItems {
+    layout: Layout,
+    may_be_null: bool,
+    /// The bytes that are pushed for one count; a cast makes them fewer.
+    pub(super) pushed_bytes: usize,
+    pub(super) caster: Option<Caster>,
+    pub(super) count: usize,
+    /// The varying extents of all items, one item after the other.
+    extents: Vec<u32>,
+    /// The sum of the counts of all items.
+    pub(super) count_sum: u32,
+    values: Vec<u8>,
+    validity: Vec<u8>,
+    pub(super) null_count: usize,
+}
+
+/// The parts of a chunk that items fill.
+pub(super) struct ItemParts {
+    pub validity: Vec<u8>,
+    pub shape: Vec<u8>,
+    pub values: Vec<u8>,
+}
+
+impl PendingItems {
+    pub(super) fn new(column: &ColumnSchema) -> Result<Self> {
+        let layout = column.layout()?;
+        Ok(Self {
+            layout,
+            may_be_null: layout.may_be_null(layout.levels),
+            pushed_bytes: pushed_inner_bytes(column)?,
+            caster: column.cast.map(|cast| Caster::new(cast.source, column.dtype)),
+            count: 0,
+            extents: Vec::new(),
+            count_sum: 0,
+            values: Vec::new(),
+            validity: Vec::new(),
+            null_count: 0,
+        })
+    }
+
+    /// Adds items of a checked batch, of which `counts` is the range of counts.
+    pub(super) fn take(&mut self, batch: &ColumnBatch, items: &Range<usize>, counts: &Range<usize>) {
+        self.take_validity(batch, items);
+        self.extents.extend_from_slice(extents_of(batch, self.layout.varying, items).unwrap_or(&[]));
+        // within the batch: checked before
+        let range = counts.start * self.pushed_bytes..counts.end * self.pushed_bytes;
+        self.take_values(batch, items, batch.values.get(range).unwrap_or(&[]));
+        if self.layout.is_ragged() {
+            // the end of a chunk was chosen by the sum
+            self.count_sum += u32::try_from(counts.len()).unwrap_or(0);
+        }
+        self.count += items.len(); // at most 2^32
+    }
+
+    fn take_validity(&mut self, batch: &ColumnBatch, items: &Range<usize>) {
+        if !self.may_be_null {
+            return; // all are present, and no bitmap will be written
+        }
+        let nulls = append_bits(&mut self.validity, self.count, items, |i| batch.is_null(i));
+        self.null_count += nulls;
+    }
+
+    fn take_values(&mut self, batch: &ColumnBatch, items: &Range<usize>, pushed: &[u8]) {
+        if self.layout.is_ragged() || batch.validity.is_none() {
+            return self.append(pushed);
+        }
+        if self.pushed_bytes == 0 {
+            return;
+        }
+        let zeros = vec![0; self.pushed_bytes];
+        for (i, item) in items.clone().zip(pushed.chunks_exact(self.pushed_bytes)) {
+            self.append(if batch.is_null(i) { &zeros } else { item });
+        }
+    }
+
+    fn append(&mut self, pushed: &[u8]) {
+        let start = self.values.len();
+        match &mut self.caster {
+            Some(caster) => caster.cast(pushed, &mut self.values),
+            None => self.values.extend_from_slice(pushed),
+        }
+        if let Some(new) = self.values.get_mut(start..) {
+            le::swap_to_native(self.layout.element_bytes, new);
+        }
+    }
+
+    /// Returns the items as parts of a chunk, and forgets them.
+    pub(super) fn cut(&mut self) -> ItemParts {
+        let shape = self.shape_part();
+        self.extents.clear();
+        (self.count, self.count_sum, self.null_count) = (0, 0, 0);
+        ItemParts { validity: mem::take(&mut self.validity), shape, values: mem::take(&mut self.values) }
+    }
+
+    /// Returns the shape part: `ends`, then the extents by dimension if several vary (chapter 4.3).
+    fn shape_part(&self) -> Vec<u8> {
+        let varying = self.layout.varying;
+        if varying == 0 {
+            return Vec::new();
+        }
+        let mut end = 0_u32;
+        let ends = self.extents.chunks_exact(varying).flat_map(|extents| {
+            let count = product_of_extents(extents).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+            end += count; // the sum is `self.count_sum`
+            end.to_le_bytes()
+        });
+        let mut shape: Vec<u8> = ends.collect();
+        if varying > 1 {
+            for dimension in 0..varying {
+                let extents = self.extents.iter().skip(dimension).step_by(varying);
+                shape.extend(extents.flat_map(|extent| extent.to_le_bytes()));
+            }
+        }
+        shape
+    }
+}
+
+/// Returns the count of item `i` of a batch.
+pub(super) fn count_at(batch: &ColumnBatch, varying: usize, i: usize) -> usize {
+    if varying == 0 {
+        return 1;
+    }
+    extents_of(batch, varying, &(i..i + 1)).and_then(product_of_extents).unwrap_or(0) // checked before
+}
+
+fn extents_of<'a>(batch: &ColumnBatch<'a>, varying: usize, items: &Range<usize>) -> Option<&'a [u32]> {
+    batch.extents.get(items.start * varying..items.end * varying)
+}
+
+/// Appends a bit for each entry of `from` to a bitmap of `count` entries. Returns the number of
+/// nulls.
+pub(super) fn append_bits(
+    bitmap: &mut Vec<u8>,
+    count: usize,
+    from: &Range<usize>,
+    is_null: impl Fn(usize) -> bool,
+) -> usize {
+    bitmap.resize(validity_bytes(count + from.len()), 0);
+    let mut nulls = 0;
+    for (to, from) in (count..).zip(from.clone()) {
+        if is_null(from) {
+            nulls += 1;
+        } else if let Some(byte) = bitmap.get_mut(to / 8) {
+            *byte |= 1 << (to % 8);
+        }
+    }
+    nulls
+}
