@@ -25,6 +25,7 @@ mod export;
 mod golden;
 #[cfg(feature = "arrow")]
 mod import;
+mod nested;
 mod owned;
 mod ragged_ends;
 mod reader_mutants;
