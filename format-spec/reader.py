@@ -180,14 +180,15 @@ def read_lists(column, n, numbers):  # entries of each level, `ends` of each lev
 def read_validity(column, counts, validity):  # for each level, which of its entries are present
     if not validity[1]:
         return [range(1, n + 1) for n in counts]  # none is 0
-    sizes = [may * align(n, 8) // 8 for may, n in zip(column.may_be_null, counts)]
+    sizes = [align(n, 8) // 8 for n in counts]
     check({"R-4.5 length of the validity": validity[1] == sum(sizes)})
     bitmaps, present = decode(*validity, 1), []
     for n, size in zip(counts, sizes):
         bitmap, bitmaps = bitmaps[:size], bitmaps[size:]
         check({"R-4.6 bits at the end": not size or not bitmap[-1] >> (n - 1) % 8 + 1})
         present.append(bytes(bitmap[i >> 3] >> (i & 7) & 1 for i in range(n)) if size else range(1, n + 1))
-    check({"R-4.6 no null": any(0 in level for level in present)})
+    check({"R-4.6 no null": any(0 in level for level in present),
+           "R-4.6 an entry that may not be null": all(may or 0 not in level for may, level in zip(column.may_be_null, present))})
     return present
 
 def read_parts(column, region):  # for each part its stored bytes, raw_bytes and encoding

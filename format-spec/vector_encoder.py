@@ -228,8 +228,7 @@ class Tsl:
         levels, ends_of_lists = levels_of(rows, len(c['lists']))
         samples, nulls = levels[-1], sum(s is None for s in rows)
         has_nulls = any(None in entries for entries in levels)
-        may_be_null = [c['nullable'] or not c['lists'], *c['lists']]
-        valid = b''.join(bitmap(entries) for entries, may in zip(levels, may_be_null) if may) if has_nulls else b''
+        valid = b''.join(bitmap(entries) for entries in levels) if has_nulls else b''
         absent = (0,) * c['v'], b'' if c['v'] else bytes(c['inner'] * c['w'])
         full, ends, total = [s or absent for s in samples], b'', 0
         lists = b''.join(le(end, 4) for ends_of_level in ends_of_lists for end in ends_of_level)

@@ -92,6 +92,10 @@ def invalid_vectors():
                                                   'validity.raw_bytes': 1, 'raw_bytes': 11}))
     yield 'R-4.6', 'null-item-not-nullable', 'a null item where none may be', broken(
         col('x', 'u8', lists=[True]), [[None]], put({'column 0: nullable_levels': 0}))
+    yield 'R-4.6', 'null-list-not-nullable', 'a null list where only items may be null', broken(
+        col('x', 'u8', lists=[True]), [None, [None]])
+    yield 'R-4.6', 'null-of-one-level', 'a null item where only lists may be null', broken(
+        col('x', 'u8', nullable=True, lists=[False]), [None, [None]])
     f = nested(NUMBERS)
     f.chunk(0, [None, [el('H', 7)]], tweak=put(validity=b'\3\1'))
     yield 'R-4.6', 'nested-no-null', 'a validity of lists and items, none of them null', f.commit(footer={'column 0: null_count': 0})

@@ -112,7 +112,8 @@ impl<'a> ColumnBatch<'a> {
     /// has the next entries of the level below it.
     ///
     /// ```
-    /// use tensilo::{ColumnBatch, ListBatch};
+    /// use tensilo::ColumnBatch;
+    /// use tensilo::nested::ListBatch;
     ///
     /// // [["a", "bc"], []]
     /// let words = ColumnBatch::ragged(2, &[1, 2], b"abc");

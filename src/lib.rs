@@ -116,7 +116,7 @@ mod rewrite;
 mod threads;
 mod write;
 
-pub use batch::{ColumnBatch, ListBatch, Value};
+pub use batch::{ColumnBatch, Value};
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
 pub use format::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
@@ -141,6 +141,17 @@ pub mod sink {
     //! implementations of [`Sink`].
 
     pub use crate::write::{AppendedFile, AtomicFile, Sink, Stream};
+}
+
+pub mod nested {
+    //! Lists: the samples of nested columns, one by one and side by side.
+    //!
+    //! [`ColumnSchema::list`](crate::ColumnSchema::list) declares a column of lists, and
+    //! [`ColumnBatch::in_lists`](crate::ColumnBatch::in_lists) pushes them.
+
+    pub use crate::batch::ListBatch;
+    pub use crate::format::Level;
+    pub use crate::read::{List, ListBuffer};
 }
 
 pub mod verify {

@@ -185,7 +185,7 @@ impl<K: Sink> Rewrite<K> {
     /// Writes chunks of nulls.
     fn nulls(&mut self, samples: Range<u64>, column: &Column) -> Result<()> {
         let layout = column.schema().layout()?;
-        let sample_bytes = layout.shape_bytes().saturating_add(null_value_bytes(&layout)).max(1);
+        let sample_bytes = null_shape_bytes(&layout).saturating_add(null_value_bytes(&layout)).max(1);
         let most = u64_of((self.null_bytes / sample_bytes).max(1));
         let most = most.min(limits::CHUNK_SAMPLES.into());
         let mut first_sample = samples.start;
@@ -198,7 +198,7 @@ impl<K: Sink> Rewrite<K> {
                 sample_count: u32::try_from(count).unwrap_or(0), // as above
                 null_count: count,
                 validity: Some(zeros(validity_bytes(n))?),
-                shape: zeros(n.saturating_mul(layout.shape_bytes()))?, // a sample or `null_bytes`
+                shape: zeros(n.saturating_mul(null_shape_bytes(&layout)))?, // a sample or `null_bytes`
                 values: zeros(n.saturating_mul(null_value_bytes(&layout)))?,
             })?;
             first_sample += count;
@@ -214,7 +214,13 @@ fn zeros(count: usize) -> Result<Vec<u8>> {
     Ok(zeros)
 }
 
-/// Returns the bytes of a null: zeros of a fixed shape, none of a ragged one.
+/// Returns the bytes of values of a null: zeros of a fixed shape, none of a ragged one or a
+/// list.
 fn null_value_bytes(layout: &Layout) -> usize {
-    if layout.is_ragged() { 0 } else { layout.inner_bytes }
+    if layout.has_shape() { 0 } else { layout.inner_bytes }
+}
+
+/// Returns the bytes of shape of a null: of a list only its end.
+fn null_shape_bytes(layout: &Layout) -> usize {
+    if layout.is_nested() { 4 } else { layout.shape_bytes() }
 }

@@ -85,7 +85,7 @@ impl ChunkDecoder {
             None => shapes.check_values(layout)?,
         }
         Ok(SideFacts {
-            null_count: u64_of(content.null_sample_count(layout)),
+            null_count: u64_of(content.null_sample_count()),
             encodings: [table.validity, table.shape].map(|part| (!part.is_absent()).then_some(part.encoding)),
         })
     }
@@ -179,7 +179,7 @@ impl ChunkDecoder {
         let mut null_count = 0;
         if !parts.validity.is_absent() {
             self.open(layout, head, body)?;
-            null_count = u64_of(self.content(body).null_sample_count(layout));
+            null_count = u64_of(self.content(body).null_sample_count());
         }
         Ok(SideFacts { encodings: [encoding(&parts.validity), encoding(&parts.shape)], null_count })
     }

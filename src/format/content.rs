@@ -22,6 +22,12 @@ pub(crate) fn validity_bytes(sample_count: usize) -> usize {
     sample_count.div_ceil(8)
 }
 
+/// Returns the bitmap of entries that are all present.
+pub(crate) fn all_present(count: usize) -> impl Iterator<Item = u8> {
+    let rest = count % 8; // below 8
+    std::iter::repeat_n(u8::MAX, count / 8).chain((rest > 0).then_some((1 << rest) - 1))
+}
+
 /// Returns bit `index` of a bitmap, least significant first; `false` beyond its end.
 pub(crate) fn bit(bitmap: &[u8], index: usize) -> bool {
     bitmap.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
@@ -101,8 +107,9 @@ impl<'a> Content<'a> {
         self.range_of_items(layout, samples, bytes)
     }
 
+    /// Returns the range that [`Content::range_within`] returns of content that is not nested.
     #[inline]
-    fn range_of_items(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
+    pub(crate) fn range_of_items(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;

@@ -68,8 +68,8 @@ impl<'a> Content<'a> {
         mut each: impl FnMut(Lists<'a>) -> Result<()>,
     ) -> Result<Content<'a>> {
         let mut rest = *self;
-        for level in 0..layout.levels {
-            let validity = rest.take_bitmap(layout, level)?;
+        for _ in 0..layout.levels {
+            let validity = rest.take_bitmap()?;
             let bytes = rest.sample_count.checked_mul(4).ok_or_else(wrong_length)?;
             let (ends, shape) = rest.shape.split_at_checked(bytes).ok_or_else(wrong_length)?;
             let lists = Lists { count: rest.sample_count, ends, validity };
@@ -78,7 +78,7 @@ impl<'a> Content<'a> {
             each(lists)?;
         }
         if layout.is_nested() {
-            let validity = rest.take_bitmap(layout, layout.levels)?;
+            let validity = rest.take_bitmap()?;
             if rest.validity.is_some_and(|bits| !bits.is_empty()) {
                 return Err(wrong_length());
             }
@@ -97,9 +97,9 @@ impl<'a> Content<'a> {
         Ok((items, entries))
     }
 
-    /// Takes the bitmap of a level, whose entries are counted as samples. `None`: none is null.
-    fn take_bitmap(&mut self, layout: &Layout, level: usize) -> Result<Option<&'a [u8]>> {
-        let Some(bits) = self.validity.filter(|_| layout.may_be_null(level)) else { return Ok(None) };
+    /// Takes the bitmap of the next level, whose entries are counted as samples. `None`: none is null.
+    fn take_bitmap(&mut self) -> Result<Option<&'a [u8]>> {
+        let Some(bits) = self.validity else { return Ok(None) };
         let (bitmap, rest) = bits.split_at_checked(validity_bytes(self.sample_count)).ok_or_else(wrong_length)?;
         self.validity = Some(rest);
         Ok(Some(bitmap))
@@ -110,24 +110,35 @@ impl<'a> Content<'a> {
         if !layout.is_nested() {
             return self.check_validity().map(|()| *self);
         }
-        let mut has_nulls = false;
+        let (mut has_nulls, mut level) = (false, 0);
+        let mut check_nulls = |level_has_nulls: bool| {
+            has_nulls |= level_has_nulls;
+            level += 1;
+            if level_has_nulls && !layout.may_be_null(level - 1) { Err(null_in_level(level - 1)) } else { Ok(()) }
+        };
         let items = self.items(layout, |lists| {
-            has_nulls |= lists.has_nulls();
+            check_nulls(lists.has_nulls())?;
             lists.check()
         })?;
+        check_nulls(items.null_count() > 0)?;
         check_bits_after(items.validity, items.sample_count)?;
-        if self.validity.is_some() && !has_nulls && items.null_count() == 0 {
+        if self.validity.is_some() && !has_nulls {
             return Err(Error::corrupt("R-4.6", "a validity without nulls"));
         }
         Ok(items)
     }
 
     /// Returns the number of null samples of a column, nested or not.
-    pub(crate) fn null_sample_count(&self, layout: &Layout) -> usize {
-        let validity = self.validity.filter(|_| layout.nullable);
-        let bitmap = validity.and_then(|bits| bits.get(..validity_bytes(self.sample_count)));
+    pub(crate) fn null_sample_count(&self) -> usize {
+        let bitmap = self.validity.and_then(|bits| bits.get(..validity_bytes(self.sample_count)));
         Content { validity: bitmap, ..*self }.null_count()
     }
+}
+
+/// Returns the error of a null entry of a level whose entries may not be null.
+#[cold]
+pub(crate) fn null_in_level(level: usize) -> Error {
+    Error::corrupt("R-4.6", format!("an entry of level {level} is null, and the column does not allow that"))
 }
 
 fn check_bits_after(validity: Option<&[u8]>, count: usize) -> Result<()> {

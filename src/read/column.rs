@@ -5,6 +5,7 @@ use super::chunk_location::ChunkLocation;
 use super::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
 use super::cursor::Cursor;
 use super::explain::{Explanation, explain};
+use super::list::{List, nested};
 use super::opened_column::OpenedColumn;
 #[cfg(feature = "rayon")]
 use super::parallel::ParallelCursor;
@@ -75,7 +76,24 @@ impl Column {
         self.try_view(i).map_err(|error| self.0.at_sample(error, i))
     }
 
+    /// Borrows sample `i` of a nested column from the file, as [`Column::view`] does.
+    pub fn view_list(&self, i: u64) -> Result<Option<List<'_>>> {
+        self.try_view_list(i).map_err(|error| self.0.at_sample(error, i))
+    }
+
+    fn try_view_list(&self, i: u64) -> Result<Option<List<'_>>> {
+        let bytes = self.0.file.bytes();
+        let Some(file) = bytes.memory() else { return Ok(None) };
+        let location = self.0.locate(bytes, i)?;
+        let Some(parts) = self.0.stored_parts(file, &location)? else { return Ok(None) };
+        let content = parts.content(body_in(file, &location)?);
+        List::of_sample(&self.0, content, location.position_of(i), content.values, 0).map(Some)
+    }
+
     fn try_view(&self, i: u64) -> Result<Option<Sample<'_>>> {
+        if self.0.layout().is_nested() {
+            return Err(nested());
+        }
         let bytes = self.0.file.bytes();
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;

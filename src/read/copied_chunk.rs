@@ -1,6 +1,8 @@
 //! Whole chunks, to be written to another file: as they are stored, or some samples of them.
 
 use super::opened_column::OpenedColumn;
+use super::buffer::ColumnBuffer;
+use super::nested::{self, ListBuffer};
 use crate::codec::{ChunkDecoder, EncodedChunk, RawChunk};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::{Content, validity_bytes};
@@ -71,8 +73,33 @@ fn with_chunk<T>(
     take().map_err(|error| column.in_column(error))
 }
 
+/// Returns the samples `samples` of a chunk of a nested column, as they are handed to an encoder.
+fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> Result<RawChunk> {
+    let (mut buffer, mut words, mut values) = (ColumnBuffer::new(), Vec::new(), Vec::new());
+    buffer.begin_lists(layout.levels)?;
+    for &i in samples {
+        words.clear();
+        nested::stage(layout, content, i, &mut words)?;
+        nested::push_sample(layout, &words, &mut buffer)?;
+        values.extend_from_slice(content.values_of(layout, &(i..i + 1))?); // below the chunk's sample count
+    }
+    le::swap_to_native(layout.element_bytes, &mut values); // to the order of the file
+    let (validity, shape) = nested::parts(layout, &buffer)?;
+    Ok(RawChunk {
+        sample_count: u32::try_from(samples.len()).unwrap_or(0), // at most 2^24
+        null_count: u64_of(buffer.levels.first().map_or(0, ListBuffer::null_count)),
+        validity,
+        shape,
+        values,
+        ..RawChunk::default()
+    })
+}
+
 /// Returns the samples `samples` of a chunk, as they are handed to an encoder.
 fn some_of(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> Result<RawChunk> {
+    if layout.is_nested() {
+        return nested_samples(layout, content, samples);
+    }
     // at most 2^24
     let mut raw = RawChunk { sample_count: u32::try_from(samples.len()).unwrap_or(0), ..RawChunk::default() };
     if samples.iter().any(|&i| content.is_null(i)) {

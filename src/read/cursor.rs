@@ -5,6 +5,7 @@ use super::buffer::ColumnBuffer;
 use super::chunk_location::ChunkLocation;
 use super::chunk_state::body_of;
 use super::gather::{Gatherer, RequestScratch, gather};
+use super::list::{List, nested};
 use super::opened_column::OpenedColumn;
 use super::sample::{Sample, check_type};
 use crate::format::region::HEAD;
@@ -52,10 +53,28 @@ impl Cursor {
     /// If the file is read by position, the same rule decides whether to read a sample of a raw
     /// chunk alone. That chunk must have been checked before, and be neither nullable nor ragged.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
+        if self.opened().layout().is_nested() {
+            return Err(self.opened().at_sample(nested(), i));
+        }
         match self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?))) {
             Ok((in_chunk, is_alone)) => {
                 let this = &*self;
                 this.sample(in_chunk, is_alone).map_err(|error| this.opened().at_sample(error, i))
+            }
+            Err(error) => Err(self.opened().at_sample(error, i)),
+        }
+    }
+
+    /// Returns sample `i` of a nested column. Cost: as [`Cursor::read`].
+    pub fn read_list(&mut self, i: u64) -> Result<List<'_>> {
+        if !self.opened().layout().is_nested() {
+            let error = Error::bad_argument("the samples of the column are no lists; use `read`");
+            return Err(self.opened().at_sample(error, i));
+        }
+        match self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?))) {
+            Ok((in_chunk, is_alone)) => {
+                let this = &*self;
+                this.list(in_chunk, is_alone).map_err(|error| this.opened().at_sample(error, i))
             }
             Err(error) => Err(self.opened().at_sample(error, i)),
         }
@@ -84,6 +103,9 @@ impl Cursor {
     }
 
     fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
+        if self.opened().layout().is_nested() {
+            return Err(nested());
+        }
         let in_chunk = self.go_to(i, true)?;
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         let location = decoder.chunk.location().copied();
@@ -229,6 +251,19 @@ impl Cursor {
             return read_values(column, &location, &bytes, sample.as_mut_slice()).map(|()| true);
         }
         decoder.chunk.decode_range(body, &bytes, sample.as_mut_slice())
+    }
+
+    /// List `i` of the chunk that is held, which was taken alone or is at hand.
+    fn list(&self, i: usize, is_alone: bool) -> Result<List<'_>> {
+        let Gatherer { column, decoder, .. } = &self.gatherer;
+        let body = decoder.chunk.location().map_or(&[][..], |location| body_of(column, location, &decoder.kept));
+        let content = decoder.chunk.content(body);
+        // below the chunk's sample count
+        let range = decoder.chunk.values_range(column, &content, &(i..i + 1))?;
+        match is_alone {
+            true => List::of_sample(column, content, i, self.sample.as_slice(), range.start),
+            false => List::of_sample(column, content, i, content.values, 0),
+        }
     }
 
     /// Sample `i` of the chunk that is held, which was taken alone or is at hand.

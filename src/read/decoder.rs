@@ -332,7 +332,7 @@ impl Decoder {
             let samples = i..i.saturating_add(1);
             let values = self.chunk.values_range(column, &content, &samples);
             let values = values.map_err(|error| at_sample(error, sample))?;
-            if layout.nullable && content.is_null(i) {
+            if content.is_null(i) {
                 memory::reserve(&mut self.nulls, 1)?;
                 self.nulls.push(position);
             }

@@ -19,6 +19,7 @@ mod explain;
 mod fetch;
 mod fetched_bytes;
 mod gather;
+mod list;
 mod listed;
 mod nested;
 mod lookup;
@@ -47,6 +48,8 @@ pub use column::Column;
 pub(crate) use copied_chunk::ChunkScratch;
 pub use cursor::Cursor;
 pub use explain::Explanation;
+pub use list::List;
+pub use nested::ListBuffer;
 pub use options::{OpenOptions, Verification};
 #[cfg(feature = "rayon")]
 pub use parallel::ParallelCursor;

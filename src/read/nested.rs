@@ -3,7 +3,9 @@
 use super::buffer::ColumnBuffer;
 use super::output::{RaggedValues, StagedValues, outside};
 use super::selection::Selection;
-use crate::format::content::{Content, bit, validity_bytes};
+use crate::batch::product_of_extents;
+use crate::format::content::{Content, all_present, bit, validity_bytes};
+use crate::format::lists::null_in_level;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
 use crate::{Error, Result, memory};
@@ -86,12 +88,18 @@ fn push_bit(bitmap: &mut Vec<u8>, count: usize, is_present: bool) -> Result<()> 
 /// shape is fixed and it may be null.
 pub(super) fn stage(layout: &Layout, content: &Content<'_>, i: usize, words: &mut Vec<u32>) -> Result<()> {
     let mut entries = i..i + 1; // below the chunk's sample count
+    let mut level = 0;
     let items = content.items(layout, |lists| {
         memory::reserve(words, entries.len())?;
         for list in entries.clone() {
             let length = u32::try_from(lists.entries(&(list..list + 1))?.len()).map_err(|_| outside())?;
-            words.push(if lists.is_null(list) { NULL } else { length });
+            let is_null = lists.is_null(list);
+            if is_null && !layout.may_be_null(level) {
+                return Err(null_in_level(level));
+            }
+            words.push(if is_null { NULL } else { length });
         }
+        level += 1;
         entries = lists.entries(&entries)?;
         Ok(())
     })?;
@@ -161,7 +169,7 @@ pub(super) fn finish(
     for rank in by_position {
         let sample = values.get(rank).ok_or_else(outside)?;
         let words = staged.words(sample.stager).get(sample.words.clone()).ok_or_else(lost)?;
-        push_sample(layout, &mut Words(words), out)?;
+        push_sample(layout, words, out)?;
         let from = match sample.decoder {
             None => file.get(sample.bytes.clone()),
             Some(decoder) => staged.of(decoder).get(sample.bytes.clone()),
@@ -177,7 +185,9 @@ pub(super) fn finish(
     Ok(())
 }
 
-fn push_sample(layout: &Layout, words: &mut Words<'_>, out: &mut ColumnBuffer) -> Result<()> {
+/// Appends the lists and items of a sample that was staged.
+pub(super) fn push_sample(layout: &Layout, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
+    let words = &mut Words(words);
     let mut entries = 1;
     for level in &mut out.levels {
         let mut members = 0_usize;
@@ -223,4 +233,36 @@ fn scale(offsets: &mut [u64], inner_elements: usize) {
     if inner_elements != 1 {
         offsets.iter_mut().for_each(|offset| *offset = offset.saturating_mul(u64_of(inner_elements)));
     }
+}
+
+/// Returns the validity and the shape of a chunk with the lists and items of a buffer.
+pub(super) fn parts(layout: &Layout, buffer: &ColumnBuffer) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
+    let (mut validity, mut shape) = (Vec::new(), Vec::new());
+    let mut has_nulls = buffer.null_count > 0;
+    for lists in &buffer.levels {
+        has_nulls |= lists.null_count > 0;
+        validity.extend_from_slice(&lists.validity);
+        for &end in lists.offsets.iter().skip(1) {
+            shape.extend(u32::try_from(end).map_err(|_| outside())?.to_le_bytes());
+        }
+    }
+    match layout.may_be_null(layout.levels) {
+        true => validity.extend_from_slice(&buffer.validity),
+        false => validity.extend(all_present(buffer.item_count)),
+    }
+    if layout.varying > 0 {
+        let mut end = 0_u32;
+        for extents in buffer.extents.chunks_exact(layout.varying) {
+            let count = product_of_extents(extents).and_then(|count| u32::try_from(count).ok());
+            end = count.and_then(|count| end.checked_add(count)).ok_or_else(outside)?;
+            shape.extend(end.to_le_bytes());
+        }
+    }
+    if layout.varying > 1 {
+        for dimension in 0..layout.varying {
+            let extents = buffer.extents.iter().skip(dimension).step_by(layout.varying);
+            shape.extend(extents.flat_map(|extent| extent.to_le_bytes()));
+        }
+    }
+    Ok((has_nulls.then_some(validity), shape))
 }

@@ -3,7 +3,7 @@
 use crate::batch::{ColumnBatch, product_of_extents, pushed_inner_bytes};
 use crate::cast::Caster;
 use crate::format::ColumnSchema;
-use crate::format::content::validity_bytes;
+use crate::format::content::{all_present, validity_bytes};
 use crate::format::schema::Layout;
 use crate::{Result, le};
 use std::mem;
@@ -99,9 +99,13 @@ impl PendingItems {
     /// Returns the items as parts of a chunk, and forgets them.
     pub(super) fn cut(&mut self) -> ItemParts {
         let shape = self.shape_part();
+        let mut validity = mem::take(&mut self.validity);
+        if self.layout.is_nested() && !self.may_be_null {
+            validity.extend(all_present(self.count)); // used if lists are null
+        }
         self.extents.clear();
         (self.count, self.count_sum, self.null_count) = (0, 0, 0);
-        ItemParts { validity: mem::take(&mut self.validity), shape, values: mem::take(&mut self.values) }
+        ItemParts { validity, shape, values: mem::take(&mut self.values) }
     }
 
     /// Returns the shape part: `ends`, then the extents by dimension if several vary (chapter 4.3).

@@ -2,6 +2,7 @@
 
 use super::pending_items::{append_bits, count_at};
 use crate::batch::{ColumnBatch, ListBatch};
+use crate::format::content::all_present;
 use crate::format::schema::Layout;
 use crate::limits;
 use std::mem;
@@ -104,7 +105,10 @@ impl PendingLists {
     /// Appends the bitmaps and the ends of all levels to parts of a chunk, and forgets the lists.
     pub(super) fn cut(&mut self, validity: &mut Vec<u8>, shape: &mut Vec<u8>) {
         for level in &mut self.levels {
-            validity.append(&mut level.validity);
+            match level.may_be_null {
+                true => validity.append(&mut level.validity),
+                false => validity.extend(all_present(level.ends.len())),
+            }
             shape.extend(mem::take(&mut level.ends).iter().flat_map(|end| end.to_le_bytes()));
             level.null_count = 0;
         }

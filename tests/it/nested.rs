@@ -2,12 +2,13 @@
 
 use crate::common::config;
 use proptest::prelude::*;
+use tensilo::nested::{List, ListBatch};
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, ListBatch, OpenOptions, Profile, Reader, Schema, Shape,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, OpenOptions, Profile, Reader, Sample, Schema, Shape,
     Writer, WriterOptions,
 };
 use tensilo_testing::Random;
@@ -161,11 +162,54 @@ fn entries_of(plan: &Plan, buffer: &ColumnBuffer) -> Vec<Entry> {
     entries
 }
 
+/// What a list has.
+fn entry_of(list: List<'_>) -> Entry {
+    if list.is_null() {
+        return Entry::Null;
+    }
+    if list.has_lists() {
+        return Entry::List((0..list.len()).map(|k| entry_of(list.list(k).unwrap())).collect());
+    }
+    Entry::List(list.items().map(|item| item_of(&item.unwrap())).collect())
+}
+
+fn item_of(item: &Sample<'_>) -> Entry {
+    if item.is_null() {
+        return Entry::Null;
+    }
+    Entry::Item { extents: item.shape().to_vec(), bytes: item.bytes().to_vec() }
+}
+
+/// The same with all extents, as samples have them.
+fn with_all_extents(plan: &Plan, entry: &Entry) -> Entry {
+    match entry {
+        Entry::Null => Entry::Null,
+        Entry::List(members) => Entry::List(members.iter().map(|member| with_all_extents(plan, member)).collect()),
+        Entry::Item { extents, bytes } => {
+            let mut varying = extents.iter();
+            let all = plan.shape.iter().map(|extent| match extent {
+                Extent::Fixed(extent) => *extent,
+                Extent::Varying => *varying.next().unwrap(),
+            });
+            Entry::Item { extents: all.collect(), bytes: bytes.clone() }
+        }
+    }
+}
+
 fn check(plan: &Plan, column: &Column, samples: &[Entry]) {
     let random = &mut Random(plan.seed ^ 1);
     let (mut cursor, mut out) = (column.cursor(), ColumnBuffer::new());
     cursor.range_into(0..samples.len() as u64, &mut out).unwrap();
     assert_eq!(entries_of(plan, &out), samples);
+    for _ in 0..if samples.is_empty() { 0 } else { 20 } {
+        let i = random.below(samples.len() as u64);
+        let due = with_all_extents(plan, &samples[i as usize]);
+        assert_eq!(entry_of(cursor.read_list(i).unwrap()), due);
+        if let Some(list) = column.view_list(i).unwrap() {
+            assert_eq!(entry_of(list), due);
+        }
+        assert!(cursor.read(i).is_err() && column.view(i).is_err());
+    }
     for _ in 0..4 {
         let count = if samples.is_empty() { 0 } else { random.below(20) };
         let indices: Vec<u64> = (0..count).map(|_| random.below(samples.len() as u64)).collect();

@@ -1,0 +1,134 @@
+//! One list of a nested column, borrowed.
+
+use super::opened_column::OpenedColumn;
+use super::sample::Sample;
+use crate::format::content::Content;
+use crate::format::lists::Lists;
+use crate::{Error, Result};
+use std::fmt;
+use std::ops::Range;
+
+/// One list of a nested column, borrowed from the file or from a cursor's memory: a sample, or a
+/// member of another list.
+#[derive(Clone, Copy)]
+pub struct List<'a> {
+    column: &'a OpenedColumn,
+    /// The parts of the chunk but the values.
+    content: Content<'a>,
+    /// The values of the sample, and where they begin among those of the chunk.
+    values: &'a [u8],
+    values_start: usize,
+    /// The level of its entries is one more than that of the list, which is 0 for a sample.
+    level: usize,
+    number: usize,
+    is_null: bool,
+    /// The numbers of the members among the entries of their level.
+    first: usize,
+    len: usize,
+}
+
+impl<'a> List<'a> {
+    /// Returns sample `i` of a chunk, with these values, which begin at `values_start`.
+    pub(super) fn of_sample(
+        column: &'a OpenedColumn,
+        content: Content<'a>,
+        i: usize,
+        values: &'a [u8],
+        values_start: usize,
+    ) -> Result<Self> {
+        Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
+    }
+
+    /// Finds nulls and members.
+    fn found(mut self) -> Result<Self> {
+        let mut found = None;
+        let mut level = 0;
+        self.content.items(self.column.layout(), |lists: Lists<'_>| {
+            if level == self.level {
+                let members: Range<usize> = lists.entries(&(self.number..self.number + 1))?;
+                found = Some((lists.is_null(self.number), members));
+            }
+            level += 1;
+            Ok(())
+        })?;
+        let (is_null, members) = found.ok_or_else(not_a_list)?;
+        (self.is_null, self.first, self.len) = (is_null, members.start, members.len());
+        Ok(self)
+    }
+
+    /// Returns whether the list is null. A null list has no members.
+    pub fn is_null(&self) -> bool {
+        self.is_null
+    }
+
+    /// Returns the number of members.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns whether the members are lists themselves, and not items.
+    pub fn has_lists(&self) -> bool {
+        self.level + 1 < self.column.layout().levels
+    }
+
+    /// Returns member `k`, a list. Fails if the members are items, or if there is no such member.
+    ///
+    /// Cost: some steps for each level of the column.
+    pub fn list(&self, k: usize) -> Result<List<'a>> {
+        if !self.has_lists() {
+            return Err(Error::bad_argument("the members of the list are items; use `item`"));
+        }
+        Self { level: self.level + 1, number: self.member(k)?, ..*self }.found()
+    }
+
+    /// Returns member `k`, an item. Fails if the members are lists, or if there is no such member.
+    ///
+    /// Cost: some steps for each level of the column.
+    pub fn item(&self, k: usize) -> Result<Sample<'a>> {
+        if self.has_lists() {
+            return Err(Error::bad_argument("the members of the list are lists; use `list`"));
+        }
+        let (column, layout, item) = (self.column, self.column.layout(), self.member(k)?);
+        let items = self.content.items(layout, |_| Ok(()))?;
+        let end = self.values_start.saturating_add(self.values.len());
+        let range = items.range_of_items(layout, &(item..item + 1), end)?; // below the number of items
+        let start = range.start.checked_sub(self.values_start).ok_or_else(not_a_list)?;
+        let bytes = self.values.get(start..).and_then(|rest| rest.get(..range.len()));
+        Sample::new(column.schema(), layout, &items, item, bytes.ok_or_else(not_a_list)?)
+    }
+
+    /// Returns the items of a list whose members are items, in order.
+    pub fn items(&self) -> impl Iterator<Item = Result<Sample<'a>>> + use<'a> {
+        let list = *self;
+        (0..list.len).map(move |k| list.item(k))
+    }
+
+    fn member(&self, k: usize) -> Result<usize> {
+        if k < self.len {
+            return Ok(self.first + k); // the numbers are below 2^32
+        }
+        Err(Error::bad_argument(format!("member {k} was asked for; the list has {}", self.len)))
+    }
+}
+
+impl fmt::Debug for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List").field("is_null", &self.is_null).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn not_a_list() -> Error {
+    Error::internal("a list of a nested column is outside its sample")
+}
+
+/// Returns the error of a call that takes samples of plain columns.
+#[cold]
+pub(super) fn nested() -> Error {
+    Error::bad_argument("the samples of the column are lists: use `read_list`, `view_list` or a ColumnBuffer")
+}
