@@ -2,6 +2,7 @@
 
 use crate::format::content::{bit, validity_bytes};
 use crate::format::{ColumnSchema, DType};
+use crate::list_buffer::ListBuffer;
 use crate::pod::{self, Element};
 use crate::{Error, Result, limits};
 
@@ -18,20 +19,60 @@ pub struct ColumnBatch<'a> {
     pub(crate) values: &'a [u8],
     pub(crate) validity: Option<&'a [u8]>,
     /// The lists of each level, outermost first.
-    pub(crate) lists: &'a [ListBatch<'a>],
+    lists: Levels<'a>,
+}
+
+/// Lists of several levels, where a caller or a buffer has them.
+#[derive(Clone, Copy, Debug)]
+enum Levels<'a> {
+    Batches(&'a [ListBatch<'a>]),
+    Buffers(&'a [ListBuffer]),
 }
 
 /// Consecutive lists of one level of a nested column, for [`ColumnBatch::in_lists`].
 #[derive(Clone, Copy, Debug)]
 pub struct ListBatch<'a> {
-    pub(crate) lengths: &'a [u32],
-    pub(crate) validity: Option<&'a [u8]>,
+    lengths: Lengths<'a>,
+    validity: Option<&'a [u8]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Lengths<'a> {
+    Lengths(&'a [u32]),
+    /// One more than lists, ascending.
+    Offsets(&'a [u64]),
 }
 
 impl<'a> ListBatch<'a> {
     /// Returns lists with these numbers of members. A null list has none.
     pub fn new(lengths: &'a [u32]) -> Self {
-        Self { lengths, validity: None }
+        Self { lengths: Lengths::Lengths(lengths), validity: None }
+    }
+
+    /// Returns lists that begin and end at these offsets among their members: one offset more than
+    /// lists, the first of which is 0. This is Arrow's form.
+    pub fn from_offsets(offsets: &'a [u64]) -> Self {
+        Self { lengths: Lengths::Offsets(offsets), validity: None }
+    }
+
+    /// Returns the number of lists.
+    pub(crate) fn count(&self) -> usize {
+        match self.lengths {
+            Lengths::Lengths(lengths) => lengths.len(),
+            Lengths::Offsets(offsets) => offsets.len().saturating_sub(1),
+        }
+    }
+
+    /// Returns the number of members of list `i`; `None` if there is no such list, or if it has too
+    /// many.
+    pub(crate) fn length(&self, i: usize) -> Option<u32> {
+        match self.lengths {
+            Lengths::Lengths(lengths) => lengths.get(i).copied(),
+            Lengths::Offsets(offsets) => {
+                let end = offsets.get(i.checked_add(1)?)?;
+                u32::try_from(end.checked_sub(*offsets.get(i)?)?).ok()
+            }
+        }
     }
 
     /// Returns the same lists, some of them null, as [`ColumnBatch::with_validity`] does.
@@ -47,9 +88,10 @@ impl<'a> ListBatch<'a> {
     /// Refuses lists that do not have `member_count` members, or null ones that have any, or that
     /// may not be null.
     fn check(&self, may_be_null: bool, member_count: usize) -> Result<()> {
-        check_bitmap(self.validity, self.lengths.len(), may_be_null, "list")?;
+        check_bitmap(self.validity, self.count(), may_be_null, "list")?;
         let mut sum = 0_usize;
-        for (i, &length) in self.lengths.iter().enumerate() {
+        for i in 0..self.count() {
+            let length = self.length(i).ok_or_else(|| Error::bad_argument("offsets of lists do not ascend"))?;
             if length > 0 && self.is_null(i) {
                 let message = format!("list {i} of a level of the batch is null and has {length} members");
                 return Err(Error::bad_argument(message));
@@ -97,7 +139,7 @@ impl<'a> ColumnBatch<'a> {
     /// Returns samples whose elements are given as bytes in the order of this machine. `extents` is
     /// empty for a fixed shape.
     pub fn from_bytes(dtype: DType, sample_count: usize, extents: &'a [u32], values: &'a [u8]) -> Self {
-        Self { dtype, item_count: sample_count, extents, values, validity: None, lists: &[] }
+        Self { dtype, item_count: sample_count, extents, values, validity: None, lists: Levels::Batches(&[]) }
     }
 
     /// Returns the same samples, some of them null: bit `i % 8` of byte `i / 8` is 0 if sample `i`
@@ -121,13 +163,38 @@ impl<'a> ColumnBatch<'a> {
     /// assert_eq!(words.in_lists(&levels).sample_count(), 2);
     /// ```
     pub fn in_lists(mut self, levels: &'a [ListBatch<'a>]) -> Self {
-        self.lists = levels;
+        self.lists = Levels::Batches(levels);
         self
+    }
+
+    /// Returns a batch of a nested column with the lists of a buffer.
+    pub(crate) fn in_buffers(mut self, levels: &'a [ListBuffer]) -> Self {
+        self.lists = Levels::Buffers(levels);
+        self
+    }
+
+    /// Returns the number of levels of lists.
+    pub(crate) fn level_count(&self) -> usize {
+        match self.lists {
+            Levels::Batches(levels) => levels.len(),
+            Levels::Buffers(levels) => levels.len(),
+        }
+    }
+
+    /// Returns the lists of a level; `None` after the last.
+    pub(crate) fn lists(&self, level: usize) -> Option<ListBatch<'a>> {
+        match self.lists {
+            Levels::Batches(levels) => levels.get(level).copied(),
+            Levels::Buffers(levels) => {
+                let lists = levels.get(level)?;
+                Some(ListBatch { validity: lists.validity(), ..ListBatch::from_offsets(lists.offsets()) })
+            }
+        }
     }
 
     /// Returns the number of samples.
     pub fn sample_count(&self) -> usize {
-        self.lists.first().map_or(self.item_count, |lists| lists.lengths.len())
+        self.lists(0).map_or(self.item_count, |lists| lists.count())
     }
 
     pub(crate) fn is_null(&self, i: usize) -> bool {
@@ -152,18 +219,24 @@ impl<'a> ColumnBatch<'a> {
     }
 
     fn check_nulls(&self, column: &ColumnSchema) -> Result<()> {
-        if self.lists.len() != column.levels.len() {
+        if self.level_count() != column.levels.len() {
             let message =
-                format!("lists of {} levels were pushed; the column has {}", self.lists.len(), column.levels.len());
+                format!("lists of {} levels were pushed; the column has {}", self.level_count(), column.levels.len());
             return Err(Error::bad_argument(message));
         }
         let mut may_be_null = column.nullable;
-        for (i, (lists, level)) in self.lists.iter().zip(&column.levels).enumerate() {
-            let members = self.lists.get(i + 1).map_or(self.item_count, |below| below.lengths.len());
+        for (i, level) in column.levels.iter().enumerate() {
+            let Some(lists) = self.lists(i) else { continue }; // never: there are as many
+            let members = self.lists(i + 1).map_or(self.item_count, |below| below.count());
             lists.check(may_be_null, members)?;
             may_be_null = level.nullable;
         }
-        check_bitmap(self.validity, self.item_count, may_be_null, if self.lists.is_empty() { "sample" } else { "item" })
+        check_bitmap(
+            self.validity,
+            self.item_count,
+            may_be_null,
+            if column.levels.is_empty() { "sample" } else { "item" },
+        )
     }
 
     fn check_values(&self, column: &ColumnSchema) -> Result<()> {

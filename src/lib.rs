@@ -104,6 +104,7 @@ pub mod import;
 mod kernel;
 mod le;
 pub mod limits;
+mod list_buffer;
 mod memory;
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
@@ -150,8 +151,9 @@ pub mod nested {
     //! [`ColumnBatch::in_lists`](crate::ColumnBatch::in_lists) pushes them.
 
     pub use crate::batch::ListBatch;
-    pub use crate::format::Level;
-    pub use crate::read::{List, ListBuffer};
+    pub use crate::format::ListLevel;
+    pub use crate::list_buffer::ListBuffer;
+    pub use crate::read::List;
 }
 
 pub mod verify {

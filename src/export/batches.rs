@@ -4,7 +4,7 @@ use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
 use super::field::{Form, Parts, Target};
 use crate::le::u64_of;
-use crate::{Column, ColumnBuffer, Error, Reader, Result, Rows};
+use crate::{Column, ColumnBuffer, Cursor, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
 use std::collections::{HashMap, HashSet};
@@ -91,7 +91,7 @@ impl Batches {
         let target =
             Target::new(schema, column.facts().cast.as_ref(), parts).map_err(|error| self.reader.place(error))?;
         let exported_bytes = exported_bytes(schema.dtype);
-        if schema.shape.is_ragged() {
+        if schema.shape.is_ragged() || !schema.levels.is_empty() {
             let element_bytes = u64_of(schema.dtype.element_bytes());
             let index = self.builders.len();
             self.ragged.push(RaggedColumn { index, chunk: 0..0, element_bytes, exported_bytes });
@@ -177,7 +177,7 @@ impl Batches {
             let mut bytes = self.fixed_bytes;
             for ragged in &self.ragged {
                 let Some(cursor) = cursors.get_mut(ragged.index) else { continue };
-                let stored = u64_of(cursor.read(i)?.bytes().len());
+                let stored = u64_of(sample_bytes(cursor, i)?);
                 let exported = (stored / ragged.element_bytes).saturating_mul(ragged.exported_bytes);
                 bytes = bytes.saturating_add(exported);
             }
@@ -214,6 +214,14 @@ impl Batches {
         });
         results.collect()
     }
+}
+
+/// Returns the number of bytes of the elements of sample `i`.
+fn sample_bytes(cursor: &mut Cursor, i: u64) -> Result<usize> {
+    if cursor.column().schema().levels.is_empty() {
+        return cursor.read(i).map(|sample| sample.bytes().len());
+    }
+    cursor.read_list(i).map(|list| list.sample_bytes().len())
 }
 
 /// The bytes that may still go into a batch.

@@ -2,6 +2,7 @@
 
 use super::elements::ElementsBuilder;
 use super::field::{Form, Target, extent_of};
+use crate::list_buffer::ListBuffer;
 use crate::{ColumnBuffer, ColumnSchema, Error, Extent, Result};
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
@@ -13,6 +14,8 @@ type ArrowResult<T> = std::result::Result<T, ArrowError>;
 /// An array that grows.
 pub(super) struct ColumnBuilder {
     target: Target,
+    /// The lists around the items, outermost first.
+    lists: Vec<ListsBuilder>,
     extents: Vec<Extent>,
     elements: ElementsBuilder,
     /// Arrow's offsets, without the first, which is 0.
@@ -29,6 +32,7 @@ impl ColumnBuilder {
             extents: column.shape.extents().to_vec(),
             elements: ElementsBuilder::new(column.dtype, target.element.clone()),
             target,
+            lists: column.levels.iter().map(|_| ListsBuilder::new()).collect(),
             ends: Vec::new(),
             shapes: Vec::new(),
             validity: BooleanBufferBuilder::new(0),
@@ -43,6 +47,9 @@ impl ColumnBuilder {
 
     /// Appends samples.
     pub(super) fn append(&mut self, samples: &ColumnBuffer) -> Result<()> {
+        for (builder, lists) in self.lists.iter_mut().zip(samples.lists()) {
+            builder.append(lists)?;
+        }
         match self.target.form {
             Form::Scalar | Form::FixedTensor(_) => self.elements.append(samples.bytes())?,
             Form::FixedString(bytes) => self.append_fixed_strings(bytes, samples)?,
@@ -53,8 +60,8 @@ impl ColumnBuilder {
             }
         }
         match samples.validity() {
-            Some(bitmap) => self.validity.append_packed_range(0..samples.sample_count(), bitmap),
-            None => self.validity.append_n(samples.sample_count(), true),
+            Some(bitmap) => self.validity.append_packed_range(0..samples.item_count(), bitmap),
+            None => self.validity.append_n(samples.item_count(), true),
         }
         self.null_count += samples.null_count();
         Ok(())
@@ -63,7 +70,7 @@ impl ColumnBuilder {
     /// A null takes elements here, unlike in a file.
     fn append_fixed_strings(&mut self, bytes: i32, samples: &ColumnBuffer) -> Result<()> {
         let due = usize::try_from(bytes).unwrap_or(0); // not negative
-        for i in 0..samples.sample_count() {
+        for i in 0..samples.item_count() {
             let string = samples.ragged_bytes(i).unwrap_or(&[]);
             if samples.is_null(i) {
                 self.elements.append(&vec![0; due])?;
@@ -85,17 +92,14 @@ impl ColumnBuilder {
         let base = self.ends.last().copied().unwrap_or(0);
         let end = |offset: u64| i32::try_from(offset).ok().and_then(|offset| base.checked_add(offset));
         for &offset in samples.offsets().iter().skip(1) {
-            let end = end(offset).ok_or_else(|| {
-                Error::over_limit("a sample has more than 2,147,483,647 elements, which Arrow's lists cannot hold")
-            })?;
-            self.ends.push(end);
+            self.ends.push(end(offset).ok_or_else(too_long)?);
         }
         self.elements.append(samples.bytes())
     }
 
     fn append_shapes(&mut self, samples: &ColumnBuffer) -> Result<()> {
         let mut varying = samples.extents().iter();
-        for _ in 0..samples.sample_count() {
+        for _ in 0..samples.item_count() {
             for extent in &self.extents {
                 self.shapes.push(match extent {
                     Extent::Fixed(extent) => extent_of(*extent)?,
@@ -121,9 +125,14 @@ impl ColumnBuilder {
         let count = self.validity.len();
         let validity = NullBuffer::new(self.validity.finish());
         let has_nulls = std::mem::take(&mut self.null_count) > 0;
-        let array =
-            ArrayData::builder(self.target.field.data_type().clone()).len(count).nulls(has_nulls.then_some(validity));
-        self.add_content(array, count)?.build()
+        let array = ArrayData::builder(self.target.items.clone()).len(count).nulls(has_nulls.then_some(validity));
+        let items = self.add_content(array, count)?.build()?;
+        let mut types = vec![self.target.field.data_type()];
+        while let (true, Some(DataType::List(members))) = (types.len() < self.lists.len(), types.last()) {
+            types.push(members.data_type());
+        }
+        let levels = self.lists.iter_mut().zip(types).rev();
+        levels.into_iter().try_fold(items, |members, (lists, data_type)| lists.take(data_type.clone(), members))
     }
 
     fn add_content(&mut self, array: ArrayDataBuilder, count: usize) -> ArrowResult<ArrayDataBuilder> {
@@ -158,4 +167,49 @@ impl ColumnBuilder {
         let extents = ArrayData::builder(DataType::Int32).len(shapes.len()).add_buffer(Buffer::from_vec(shapes));
         ArrayData::builder(data_type).len(count).add_child_data(extents.build()?).build()
     }
+}
+
+/// The lists of one level of a nested column.
+struct ListsBuilder {
+    /// Arrow's offsets, without the first, which is 0.
+    ends: Vec<i32>,
+    validity: BooleanBufferBuilder,
+    null_count: usize,
+}
+
+impl ListsBuilder {
+    fn new() -> Self {
+        Self { ends: Vec::new(), validity: BooleanBufferBuilder::new(0), null_count: 0 }
+    }
+
+    fn append(&mut self, lists: &ListBuffer) -> Result<()> {
+        let base = self.ends.last().copied().unwrap_or(0);
+        for &offset in lists.offsets().iter().skip(1) {
+            let end = i32::try_from(offset).ok().and_then(|offset| base.checked_add(offset));
+            self.ends.push(end.ok_or_else(too_long)?);
+        }
+        match lists.validity() {
+            Some(bitmap) => self.validity.append_packed_range(0..lists.list_count(), bitmap),
+            None => self.validity.append_n(lists.list_count(), true),
+        }
+        self.null_count += lists.null_count();
+        Ok(())
+    }
+
+    /// Returns the lists with these members, and empties the builder.
+    fn take(&mut self, data_type: DataType, members: ArrayData) -> ArrowResult<ArrayData> {
+        let count = self.ends.len();
+        let validity = NullBuffer::new(self.validity.finish());
+        let has_nulls = std::mem::take(&mut self.null_count) > 0;
+        let mut offsets = Vec::with_capacity(count.saturating_add(1));
+        offsets.push(0);
+        offsets.append(&mut self.ends);
+        let lists = ArrayData::builder(data_type).len(count).nulls(has_nulls.then_some(validity));
+        lists.add_buffer(Buffer::from_vec(offsets)).add_child_data(members).build()
+    }
+}
+
+#[cold]
+fn too_long() -> Error {
+    Error::over_limit("a list has more than 2,147,483,647 elements, which Arrow's lists cannot hold")
 }

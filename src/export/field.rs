@@ -3,6 +3,7 @@
 use super::json;
 use crate::arrow_type::{self, ArrowType};
 use crate::format::CastFacts;
+use crate::format::ListLevel;
 use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result};
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use std::collections::HashMap;
@@ -54,6 +55,8 @@ pub(super) enum Parts {
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub field: FieldRef,
+    /// The type of the items: that of the field, unless the column is nested.
+    pub items: DataType,
     pub form: Form,
     /// The type of the elements, or that of the array if its samples are strings.
     pub element: DataType,
@@ -72,11 +75,17 @@ impl Target {
         if let (Some(spec), Some(facts)) = (column.cast, cast) {
             metadata.insert(CAST.to_owned(), cast_text(spec.source, column.dtype, facts));
         }
-        add_extension(column, &form, &mut metadata);
+        if column.levels.is_empty() {
+            add_extension(column, &form, &mut metadata); // of members Arrow's readers make nothing
+        }
         let metadata: HashMap<String, String> = metadata.into_iter().collect();
-        let data_type = data_type(&form, &element, parts);
+        let items = data_type(&form, &element, parts);
+        let list = |members: DataType, level: &ListLevel| {
+            DataType::List(Arc::new(Field::new("item", members, level.nullable)))
+        };
+        let data_type = column.levels.iter().rev().fold(items.clone(), list);
         let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
-        Ok(Self { field: Arc::new(field), form, element })
+        Ok(Self { field: Arc::new(field), items, form, element })
     }
 }
 

@@ -62,11 +62,7 @@ impl<'a> Content<'a> {
     /// whose samples they are. Content that is not nested is its own items.
     ///
     /// Checks of validity and shape, except for that of the items' shape.
-    pub(crate) fn items(
-        &self,
-        layout: &Layout,
-        mut each: impl FnMut(Lists<'a>) -> Result<()>,
-    ) -> Result<Content<'a>> {
+    pub(crate) fn items(&self, layout: &Layout, mut each: impl FnMut(Lists<'a>) -> Result<()>) -> Result<Content<'a>> {
         let mut rest = *self;
         for _ in 0..layout.levels {
             let validity = rest.take_bitmap()?;
@@ -116,12 +112,13 @@ impl<'a> Content<'a> {
             level += 1;
             if level_has_nulls && !layout.may_be_null(level - 1) { Err(null_in_level(level - 1)) } else { Ok(()) }
         };
-        let items = self.items(layout, |lists| {
+        let mut items = self.items(layout, |lists| {
             check_nulls(lists.has_nulls())?;
             lists.check()
         })?;
         check_nulls(items.null_count() > 0)?;
         check_bits_after(items.validity, items.sample_count)?;
+        items.validity = items.validity.filter(|_| items.null_count() > 0);
         if self.validity.is_some() && !has_nulls {
             return Err(Error::corrupt("R-4.6", "a validity without nulls"));
         }

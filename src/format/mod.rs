@@ -23,7 +23,7 @@ pub(crate) mod trailer;
 pub use content_id::ContentId;
 pub(crate) use flags::Flags;
 pub use region::{FileId, RegionKind};
-pub use schema::{CastSpec, ColumnSchema, Extent, Level, Metadata, Schema, Shape};
+pub use schema::{CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape};
 
 pub use crate::cast::CastFacts;
 pub use crate::dtype::DType;

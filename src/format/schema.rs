@@ -108,7 +108,7 @@ impl fmt::Display for Shape {
 
 /// A level of lists in a nested column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Level {
+pub struct ListLevel {
     /// Whether the members of its lists may be null.
     pub nullable: bool,
 }
@@ -136,7 +136,7 @@ pub struct ColumnSchema {
     /// Whether samples may be null.
     pub nullable: bool,
     /// The levels of lists, outermost first; at most 16. None: a sample is an item.
-    pub levels: Vec<Level>,
+    pub levels: Vec<ListLevel>,
     /// The cast, if values are rounded when they are written.
     pub cast: Option<CastSpec>,
     /// The column's own metadata.
@@ -176,7 +176,7 @@ impl ColumnSchema {
     /// assert!(words.levels[0].nullable && !words.nullable);
     /// ```
     pub fn list(mut self) -> Self {
-        self.levels.insert(0, Level { nullable: self.nullable });
+        self.levels.insert(0, ListLevel { nullable: self.nullable });
         self.nullable = false;
         self
     }
@@ -185,6 +185,18 @@ impl ColumnSchema {
     pub fn cast_from(mut self, source: DType) -> Self {
         self.cast = Some(CastSpec { source });
         self
+    }
+
+    /// Returns the type of the samples without their shape: that of the elements, in as many lists
+    /// as there are levels.
+    ///
+    /// ```
+    /// use tensilo::ColumnSchema;
+    ///
+    /// assert_eq!(ColumnSchema::utf8("words").list().list().type_name(), "list<list<utf8>>");
+    /// ```
+    pub fn type_name(&self) -> String {
+        self.levels.iter().fold(self.dtype.to_string(), |members, _| format!("list<{members}>"))
     }
 
     /// Returns the type of pushed values: the column's own, or the source of its cast.
@@ -239,7 +251,7 @@ pub(crate) struct Layout {
 }
 
 /// Returns the field `nullable_levels` of levels, of which there are at most [`limits::LEVELS`].
-pub(super) fn nullable_levels(levels: &[Level]) -> u16 {
+pub(super) fn nullable_levels(levels: &[ListLevel]) -> u16 {
     levels.iter().rev().fold(0, |bits, level| bits << 1 | u16::from(level.nullable))
 }
 

@@ -1,7 +1,7 @@
 //! Chapter 3.2: the schema as bytes.
 
 use super::flags::{Flags, NESTED as NESTED_FILE};
-use super::schema::{CastSpec, ColumnSchema, Extent, Level, Metadata, Schema, Shape, nullable_levels};
+use super::schema::{CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape, nullable_levels};
 use crate::dtype::DType;
 use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
@@ -251,7 +251,7 @@ fn cast(fields: &mut Fields) -> Result<CastSpec> {
     Ok(CastSpec { source })
 }
 
-fn levels(fields: &mut Fields) -> Result<Vec<Level>> {
+fn levels(fields: &mut Fields) -> Result<Vec<ListLevel>> {
     let field = fields.array().ok_or_else(short)?;
     if nesting_field::RESERVED.get(&field) != 0 {
         return Err(Error::corrupt("R-3.6", "the reserved byte of the levels is set"));
@@ -265,7 +265,7 @@ fn levels(fields: &mut Fields) -> Result<Vec<Level>> {
         );
         return Err(Error::corrupt("R-3.8", message));
     }
-    Ok((0..count).map(|level| Level { nullable: nullable >> level & 1 == 1 }).collect())
+    Ok((0..count).map(|level| ListLevel { nullable: nullable >> level & 1 == 1 }).collect())
 }
 
 /// Checks the rules of chapter 3 that are not about the form of bytes.

@@ -47,7 +47,10 @@ fn input_column(column: &Column) -> InputColumn {
     let levels = if schema.dtype.is_string() { Vec::new() } else { schema.shape.extents().iter().map(level).collect() };
     InputColumn {
         name: schema.name.clone(),
-        kind: Ok(ColumnKind { levels, ..ColumnKind::scalar(schema.dtype) }),
+        kind: match schema.levels.is_empty() {
+            true => Ok(ColumnKind { levels, ..ColumnKind::scalar(schema.dtype) }),
+            false => Err(format!("{} (nested columns of tensilo files)", schema.type_name())),
+        },
         nullable: schema.nullable,
         metadata: schema.metadata.clone(),
         stored: Some(StoredColumn { shape: schema.shape.clone(), cast: schema.cast.zip(column.facts().cast) }),

@@ -1,10 +1,10 @@
 //! Samples gathered from a file.
 
-use super::nested::ListBuffer;
 use super::sample::check_type;
 use crate::batch::ColumnBatch;
 use crate::format::content::{bit, validity_bytes};
 use crate::format::{ColumnSchema, DType, Shape};
+use crate::list_buffer::ListBuffer;
 use crate::pod::{self, AlignedBytes, Element};
 use crate::{Error, Result, memory};
 
@@ -161,6 +161,7 @@ impl ColumnBuffer {
     /// Returns the same samples, as a batch to be pushed into a writer.
     pub fn as_batch(&self) -> ColumnBatch<'_> {
         let batch = ColumnBatch::from_bytes(self.dtype, self.item_count, &self.extents, self.bytes());
+        let batch = if self.levels.is_empty() { batch } else { batch.in_buffers(&self.levels) };
         match self.validity() {
             Some(bitmap) => batch.with_validity(bitmap),
             None => batch,

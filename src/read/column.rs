@@ -87,7 +87,11 @@ impl Column {
         let location = self.0.locate(bytes, i)?;
         let Some(parts) = self.0.stored_parts(file, &location)? else { return Ok(None) };
         let content = parts.content(body_in(file, &location)?);
-        List::of_sample(&self.0, content, location.position_of(i), content.values, 0).map(Some)
+        let in_chunk = location.position_of(i);
+        // below the chunk's sample count
+        let range = content.values_range(self.0.layout(), &(in_chunk..in_chunk + 1))?;
+        let values = content.values_of(self.0.layout(), &(in_chunk..in_chunk + 1))?;
+        List::of_sample(&self.0, content, in_chunk, values, range.start).map(Some)
     }
 
     fn try_view(&self, i: u64) -> Result<Option<Sample<'_>>> {

@@ -1,13 +1,14 @@
 //! Whole chunks, to be written to another file: as they are stored, or some samples of them.
 
-use super::opened_column::OpenedColumn;
 use super::buffer::ColumnBuffer;
-use super::nested::{self, ListBuffer};
+use super::nested;
+use super::opened_column::OpenedColumn;
 use crate::codec::{ChunkDecoder, EncodedChunk, RawChunk};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::{Content, validity_bytes};
 use crate::format::schema::Layout;
 use crate::le::{self, u64_of};
+use crate::list_buffer::ListBuffer;
 use crate::{Error, Result};
 
 /// Memory for chunks, used again for each.

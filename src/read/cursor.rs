@@ -262,7 +262,10 @@ impl Cursor {
         let range = decoder.chunk.values_range(column, &content, &(i..i + 1))?;
         match is_alone {
             true => List::of_sample(column, content, i, self.sample.as_slice(), range.start),
-            false => List::of_sample(column, content, i, content.values, 0),
+            false => {
+                let values = content.values_of(column.layout(), &(i..i + 1))?; // as above
+                List::of_sample(column, content, i, values, range.start)
+            }
         }
     }
 

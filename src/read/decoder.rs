@@ -2,13 +2,13 @@
 
 use super::chunk_state::{HeldChunk, in_chunk};
 use super::fetch::TaskBytes;
-use super::opened_column::OpenedColumn;
 use super::nested::stage;
-use super::output::{FixedOutput, RaggedOutput, RaggedScratch, RaggedValues, Staging, WholeOutput, outside};
+use super::opened_column::OpenedColumn;
+use super::output::{FixedOutput, RaggedOutput, RaggedScratch, WholeOutput, copy_extents};
 use super::selection::Selection;
+use super::staged::{RaggedValues, Staging, outside};
 use super::stored_parts::body_in;
 use super::tasks::{Fetch, Task, at_sample};
-use crate::format::content::Content;
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
 use crate::{Error, Result, le, memory};
@@ -383,15 +383,6 @@ fn copy_values<O: FixedOutput>(
         to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
         le::swap_to_native(layout.element_bytes, to);
         rank += run;
-    }
-    Ok(())
-}
-
-/// Checks the varying extents of sample `i` of a chunk, and copies them to the start of `out`.
-fn copy_extents(layout: &Layout, content: &Content<'_>, i: usize, out: &mut [u32]) -> Result<()> {
-    content.check_extents(layout, i)?;
-    for (dimension, to) in (0..layout.varying).zip(out) {
-        *to = content.extent(layout, i, dimension)?;
     }
     Ok(())
 }

@@ -71,6 +71,11 @@ impl<'a> List<'a> {
         self.len == 0
     }
 
+    /// Returns the bytes of all items of the sample that the list is, or is in.
+    pub(crate) fn sample_bytes(&self) -> &'a [u8] {
+        self.values
+    }
+
     /// Returns whether the members are lists themselves, and not items.
     pub fn has_lists(&self) -> bool {
         self.level + 1 < self.column.layout().levels

@@ -1,87 +1,18 @@
 //! The lists of samples of a nested column, staged sample by sample, and laid out level by level.
 
 use super::buffer::ColumnBuffer;
-use super::output::{RaggedValues, StagedValues, outside};
 use super::selection::Selection;
+use super::staged::{RaggedValues, StagedValues, outside};
 use crate::batch::product_of_extents;
-use crate::format::content::{Content, all_present, bit, validity_bytes};
+use crate::format::content::{Content, all_present};
 use crate::format::lists::null_in_level;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
+use crate::list_buffer::push_bit;
 use crate::{Error, Result, memory};
 
 /// The word of a null entry. No list is as long, and no extent as large.
 const NULL: u32 = u32::MAX;
-
-/// The lists of one level, side by side in the order of a request.
-///
-/// Their members are the lists of the next level, or the items.
-#[derive(Clone, Debug, Default)]
-pub struct ListBuffer {
-    offsets: Vec<u64>,
-    validity: Vec<u8>,
-    null_count: usize,
-}
-
-impl ListBuffer {
-    /// Returns the number of lists.
-    pub fn list_count(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
-    }
-
-    /// Returns the offset of each list among the entries of the next level, and then the end of the
-    /// last list: one offset more than lists.
-    pub fn offsets(&self) -> &[u64] {
-        &self.offsets
-    }
-
-    /// Returns Arrow's validity bitmap of the lists; `None` if none is null.
-    pub fn validity(&self) -> Option<&[u8]> {
-        (self.null_count > 0).then_some(self.validity.as_slice())
-    }
-
-    /// Returns the number of null lists.
-    pub fn null_count(&self) -> usize {
-        self.null_count
-    }
-
-    /// Returns whether list `i` is null.
-    pub fn is_null(&self, i: usize) -> bool {
-        i < self.list_count() && self.null_count > 0 && !bit(&self.validity, i)
-    }
-
-    /// Empties the buffer.
-    pub(super) fn clear(&mut self) -> Result<()> {
-        self.offsets.clear();
-        self.validity.clear();
-        self.null_count = 0;
-        memory::reserve(&mut self.offsets, 1)?;
-        self.offsets.push(0);
-        Ok(())
-    }
-
-    /// Adds a list of `length` members, or a null one.
-    fn push(&mut self, length: Option<u32>) -> Result<()> {
-        let count = self.list_count();
-        push_bit(&mut self.validity, count, length.is_some())?;
-        self.null_count += usize::from(length.is_none());
-        let end = self.offsets.last().copied().unwrap_or(0).saturating_add(u64::from(length.unwrap_or(0)));
-        memory::reserve(&mut self.offsets, 1)?;
-        self.offsets.push(end);
-        Ok(())
-    }
-}
-
-fn push_bit(bitmap: &mut Vec<u8>, count: usize, is_present: bool) -> Result<()> {
-    if bitmap.len() < validity_bytes(count + 1) {
-        memory::reserve(bitmap, 1)?;
-        bitmap.push(0);
-    }
-    if let Some(byte) = bitmap.get_mut(count / 8) {
-        *byte |= u8::from(is_present) << (count % 8);
-    }
-    Ok(())
-}
 
 /// Appends the lists and the items' extents of sample `i` of a chunk to `words`, level by level: a
 /// word for each list with its length, and for each item its varying extents, or one word if its
@@ -240,9 +171,9 @@ pub(super) fn parts(layout: &Layout, buffer: &ColumnBuffer) -> Result<(Option<Ve
     let (mut validity, mut shape) = (Vec::new(), Vec::new());
     let mut has_nulls = buffer.null_count > 0;
     for lists in &buffer.levels {
-        has_nulls |= lists.null_count > 0;
-        validity.extend_from_slice(&lists.validity);
-        for &end in lists.offsets.iter().skip(1) {
+        has_nulls |= lists.null_count() > 0;
+        validity.extend_from_slice(lists.bits());
+        for &end in lists.offsets().iter().skip(1) {
             shape.extend(u32::try_from(end).map_err(|_| outside())?.to_le_bytes());
         }
     }

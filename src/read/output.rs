@@ -3,11 +3,11 @@
 use super::buffer::ColumnBuffer;
 use super::nested;
 use super::selection::Selection;
+use super::staged::{RaggedValues, StagedValues, outside};
+use crate::format::content::Content;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
-use crate::pod::AlignedBytes;
-use crate::{Error, Result, memory};
-use std::ops::Range;
+use crate::{Result, memory};
 
 /// The destinations of samples of a fixed shape.
 pub(super) trait FixedOutput {
@@ -50,17 +50,6 @@ impl FixedOutput for SplitOutput<'_, '_> {
         let found = self.destinations.get_mut(rank.saturating_sub(self.first_rank));
         found.map(|destination| &mut **destination).ok_or_else(outside)
     }
-}
-
-/// A ragged sample that was decoded: its values.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RaggedValues {
-    /// The number of the decoder that staged them; `None` if they are in the file.
-    pub decoder: Option<usize>,
-    pub bytes: Range<usize>,
-    /// Of a nested column: the number of the decoder that staged the lists, and their words.
-    pub stager: usize,
-    pub words: Range<usize>,
 }
 
 /// Ragged samples of consecutive ranks, the first of which is `first_rank`.
@@ -155,53 +144,11 @@ pub(super) fn sample_extents(layout: &Layout) -> usize {
     if layout.is_nested() { 0 } else { layout.varying }
 }
 
-#[cold]
-pub(super) fn outside() -> Error {
-    Error::internal("a sample is outside its destination, or outside the values that were decoded")
-}
-
-/// What a decoder stages of samples that are ragged or nested.
-#[derive(Default)]
-pub(super) struct Staging {
-    pub values: AlignedBytes,
-    pub words: Vec<u32>,
-}
-
-impl Staging {
-    pub(super) fn clear(&mut self) {
-        self.values.clear();
-        self.words.clear();
+/// Checks the varying extents of sample `i` of a chunk, and copies them to the start of `out`.
+pub(super) fn copy_extents(layout: &Layout, content: &Content<'_>, i: usize, out: &mut [u32]) -> Result<()> {
+    content.check_extents(layout, i)?;
+    for (dimension, to) in (0..layout.varying).zip(out) {
+        *to = content.extent(layout, i, dimension)?;
     }
-}
-
-/// Values of ragged samples, as decoders have staged them.
-pub(super) trait StagedValues {
-    /// Returns the values that decoder number `decoder` has staged.
-    fn of(&self, decoder: usize) -> &[u8];
-
-    /// Returns the lists that decoder number `decoder` has staged.
-    fn words(&self, decoder: usize) -> &[u32];
-
-    /// Exchanges those of decoder 0, which end at `end`, with `out`, from which their memory came;
-    /// `false`: it came from elsewhere.
-    fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
-}
-
-/// Values and lists of one decoder.
-impl StagedValues for Staging {
-    fn of(&self, _decoder: usize) -> &[u8] {
-        self.values.as_slice()
-    }
-
-    fn words(&self, _decoder: usize) -> &[u32] {
-        &self.words
-    }
-
-    fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool {
-        if self.values.as_slice().len() != end {
-            return false;
-        }
-        std::mem::swap(&mut self.values, out);
-        true
-    }
+    Ok(())
 }

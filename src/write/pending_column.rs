@@ -75,8 +75,10 @@ impl PendingColumn {
     /// Refuses a batch with a sample that is larger than a chunk may be. The batch has passed
     /// [`ColumnBatch::check`].
     pub(super) fn check_sizes(&self, batch: &ColumnBatch) -> Result<()> {
-        let is_small = batch.values.len() < LARGE_BYTES && batch.item_count < LARGE_BYTES / 256;
-        if is_small || (0..batch.sample_count()).try_fold(BatchPosition::start(), |at, _| self.fits(batch, at)).is_some()
+        let is_small =
+            self.items.pushed_bytes > 0 && batch.values.len() < LARGE_BYTES && batch.item_count < LARGE_BYTES / 256;
+        if is_small
+            || (0..batch.sample_count()).try_fold(BatchPosition::start(), |at, _| self.fits(batch, at)).is_some()
         {
             return Ok(());
         }
@@ -123,7 +125,8 @@ impl PendingColumn {
         let (mut at, mut samples) = (from, self.sample_count);
         while at.entries(0) < batch.sample_count() {
             let next = at.next(batch, &self.layout);
-            let sum = u32::try_from(next.count - from.count).ok().and_then(|more| self.items.count_sum.checked_add(more));
+            let sum =
+                u32::try_from(next.count - from.count).ok().and_then(|more| self.items.count_sum.checked_add(more));
             let bytes = pending.saturating_add(self.bytes_between(&from, &next));
             let is_full = sum.is_none() || bytes > self.chunk_bytes || samples == limits::CHUNK_SAMPLES;
             if samples > 0 && is_full {

@@ -51,14 +51,15 @@ impl BatchPosition {
     /// Returns the position after the next sample of a checked batch.
     pub(super) fn next(mut self, batch: &ColumnBatch, layout: &Layout) -> Self {
         let mut entries = self.entries[0]..self.entries[0] + 1;
-        for (level, lists) in batch.lists.iter().enumerate() {
-            let lengths = lists.lengths.get(entries.clone()).unwrap_or(&[]);
-            let members = lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum::<usize>();
+        for level in 0..layout.levels {
+            let Some(lists) = batch.lists(level) else { break }; // never: checked before
+            let lengths = entries.clone().filter_map(|i| lists.length(i));
+            let members = lengths.map(|length| usize::try_from(length).unwrap_or(0)).sum::<usize>();
             self.set(level, entries.end);
             let start = self.entries(level + 1);
             entries = start..start + members; // at most the items of the batch
         }
-        self.set(batch.lists.len(), entries.end);
+        self.set(layout.levels, entries.end);
         self.count += entries.map(|i| count_at(batch, layout.varying, i)).sum::<usize>(); // checked before
         self
     }
@@ -83,8 +84,9 @@ impl PendingLists {
 
     /// Adds the lists of a checked batch between two positions.
     pub(super) fn take(&mut self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) {
-        for (number, (level, lists)) in self.levels.iter_mut().zip(batch.lists).enumerate() {
-            level.take(lists, from.entries(number)..to.entries(number));
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            let Some(lists) = batch.lists(number) else { break }; // never: checked before
+            level.take(&lists, from.entries(number)..to.entries(number));
         }
     }
 
@@ -121,8 +123,8 @@ impl PendingLevel {
             self.null_count += append_bits(&mut self.validity, self.ends.len(), &from, |i| lists.is_null(i));
         }
         let mut end = self.ends.last().copied().unwrap_or(0);
-        for length in lists.lengths.get(from).unwrap_or(&[]) {
-            end = end.saturating_add(*length); // the end of a chunk was chosen by the sum
+        for length in from.filter_map(|i| lists.length(i)) {
+            end = end.saturating_add(length); // the end of a chunk was chosen by the sum
             self.ends.push(end);
         }
     }

@@ -97,7 +97,12 @@ impl<K: Sink> Writer<K> {
         let header = Header { file_id, flags: Flags::of(&schema), alignment: options.alignment };
         let head = header.head(&schema_block)?;
         let columns = vec![ColumnRecord::default(); schema.columns.len()];
-        let start = Start { schema, schema_block, columns, state: CommitState { flags: header.flags, ..CommitState::default() } };
+        let start = Start {
+            schema,
+            schema_block,
+            columns,
+            state: CommitState { flags: header.flags, ..CommitState::default() },
+        };
         let mut writer = Self::start(RegionWriter::new(sink, file_id, options.alignment.into(), 0), start, options)?;
         writer.output.region(RegionKind::Header, &head.to_bytes(), &writer.schema_block)?;
         Ok(writer)

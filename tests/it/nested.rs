@@ -8,8 +8,8 @@ use tensilo::source::InMemory;
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, OpenOptions, Profile, Reader, Sample, Schema, Shape,
-    Writer, WriterOptions,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, OpenOptions, Profile, Reader, Sample, Schema,
+    Shape, Writer, WriterOptions,
 };
 use tensilo_testing::Random;
 
@@ -42,9 +42,8 @@ fn arbitrary_plan() -> impl Strategy<Value = Plan> {
         (DType::Bool, vec![Extent::Fixed(0)]),
         (DType::Utf8, vec![Extent::Varying]),
     ]);
-    (tensors, prop::collection::vec(any::<bool>(), 2..6), 0..80_usize, any::<u64>()).prop_map(
-        |((dtype, shape), nullable, sample_count, seed)| Plan { dtype, shape, nullable, sample_count, seed },
-    )
+    (tensors, prop::collection::vec(any::<bool>(), 2..6), 0..80_usize, any::<u64>())
+        .prop_map(|((dtype, shape), nullable, sample_count, seed)| Plan { dtype, shape, nullable, sample_count, seed })
 }
 
 impl Plan {
@@ -81,7 +80,9 @@ impl Plan {
                 }
             };
         }
-        let bytes = (0..elements as usize * self.dtype.element_bytes()).map(|_| if self.dtype == DType::Bool { 1 } else { b'a' + random.below(26) as u8 }).collect();
+        let bytes = (0..elements as usize * self.dtype.element_bytes())
+            .map(|_| if self.dtype == DType::Bool { 1 } else { b'a' + random.below(26) as u8 })
+            .collect();
         Entry::Item { extents, bytes }
     }
 }

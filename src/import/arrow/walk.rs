@@ -33,7 +33,7 @@ pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKi
     let mut array = array.clone();
     let mut open = Vec::with_capacity(kind.open_count());
     for level in &kind.levels {
-        let list = List::of(&array, level)?;
+        let list = AnyList::of(&array, level)?;
         match level {
             Level::Fixed(_) => steps.enter_fixed(&list)?,
             Level::Open => open.push(steps.enter_lists(&list)?),
@@ -59,7 +59,7 @@ impl Steps<'_> {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
 
-    fn enter_fixed(&mut self, list: &List) -> Result<(), Problem> {
+    fn enter_fixed(&mut self, list: &AnyList) -> Result<(), Problem> {
         let mut ranges = std::mem::take(&mut self.ranges);
         for (row, range) in ranges.iter_mut().enumerate() {
             if !self.is_null(row) {
@@ -76,7 +76,7 @@ impl Steps<'_> {
     }
 
     /// Enters the lists of each sample, and returns its extent in this dimension.
-    fn enter_lists(&mut self, list: &List) -> Result<Vec<u32>, Problem> {
+    fn enter_lists(&mut self, list: &AnyList) -> Result<Vec<u32>, Problem> {
         let mut ranges = std::mem::take(&mut self.ranges);
         let mut extents = Vec::with_capacity(ranges.len());
         for (row, range) in ranges.iter_mut().enumerate() {
@@ -93,7 +93,7 @@ impl Steps<'_> {
         Ok(extents)
     }
 
-    fn check_no_null_list(&self, list: &List, row: usize, range: &Range<usize>) -> Result<(), Problem> {
+    fn check_no_null_list(&self, list: &AnyList, row: usize, range: &Range<usize>) -> Result<(), Problem> {
         let Some(nulls) = list.nulls().filter(|_| !self.outermost) else { return Ok(()) };
         if range.clone().any(|i| nulls.is_null(i)) {
             let message = "a null list inside a tensor, which has no length";
@@ -104,7 +104,7 @@ impl Steps<'_> {
 }
 
 /// Returns the length of all lists of a range that is not empty.
-fn common_length(list: &List, row: usize, range: &Range<usize>) -> Result<u32, Problem> {
+fn common_length(list: &AnyList, row: usize, range: &Range<usize>) -> Result<u32, Problem> {
     let length = |i: usize| list.start(i + 1).saturating_sub(list.start(i));
     let first = length(range.start);
     if let Some(other) = range.clone().map(length).find(|&other| other != first) {
@@ -116,13 +116,13 @@ fn common_length(list: &List, row: usize, range: &Range<usize>) -> Result<u32, P
 }
 
 /// An array of lists of any sort.
-enum List<'a> {
+enum AnyList<'a> {
     Small(&'a ListArray),
     Large(&'a LargeListArray),
     Fixed(&'a FixedSizeListArray, usize),
 }
 
-impl<'a> List<'a> {
+impl<'a> AnyList<'a> {
     /// Returns the array as lists of the level that the schema states.
     fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
         let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
@@ -182,7 +182,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
     let (Some(data), Some(shapes)) = (tensors.column_by_name("data"), tensors.column_by_name("shape")) else {
         return Err(mismatch());
     };
-    let data = List::of(data, &Level::Open)?;
+    let data = AnyList::of(data, &Level::Open)?;
     let shapes = shapes.as_fixed_size_list_opt().ok_or_else(mismatch)?;
     let extents = shapes.values().as_primitive_opt::<Int32Type>().ok_or_else(mismatch)?;
     let rank = kind.levels.len();

@@ -8,9 +8,10 @@ mod blocks;
 mod bytes;
 mod files;
 
-use tensilo::Reader;
+use tensilo::nested::List;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{Cursor, Reader, Result};
 
 fn is_long() -> bool {
     std::env::var("TENSILO_DAMAGE").is_ok_and(|mode| mode == "long")
@@ -28,13 +29,36 @@ fn read_all(file: &[u8]) -> Vec<Vec<Sample>> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let of_column = |column: usize| {
         let mut cursor = reader.column_at(column).unwrap().cursor();
-        let mut read = |i| {
-            let sample = cursor.read(i).unwrap();
-            (!sample.is_null()).then(|| (sample.shape().to_vec(), sample.bytes().to_vec()))
-        };
+        let mut read = |i| read_one(&mut cursor, i).unwrap();
         (0..reader.sample_count()).map(&mut read).collect()
     };
     (0..reader.schema().columns.len()).map(of_column).collect()
+}
+
+/// Sample `i`; of a nested column its lists and extents, and the bytes of all items.
+fn read_one(cursor: &mut Cursor, i: u64) -> Result<Sample> {
+    if cursor.column().schema().levels.is_empty() {
+        let sample = cursor.read(i)?;
+        return Ok((!sample.is_null()).then(|| (sample.shape().to_vec(), sample.bytes().to_vec())));
+    }
+    let list = cursor.read_list(i)?;
+    let (mut extents, mut bytes) = (Vec::new(), Vec::new());
+    flatten(&list, &mut extents, &mut bytes)?;
+    Ok((!list.is_null()).then_some((extents, bytes)))
+}
+
+fn flatten(list: &List<'_>, extents: &mut Vec<u32>, bytes: &mut Vec<u8>) -> Result<()> {
+    extents.extend([u32::from(list.is_null()), list.len() as u32]);
+    if list.has_lists() {
+        return (0..list.len()).try_for_each(|k| flatten(&list.list(k)?, extents, bytes));
+    }
+    for item in list.items() {
+        let item = item?;
+        extents.push(u32::from(item.is_null()));
+        extents.extend(item.shape());
+        bytes.extend(item.bytes());
+    }
+    Ok(())
 }
 
 /// The samples that a reader of a damaged file gave or refused.
@@ -54,13 +78,11 @@ fn check_reads(damaged: &[u8], intact: &[Vec<Sample>], what: &str) -> Reads {
     for (column, samples) in intact.iter().enumerate() {
         let mut cursor = reader.column_at(column).unwrap().cursor();
         for (i, due) in (0..).zip(samples) {
-            let Ok(sample) = cursor.read(i) else {
+            let Ok(found) = read_one(&mut cursor, i) else {
                 reads.refused += 1;
                 continue;
             };
-            let found = (!sample.is_null()).then(|| (sample.shape(), sample.bytes()));
-            let due = due.as_ref().map(|(shape, bytes)| (shape.as_slice(), bytes.as_slice()));
-            assert!(found == due, "{what}: column {column}, sample {i} is wrong and was not refused");
+            assert!(found == *due, "{what}: column {column}, sample {i} is wrong and was not refused");
             reads.right += 1;
         }
     }

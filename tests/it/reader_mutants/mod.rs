@@ -16,9 +16,10 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use tensilo::Reader;
+use tensilo::nested::List;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnSchema, Reader};
 use tensilo_testing::{Random, asked, python_is_present};
 
 /// Mutants, unless the environment asks for more.
@@ -45,11 +46,18 @@ except ImportError:
     pass
 files = sys.stdin.buffer
 
+def text_of(entry):
+    if entry is None:
+        return b'null'
+    if isinstance(entry, list):
+        return b'(' + b''.join(map(text_of, entry)) + b')'
+    return str(entry['extents']).encode() + bytes.fromhex(entry['hex'])
+
 def crc_of(found):
     crc = 0
     for column in found['columns']:
         for sample in column['samples']:
-            crc = zlib.crc32(b'null' if sample is None else str(sample['extents']).encode() + bytes.fromhex(sample['hex']), crc)
+            crc = zlib.crc32(text_of(sample), crc)
     return crc
 
 while head := files.read(8):
@@ -108,22 +116,41 @@ fn contents(file: &[u8]) -> String {
     for column in reader.columns() {
         let (mut cursor, schema) = (column.cursor(), column.schema());
         for i in 0..reader.sample_count() {
-            let sample = cursor.read(i).expect("an intact file");
-            if sample.is_null() {
-                crc.update(b"null");
-                continue;
+            match schema.levels.is_empty() {
+                true => add_item(&mut crc, schema, &cursor.read(i).expect("an intact file")),
+                false => add_list(&mut crc, schema, &cursor.read_list(i).expect("an intact file")),
             }
-            let dimensions = sample.shape().iter().zip(schema.shape.extents());
-            let varying = dimensions.filter(|(_, extent)| **extent == tensilo::Extent::Varying);
-            crc.update(format!("{:?}", varying.map(|(extent, _)| *extent).collect::<Vec<u32>>()).as_bytes());
-            let mut bytes = sample.bytes().to_vec();
-            if cfg!(target_endian = "big") {
-                bytes.chunks_exact_mut(schema.dtype.element_bytes()).for_each(<[u8]>::reverse);
-            }
-            crc.update(&bytes);
         }
     }
     crc.finalize().to_string()
+}
+
+fn add_list(crc: &mut crc32fast::Hasher, schema: &ColumnSchema, list: &List<'_>) {
+    if list.is_null() {
+        return crc.update(b"null");
+    }
+    crc.update(b"(");
+    for k in 0..list.len() {
+        match list.has_lists() {
+            true => add_list(crc, schema, &list.list(k).expect("an intact file")),
+            false => add_item(crc, schema, &list.item(k).expect("an intact file")),
+        }
+    }
+    crc.update(b")");
+}
+
+fn add_item(crc: &mut crc32fast::Hasher, schema: &ColumnSchema, item: &tensilo::Sample<'_>) {
+    if item.is_null() {
+        return crc.update(b"null");
+    }
+    let dimensions = item.shape().iter().zip(schema.shape.extents());
+    let varying = dimensions.filter(|(_, extent)| **extent == tensilo::Extent::Varying);
+    crc.update(format!("{:?}", varying.map(|(extent, _)| *extent).collect::<Vec<u32>>()).as_bytes());
+    let mut bytes = item.bytes().to_vec();
+    if cfg!(target_endian = "big") {
+        bytes.chunks_exact_mut(schema.dtype.element_bytes()).for_each(<[u8]>::reverse);
+    }
+    crc.update(&bytes);
 }
 
 /// Valid vectors and generated files.

@@ -189,7 +189,11 @@ pub fn samples(file: &[u8]) -> Vec<Sample> {
     let sample = |region: &Region| {
         let (head, column) = (&file[region.head..region.head + 64], &columns[region.column]);
         let mut cursor = column.cursor();
-        let mut is_null = |i: &u64| cursor.read(*i).expect("an intact file").is_null();
+        let is_nested = !column.schema().levels.is_empty();
+        let mut is_null = |i: &u64| match is_nested {
+            true => cursor.read_list(*i).expect("an intact file").is_null(),
+            false => cursor.read(*i).expect("an intact file").is_null(),
+        };
         let extent = |extent: &Extent| match extent {
             Extent::Fixed(extent) => *extent,
             Extent::Varying => u32::MAX,

@@ -14,6 +14,9 @@ pub(super) trait Access: Send {
 /// Returns the fastest way to read `batch` samples at a time, with all its memory allocated.
 pub(super) fn access(column: &Column, batch: usize) -> Outcome<Box<dyn Access>> {
     let schema = column.schema();
+    if !schema.levels.is_empty() {
+        return Ok(Box::new(Lists::new(column)));
+    }
     if schema.shape.is_ragged() {
         return Ok(Box::new(AnyShape::new(column)));
     }
@@ -81,6 +84,25 @@ impl Access for AnyShape {
             self.sample.extend_from_slice(self.cursor.read(*i)?.bytes());
             return Ok(black_box(self.sample.as_slice()).len());
         }
+        self.cursor.gather_into(indices, &mut self.buffer)?;
+        Ok(black_box(self.buffer.bytes()).len())
+    }
+}
+
+/// Lists, gathered into a growing buffer.
+struct Lists {
+    cursor: Cursor,
+    buffer: ColumnBuffer,
+}
+
+impl Lists {
+    fn new(column: &Column) -> Self {
+        Self { cursor: column.cursor(), buffer: ColumnBuffer::new() }
+    }
+}
+
+impl Access for Lists {
+    fn read(&mut self, indices: &[u64]) -> Result<usize> {
         self.cursor.gather_into(indices, &mut self.buffer)?;
         Ok(black_box(self.buffer.bytes()).len())
     }

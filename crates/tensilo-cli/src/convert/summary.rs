@@ -23,7 +23,7 @@ pub(super) fn write_summary(written: &Summary<Output>, path: &Path, output: &mut
         raw_bytes = raw_bytes.saturating_add(facts.raw_bytes);
         table.row(vec![
             human::excerpt(&schema.name),
-            schema.dtype.to_string(),
+            schema.type_name(),
             schema.shape.to_string(),
             human::bytes(facts.raw_bytes),
             human::bytes(facts.stored_bytes),

@@ -13,7 +13,12 @@ use tensilo::{Column, ColumnSchema, Cursor, DType, Extent, Sample};
 
 /// Writes samples with `--format npy` or `--format raw`.
 pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
-    let elements = Elements::new(args, column.schema().dtype)?;
+    let schema = column.schema();
+    if !schema.levels.is_empty() {
+        let message = format!("column {:?}: {} has no binary form; use --format json", schema.name, schema.type_name());
+        return Err(Failure::Usage(message));
+    }
+    let elements = Elements::new(args, schema.dtype)?;
     let mut cursor = column.cursor();
     let shape = survey(args, &mut cursor, selection)?;
     let mut output = destination.create()?;

@@ -7,6 +7,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use half::{bf16, f16};
 use std::io::{self, Write};
+use tensilo::nested::List;
 use tensilo::{Column, DType, Sample};
 
 /// Writes the sample for one index, otherwise an array with a line for each sample.
@@ -22,11 +23,32 @@ pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, desti
     for i in selection.iter() {
         write!(output, "{separator}")?;
         separator = ",\n";
-        let sample = cursor.read(i)?;
-        write_sample(&mut output, dtype, &sample, print)?;
+        if column.schema().levels.is_empty() {
+            write_sample(&mut output, dtype, &cursor.read(i)?, print)?;
+        } else {
+            write_list(&mut output, dtype, &cursor.read_list(i)?, print)?;
+        }
     }
     output.write_all(if selection.is_single() { b"\n" } else { b"\n]\n" })?;
     output.finish()
+}
+
+/// Writes a list. The depth is at most 16.
+fn write_list(output: &mut impl Write, dtype: DType, list: &List<'_>, print: Print) -> Outcome {
+    if list.is_null() {
+        return Ok(output.write_all(b"null")?);
+    }
+    output.write_all(b"[")?;
+    for k in 0..list.len() {
+        if k > 0 {
+            output.write_all(b",")?;
+        }
+        match list.has_lists() {
+            true => write_list(output, dtype, &list.list(k)?, print)?,
+            false => write_sample(output, dtype, &list.item(k)?, print)?,
+        }
+    }
+    Ok(output.write_all(b"]")?)
 }
 
 fn write_sample(output: &mut impl Write, dtype: DType, sample: &Sample<'_>, print: Print) -> Outcome {

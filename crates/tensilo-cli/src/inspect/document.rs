@@ -44,6 +44,7 @@ fn column_object(column: &Column) -> Map<String, Value> {
         ("dtype", json!(schema.dtype.name())),
         ("shape", json!(shape)),
         ("nullable", json!(schema.nullable)),
+        ("nullable_levels", json!(schema.levels.iter().map(|level| level.nullable).collect::<Vec<_>>())),
         ("chunk_count", json!(facts.chunk_count)),
         ("raw_bytes", json!(facts.raw_bytes)),
         ("stored_bytes", json!(facts.stored_bytes)),

@@ -67,7 +67,7 @@ fn column_row(schema: &ColumnSchema, facts: &ColumnFacts, sample_count: u64) -> 
     let nulls = if schema.nullable { facts.null_count.to_string() } else { "-".to_owned() };
     vec![
         human::excerpt(&schema.name),
-        schema.dtype.to_string(),
+        schema.type_name(),
         schema.shape.to_string(),
         human::bytes(facts.raw_bytes),
         human::bytes(facts.stored_bytes),

@@ -25,7 +25,7 @@ fn entry(column: &Column) -> Entry {
     let (schema, facts) = (column.schema(), column.facts());
     Entry {
         name: human::excerpt(&schema.name),
-        kind: format!("{} {}", schema.dtype, schema.shape),
+        kind: format!("{} {}", schema.type_name(), schema.shape),
         encodings: human::encodings(&facts),
         stored: human::bytes(facts.stored_bytes),
         ratio: human::ratio(facts.raw_bytes, facts.stored_bytes),
