@@ -56,7 +56,7 @@
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
-//! | 2 | `format`, `batch` | bytes to structures and back, chapter by chapter |
+//! | 2 | `format`, `batch`, `list_buffer` | bytes to structures and back, chapter by chapter |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
 //! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | numbers, bytes, errors |
 //!

@@ -198,7 +198,8 @@ impl<K: Sink> Rewrite<K> {
                 sample_count: u32::try_from(count).unwrap_or(0), // as above
                 null_count: count,
                 validity: Some(zeros(validity_bytes(n))?),
-                shape: zeros(n.saturating_mul(null_shape_bytes(&layout)))?, // a sample or `null_bytes`
+                // a sample or `null_bytes`
+                shape: zeros(n.saturating_mul(null_shape_bytes(&layout)))?,
                 values: zeros(n.saturating_mul(null_value_bytes(&layout)))?,
             })?;
             first_sample += count;

@@ -93,7 +93,8 @@ impl<'a> Content<'a> {
         Ok((items, entries))
     }
 
-    /// Takes the bitmap of the next level, whose entries are counted as samples. `None`: none is null.
+    /// Takes the bitmap of the next level, whose entries are counted as samples. `None`: none is
+    /// null.
     fn take_bitmap(&mut self) -> Result<Option<&'a [u8]>> {
         let Some(bits) = self.validity else { return Ok(None) };
         let (bitmap, rest) = bits.split_at_checked(validity_bytes(self.sample_count)).ok_or_else(wrong_length)?;

@@ -124,7 +124,8 @@ pub struct CastSpec {
 
 /// One column: its name, the type and shape of its items, and metadata.
 ///
-/// A sample is an item, or, if there are [levels](ColumnSchema::levels), a list of items, or of lists.
+/// A sample is an item, or, if there are [levels](ColumnSchema::levels), a list of items or of
+/// lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
     /// Unique in the file; at most 1,024 bytes, no control characters.

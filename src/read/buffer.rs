@@ -11,7 +11,7 @@ use crate::{Error, Result, memory};
 /// Samples of one column side by side, in the order of the request. The next call that fills the
 /// buffer reuses its memory.
 ///
-/// Of a nested column, [`ColumnBuffer::lists`] has the lists, and values, offsets, extents and nulls
+/// Of a nested column, [`ColumnBuffer::lists`] has the lists. Values, offsets, extents and nulls
 /// are those of the items.
 #[derive(Clone, Debug)]
 pub struct ColumnBuffer {

@@ -82,7 +82,8 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[usize]) -> 
         words.clear();
         nested::stage(layout, content, i, &mut words)?;
         nested::push_sample(layout, &words, &mut buffer)?;
-        values.extend_from_slice(content.values_of(layout, &(i..i + 1))?); // below the chunk's sample count
+        // below the chunk's sample count
+        values.extend_from_slice(content.values_of(layout, &(i..i + 1))?);
     }
     le::swap_to_native(layout.element_bytes, &mut values); // to the order of the file
     let (validity, shape) = nested::parts(layout, &buffer)?;

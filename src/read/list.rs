@@ -101,7 +101,8 @@ impl<'a> List<'a> {
         let (column, layout, item) = (self.column, self.column.layout(), self.member(k)?);
         let items = self.content.items(layout, |_| Ok(()))?;
         let end = self.values_start.saturating_add(self.values.len());
-        let range = items.range_of_items(layout, &(item..item + 1), end)?; // below the number of items
+        // below the number of items
+        let range = items.range_of_items(layout, &(item..item + 1), end)?;
         let start = range.start.checked_sub(self.values_start).ok_or_else(not_a_list)?;
         let bytes = self.values.get(start..).and_then(|rest| rest.get(..range.len()));
         Sample::new(column.schema(), layout, &items, item, bytes.ok_or_else(not_a_list)?)

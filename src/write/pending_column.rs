@@ -93,7 +93,8 @@ impl PendingColumn {
     fn fits(&self, batch: &ColumnBatch, at: BatchPosition) -> Option<BatchPosition> {
         let next = at.next(batch, &self.layout);
         u32::try_from(next.count - at.count).ok()?;
-        let bytes = self.bytes_between(&at, &next).checked_add(256)?; // the table, and bits for each entry
+        // the table, and then a bit for each entry
+        let bytes = self.bytes_between(&at, &next).checked_add(256)?;
         let bitmaps = (0..=self.layout.levels).map(|level| next.entries(level) - at.entries(level)).sum::<usize>() / 8;
         let bytes = u32::try_from(bytes.checked_add(bitmaps)?).ok()?;
         (bytes <= limits::CHUNK_BYTES).then_some(next)

@@ -136,7 +136,8 @@ pub(super) fn count_at(batch: &ColumnBatch, varying: usize, i: usize) -> usize {
     if varying == 0 {
         return 1;
     }
-    extents_of(batch, varying, &(i..i + 1)).and_then(product_of_extents).unwrap_or(0) // checked before
+    // checked before
+    extents_of(batch, varying, &(i..i + 1)).and_then(product_of_extents).unwrap_or(0)
 }
 
 fn extents_of<'a>(batch: &ColumnBatch<'a>, varying: usize, items: &Range<usize>) -> Option<&'a [u32]> {

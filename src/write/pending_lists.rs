@@ -60,7 +60,8 @@ impl BatchPosition {
             entries = start..start + members; // at most the items of the batch
         }
         self.set(layout.levels, entries.end);
-        self.count += entries.map(|i| count_at(batch, layout.varying, i)).sum::<usize>(); // checked before
+        // checked before
+        self.count += entries.map(|i| count_at(batch, layout.varying, i)).sum::<usize>();
         self
     }
 
