@@ -1,6 +1,7 @@
 //! Batches of samples of several columns, as importers hand them over: without a type of any other
 //! library.
 
+use super::lists::InputLists;
 use super::problem::Problem;
 use crate::DType;
 use crate::format::content::bit;
@@ -35,10 +36,12 @@ pub(super) struct Samples {
     pub dtype: DType,
     pub values: SampleValues,
     /// The elements of each sample among `values`, or the bytes of each string. The range of a null
-    /// sample has no meaning.
+    /// sample has no meaning. In a nested column these, extents and nulls are those of items.
     pub ranges: Vec<Range<usize>>,
     /// The extents that the type of the column leaves open, or [`UNKNOWN`], sample by sample.
     pub open_extents: Vec<u32>,
+    /// The lists of each level of a nested column, outermost first.
+    pub lists: Vec<InputLists>,
     /// Null samples.
     pub nulls: Option<Nulls>,
     /// Null elements inside tensors.
@@ -51,10 +54,11 @@ impl Samples {
             SampleValues::Plain(bytes) => bytes.len(),
             SampleValues::Instants(values) => size_of_val(values.as_slice()),
         };
+        let lists = self.lists.iter().map(InputLists::byte_count).sum::<usize>();
         let nulls = [&self.nulls, &self.element_nulls].into_iter().flatten().map(|Nulls(bits)| bits.len());
         let samples = size_of_val(self.ranges.as_slice()) + size_of_val(self.open_extents.as_slice());
         // no overflow: they are in memory
-        values + samples + nulls.sum::<usize>()
+        values + samples + lists + nulls.sum::<usize>()
     }
 
     pub(super) fn is_null(&self, row: usize) -> bool {

@@ -158,6 +158,7 @@ mod tests {
                 dtype: DType::U8,
                 values: SampleValues::Plain(SharedBytes::new(vec![0; bytes])),
                 ranges: Vec::new(),
+                lists: Vec::new(),
                 open_extents: Vec::new(),
                 nulls: None,
                 element_nulls: None,

@@ -1,6 +1,6 @@
 //! A column of an input, as far as its schema states it.
 
-use crate::format::CastFacts;
+use crate::format::{CastFacts, ListLevel};
 use crate::{CastSpec, DType, Metadata, Shape};
 use std::fmt;
 
@@ -30,6 +30,8 @@ pub(super) struct StoredColumn {
 pub(super) struct ColumnKind {
     /// The type of the values that are pushed.
     pub dtype: DType,
+    /// Levels of lists that are no dimensions of a tensor, outermost first: the column is nested.
+    pub lists: Vec<ListLevel>,
     /// Levels of lists around the elements, outermost first.
     pub levels: Vec<Level>,
     /// Whether a sample is a struct of its elements and their shape.
@@ -59,7 +61,7 @@ impl Level {
 impl ColumnKind {
     /// Makes the kind of samples of one element, or of strings.
     pub(super) fn scalar(dtype: DType) -> Self {
-        Self { dtype, levels: Vec::new(), variable_tensor: false, instants: false }
+        Self { dtype, lists: Vec::new(), levels: Vec::new(), variable_tensor: false, instants: false }
     }
 
     /// Returns the number of dimensions.

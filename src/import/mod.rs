@@ -140,6 +140,7 @@ mod found;
 mod input;
 mod input_column;
 mod input_file;
+mod lists;
 mod magic;
 mod native;
 mod options;

@@ -4,8 +4,10 @@
 use super::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
 use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
 use super::input_file::InputFile;
+use super::lists::InputLists;
 use super::source::{BatchIter, BatchSource};
 use crate::le::u64_of;
+use crate::list_buffer::ListBuffer;
 use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result};
 use std::ops::Range;
 use std::path::Path;
@@ -47,10 +49,7 @@ fn input_column(column: &Column) -> InputColumn {
     let levels = if schema.dtype.is_string() { Vec::new() } else { schema.shape.extents().iter().map(level).collect() };
     InputColumn {
         name: schema.name.clone(),
-        kind: match schema.levels.is_empty() {
-            true => Ok(ColumnKind { levels, ..ColumnKind::scalar(schema.dtype) }),
-            false => Err(format!("{} (nested columns of tensilo files)", schema.type_name())),
-        },
+        kind: Ok(ColumnKind { lists: schema.levels.clone(), levels, ..ColumnKind::scalar(schema.dtype) }),
         nullable: schema.nullable,
         metadata: schema.metadata.clone(),
         stored: Some(StoredColumn { shape: schema.shape.clone(), cast: schema.cast.zip(column.facts().cast) }),
@@ -131,7 +130,7 @@ impl Iterator for NativePass {
 /// shapes and as many chunks of ragged columns as fit, at least one.
 fn batch_end(columns: &[Column], start: u64, sample_count: u64) -> Result<u64> {
     let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =
-        columns.iter().partition(|column| column.schema().shape.is_ragged());
+        columns.iter().partition(|column| column.schema().shape.is_ragged() || !column.schema().levels.is_empty());
     let sample_bytes = fixed.iter().map(|column| fixed_bytes(column.schema())).fold(1, u64::saturating_add);
     let mut end = sample_count.min(start.saturating_add((BATCH_BYTES / sample_bytes).max(1)));
     let ragged_bytes = BATCH_BYTES / u64_of(ragged.len().max(1));
@@ -166,11 +165,20 @@ fn samples(schema: &ColumnSchema, buffer: ColumnBuffer) -> Samples {
     Samples {
         dtype: schema.dtype,
         ranges: ranges(schema, &buffer),
+        lists: buffer.lists().iter().map(input_lists).collect(),
         open_extents: if schema.dtype.is_string() { Vec::new() } else { open_extents(schema, &buffer) },
         values: SampleValues::Plain(SharedBytes::new(BufferBytes(buffer))),
         nulls,
         element_nulls: None,
     }
+}
+
+fn input_lists(lists: &ListBuffer) -> InputLists {
+    let ends = lists.offsets().iter();
+    // of a chunk or several of a batch: below 2^32
+    let lengths = ends.clone().zip(ends.skip(1)).map(|(start, end)| u32::try_from(end - start).unwrap_or(u32::MAX));
+    let nulls = lists.validity().map(|bitmap| Nulls(SharedBytes::new(bitmap.to_vec())));
+    InputLists { lengths: lengths.collect(), nulls }
 }
 
 fn ranges(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<Range<usize>> {
@@ -182,7 +190,7 @@ fn ranges(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<Range<usize>> {
     }
     let each = schema.shape.inner_elements().map_or(0, position);
     let start = |sample: usize| sample.saturating_mul(each); // inside the buffer
-    (0..buffer.sample_count()).map(|sample| start(sample)..start(sample + 1)).collect()
+    (0..buffer.item_count()).map(|sample| start(sample)..start(sample + 1)).collect()
 }
 
 fn open_extents(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<u32> {

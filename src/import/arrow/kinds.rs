@@ -1,6 +1,7 @@
 //! The columns of a schema, as they are stored.
 
 use super::extension;
+use super::string_lists;
 use super::types::{ENCRYPTED, INT96, decoded, element};
 use crate::import::input_column::{ColumnKind, Level};
 use crate::{DType, limits};
@@ -13,14 +14,18 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
         return extension::variable_tensor(field);
     }
     let data_type = decoded(field.data_type());
-    let string = string(data_type);
-    if let Some(dtype) = string {
+    if let Some(dtype) = string(data_type) {
         check_readable(field)?;
         return Ok(ColumnKind::scalar(dtype));
     }
+    if let Some((lists, leaf)) = string_lists::levels(field, |leaf| string(leaf).is_some()) {
+        check_readable(leaf)?;
+        let dtype = string(decoded(leaf.data_type())).unwrap_or(DType::Bytes); // it is one
+        return Ok(ColumnKind { lists, ..ColumnKind::scalar(dtype) });
+    }
     let mut levels = Vec::new();
     let (dtype, instants) = descend(field, &mut levels)?;
-    let kind = ColumnKind { dtype, levels, variable_tensor: false, instants };
+    let kind = ColumnKind { dtype, lists: Vec::new(), levels, variable_tensor: false, instants };
     if kind.rank() > limits::RANK {
         return Err(format!("{} dimensions, of which the format allows {}", kind.rank(), limits::RANK));
     }

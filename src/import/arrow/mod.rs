@@ -18,6 +18,7 @@ mod metadata;
 pub(super) mod records;
 mod samples;
 pub(super) mod slices;
+mod string_lists;
 pub(super) mod types;
 mod walk;
 

@@ -2,6 +2,7 @@
 
 use super::decode::decode;
 use super::elements::{ArrayElements, outside, plain_bytes, shared_nulls};
+use super::string_lists;
 use super::walk::{Tensors, walk};
 use crate::import::batch::{SampleValues, Samples, SharedBytes};
 use crate::import::input_column::ColumnKind;
@@ -25,18 +26,23 @@ pub(super) fn samples(
     let Located { array, nulls } = locate(batch, fields, path)?;
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
     let shared = shared_nulls(nulls.as_ref());
+    if !kind.lists.is_empty() {
+        return string_lists::samples(&array, nulls.as_ref(), kind);
+    }
     if kind.dtype.is_string() {
         let (bytes, ranges) = string_bytes(&array, nulls.as_ref())?;
         let values = SampleValues::Plain(SharedBytes::new(bytes));
         let open_extents = Vec::new();
-        return Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, nulls: shared, element_nulls: None });
+        let lists = Vec::new();
+        return Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, lists, nulls: shared, element_nulls: None });
     }
     let Tensors { ranges, open_extents, elements } = walk(&array, nulls.as_ref(), kind)?;
     let ArrayElements { values, ranges, nulls: element_nulls } = ArrayElements::of(&elements, ranges, kind.dtype)?;
     // the nulls of scalars are null samples
     let is_scalar = kind.levels.is_empty() && !kind.variable_tensor;
     let element_nulls = element_nulls.filter(|_| !is_scalar);
-    Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, nulls: shared, element_nulls })
+    let lists = Vec::new();
+    Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, lists, nulls: shared, element_nulls })
 }
 
 /// A column's array, and which of its rows are null, be it that a struct around it is.
@@ -64,7 +70,7 @@ fn locate(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Locat
 }
 
 /// Returns the bytes of strings, and the range of each.
-fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+pub(super) fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
     Ok(match array.data_type() {
         DataType::Utf8 => string_ranges(array.as_string::<i32>()),
         DataType::LargeUtf8 => string_ranges(array.as_string::<i64>()),

@@ -116,7 +116,7 @@ fn common_length(list: &AnyList, row: usize, range: &Range<usize>) -> Result<u32
 }
 
 /// An array of lists of any sort.
-enum AnyList<'a> {
+pub(super) enum AnyList<'a> {
     Small(&'a ListArray),
     Large(&'a LargeListArray),
     Fixed(&'a FixedSizeListArray, usize),
@@ -124,7 +124,7 @@ enum AnyList<'a> {
 
 impl<'a> AnyList<'a> {
     /// Returns the array as lists of the level that the schema states.
-    fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
+    pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
         let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
         match level {
             Level::Open => match array.data_type() {
@@ -141,7 +141,7 @@ impl<'a> AnyList<'a> {
         }
     }
 
-    fn values(&self) -> &ArrayRef {
+    pub(super) fn values(&self) -> &ArrayRef {
         match self {
             Self::Small(list) => list.values(),
             Self::Large(list) => list.values(),
@@ -164,7 +164,7 @@ impl<'a> AnyList<'a> {
     }
 
     /// Returns the position at which list `i` begins and the one before it ends.
-    fn start(&self, i: usize) -> usize {
+    pub(super) fn start(&self, i: usize) -> usize {
         let start = match self {
             Self::Small(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
             Self::Large(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),

@@ -50,6 +50,9 @@ impl Column {
         self.nullable |= other.nullable;
         self.unit_is_given |= other.unit_is_given;
         self.kind.instants |= other.kind.instants;
+        for (level, other) in self.kind.lists.iter_mut().zip(&other.kind.lists) {
+            level.nullable |= other.nullable;
+        }
         self.metadata.remove(found::KEY); // it is about the samples of one source
         if let (Some((_, facts)), Some((_, more))) = (&mut self.rounded, &other.rounded) {
             *facts = facts.joined(more);
@@ -73,7 +76,8 @@ impl Column {
             (None, Some((spec, _))) => ColumnSchema { cast: Some(spec), ..tensor(self.kind.dtype) },
             (None, None) => tensor(self.kind.dtype),
         };
-        ColumnSchema { nullable: self.nullable, metadata: self.metadata.clone(), ..schema }
+        let levels = self.kind.lists.clone();
+        ColumnSchema { nullable: self.nullable, levels, metadata: self.metadata.clone(), ..schema }
     }
 }
 
@@ -85,5 +89,6 @@ pub(in crate::import) fn describe(column: &Column) -> String {
     let variable = if kind.variable_tensor { " variable-shape tensor" } else { "" };
     let rounded = column.rounded.map(|(spec, _)| format!(" (rounded from {})", spec.source));
     let (arrow, rounded) = (arrow.unwrap_or_default(), rounded.unwrap_or_default());
-    format!("{}{}{variable}{arrow}{rounded}", kind.dtype, levels.concat())
+    let item = format!("{}{}{variable}{arrow}{rounded}", kind.dtype, levels.concat());
+    kind.lists.iter().fold(item, |members, _| format!("list<{members}>"))
 }

@@ -7,7 +7,7 @@ use crate::arrow_type::{self, ArrowType};
 use crate::error::go_on;
 use crate::error::{Advice, display_path};
 use crate::import::input;
-use crate::import::input_column::InputColumn;
+use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::options::{AppendOptions, Progress};
 use crate::import::plan::{Column, check_shape, describe};
 use crate::import::source::{BatchSource, check_unchanged, located};
@@ -149,7 +149,13 @@ fn column(
     let column = Column::of(input).ok_or_else(|| ColumnDifference::from("cannot be stored"))?;
     // nulls are refused where they are met: an input may say that there could be some, and have
     // none
+    if column.kind.lists.len() != due.levels.len() {
+        let text = format!("is {}, and {} in the file", describe(&column), due.type_name());
+        return Err(text.as_str().into());
+    }
+    let kind = ColumnKind { lists: due.levels.clone(), ..column.kind };
     let column = Column {
+        kind,
         nullable: due.nullable,
         cast: due.cast.map(|_| due.dtype),
         shape: Some(due.shape.clone()),

@@ -1,6 +1,7 @@
 //! Elements of samples, from ranges of a buffer to one run of bytes.
 
 use crate::import::batch::SharedBytes;
+use crate::list_buffer::ListBuffer;
 use crate::{ColumnBatch, DType};
 use std::ops::Range;
 
@@ -8,7 +9,9 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct PushableColumn {
     pub dtype: DType,
-    pub sample_count: usize,
+    pub item_count: usize,
+    /// The lists of each level of a nested column.
+    pub lists: Vec<ListBuffer>,
     pub extents: Vec<u32>,
     pub values: SharedBytes,
     pub validity: Option<SharedBytes>,
@@ -16,11 +19,12 @@ pub(super) struct PushableColumn {
 
 impl PushableColumn {
     pub(super) fn as_batch(&self) -> ColumnBatch<'_> {
-        let batch = ColumnBatch::from_bytes(self.dtype, self.sample_count, &self.extents, &self.values);
-        match &self.validity {
+        let batch = ColumnBatch::from_bytes(self.dtype, self.item_count, &self.extents, &self.values);
+        let batch = match &self.validity {
             Some(bitmap) => batch.with_validity(bitmap),
             None => batch,
-        }
+        };
+        if self.lists.is_empty() { batch } else { batch.in_buffers(&self.lists) }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::Advice;
 use crate::format::content::validity_bytes;
 use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
 use crate::import::input_column::{ColumnKind, Level};
+use crate::import::lists;
 use crate::import::options::NullElements;
 use crate::import::plan::{self, Column};
 use crate::import::problem::Problem;
@@ -21,8 +22,16 @@ pub(super) fn fill(
     shape: &Shape,
     null_elements: NullElements,
 ) -> Result<PushableColumn, Problem> {
-    let has_nulls = samples.nulls.is_some();
-    if let Some(row) = rows.clone().find(|&row| has_nulls && !column.nullable && samples.is_null(row)) {
+    let levels = &column.kind.lists;
+    let may_be_null = |level: usize| match level.checked_sub(1).and_then(|below| levels.get(below)) {
+        Some(level) => level.nullable,
+        None => column.nullable,
+    };
+    let (lists, rows) = lists::select(&samples.lists, rows, may_be_null)
+        .map_err(|problem| problem.advising([Advice::SkipColumns]))?;
+    let has_nulls = samples.nulls.is_some() && !may_be_null(levels.len());
+    if let Some(row) = rows.clone().find(|&row| has_nulls && samples.is_null(row)) {
+        let row = if levels.is_empty() { row } else { 0 };
         let problem = Problem::at(row, "a null in a column that is declared to have none");
         return Err(problem.advising([Advice::SkipColumns]));
     }
@@ -33,7 +42,7 @@ pub(super) fn fill(
         selected.tensors(column, shape, null_elements)?
     };
     let validity = samples.nulls.as_ref().and_then(|nulls| validity(nulls, rows.clone()));
-    Ok(PushableColumn { dtype: samples.dtype, sample_count: rows.len(), extents, values, validity })
+    Ok(PushableColumn { dtype: samples.dtype, item_count: rows.len(), lists, extents, values, validity })
 }
 
 /// Returns the bitmap of some samples, unless all are present.

@@ -1,0 +1,62 @@
+//! The lists of nested columns in batches.
+
+use super::batch::Nulls;
+use super::problem::Problem;
+use crate::list_buffer::ListBuffer;
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// The lists of one level in a batch.
+#[derive(Debug)]
+pub(super) struct InputLists {
+    /// Members of each list; 0 of a null one.
+    pub lengths: Vec<u32>,
+    pub nulls: Option<Nulls>,
+}
+
+impl InputLists {
+    pub(super) fn is_null(&self, i: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(i))
+    }
+
+    pub(super) fn byte_count(&self) -> usize {
+        size_of_val(self.lengths.as_slice()) + self.nulls.as_ref().map_or(0, |Nulls(bits)| bits.len())
+    }
+
+    fn members(&self, lists: &Range<usize>) -> Option<Range<usize>> {
+        let sum = |lengths: &[u32]| lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum::<usize>();
+        let start = sum(self.lengths.get(..lists.start)?);
+        Some(start..start.checked_add(sum(self.lengths.get(lists.clone())?))?)
+    }
+}
+
+/// Returns the lists of some samples as they are pushed, and the range of their items.
+/// `may_be_null` tells which levels may have nulls, the samples first.
+pub(super) fn select(
+    levels: &[InputLists],
+    rows: Range<usize>,
+    may_be_null: impl Fn(usize) -> bool,
+) -> std::result::Result<(Vec<ListBuffer>, Range<usize>), Problem> {
+    let outside = || Problem::from("the lists of a sample lie outside the batch".to_owned());
+    let mut entries = rows.clone();
+    let mut selected = Vec::with_capacity(levels.len());
+    for (level, lists) in levels.iter().enumerate() {
+        if let Some(null) = entries.clone().find(|&i| !may_be_null(level) && lists.is_null(i)) {
+            let row = if level == 0 { null } else { rows.start };
+            return Err(Problem::at(row, "a null in a column or list that is declared to have none"));
+        }
+        selected.push(buffer(lists, &entries).map_err(|error| Problem::from(error.message().to_owned()))?);
+        entries = lists.members(&entries).ok_or_else(outside)?;
+    }
+    Ok((selected, entries))
+}
+
+fn buffer(lists: &InputLists, entries: &Range<usize>) -> Result<ListBuffer> {
+    let mut buffer = ListBuffer::default();
+    buffer.clear()?;
+    for i in entries.clone() {
+        let length = lists.lengths.get(i).copied().ok_or_else(|| Error::internal("a list is outside its batch"))?;
+        buffer.push((!lists.is_null(i)).then_some(length))?;
+    }
+    Ok(buffer)
+}
