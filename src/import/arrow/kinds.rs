@@ -1,7 +1,6 @@
 //! The columns of a schema, as they are stored.
 
 use super::extension;
-use super::string_lists;
 use super::types::{ENCRYPTED, INT96, decoded, element};
 use crate::import::input_column::{ColumnKind, Level};
 use crate::{DType, limits};
@@ -17,11 +16,6 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
     if let Some(dtype) = string(data_type) {
         check_readable(field)?;
         return Ok(ColumnKind::scalar(dtype));
-    }
-    if let Some((lists, leaf)) = string_lists::levels(field, |leaf| string(leaf).is_some()) {
-        check_readable(leaf)?;
-        let dtype = string(decoded(leaf.data_type())).unwrap_or(DType::Bytes); // it is one
-        return Ok(ColumnKind { lists, ..ColumnKind::scalar(dtype) });
     }
     let mut levels = Vec::new();
     let (dtype, instants) = descend(field, &mut levels)?;

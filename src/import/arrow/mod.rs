@@ -15,10 +15,10 @@ pub(super) mod ipc_files;
 mod kinds;
 pub(super) mod memory;
 mod metadata;
+mod nested;
 pub(super) mod records;
 mod samples;
 pub(super) mod slices;
-mod string_lists;
 pub(super) mod types;
 mod walk;
 

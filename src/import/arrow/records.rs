@@ -1,9 +1,9 @@
 //! From record batches to the batches of this crate.
 
 use super::kinds::kind_of;
-use super::samples::samples;
+use super::samples::{ColumnPath, samples};
 use super::slices::Slices;
-use super::{extension, metadata};
+use super::{extension, metadata, nested};
 use crate::import::batch::InputBatch;
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::source::{BatchIter, BatchSource, guard};
@@ -45,8 +45,7 @@ pub(in crate::import) trait Records {
 pub(in crate::import) struct ArrowSource<R> {
     records: R,
     columns: Vec<InputColumn>,
-    /// Of each column, the field of the schema that it is in, then fields of structs.
-    paths: Vec<Vec<usize>>,
+    paths: Vec<ColumnPath>,
     metadata: Metadata,
 }
 
@@ -71,11 +70,24 @@ impl<R: Records> ArrowSource<R> {
                     self.add(child, format!("{name}.{}", child.name()), path, nullable);
                 }
             }
-            _ => {
-                let (kind, metadata) = (kind_of(field), metadata::of_column(field));
-                self.columns.push(InputColumn { name, kind, nullable, metadata, stored: None });
-                self.paths.push(path);
-            }
+            _ => self.add_columns(field, name, path, nullable),
+        }
+    }
+}
+
+impl<R> ArrowSource<R> {
+    /// Adds the columns of a field that is no struct.
+    fn add_columns(&mut self, field: &Field, name: String, fields: Vec<usize>, nullable: bool) {
+        let nested = nested::columns(field, &name, nullable);
+        if nested.is_empty() {
+            let (kind, metadata) = (kind_of(field), metadata::of_column(field));
+            self.columns.push(InputColumn { name, kind, nullable, metadata, stored: None });
+            self.paths.push(ColumnPath { fields, steps: Vec::new() });
+            return;
+        }
+        for (column, steps) in nested {
+            self.columns.push(column);
+            self.paths.push(ColumnPath { fields: fields.clone(), steps });
         }
     }
 }
@@ -119,11 +131,11 @@ impl<R: Records> ArrowSource<R> {
         let unknown = || Error::bad_argument("a pass over a column that the input does not have");
         let column = |&i: &usize| {
             let kind = self.columns.get(i)?.kind.as_ref().ok()?;
-            Some((self.paths.get(i)?.as_slice(), kind))
+            Some((self.paths.get(i)?, kind))
         };
-        let wanted: Vec<(&[usize], &ColumnKind)> =
+        let wanted: Vec<(&ColumnPath, &ColumnKind)> =
             columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
-        let fields: BTreeSet<usize> = wanted.iter().filter_map(|(path, _)| path.first().copied()).collect();
+        let fields: BTreeSet<usize> = wanted.iter().filter_map(|(path, _)| path.fields.first().copied()).collect();
         let fields: Vec<usize> = fields.into_iter().collect();
         let records = records(&fields)?;
         Ok(Box::new(RecordPass { records, fields, wanted, slices: None }))
@@ -135,7 +147,7 @@ struct RecordPass<'a> {
     records: RecordBatches<'a>,
     /// The fields of the schema that the record batches have.
     fields: Vec<usize>,
-    wanted: Vec<(&'a [usize], &'a ColumnKind)>,
+    wanted: Vec<(&'a ColumnPath, &'a ColumnKind)>,
     /// The rest of the current record batch.
     slices: Option<Slices>,
 }
@@ -154,7 +166,7 @@ impl RecordPass<'_> {
     }
 
     fn batch(&self, slice: &RecordBatch) -> Result<InputBatch> {
-        let column = |(path, kind): &(&[usize], &ColumnKind)| guard(|| Ok(samples(slice, &self.fields, path, kind)));
+        let column = |(path, kind): &(&ColumnPath, &ColumnKind)| guard(|| Ok(samples(slice, &self.fields, path, kind)));
         let columns = self.wanted.iter().map(column).collect::<Result<_>>()?;
         Ok(InputBatch { sample_count: slice.num_rows(), columns })
     }

@@ -2,7 +2,7 @@
 
 use super::decode::decode;
 use super::elements::{ArrayElements, outside, plain_bytes, shared_nulls};
-use super::string_lists;
+use super::nested::{self, Step};
 use super::walk::{Tensors, walk};
 use crate::import::batch::{SampleValues, Samples, SharedBytes};
 use crate::import::input_column::ColumnKind;
@@ -20,23 +20,48 @@ use std::result::Result;
 pub(super) fn samples(
     batch: &RecordBatch,
     fields: &[usize],
-    path: &[usize],
+    path: &ColumnPath,
     kind: &ColumnKind,
 ) -> Result<Samples, Problem> {
-    let Located { array, nulls } = locate(batch, fields, path)?;
+    let Located { array, nulls } = locate(batch, fields, &path.fields)?;
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-    let shared = shared_nulls(nulls.as_ref());
-    if !kind.lists.is_empty() {
-        return string_lists::samples(&array, nulls.as_ref(), kind);
+    match path.steps.as_slice() {
+        [] => plain_samples(&array, nulls.as_ref(), kind),
+        steps => nested::samples(&array, nulls.as_ref(), steps, kind),
     }
+}
+
+/// The way from a record batch to the array of a column.
+pub(super) struct ColumnPath {
+    /// The field of the schema, then fields of structs.
+    pub fields: Vec<usize>,
+    /// Steps into lists, if the column is inside some.
+    pub steps: Vec<Step>,
+}
+
+/// Returns the samples that are the rows of an array; `nulls` are those of them that are null.
+pub(super) fn plain_samples(
+    array: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    kind: &ColumnKind,
+) -> Result<Samples, Problem> {
+    let shared = shared_nulls(nulls);
     if kind.dtype.is_string() {
-        let (bytes, ranges) = string_bytes(&array, nulls.as_ref())?;
+        let (bytes, ranges) = string_bytes(array, nulls)?;
         let values = SampleValues::Plain(SharedBytes::new(bytes));
         let open_extents = Vec::new();
         let lists = Vec::new();
-        return Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, lists, nulls: shared, element_nulls: None });
+        return Ok(Samples {
+            dtype: kind.dtype,
+            values,
+            ranges,
+            open_extents,
+            lists,
+            nulls: shared,
+            element_nulls: None,
+        });
     }
-    let Tensors { ranges, open_extents, elements } = walk(&array, nulls.as_ref(), kind)?;
+    let Tensors { ranges, open_extents, elements } = walk(array, nulls, kind)?;
     let ArrayElements { values, ranges, nulls: element_nulls } = ArrayElements::of(&elements, ranges, kind.dtype)?;
     // the nulls of scalars are null samples
     let is_scalar = kind.levels.is_empty() && !kind.variable_tensor;
@@ -70,7 +95,7 @@ fn locate(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Locat
 }
 
 /// Returns the bytes of strings, and the range of each.
-pub(super) fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
     Ok(match array.data_type() {
         DataType::Utf8 => string_ranges(array.as_string::<i32>()),
         DataType::LargeUtf8 => string_ranges(array.as_string::<i64>()),

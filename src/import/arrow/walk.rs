@@ -9,11 +9,12 @@ use crate::import::input_column::{ColumnKind, Level};
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, StructArray};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, MapArray, StructArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use std::ops::Range;
 use std::result::Result;
+use std::sync::Arc;
 
 /// The tensors of one column in one batch.
 pub(super) struct Tensors {
@@ -120,6 +121,7 @@ pub(super) enum AnyList<'a> {
     Small(&'a ListArray),
     Large(&'a LargeListArray),
     Fixed(&'a FixedSizeListArray, usize),
+    Map(&'a MapArray, ArrayRef),
 }
 
 impl<'a> AnyList<'a> {
@@ -130,6 +132,10 @@ impl<'a> AnyList<'a> {
             Level::Open => match array.data_type() {
                 DataType::List(_) => array.as_list_opt().map(Self::Small).ok_or_else(mismatch),
                 DataType::LargeList(_) => array.as_list_opt().map(Self::Large).ok_or_else(mismatch),
+                DataType::Map(..) => {
+                    let map = array.as_map_opt().ok_or_else(mismatch)?;
+                    Ok(Self::Map(map, Arc::new(map.entries().clone())))
+                }
                 _ => Err(mismatch()),
             },
             Level::Fixed(extents) => {
@@ -146,6 +152,7 @@ impl<'a> AnyList<'a> {
             Self::Small(list) => list.values(),
             Self::Large(list) => list.values(),
             Self::Fixed(list, _) => list.values(),
+            Self::Map(_, entries) => entries,
         }
     }
 
@@ -154,6 +161,7 @@ impl<'a> AnyList<'a> {
             Self::Small(list) => list.nulls(),
             Self::Large(list) => list.nulls(),
             Self::Fixed(list, _) => list.nulls(),
+            Self::Map(map, _) => map.nulls(),
         };
         nulls.filter(|nulls| nulls.null_count() > 0)
     }
@@ -169,6 +177,7 @@ impl<'a> AnyList<'a> {
             Self::Small(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
             Self::Large(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
             Self::Fixed(_, length) => i.checked_mul(*length),
+            Self::Map(map, _) => map.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
         };
         start.unwrap_or(0) // offsets are not negative, and there is one more than lists
     }

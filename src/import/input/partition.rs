@@ -141,7 +141,15 @@ impl Key {
         };
         let nulls = self.value.is_none().then(|| Nulls(SharedBytes::new(vec![0_u8; rows.div_ceil(8)])));
         let values = SampleValues::Plain(SharedBytes::new(bytes));
-        Samples { dtype: self.dtype(), values, ranges, open_extents: Vec::new(), lists: Vec::new(), nulls, element_nulls: None }
+        Samples {
+            dtype: self.dtype(),
+            values,
+            ranges,
+            open_extents: Vec::new(),
+            lists: Vec::new(),
+            nulls,
+            element_nulls: None,
+        }
     }
 
     /// Refuses a column of the file that has another value than the folder; `first` is the number

@@ -27,8 +27,8 @@ pub(super) fn fill(
         Some(level) => level.nullable,
         None => column.nullable,
     };
-    let (lists, rows) = lists::select(&samples.lists, rows, may_be_null)
-        .map_err(|problem| problem.advising([Advice::SkipColumns]))?;
+    let (lists, rows) =
+        lists::select(&samples.lists, rows, may_be_null).map_err(|problem| problem.advising([Advice::SkipColumns]))?;
     let has_nulls = samples.nulls.is_some() && !may_be_null(levels.len());
     if let Some(row) = rows.clone().find(|&row| has_nulls && samples.is_null(row)) {
         let row = if levels.is_empty() { row } else { 0 };
