@@ -1,7 +1,6 @@
 //! Batches of samples of several columns, as importers hand them over: without a type of any other
 //! library.
 
-use super::lists::InputLists;
 use super::problem::Problem;
 use crate::DType;
 use crate::format::content::bit;
@@ -63,6 +62,31 @@ impl Samples {
 
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+}
+
+/// The lists of one level in a batch.
+#[derive(Debug)]
+pub(super) struct InputLists {
+    /// Members of each list; 0 of a null one.
+    pub lengths: Vec<u32>,
+    pub nulls: Option<Nulls>,
+}
+
+impl InputLists {
+    pub(super) fn is_null(&self, i: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(i))
+    }
+
+    pub(super) fn byte_count(&self) -> usize {
+        size_of_val(self.lengths.as_slice()) + self.nulls.as_ref().map_or(0, |Nulls(bits)| bits.len())
+    }
+
+    /// Returns the members of lists that follow each other.
+    pub(super) fn members(&self, lists: &Range<usize>) -> Option<Range<usize>> {
+        let sum = |lengths: &[u32]| lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum::<usize>();
+        let start = sum(self.lengths.get(..lists.start)?);
+        Some(start..start.checked_add(sum(self.lengths.get(lists.clone())?))?)
     }
 }
 

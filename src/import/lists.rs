@@ -1,34 +1,10 @@
 //! The lists of nested columns in batches.
 
-use super::batch::Nulls;
+use super::batch::InputLists;
 use super::problem::Problem;
 use crate::list_buffer::ListBuffer;
 use crate::{Error, Result};
 use std::ops::Range;
-
-/// The lists of one level in a batch.
-#[derive(Debug)]
-pub(super) struct InputLists {
-    /// Members of each list; 0 of a null one.
-    pub lengths: Vec<u32>,
-    pub nulls: Option<Nulls>,
-}
-
-impl InputLists {
-    pub(super) fn is_null(&self, i: usize) -> bool {
-        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(i))
-    }
-
-    pub(super) fn byte_count(&self) -> usize {
-        size_of_val(self.lengths.as_slice()) + self.nulls.as_ref().map_or(0, |Nulls(bits)| bits.len())
-    }
-
-    fn members(&self, lists: &Range<usize>) -> Option<Range<usize>> {
-        let sum = |lengths: &[u32]| lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum::<usize>();
-        let start = sum(self.lengths.get(..lists.start)?);
-        Some(start..start.checked_add(sum(self.lengths.get(lists.clone())?))?)
-    }
-}
 
 /// Returns the lists of some samples as they are pushed, and the range of their items.
 /// `may_be_null` tells which levels may have nulls, the samples first.

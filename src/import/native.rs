@@ -1,10 +1,9 @@
 //! Tensilo files as inputs: written with another profile, with some of their columns, or one after
 //! the other.
 
-use super::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
+use super::batch::{InputBatch, InputLists, Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
 use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
 use super::input_file::InputFile;
-use super::lists::InputLists;
 use super::source::{BatchIter, BatchSource};
 use crate::le::u64_of;
 use crate::list_buffer::ListBuffer;

@@ -71,8 +71,9 @@ impl<'a> List<'a> {
         self.len == 0
     }
 
-    /// Returns the bytes of all items of the sample that the list is, or is in.
-    pub(crate) fn sample_bytes(&self) -> &'a [u8] {
+    /// Returns the elements of all items of the sample that the list is, or is in, as bytes in
+    /// memory order.
+    pub fn sample_bytes(&self) -> &'a [u8] {
         self.values
     }
 

@@ -9,9 +9,8 @@ use super::types::decoded;
 use super::walk::AnyList;
 use super::{extension, metadata};
 use crate::format::ListLevel;
-use crate::import::batch::{Nulls, Samples};
+use crate::import::batch::{InputLists, Nulls, Samples};
 use crate::import::input_column::{ColumnKind, InputColumn, Level};
-use crate::import::lists::InputLists;
 use crate::import::problem::Problem;
 use crate::limits;
 use arrow_array::cast::AsArray;
@@ -34,7 +33,7 @@ pub(super) enum Step {
 pub(super) fn columns(field: &Field, name: &str, nullable: bool) -> Vec<(InputColumn, Vec<Step>)> {
     let mut found = Vec::new();
     if is_nested(field) {
-        let walk = Walk { name: name.to_owned(), steps: Vec::new(), levels: Vec::new(), nullable };
+        let walk = ListWalk { name: name.to_owned(), steps: Vec::new(), levels: Vec::new(), nullable };
         walk.enter(field, &mut found);
     }
     found
@@ -58,14 +57,14 @@ fn is_nested(field: &Field) -> bool {
 
 /// The way from a field to the columns inside it.
 #[derive(Clone)]
-struct Walk {
+struct ListWalk {
     name: String,
     steps: Vec<Step>,
     levels: Vec<ListLevel>,
     nullable: bool,
 }
 
-impl Walk {
+impl ListWalk {
     fn enter(self, field: &Field, found: &mut Vec<(InputColumn, Vec<Step>)>) {
         match decoded(field.data_type()) {
             DataType::List(item)

@@ -1,7 +1,7 @@
 //! From record batches to the batches of this crate.
 
+use super::column_path::{ColumnPath, samples};
 use super::kinds::kind_of;
-use super::samples::{ColumnPath, samples};
 use super::slices::Slices;
 use super::{extension, metadata, nested};
 use crate::import::batch::InputBatch;

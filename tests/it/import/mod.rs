@@ -12,6 +12,7 @@ mod ipc;
 #[cfg(feature = "parquet")]
 mod malformed;
 mod native;
+mod nested;
 mod outputs;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -11,16 +11,14 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Fields, IntervalUnit, S
 use tensilo_testing::Folder;
 
 fn unstorable() -> Vec<Field> {
-    let pair = Fields::from(vec![Field::new("k", DataType::Utf8, false), Field::new("v", DataType::Int32, true)]);
-    let entries = Arc::new(Field::new("entries", DataType::Struct(pair.clone()), false));
+    let pair = Fields::from(vec![Field::new("k", DataType::Null, true)]);
     let members = UnionFields::try_new([0], [Field::new("a", DataType::Int32, true)]).unwrap();
     let types = [
         ("decimal", DataType::Decimal128(10, 2)),
-        ("map", DataType::Map(entries, false)),
         ("union", DataType::Union(members, UnionMode::Sparse)),
         ("null", DataType::Null),
         ("interval", DataType::Interval(IntervalUnit::DayTime)),
-        ("texts", DataType::List(item(DataType::Utf8))),
+        ("prices", DataType::List(item(DataType::Decimal128(10, 2)))),
         ("structs", DataType::LargeList(item(DataType::Struct(pair)))),
         ("nothing", DataType::Struct(Fields::empty())),
     ];

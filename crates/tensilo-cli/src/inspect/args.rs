@@ -30,7 +30,8 @@ extents is not counted.
 JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
   schema, file_bytes, sample_count
   columns: [{ name, dtype, nullable, raw_bytes, stored_bytes, chunk_count,
-    shape      a varying extent is null
+    shape      of an item; a varying extent is null
+    nullable_levels  for each level of lists, whether their members may be null
     encodings  the number of chunks with each encoding; 0: only the data of
                nulls and extents uses it
     cast       null, or the cost of rounding: source, rounding, max_abs_error,

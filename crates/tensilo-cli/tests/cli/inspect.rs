@@ -23,8 +23,10 @@ fn json_has_what_the_contract_names() {
     assert_eq!(list("nullable"), [false, false, true, false, true, false, true, false]);
     let shapes = json!([[2], [], [null], [null], [null, 2], [3], [2], [1, 2]]);
     assert_eq!(Value::Array(list("shape")), shapes);
-    let keys: Vec<&String> = columns[0].as_object().unwrap().keys().take(9).collect();
-    let due = ["name", "dtype", "shape", "nullable", "chunk_count", "raw_bytes", "stored_bytes", "encodings", "cast"];
+    let keys: Vec<&String> = columns[0].as_object().unwrap().keys().take(10).collect();
+    let due = ["name", "dtype", "shape", "nullable", "nullable_levels"];
+    let facts = ["chunk_count", "raw_bytes", "stored_bytes", "encodings", "cast"];
+    let due = [due, facts].concat();
     assert_eq!(keys, due);
     assert_eq!(columns[0]["raw_bytes"], SAMPLES * 4);
     assert!(columns[0]["stored_bytes"].as_u64().unwrap() > 0);
