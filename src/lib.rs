@@ -111,6 +111,7 @@ mod memory;
 mod mmap;
 mod names;
 mod open;
+mod path;
 mod pod;
 mod read;
 mod rewrite;

@@ -3,10 +3,11 @@
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
 use super::field::{Form, Parts, Target};
+use super::structs::{self, Node};
 use crate::le::u64_of;
 use crate::{Column, ColumnBuffer, Cursor, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
-use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
+use arrow_schema::{ArrowError, FieldRef, Fields, Schema, SchemaRef};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct Batches {
     rows: Rows,
     buffers: Vec<ColumnBuffer>,
     builders: Vec<ColumnBuilder>,
+    /// The fields that the columns become.
+    nodes: Vec<Node>,
     ragged: Vec<RaggedColumn>,
     /// The bytes of a sample in all columns of a fixed shape.
     fixed_bytes: u64,
@@ -73,6 +76,7 @@ impl Batches {
             rows: reader.rows(&names)?,
             buffers: Vec::new(),
             builders: Vec::new(),
+            nodes: structs::nodes(columns.iter().map(Column::schema)),
             ragged: Vec::new(),
             fixed_bytes: 0,
             next: 0,
@@ -82,7 +86,9 @@ impl Batches {
         };
         let fields = columns.iter().map(|column| this.add(column, parts)).collect::<Result<Vec<_>>>()?;
         let metadata: HashMap<String, String> = reader.schema().metadata.clone().into_iter().collect();
-        this.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        let joined = this.nodes.iter().map(|node| node.field(&fields, 0)).collect::<Option<Fields>>();
+        let joined = joined.ok_or_else(|| Error::internal("a column is not in the field that it is exported to"))?;
+        this.schema = Arc::new(Schema::new_with_metadata(joined, metadata));
         Ok(this)
     }
 
@@ -152,7 +158,9 @@ impl Batches {
             self.next = run.end;
         }
         let samples = start..self.next;
-        let arrays: Result<Vec<ArrayRef>> = self.each_builder(&samples, ColumnBuilder::take);
+        let columns: Vec<ArrayRef> = self.each_builder(&samples, ColumnBuilder::take)?;
+        let nodes = self.nodes.iter().zip(self.schema.fields());
+        let arrays: Result<Vec<ArrayRef>> = nodes.map(|(node, field)| node.array(field, &columns, 0)).collect();
         // they are in memory
         let count = usize::try_from(samples.end - samples.start).unwrap_or(usize::MAX);
         let options = RecordBatchOptions::new().with_row_count(Some(count));

@@ -37,6 +37,7 @@ mod parquet_file;
 #[cfg(not(feature = "parquet"))]
 #[path = "parquet_absent.rs"]
 mod parquet_file;
+mod structs;
 
 pub use batches::{Batches, batches};
 pub use files::{ExportFormat, export, export_into};

@@ -1,10 +1,13 @@
 //! Chapter 9: the flags of a file.
 
 use super::schema::Schema;
-use crate::{Error, Result};
+use crate::{Error, Result, path};
 
 /// Bit of `incompat_flags`: a column is nested.
 pub(crate) const NESTED: u32 = 1;
+
+/// Bit of `compat_flags`: columns may have paths.
+const PATHS: u32 = 1;
 
 /// Bits of `incompat_flags` that this release knows.
 const KNOWN_INCOMPAT: u32 = NESTED;
@@ -23,7 +26,12 @@ pub(crate) struct Flags {
 impl Flags {
     /// Returns the flags of a file with these columns.
     pub(crate) fn of(schema: &Schema) -> Self {
-        Self { incompat: if schema.is_nested() { NESTED } else { 0 }, ..Self::default() }
+        let has_paths = schema.columns.iter().any(|column| column.metadata.contains_key(path::KEY));
+        Self {
+            incompat: if schema.is_nested() { NESTED } else { 0 },
+            compat: if has_paths { PATHS } else { 0 },
+            ..Self::default()
+        }
     }
 
     /// Returns whether all bits of `other` are set.

@@ -12,7 +12,7 @@ use crate::format::ListLevel;
 use crate::import::batch::{InputLists, Nulls, Samples};
 use crate::import::input_column::{ColumnKind, InputColumn, Level};
 use crate::import::problem::Problem;
-use crate::limits;
+use crate::{limits, path};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
@@ -33,7 +33,8 @@ pub(super) enum Step {
 pub(super) fn columns(field: &Field, name: &str, nullable: bool) -> Vec<(InputColumn, Vec<Step>)> {
     let mut found = Vec::new();
     if is_nested(field) {
-        let walk = ListWalk { name: name.to_owned(), steps: Vec::new(), levels: Vec::new(), nullable };
+        let path = path::escaped(name);
+        let walk = ListWalk { name: name.to_owned(), path, steps: Vec::new(), levels: Vec::new(), nullable };
         walk.enter(field, &mut found);
     }
     found
@@ -59,6 +60,7 @@ fn is_nested(field: &Field) -> bool {
 #[derive(Clone)]
 struct ListWalk {
     name: String,
+    path: String,
     steps: Vec<Step>,
     levels: Vec<ListLevel>,
     nullable: bool,
@@ -76,6 +78,7 @@ impl ListWalk {
                 for (i, child) in fields.iter().enumerate() {
                     let mut to_child = self.clone();
                     to_child.name = format!("{}.{}", self.name, child.name());
+                    to_child.path = format!("{}.{}", self.path, path::escaped(child.name()));
                     to_child.steps.push(Step::Field(i));
                     if let Some(level) = to_child.levels.last_mut() {
                         level.nullable |= child.is_nullable();
@@ -88,6 +91,7 @@ impl ListWalk {
     }
 
     fn enter_lists(mut self, item: &Field, found: &mut Vec<(InputColumn, Vec<Step>)>) {
+        self.path.push_str("[]");
         self.steps.push(Step::List);
         self.levels.push(ListLevel { nullable: item.is_nullable() });
         self.enter(item, found);
@@ -101,7 +105,10 @@ impl ListWalk {
             Ok(kind) => Ok(ColumnKind { lists: self.levels, ..kind }),
             Err(reason) => Err(format!("lists of {reason}")),
         };
-        let metadata = metadata::of_column(field);
+        let mut metadata = metadata::of_column(field);
+        if self.steps.iter().any(|step| matches!(step, Step::Field(_))) {
+            metadata.insert(path::KEY.to_owned(), self.path);
+        }
         let column = InputColumn { name: self.name, kind, nullable: self.nullable, metadata, stored: None };
         (column, self.steps)
     }

@@ -1,0 +1,151 @@
+//! Columns that are fields of the same struct, joined again (chapter 3.4 of the specification).
+
+use crate::path::{self, Component};
+use crate::{ColumnSchema, Error, Result};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, StructArray};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
+use std::sync::Arc;
+
+/// A field of the exported schema, or of a struct in it.
+pub(super) enum Node {
+    /// The column of this number, as a field of this name.
+    Column { number: usize, name: String },
+    /// A struct in so many levels of lists.
+    Struct { name: String, lists: usize, children: Vec<Node> },
+}
+
+/// Returns the fields that columns become, in their order. A struct is where its first field is.
+pub(super) fn nodes<'a>(columns: impl Iterator<Item = &'a ColumnSchema>) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    for (number, column) in columns.enumerate() {
+        let whole = vec![Component { name: column.name.clone(), lists: column.levels.len() }];
+        let path = path::of(&column.metadata);
+        let path = path.filter(|path| path.iter().map(|c| c.lists).sum::<usize>() == column.levels.len());
+        insert(&mut nodes, path.as_ref().unwrap_or(&whole), number);
+    }
+    nodes
+}
+
+fn insert(nodes: &mut Vec<Node>, path: &[Component], number: usize) {
+    let Some((first, rest)) = path.split_first() else { return };
+    if rest.is_empty() {
+        nodes.push(Node::Column { number, name: first.name.clone() });
+        return;
+    }
+    let same = nodes.iter_mut().find_map(|node| match node {
+        Node::Struct { name, lists, children } if *name == first.name && *lists == first.lists => Some(children),
+        _ => None,
+    });
+    if let Some(children) = same {
+        return insert(children, rest, number);
+    }
+    let mut children = Vec::new();
+    insert(&mut children, rest, number);
+    nodes.push(Node::Struct { name: first.name.clone(), lists: first.lists, children });
+}
+
+impl Node {
+    /// Returns the field, inside `depth` levels of lists. `columns` are the fields of all columns.
+    pub(super) fn field(&self, columns: &[FieldRef], depth: usize) -> Option<FieldRef> {
+        match self {
+            Self::Column { number, name } => {
+                let column = columns.get(*number)?;
+                let mut metadata = column.metadata().clone();
+                metadata.remove(path::KEY);
+                let (data_type, nullable) = member(column, depth)?;
+                Some(Arc::new(Field::new(name, data_type.clone(), nullable).with_metadata(metadata)))
+            }
+            Self::Struct { name, lists, children } => {
+                let inner = depth.checked_add(*lists)?;
+                let fields: Option<Fields> = children.iter().map(|child| child.field(columns, inner)).collect();
+                let fields = fields?;
+                let is_nullable = fields.iter().all(|field| field.is_nullable());
+                let column = columns.get(self.first()?)?;
+                let mut data_type = DataType::Struct(fields);
+                let mut nullable = is_nullable;
+                for level in (depth..inner).rev() {
+                    data_type = DataType::List(Arc::new(Field::new("item", data_type, nullable)));
+                    nullable = member(column, level)?.1;
+                }
+                Some(Arc::new(Field::new(name, data_type, nullable)))
+            }
+        }
+    }
+
+    /// Returns the array of the field. `columns` are the arrays of all columns, as fields have it.
+    pub(super) fn array(&self, field: &Field, columns: &[ArrayRef], depth: usize) -> Result<ArrayRef> {
+        let Self::Struct { name, lists, children } = self else {
+            let Self::Column { number, .. } = self else { return Err(mismatch()) };
+            return columns.get(*number).and_then(|column| entries(column, depth)).ok_or_else(mismatch);
+        };
+        let inner = depth.saturating_add(*lists);
+        let mut data_type = field.data_type();
+        let mut items: Vec<&FieldRef> = Vec::with_capacity(*lists);
+        for _ in 0..*lists {
+            let DataType::List(item) = data_type else { return Err(mismatch()) };
+            items.push(item);
+            data_type = item.data_type();
+        }
+        let DataType::Struct(fields) = data_type else { return Err(mismatch()) };
+        let arrays = children.iter().zip(fields).map(|(child, field)| child.array(field, columns, inner));
+        let fields_of_struct = StructArray::try_new(fields.clone(), arrays.collect::<Result<_>>()?, None);
+        let mut array: ArrayRef = Arc::new(fields_of_struct.map_err(|error| Error::bad_argument(error.to_string()))?);
+        for (level, item) in (depth..inner).zip(items).rev() {
+            let lists = self.lists(name, columns, level)?;
+            let wrapped = ListArray::try_new(item.clone(), lists.offsets().clone(), array, lists.nulls().cloned());
+            array = Arc::new(wrapped.map_err(|error| Error::bad_argument(error.to_string()))?);
+        }
+        Ok(array)
+    }
+
+    /// Returns the lists of a level, which all columns of the struct share.
+    fn lists(&self, name: &str, columns: &[ArrayRef], level: usize) -> Result<ListArray> {
+        let mut shared: Option<ListArray> = None;
+        for number in self.numbers() {
+            let array = columns.get(number).and_then(|column| entries(column, level)).ok_or_else(mismatch)?;
+            let lists = array.as_list_opt::<i32>().ok_or_else(mismatch)?;
+            let is_same = shared
+                .as_ref()
+                .is_none_or(|shared| shared.offsets() == lists.offsets() && shared.nulls() == lists.nulls());
+            if !is_same {
+                let message = format!("the fields of the struct {name:?} have lists of different lengths");
+                return Err(Error::bad_input(message));
+            }
+            shared.get_or_insert_with(|| lists.clone());
+        }
+        shared.ok_or_else(mismatch)
+    }
+
+    fn numbers(&self) -> Vec<usize> {
+        match self {
+            Self::Column { number, .. } => vec![*number],
+            Self::Struct { children, .. } => children.iter().flat_map(Self::numbers).collect(),
+        }
+    }
+
+    fn first(&self) -> Option<usize> {
+        self.numbers().first().copied()
+    }
+}
+
+/// Returns the type of the entries of a column inside `depth` levels of lists, and whether they may
+/// be null.
+fn member(column: &Field, depth: usize) -> Option<(&DataType, bool)> {
+    let (mut data_type, mut nullable) = (column.data_type(), column.is_nullable());
+    for _ in 0..depth {
+        let DataType::List(item) = data_type else { return None };
+        (data_type, nullable) = (item.data_type(), item.is_nullable());
+    }
+    Some((data_type, nullable))
+}
+
+/// Returns the entries of a column inside `depth` levels of lists.
+fn entries(column: &ArrayRef, depth: usize) -> Option<ArrayRef> {
+    (0..depth).try_fold(column.clone(), |array, _| Some(array.as_list_opt::<i32>()?.values().clone()))
+}
+
+#[cold]
+fn mismatch() -> Error {
+    Error::internal("a column is not what the path in its metadata says")
+}
