@@ -111,7 +111,6 @@ mod memory;
 mod mmap;
 mod names;
 mod open;
-mod path;
 mod pod;
 mod read;
 mod rewrite;

@@ -1,6 +1,6 @@
 //! Columns that are fields of the same struct, joined again (chapter 3.4 of the specification).
 
-use crate::path::{self, Component};
+use crate::format::path::{self, Component};
 use crate::{ColumnSchema, Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, StructArray};

@@ -1,7 +1,8 @@
 //! Chapter 9: the flags of a file.
 
+use super::path;
 use super::schema::Schema;
-use crate::{Error, Result, path};
+use crate::{Error, Result};
 
 /// Bit of `incompat_flags`: a column is nested.
 pub(crate) const NESTED: u32 = 1;

@@ -12,6 +12,7 @@ mod hex;
 pub(crate) mod index;
 pub(crate) mod lists;
 pub(crate) mod part_table;
+pub(crate) mod path;
 pub(crate) mod region;
 pub(crate) mod schema;
 pub(crate) mod schema_block;

@@ -1,7 +1,7 @@
-//! The paths of columns in structs and lists (chapter 3.4 of the specification).
+//! Chapter 3.4: the paths of columns in structs and lists.
 
 #[cfg(feature = "arrow")]
-use crate::Metadata;
+use super::schema::Metadata;
 
 /// The metadata key of the path of a column.
 pub(crate) const KEY: &str = "tensilo.path";
