@@ -39,8 +39,11 @@ pub(super) struct Samples {
     pub ranges: Vec<Range<usize>>,
     /// The extents that the type of the column leaves open, or [`UNKNOWN`], sample by sample.
     pub open_extents: Vec<u32>,
-    /// The lists of each level of a nested column, outermost first.
+    /// The lists of each level of a nested column, outermost first. If there are more than the
+    /// column has levels, some samples are no tensors: their outer dimensions are these lists.
     pub lists: Vec<InputLists>,
+    /// Why some samples are no tensors.
+    pub no_tensor: Option<Problem>,
     /// Null samples.
     pub nulls: Option<Nulls>,
     /// Null elements inside tensors.
@@ -82,12 +85,27 @@ impl InputLists {
         size_of_val(self.lengths.as_slice()) + self.nulls.as_ref().map_or(0, |Nulls(bits)| bits.len())
     }
 
+    /// Returns the list that has a member.
+    pub(super) fn list_of(&self, member: usize) -> Option<usize> {
+        let mut end = 0_usize;
+        self.lengths.iter().position(|&length| {
+            end = end.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+            member < end
+        })
+    }
+
     /// Returns the members of lists that follow each other.
     pub(super) fn members(&self, lists: &Range<usize>) -> Option<Range<usize>> {
         let sum = |lengths: &[u32]| lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum::<usize>();
         let start = sum(self.lengths.get(..lists.start)?);
         Some(start..start.checked_add(sum(self.lengths.get(lists.clone())?))?)
     }
+}
+
+/// Returns a problem of an entry of the innermost lists as one of the sample that it is in.
+pub(super) fn in_lists(problem: Problem, lists: &[InputLists]) -> Problem {
+    let row = lists.iter().rev().fold(problem.row, |entry, lists| lists.list_of(entry?));
+    Problem { row, ..problem }
 }
 
 /// The elements of samples.

@@ -162,6 +162,7 @@ mod tests {
                 open_extents: Vec::new(),
                 nulls: None,
                 element_nulls: None,
+                no_tensor: None,
             })
         };
         InputBatch { sample_count: 1, columns: (0..columns).map(samples).collect() }

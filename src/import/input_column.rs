@@ -34,6 +34,8 @@ pub(super) struct ColumnKind {
     pub lists: Vec<ListLevel>,
     /// Levels of lists around the elements, outermost first.
     pub levels: Vec<Level>,
+    /// Whether the type allows nulls inside a sample: null elements, or null lists around them.
+    pub inner_nulls: bool,
     /// Whether a sample is a struct of its elements and their shape.
     pub variable_tensor: bool,
     /// Whether the elements are timestamps whose unit is found by looking at all of them.
@@ -61,7 +63,14 @@ impl Level {
 impl ColumnKind {
     /// Makes the kind of samples of one element, or of strings.
     pub(super) fn scalar(dtype: DType) -> Self {
-        Self { dtype, lists: Vec::new(), levels: Vec::new(), variable_tensor: false, instants: false }
+        Self {
+            dtype,
+            lists: Vec::new(),
+            levels: Vec::new(),
+            inner_nulls: false,
+            variable_tensor: false,
+            instants: false,
+        }
     }
 
     /// Returns the number of dimensions.
@@ -71,8 +80,27 @@ impl ColumnKind {
 
     /// Returns the number of dimensions that the type leaves open.
     pub(super) fn open_count(&self) -> usize {
-        self.levels.iter().filter(|level| matches!(level, Level::Open)).count()
+        open_count(&self.levels)
     }
+
+    /// Returns whether outer dimensions can become lists: so many that each is a level of its own.
+    pub(super) fn can_unfold(&self, dimensions: usize) -> bool {
+        let outer = self.levels.get(..dimensions);
+        !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))
+    }
+
+    /// Makes lists of the outermost dimensions, and returns these. Members of the lists may be
+    /// null.
+    pub(super) fn unfold(&mut self, dimensions: usize) -> Vec<Level> {
+        let unfolded: Vec<Level> = self.levels.drain(..dimensions.min(self.levels.len())).collect();
+        self.lists.extend(unfolded.iter().map(|_| ListLevel { nullable: true }));
+        unfolded
+    }
+}
+
+/// Returns the number of levels whose extents the samples state.
+pub(super) fn open_count(levels: &[Level]) -> usize {
+    levels.iter().filter(|level| matches!(level, Level::Open)).count()
 }
 
 impl fmt::Display for Level {

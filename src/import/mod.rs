@@ -152,6 +152,7 @@ mod run;
 mod source;
 mod stamp;
 mod threaded_pass;
+mod unfold;
 
 #[cfg(feature = "arrow")]
 pub use arrow::memory::{write_batches, write_reader};

@@ -169,6 +169,7 @@ fn samples(schema: &ColumnSchema, buffer: ColumnBuffer) -> Samples {
         values: SampleValues::Plain(SharedBytes::new(BufferBytes(buffer))),
         nulls,
         element_nulls: None,
+        no_tensor: None,
     }
 }
 

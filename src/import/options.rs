@@ -2,12 +2,16 @@
 
 use crate::{DType, Shape, WriterOptions};
 
-/// The treatment of null elements inside tensors, which a tensilo file cannot store.
+/// The treatment of null elements inside tensors. A tensor has none, a list may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NullElements {
-    /// Refuses the input. The error names column and row.
+    /// Stores a column with null elements as lists of elements, each of which may be null. Refuses
+    /// them where that cannot be: in columns whose shape is declared or given by the file that is
+    /// appended to, and in tensors whose type is Arrow's.
     #[default]
+    Keep,
+    /// Refuses the input. The error names column and row.
     Refuse,
     /// Stores NaN in float columns, and refuses null elements of other columns.
     Nan,
@@ -35,7 +39,7 @@ pub struct ConvertOptions {
 
 impl ConvertOptions {
     /// Returns the defaults: all columns, nothing rounded, shapes found in the inputs, null
-    /// elements refused, the defaults of [`WriterOptions`], no file replaced.
+    /// elements kept, the defaults of [`WriterOptions`], no file replaced.
     pub fn new() -> Self {
         Self::default()
     }
@@ -75,7 +79,7 @@ impl ConvertOptions {
         self
     }
 
-    /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Refuse`].
+    /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Keep`].
     pub fn null_elements(mut self, treatment: NullElements) -> Self {
         self.null_elements = treatment;
         self
@@ -129,7 +133,7 @@ impl AppendOptions {
         self
     }
 
-    /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Refuse`].
+    /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Keep`].
     pub fn null_elements(mut self, treatment: NullElements) -> Self {
         self.null_elements = treatment;
         self

@@ -85,13 +85,9 @@ impl PartReader {
 fn outline(batch: InputBatch) -> InputBatch {
     let column = |samples: Samples| match samples.values {
         SampleValues::Instants(_) => samples,
-        SampleValues::Plain(_) => Samples {
-            values: SampleValues::Plain(SharedBytes::new([])),
-            ranges: Vec::new(),
-            nulls: None,
-            element_nulls: None,
-            ..samples
-        },
+        SampleValues::Plain(_) => {
+            Samples { values: SampleValues::Plain(SharedBytes::new([])), ranges: Vec::new(), nulls: None, ..samples }
+        }
     };
     InputBatch { columns: batch.columns.into_iter().map(|samples| samples.map(column)).collect(), ..batch }
 }

@@ -3,6 +3,7 @@
 use super::decode::decode;
 use super::nested::{self, Step};
 use super::samples::plain_samples;
+use super::walk::NoTensors;
 use crate::import::batch::Samples;
 use crate::import::input_column::ColumnKind;
 use crate::import::problem::Problem;
@@ -21,10 +22,14 @@ pub(super) fn samples(
 ) -> Result<Samples, Problem> {
     let Located { array, nulls } = locate(batch, fields, &path.fields)?;
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-    match path.steps.as_slice() {
-        [] => plain_samples(&array, nulls.as_ref(), kind),
-        steps => nested::samples(&array, nulls.as_ref(), steps, kind),
+    if path.steps.is_empty() {
+        match plain_samples(&array, nulls.as_ref(), kind) {
+            Err(NoTensors::Nested { .. }) => {}
+            Err(NoTensors::Refused(problem)) => return Err(problem),
+            Ok(samples) => return Ok(samples),
+        }
     }
+    nested::samples(&array, nulls.as_ref(), &path.steps, kind)
 }
 
 /// The way from a record batch to the array of a column.

@@ -81,7 +81,7 @@ pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
         }
         Some(_) => return Err(format!("{VARIABLE} whose uniform_shape does not have {rank} extents")),
     };
-    Ok(ColumnKind { dtype, lists: Vec::new(), levels, variable_tensor: true, instants: false })
+    Ok(ColumnKind { levels, variable_tensor: true, ..ColumnKind::scalar(dtype) })
 }
 
 fn uniform_level(value: &Value) -> Option<Level> {

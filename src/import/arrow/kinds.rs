@@ -4,7 +4,7 @@ use super::extension;
 use super::types::{ENCRYPTED, INT96, decoded, element};
 use crate::import::input_column::{ColumnKind, Level};
 use crate::{DType, limits};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef};
 use std::result::Result;
 
 /// Returns how a field that is no plain struct is stored, or why it cannot be.
@@ -19,11 +19,25 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
     }
     let mut levels = Vec::new();
     let (dtype, instants) = descend(field, &mut levels)?;
-    let kind = ColumnKind { dtype, lists: Vec::new(), levels, variable_tensor: false, instants };
+    let kind = ColumnKind { levels, inner_nulls: has_nulls_inside(field), instants, ..ColumnKind::scalar(dtype) };
     if kind.rank() > limits::RANK {
         return Err(format!("{} dimensions, of which the format allows {}", kind.rank(), limits::RANK));
     }
     Ok(kind)
+}
+
+/// Returns whether a member of a list, at any depth, may be null.
+fn has_nulls_inside(field: &Field) -> bool {
+    list_item(field).is_some_and(|item| item.is_nullable() || has_nulls_inside(item))
+}
+
+/// Returns the members of lists, of a field that has such.
+fn list_item(field: &Field) -> Option<&FieldRef> {
+    match decoded(field.data_type()) {
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => Some(item),
+        DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => Some(item),
+        _ => None,
+    }
 }
 
 fn check_readable(leaf: &Field) -> Result<(), String> {

@@ -6,11 +6,11 @@ use super::gather::by_index;
 use super::kinds::kind_of;
 use super::samples::plain_samples;
 use super::types::decoded;
-use super::walk::AnyList;
+use super::walk::{AnyList, NoTensors};
 use super::{extension, metadata};
 use crate::format::{ListLevel, path};
-use crate::import::batch::{InputLists, Nulls, Samples};
-use crate::import::input_column::{ColumnKind, InputColumn, Level};
+use crate::import::batch::{InputLists, Nulls, Samples, in_lists};
+use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::problem::Problem;
 use crate::limits;
 use arrow_array::cast::AsArray;
@@ -115,24 +115,39 @@ impl ListWalk {
 }
 
 /// Returns the samples of a column that these steps lead to; `nulls` are its null samples.
+///
+/// If items are no tensors, their outer dimensions are lists, too.
 pub(super) fn samples(
     array: &ArrayRef,
     nulls: Option<&NullBuffer>,
     steps: &[Step],
     kind: &ColumnKind,
 ) -> Result<Samples, Problem> {
+    let mut kind = kind.clone();
     let mut at = Position { array: array.clone(), nulls: nulls.cloned(), entries: (0..array.len()).collect() };
-    let mut levels = Vec::with_capacity(kind.lists.len());
+    let mut lists = Vec::with_capacity(kind.lists.len());
     for step in steps {
         match step {
-            Step::List => levels.push(at.enter_lists()?),
+            Step::List => lists.push(at.enter_lists().map_err(|problem| in_lists(problem, &lists))?),
             Step::Field(child) => at.enter_field(*child)?,
         }
     }
-    let nulls = at.nulls_of_entries();
-    let items = at.into_items()?;
-    let nulls = NullBuffer::union(nulls.as_ref(), items.nulls());
-    Ok(Samples { lists: levels, ..plain_samples(&items, nulls.as_ref(), kind)? })
+    let mut no_tensor = None;
+    loop {
+        let nulls = at.nulls_of_entries();
+        let items = at.items()?;
+        let nulls = NullBuffer::union(nulls.as_ref(), items.nulls());
+        match plain_samples(&items, nulls.as_ref(), &kind) {
+            Ok(samples) => return Ok(Samples { lists, no_tensor, ..samples }),
+            Err(NoTensors::Refused(problem)) => return Err(in_lists(problem, &lists)),
+            Err(NoTensors::Nested { dimensions, problem }) => {
+                no_tensor.get_or_insert(in_lists(problem, &lists));
+                for _ in kind.unfold(dimensions) {
+                    lists.push(at.enter_lists().map_err(|problem| in_lists(problem, &lists))?);
+                }
+            }
+        }
+    }
 }
 
 /// An array, and what of it belongs to the samples.
@@ -156,7 +171,7 @@ impl Position {
     }
 
     fn enter_lists(&mut self) -> Result<InputLists, Problem> {
-        let list = AnyList::of(&self.array, &Level::Open)?;
+        let list = AnyList::of_any(&self.array)?;
         let mut members = Vec::new();
         let mut lengths = Vec::with_capacity(self.entries.len());
         for (row, &i) in self.entries.iter().enumerate() {
@@ -181,7 +196,7 @@ impl Position {
     }
 
     /// Returns the entries alone.
-    fn into_items(self) -> Result<ArrayRef, Problem> {
+    fn items(&self) -> Result<ArrayRef, Problem> {
         let first = self.entries.first().copied().unwrap_or(0);
         let last = self.entries.last().map_or(first, |&last| last.saturating_add(1));
         if last.saturating_sub(first) == self.entries.len() && last <= self.array.len() {

@@ -27,6 +27,12 @@ pub(in crate::import) trait Records {
     /// Returns the number of rows, if it is known before reading.
     fn row_count(&self) -> Option<u64>;
 
+    /// Returns the fields of the schema that may have nulls at any depth; `None` if that is unknown
+    /// before reading.
+    fn fields_with_nulls(&self) -> Option<BTreeSet<usize>> {
+        None
+    }
+
     /// Begins a pass over only these fields of the schema, in ascending order.
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>>;
 
@@ -54,9 +60,14 @@ impl<R: Records> ArrowSource<R> {
     /// names.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
         let metadata = metadata::of_file(schema);
+        let fields_with_nulls = records.fields_with_nulls();
         let mut this = Self { records, columns: Vec::new(), paths: Vec::new(), metadata };
         for (i, field) in schema.fields().iter().enumerate() {
+            let first = this.columns.len();
             this.add(field, field.name().clone(), vec![i], false);
+            let may_have_nulls = fields_with_nulls.as_ref().is_none_or(|fields| fields.contains(&i));
+            let kinds = this.columns.iter_mut().skip(first).filter_map(|column| column.kind.as_mut().ok());
+            kinds.for_each(|kind| kind.inner_nulls &= may_have_nulls);
         }
         this
     }

@@ -1,8 +1,8 @@
 //! The rows of an array as samples.
 
 use super::elements::{ArrayElements, outside, plain_bytes, shared_nulls};
-use super::walk::{Tensors, walk};
-use crate::import::batch::{SampleValues, Samples, SharedBytes};
+use super::walk::{NoTensors, Tensors, walk};
+use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes};
 use crate::import::input_column::ColumnKind;
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
@@ -18,30 +18,30 @@ pub(super) fn plain_samples(
     array: &ArrayRef,
     nulls: Option<&NullBuffer>,
     kind: &ColumnKind,
-) -> Result<Samples, Problem> {
+) -> Result<Samples, NoTensors> {
     let shared = shared_nulls(nulls);
-    if kind.dtype.is_string() {
+    let dtype = kind.dtype;
+    let (values, ranges, open_extents, element_nulls) = if dtype.is_string() {
         let (bytes, ranges) = string_bytes(array, nulls)?;
-        let values = SampleValues::Plain(SharedBytes::new(bytes));
-        let open_extents = Vec::new();
-        let lists = Vec::new();
-        return Ok(Samples {
-            dtype: kind.dtype,
-            values,
-            ranges,
-            open_extents,
-            lists,
-            nulls: shared,
-            element_nulls: None,
-        });
-    }
-    let Tensors { ranges, open_extents, elements } = walk(array, nulls, kind)?;
-    let ArrayElements { values, ranges, nulls: element_nulls } = ArrayElements::of(&elements, ranges, kind.dtype)?;
-    // the nulls of scalars are null samples
-    let is_scalar = kind.levels.is_empty() && !kind.variable_tensor;
-    let element_nulls = element_nulls.filter(|_| !is_scalar);
+        (SampleValues::Plain(SharedBytes::new(bytes)), ranges, Vec::new(), None)
+    } else {
+        let Tensors { ranges, open_extents, elements } = walk(array, nulls, kind)?;
+        let ArrayElements { values, ranges, nulls: element_nulls } = ArrayElements::of(&elements, ranges, dtype)?;
+        // the nulls of scalars are null samples
+        let is_scalar = kind.levels.is_empty() && !kind.variable_tensor;
+        let in_tensors = |element_nulls: &Nulls| has_null_element(element_nulls, &ranges, nulls);
+        let element_nulls = element_nulls.filter(|element_nulls| !is_scalar && in_tensors(element_nulls));
+        (values, ranges, open_extents, element_nulls)
+    };
     let lists = Vec::new();
-    Ok(Samples { dtype: kind.dtype, values, ranges, open_extents, lists, nulls: shared, element_nulls })
+    Ok(Samples { dtype, values, ranges, open_extents, lists, nulls: shared, element_nulls, no_tensor: None })
+}
+
+/// Returns whether a sample that is not null has a null element.
+fn has_null_element(element_nulls: &Nulls, ranges: &[Range<usize>], nulls: Option<&NullBuffer>) -> bool {
+    let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
+    let mut present = ranges.iter().enumerate().filter(|(row, _)| is_valid(*row));
+    present.any(|(_, range)| range.clone().any(|element| element_nulls.is_null(element)))
 }
 
 /// Returns the bytes of strings, and the range of each.

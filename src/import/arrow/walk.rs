@@ -25,21 +25,34 @@ pub(super) struct Tensors {
     pub elements: ArrayRef,
 }
 
-/// Finds the tensors of a column; `nulls` are its null samples.
-pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, Problem> {
-    if kind.variable_tensor {
-        return variable_tensors(array, nulls, kind);
+/// Why the rows of an array are no tensors.
+pub(super) enum NoTensors {
+    /// One of them cannot be stored.
+    Refused(Problem),
+    /// One of them is no tensor, unless so many of the outer dimensions are lists.
+    Nested { dimensions: usize, problem: Problem },
+}
+
+impl From<Problem> for NoTensors {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
     }
-    let mut steps = Steps { ranges: (0..array.len()).map(|i| i..i + 1).collect(), nulls, outermost: true };
+}
+
+/// Finds the tensors of a column; `nulls` are its null samples.
+pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, NoTensors> {
+    if kind.variable_tensor {
+        return Ok(variable_tensors(array, nulls, kind)?);
+    }
+    let mut steps = Steps { ranges: (0..array.len()).map(|i| i..i + 1).collect(), nulls, kind };
     let mut array = array.clone();
     let mut open = Vec::with_capacity(kind.open_count());
-    for level in &kind.levels {
+    for (dimension, level) in kind.levels.iter().enumerate() {
         let list = AnyList::of(&array, level)?;
         match level {
-            Level::Fixed(_) => steps.enter_fixed(&list)?,
-            Level::Open => open.push(steps.enter_lists(&list)?),
+            Level::Fixed(_) => steps.enter_fixed(&list, dimension)?,
+            Level::Open => open.push(steps.enter_lists(&list, dimension)?),
         }
-        steps.outermost = false;
         array = decode(list.values())?;
     }
     let rows = steps.ranges.len();
@@ -51,8 +64,7 @@ pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKi
 struct Steps<'a> {
     ranges: Vec<Range<usize>>,
     nulls: Option<&'a NullBuffer>,
-    /// Whether null lists are null samples.
-    outermost: bool,
+    kind: &'a ColumnKind,
 }
 
 impl Steps<'_> {
@@ -60,15 +72,15 @@ impl Steps<'_> {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
 
-    fn enter_fixed(&mut self, list: &AnyList) -> Result<(), Problem> {
+    fn enter_fixed(&mut self, list: &AnyList, dimension: usize) -> Result<(), NoTensors> {
         let mut ranges = std::mem::take(&mut self.ranges);
         for (row, range) in ranges.iter_mut().enumerate() {
             if !self.is_null(row) {
-                self.check_no_null_list(list, row, range)?;
+                self.check_no_null_list(list, dimension, row, range)?;
             }
             let bounds = |i: usize| i.checked_mul(list.fixed_length());
             let (Some(start), Some(end)) = (bounds(range.start), bounds(range.end)) else {
-                return Err(Problem::at(row, "a tensor is too large"));
+                return Err(Problem::at(row, "a tensor is too large").into());
             };
             *range = start..end;
         }
@@ -77,7 +89,7 @@ impl Steps<'_> {
     }
 
     /// Enters the lists of each sample, and returns its extent in this dimension.
-    fn enter_lists(&mut self, list: &AnyList) -> Result<Vec<u32>, Problem> {
+    fn enter_lists(&mut self, list: &AnyList, dimension: usize) -> Result<Vec<u32>, NoTensors> {
         let mut ranges = std::mem::take(&mut self.ranges);
         let mut extents = Vec::with_capacity(ranges.len());
         for (row, range) in ranges.iter_mut().enumerate() {
@@ -86,34 +98,55 @@ impl Steps<'_> {
                 *range = 0..0;
                 continue;
             }
-            self.check_no_null_list(list, row, range)?;
-            extents.push(common_length(list, row, range)?);
+            self.check_no_null_list(list, dimension, row, range)?;
+            extents.push(self.common_length(list, dimension, row, range)?);
             *range = list.start(range.start)..list.start(range.end);
         }
         self.ranges = ranges;
         Ok(extents)
     }
 
-    fn check_no_null_list(&self, list: &AnyList, row: usize, range: &Range<usize>) -> Result<(), Problem> {
-        let Some(nulls) = list.nulls().filter(|_| !self.outermost) else { return Ok(()) };
+    fn check_no_null_list(
+        &self,
+        list: &AnyList,
+        dimension: usize,
+        row: usize,
+        range: &Range<usize>,
+    ) -> Result<(), NoTensors> {
+        // null lists of the outermost dimension are null samples
+        let Some(nulls) = list.nulls().filter(|_| dimension > 0) else { return Ok(()) };
         if range.clone().any(|i| nulls.is_null(i)) {
-            let message = "a null list inside a tensor, which has no length";
-            return Err(Problem::at(row, message).advising([Advice::SkipColumns]));
+            return Err(self.nested(dimension, row, "a null list inside a tensor, which has no length".to_owned()));
         }
         Ok(())
     }
-}
 
-/// Returns the length of all lists of a range that is not empty.
-fn common_length(list: &AnyList, row: usize, range: &Range<usize>) -> Result<u32, Problem> {
-    let length = |i: usize| list.start(i + 1).saturating_sub(list.start(i));
-    let first = length(range.start);
-    if let Some(other) = range.clone().map(length).find(|&other| other != first) {
-        let message = format!("lists of {first} and {other} elements side by side are no tensor");
-        return Err(Problem::at(row, message).advising([Advice::SkipColumns]));
+    /// Returns the length of all lists of a range that is not empty.
+    fn common_length(
+        &self,
+        list: &AnyList,
+        dimension: usize,
+        row: usize,
+        range: &Range<usize>,
+    ) -> Result<u32, NoTensors> {
+        let length = |i: usize| list.start(i + 1).saturating_sub(list.start(i));
+        let first = length(range.start);
+        if let Some(other) = range.clone().map(length).find(|&other| other != first) {
+            let message = format!("lists of {first} and {other} elements side by side are no tensor");
+            return Err(self.nested(dimension, row, message));
+        }
+        let fits = u32::try_from(first).ok().filter(|&length| length <= crate::limits::EXTENT);
+        fits.ok_or_else(|| Problem::at(row, format!("a list of {first} elements is too long")).into())
     }
-    let fits = u32::try_from(first).ok().filter(|&length| length <= crate::limits::EXTENT);
-    fits.ok_or_else(|| Problem::at(row, format!("a list of {first} elements is too long")))
+
+    /// Returns the error of a row that is a tensor only from this dimension on.
+    fn nested(&self, dimension: usize, row: usize, message: String) -> NoTensors {
+        let problem = Problem::at(row, message).advising([Advice::SkipColumns]);
+        match self.kind.can_unfold(dimension) {
+            true => NoTensors::Nested { dimensions: dimension, problem },
+            false => problem.into(),
+        }
+    }
 }
 
 /// An array of lists of any sort.
@@ -125,6 +158,16 @@ pub(super) enum AnyList<'a> {
 }
 
 impl<'a> AnyList<'a> {
+    /// Returns the array as lists.
+    pub(super) fn of_any(array: &'a ArrayRef) -> Result<Self, Problem> {
+        match array.data_type() {
+            DataType::FixedSizeList(_, length) => {
+                Self::of(array, &Level::Fixed(u32::try_from(*length).into_iter().collect()))
+            }
+            _ => Self::of(array, &Level::Open),
+        }
+    }
+
     /// Returns the array as lists of the level that the schema states.
     pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
         let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));

@@ -149,6 +149,7 @@ impl Key {
             lists: Vec::new(),
             nulls,
             element_nulls: None,
+            no_tensor: None,
         }
     }
 

@@ -12,7 +12,9 @@ use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use ::parquet::file::statistics::Statistics;
 use arrow_array::RecordBatch;
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
@@ -111,6 +113,20 @@ impl Records for ParquetFile {
 
     fn row_count(&self) -> Option<u64> {
         Some(self.row_count)
+    }
+
+    /// Reads the statistics, in which an empty list counts as a null.
+    fn fields_with_nulls(&self) -> Option<BTreeSet<usize>> {
+        let schema = self.metadata.parquet_schema();
+        let leaves = self
+            .metadata
+            .metadata()
+            .row_groups()
+            .iter()
+            .flat_map(|group| (0..schema.num_columns()).zip(group.columns()));
+        let null_count = |column: &ColumnChunkMetaData| column.statistics().and_then(Statistics::null_count_opt);
+        let with_nulls = leaves.filter(|(_, column)| null_count(column) != Some(0));
+        Some(with_nulls.map(|(leaf, _)| schema.get_column_root_idx(leaf)).collect())
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {

@@ -3,7 +3,8 @@
 use super::shape::ShapeFinder;
 use crate::format::CastFacts;
 use crate::import::found;
-use crate::import::input_column::{ColumnKind, InputColumn, StoredColumn};
+use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
+use crate::import::unfold::ListForm;
 use crate::{CastSpec, ColumnSchema, DType, Metadata, Shape, arrow_type};
 
 /// A column of the file that a conversion makes.
@@ -20,6 +21,8 @@ pub(in crate::import) struct Column {
     /// Its shape, if the caller declares it, a tensilo file states it, or the first pass has found
     /// it.
     pub shape: Option<Shape>,
+    /// Outer dimensions that have become lists, the innermost of `kind`.
+    pub unfolded: Vec<Level>,
     /// Whether a source has the column in the unit that its metadata say. Otherwise a unit is
     /// found.
     pub unit_is_given: bool,
@@ -42,7 +45,19 @@ impl Column {
             cast: None,
             rounded,
             shape,
+            unfolded: Vec::new(),
         })
+    }
+
+    /// Makes lists of outer dimensions.
+    pub(in crate::import) fn unfold(&mut self, dimensions: usize) {
+        self.unfolded.extend(self.kind.unfold(dimensions));
+    }
+
+    /// Returns the form of its samples.
+    pub(in crate::import) fn form(&self) -> ListForm<'_> {
+        let list_count = self.kind.lists.len().saturating_sub(self.unfolded.len());
+        ListForm { list_count, unfolded: &self.unfolded, inner: &self.kind.levels }
     }
 
     /// Adds the same column of another source. [`describe`] gives the same text for both.

@@ -4,10 +4,12 @@ mod column;
 mod merge;
 mod select;
 mod shape;
+mod unfolding;
 mod units;
 
 pub(super) use column::{Column, describe};
 pub(super) use merge::{Plan, of};
 pub(super) use select::check_shape;
 pub(super) use shape::{ShapeFinder, sample_shape};
+pub(super) use unfolding::UnfoldFinder;
 pub(super) use units::{UnitFinder, exact, unit};

@@ -70,6 +70,10 @@ pub(super) fn apply_options(columns: &mut [Column], options: &ConvertOptions) ->
     }
     for (name, shape) in &options.shapes {
         let column = find(columns, name)?;
+        let lists = column.kind.rank().saturating_sub(shape.rank());
+        if column.kind.can_unfold(lists) {
+            column.unfold(lists);
+        }
         check_shape(column, shape).map_err(|error| error.with_column(name))?;
         column.shape = Some(shape.clone());
     }

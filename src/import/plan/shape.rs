@@ -1,8 +1,9 @@
 //! Finds the shape of a column: a dimension is fixed if it has the same extent in every sample.
 
+use super::unfolding::dimensions;
 use crate::import::batch::{Samples, UNKNOWN};
 use crate::import::found::FoundShape;
-use crate::import::input_column::{ColumnKind, Level};
+use crate::import::input_column::{ColumnKind, Level, open_count};
 use crate::le::u64_of;
 use crate::{Extent, Shape};
 use std::collections::BTreeMap;
@@ -38,10 +39,18 @@ impl ShapeFinder {
         Self { found: (0..kind.open_count()).map(|_| FoundExtent::Few(Vec::new())).collect() }
     }
 
-    /// Examines samples, which begin with number `first` of all.
-    pub(in crate::import) fn observe(&mut self, samples: &Samples, first: u64) {
-        for (sample, extents) in (first..).zip(samples.open_extents.chunks_exact(self.found.len().max(1))) {
-            for (found, &extent) in self.found.iter_mut().zip(extents) {
+    /// Forgets the outer dimensions of a column of this kind, which have become lists.
+    pub(in crate::import) fn unfold(&mut self, kind: &ColumnKind, dimensions: usize) {
+        let inner = kind.levels.get(dimensions..).map_or(0, open_count);
+        self.found.drain(..self.found.len().saturating_sub(inner));
+    }
+
+    /// Examines samples of a column of this kind, which begin with number `first` of all.
+    pub(in crate::import) fn observe(&mut self, samples: &Samples, kind: &ColumnKind, first: u64) {
+        let stated = kind.levels.get(dimensions(samples, kind)..).map_or(0, open_count);
+        let outer = stated.saturating_sub(self.found.len());
+        for (sample, extents) in (first..).zip(samples.open_extents.chunks_exact(stated.max(1))) {
+            for (found, &extent) in self.found.iter_mut().zip(extents.iter().skip(outer)) {
                 found.observe(extent, sample, extents);
             }
         }

@@ -149,6 +149,11 @@ fn column(
     let column = Column::of(input).ok_or_else(|| ColumnDifference::from("cannot be stored"))?;
     // nulls are refused where they are met: an input may say that there could be some, and have
     // none
+    let mut column = column;
+    let lists = due.levels.len().saturating_sub(column.kind.lists.len());
+    if column.kind.can_unfold(lists) {
+        column.unfold(lists);
+    }
     if column.kind.lists.len() != due.levels.len() {
         let text = format!("is {}, and {} in the file", describe(&column), due.type_name());
         return Err(text.as_str().into());

@@ -12,6 +12,7 @@ use crate::import::options::{ConvertOptions, NullElements, Progress};
 use crate::import::plan::{self, Column, Plan};
 use crate::import::problem::Problem;
 use crate::import::source::{BatchSource, check_unchanged, located};
+use crate::import::unfold::unfold;
 use crate::write::Sink;
 use crate::{ColumnBatch, Result, Schema, Summary, Writer};
 use std::ops::{ControlFlow, Range};
@@ -24,15 +25,15 @@ pub(in crate::import) fn run<K: Sink>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
     let mut plan = plan::of(sources, options)?;
-    scan::find(sources, &mut plan, progress).and_then(|()| write(sources, &plan, sink, options, progress)).map_err(
-        |error| {
+    scan::find(sources, &mut plan, options.null_elements, progress)
+        .and_then(|()| write(sources, &plan, sink, options, progress))
+        .map_err(|error| {
             let parts = sources.iter().zip(&plan.positions);
             let parts = parts
                 .map(|(source, positions)| DiagnosedSource { source: *source, columns: &plan.columns, positions })
                 .collect();
             Diagnosis { parts, first_sample: 0, null_elements: options.null_elements }.complete(error)
-        },
-    )
+        })
 }
 
 /// Converts a source that can be read only once: open dimensions vary unless the caller knows
@@ -93,7 +94,9 @@ impl Copy<'_> {
         let first = writer.sample_count();
         let batches = source.batches(self.positions).map_err(|error| located(error, source))?;
         for batch in batches {
-            let copied = batch.and_then(|batch| self.batch(&batch, first, writer, progress));
+            let copied = batch.and_then(|batch| {
+                self.batch(unfold(batch, self.columns.iter().map(Column::form)), first, writer, progress)
+            });
             copied.map_err(|error| located(error, source))?;
         }
         Ok(())
@@ -102,14 +105,14 @@ impl Copy<'_> {
     /// Pushes a batch of a source that begins with sample `first`.
     fn batch<K: Sink>(
         &self,
-        batch: &InputBatch,
+        batch: InputBatch,
         first: u64,
         writer: &mut Writer<K>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
         let origin = Origin { batch: writer.sample_count(), source: first };
-        for rows in slices(batch, &writer.schema().columns) {
-            let columns = self.columns(batch, &rows, origin, writer.schema())?;
+        for rows in slices(&batch, &writer.schema().columns) {
+            let columns = self.columns(&batch, &rows, origin, writer.schema())?;
             let batches: Vec<ColumnBatch> = columns.iter().map(PushableColumn::as_batch).collect();
             writer.push_batch(&batches)?;
             go_on(progress(writer.sample_count()))?;

@@ -9,6 +9,7 @@ use crate::import::options::NullElements;
 use crate::import::plan::Column;
 use crate::import::problem::Problem;
 use crate::import::source::BatchSource;
+use crate::import::unfold::unfold;
 use crate::le::u64_of;
 use crate::{ColumnSchema, Error, ErrorKind, Result};
 use std::collections::BTreeSet;
@@ -58,7 +59,7 @@ impl Diagnosis<'_> {
     fn look_at(&self, part: &DiagnosedSource, look: &mut Look) -> Result<ControlFlow<()>> {
         let source = look.sample;
         for batch in part.source.batches(part.positions)? {
-            let batch = batch?;
+            let batch = unfold(batch?, part.columns.iter().map(Column::form));
             self.look_at_batch(&batch, Origin { batch: look.sample, source }, part, look);
             look.sample = look.sample.saturating_add(u64_of(batch.sample_count));
             if look.sample > look.last_sample {

@@ -3,7 +3,7 @@
 use super::assemble::{PushableColumn, concatenate, concatenate_fixed};
 use crate::error::Advice;
 use crate::format::content::validity_bytes;
-use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
+use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes, UNKNOWN, in_lists};
 use crate::import::input_column::{ColumnKind, Level};
 use crate::import::lists;
 use crate::import::options::NullElements;
@@ -31,16 +31,15 @@ pub(super) fn fill(
         lists::select(&samples.lists, rows, may_be_null).map_err(|problem| problem.advising([Advice::SkipColumns]))?;
     let has_nulls = samples.nulls.is_some() && !may_be_null(levels.len());
     if let Some(row) = rows.clone().find(|&row| has_nulls && samples.is_null(row)) {
-        let row = if levels.is_empty() { row } else { 0 };
         let problem = Problem::at(row, "a null in a column that is declared to have none");
-        return Err(problem.advising([Advice::SkipColumns]));
+        return Err(in_lists(problem.advising([Advice::SkipColumns]), &samples.lists));
     }
     let selected = SelectedSamples { samples, rows: rows.clone() };
-    let (extents, values) = if column.kind.dtype.is_string() {
-        selected.strings()?
-    } else {
-        selected.tensors(column, shape, null_elements)?
+    let values = match column.kind.dtype.is_string() {
+        true => selected.strings(),
+        false => selected.tensors(column, shape, null_elements),
     };
+    let (extents, values) = values.map_err(|problem| in_lists(problem, &samples.lists))?;
     let validity = samples.nulls.as_ref().and_then(|nulls| validity(nulls, rows.clone()));
     Ok(PushableColumn { dtype: samples.dtype, item_count: rows.len(), lists, extents, values, validity })
 }
@@ -235,7 +234,7 @@ fn replacement(dtype: DType, wanted: NullElements) -> Result<Vec<u8>, (String, A
             let message = format!("a null element inside a tensor of {dtype}, which has no NaN");
             Err((message, Advice::ReplaceNullsWithZero))
         }
-        (NullElements::Refuse, _) => {
+        (NullElements::Keep | NullElements::Refuse, _) => {
             let advice = if dtype.is_float() { Advice::ReplaceNulls } else { Advice::ReplaceNullsWithZero };
             Err(("a null element inside a tensor".to_owned(), advice))
         }

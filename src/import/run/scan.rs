@@ -1,12 +1,13 @@
-//! The first pass: finds what only the data tells, shapes of lists and units of INT96 timestamps.
+//! The first pass: finds what only the data tells, which lists are tensors, their shapes, and units
+//! of INT96 timestamps.
 
 use super::sample_error::{Origin, sample_error, total_rows};
 use crate::Result;
 use crate::error::go_on;
-use crate::import::batch::InputBatch;
+use crate::import::batch::{InputBatch, Samples};
 use crate::import::found;
-use crate::import::options::Progress;
-use crate::import::plan::{Column, Plan, ShapeFinder, UnitFinder};
+use crate::import::options::{NullElements, Progress};
+use crate::import::plan::{Column, Plan, ShapeFinder, UnfoldFinder, UnitFinder};
 use crate::import::problem::Problem;
 use crate::import::source::{BatchSource, located};
 use crate::le::u64_of;
@@ -16,24 +17,49 @@ use std::ops::ControlFlow;
 struct Finder {
     /// `None` if the type or the caller states it.
     shape: Option<ShapeFinder>,
+    /// `None` if all samples are tensors by their type, or have to be.
+    unfold: Option<UnfoldFinder>,
     unit: Option<UnitFinder>,
 }
 
 impl Finder {
-    fn new(column: &Column) -> Self {
-        let is_open = column.shape.is_none() && column.kind.open_count() > 0;
-        Self { shape: is_open.then(|| ShapeFinder::new(&column.kind)), unit: UnitFinder::new(column) }
+    fn new(column: &Column, null_elements: NullElements) -> Self {
+        let kind = Some(&column.kind).filter(|_| column.shape.is_none());
+        Self {
+            shape: kind.filter(|kind| kind.open_count() > 0).map(ShapeFinder::new),
+            unfold: kind.and_then(|kind| UnfoldFinder::new(kind, null_elements)),
+            unit: UnitFinder::new(column),
+        }
     }
 
     /// Returns whether no sample can change what is known any more.
     fn is_settled(&self) -> bool {
-        self.unit.is_none() && self.shape.as_ref().is_none_or(ShapeFinder::is_settled)
+        self.unit.is_none()
+            && self.unfold.as_ref().is_none_or(UnfoldFinder::is_settled)
+            && self.shape.as_ref().is_none_or(ShapeFinder::is_settled)
+    }
+
+    /// Examines samples of a column, which begin with number `first` of all.
+    fn observe(&mut self, samples: &Samples, column: &Column, first: u64) {
+        if let Some(unfold) = &mut self.unfold {
+            unfold.observe(samples);
+        }
+        if let Some(shape) = &mut self.shape {
+            shape.unfold(&column.kind, self.unfold.as_ref().map_or(0, UnfoldFinder::dimensions));
+            shape.observe(samples, &column.kind, first);
+        }
+        if let Some(unit) = &mut self.unit {
+            unit.observe(samples, first);
+        }
     }
 
     /// Gives the column what was found.
     fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, Problem)> {
+        column.unfold(self.unfold.as_ref().map_or(0, UnfoldFinder::dimensions));
         if let Some(shape) = &self.shape {
             column.shape = Some(shape.shape(&column.kind));
+        }
+        if let Some(shape) = self.shape.as_ref().filter(|_| column.unfolded.is_empty()) {
             let found = shape.found(&column.kind).map(|found| (found::KEY.to_owned(), found.to_string()));
             column.metadata.extend(found);
         }
@@ -46,9 +72,10 @@ impl Finder {
 pub(super) fn find(
     sources: &[&dyn BatchSource],
     plan: &mut Plan,
+    null_elements: NullElements,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<()> {
-    let mut finders: Vec<Finder> = plan.columns.iter().map(Finder::new).collect();
+    let mut finders: Vec<Finder> = plan.columns.iter().map(|column| Finder::new(column, null_elements)).collect();
     let total = total_rows(sources);
     let mut rows = 0;
     let mut starts: Vec<(u64, &dyn BatchSource)> = Vec::new();
@@ -115,12 +142,7 @@ impl Scan<'_> {
         for (&i, samples) in self.wanted.iter().zip(&batch.columns) {
             let (Some(column), Some(finder)) = (self.columns.get(i), finders.get_mut(i)) else { continue };
             let samples = samples.as_ref().map_err(|problem| sample_error(problem, origin, column))?;
-            if let Some(shape) = &mut finder.shape {
-                shape.observe(samples, origin.batch);
-            }
-            if let Some(unit) = &mut finder.unit {
-                unit.observe(samples, origin.batch);
-            }
+            finder.observe(samples, column, origin.batch);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use tensilo::import::arrow::array::types::Int8Type;
 use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, RecordBatch};
 use tensilo::import::arrow::ipc::CompressionType;
 use tensilo::import::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use tensilo::import::{ConvertOptions, Progress, convert};
+use tensilo::import::{ConvertOptions, NullElements, Progress, convert};
 use tensilo_testing::Folder;
 
 fn batches() -> Vec<RecordBatch> {
@@ -130,7 +130,7 @@ fn damaged_files_and_streams_never_panic_and_leave_nothing_behind() {
 }
 
 #[test]
-fn lists_that_are_no_tensor_name_the_file() {
+fn refused_null_elements_name_the_file() {
     let folder = Folder::new();
     let input = folder.path("input");
     let lists = tensilo::import::arrow::array::ListArray::from_iter_primitive::<
@@ -139,7 +139,8 @@ fn lists_that_are_no_tensor_name_the_file() {
         _,
     >([Some([Some(1), None])]);
     fs::write(&input, file_bytes(&[one(Arc::new(lists))], None)).unwrap();
-    let error = convert_over(std::slice::from_ref(&input), &folder.path("out.tsl")).unwrap_err();
+    let options = ConvertOptions::new().null_elements(NullElements::Refuse);
+    let error = convert_with(std::slice::from_ref(&input), &folder.path("out.tsl"), &options).unwrap_err();
     assert_eq!((error.kind(), error.path(), error.column()), (ErrorKind::BadInput, Some(input.as_path()), Some("x")));
     assert_eq!(folder.names(), ["input"]);
 }

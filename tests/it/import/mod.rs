@@ -26,4 +26,5 @@ mod threads;
 #[cfg(feature = "parquet")]
 mod thrift;
 #[cfg(feature = "parquet")]
+mod unfolded;
 mod values;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tensilo::ErrorKind;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field};
-use tensilo::import::{ConvertOptions, Progress, convert};
+use tensilo::import::{ConvertOptions, NullElements, Progress, convert};
 use tensilo_testing::Folder;
 
 fn parquet_bytes(batches: &[RecordBatch], row_group: usize, compression: Compression) -> Vec<u8> {
@@ -163,7 +163,8 @@ fn an_error_in_the_second_input_tells_its_row_and_the_sample() {
     let lists = |last| ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)]), Some([last])]);
     write(&paths[0], &[one(Arc::new(lists(Some(2))))]);
     write(&paths[1], &[one(Arc::new(lists(None)))]);
-    let error = convert_over(&paths, &folder.path("out.tsl")).unwrap_err();
+    let options = ConvertOptions::new().null_elements(NullElements::Refuse);
+    let error = convert_with(&paths, &folder.path("out.tsl"), &options).unwrap_err();
     assert_eq!((error.path(), error.samples()), (Some(paths[1].as_path()), Some(3..4)));
     assert!(error.message().starts_with("row 1 of this input"), "{error}");
     assert_eq!(folder.names(), ["a", "b"]);

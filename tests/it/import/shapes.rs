@@ -158,7 +158,9 @@ fn all_columns_that_do_not_fit_are_in_one_error() {
     let field = |name: &str, array: &ArrayRef| Field::new(name, array.data_type().clone(), true);
     let batch =
         batch(columns.into_iter().map(|(name, array): (&str, ArrayRef)| (field(name, &array), array)).collect());
-    let error = refused(std::slice::from_ref(&batch), &ConvertOptions::new());
+    let jagged = ("jagged", Shape::new([Extent::Varying, Extent::Varying]));
+    let options = ConvertOptions::new().null_elements(NullElements::Refuse).shapes([jagged]);
+    let error = refused(std::slice::from_ref(&batch), &options);
     for part in [
         "3 columns",
         r#"column "jagged": sample 1: lists of 1 and 2 elements side by side are no tensor"#,

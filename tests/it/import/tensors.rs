@@ -53,7 +53,7 @@ fn a_null_list_an_empty_list_and_a_null_element_differ() {
     assert_eq!(tensors::<f32>(&file, "x"), [None, Some((vec![0], vec![])), Some((vec![1], vec![1.0]))]);
 
     let batches = [one(list(full(&[&[0.0]]))), one(list(vec![None, Some(vec![Some(1.0), None])]))];
-    let error = refused(&batches, &ConvertOptions::new());
+    let error = refused(&batches, &ConvertOptions::new().null_elements(NullElements::Refuse));
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::BadInput, Some("x"), Some(2..3)));
     assert!(error.message().contains("null element"), "{error}");
 
@@ -133,21 +133,23 @@ fn nested_lists_have_a_dimension_for_each_level() {
 }
 
 #[test]
-fn rows_of_different_length_are_no_tensor() {
-    let error = refused(&[one(nested(&[Some(&[2, 2]), Some(&[2, 3])], true))], &ConvertOptions::new());
+fn rows_of_different_length_are_no_tensor_even_if_that_is_declared() {
+    let options = ConvertOptions::new().shapes([("x", Shape::new([Extent::Varying, Extent::Varying]))]);
+    let error = refused(&[one(nested(&[Some(&[2, 2]), Some(&[2, 3])], true))], &options);
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::BadInput, Some("x"), Some(1..2)));
     assert!(error.message().contains("2 and 3"), "{error}");
 }
 
 #[test]
-fn a_null_list_inside_a_tensor_is_refused() {
+fn a_null_list_inside_a_declared_tensor_is_refused() {
     let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
     let nulls = Some(NullBuffer::from(vec![true, false]));
     let inner = ListArray::new(item(DataType::Int32), OffsetBuffer::from_lengths([2, 0]), values, nulls);
     let offsets = OffsetBuffer::from_lengths([1, 1]);
     let outer = ListArray::new(item(inner.data_type().clone()), offsets, Arc::new(inner), None);
     for null_elements in [NullElements::Refuse, NullElements::Zero] {
-        let options = ConvertOptions::new().null_elements(null_elements);
+        let shape = Shape::new([Extent::Varying, Extent::Varying]);
+        let options = ConvertOptions::new().null_elements(null_elements).shapes([("x", shape)]);
         let error = refused(&[one(Arc::new(outer.clone()))], &options);
         assert_eq!(error.samples(), Some(1..2), "{error}");
     }

@@ -6,8 +6,10 @@ use tensilo::import::NullElements;
 /// The values of `--null-elements`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnNullElement {
-    /// Stop, and name column and row
+    /// Store lists whose elements may be null, instead of tensors
     #[default]
+    Keep,
+    /// Stop, and name column and row
     Refuse,
     /// Store NaN in float columns, and stop at others
     Nan,
@@ -18,6 +20,7 @@ pub(crate) enum OnNullElement {
 impl From<OnNullElement> for NullElements {
     fn from(choice: OnNullElement) -> Self {
         match choice {
+            OnNullElement::Keep => Self::Keep,
             OnNullElement::Refuse => Self::Refuse,
             OnNullElement::Nan => Self::Nan,
             OnNullElement::Zero => Self::Zero,

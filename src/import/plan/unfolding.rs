@@ -1,0 +1,48 @@
+//! Finds how many outer dimensions of a column are lists, because a sample is no tensor.
+
+use crate::import::batch::Samples;
+use crate::import::input_column::{ColumnKind, Level};
+use crate::import::options::NullElements;
+
+/// The finder of one column.
+pub(in crate::import) struct UnfoldFinder {
+    kind: ColumnKind,
+    keeps_nulls: bool,
+    dimensions: usize,
+}
+
+impl UnfoldFinder {
+    /// Makes the finder of a column of this kind, or `None` if all its samples are tensors by their
+    /// type.
+    pub(in crate::import) fn new(kind: &ColumnKind, null_elements: NullElements) -> Option<Self> {
+        let keeps_nulls = null_elements == NullElements::Keep;
+        let may_be_jagged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
+        let may_have_nulls = kind.inner_nulls && (keeps_nulls || kind.levels.len() > 1);
+        let is_open = may_be_jagged || may_have_nulls;
+        (is_open && !kind.variable_tensor).then(|| Self { kind: kind.clone(), keeps_nulls, dimensions: 0 })
+    }
+
+    /// Examines samples. Null elements remain nulls only as items of lists.
+    pub(in crate::import) fn observe(&mut self, samples: &Samples) {
+        self.dimensions = self.dimensions.max(dimensions(samples, &self.kind));
+        let all = self.kind.levels.len();
+        if self.keeps_nulls && samples.element_nulls.is_some() && self.kind.can_unfold(all) {
+            self.dimensions = all;
+        }
+    }
+
+    /// Returns the number of dimensions that are lists.
+    pub(in crate::import) fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// Returns whether no sample can change it any more.
+    pub(in crate::import) fn is_settled(&self) -> bool {
+        self.dimensions == self.kind.levels.len()
+    }
+}
+
+/// Returns how many outer dimensions are lists in these samples of a column.
+pub(super) fn dimensions(samples: &Samples, kind: &ColumnKind) -> usize {
+    samples.lists.len().saturating_sub(kind.lists.len())
+}

@@ -1,0 +1,189 @@
+//! Lists that are no tensors: of different lengths side by side, or with nulls inside.
+
+use super::common::*;
+use proptest::prelude::*;
+use std::sync::Arc;
+use tensilo::export::batches;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
+use tensilo::import::arrow::datatypes::{DataType, Int32Type};
+use tensilo::import::{AppendOptions, ConvertOptions, NullElements};
+use tensilo::{Extent, Reader, Shape};
+use tensilo_testing::Folder;
+
+/// A sample of a column of lists: `None` is null.
+type Node = Option<Tree>;
+
+#[derive(Clone, Debug, PartialEq)]
+enum Tree {
+    List(Vec<Node>),
+    Number(i32),
+}
+
+fn number(value: i32) -> Node {
+    Some(Tree::Number(value))
+}
+
+fn list(members: impl Into<Vec<Node>>) -> Node {
+    Some(Tree::List(members.into()))
+}
+
+fn numbers(values: &[i32]) -> Node {
+    list(values.iter().map(|&value| number(value)).collect::<Vec<_>>())
+}
+
+/// Makes an array of nodes with so many levels of lists.
+fn array(nodes: &[Node], depth: usize) -> ArrayRef {
+    if depth == 0 {
+        let value = |node: &Node| match node {
+            Some(Tree::Number(value)) => Some(*value),
+            _ => None,
+        };
+        return Arc::new(nodes.iter().map(value).collect::<Int32Array>());
+    }
+    let members = |node: &Node| match node {
+        Some(Tree::List(members)) => members.clone(),
+        _ => Vec::new(),
+    };
+    let all: Vec<Node> = nodes.iter().flat_map(members).collect();
+    let values = array(&all, depth - 1);
+    let offsets = OffsetBuffer::from_lengths(nodes.iter().map(|node| members(node).len()));
+    let nulls = NullBuffer::from(nodes.iter().map(Option::is_some).collect::<Vec<_>>());
+    Arc::new(ListArray::new(item(values.data_type().clone()), offsets, values, Some(nulls)))
+}
+
+/// Reads the nodes of an array of lists.
+fn nodes(array: &ArrayRef) -> Vec<Node> {
+    let row = |i: usize| {
+        if array.is_null(i) {
+            return None;
+        }
+        match array.data_type() {
+            DataType::Int32 => number(array.as_primitive::<Int32Type>().value(i)),
+            DataType::List(_) => list(nodes(&array.as_list::<i32>().value(i))),
+            DataType::FixedSizeList(..) => list(nodes(&array.as_fixed_size_list().value(i))),
+            other => panic!("{other}"),
+        }
+    };
+    (0..array.len()).map(row).collect()
+}
+
+fn exported(file: &Reader) -> Vec<Node> {
+    let arrays = batches(file, None).unwrap().map(|batch| batch.unwrap().column(0).clone());
+    arrays.flat_map(|array| nodes(&array)).collect()
+}
+
+/// Converts samples, and returns the type of their column and its shape.
+fn stored(samples: &[Node], depth: usize, options: &ConvertOptions) -> (Reader, String) {
+    let file = import_with(&[one(array(samples, depth))], options).unwrap();
+    let schema = column(&file, "x");
+    let text = format!("{} {}", schema.type_name(), schema.shape);
+    (file, text)
+}
+
+#[test]
+fn lists_of_different_lengths_are_lists_of_tensors() {
+    let samples =
+        [list([numbers(&[1, 2]), numbers(&[3])]), list([numbers(&[4])]), list([]), None, list([numbers(&[])])];
+    let (file, text) = stored(&samples, 2, &ConvertOptions::new());
+    assert_eq!(text, "list<i32> [*]");
+    assert_eq!(exported(&file), samples);
+}
+
+#[test]
+fn only_the_dimensions_that_are_no_tensor_become_lists() {
+    let table = |extents: [usize; 2]| list(vec![numbers(&vec![7; extents[1]]); extents[0]]);
+    let samples = [list([table([2, 3]), table([1, 3])]), list([table([4, 3])])];
+    let (file, text) = stored(&samples, 3, &ConvertOptions::new());
+    assert_eq!(text, "list<i32> [*,3]");
+    let first = file.column("x").unwrap().cursor().read_list(0).unwrap().items().count();
+    assert_eq!(first, 2);
+}
+
+#[test]
+fn null_elements_are_items_unless_the_caller_replaces_them() {
+    let samples = [list([number(1), None]), list([]), None, numbers(&[3])];
+    let (file, text) = stored(&samples, 1, &ConvertOptions::new());
+    assert_eq!((text.as_str(), exported(&file)), ("list<i32> []", samples.to_vec()));
+    let (file, text) = stored(&samples, 1, &ConvertOptions::new().null_elements(NullElements::Zero));
+    let due = [numbers(&[1, 0]), list([]), None, numbers(&[3])];
+    assert_eq!((text.as_str(), exported(&file)), ("i32 [*]", due.to_vec()));
+}
+
+#[test]
+fn a_null_list_in_a_list_is_a_null_item() {
+    let samples = [list([numbers(&[1, 2]), None]), list([numbers(&[4, 5])])];
+    let (file, text) = stored(&samples, 2, &ConvertOptions::new());
+    assert_eq!((text.as_str(), exported(&file)), ("list<i32> [2]", samples.to_vec()));
+}
+
+/// The first pass stops early where nothing more can be found.
+#[test]
+fn the_last_sample_of_the_last_input_decides() {
+    let folder = Folder::new();
+    let tensors: Vec<Node> = (1..=60).map(|extent| list(vec![numbers(&vec![1; extent]); 2])).collect();
+    let odd = [list([numbers(&[1]), numbers(&[1, 2])])];
+    let inputs = [&tensors[..], &tensors[..], &odd[..]].map(|samples| one(array(samples, 2)));
+    let paths: Vec<_> = ["a", "b", "c"]
+        .iter()
+        .zip(&inputs)
+        .map(|(name, batch)| arrow_file(&folder, name, std::slice::from_ref(batch)))
+        .collect();
+    let file = converted(&folder, &paths, &ConvertOptions::new()).unwrap();
+    assert_eq!(column(&file, "x").type_name(), "list<i32>");
+    assert_eq!(exported(&file), [&tensors[..], &tensors[..], &odd[..]].concat());
+}
+
+#[test]
+fn a_declared_shape_of_fewer_dimensions_makes_lists_of_the_outer_ones() {
+    let samples = [list([numbers(&[1, 2]), numbers(&[3, 4])]), list([numbers(&[5, 6])])];
+    let shape = |extents: &[Extent]| ConvertOptions::new().shapes([("x", Shape::new(extents.to_vec()))]);
+    for (options, due) in [
+        (shape(&[Extent::Varying, Extent::Fixed(2)]), "i32 [*,2]"),
+        (shape(&[Extent::Varying]), "list<i32> [*]"),
+        (shape(&[Extent::Fixed(2)]), "list<i32> [2]"),
+        (shape(&[]), "list<list<i32>> []"),
+    ] {
+        assert_eq!(stored(&samples, 2, &options).1, due);
+    }
+}
+
+#[test]
+fn tensors_are_appended_to_lists_and_lists_to_tensors_are_refused() {
+    let folder = Folder::new();
+    let jagged = [list([numbers(&[1]), numbers(&[1, 2])])];
+    let tensors = [list([numbers(&[1, 2]), numbers(&[3, 4])])];
+    let input = |name: &str, samples: &[Node]| arrow_file(&folder, name, &[one(array(samples, 2))]);
+    let (jagged_input, tensor_input) = (input("jagged", &jagged), input("tensors", &tensors));
+    let output = folder.path("lists.tsl");
+    convert_over(std::slice::from_ref(&jagged_input), &output).unwrap();
+    append_with(std::slice::from_ref(&tensor_input), &output, &AppendOptions::new()).unwrap();
+    assert_eq!(exported(&read(&output)), [&jagged[..], &tensors[..]].concat());
+
+    let output = folder.path("tensors.tsl");
+    convert_over(std::slice::from_ref(&tensor_input), &output).unwrap();
+    let before = std::fs::read(&output).unwrap();
+    let error = append_with(std::slice::from_ref(&jagged_input), &output, &AppendOptions::new()).unwrap_err();
+    assert!(error.message().contains("side by side"), "{error}");
+    assert_eq!(std::fs::read(&output).unwrap(), before);
+}
+
+fn node(depth: u32) -> BoxedStrategy<Node> {
+    if depth == 0 {
+        return proptest::option::weighted(0.9, any::<i32>().prop_map(Tree::Number)).boxed();
+    }
+    let members = prop::collection::vec(node(depth - 1), 0..4);
+    proptest::option::weighted(0.9, members.prop_map(Tree::List)).boxed()
+}
+
+proptest! {
+    /// Whatever is null, empty or of other lengths.
+    #[test]
+    fn any_lists_come_back((depth, samples) in (1_u32..5).prop_flat_map(|depth| (Just(depth), prop::collection::vec(node(depth), 1..20)))) {
+        let depth = usize::try_from(depth).unwrap();
+        let file = import_with(&[one(array(&samples, depth))], &ConvertOptions::new()).unwrap();
+        // Arrow's tensors of several dimensions are no lists
+        prop_assume!(column(&file, "x").shape.rank() < 2);
+        prop_assert_eq!(exported(&file), samples);
+    }
+}
