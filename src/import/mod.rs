@@ -77,25 +77,31 @@
 //! | fixed-size binary | `bytes`, metadata `arrow.type` = `fixed_size_binary[16]` |
 //! | date, time, timestamp, duration | `i64`, metadata `arrow.type` such as `timestamp[us, UTC]` |
 //! | INT96 timestamps of Parquet | `i64`, `timestamp[ns]`, or `timestamp[us]` beyond its range |
-//! | lists of any kind, nested to any depth | a tensor, one dimension for each level |
+//! | lists of numbers, nested to any depth | a tensor, or a nested column (see below) |
+//! | lists of text, binary or structs; maps | nested columns, one for each field of a struct |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
 //! | struct | its fields, named `struct.field`; a null struct makes all of them null |
 //! | dictionary- or run-end-encoded | the type of the decoded values |
-//! | decimal, map, union, interval, null, list of text or structs | refused; skip the column |
+//! | decimal, union, interval, null | refused; skip the column |
 //!
 //! A first pass over the list columns finds their shapes, in bounded memory. A dimension is *fixed*
 //! if it has the same extent in every sample that is not null, and *varying* otherwise, or if no
-//! sample tells it. An empty list says nothing about the dimensions inside it. Within a sample all
-//! rows of a dimension must have one length. [`ConvertOptions::shapes`] declares shapes instead.
-//! The metadata keep what was found, see [`FoundShape`].
+//! sample tells it. An empty list says nothing about the dimensions inside it.
+//! [`ConvertOptions::shapes`] declares shapes instead. The metadata keep what was found, see
+//! [`FoundShape`].
+//!
+//! Lists of different lengths side by side are no tensor, and neither are lists with a null inside.
+//! If any sample of any input is such, outer dimensions of the column become lists (see
+//! [`nested`](crate::nested)): as few as possible, so that every item is a tensor. A declared shape
+//! of fewer dimensions than the type has does the same.
 //!
 //! No value changes, unless a cast or [`ConvertOptions::null_elements`] asks for it: values that do
 //! not fit are refused. INT96 timestamps get one unit for all inputs, the first of these that holds
 //! all of them exactly: that of an embedded Arrow schema, nanoseconds, microseconds.
 //!
 //! A column is nullable if its field or a struct around it is. A null list is a null sample, and an
-//! empty list is an extent of 0. A null *inside* a tensor is refused, unless
-//! [`ConvertOptions::null_elements`] says what to store.
+//! empty list is an extent of 0. A column with null elements becomes lists of elements, unless
+//! [`ConvertOptions::null_elements`] says what to store instead.
 //!
 //! # Metadata
 //!

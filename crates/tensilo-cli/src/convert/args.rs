@@ -27,12 +27,16 @@ Examples:
       mel varies in its first dimension, even if day-1 has only one length
 
 Columns: a field of a struct becomes the column struct.field. The name of the
-struct selects all its fields.
+struct selects all its fields. Lists of texts, structs and maps become nested
+columns.
 
 Shapes: a dimension of a list is fixed if all samples have the same extent,
 unless --shape declares it. The summary tells how many samples that was
 inferred from. The shapes of a file never change: if later inputs may have
 other lengths, declare *. A sample that contradicts --shape is refused.
+Lists of different lengths side by side, and lists with nulls inside, are no
+tensors. If there is one, outer dimensions of the column become lists. A
+--shape with fewer dimensions than the type does the same.
 
 Inputs must have the same columns, in any order. They are read in the order
 given; those of a folder or glob in the order of their paths.
