@@ -56,7 +56,7 @@
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
-//! | 2 | `format`, `batch`, `list_buffer` | bytes to structures and back, chapter by chapter |
+//! | 2 | `format`, `batch`, `list_buffer`, `value` | bytes to structures and back |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
 //! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | numbers, bytes, errors |
 //!
@@ -115,9 +115,10 @@ mod pod;
 mod read;
 mod rewrite;
 mod threads;
+mod value;
 mod write;
 
-pub use batch::{ColumnBatch, Value};
+pub use batch::ColumnBatch;
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
 pub use format::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
@@ -126,6 +127,7 @@ pub use pod::Element;
 pub use read::ParallelCursor;
 pub use read::stages;
 pub use read::{Column, ColumnBuffer, Cursor, OpenOptions, Reader, Rows, Sample, Verification};
+pub use value::Value;
 pub use write::{Summary, Writer, WriterOptions};
 
 pub mod source {

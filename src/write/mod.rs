@@ -10,6 +10,7 @@ mod chunk_writer;
 mod commit;
 mod encode_pool;
 mod index_builder;
+mod nested_sample;
 mod options;
 mod pending_column;
 mod pending_items;

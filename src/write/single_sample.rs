@@ -1,7 +1,8 @@
 //! A single sample as a batch.
 
-use crate::batch::{ColumnBatch, Value, pushed_inner_bytes};
+use crate::batch::{ColumnBatch, pushed_inner_bytes};
 use crate::format::{ColumnSchema, Extent};
+use crate::value::{Value, ValueContent};
 use crate::{Error, Result, limits};
 
 /// Returns a batch of one sample. Its extents are in `extents`, unless the value has them. `zeros`
@@ -13,12 +14,16 @@ pub(super) fn single_sample<'a>(
     zeros: &'a [u8],
 ) -> Result<ColumnBatch<'a>> {
     const NULL: &[u8] = &[0];
-    let Some(sample) = value.0 else {
-        let varying = column.shape.varying_count();
-        let extents = extents.get(..varying).unwrap_or(&[]); // all are 0
-        let bytes = if varying == 0 { pushed_inner_bytes(column)? } else { 0 };
-        let zeros = zeros.get(..bytes).unwrap_or(&[]);
-        return Ok(ColumnBatch::from_bytes(column.pushed_dtype(), 1, extents, zeros).with_validity(NULL));
+    let sample = match value.0 {
+        ValueContent::One(sample) => sample,
+        ValueContent::List(_) => return Err(Error::bad_argument("a list in a column that is not nested")),
+        ValueContent::Null => {
+            let varying = column.shape.varying_count();
+            let extents = extents.get(..varying).unwrap_or(&[]); // all are 0
+            let bytes = if varying == 0 { pushed_inner_bytes(column)? } else { 0 };
+            let zeros = zeros.get(..bytes).unwrap_or(&[]);
+            return Ok(ColumnBatch::from_bytes(column.pushed_dtype(), 1, extents, zeros).with_validity(NULL));
+        }
     };
     let extents = match sample.extents {
         Some(extents) => extents,
@@ -29,7 +34,11 @@ pub(super) fn single_sample<'a>(
 
 /// Returns the varying extents of a sample of this many bytes, if they follow from it. They are in
 /// `out`.
-fn infer_extents<'a>(column: &ColumnSchema, bytes: usize, out: &'a mut [u32; limits::RANK]) -> Result<&'a [u32]> {
+pub(super) fn infer_extents<'a>(
+    column: &ColumnSchema,
+    bytes: usize,
+    out: &'a mut [u32; limits::RANK],
+) -> Result<&'a [u32]> {
     match column.shape.varying_count() {
         0 => Ok(&[]),
         1 => {

@@ -3,12 +3,13 @@
 use super::atomic::AtomicFile;
 use super::encode_pool::EncodePool;
 use super::index_builder::IndexBuilder;
+use super::nested_sample::NestedSample;
 use super::options::WriterOptions;
 use super::pending_column::PendingColumn;
 use super::region_writer::RegionWriter;
 use super::single_sample::single_sample;
 use super::sink::Sink;
-use crate::batch::{ColumnBatch, Value};
+use crate::batch::ColumnBatch;
 use crate::codec::{EncodedChunk, RawChunk};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::TableEntry;
@@ -16,6 +17,7 @@ use crate::format::header::Header;
 use crate::format::region::RegionKind;
 use crate::format::schema::Layout;
 use crate::format::{ContentId, FileId, Flags, Schema, schema_block};
+use crate::value::{Value, ValueContent};
 use crate::{Error, Result, limits};
 use std::path::Path;
 
@@ -175,17 +177,33 @@ impl<K: Sink> Writer<K> {
         }
         let mut extents = vec![[0; limits::RANK]; sample.len()];
         let zeros = self.zeros_for_nulls(sample);
+        let nested = self.nested_samples(sample)?;
         let mut batches = Vec::with_capacity(sample.len());
-        for ((column, value), extents) in self.schema.columns.iter().zip(sample).zip(&mut extents) {
-            let batch = single_sample(column, value, extents, &zeros);
+        for (((column, value), extents), nested) in
+            self.schema.columns.iter().zip(sample).zip(&mut extents).zip(&nested)
+        {
+            let batch = match nested {
+                Some(nested) => Ok(nested.as_batch(column)),
+                None => single_sample(column, value, extents, &zeros),
+            };
             batches.push(batch.map_err(|error| error.with_column(&column.name))?);
         }
         self.push_batch(&batches)
     }
 
+    /// Returns the samples of nested columns, and `None` for others.
+    fn nested_samples(&self, sample: &[Value<'_>]) -> Result<Vec<Option<NestedSample>>> {
+        let columns = self.schema.columns.iter().zip(sample);
+        let nested = columns.map(|(column, value)| match column.levels.as_slice() {
+            [] => Ok(None),
+            _ => NestedSample::new(column, value).map(Some).map_err(|error| error.with_column(&column.name)),
+        });
+        nested.collect()
+    }
+
     /// Returns the zeros that the largest null of a fixed shape takes.
     fn zeros_for_nulls(&self, sample: &[Value<'_>]) -> Vec<u8> {
-        let nulls = self.pending.iter().zip(sample).filter(|(_, value)| value.0.is_none());
+        let nulls = self.pending.iter().zip(sample).filter(|(_, value)| matches!(value.0, ValueContent::Null));
         let largest = nulls.map(|(pending, _)| pending.null_bytes()).max();
         vec![0; largest.unwrap_or(0)]
     }

@@ -34,6 +34,7 @@ mod roundtrip;
 mod salvage;
 mod second_reader;
 mod stages;
+mod values;
 mod vectors;
 #[cfg(feature = "zstd")]
 mod verify;

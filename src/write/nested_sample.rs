@@ -1,0 +1,88 @@
+//! A single sample of a nested column as a batch.
+
+use super::single_sample::infer_extents;
+use crate::batch::{ColumnBatch, pushed_inner_bytes};
+use crate::format::{ColumnSchema, DType};
+use crate::list_buffer::{ListBuffer, push_bit};
+use crate::value::{OneSample, Value, ValueContent};
+use crate::{Error, Result, limits, memory};
+
+/// The lists and the items of one sample.
+pub(super) struct NestedSample {
+    /// The type of the items, if there is one that is not null.
+    dtype: Option<DType>,
+    levels: Vec<ListBuffer>,
+    extents: Vec<u32>,
+    values: Vec<u8>,
+    validity: Vec<u8>,
+    item_count: usize,
+}
+
+impl NestedSample {
+    pub(super) fn new(column: &ColumnSchema, value: &Value) -> Result<Self> {
+        let mut levels = vec![ListBuffer::default(); column.levels.len()];
+        levels.iter_mut().try_for_each(ListBuffer::clear)?;
+        let mut sample =
+            Self { dtype: None, levels, extents: Vec::new(), values: Vec::new(), validity: Vec::new(), item_count: 0 };
+        sample.add(column, value, 0)?;
+        Ok(sample)
+    }
+
+    pub(super) fn as_batch(&self, column: &ColumnSchema) -> ColumnBatch<'_> {
+        let dtype = self.dtype.unwrap_or(column.pushed_dtype());
+        let batch = ColumnBatch::from_bytes(dtype, self.item_count, &self.extents, &self.values);
+        batch.with_validity(&self.validity).in_buffers(&self.levels)
+    }
+
+    /// Adds a list of a level, or an item below all levels.
+    fn add(&mut self, column: &ColumnSchema, value: &Value, level: usize) -> Result<()> {
+        let Some(lists) = self.levels.get_mut(level) else { return self.add_item(column, value) };
+        match value.0 {
+            ValueContent::Null => lists.push(None),
+            ValueContent::List(entries) => {
+                let count = u32::try_from(entries.len()).map_err(|_| Error::over_limit("a list is too long"))?;
+                lists.push(Some(count))?;
+                // at most 16 levels
+                entries.iter().try_for_each(|entry| self.add(column, entry, level + 1))
+            }
+            ValueContent::One(_) => Err(wrong_depth(column)),
+        }
+    }
+
+    fn add_item(&mut self, column: &ColumnSchema, value: &Value) -> Result<()> {
+        push_bit(&mut self.validity, self.item_count, !matches!(value.0, ValueContent::Null))?;
+        match value.0 {
+            ValueContent::One(item) => self.add_values(column, &item)?,
+            ValueContent::List(_) => return Err(wrong_depth(column)),
+            ValueContent::Null => {
+                let varying = column.shape.varying_count();
+                self.extents.resize(self.extents.len() + varying, 0); // at most 16 more
+                let bytes = if varying == 0 { pushed_inner_bytes(column)? } else { 0 };
+                let length = self.values.len().saturating_add(bytes);
+                memory::resize(&mut self.values, length, 0)?;
+            }
+        }
+        self.item_count += 1; // no more than entries in memory
+        Ok(())
+    }
+
+    fn add_values(&mut self, column: &ColumnSchema, item: &OneSample) -> Result<()> {
+        let dtype = *self.dtype.get_or_insert(item.dtype);
+        if dtype != item.dtype {
+            return Err(Error::bad_argument(format!("items of types {dtype} and {} in one sample", item.dtype)));
+        }
+        let mut inferred = [0; limits::RANK];
+        let extents = match item.extents {
+            Some(extents) => extents,
+            None => infer_extents(column, item.bytes.len(), &mut inferred)?,
+        };
+        self.extents.extend_from_slice(extents);
+        self.values.extend_from_slice(item.bytes);
+        Ok(())
+    }
+}
+
+fn wrong_depth(column: &ColumnSchema) -> Error {
+    let message = format!("a value in another number of lists than the {} of the column", column.levels.len());
+    Error::bad_argument(message)
+}

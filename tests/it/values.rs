@@ -1,0 +1,72 @@
+//! Samples of nested columns, pushed one at a time.
+
+use tensilo::nested::ListBatch;
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
+
+fn writer(column: ColumnSchema) -> Writer<Stream<Vec<u8>>> {
+    Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new()).unwrap()
+}
+
+fn nullable(column: ColumnSchema) -> ColumnSchema {
+    ColumnSchema { nullable: true, ..column }
+}
+
+#[test]
+fn single_samples_give_the_bytes_of_a_batch() {
+    // a null sample, a null list, a null item; empty lists, and an item without elements
+    let column = || {
+        let item = nullable(ColumnSchema::tensor("x", DType::F32, Shape::ragged()));
+        nullable(nullable(item.list()).list())
+    };
+    let mut single = writer(column());
+    let tensors = [Value::tensor(&[1.0_f32, 2.0]), Value::NULL, Value::tensor::<f32>(&[])];
+    let lists = [Value::list(&tensors), Value::list(&[]), Value::NULL];
+    for sample in [Value::list(&lists), Value::NULL, Value::list(&[]), Value::list(&lists[1..])] {
+        single.push(&[sample]).unwrap();
+    }
+    let mut batch = writer(column());
+    let items = ColumnBatch::ragged(3, &[2, 0, 0], &[1.0_f32, 2.0]).with_validity(&[0b101]);
+    let levels = [
+        ListBatch::new(&[3, 0, 0, 2]).with_validity(&[0b1101]),
+        ListBatch::new(&[3, 0, 0, 0, 0]).with_validity(&[0b01011]),
+    ];
+    batch.push_batch(&[items.in_lists(&levels)]).unwrap();
+    assert_eq!(single.finish().unwrap().sink.0, batch.finish().unwrap().sink.0);
+}
+
+#[test]
+fn null_items_of_a_fixed_shape_take_no_values_from_the_caller() {
+    let column = || nullable(ColumnSchema::tensor("x", DType::I16, Shape::fixed(&[2]))).list();
+    let mut single = writer(column());
+    single.push(&[Value::list(&[Value::NULL, Value::tensor(&[1_i16, 2])])]).unwrap();
+    let mut batch = writer(column());
+    let items = ColumnBatch::fixed(2, &[0_i16, 0, 1, 2]).with_validity(&[0b10]);
+    batch.push_batch(&[items.in_lists(&[ListBatch::new(&[2])])]).unwrap();
+    assert_eq!(single.finish().unwrap().sink.0, batch.finish().unwrap().sink.0);
+}
+
+#[test]
+fn values_that_do_not_fit_are_refused_with_their_column() {
+    let texts = || ColumnSchema::utf8("words").list();
+    let word = [Value::text("a")];
+    let list = [Value::list(&word)];
+    let mixed = [Value::text("a"), Value::tensor(&[1_u8])];
+    for (value, part) in [
+        (Value::text("a"), "lists"),
+        (Value::list(&list), "lists"),
+        (Value::list(&mixed), "items of types utf8 and u8"),
+        (Value::list(&[Value::tensor(&[1.5_f64])]), "expected values of type utf8, found f64"),
+        (Value::list(&[Value::NULL]), "null"),
+        (Value::NULL, "null"),
+    ] {
+        let mut writer = writer(texts());
+        let error = writer.push(&[value]).unwrap_err();
+        assert_eq!(error.column(), Some("words"), "{error}");
+        assert!(error.message().contains(part), "{error}");
+        assert_eq!(writer.sample_count(), 0);
+        writer.push(&[Value::list(&word)]).unwrap();
+    }
+    let error = writer(ColumnSchema::utf8("text")).push(&list).unwrap_err();
+    assert!(error.message().contains("not nested"), "{error}");
+}
