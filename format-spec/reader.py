@@ -131,10 +131,12 @@ def read_chunk(file, region):
     right = shape[1] % 4 == 0 if L else shape[1] == 4 * n * (V if V < 2 else 1 + V)
     check({"R-4.6 no entry may be null": not validity[1] or any(column.may_be_null),
            "R-4.5 length of a part": right and (L or validity[1] in (0, align(n, 8) // 8) and (V or values[1] == n * size)),
-           "R-4.10 several samples in more than 64 MiB": n == 1 or raw_bytes <= 64 << 20})
+           "R-4.10 several samples in more than 64 MiB": n == 1 or raw_bytes <= 64 << 20,
+           "R-4.12 validity and shape in more than 64 MiB": not L or validity[1] + shape[1] <= 64 << 20})
     numbers = struct.unpack(f"<{shape[1] // 4}I", decode(*shape, 4))
     counts, lists, numbers = read_lists(column, n, numbers)
     items = counts[-1]
+    check({"R-4.12 too many items without elements": not L or V or size or items <= 1 << 24})
     ends, dims = numbers[:items] if V else range(1, items + 1), []  # the count of a fixed item is 1
     check({"R-4.5 length of values": values[1] == (ends[-1] if items else 0) * size})
     present = read_validity(column, counts, validity)

@@ -110,6 +110,17 @@ def invalid_vectors():
         DEEP, [[None, [b'a']]], chunk=put(shape=el('I', 2, 1, 1, 1)))
     yield 'R-4.8', 'null-item', 'a null item that is not zero', broken(NUMBERS, [[el('H', 7), None]], chunk=put(values=el('H', 7, 8)))
     yield 'R-4.8', 'null-ragged-item', 'a null item that is not empty', broken(WORDS, [['a', None]], chunk=put(shape=el('I', 2, 0, 1)))
+    yield 'R-4.12', 'empty-items', '2^24 + 1 items without elements in a list', broken(
+        col('x', 'bool', [0], lists=[False]), [[b'']], chunk=put(shape=el('I', (1 << 24) + 1)))
+    many = 1 << 24
+    yield 'R-4.12', 'long-shape', 'a list of 2^24 items, whose shape has more than 64 MiB', broken(
+        col('x', 'u8', [None], lists=[False]), [[b'a']], chunk=put({
+            'shape': el('I', many), 'shape.raw_bytes': 4 + 4 * many, 'values.raw_bytes': many, 'raw_bytes': 4 + 5 * many}), enc=CONSTANT, shape=CONSTANT)
+    many -= 1
+    yield 'R-4.12', 'long-validity-and-shape', 'a validity and a shape of more than 64 MiB together', broken(
+        col('x', 'u8', [None], lists=[True]), [[b'a', None]], chunk=put({
+            'validity': b'\1', 'validity.raw_bytes': 1 + (1 << 21), 'shape': el('I', many), 'shape.raw_bytes': 4 + 4 * many,
+            'values.raw_bytes': many, 'raw_bytes': 1 + (1 << 21) + 4 + 5 * many}), validity=CONSTANT, enc=CONSTANT, shape=CONSTANT)
     yield 'R-4.9', 'text-of-list', 'a text of a list that is not UTF-8', broken(WORDS, [['ok', b'caf\xE9']])
     yield 'R-4.9', 'boundary-of-items', 'a boundary of items within a code point', broken(WORDS, [[b'\xE2\x82', b'\xAC']])
     yield 'R-4.9', 'bool-of-list', 'a bool of a list that is 2', broken(col('x', 'bool', lists=[False]), [[b'\1', b'\2']])

@@ -24,6 +24,10 @@ pub const CHUNK_SAMPLES: u32 = 1 << 24;
 pub const CHUNK_BYTES: u32 = u32::MAX - 0xFFFF;
 /// Decoded bytes of a chunk that holds more than one sample.
 pub const SHARED_CHUNK_BYTES: u32 = 64 << 20;
+/// Decoded bytes of validity and shape together of a chunk of a nested column.
+pub const NESTED_SIDE_BYTES: u32 = 64 << 20;
+/// Items in a chunk of a nested column, if they are fixed and have no elements.
+pub const EMPTY_ITEMS: u32 = 1 << 24;
 /// Bytes of a table's body.
 pub const TABLE_BYTES: u32 = 16 << 20;
 /// Bytes of an index page's body.

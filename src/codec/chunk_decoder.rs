@@ -9,7 +9,7 @@ use crate::format::part_table::{Part, PartTable};
 use crate::format::schema::Layout;
 use crate::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
 use crate::pod::AlignedBytes;
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 use std::ops::Range;
 
 /// The bytes of a part of the current chunk, stored or decoded.
@@ -307,7 +307,8 @@ fn wrong_length() -> Error {
     Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need")
 }
 
-/// Parses the part table of a body, and checks that the column allows its parts.
+/// Parses the part table of a body, and checks that the column allows its parts (R-4.3, R-4.6,
+///
 pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<PartTable> {
     if !head.entry.has_parts() {
         if layout.has_shape() {
@@ -326,5 +327,20 @@ pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<Pa
     if !parts.validity.is_absent() && !layout.may_have_nulls() {
         return Err(Error::corrupt("R-4.6", "a chunk of a column that is not nullable has nulls"));
     }
+    if layout.is_nested() {
+        check_side_bytes(&parts)?;
+    }
     Ok(parts)
+}
+
+/// Checks of validity and shape of a nested column.
+fn check_side_bytes(parts: &PartTable) -> Result<()> {
+    // below 2^33
+    let bytes = u64::from(parts.validity.raw_bytes) + u64::from(parts.shape.raw_bytes);
+    if bytes <= u64::from(limits::NESTED_SIDE_BYTES) {
+        return Ok(());
+    }
+    let message =
+        format!("validity and shape of a chunk have {bytes} bytes; {} are allowed", limits::NESTED_SIDE_BYTES);
+    Err(Error::corrupt("R-4.12", message))
 }

@@ -3,7 +3,7 @@
 use super::content::{Content, bit, validity_bytes};
 use super::schema::Layout;
 use crate::le::u32_in;
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 use std::ops::Range;
 
 /// The entries of a level of a chunk that are lists.
@@ -40,20 +40,36 @@ impl Lists<'_> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
+    /// Returns the number of entries in list `i`, or `None` if it is null. Checks of
+    /// its ends, R-4.8, and of a null list of this level.
+    pub(crate) fn length(&self, i: usize, may_be_null: bool, level: usize) -> Result<Option<u32>> {
+        let entries = self.entries(&(i..i + 1))?; // `i` is below the count
+        if !self.is_null(i) {
+            return u32::try_from(entries.len()).map(Some).map_err(|_| outside());
+        }
+        if !may_be_null {
+            return Err(null_in_level(level));
+        }
+        if entries.is_empty() { Ok(None) } else { Err(null_with_entries(i)) }
+    }
+
     /// Checks all lists: of the bits after them, R-4.7, and.
     fn check(&self) -> Result<()> {
         check_bits_after(self.validity, self.count)?;
-        for i in 0..self.count {
-            let entries = self.entries(&(i..i + 1))?; // `i` is below the count
-            if self.is_null(i) && !entries.is_empty() {
-                return Err(Error::corrupt("R-4.8", format!("list {i} of a level of the chunk is null and not empty")));
-            }
+        let (ends, _) = self.ends.as_chunks(); // whole
+        if !ends.is_sorted_by_key(|end| u32::from_le_bytes(*end)) {
+            return Err(outside());
         }
-        Ok(())
+        let count = if self.validity.is_some() { self.count } else { 0 };
+        let mut nulls = (0..count).filter(|&i| self.is_null(i));
+        match nulls.find(|&i| self.entries(&(i..i + 1)).map_or(true, |entries| !entries.is_empty())) {
+            Some(i) => Err(null_with_entries(i)),
+            None => Ok(()),
+        }
     }
 
     fn has_nulls(&self) -> bool {
-        (0..self.count).any(|i| self.is_null(i))
+        self.validity.is_some() && (0..self.count).any(|i| self.is_null(i))
     }
 }
 
@@ -61,7 +77,8 @@ impl<'a> Content<'a> {
     /// Calls `each` with the lists of each level, outermost first, and returns the items: content
     /// whose samples they are. Content that is not nested is its own items.
     ///
-    /// Checks of validity and shape, except for that of the items' shape.
+    /// Checks of validity and shape, except for that of the items' shape, and of the
+    /// number of items.
     pub(crate) fn items(&self, layout: &Layout, mut each: impl FnMut(Lists<'a>) -> Result<()>) -> Result<Content<'a>> {
         let mut rest = *self;
         for _ in 0..layout.levels {
@@ -79,6 +96,9 @@ impl<'a> Content<'a> {
                 return Err(wrong_length());
             }
             rest.validity = validity;
+            if rest.sample_count > layout.most_items() {
+                return Err(too_many_items(rest.sample_count));
+            }
         }
         Ok(rest)
     }
@@ -135,7 +155,7 @@ impl<'a> Content<'a> {
 
 /// Returns the error of a null entry of a level whose entries may not be null.
 #[cold]
-pub(crate) fn null_in_level(level: usize) -> Error {
+fn null_in_level(level: usize) -> Error {
     Error::corrupt("R-4.6", format!("an entry of level {level} is null, and the column does not allow that"))
 }
 
@@ -149,8 +169,19 @@ fn check_bits_after(validity: Option<&[u8]>, count: usize) -> Result<()> {
 }
 
 #[cold]
+fn null_with_entries(i: usize) -> Error {
+    Error::corrupt("R-4.8", format!("list {i} of a level of the chunk is null and not empty"))
+}
+
+#[cold]
 fn outside() -> Error {
     Error::corrupt("R-4.7", "a list reaches outside its chunk")
+}
+
+#[cold]
+fn too_many_items(count: usize) -> Error {
+    let message = format!("a chunk has {count} items without elements; {} are allowed", limits::EMPTY_ITEMS);
+    Error::corrupt("R-4.12", message)
 }
 
 #[cold]

@@ -39,14 +39,16 @@ impl<'a> List<'a> {
         Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
     }
 
-    /// Finds nulls and members.
+    /// Finds nulls and members. A null list with members is refused, as it is by other reads.
     fn found(mut self) -> Result<Self> {
         let mut found = None;
         let mut level = 0;
         self.content.items(self.column.layout(), |lists: Lists<'_>| {
             if level == self.level {
                 let members: Range<usize> = lists.entries(&(self.number..self.number + 1))?;
-                found = Some((lists.is_null(self.number), members));
+                let may_be_null = self.column.layout().may_be_null(level);
+                let length = lists.length(self.number, may_be_null, level)?;
+                found = Some((length.is_none(), members));
             }
             level += 1;
             Ok(())

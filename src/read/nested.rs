@@ -5,61 +5,60 @@ use super::selection::Selection;
 use super::staged::{RaggedValues, StagedValues, outside};
 use crate::batch::product_of_extents;
 use crate::format::content::{Content, all_present};
-use crate::format::lists::null_in_level;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
 use crate::list_buffer::push_bit;
 use crate::{Error, Result, memory};
+use std::ops::Range;
 
-/// The word of a null entry. No list is as long, and no extent as large.
+/// The word of a null list. No list is as long.
 const NULL: u32 = u32::MAX;
 
-/// Appends the lists and the items' extents of sample `i` of a chunk to `words`, level by level: a
-/// word for each list with its length, and for each item its varying extents, or one word if its
-/// shape is fixed and it may be null.
+/// Appends the lists and the items of sample `i` of a chunk to `words`: level by level a word for
+/// each list with its length, then a bit for each item that may be null, then the varying extents
+/// of each item.
 pub(super) fn stage(layout: &Layout, content: &Content<'_>, i: usize, words: &mut Vec<u32>) -> Result<()> {
     let mut entries = i..i + 1; // below the chunk's sample count
     let mut level = 0;
     let items = content.items(layout, |lists| {
         memory::reserve(words, entries.len())?;
         for list in entries.clone() {
-            let length = u32::try_from(lists.entries(&(list..list + 1))?.len()).map_err(|_| outside())?;
-            let is_null = lists.is_null(list);
-            if is_null && !layout.may_be_null(level) {
-                return Err(null_in_level(level));
-            }
-            words.push(if is_null { NULL } else { length });
+            words.push(lists.length(list, layout.may_be_null(level), level)?.unwrap_or(NULL));
         }
         level += 1;
         entries = lists.entries(&entries)?;
         Ok(())
     })?;
-    let words_of_item = words_of_item(layout);
-    memory::reserve(words, entries.len().saturating_mul(words_of_item))?;
-    if words_of_item == 0 {
+    if layout.may_be_null(layout.levels) {
+        stage_presence(&items, entries.clone(), words)?;
+    }
+    if layout.varying == 0 {
         return Ok(());
     }
+    memory::reserve(words, entries.len().saturating_mul(layout.varying))?;
     for item in entries {
         items.check_extents(layout, item)?;
-        if items.is_null(item) {
-            words.extend(std::iter::repeat_n(NULL, words_of_item));
-        } else if layout.varying == 0 {
-            words.push(0);
-        } else {
-            for dimension in 0..layout.varying {
-                words.push(items.extent(layout, item, dimension)?);
-            }
+        for dimension in 0..layout.varying {
+            words.push(items.extent(layout, item, dimension)?);
         }
     }
     Ok(())
 }
 
-/// Returns the number of words that each item is staged as.
-fn words_of_item(layout: &Layout) -> usize {
-    match layout.varying {
-        0 => usize::from(layout.may_be_null(layout.levels)),
-        varying => varying,
+/// Appends a bit for each item, 1 if it is present.
+fn stage_presence(items: &Content<'_>, range: Range<usize>, words: &mut Vec<u32>) -> Result<()> {
+    memory::reserve(words, words_of_bits(range.len()))?;
+    let mut start = range.start;
+    while start < range.end {
+        let end = range.end.min(start.saturating_add(32));
+        words.push((start..end).rev().fold(0, |word, i| word << 1 | u32::from(!items.is_null(i))));
+        start = end;
     }
+    Ok(())
+}
+
+fn words_of_bits(count: usize) -> usize {
+    count.div_ceil(32)
 }
 
 /// Words that are taken in order.
@@ -111,7 +110,7 @@ pub(super) fn finish(
         let to = out.values.as_mut_slice().get_mut(start..).ok_or_else(outside)?;
         to.copy_from_slice(from); // equal lengths
     }
-    let inner_elements = layout.inner_bytes / layout.element_bytes; // at least 1
+    let inner_elements = layout.inner_bytes / layout.element_bytes; // whole
     scale(&mut out.offsets, inner_elements);
     Ok(())
 }
@@ -129,33 +128,44 @@ pub(super) fn push_sample(layout: &Layout, words: &[u32], out: &mut ColumnBuffer
         }
         entries = members;
     }
-    let words_of_item = words_of_item(layout);
-    if words_of_item > 0 {
-        let items = words.take(entries.checked_mul(words_of_item).ok_or_else(lost)?)?;
-        items.chunks_exact(words_of_item).try_for_each(|item| push_item(layout, item, out))?;
-    } else {
-        out.item_count = out.item_count.saturating_add(entries);
+    if layout.may_be_null(layout.levels) {
+        push_presence(words.take(words_of_bits(entries))?, entries, out)?;
+    }
+    if layout.varying > 0 {
+        push_extents(layout.varying, words.take(entries.checked_mul(layout.varying).ok_or_else(lost)?)?, out)?;
+    }
+    out.item_count = out.item_count.saturating_add(entries);
+    Ok(())
+}
+
+/// Appends the nulls of `count` items.
+fn push_presence(words: &[u32], count: usize, out: &mut ColumnBuffer) -> Result<()> {
+    let mut left = count;
+    let mut at = out.item_count;
+    for &word in words {
+        let bits = left.min(32);
+        for bit in 0..bits {
+            // no overflow: an item takes memory
+            push_bit(&mut out.validity, at + bit, word >> bit & 1 == 1)?;
+        }
+        let present = usize::try_from(word.count_ones()).unwrap_or(bits); // no bits after the items
+        out.null_count += bits.saturating_sub(present);
+        (left, at) = (left - bits, at + bits);
     }
     Ok(())
 }
 
-fn push_item(layout: &Layout, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
-    let is_null = words.first() == Some(&NULL);
-    if layout.may_be_null(layout.levels) {
-        push_bit(&mut out.validity, out.item_count, !is_null)?;
-        out.null_count += usize::from(is_null);
-    }
-    out.item_count += 1;
-    if layout.varying == 0 {
-        return Ok(());
-    }
+/// Appends extents and ends of items.
+fn push_extents(varying: usize, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
     memory::reserve(&mut out.extents, words.len())?;
-    memory::reserve(&mut out.offsets, 1)?;
-    let extents = words.iter().map(|&extent| if is_null { 0 } else { extent });
-    out.extents.extend(extents.clone());
-    let count = extents.fold(1_u64, |count, extent| count.saturating_mul(u64::from(extent)));
-    let end = out.offsets.last().copied().unwrap_or(0).saturating_add(count);
-    out.offsets.push(end);
+    out.extents.extend_from_slice(words);
+    memory::reserve(&mut out.offsets, words.len() / varying)?; // at least 1
+    let mut end = out.offsets.last().copied().unwrap_or(0);
+    for extents in words.chunks_exact(varying) {
+        let count = extents.iter().fold(1_u64, |count, &extent| count.saturating_mul(u64::from(extent)));
+        end = end.saturating_add(count);
+        out.offsets.push(end);
+    }
     Ok(())
 }
 

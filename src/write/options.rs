@@ -22,8 +22,11 @@ pub struct WriterOptions {
 /// The values that [`WriterOptions::chunk_bytes`] takes.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
 
-// also counts the validity
-const _: () = assert!(*CHUNK_BYTES.end() + limits::CHUNK_SAMPLES as usize / 8 <= limits::SHARED_CHUNK_BYTES as usize);
+// also counts the validity: a bit for each entry. Entries take at least a byte of shape or
+// values, but for samples and items without elements.
+const MOST_VALIDITY_BYTES: usize =
+    *CHUNK_BYTES.end() / 8 + (limits::CHUNK_SAMPLES + limits::EMPTY_ITEMS) as usize / 8 + 1 + limits::LEVELS;
+const _: () = assert!(*CHUNK_BYTES.end() + MOST_VALIDITY_BYTES <= limits::SHARED_CHUNK_BYTES as usize);
 
 impl Default for WriterOptions {
     fn default() -> Self {

@@ -75,29 +75,49 @@ impl PendingColumn {
     /// Refuses a batch with a sample that is larger than a chunk may be. The batch has passed
     /// [`ColumnBatch::check`].
     pub(super) fn check_sizes(&self, batch: &ColumnBatch) -> Result<()> {
-        let is_small =
-            self.items.pushed_bytes > 0 && batch.values.len() < LARGE_BYTES && batch.item_count < LARGE_BYTES / 256;
-        if is_small
-            || (0..batch.sample_count()).try_fold(BatchPosition::start(), |at, _| self.fits(batch, at)).is_some()
-        {
+        if self.is_small(batch) {
             return Ok(());
         }
-        let message = format!(
-            "a sample is larger than the {} bytes that the format allows for a chunk; split it",
-            limits::CHUNK_BYTES
-        );
-        Err(Error::over_limit(message))
+        (0..batch.sample_count()).try_fold(BatchPosition::start(), |at, _| self.fits(batch, at)).map(|_| ())
     }
 
-    /// Returns the position after a sample of a batch; `None` if it is larger than a chunk may be.
-    fn fits(&self, batch: &ColumnBatch, at: BatchPosition) -> Option<BatchPosition> {
+    /// Returns whether the samples of a batch are few and short enough to be one chunk.
+    fn is_small(&self, batch: &ColumnBatch) -> bool {
+        let lists = (0..self.layout.levels).filter_map(|level| batch.lists(level)).map(|lists| lists.count()).sum();
+        let side_bytes = self.side_bytes(lists, batch.item_count);
+        self.items.pushed_bytes > 0
+            && batch.values.len() < LARGE_BYTES
+            && batch.item_count < LARGE_BYTES / 256
+            && (!self.layout.is_nested() || side_bytes <= wide(limits::NESTED_SIDE_BYTES))
+    }
+
+    /// Returns the position after a sample of a batch. Refuses one that is larger than a chunk may
+    /// be.
+    fn fits(&self, batch: &ColumnBatch, at: BatchPosition) -> Result<BatchPosition> {
         let next = at.next(batch, &self.layout);
-        u32::try_from(next.count - at.count).ok()?;
-        // the table, and then a bit for each entry
-        let bytes = self.bytes_between(&at, &next).checked_add(256)?;
-        let bitmaps = (0..=self.layout.levels).map(|level| next.entries(level) - at.entries(level)).sum::<usize>() / 8;
-        let bytes = u32::try_from(bytes.checked_add(bitmaps)?).ok()?;
-        (bytes <= limits::CHUNK_BYTES).then_some(next)
+        let entries = |level| next.entries(level) - at.entries(level);
+        let lists = (0..self.layout.levels).map(entries).sum();
+        let items = entries(self.layout.levels);
+        let side_bytes = self.side_bytes(lists, items);
+        let values = (next.count - at.count).saturating_mul(self.layout.inner_bytes);
+        let too_large = |limit: usize, what: &str| {
+            let message = format!("a sample is larger than the {limit} {what}; split it");
+            Err(Error::over_limit(message))
+        };
+        let bytes = side_bytes.saturating_add(values);
+        if items > self.layout.most_items() {
+            return too_large(self.layout.most_items(), "items without elements that the format allows for a chunk");
+        }
+        if u32::try_from(next.count - at.count).is_err() || bytes > wide(limits::CHUNK_BYTES) {
+            return too_large(wide(limits::CHUNK_BYTES), "bytes that the format allows for a chunk");
+        }
+        if self.layout.is_nested() && side_bytes > wide(limits::NESTED_SIDE_BYTES) {
+            return too_large(
+                wide(limits::NESTED_SIDE_BYTES),
+                "bytes that the format allows for the lengths and nulls of its lists and items",
+            );
+        }
+        Ok(next)
     }
 
     /// Adds all samples of a checked batch. Appends the chunks that are full to `cut`.
@@ -129,7 +149,11 @@ impl PendingColumn {
             let sum =
                 u32::try_from(next.count - from.count).ok().and_then(|more| self.items.count_sum.checked_add(more));
             let bytes = pending.saturating_add(self.bytes_between(&from, &next));
-            let is_full = sum.is_none() || bytes > self.chunk_bytes || samples == limits::CHUNK_SAMPLES;
+            let items = self.items.count + next.entries(self.layout.levels) - from.entries(self.layout.levels);
+            let is_full = sum.is_none()
+                || bytes > self.chunk_bytes
+                || samples == limits::CHUNK_SAMPLES
+                || items > self.layout.most_items();
             if samples > 0 && is_full {
                 break;
             }
@@ -158,8 +182,18 @@ impl PendingColumn {
     }
 
     fn bytes(&self, lists: usize, items: usize, count: usize) -> usize {
-        let shape = lists.saturating_mul(4).saturating_add(items.saturating_mul(self.layout.shape_bytes()));
-        count.saturating_mul(self.layout.inner_bytes).saturating_add(shape)
+        count.saturating_mul(self.layout.inner_bytes).saturating_add(self.shape_bytes(lists, items))
+    }
+
+    fn shape_bytes(&self, lists: usize, items: usize) -> usize {
+        lists.saturating_mul(4).saturating_add(items.saturating_mul(self.layout.shape_bytes()))
+    }
+
+    /// Returns at least the bytes of part table, validity and shape of a chunk with these entries.
+    fn side_bytes(&self, lists: usize, items: usize) -> usize {
+        let bitmaps = if self.layout.may_have_nulls() { lists.saturating_add(items) / 8 } else { 0 };
+        // the table, and a last byte of each bitmap
+        self.shape_bytes(lists, items).saturating_add(bitmaps).saturating_add(256)
     }
 
     /// Adds the samples of the batch between two positions.

@@ -18,6 +18,25 @@ pub fn column(name: &str, dtype: u8, nullable: bool, extents: &[u32]) -> Vec<u8>
     record
 }
 
+/// A column record of a nested column. Of each level of lists, outermost first: whether its members
+/// may be null.
+pub fn nested_column(name: &str, dtype: u8, nullable: bool, extents: &[u32], members: &[bool]) -> Vec<u8> {
+    let mut record = column(name, dtype, nullable, extents);
+    record[4 + name.len() + 1] |= NESTED;
+    let bits = members.iter().rev().fold(0_u16, |bits, may| bits << 1 | u16::from(*may));
+    let nesting = [[members.len() as u8, 0], bits.to_le_bytes()].concat();
+    record.splice(record.len() - 4..record.len() - 4, nesting);
+    record
+}
+
+/// The bit of the column flags of nested columns.
+const NESTED: u8 = 4;
+
+fn is_nested(record: &[u8]) -> bool {
+    let name_bytes = u32_at(record, 0) as usize; // or anything
+    record.get(name_bytes + 5).is_some_and(|flags| flags & NESTED != 0)
+}
+
 pub fn schema(columns: &[Vec<u8>]) -> Vec<u8> {
     [&(columns.len() as u32).to_le_bytes()[..], &[0; 4], &columns.concat()].concat()
 }
@@ -69,6 +88,8 @@ pub struct Build {
     pub file: Vec<u8>,
     schema: Vec<u8>,
     columns: usize,
+    /// The flag words of header and footer.
+    flags: [u8; 12],
     /// Of each chunk: its column, and its entry of the index.
     entries: Vec<(u32, [u8; 32])>,
     raw_bytes: Vec<u64>,
@@ -79,8 +100,9 @@ pub struct Build {
 impl Build {
     pub fn new(columns: &[Vec<u8>]) -> Self {
         let mut build = Self { schema: schema(columns), columns: columns.len(), ..Self::default() };
-        let body = build.schema.clone();
-        build.region(b"\x89TSL", [0x0D, 0x0A, 0x1A, 0x0A], &[0; 12], &64_u64.to_le_bytes(), &body);
+        build.flags[0] = columns.iter().any(|record| is_nested(record)).into();
+        let (body, flags) = (build.schema.clone(), build.flags);
+        build.region(b"\x89TSL", [0x0D, 0x0A, 0x1A, 0x0A], &flags, &64_u64.to_le_bytes(), &body);
         build
     }
 
@@ -137,7 +159,8 @@ impl Build {
         let rest = [&(schema.len() as u32).to_le_bytes()[..], &schema, &[0; 4], &facts].concat();
         let hash = Sha256::digest([&[0; 16][..], &self.pages, &rest].concat());
         let body = [&hash[..16], &rest].concat();
-        let footer = self.region(b"TSLF", [0; 4], &[0; 12], &sample_count.to_le_bytes(), &body);
+        let flags = self.flags;
+        let footer = self.region(b"TSLF", [0; 4], &flags, &sample_count.to_le_bytes(), &body);
         let slot32 = [&footer.to_le_bytes()[..], &[0; 4]].concat();
         self.region(b"TSLE", [1, 0, 0, 0], &slot32, &[0; 8], &[]);
         self.file

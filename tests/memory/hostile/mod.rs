@@ -9,6 +9,7 @@ mod files;
 use crate::support::positional::Positional;
 use files::{Refused, Row};
 use std::time::{Duration, Instant};
+use tensilo::nested::List;
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::{InMemory, Source};
 use tensilo::verify::{VerifyOptions, verify};
@@ -50,8 +51,13 @@ fn walk<S: Source + 'static>(source: S, verification: Verification) -> (Option<&
         let mut cursor = column.cursor();
         for &i in &samples {
             note(column.chunk_of(i).err());
-            note(column.view(i).err());
-            note(cursor.read(i).map(|sample| drop(sample.as_str())).err());
+            if column.schema().levels.is_empty() {
+                note(column.view(i).err());
+                note(cursor.read(i).map(|sample| drop(sample.as_str())).err());
+            } else {
+                note(column.view_list(i).err());
+                note(cursor.read_list(i).and_then(|list| visit(&list)).err());
+            }
         }
         note(column.chunk(0).err());
         note(column.chunk(u64::MAX).err());
@@ -60,6 +66,15 @@ fn walk<S: Source + 'static>(source: S, verification: Verification) -> (Option<&
         note(column.explain(0).err());
     }
     (None, first)
+}
+
+/// Reads some members of a list.
+fn visit(list: &List<'_>) -> tensilo::Result<()> {
+    let members = (0..list.len().min(100)).chain(list.len().checked_sub(1));
+    if list.has_lists() {
+        return members.into_iter().try_for_each(|k| visit(&list.list(k)?));
+    }
+    members.into_iter().try_for_each(|k| list.item(k).map(|item| drop(item.as_str())))
 }
 
 /// A file that readers share.
@@ -85,7 +100,9 @@ fn salvage_and_read(file: &Shared, decode: bool) -> Option<String> {
         let mut cursor = column.cursor();
         let is_small = |i: &u64| column.chunk_of(*i).is_ok_and(|chunk| chunk.raw_bytes <= MOST_BYTES as u64 / 16);
         let left = (0..column.sample_count().min(100)).filter(|i| !lost.contains(*i));
-        left.filter(is_small).find_map(|i| cursor.read(i).err()).map(|error| format!("cannot be read: {error}"))
+        let is_nested = !column.schema().levels.is_empty();
+        let mut read = |i| if is_nested { cursor.read_list(i).err() } else { cursor.read(i).err() };
+        left.filter(is_small).find_map(&mut read).map(|error| format!("cannot be read: {error}"))
     })
 }
 

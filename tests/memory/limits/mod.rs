@@ -5,6 +5,7 @@ mod few;
 #[cfg(feature = "zstd")]
 mod large_encoded_samples;
 mod large_samples;
+mod lists;
 mod many_samples;
 mod opening;
 

@@ -1,6 +1,6 @@
 //! Files without a fault, some of them much larger when they are decoded.
 
-use super::{BOOL, CONSTANT, F32, MOST, U8, UTF8, VARYING, base, bytes, two_chunks};
+use super::{BOOL, CONSTANT, F32, MOST, U8, UTF8, VARYING, base, bytes, lists, two_chunks};
 use crate::support::build::{ABSENT, Build, Chunk, column};
 
 /// Files that are as they should be, some of them much larger when they are decoded.
@@ -22,7 +22,7 @@ pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
     let null_texts = Chunk::of_parts(1 << 23, [(CONSTANT, 1 << 20, &[0]), (CONSTANT, 1 << 25, &[0; 4]), ABSENT]);
     let nulls = Chunk::of_parts(1 << 24, [(CONSTANT, 1 << 21, &[0]), ABSENT, (CONSTANT, 1 << 24, &[0])]);
     let text = Chunk::of_parts(1, [ABSENT, (0, 4, &(MOST - 4).to_le_bytes()), (CONSTANT, MOST - 4, b"x")]);
-    vec![
+    let files = vec![
         ("the file that most others are made of", base()),
         ("two chunks", two_chunks()),
         ("4 samples of 4 GiB, all floats the same", constant(F32, &[1, 2, 3, 4])),
@@ -38,5 +38,6 @@ pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
             finish(&[column("x", UTF8, true, &[VARYING])], &null_texts, 6, 6 << 23, &[(0, 6), (CONSTANT, 0)]),
         ),
         ("6 chunks of 2^24 nulls", finish(&[column("x", U8, true, &[])], &nulls, 6, 6 << 24, &[(CONSTANT, 6)])),
-    ]
+    ];
+    files.into_iter().chain(lists::intact()).collect()
 }

@@ -4,6 +4,7 @@ mod chunks;
 mod commits;
 mod indexes;
 mod intact;
+mod lists;
 mod parts;
 mod schemas;
 
@@ -97,7 +98,7 @@ fn one_chunk(column: Vec<u8>, chunk: &Chunk) -> Vec<u8> {
 /// All hostile files.
 pub fn all() -> Vec<Row> {
     let structure = [schemas::headers(), commits::footers(), commits::trailers(), indexes::indexes()];
-    let chunks = [chunks::chunk_heads(), parts::frames(), parts::parts(), parts::tiers()];
+    let chunks = [chunks::chunk_heads(), parts::frames(), parts::parts(), parts::tiers(), lists::lists()];
     structure.into_iter().chain(chunks).flatten().collect()
 }
 

@@ -1,0 +1,91 @@
+//! Lists of nested columns, from files of some hundred bytes.
+
+use super::Refused::Reading;
+use super::{BOOL, CONSTANT, MOST, Row, U8, UTF8, VARYING, row};
+use crate::support::build::{ABSENT, Build, Chunk, Part, nested_column};
+
+fn one_chunk(record: Vec<u8>, chunk: &Chunk, nulls: u64) -> Vec<u8> {
+    let mut build = Build::new(&[record]);
+    build.chunk(chunk);
+    // those of validity, shape and values, where they are present
+    let part = |at: usize| u16::from_le_bytes(chunk.body[at + 8..at + 10].try_into().unwrap());
+    let used = [0, 16, 32].map(part);
+    let count = |id: u16| (id, u64::from(chunk.encoding == id));
+    let encodings: Vec<_> = [0, CONSTANT].into_iter().filter(|id| used.contains(id)).map(count).collect();
+    build.finish(nulls, &encodings)
+}
+
+fn texts() -> Vec<u8> {
+    nested_column("x", UTF8, true, &[VARYING], &[true])
+}
+
+fn bytes() -> Vec<u8> {
+    nested_column("x", U8, true, &[], &[true])
+}
+
+/// Shapes and validities that state more than a chunk may have.
+pub fn lists() -> Vec<Row> {
+    let both = |rule| Reading(rule, rule);
+    let chunk = |samples, parts: [Part; 3]| Chunk::of_parts(samples, parts);
+    let most = MOST / 4 - 1;
+    let shape = most.to_le_bytes();
+    let empty = nested_column("x", BOOL, false, &[0], &[false]);
+    let deep = nested_column("x", U8, false, &[], &[false; 16]);
+    let empty_items = |count: u32| {
+        let shape = count.to_le_bytes();
+        one_chunk(empty.clone(), &chunk(1, [ABSENT, (0, 4, &shape), ABSENT]), 0)
+    };
+    // 16 levels of one list, the last of which has all items
+    let levels: Vec<u8> = [1_u32; 15].iter().chain(&[MOST - 64]).flat_map(|end| end.to_le_bytes()).collect();
+    vec![
+        row(
+            "a list of 2^30 texts, all lengths the same",
+            one_chunk(texts(), &chunk(1, [ABSENT, (CONSTANT, 4 * most, &shape), (CONSTANT, 4, b"x")]), 0),
+            Reading("R-4.12", "OverLimit"),
+        ),
+        row(
+            "a list of 2^30 nulls, in a bitmap",
+            one_chunk(bytes(), &chunk(1, [(CONSTANT, 1 << 27, &[1]), (0, 4, &shape), (CONSTANT, most, &[0])]), 0),
+            Reading("R-4.12", "OverLimit"),
+        ),
+        row("a list of 2^32 - 1 items without elements", empty_items(u32::MAX), both("R-4.12")),
+        row("a list of 2^24 + 1 items without elements", empty_items((1 << 24) + 1), both("R-4.12")),
+        row(
+            "a list of 4 GiB at level 16",
+            one_chunk(deep, &chunk(1, [ABSENT, (0, 64, &levels), (CONSTANT, MOST - 64, b"x")]), 0),
+            Reading("nothing", "OverLimit"),
+        ),
+        row(
+            "two samples, the lists of which have 64 MiB",
+            one_chunk(texts(), &chunk(2, [ABSENT, (CONSTANT, 1 << 26, &[0; 4]), (0, 1, b"x")]), 0),
+            both("R-4.10"),
+        ),
+        row(
+            "a list that ends before it begins",
+            one_chunk(bytes(), &chunk(2, [ABSENT, (0, 8, &[9, 0, 0, 0, 2, 0, 0, 0]), (0, 2, b"ab")]), 0),
+            both("R-4.7"),
+        ),
+        row(
+            "a null list of 2^19 nulls",
+            one_chunk(
+                bytes(),
+                &chunk(1, [(CONSTANT, 1 + (1 << 16), &[0]), (0, 4, &[0, 0, 8, 0]), (CONSTANT, 1 << 19, &[0])]),
+                1,
+            ),
+            both("R-4.8"),
+        ),
+    ]
+}
+
+/// Files that are as they should be.
+pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
+    let ends = 1_u32 << 24;
+    let empty = Chunk::of_parts(1, [ABSENT, (0, 4, &ends.to_le_bytes()), ABSENT]);
+    let nulls = Chunk::of_parts(1, [(CONSTANT, 1 + (1 << 21), &[1]), (0, 4, &(ends - 7).to_le_bytes()), ABSENT]);
+    let empty_column = || nested_column("x", BOOL, false, &[0], &[false]);
+    let null_column = || nested_column("x", BOOL, false, &[0], &[true]);
+    vec![
+        ("a list of 2^24 items without elements", one_chunk(empty_column(), &empty, 0)),
+        ("a list of 2^24 - 7 items without elements, most of them null", one_chunk(null_column(), &nulls, 0)),
+    ]
+}
