@@ -1,13 +1,16 @@
 //! What is done on the disk, and what a reader may find afterwards.
 
 use super::simulated::{Faults, Simulated};
+use crate::nested::ListBatch;
 use crate::open::InMemory;
 use crate::read::{VerifyOptions, verify};
 use crate::write::Stream;
 use crate::write::append::append;
 use crate::write::atomic::Atomic;
 use crate::write::sink::Sink;
-use crate::{ColumnBuffer, ColumnSchema, DType, Profile, Reader, Result, Schema, Shape, Value, Writer, WriterOptions};
+use crate::{
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Result, Schema, Shape, Writer, WriterOptions,
+};
 use std::path::Path;
 
 pub const NAME: &str = "folder/data.tsl";
@@ -181,15 +184,29 @@ fn schema() -> Schema {
     Schema::new([
         ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[16])),
         ColumnSchema::tensor("y", DType::U8, Shape::ragged()).nullable(),
+        ColumnSchema::utf8("z").nullable().list().nullable(),
     ])
 }
+
+/// A list of texts, a null one, or null ones in it.
+type Texts = Option<Vec<Option<&'static str>>>;
 
 fn push<K: Sink>(writer: &mut Writer<K>, number: u32, count: u32) -> Result<()> {
     for _ in 0..count {
         let i = writer.sample_count() as u32;
         let (x, y) = sample(number, i);
-        let y = y.as_ref().map_or(Value::NULL, |y| Value::tensor(y.as_slice()));
-        writer.push(&[Value::tensor(&x), y])?;
+        let (is_null, y) = (y.is_none(), y.unwrap_or_default());
+        let y_extents = [y.len() as u32];
+        let y = ColumnBatch::ragged(1, &y_extents, &y).with_validity(if is_null { &[0] } else { &[1] });
+        let texts = texts(number, i);
+        let (is_null, texts) = (texts.is_none(), texts.unwrap_or_default());
+        let bits = texts.iter().rev().fold(0, |bits, text| bits << 1 | u8::from(text.is_some()));
+        let z_extents: Vec<u32> = texts.iter().map(|text| text.map_or(0, |text| text.len() as u32)).collect();
+        let z: String = texts.iter().flatten().copied().collect();
+        let (validity, lengths) = ([bits], [texts.len() as u32]);
+        let lists = [ListBatch::new(&lengths).with_validity(if is_null { &[0] } else { &[1] })];
+        let z = ColumnBatch::ragged(texts.len(), &z_extents, z.as_bytes()).with_validity(&validity);
+        writer.push_batch(&[ColumnBatch::fixed(1, &x), y, z.in_lists(&lists)])?;
     }
     Ok(())
 }
@@ -199,12 +216,27 @@ fn sample(number: u32, i: u32) -> ([u32; 16], Option<Vec<u8>>) {
     ([number * 1_000 + i; 16], y)
 }
 
+fn texts(number: u32, i: u32) -> Texts {
+    let text = |k: u32| (!(number + k).is_multiple_of(3)).then(|| &"a text of any length"[..((i + k) % 9) as usize]);
+    (!i.is_multiple_of(4)).then(|| (0..i % 6).map(text).collect())
+}
+
+/// The texts that sample `i` of a buffer has.
+fn texts_of(buffer: &ColumnBuffer, i: usize) -> Option<Vec<Option<&str>>> {
+    let lists = &buffer.lists()[0];
+    let text = |k: u64| {
+        let bytes = buffer.ragged_bytes(k as usize).unwrap();
+        (!buffer.is_null(k as usize)).then(|| std::str::from_utf8(bytes).unwrap())
+    };
+    (!lists.is_null(i)).then(|| (lists.offsets()[i]..lists.offsets()[i + 1]).map(text).collect())
+}
+
 /// The samples that a reader finds, all of them right and nothing damaged; or what is wrong.
 pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
     let reader = Reader::from_bytes(file.to_vec()).map_err(|error| error.to_string())?;
     let mut columns = Vec::new();
     reader
-        .rows(&["x", "y"])
+        .rows(&["x", "y", "z"])
         .and_then(|mut rows| rows.range_into(0..reader.sample_count(), &mut columns))
         .map_err(|error| error.to_string())?;
     let found = numbers(&columns, reader.sample_count() as u32)?;
@@ -221,7 +253,7 @@ pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
 }
 
 fn numbers(columns: &[ColumnBuffer], count: u32) -> std::result::Result<Vec<u32>, String> {
-    let (x, y) = (&columns[0], &columns[1]);
+    let (x, y, z) = (&columns[0], &columns[1], &columns[2]);
     let values = x.values::<u32>().map_err(|error| error.to_string())?;
     let number = |i: u32| {
         let found = &values[i as usize * 16..][..16];
@@ -229,7 +261,8 @@ fn numbers(columns: &[ColumnBuffer], count: u32) -> std::result::Result<Vec<u32>
         let due = sample(number, i);
         let right = found == due.0.as_slice()
             && due.1.as_deref().unwrap_or(&[]) == y.ragged_bytes(i as usize).unwrap()
-            && due.1.is_none() == y.is_null(i as usize);
+            && due.1.is_none() == y.is_null(i as usize)
+            && texts(number, i) == texts_of(z, i as usize);
         right.then_some(number).ok_or_else(|| format!("sample {i} is wrong"))
     };
     (0..count).map(number).collect()

@@ -4,6 +4,7 @@
 mod damaged_files;
 mod facts;
 mod losses;
+mod nested;
 mod rewriting;
 
 use crate::common::{Table, full_shape, stored_bytes};

@@ -1,39 +1,30 @@
-//! Nested columns: what is pushed is read back, by every path.
+//! Samples of nested columns as trees, and their batches, buffers and lists.
 
-use crate::common::config;
 use proptest::prelude::*;
 use tensilo::nested::{List, ListBatch};
-use tensilo::sink::Stream;
-use tensilo::source::InMemory;
-use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
-use tensilo::verify::{VerifyOptions, verify};
-use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, OpenOptions, Profile, Reader, Sample, Schema,
-    Shape, Writer, WriterOptions,
-};
+use tensilo::sink::Sink;
+use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Sample, Shape, Writer};
 use tensilo_testing::Random;
-
-use crate::support::scattered::Scattered;
 
 /// A sample, a list or an item.
 #[derive(Clone, Debug, PartialEq)]
-enum Entry {
+pub enum Entry {
     Null,
     List(Vec<Entry>),
     Item { extents: Vec<u32>, bytes: Vec<u8> },
 }
 
 #[derive(Clone, Debug)]
-struct Plan {
-    dtype: DType,
-    shape: Vec<Extent>,
+pub struct Plan {
+    pub dtype: DType,
+    pub shape: Vec<Extent>,
     /// Whether the entries of each level may be null, the samples first.
-    nullable: Vec<bool>,
-    sample_count: usize,
-    seed: u64,
+    pub nullable: Vec<bool>,
+    pub sample_count: usize,
+    pub seed: u64,
 }
 
-fn arbitrary_plan() -> impl Strategy<Value = Plan> {
+pub fn arbitrary_plan() -> impl Strategy<Value = Plan> {
     let tensors = prop::sample::select(vec![
         (DType::U8, vec![]),
         (DType::F32, vec![Extent::Fixed(3)]),
@@ -41,13 +32,15 @@ fn arbitrary_plan() -> impl Strategy<Value = Plan> {
         (DType::U8, vec![Extent::Varying, Extent::Fixed(2), Extent::Varying]),
         (DType::Bool, vec![Extent::Fixed(0)]),
         (DType::Utf8, vec![Extent::Varying]),
+        (DType::Bytes, vec![Extent::Varying]),
+        (DType::F64, vec![Extent::Fixed(2), Extent::Fixed(2)]),
     ]);
     (tensors, prop::collection::vec(any::<bool>(), 2..6), 0..80_usize, any::<u64>())
         .prop_map(|((dtype, shape), nullable, sample_count, seed)| Plan { dtype, shape, nullable, sample_count, seed })
 }
 
 impl Plan {
-    fn schema(&self, name: &str) -> ColumnSchema {
+    pub fn schema(&self, name: &str) -> ColumnSchema {
         let mut column = ColumnSchema::tensor(name, self.dtype, Shape::new(self.shape.iter().copied()));
         for &nullable in self.nullable[1..].iter().rev() {
             column.nullable = nullable;
@@ -57,7 +50,7 @@ impl Plan {
         column
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<Entry> {
         let random = &mut Random(self.seed);
         (0..self.sample_count).map(|_| self.entry(0, random)).collect()
     }
@@ -127,24 +120,53 @@ fn flat(plan: &Plan, samples: &[Entry]) -> Flat {
     out
 }
 
-fn push(writer: &mut Writer<Stream<Vec<u8>>>, plan: &Plan, samples: &[Entry]) {
-    let flat = flat(plan, samples);
-    let levels = flat.lengths.iter().zip(&flat.validity).zip(&plan.nullable);
-    let levels: Vec<ListBatch<'_>> = levels
-        .map(|((lengths, bits), nullable)| {
-            let lists = ListBatch::new(lengths);
-            if *nullable { lists.with_validity(bits) } else { lists }
-        })
-        .collect();
-    let mut batch = ColumnBatch::from_bytes(plan.dtype, flat.items, &flat.extents, &flat.values).in_lists(&levels);
-    if *plan.nullable.last().unwrap() {
-        batch = batch.with_validity(flat.validity.last().unwrap());
+/// Samples of one column, level by level.
+struct Batch<'a> {
+    plan: &'a Plan,
+    flat: Flat,
+}
+
+impl Batch<'_> {
+    fn lists(&self) -> Vec<ListBatch<'_>> {
+        let levels = self.flat.lengths.iter().zip(&self.flat.validity).zip(&self.plan.nullable);
+        levels
+            .map(|((lengths, bits), nullable)| {
+                let lists = ListBatch::new(lengths);
+                if *nullable { lists.with_validity(bits) } else { lists }
+            })
+            .collect()
     }
-    writer.push_batch(&[batch]).unwrap();
+
+    fn items(&self) -> ColumnBatch<'_> {
+        let Flat { extents, values, items, validity, .. } = &self.flat;
+        let batch = ColumnBatch::from_bytes(self.plan.dtype, *items, extents, values);
+        if *self.plan.nullable.last().unwrap() { batch.with_validity(validity.last().unwrap()) } else { batch }
+    }
+}
+
+/// Pushes samples of all columns as one batch.
+pub fn push<K: Sink>(writer: &mut Writer<K>, columns: &[(&Plan, &[Entry])]) -> tensilo::Result<()> {
+    let batches: Vec<Batch<'_>> =
+        columns.iter().map(|(plan, samples)| Batch { plan, flat: flat(plan, samples) }).collect();
+    let lists: Vec<Vec<ListBatch<'_>>> = batches.iter().map(Batch::lists).collect();
+    let columns: Vec<ColumnBatch<'_>> =
+        batches.iter().zip(&lists).map(|(batch, lists)| batch.items().in_lists(lists)).collect();
+    writer.push_batch(&columns)
+}
+
+/// Pushes samples in batches of at most `batch`.
+pub fn push_all<K: Sink>(writer: &mut Writer<K>, columns: &[(&Plan, &[Entry])], batch: usize) {
+    let count = columns.first().map_or(0, |(_, samples)| samples.len());
+    for start in (0..count).step_by(batch) {
+        let end = count.min(start + batch);
+        let part: Vec<(&Plan, &[Entry])> =
+            columns.iter().map(|(plan, samples)| (*plan, &samples[start..end])).collect();
+        push(writer, &part).unwrap();
+    }
 }
 
 /// What a buffer has.
-fn entries_of(plan: &Plan, buffer: &ColumnBuffer) -> Vec<Entry> {
+pub fn entries_of(plan: &Plan, buffer: &ColumnBuffer) -> Vec<Entry> {
     let varying = plan.shape.iter().filter(|extent| **extent == Extent::Varying).count();
     let fixed = plan.schema("x").shape.inner_elements().unwrap() as usize * plan.dtype.element_bytes();
     let item = |i: usize| {
@@ -164,7 +186,7 @@ fn entries_of(plan: &Plan, buffer: &ColumnBuffer) -> Vec<Entry> {
 }
 
 /// What a list has.
-fn entry_of(list: List<'_>) -> Entry {
+pub fn entry_of(list: List<'_>) -> Entry {
     if list.is_null() {
         return Entry::Null;
     }
@@ -182,7 +204,7 @@ fn item_of(item: &Sample<'_>) -> Entry {
 }
 
 /// The same with all extents, as samples have them.
-fn with_all_extents(plan: &Plan, entry: &Entry) -> Entry {
+pub fn with_all_extents(plan: &Plan, entry: &Entry) -> Entry {
     match entry {
         Entry::Null => Entry::Null,
         Entry::List(members) => Entry::List(members.iter().map(|member| with_all_extents(plan, member)).collect()),
@@ -194,62 +216,5 @@ fn with_all_extents(plan: &Plan, entry: &Entry) -> Entry {
             });
             Entry::Item { extents: all.collect(), bytes: bytes.clone() }
         }
-    }
-}
-
-fn check(plan: &Plan, column: &Column, samples: &[Entry]) {
-    let random = &mut Random(plan.seed ^ 1);
-    let (mut cursor, mut out) = (column.cursor(), ColumnBuffer::new());
-    cursor.range_into(0..samples.len() as u64, &mut out).unwrap();
-    assert_eq!(entries_of(plan, &out), samples);
-    for _ in 0..if samples.is_empty() { 0 } else { 20 } {
-        let i = random.below(samples.len() as u64);
-        let due = with_all_extents(plan, &samples[i as usize]);
-        assert_eq!(entry_of(cursor.read_list(i).unwrap()), due);
-        if let Some(list) = column.view_list(i).unwrap() {
-            assert_eq!(entry_of(list), due);
-        }
-        assert!(cursor.read(i).is_err() && column.view(i).is_err());
-    }
-    for _ in 0..4 {
-        let count = if samples.is_empty() { 0 } else { random.below(20) };
-        let indices: Vec<u64> = (0..count).map(|_| random.below(samples.len() as u64)).collect();
-        let due: Vec<Entry> = indices.iter().map(|&i| samples[i as usize].clone()).collect();
-        cursor.gather_into(&indices, &mut out).unwrap();
-        assert_eq!(entries_of(plan, &out), due);
-        let (mut read, mut fetched, mut buffers) = (ReadPlan::new(), FetchedBytes::new(), [ColumnBuffer::new()]);
-        read.select(std::slice::from_ref(column), &indices).unwrap();
-        read.fetch(&mut fetched).unwrap();
-        read.decode_by(3, &mut buffers, |parts| {
-            parts.into_iter().rev().try_for_each(|part| part.decode(&mut Decoder::new(), &fetched))
-        })
-        .unwrap();
-        assert_eq!(entries_of(plan, &buffers[0]), due);
-    }
-}
-
-proptest! {
-    #![proptest_config(config(64))]
-
-    #[test]
-    fn lists_are_read_as_they_were_pushed(
-        plan in arbitrary_plan(),
-        profile in prop::sample::select(vec![Profile::Raw, Profile::Balanced]),
-        chunk_bytes in prop::sample::select(vec![1, 100, 1 << 16]),
-        batch in 1..50_usize,
-    ) {
-        let samples = plan.entries();
-        let options = WriterOptions::new().profile(profile).chunk_bytes(chunk_bytes);
-        let mut writer = Writer::new(Stream(Vec::new()), Schema::new([plan.schema("x")]), &options).unwrap();
-        samples.chunks(batch).for_each(|samples| push(&mut writer, &plan, samples));
-        let file = writer.finish().unwrap().sink.0;
-        let report = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap();
-        prop_assert!(report.damages.is_empty(), "{:?}", report.damages);
-        let reader = Reader::from_bytes(file.clone()).unwrap();
-        prop_assert_eq!(reader.schema(), &Schema::new([plan.schema("x")]));
-        check(&plan, &reader.column("x").unwrap(), &samples);
-        let scattered = Scattered { file, fragment_bytes: 50, gap_bytes: 100 };
-        let reader = OpenOptions::new().open(scattered).unwrap();
-        check(&plan, &reader.column("x").unwrap(), &samples);
     }
 }

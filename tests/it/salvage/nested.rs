@@ -1,0 +1,214 @@
+//! Nested columns of damaged files.
+
+use super::salvage_file;
+use crate::common::config;
+use crate::common::damage::{ChunkPlace, Damage, chunks};
+use crate::common::plan::options;
+use crate::nested::check::check_file;
+use crate::nested::model::{Entry, Plan, arbitrary_plan, entries_of, entry_of, push_all, with_all_extents};
+use crate::support::build::seal;
+use crate::support::intact::assert_intact;
+use proptest::prelude::*;
+use tensilo::salvage::{LostSamples, OnLoss, RewriteOptions, SalvageOptions, Salvaged, salvage};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::{ColumnBuffer, DType, Extent, Reader, Schema, Writer, WriterOptions};
+use tensilo_testing::Random;
+
+/// The fields of a list of structs, or any columns.
+struct Lists {
+    plans: Vec<Plan>,
+    samples: Vec<Vec<Entry>>,
+}
+
+impl Lists {
+    fn new(plans: Vec<Plan>) -> Self {
+        let samples = plans.iter().map(Plan::entries).collect();
+        Self { plans, samples }
+    }
+
+    fn sample_count(&self) -> usize {
+        self.plans[0].sample_count
+    }
+
+    fn columns(&self, range: std::ops::Range<usize>) -> Vec<(&Plan, &[Entry])> {
+        self.plans.iter().zip(&self.samples).map(|(plan, samples)| (plan, &samples[range.clone()])).collect()
+    }
+
+    fn schema(&self) -> Schema {
+        let column = |(i, plan): (usize, &Plan)| {
+            let mut column = plan.schema(&format!("column {i}"));
+            let path = format!("fields{}.column {i}", "[]".repeat(column.levels.len()));
+            column.metadata.insert("tensilo.path".to_owned(), path);
+            column
+        };
+        Schema::new(self.plans.iter().enumerate().map(column))
+    }
+
+    /// Two commits.
+    fn write(&self, options: &WriterOptions) -> Vec<u8> {
+        let mut writer = Writer::new(Stream(Vec::new()), self.schema(), options).expect("a writer");
+        let (cut, count) = (self.sample_count() / 2, self.sample_count());
+        push_all(&mut writer, &self.columns(0..cut), 16);
+        writer.commit().expect("memory");
+        push_all(&mut writer, &self.columns(cut..count), 16);
+        writer.finish().expect("memory").sink.0
+    }
+}
+
+fn several_columns() -> impl Strategy<Value = Lists> {
+    (prop::collection::vec(arbitrary_plan(), 1..4), 1..60_usize).prop_map(|(plans, sample_count)| {
+        Lists::new(plans.into_iter().map(|plan| Plan { sample_count, ..plan }).collect())
+    })
+}
+
+impl std::fmt::Debug for Lists {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.plans.fmt(f)
+    }
+}
+
+/// Checks that exactly the samples of damaged chunks are lost, and that all others read right.
+fn check_salvaged(salvaged: &Salvaged, lists: &Lists, intact: &[u8], damaged: &[u8]) {
+    let places = chunks(intact);
+    let is_left = |place: &&ChunkPlace| damaged.get(place.bytes.clone()) == Some(&intact[place.bytes.clone()]);
+    let left: Vec<&ChunkPlace> = places.iter().filter(is_left).collect();
+    for (number, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
+        let of_column: Vec<_> = left.iter().filter(|place| place.column == number).collect();
+        for i in 0..salvaged.reader.sample_count() {
+            assert_eq!(lost.contains(i), !of_column.iter().any(|place| place.samples.contains(&i)), "sample {i}");
+        }
+        check_column(&salvaged.reader, number, lost, &lists.plans[number], &lists.samples[number]);
+    }
+}
+
+fn check_column(reader: &Reader, number: usize, lost: &LostSamples, plan: &Plan, samples: &[Entry]) {
+    let mut cursor = reader.column_at(number).expect("a column").cursor();
+    for i in 0..reader.sample_count() {
+        match cursor.read_list(i) {
+            Ok(list) => assert_eq!(entry_of(list), with_all_extents(plan, &samples[i as usize]), "sample {i}"),
+            Err(error) => assert!(lost.contains(i), "sample {i}: {error}"),
+        }
+    }
+    let all: Vec<u64> = (0..reader.sample_count()).rev().collect();
+    let (mut left, mut buffer) = (Vec::new(), ColumnBuffer::new());
+    lost.resolve(&all, OnLoss::Skip, &mut left).expect("skipping never fails");
+    cursor.gather_into(&left, &mut buffer).expect("what is not lost");
+    let due: Vec<Entry> = left.iter().map(|&i| samples[i as usize].clone()).collect();
+    assert_eq!(entries_of(plan, &buffer), due);
+}
+
+/// Writes the remaining samples to new files: with nulls for the lost samples, and without them.
+fn check_rewritten(salvaged: &Salvaged, lists: &Lists) {
+    let count = salvaged.reader.sample_count();
+    let all_lost = salvaged.losses.of_all();
+    for leave_out in [false, true] {
+        let options = RewriteOptions::new().leave_out(leave_out);
+        let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory").sink.0;
+        assert_intact(&InMemory(&written));
+        let (mut plans, mut due) = (lists.plans.clone(), Vec::new());
+        for ((plan, samples), (_, lost)) in plans.iter_mut().zip(&lists.samples).zip(&salvaged.losses.columns) {
+            let sample = |i: u64| if lost.contains(i) { Entry::Null } else { samples[i as usize].clone() };
+            let is_left = |i: &u64| !leave_out || !all_lost.contains(*i);
+            due.push((0..count).filter(is_left).map(sample).collect::<Vec<Entry>>());
+            plan.nullable[0] |= !leave_out && !lost.is_empty();
+        }
+        let reader = Reader::from_bytes(written).expect("a whole file");
+        let columns: Vec<(&Plan, &[Entry])> = plans.iter().zip(&due).map(|(plan, due)| (plan, &due[..])).collect();
+        check_file(&reader, &columns);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    #[test]
+    fn all_lists_of_intact_chunks_are_recovered_and_no_others(
+        lists in several_columns(),
+        chunk_bytes in 20..400_usize,
+        damages in prop::collection::vec(0..Damage::ALL.len(), 1..4),
+        seed in any::<u64>(),
+        decode in any::<bool>(),
+    ) {
+        let intact = lists.write(&options().chunk_bytes(chunk_bytes));
+        let mut damaged = intact.clone();
+        let random = &mut Random(seed);
+        for damage in damages {
+            if !damaged.is_empty() {
+                Damage::ALL[damage].apply(&mut damaged, &intact, random);
+            }
+        }
+        if let Ok(salvaged) = salvage(InMemory(damaged.clone()), SalvageOptions::new().decode(decode)) {
+            check_salvaged(&salvaged, &lists, &intact, &damaged);
+            check_rewritten(&salvaged, &lists);
+        }
+    }
+}
+
+/// Lists of texts and of numbers in chunks of some samples each.
+fn struct_of_two() -> Lists {
+    let plan = |dtype, shape: &[Extent], seed| Plan {
+        dtype,
+        shape: shape.to_vec(),
+        nullable: vec![false, true, true],
+        sample_count: 40,
+        seed,
+    };
+    Lists::new(vec![plan(DType::Utf8, &[Extent::Varying], 5), plan(DType::I16, &[], 6)])
+}
+
+/// Any byte of a chunk: head, part table, validity, shape, padding and values.
+#[test]
+fn each_byte_of_a_chunk_costs_its_samples_and_no_others() {
+    let lists = struct_of_two();
+    let intact = lists.write(&options().chunk_bytes(100));
+    for number in 0..lists.plans.len() {
+        let place = chunks(&intact).into_iter().filter(|place| place.column == number).nth(1).expect("chunks");
+        for at in place.bytes.clone() {
+            let mut damaged = intact.clone();
+            damaged[at] ^= 0x10;
+            let salvaged = salvage_file(&damaged);
+            for (column, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
+                let due = if column == number { vec![place.samples.clone()] } else { Vec::new() };
+                assert_eq!(lost.ranges(), due, "column {column}, byte {at} of {:?}", place.bytes);
+            }
+            if at % 16 == 0 {
+                check_salvaged(&salvaged, &lists, &intact, &damaged);
+                check_rewritten(&salvaged, &lists);
+            }
+        }
+    }
+}
+
+/// A faulty writer: the checksum vouches for parts that mean nothing.
+#[test]
+fn chunks_that_do_not_decode_are_lost_if_salvage_decodes() {
+    let lists = struct_of_two();
+    let intact = lists.write(&WriterOptions::new().profile(tensilo::Profile::Raw).chunk_bytes(100));
+    let mut lost_count = 0;
+    for number in 0..lists.plans.len() {
+        let place = chunks(&intact).into_iter().find(|place| place.column == number).expect("a chunk");
+        for at in place.bytes.start + 64..place.bytes.end {
+            let mut damaged = intact.clone();
+            damaged[at] ^= 0x81;
+            seal(&mut damaged, place.bytes.start);
+            let Ok(salvaged) = salvage(InMemory(damaged), SalvageOptions::new().decode(true)) else {
+                continue; // an encoding of a newer release
+            };
+            let lost = &salvaged.losses.columns[number].1;
+            assert!(lost.is_empty() || lost.ranges() == [place.samples.clone()], "byte {at}: {lost:?}");
+            assert!(salvaged.losses.columns[1 - number].1.is_empty());
+            lost_count += lost.count();
+            // what is not lost can be read and written again, whatever it is
+            let mut buffer = ColumnBuffer::new();
+            let left: Vec<u64> = (0..40).filter(|i| !lost.contains(*i)).collect();
+            salvaged.reader.column_at(number).unwrap().cursor().gather_into(&left, &mut buffer).expect("intact");
+            for leave_out in [false, true] {
+                let options = RewriteOptions::new().leave_out(leave_out);
+                let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory");
+                assert_intact(&InMemory(&written.sink.0));
+            }
+        }
+    }
+    assert!(lost_count > 0);
+}
