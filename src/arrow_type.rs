@@ -2,7 +2,8 @@
 //! does not imply it.
 //!
 //! The grammar is that of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`,
-//! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`.
+//! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`,
+//! `decimal128[10, 2]`, `month_interval`, `null`.
 
 use crate::Metadata;
 use std::fmt;
@@ -20,6 +21,12 @@ pub(crate) enum ArrowType {
     Duration(TimeUnit),
     Timestamp(TimeUnit, Option<String>),
     FixedSizeBinary(i32),
+    /// A decimal of so many bits, with its precision and scale.
+    Decimal(u16, u8, i8),
+    MonthInterval,
+    DayTimeInterval,
+    MonthDayNanoInterval,
+    Null,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +48,10 @@ impl ArrowType {
         match text {
             "date32" => return Some(Self::Date32),
             "date64" => return Some(Self::Date64),
+            "month_interval" => return Some(Self::MonthInterval),
+            "day_time_interval" => return Some(Self::DayTimeInterval),
+            "month_day_nano_interval" => return Some(Self::MonthDayNanoInterval),
+            "null" => return Some(Self::Null),
             _ => {}
         }
         let (name, argument) = text.strip_suffix(']')?.split_once('[')?;
@@ -53,9 +64,18 @@ impl ArrowType {
                 None => Self::Timestamp(unit(argument)?, None),
             }),
             "fixed_size_binary" => argument.parse().ok().map(Self::FixedSizeBinary),
+            "decimal32" => decimal(32, argument),
+            "decimal64" => decimal(64, argument),
+            "decimal128" => decimal(128, argument),
+            "decimal256" => decimal(256, argument),
             _ => None,
         }
     }
+}
+
+fn decimal(bits: u16, argument: &str) -> Option<ArrowType> {
+    let (precision, scale) = argument.split_once(", ")?;
+    Some(ArrowType::Decimal(bits, precision.parse().ok()?, scale.parse().ok()?))
 }
 
 impl fmt::Display for ArrowType {
@@ -69,6 +89,11 @@ impl fmt::Display for ArrowType {
             Self::Timestamp(unit, None) => write!(f, "timestamp[{unit}]"),
             Self::Timestamp(unit, Some(zone)) => write!(f, "timestamp[{unit}, {zone}]"),
             Self::FixedSizeBinary(bytes) => write!(f, "fixed_size_binary[{bytes}]"),
+            Self::Decimal(bits, precision, scale) => write!(f, "decimal{bits}[{precision}, {scale}]"),
+            Self::MonthInterval => f.write_str("month_interval"),
+            Self::DayTimeInterval => f.write_str("day_time_interval"),
+            Self::MonthDayNanoInterval => f.write_str("month_day_nano_interval"),
+            Self::Null => f.write_str("null"),
         }
     }
 }
@@ -95,11 +120,59 @@ fn unit(name: &str) -> Option<TimeUnit> {
 }
 
 #[cfg(feature = "arrow")]
+pub(crate) use arrow::{StoredElement, stored_element};
+
+#[cfg(feature = "arrow")]
 mod arrow {
     //! From and to the types of Arrow's library.
 
     use super::{ArrowType, TimeUnit};
-    use arrow_schema::DataType;
+    use crate::DType;
+    use arrow_schema::{DataType, IntervalUnit};
+
+    /// The form in which an element of a decimal or of an interval is stored.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct StoredElement {
+        pub dtype: DType,
+        /// The number of values of an element, which is the extent of an innermost dimension. One
+        /// value has no dimension: `None`.
+        pub extent: Option<u32>,
+    }
+
+    impl StoredElement {
+        pub(crate) fn one(dtype: DType) -> Self {
+            Self { dtype, extent: None }
+        }
+
+        fn several(dtype: DType, extent: u32) -> Self {
+            Self { dtype, extent: Some(extent) }
+        }
+    }
+
+    /// Returns the form in which an element of a decimal or of an interval is stored. Returns
+    /// `None` for other types, and for precisions that a decimal of its width cannot have.
+    ///
+    /// The form of a decimal depends on its precision, not on its width.
+    pub(crate) fn stored_element(data_type: &DataType) -> Option<StoredElement> {
+        let (precision, most) = match data_type {
+            DataType::Decimal32(precision, _) => (*precision, 9),
+            DataType::Decimal64(precision, _) => (*precision, 18),
+            DataType::Decimal128(precision, _) => (*precision, 38),
+            DataType::Decimal256(precision, _) => (*precision, 76),
+            DataType::Interval(IntervalUnit::YearMonth) => return Some(StoredElement::one(DType::I32)),
+            DataType::Interval(IntervalUnit::DayTime) => return Some(StoredElement::several(DType::I32, 2)),
+            DataType::Interval(IntervalUnit::MonthDayNano) => return Some(StoredElement::several(DType::I64, 3)),
+            _ => return None,
+        };
+        let form = match precision {
+            1..=9 => StoredElement::one(DType::I32),
+            10..=18 => StoredElement::one(DType::I64),
+            19..=38 => StoredElement::several(DType::U8, 16),
+            39..=76 => StoredElement::several(DType::U8, 32),
+            _ => return None,
+        };
+        (precision <= most).then_some(form)
+    }
 
     impl ArrowType {
         /// Returns the type to keep for an Arrow type, if it is one of those.
@@ -114,6 +187,14 @@ mod arrow {
                     Self::Timestamp((*unit).into(), zone.as_ref().map(|zone| zone.to_string()))
                 }
                 DataType::FixedSizeBinary(bytes) => Self::FixedSizeBinary(*bytes),
+                DataType::Decimal32(precision, scale) => Self::Decimal(32, *precision, *scale),
+                DataType::Decimal64(precision, scale) => Self::Decimal(64, *precision, *scale),
+                DataType::Decimal128(precision, scale) => Self::Decimal(128, *precision, *scale),
+                DataType::Decimal256(precision, scale) => Self::Decimal(256, *precision, *scale),
+                DataType::Interval(IntervalUnit::YearMonth) => Self::MonthInterval,
+                DataType::Interval(IntervalUnit::DayTime) => Self::DayTimeInterval,
+                DataType::Interval(IntervalUnit::MonthDayNano) => Self::MonthDayNanoInterval,
+                DataType::Null => Self::Null,
                 _ => return None,
             })
         }
@@ -130,6 +211,14 @@ mod arrow {
                     DataType::Timestamp((*unit).into(), zone.as_ref().map(|zone| zone.as_str().into()))
                 }
                 Self::FixedSizeBinary(bytes) => DataType::FixedSizeBinary(*bytes),
+                Self::Decimal(32, precision, scale) => DataType::Decimal32(*precision, *scale),
+                Self::Decimal(64, precision, scale) => DataType::Decimal64(*precision, *scale),
+                Self::Decimal(128, precision, scale) => DataType::Decimal128(*precision, *scale),
+                Self::Decimal(_, precision, scale) => DataType::Decimal256(*precision, *scale),
+                Self::MonthInterval => DataType::Interval(IntervalUnit::YearMonth),
+                Self::DayTimeInterval => DataType::Interval(IntervalUnit::DayTime),
+                Self::MonthDayNanoInterval => DataType::Interval(IntervalUnit::MonthDayNano),
+                Self::Null => DataType::Null,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The samples of a file as Arrow record batches, in memory.
 
 use super::column::ColumnBuilder;
-use super::elements::exported_bytes;
+use super::elements::{exported_bytes, source_bytes};
 use super::field::{Form, Parts, Target};
 use super::structs::{self, Node};
 use crate::le::u64_of;
@@ -96,9 +96,9 @@ impl Batches {
         let schema = column.schema();
         let target =
             Target::new(schema, column.facts().cast.as_ref(), parts).map_err(|error| self.reader.place(error))?;
-        let exported_bytes = exported_bytes(schema.dtype);
+        let exported_bytes = exported_bytes(schema.dtype, &target.element);
         if schema.shape.is_ragged() || !schema.levels.is_empty() {
-            let element_bytes = u64_of(schema.dtype.element_bytes());
+            let element_bytes = u64_of(source_bytes(schema.dtype, &target.element));
             let index = self.builders.len();
             self.ragged.push(RaggedColumn { index, chunk: 0..0, element_bytes, exported_bytes });
             let offset_and_shape = 4 * (1 + u64_of(schema.shape.rank()));
@@ -108,7 +108,7 @@ impl Batches {
             };
             self.fixed_bytes = self.fixed_bytes.saturating_add(offset_and_shape).saturating_add(null_bytes);
         } else {
-            let elements = schema.shape.inner_elements().unwrap_or(u64::MAX);
+            let elements = target.shape.inner_elements().unwrap_or(u64::MAX);
             self.fixed_bytes = self.fixed_bytes.saturating_add(elements.saturating_mul(exported_bytes));
         }
         let field = target.field.clone();

@@ -1,6 +1,6 @@
 //! One column of a batch: collects samples, and makes an array of them.
 
-use super::elements::ElementsBuilder;
+use super::elements::{ElementsBuilder, values_per_element};
 use super::field::{Form, Target, extent_of};
 use crate::list_buffer::ListBuffer;
 use crate::{ColumnBuffer, ColumnSchema, Error, Extent, Result};
@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType};
+use std::num::NonZeroU64;
 
 type ArrowResult<T> = std::result::Result<T, ArrowError>;
 
@@ -17,6 +18,8 @@ pub(super) struct ColumnBuilder {
     /// The lists around the items, outermost first.
     lists: Vec<ListsBuilder>,
     extents: Vec<Extent>,
+    /// The number of stored values that an element is made of.
+    values_per_element: NonZeroU64,
     elements: ElementsBuilder,
     /// Arrow's offsets, without the first, which is 0.
     ends: Vec<i32>,
@@ -29,7 +32,8 @@ pub(super) struct ColumnBuilder {
 impl ColumnBuilder {
     pub(super) fn new(column: &ColumnSchema, target: Target) -> Self {
         Self {
-            extents: column.shape.extents().to_vec(),
+            extents: target.shape.extents().to_vec(),
+            values_per_element: values_per_element(&target.element),
             elements: ElementsBuilder::new(column.dtype, target.element.clone()),
             target,
             lists: column.levels.iter().map(|_| ListsBuilder::new()).collect(),
@@ -52,6 +56,7 @@ impl ColumnBuilder {
         }
         match self.target.form {
             Form::Scalar | Form::FixedTensor(_) => self.elements.append(samples.bytes())?,
+            Form::Null => check_all_null(samples)?,
             Form::FixedString(bytes) => self.append_fixed_strings(bytes, samples)?,
             Form::String | Form::List => self.append_lists(samples)?,
             Form::Tensor { .. } => {
@@ -91,7 +96,9 @@ impl ColumnBuilder {
     fn append_lists(&mut self, samples: &ColumnBuffer) -> Result<()> {
         let base = self.ends.last().copied().unwrap_or(0);
         let end = |offset: u64| i32::try_from(offset).ok().and_then(|offset| base.checked_add(offset));
-        for &offset in samples.offsets().iter().skip(1) {
+        // exact: the innermost extent is this number
+        let offsets = samples.offsets().iter().skip(1).map(|&offset| offset / self.values_per_element);
+        for offset in offsets {
             self.ends.push(end(offset).ok_or_else(too_long)?);
         }
         self.elements.append(samples.bytes())
@@ -124,7 +131,8 @@ impl ColumnBuilder {
     fn take_data(&mut self) -> ArrowResult<ArrayData> {
         let count = self.validity.len();
         let validity = NullBuffer::new(self.validity.finish());
-        let has_nulls = std::mem::take(&mut self.null_count) > 0;
+        // an array of type null has no bitmap
+        let has_nulls = std::mem::take(&mut self.null_count) > 0 && self.target.form != Form::Null;
         let array = ArrayData::builder(self.target.items.clone()).len(count).nulls(has_nulls.then_some(validity));
         let items = self.add_content(array, count)?.build()?;
         let mut types = vec![self.target.field.data_type()];
@@ -137,6 +145,7 @@ impl ColumnBuilder {
 
     fn add_content(&mut self, array: ArrayDataBuilder, count: usize) -> ArrowResult<ArrayDataBuilder> {
         Ok(match self.target.form.clone() {
+            Form::Null => array,
             Form::Scalar | Form::FixedString(_) => array.add_buffer(self.elements.take().0),
             Form::String => array.add_buffer(self.take_offsets()).add_buffer(self.elements.take().0),
             Form::FixedTensor(_) => array.add_child_data(self.elements.take_array()?),
@@ -167,6 +176,13 @@ impl ColumnBuilder {
         let extents = ArrayData::builder(DataType::Int32).len(shapes.len()).add_buffer(Buffer::from_vec(shapes));
         ArrayData::builder(data_type).len(count).add_child_data(extents.build()?).build()
     }
+}
+
+fn check_all_null(samples: &ColumnBuffer) -> Result<()> {
+    if samples.null_count() == samples.item_count() {
+        return Ok(());
+    }
+    Err(Error::bad_argument("a sample that is not null, in a column that its metadata call null"))
 }
 
 /// The lists of one level of a nested column.

@@ -1,12 +1,16 @@
 //! The elements of a column, as they go into an Arrow buffer.
 
+use super::packed::{self, Append};
+use crate::arrow_type::stored_element;
+use crate::le::u64_of;
 use crate::{DType, Error, Result};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
+use std::num::NonZeroU64;
 
 /// How elements change on their way.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 enum Change {
     /// Not at all.
     Copy,
@@ -16,6 +20,8 @@ enum Change {
     Narrow,
     /// A byte to a bit.
     Pack,
+    /// The values of a decimal or an interval to one of these.
+    Convert(Append),
 }
 
 /// ElementsBuilder of an array that grows.
@@ -35,12 +41,13 @@ impl ElementsBuilder {
             (DType::Bf16, _) => Change::Widen,
             (DType::Bool, _) => Change::Pack,
             (DType::I64, DataType::Date32 | DataType::Time32(_)) => Change::Narrow,
-            _ => Change::Copy,
+            (_, data_type) => packed::appender(source, data_type).map_or(Change::Copy, Change::Convert),
         };
+        let source_width = source_bytes(source, &data_type);
         Self {
             data_type,
             change,
-            source_width: source.element_bytes(),
+            source_width,
             count: 0,
             bytes: MutableBuffer::new(0),
             bits: BooleanBufferBuilder::new(0),
@@ -54,8 +61,9 @@ impl ElementsBuilder {
             Change::Widen => self.append_widened(bytes),
             Change::Narrow => self.append_narrowed(bytes)?,
             Change::Pack => self.append_packed(bytes)?,
+            Change::Convert(append) => append(bytes, &mut self.bytes)?,
         }
-        // 1, 2, 4 or 8; they are in memory, so the sum fits
+        // at least 1; they are in memory, so the sum fits
         self.count += bytes.len() / self.source_width;
         Ok(())
     }
@@ -108,8 +116,23 @@ impl ElementsBuilder {
     }
 }
 
-/// Bytes of one element after its change, at most.
-pub(super) fn exported_bytes(dtype: DType) -> u64 {
+/// Returns the number of stored values that one element is made of.
+pub(super) fn values_per_element(data_type: &DataType) -> NonZeroU64 {
+    let extent = stored_element(data_type).and_then(|stored| stored.extent);
+    extent.and_then(|extent| NonZeroU64::new(extent.into())).unwrap_or(NonZeroU64::MIN)
+}
+
+/// Returns the bytes of the values that one element is made of.
+pub(super) fn source_bytes(dtype: DType, data_type: &DataType) -> usize {
+    let values = usize::try_from(values_per_element(data_type).get()).unwrap_or(1); // at most 32
+    dtype.element_bytes().saturating_mul(values)
+}
+
+/// Returns the bytes of one element after its change, at most.
+pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
+    if stored_element(data_type).is_some() {
+        return data_type.primitive_width().map_or(0, u64_of);
+    }
     match dtype {
         DType::Bf16 => 4,
         DType::F16 | DType::I16 | DType::U16 => 2,

@@ -1,11 +1,11 @@
 //! The Arrow fields of columns.
 
 use super::json;
-use crate::arrow_type::{self, ArrowType};
+use crate::arrow_type::{self, ArrowType, stored_element};
 use crate::format::CastFacts;
 use crate::format::ListLevel;
-use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result};
-use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ const FIXED_STRING_BYTES: i32 = 16 << 20;
 pub(super) enum Form {
     /// One element.
     Scalar,
+    /// Nothing: all are null.
+    Null,
     /// Bytes or text.
     String,
     /// So many bytes.
@@ -58,14 +60,17 @@ pub(super) struct Target {
     /// The type of the items: that of the field, unless the column is nested.
     pub items: DataType,
     pub form: Form,
+    /// The shape of a sample in elements of this type.
+    pub shape: Shape,
     /// The type of the elements, or that of the array if its samples are strings.
     pub element: DataType,
 }
 
 impl Target {
     pub(super) fn new(column: &ColumnSchema, cast: Option<&CastFacts>, parts: Parts) -> Result<Self> {
-        let restored = restored_type(column);
+        let restored = restored_type(column, parts);
         let element = restored.clone().unwrap_or_else(|| plain_type(column.dtype));
+        let column = &in_elements(column, &element);
         let form = form(column, &element, parts).map_err(|error| error.with_column(&column.name))?;
         let mut metadata = column.metadata.clone();
         metadata.remove(FOUND_SHAPE);
@@ -85,13 +90,22 @@ impl Target {
         };
         let data_type = column.levels.iter().rev().fold(items.clone(), list);
         let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
-        Ok(Self { field: Arc::new(field), items, form, element })
+        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element })
     }
 }
 
+/// Returns the column with the shape that a sample has in elements of this type.
+fn in_elements(column: &ColumnSchema, element: &DataType) -> ColumnSchema {
+    let mut extents = column.shape.extents().to_vec();
+    if stored_element(element).is_some_and(|stored| stored.extent.is_some()) {
+        extents.pop();
+    }
+    ColumnSchema { shape: Shape::new(extents), ..column.clone() }
+}
+
 /// Returns the type that the column was imported from, as its metadata state it, if its elements
-/// can have that type.
-fn restored_type(column: &ColumnSchema) -> Option<DataType> {
+/// can have that type, and the file too.
+fn restored_type(column: &ColumnSchema, parts: Parts) -> Option<DataType> {
     let text = column.metadata.get(arrow_type::KEY)?;
     let kept = ArrowType::from_text(text)?;
     let data_type = kept.to_arrow();
@@ -104,10 +118,36 @@ fn restored_type(column: &ColumnSchema) -> Option<DataType> {
         | DataType::Timestamp(..)
         | DataType::Duration(_) => column.dtype == DType::I64,
         DataType::FixedSizeBinary(bytes) => column.dtype == DType::Bytes && (0..=FIXED_STRING_BYTES).contains(bytes),
-        _ => false,
+        DataType::Null => {
+            let nullable = column.levels.last().map_or(column.nullable, |level| level.nullable);
+            column.dtype == DType::Bool && column.shape.rank() == 0 && nullable
+        }
+        _ => is_stored_as(column, &data_type) && (parts == Parts::Required || is_in_parquet(&data_type)),
     };
     let is_canonical = kept.to_string() == *text; // an import will give this text again
     (fits && is_canonical).then_some(data_type)
+}
+
+/// Returns whether the samples of a column are what a decimal or an interval is stored as.
+fn is_stored_as(column: &ColumnSchema, data_type: &DataType) -> bool {
+    let innermost = column.shape.extents().last();
+    stored_element(data_type).is_some_and(|stored| {
+        let has_extent = stored.extent.is_none_or(|extent| innermost == Some(&Extent::Fixed(extent)));
+        column.dtype == stored.dtype && has_extent
+    })
+}
+
+/// Returns whether Parquet has a decimal or an interval. Other columns keep their stored type, and
+/// the metadata that name the Arrow type.
+fn is_in_parquet(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => u8::try_from(*scale).is_ok_and(|scale| scale <= *precision),
+        DataType::Interval(unit) => *unit != IntervalUnit::MonthDayNano,
+        _ => false,
+    }
 }
 
 fn plain_type(dtype: DType) -> DataType {
@@ -132,6 +172,9 @@ fn plain_type(dtype: DType) -> DataType {
 fn form(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<Form> {
     if let DataType::FixedSizeBinary(bytes) = element {
         return Ok(Form::FixedString(*bytes));
+    }
+    if *element == DataType::Null {
+        return Ok(Form::Null);
     }
     if column.dtype.is_string() {
         return Ok(Form::String);
@@ -166,7 +209,7 @@ pub(super) fn extent_of(extent: u32) -> Result<i32> {
 
 fn data_type(form: &Form, element: &DataType, parts: Parts) -> DataType {
     match form {
-        Form::Scalar | Form::String | Form::FixedString(_) => element.clone(),
+        Form::Scalar | Form::Null | Form::String | Form::FixedString(_) => element.clone(),
         Form::FixedTensor(elements) => DataType::FixedSizeList(item(element, parts), *elements),
         Form::List => DataType::List(item(element, Parts::Required)),
         Form::Tensor { data, shape } => {
@@ -194,7 +237,7 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
         Form::Tensor { .. } => {
             ("arrow.variable_shape_tensor", any_fixed.then(|| format!("\"uniform_shape\":[{extents}]")))
         }
-        Form::Scalar | Form::String | Form::FixedString(_) | Form::List => return,
+        Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::List => return,
     };
     let names = metadata.get(DIM_NAMES).filter(|text| json::is_string_array(text, column.shape.rank()));
     let names = names.map(|text| format!("\"dim_names\":{text}"));

@@ -32,6 +32,7 @@ mod files;
 mod format;
 mod json;
 mod options;
+mod packed;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 #[cfg(not(feature = "parquet"))]

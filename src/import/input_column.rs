@@ -1,6 +1,10 @@
 //! A column of an input, as far as its schema states it.
 
+#[cfg(feature = "arrow")]
+use crate::arrow_type::StoredElement;
 use crate::format::{CastFacts, ListLevel};
+#[cfg(feature = "arrow")]
+use crate::limits;
 use crate::{CastSpec, DType, Metadata, Shape};
 use std::fmt;
 
@@ -32,10 +36,14 @@ pub(super) struct ColumnKind {
     pub dtype: DType,
     /// Levels of lists that are no dimensions of a tensor, outermost first: the column is nested.
     pub lists: Vec<ListLevel>,
-    /// Levels of lists around the elements, outermost first.
+    /// Levels of lists around the elements, outermost first, and then the dimension that several
+    /// values of an element are stored as.
     pub levels: Vec<Level>,
     /// Whether the type allows nulls inside a sample: null elements, or null lists around them.
     pub inner_nulls: bool,
+    /// The number of values that each element of the input is stored as, if these have a dimension
+    /// of their own, the innermost: a decimal of 16 bytes, for example.
+    pub element_extent: Option<u32>,
     /// Whether a sample is a struct of its elements and their shape.
     pub variable_tensor: bool,
     /// Whether the elements are timestamps whose unit is found by looking at all of them.
@@ -68,9 +76,27 @@ impl ColumnKind {
             lists: Vec::new(),
             levels: Vec::new(),
             inner_nulls: false,
+            element_extent: None,
             variable_tensor: false,
             instants: false,
         }
+    }
+
+    /// Makes the kind of tensors of these elements in these levels of lists.
+    #[cfg(feature = "arrow")]
+    pub(super) fn tensors(element: StoredElement, mut levels: Vec<Level>) -> Result<Self, String> {
+        levels.extend(element.extent.map(|extent| Level::Fixed(vec![extent])));
+        let kind = Self { levels, element_extent: element.extent, ..Self::scalar(element.dtype) };
+        if kind.rank() > limits::RANK {
+            return Err(format!("{} dimensions, of which the format allows {}", kind.rank(), limits::RANK));
+        }
+        Ok(kind)
+    }
+
+    /// Returns the levels that are lists in the input.
+    pub(super) fn list_levels(&self) -> &[Level] {
+        let own = usize::from(self.element_extent.is_some());
+        self.levels.get(..self.levels.len().saturating_sub(own)).unwrap_or(&[])
     }
 
     /// Returns the number of dimensions.
@@ -85,7 +111,7 @@ impl ColumnKind {
 
     /// Returns whether outer dimensions can become lists: so many that each is a level of its own.
     pub(super) fn can_unfold(&self, dimensions: usize) -> bool {
-        let outer = self.levels.get(..dimensions);
+        let outer = self.list_levels().get(..dimensions);
         !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))
     }
 

@@ -17,6 +17,8 @@ pub(super) struct ListForm<'a> {
     pub unfolded: &'a [Level],
     /// Dimensions of an item.
     pub inner: &'a [Level],
+    /// Whether an item is one element of the input.
+    pub has_elements: bool,
 }
 
 /// Returns a batch whose samples have the forms of their columns.
@@ -39,7 +41,7 @@ fn unfold_column(mut samples: Samples, form: &ListForm) -> Result<Samples, Probl
         let open_below = below.filter(|level| matches!(level, Level::Open)).count();
         samples = unfold_level(samples, level, open_below)?;
     }
-    if form.inner.is_empty() && !levels.is_empty() {
+    if form.has_elements && !levels.is_empty() {
         samples.nulls = nulls_of_items(&samples);
         samples.element_nulls = None;
     }

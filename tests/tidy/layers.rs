@@ -19,10 +19,7 @@ const LAYERS: [Layer; 7] = [
         about: "numbers, bytes, errors",
     },
     Layer { modules: &["kernel", "checksum", "pod", "cast"], about: "loops over elements" },
-    Layer {
-        modules: &["format", "batch", "list_buffer", "value"],
-        about: "bytes to structures and back",
-    },
+    Layer { modules: &["format", "batch", "list_buffer", "value"], about: "bytes to structures and back" },
     Layer { modules: &["codec"], about: "chunks to stored bytes and back, and the choice of encodings" },
     Layer { modules: &["open"], about: "sources of bytes, and the last commit of a file" },
     Layer { modules: &["read", "write"], about: "samples from chunks, chunks from samples; neither uses the other" },

@@ -1,10 +1,13 @@
 //! The elements of tensors, from arrays to values of this crate.
 
-use super::int96;
+use super::fixed_width::{Refused, converted, plain_bytes};
 use super::types::element;
+use super::{decimals, int96, intervals};
 use crate::DType;
+use crate::arrow_type::StoredElement;
 use crate::error::Advice;
 use crate::import::batch::{Nulls, SampleValues, SharedBytes};
+use crate::import::input_column::ColumnKind;
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -17,14 +20,14 @@ use std::result::Result;
 /// The elements of all samples of a batch.
 pub(super) struct ArrayElements {
     pub values: SampleValues,
-    /// The elements of each sample.
+    /// The values of each sample.
     pub ranges: Vec<Range<usize>>,
     pub nulls: Option<Nulls>,
 }
 
 impl ArrayElements {
     /// Cuts the array down to what the samples use, and converts it.
-    pub(super) fn of(array: &ArrayRef, ranges: Vec<Range<usize>>, dtype: DType) -> Result<Self, Problem> {
+    pub(super) fn of(array: &ArrayRef, ranges: Vec<Range<usize>>, kind: &ColumnKind) -> Result<Self, Problem> {
         let used = || ranges.iter().filter(|range| !range.is_empty());
         let start = used().map(|range| range.start).min().unwrap_or(0);
         let end = used().map(|range| range.end).max().unwrap_or(0);
@@ -37,11 +40,29 @@ impl ArrayElements {
             if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
         };
         let ranges: Vec<Range<usize>> = ranges.into_iter().map(shift).collect();
-        let values = values(&array, dtype).map_err(|Refused { element, message }| {
+        let stored = StoredElement { dtype: kind.dtype, extent: kind.element_extent };
+        let values = values(&array, stored).map_err(|Refused { element, message }| {
             let row = element.and_then(|element| ranges.iter().position(|range| range.contains(&element)));
             Problem { row, message, advice: vec![Advice::SkipColumns] }
         })?;
-        Ok(Self { values, ranges, nulls: shared_nulls(array.nulls()) })
+        let all = Self { values, ranges, nulls: shared_nulls(array.nulls()) };
+        match kind.element_extent {
+            None => Ok(all),
+            Some(extent) => all.of_several_values(extent, array.nulls()).ok_or_else(outside),
+        }
+    }
+
+    /// Counts values, of which each element has `extent`, instead of elements.
+    fn of_several_values(mut self, extent: u32, nulls: Option<&NullBuffer>) -> Option<Self> {
+        let extent = usize::try_from(extent).ok()?;
+        for range in &mut self.ranges {
+            *range = range.start.checked_mul(extent)?..range.end.checked_mul(extent)?;
+        }
+        if self.nulls.is_some() {
+            let nulls = nulls.map(|nulls| nulls.try_expand(extent)).transpose().ok()?;
+            self.nulls = shared_nulls(nulls.as_ref());
+        }
+        Some(self)
     }
 }
 
@@ -55,26 +76,25 @@ pub(super) fn outside() -> Problem {
     "the elements of a sample lie outside the array".to_owned().into()
 }
 
-/// Why an array cannot be stored, and which of its elements is at fault.
-struct Refused {
-    element: Option<usize>,
-    message: String,
-}
-
 /// Returns all elements of an array, as they are pushed.
-fn values(array: &ArrayRef, dtype: DType) -> Result<SampleValues, Refused> {
+fn values(array: &ArrayRef, stored: StoredElement) -> Result<SampleValues, Refused> {
     let data_type = array.data_type();
+    let dtype = stored.dtype;
     let refused = |message: String| Refused { element: None, message };
     let outside = || refused(outside().message);
     let bytes = match (data_type, dtype) {
+        _ if data_type.is_decimal() => Buffer::from_vec(decimals::values(array, stored)?),
+        (DataType::Interval(_), _) => intervals::values(array, stored)?,
+        (DataType::Null, DType::Bool) => Buffer::from_vec(vec![0_u8; array.len()]),
         (DataType::Int32, DType::I8) => narrowed::<i8>(array, dtype)?,
         (DataType::Int32, DType::I16) => narrowed::<i16>(array, dtype)?,
         (DataType::Int32, DType::U8) => narrowed::<u8>(array, dtype)?,
         (DataType::Int32, DType::U16) => narrowed::<u16>(array, dtype)?,
-        (DataType::FixedSizeBinary(_), DType::I64) => return instants(array).map(SampleValues::Instants),
-        _ if element(data_type) != Some(dtype) => {
-            return Err(refused(format!("a batch has elements of {data_type}, which its schema denies")));
+        (DataType::FixedSizeBinary(_), DType::I64) if stored.extent.is_none() => {
+            return instants(array).map(SampleValues::Instants);
         }
+        (DataType::FixedSizeBinary(_), DType::I32 | DType::I64) => Buffer::from_vec(intervals::parquet(array, stored)?),
+        _ if element(data_type) != Some(stored) => return Err(Refused::denied(array)),
         (DataType::Boolean, _) => {
             let bits = array.as_boolean().values();
             Buffer::from_vec(bits.iter().map(u8::from).collect::<Vec<u8>>())
@@ -87,20 +107,6 @@ fn values(array: &ArrayRef, dtype: DType) -> Result<SampleValues, Refused> {
         _ => plain_bytes(array, dtype.element_bytes()).ok_or_else(outside)?,
     };
     Ok(SampleValues::Plain(SharedBytes::new(bytes)))
-}
-
-/// Converts each valid element with `convert`. Nulls become zero.
-fn converted<T: Clone + Default>(
-    array: &dyn Array,
-    convert: impl Fn(usize) -> Result<T, String>,
-) -> Result<Vec<T>, Refused> {
-    let one = |i| {
-        if array.is_null(i) {
-            return Ok(T::default());
-        }
-        convert(i).map_err(|message| Refused { element: Some(i), message })
-    };
-    (0..array.len()).map(one).collect()
 }
 
 /// Integers that are declared narrower than a Parquet file stores them, which a value may belie.
@@ -119,14 +125,4 @@ fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refused> {
         let value = values.value(i).try_into().map_err(|_| "an INT96 timestamp is not 12 bytes long".to_owned())?;
         Ok(int96::nanoseconds(value))
     })
-}
-
-/// Returns the values of an array of fixed-width elements, without copying.
-pub(super) fn plain_bytes(array: &ArrayRef, width: usize) -> Option<Buffer> {
-    let data = array.to_data();
-    let start = data.offset().checked_mul(width)?;
-    let length = data.len().checked_mul(width)?;
-    let buffer = data.buffers().first()?;
-    buffer.get(start..start.checked_add(length)?)?; // inside
-    Some(buffer.slice_with_length(start, length))
 }

@@ -67,7 +67,7 @@ pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
     if *shape.data_type() != DataType::Int32 {
         return Err(malformed());
     }
-    let dtype = element(decoded(data.data_type())).ok_or_else(|| format!("tensors of {}", data.data_type()))?;
+    let element = element(decoded(data.data_type())).ok_or_else(|| format!("tensors of {}", data.data_type()))?;
     let rank = usize::try_from(*rank).map_err(|_| malformed())?;
     if rank > limits::RANK {
         return Err(format!("{rank} dimensions, of which the format allows {}", limits::RANK));
@@ -81,7 +81,7 @@ pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
         }
         Some(_) => return Err(format!("{VARIABLE} whose uniform_shape does not have {rank} extents")),
     };
-    Ok(ColumnKind { levels, variable_tensor: true, ..ColumnKind::scalar(dtype) })
+    Ok(ColumnKind { variable_tensor: true, ..ColumnKind::tensors(element, levels)? })
 }
 
 fn uniform_level(value: &Value) -> Option<Level> {

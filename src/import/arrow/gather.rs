@@ -3,7 +3,7 @@
 //! `arrow_select::take` would do the same. Its crate is compiled without optimisation, because it
 //! takes minutes otherwise.
 
-use super::elements::plain_bytes;
+use super::fixed_width::plain_bytes;
 use crate::import::problem::Problem;
 use arrow_array::builder::GenericByteBuilder;
 use arrow_array::cast::AsArray;

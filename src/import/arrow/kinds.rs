@@ -2,8 +2,9 @@
 
 use super::extension;
 use super::types::{ENCRYPTED, INT96, decoded, element};
+use crate::DType;
+use crate::arrow_type::{ArrowType, StoredElement};
 use crate::import::input_column::{ColumnKind, Level};
-use crate::{DType, limits};
 use arrow_schema::{DataType, Field, FieldRef};
 use std::result::Result;
 
@@ -13,17 +14,13 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
         return extension::variable_tensor(field);
     }
     let data_type = decoded(field.data_type());
-    if let Some(dtype) = string(data_type) {
+    if let Some(dtype) = scalar(data_type) {
         check_readable(field)?;
         return Ok(ColumnKind::scalar(dtype));
     }
     let mut levels = Vec::new();
-    let (dtype, instants) = descend(field, &mut levels)?;
-    let kind = ColumnKind { levels, inner_nulls: has_nulls_inside(field), instants, ..ColumnKind::scalar(dtype) };
-    if kind.rank() > limits::RANK {
-        return Err(format!("{} dimensions, of which the format allows {}", kind.rank(), limits::RANK));
-    }
-    Ok(kind)
+    let (element, instants) = descend(field, &mut levels)?;
+    Ok(ColumnKind { inner_nulls: has_nulls_inside(field), instants, ..ColumnKind::tensors(element, levels)? })
 }
 
 /// Returns whether a member of a list, at any depth, may be null.
@@ -46,7 +43,7 @@ fn check_readable(leaf: &Field) -> Result<(), String> {
 
 /// Collects the levels of lists down to the elements; their type, and whether they are INT96
 /// timestamps.
-fn descend(field: &Field, levels: &mut Vec<Level>) -> Result<(DType, bool), String> {
+fn descend(field: &Field, levels: &mut Vec<Level>) -> Result<(StoredElement, bool), String> {
     let data_type = decoded(field.data_type());
     match data_type {
         DataType::FixedSizeList(item, length) => {
@@ -59,8 +56,8 @@ fn descend(field: &Field, levels: &mut Vec<Level>) -> Result<(DType, bool), Stri
         }
         _ => {
             check_readable(field)?;
-            let dtype = element(data_type).ok_or_else(|| unsupported(data_type, levels.is_empty()))?;
-            Ok((dtype, field.metadata().contains_key(INT96)))
+            let element = element(data_type).ok_or_else(|| unsupported(data_type, levels.is_empty()))?;
+            Ok((element, field.metadata().contains_key(INT96)))
         }
     }
 }
@@ -73,26 +70,24 @@ fn unsupported(data_type: &DataType, outermost: bool) -> String {
 /// Returns the name that Arrow's documentation has for a type that cannot be stored, or not in a
 /// list.
 fn name(data_type: &DataType) -> String {
+    if let Some(known) = ArrowType::from_arrow(data_type) {
+        return known.to_string();
+    }
     match data_type {
-        DataType::Decimal32(precision, scale) => format!("decimal32({precision}, {scale})"),
-        DataType::Decimal64(precision, scale) => format!("decimal64({precision}, {scale})"),
-        DataType::Decimal128(precision, scale) => format!("decimal128({precision}, {scale})"),
-        DataType::Decimal256(precision, scale) => format!("decimal256({precision}, {scale})"),
-        DataType::FixedSizeBinary(bytes) => format!("fixed_size_binary[{bytes}]"),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "utf8".to_owned(),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "binary".to_owned(),
         DataType::Struct(fields) if fields.is_empty() => "a struct without fields".to_owned(),
         DataType::Struct(_) => "struct".to_owned(),
         DataType::Map(..) => "map".to_owned(),
         DataType::Union(..) => "union".to_owned(),
-        DataType::Interval(_) => "interval".to_owned(),
-        DataType::Null => "null".to_owned(),
         other => other.to_string(),
     }
 }
 
-fn string(data_type: &DataType) -> Option<DType> {
+/// Returns the type of columns whose samples are strings, or always null.
+fn scalar(data_type: &DataType) -> Option<DType> {
     match data_type {
+        DataType::Null => Some(DType::Bool),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DType::Utf8),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             Some(DType::Bytes)

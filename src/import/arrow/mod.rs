@@ -6,11 +6,14 @@
 //! depends on `arrow` can pass its own batches.
 
 mod column_path;
+mod decimals;
 mod decode;
 mod elements;
 mod extension;
+mod fixed_width;
 mod gather;
 pub(super) mod int96;
+pub(super) mod intervals;
 mod ipc_check;
 pub(super) mod ipc_files;
 mod kinds;

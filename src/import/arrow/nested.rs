@@ -5,7 +5,7 @@ use super::elements::shared_nulls;
 use super::gather::by_index;
 use super::kinds::kind_of;
 use super::samples::plain_samples;
-use super::types::decoded;
+use super::types::{decoded, is_null};
 use super::walk::{AnyList, NoTensors};
 use super::{extension, metadata};
 use crate::format::{ListLevel, path};
@@ -48,7 +48,7 @@ fn is_nested(field: &Field) -> bool {
             match decoded(item.data_type()) {
                 DataType::Struct(fields) => !fields.is_empty(),
                 DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => true,
-                DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => true,
+                DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => true,
                 _ => is_nested(item),
             }
         }
@@ -97,7 +97,10 @@ impl ListWalk {
         self.enter(item, found);
     }
 
-    fn column(self, field: &Field) -> (InputColumn, Vec<Step>) {
+    fn column(mut self, field: &Field) -> (InputColumn, Vec<Step>) {
+        if let Some(level) = self.levels.last_mut() {
+            level.nullable |= is_null(field.data_type());
+        }
         let kind = match kind_of(field) {
             Ok(_) if self.levels.len() > limits::LEVELS => {
                 Err(format!("{} levels of lists, of which the format allows {}", self.levels.len(), limits::LEVELS))

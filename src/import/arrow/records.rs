@@ -3,6 +3,7 @@
 use super::column_path::{ColumnPath, samples};
 use super::kinds::kind_of;
 use super::slices::Slices;
+use super::types::is_null;
 use super::{extension, metadata, nested};
 use crate::import::batch::InputBatch;
 use crate::import::input_column::{ColumnKind, InputColumn};
@@ -89,6 +90,7 @@ impl<R: Records> ArrowSource<R> {
 impl<R> ArrowSource<R> {
     /// Adds the columns of a field that is no struct.
     fn add_columns(&mut self, field: &Field, name: String, fields: Vec<usize>, nullable: bool) {
+        let nullable = nullable || is_null(field.data_type());
         let nested = nested::columns(field, &name, nullable);
         if nested.is_empty() {
             let (kind, metadata) = (kind_of(field), metadata::of_column(field));

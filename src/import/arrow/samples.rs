@@ -1,6 +1,7 @@
 //! The rows of an array as samples.
 
-use super::elements::{ArrayElements, outside, plain_bytes, shared_nulls};
+use super::elements::{ArrayElements, outside, shared_nulls};
+use super::fixed_width::plain_bytes;
 use super::walk::{NoTensors, Tensors, walk};
 use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes};
 use crate::import::input_column::ColumnKind;
@@ -19,6 +20,9 @@ pub(super) fn plain_samples(
     nulls: Option<&NullBuffer>,
     kind: &ColumnKind,
 ) -> Result<Samples, NoTensors> {
+    // an array of type null has no bitmap
+    let all_null = (array.data_type() == &DataType::Null).then(|| NullBuffer::new_null(array.len()));
+    let nulls = all_null.as_ref().or(nulls);
     let shared = shared_nulls(nulls);
     let dtype = kind.dtype;
     let (values, ranges, open_extents, element_nulls) = if dtype.is_string() {
@@ -26,9 +30,9 @@ pub(super) fn plain_samples(
         (SampleValues::Plain(SharedBytes::new(bytes)), ranges, Vec::new(), None)
     } else {
         let Tensors { ranges, open_extents, elements } = walk(array, nulls, kind)?;
-        let ArrayElements { values, ranges, nulls: element_nulls } = ArrayElements::of(&elements, ranges, dtype)?;
+        let ArrayElements { values, ranges, nulls: element_nulls } = ArrayElements::of(&elements, ranges, kind)?;
         // the nulls of scalars are null samples
-        let is_scalar = kind.levels.is_empty() && !kind.variable_tensor;
+        let is_scalar = kind.list_levels().is_empty() && !kind.variable_tensor;
         let in_tensors = |element_nulls: &Nulls| has_null_element(element_nulls, &ranges, nulls);
         let element_nulls = element_nulls.filter(|element_nulls| !is_scalar && in_tensors(element_nulls));
         (values, ranges, open_extents, element_nulls)

@@ -1,6 +1,7 @@
 //! Arrow's types and the types of elements.
 
 use crate::DType;
+use crate::arrow_type::{StoredElement, stored_element};
 use arrow_schema::DataType;
 
 /// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
@@ -29,9 +30,14 @@ pub(in crate::import) fn element_type(data_type: &DataType) -> &DataType {
     }
 }
 
-/// Returns the type that elements of a tensor are pushed as.
-pub(in crate::import) fn element(data_type: &DataType) -> Option<DType> {
-    Some(match data_type {
+/// Returns whether all values of an array are null by its type.
+pub(in crate::import) fn is_null(data_type: &DataType) -> bool {
+    decoded(data_type) == &DataType::Null
+}
+
+/// Returns the form in which elements of a tensor are pushed.
+pub(in crate::import) fn element(data_type: &DataType) -> Option<StoredElement> {
+    let dtype = match data_type {
         DataType::Boolean => DType::Bool,
         DataType::Int8 => DType::I8,
         DataType::Int16 => DType::I16,
@@ -50,6 +56,7 @@ pub(in crate::import) fn element(data_type: &DataType) -> Option<DType> {
         | DataType::Time64(_)
         | DataType::Timestamp(_, _)
         | DataType::Duration(_) => DType::I64,
-        _ => return None,
-    })
+        _ => return stored_element(data_type),
+    };
+    Some(StoredElement::one(dtype))
 }

@@ -47,7 +47,7 @@ pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKi
     let mut steps = Steps { ranges: (0..array.len()).map(|i| i..i + 1).collect(), nulls, kind };
     let mut array = array.clone();
     let mut open = Vec::with_capacity(kind.open_count());
-    for (dimension, level) in kind.levels.iter().enumerate() {
+    for (dimension, level) in kind.list_levels().iter().enumerate() {
         let list = AnyList::of(&array, level)?;
         match level {
             Level::Fixed(_) => steps.enter_fixed(&list, dimension)?,
@@ -237,7 +237,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
     let data = AnyList::of(data, &Level::Open)?;
     let shapes = shapes.as_fixed_size_list_opt().ok_or_else(mismatch)?;
     let extents = shapes.values().as_primitive_opt::<Int32Type>().ok_or_else(mismatch)?;
-    let rank = kind.levels.len();
+    let rank = kind.list_levels().len();
     if usize::try_from(shapes.value_length()).ok() != Some(rank) {
         return Err(mismatch());
     }

@@ -2,17 +2,19 @@
 //!
 //! The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared to be narrower
 //! than they are. So it is given a schema in which they are bytes and plain 32-bit integers, and
-//! [`arrow::elements`](crate::import::arrow) converts them, exactly or not at all. The decoder also
-//! believes the embedded Arrow schema where it denies the unit of a nanosecond timestamp.
+//! [`arrow::elements`](crate::import::arrow) converts them, exactly or not at all. So are intervals,
+//! of which the decoder drops months or days. The decoder also believes the embedded Arrow schema
+//! where it denies the unit of a nanosecond timestamp, or the digits of a decimal.
 
-use crate::import::arrow::int96;
 use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
+use crate::import::arrow::{int96, intervals};
+use ::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use ::parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit as ParquetUnit, Type as Physical};
 use ::parquet::errors::Result;
 use ::parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use ::parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -22,7 +24,10 @@ pub(super) fn exact(
     metadata: ArrowReaderMetadata,
     encrypted: &BTreeSet<usize>,
 ) -> Result<(SchemaRef, ArrowReaderMetadata)> {
-    let mut leaves = Leaves { columns: metadata.parquet_schema().columns(), next: 0, encrypted };
+    let entries = metadata.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+    let has_arrow_schema = entries.into_iter().any(|entry| entry.key == ARROW_SCHEMA_META_KEY);
+    let columns = metadata.parquet_schema().columns();
+    let mut leaves = Leaves { columns, next: 0, encrypted, has_arrow_schema };
     let fields: Vec<FieldRef> = metadata.schema().fields().iter().map(|field| leaves.field(field)).collect();
     let schema = Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
     if !metadata.parquet_schema().columns().iter().any(|column| is_read_raw(column)) {
@@ -46,6 +51,7 @@ struct Leaves<'a> {
     columns: &'a [ColumnDescPtr],
     next: usize,
     encrypted: &'a BTreeSet<usize>,
+    has_arrow_schema: bool,
 }
 
 impl Leaves<'_> {
@@ -81,9 +87,30 @@ impl Leaves<'_> {
                 let data_type = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
                 field = field.with_data_type(data_type);
             }
+            // months, days and milliseconds: only an Arrow schema can tell that some are zero
+            DataType::Interval(_) if !self.has_arrow_schema => {
+                field = field.with_data_type(DataType::Interval(IntervalUnit::MonthDayNano));
+            }
+            data_type if data_type.is_decimal() => {
+                let data_type = stated_decimal(data_type, column);
+                field = field.with_data_type(data_type);
+            }
             _ => {}
         }
         Arc::new(field)
+    }
+}
+
+/// Returns the decimal of this width with the precision and scale of the column, or one of 256 bits
+/// if that width has no such precision.
+fn stated_decimal(data_type: &DataType, column: &ColumnDescriptor) -> DataType {
+    let precision = u8::try_from(column.type_precision()).unwrap_or(u8::MAX);
+    let scale = i8::try_from(column.type_scale()).unwrap_or(i8::MAX); // over any precision
+    match data_type {
+        DataType::Decimal32(..) if precision <= 9 => DataType::Decimal32(precision, scale),
+        DataType::Decimal64(..) if precision <= 18 => DataType::Decimal64(precision, scale),
+        DataType::Decimal128(..) if precision <= 38 => DataType::Decimal128(precision, scale),
+        _ => DataType::Decimal256(precision, scale),
     }
 }
 
@@ -106,6 +133,9 @@ fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
     let (physical, length) = match leaf.get_physical_type() {
         Physical::INT96 if !is_null => (Physical::FIXED_LEN_BYTE_ARRAY, int96::BYTES),
+        Physical::FIXED_LEN_BYTE_ARRAY if info.converted_type() == ConvertedType::INTERVAL => {
+            (Physical::FIXED_LEN_BYTE_ARRAY, intervals::BYTES)
+        }
         Physical::INT32 if is_narrow(leaf) => (Physical::INT32, 0),
         _ => return None,
     };

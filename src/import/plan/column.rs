@@ -57,7 +57,8 @@ impl Column {
     /// Returns the form of its samples.
     pub(in crate::import) fn form(&self) -> ListForm<'_> {
         let list_count = self.kind.lists.len().saturating_sub(self.unfolded.len());
-        ListForm { list_count, unfolded: &self.unfolded, inner: &self.kind.levels }
+        let has_elements = self.kind.list_levels().is_empty();
+        ListForm { list_count, unfolded: &self.unfolded, inner: &self.kind.levels, has_elements }
     }
 
     /// Adds the same column of another source. [`describe`] gives the same text for both.

@@ -17,7 +17,7 @@ impl UnfoldFinder {
     pub(in crate::import) fn new(kind: &ColumnKind, null_elements: NullElements) -> Option<Self> {
         let keeps_nulls = null_elements == NullElements::Keep;
         let may_be_jagged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
-        let may_have_nulls = kind.inner_nulls && (keeps_nulls || kind.levels.len() > 1);
+        let may_have_nulls = kind.inner_nulls && (keeps_nulls || kind.list_levels().len() > 1);
         let is_open = may_be_jagged || may_have_nulls;
         (is_open && !kind.variable_tensor).then(|| Self { kind: kind.clone(), keeps_nulls, dimensions: 0 })
     }
@@ -25,7 +25,7 @@ impl UnfoldFinder {
     /// Examines samples. Null elements remain nulls only as items of lists.
     pub(in crate::import) fn observe(&mut self, samples: &Samples) {
         self.dimensions = self.dimensions.max(dimensions(samples, &self.kind));
-        let all = self.kind.levels.len();
+        let all = self.kind.list_levels().len();
         if self.keeps_nulls && samples.element_nulls.is_some() && self.kind.can_unfold(all) {
             self.dimensions = all;
         }
@@ -38,7 +38,7 @@ impl UnfoldFinder {
 
     /// Returns whether no sample can change it any more.
     pub(in crate::import) fn is_settled(&self) -> bool {
-        self.dimensions == self.kind.levels.len()
+        self.dimensions == self.kind.list_levels().len()
     }
 }
 
