@@ -58,6 +58,8 @@ pub enum Advice {
     ConvertAgain(Vec<Option<u32>>),
     /// `WriterOptions::discard_tail`.
     DiscardTail,
+    /// `ExportOptions::stored_types`.
+    StoredTypes,
 }
 
 impl Advice {
@@ -73,6 +75,7 @@ impl Advice {
                 "convert all again with the declared shape [{}], because the shapes of a file never change",
                 extents_text(extents)
             ),
+            Self::StoredTypes => "export the types that the file states".to_owned(),
             Self::DiscardTail => "cut the bytes off, which loses what they hold".to_owned(),
         }
     }
@@ -92,6 +95,7 @@ impl fmt::Display for Advice {
             Self::ReplaceNulls => "NullElements::Nan`, `NullElements::Zero",
             Self::ReplaceNullsWithZero => "NullElements::Zero",
             Self::DeclareShape(_) | Self::ConvertAgain(_) => "ConvertOptions::shapes",
+            Self::StoredTypes => "ExportOptions::stored_types",
             Self::DiscardTail => "WriterOptions::discard_tail",
         };
         write!(f, "{} (`{option}`)", self.action())

@@ -114,6 +114,8 @@ mod open;
 mod pod;
 mod read;
 mod rewrite;
+#[cfg(feature = "import")]
+mod saved_schema;
 mod threads;
 mod value;
 mod write;

@@ -4,7 +4,7 @@ use super::field::Parts;
 use super::format::{BatchWriter, Format, write_error};
 use crate::Result;
 use arrow_array::RecordBatch;
-use arrow_ipc::writer::FileWriter;
+use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions};
 use arrow_schema::SchemaRef;
 use std::io::Write;
 
@@ -13,7 +13,9 @@ struct ArrowFile<'a>(FileWriter<&'a mut (dyn Write + Send)>);
 pub(super) const FORMAT: Format = Format { begin, parts: Parts::Required };
 
 fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>> {
-    Ok(Box::new(ArrowFile(FileWriter::try_new(file, schema).map_err(write_error)?)))
+    // a dictionary has the values of all batches before
+    let options = IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
+    Ok(Box::new(ArrowFile(FileWriter::try_new_with_options(file, schema, options).map_err(write_error)?)))
 }
 
 impl BatchWriter for ArrowFile<'_> {

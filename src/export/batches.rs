@@ -2,13 +2,14 @@
 
 use super::column::ColumnBuilder;
 use super::elements::{exported_bytes, source_bytes};
-use super::field::{Form, Parts, Target};
-use super::structs::{self, Node};
+use super::field::{Form, Parts, Target, exported_dtype};
+use super::options::TensorForm;
+use super::restore::{Choice, ExportedColumn, Output, Outputs};
 use crate::le::u64_of;
-use crate::{Column, ColumnBuffer, Cursor, Error, Reader, Result, Rows};
+use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
-use arrow_schema::{ArrowError, FieldRef, Fields, Schema, SchemaRef};
-use std::collections::{HashMap, HashSet};
+use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,15 +24,16 @@ const BATCH_BYTES: u64 = 16 << 20;
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
 /// each chunk is decoded once and copied once.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
-    select(reader, columns, Parts::Required)
+    let choice = Choice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false };
+    select(reader, columns, choice)
 }
 
-pub(super) fn select(reader: &Reader, columns: Option<&[String]>, parts: Parts) -> Result<Batches> {
+pub(super) fn select(reader: &Reader, columns: Option<&[String]>, choice: Choice) -> Result<Batches> {
     let columns: Vec<Column> = match columns {
         None => reader.columns().collect(),
         Some(names) => names.iter().map(|name| reader.column(name)).collect::<Result<_>>()?,
     };
-    Batches::new(reader, &columns, parts)
+    Batches::new(reader, &columns, choice)
 }
 
 /// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`];
@@ -43,7 +45,7 @@ pub struct Batches {
     buffers: Vec<ColumnBuffer>,
     builders: Vec<ColumnBuilder>,
     /// The fields that the columns become.
-    nodes: Vec<Node>,
+    outputs: Vec<Output>,
     ragged: Vec<RaggedColumn>,
     /// The bytes of a sample in all columns of a fixed shape.
     fixed_bytes: u64,
@@ -61,22 +63,30 @@ struct RaggedColumn {
     chunk: Range<u64>,
     element_bytes: u64,
     exported_bytes: u64,
+    /// Whether each dimension becomes a level of lists.
+    is_lists: bool,
 }
 
 impl Batches {
-    fn new(reader: &Reader, columns: &[Column], parts: Parts) -> Result<Self> {
+    fn new(reader: &Reader, columns: &[Column], choice: Choice) -> Result<Self> {
         let names: Vec<&str> = columns.iter().map(|column| column.schema().name.as_str()).collect();
         let mut seen = HashSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
             return Err(Error::bad_argument(format!("the column {twice:?} is named twice")));
         }
+        let exported: Vec<ExportedColumn> = columns
+            .iter()
+            .map(|column| ExportedColumn { schema: column.schema(), cast: column.facts().cast })
+            .collect();
+        let plan = Outputs::of(&exported, &reader.schema().metadata, choice).map_err(|error| reader.place(error))?;
+        let fields: Fields = plan.all.iter().map(|output| output.field().clone()).collect();
         let mut this = Self {
             reader: reader.clone(),
-            schema: Arc::new(Schema::empty()),
+            schema: Arc::new(Schema::new_with_metadata(fields, plan.metadata)),
             rows: reader.rows(&names)?,
             buffers: Vec::new(),
             builders: Vec::new(),
-            nodes: structs::nodes(columns.iter().map(Column::schema)),
+            outputs: plan.all,
             ragged: Vec::new(),
             fixed_bytes: 0,
             next: 0,
@@ -84,23 +94,17 @@ impl Batches {
             batch_samples: BATCH_SAMPLES,
             batch_bytes: BATCH_BYTES,
         };
-        let fields = columns.iter().map(|column| this.add(column, parts)).collect::<Result<Vec<_>>>()?;
-        let metadata: HashMap<String, String> = reader.schema().metadata.clone().into_iter().collect();
-        let joined = this.nodes.iter().map(|node| node.field(&fields, 0)).collect::<Option<Fields>>();
-        let joined = joined.ok_or_else(|| Error::internal("a column is not in the field that it is exported to"))?;
-        this.schema = Arc::new(Schema::new_with_metadata(joined, metadata));
+        columns.iter().zip(plan.targets).for_each(|(column, target)| this.add(column.schema(), target));
         Ok(this)
     }
 
-    fn add(&mut self, column: &Column, parts: Parts) -> Result<FieldRef> {
-        let schema = column.schema();
-        let target =
-            Target::new(schema, column.facts().cast.as_ref(), parts).map_err(|error| self.reader.place(error))?;
-        let exported_bytes = exported_bytes(schema.dtype, &target.element);
+    fn add(&mut self, schema: &ColumnSchema, target: Target) {
+        let exported_bytes = exported_bytes(exported_dtype(schema), &target.element);
         if schema.shape.is_ragged() || !schema.levels.is_empty() {
             let element_bytes = u64_of(source_bytes(schema.dtype, &target.element));
             let index = self.builders.len();
-            self.ragged.push(RaggedColumn { index, chunk: 0..0, element_bytes, exported_bytes });
+            let is_lists = target.form == Form::Lists && schema.levels.is_empty();
+            self.ragged.push(RaggedColumn { index, chunk: 0..0, element_bytes, exported_bytes, is_lists });
             let offset_and_shape = 4 * (1 + u64_of(schema.shape.rank()));
             let null_bytes = match target.form {
                 Form::FixedString(bytes) => u64::try_from(bytes).unwrap_or(0), // not negative
@@ -111,9 +115,7 @@ impl Batches {
             let elements = target.shape.inner_elements().unwrap_or(u64::MAX);
             self.fixed_bytes = self.fixed_bytes.saturating_add(elements.saturating_mul(exported_bytes));
         }
-        let field = target.field.clone();
         self.builders.push(ColumnBuilder::new(schema, target));
-        Ok(field)
     }
 
     /// Sets the number of samples that a batch has at most, at least 1.
@@ -159,8 +161,12 @@ impl Batches {
         }
         let samples = start..self.next;
         let columns: Vec<ArrayRef> = self.each_builder(&samples, ColumnBuilder::take)?;
-        let nodes = self.nodes.iter().zip(self.schema.fields());
-        let arrays: Result<Vec<ArrayRef>> = nodes.map(|(node, field)| node.array(field, &columns, 0)).collect();
+        let (outputs, reader) = (&mut self.outputs, &self.reader);
+        let array = |output: &mut Output| {
+            let name = output.node.name().to_owned();
+            output.array(&columns).map_err(|error| reader.place(error.with_column(&name).with_samples(samples.clone())))
+        };
+        let arrays: Result<Vec<ArrayRef>> = outputs.iter_mut().map(array).collect();
         // they are in memory
         let count = usize::try_from(samples.end - samples.start).unwrap_or(usize::MAX);
         let options = RecordBatchOptions::new().with_row_count(Some(count));
@@ -188,6 +194,9 @@ impl Batches {
                 let stored = u64_of(sample_bytes(cursor, i)?);
                 let exported = (stored / ragged.element_bytes).saturating_mul(ragged.exported_bytes);
                 bytes = bytes.saturating_add(exported);
+                if ragged.is_lists {
+                    bytes = bytes.saturating_add(offset_bytes(cursor.read(i)?.shape()));
+                }
             }
             if !budget.take(bytes) {
                 return Ok(i);
@@ -222,6 +231,17 @@ impl Batches {
         });
         results.collect()
     }
+}
+
+/// Returns the number of bytes of the offsets of lists in lists.
+fn offset_bytes(shape: &[u32]) -> u64 {
+    let mut lists = 1_u64;
+    let levels = shape.iter().map(|extent| {
+        let own = lists;
+        lists = lists.saturating_mul(u64::from(*extent));
+        own
+    });
+    levels.fold(0_u64, u64::saturating_add).saturating_mul(4)
 }
 
 /// Returns the number of bytes of the elements of sample `i`.

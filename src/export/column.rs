@@ -2,6 +2,7 @@
 
 use super::elements::{ElementsBuilder, values_per_element};
 use super::field::{Form, Target, extent_of};
+use super::tensor_lists;
 use crate::list_buffer::ListBuffer;
 use crate::{ColumnBuffer, ColumnSchema, Error, Extent, Result};
 use arrow_array::{ArrayRef, make_array};
@@ -61,6 +62,10 @@ impl ColumnBuilder {
             Form::String | Form::List => self.append_lists(samples)?,
             Form::Tensor { .. } => {
                 self.append_lists(samples)?;
+                self.append_shapes(samples)?;
+            }
+            Form::Lists => {
+                self.elements.append(samples.bytes())?;
                 self.append_shapes(samples)?;
             }
         }
@@ -133,8 +138,14 @@ impl ColumnBuilder {
         let validity = NullBuffer::new(self.validity.finish());
         // an array of type null has no bitmap
         let has_nulls = std::mem::take(&mut self.null_count) > 0 && self.target.form != Form::Null;
-        let array = ArrayData::builder(self.target.items.clone()).len(count).nulls(has_nulls.then_some(validity));
-        let items = self.add_content(array, count)?.build()?;
+        let nulls = has_nulls.then_some(validity);
+        let items = if self.target.form == Form::Lists {
+            let (elements, shapes) = (self.elements.take_array()?, std::mem::take(&mut self.shapes));
+            tensor_lists::nested(&self.target.items, elements, &shapes, nulls, count)?
+        } else {
+            let array = ArrayData::builder(self.target.items.clone()).len(count).nulls(nulls);
+            self.add_content(array, count)?.build()?
+        };
         let mut types = vec![self.target.field.data_type()];
         while let (true, Some(DataType::List(members))) = (types.len() < self.lists.len(), types.last()) {
             types.push(members.data_type());
@@ -146,7 +157,7 @@ impl ColumnBuilder {
     fn add_content(&mut self, array: ArrayDataBuilder, count: usize) -> ArrowResult<ArrayDataBuilder> {
         Ok(match self.target.form.clone() {
             Form::Null => array,
-            Form::Scalar | Form::FixedString(_) => array.add_buffer(self.elements.take().0),
+            Form::Scalar | Form::FixedString(_) | Form::Lists => array.add_buffer(self.elements.take().0),
             Form::String => array.add_buffer(self.take_offsets()).add_buffer(self.elements.take().0),
             Form::FixedTensor(_) => array.add_child_data(self.elements.take_array()?),
             Form::List => array.add_buffer(self.take_offsets()).add_child_data(self.elements.take_array()?),

@@ -4,9 +4,10 @@ use super::packed::{self, Append};
 use crate::arrow_type::stored_element;
 use crate::le::u64_of;
 use crate::{DType, Error, Result};
-use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, ToByteSlice};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
+use half::f16;
 use std::num::NonZeroU64;
 
 /// How elements change on their way.
@@ -16,6 +17,8 @@ enum Change {
     Copy,
     /// bf16 to f32.
     Widen,
+    /// bf16, f16 or f32 to a wider type, of values that were rounded from it.
+    Unround(fn(&[u8], &mut MutableBuffer)),
     /// i64 to i32.
     Narrow,
     /// A byte to a bit.
@@ -38,7 +41,19 @@ impl ElementsBuilder {
     /// ElementsBuilder of a column of type `source`, which become `data_type`.
     pub(super) fn new(source: DType, data_type: DataType) -> Self {
         let change = match (source, &data_type) {
+            (DType::Bf16, DataType::Float64) => {
+                Change::Unround(|from, to| unround(from, to, |b| f64::from(widened(b))))
+            }
             (DType::Bf16, _) => Change::Widen,
+            (DType::F16, DataType::Float32) => {
+                Change::Unround(|from, to| unround(from, to, |b| f16::from_ne_bytes(b).to_f32()))
+            }
+            (DType::F16, DataType::Float64) => {
+                Change::Unround(|from, to| unround(from, to, |b| f16::from_ne_bytes(b).to_f64()))
+            }
+            (DType::F32, DataType::Float64) => {
+                Change::Unround(|from, to| unround(from, to, |b| f64::from(f32::from_ne_bytes(b))))
+            }
             (DType::Bool, _) => Change::Pack,
             (DType::I64, DataType::Date32 | DataType::Time32(_)) => Change::Narrow,
             (_, data_type) => packed::appender(source, data_type).map_or(Change::Copy, Change::Convert),
@@ -59,6 +74,7 @@ impl ElementsBuilder {
         match self.change {
             Change::Copy => self.bytes.extend_from_slice(bytes),
             Change::Widen => self.append_widened(bytes),
+            Change::Unround(unround) => unround(bytes, &mut self.bytes),
             Change::Narrow => self.append_narrowed(bytes)?,
             Change::Pack => self.append_packed(bytes)?,
             Change::Convert(append) => append(bytes, &mut self.bytes)?,
@@ -72,9 +88,7 @@ impl ElementsBuilder {
     fn append_widened(&mut self, bytes: &[u8]) {
         self.bytes.reserve(bytes.len().saturating_mul(2));
         for value in bytes.as_chunks::<2>().0 {
-            // bf16 is the upper half of an f32
-            let bits = u32::from(u16::from_ne_bytes(*value)) << 16;
-            self.bytes.extend_from_slice(&bits.to_ne_bytes());
+            self.bytes.extend_from_slice(&widened(*value).to_ne_bytes());
         }
     }
 
@@ -113,6 +127,17 @@ impl ElementsBuilder {
     pub(super) fn take_array(&mut self) -> std::result::Result<ArrayData, ArrowError> {
         let (buffer, count) = self.take();
         ArrayData::builder(self.data_type.clone()).len(count).add_buffer(buffer).build()
+    }
+}
+
+/// bf16 is the upper half of an f32.
+fn widened(value: [u8; 2]) -> f32 {
+    f32::from_bits(u32::from(u16::from_ne_bytes(value)) << 16)
+}
+
+fn unround<const N: usize, T: ToByteSlice>(from: &[u8], to: &mut MutableBuffer, widen: impl Fn([u8; N]) -> T) {
+    for value in from.as_chunks::<N>().0 {
+        to.extend_from_slice(widen(*value).to_byte_slice());
     }
 }
 

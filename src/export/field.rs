@@ -1,6 +1,6 @@
 //! The Arrow fields of columns.
 
-use super::json;
+use super::{json, tensor_lists};
 use crate::arrow_type::{self, ArrowType, stored_element};
 use crate::format::CastFacts;
 use crate::format::ListLevel;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 /// The metadata key of what the cast of a column did, for people.
-const CAST: &str = "tensilo.cast";
+pub(super) const CAST: &str = "tensilo.cast";
 /// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.
 const DIM_NAMES: &str = "arrow.dim_names";
 /// The metadata key of the shape that an import found. An import of the export finds it again.
@@ -39,6 +39,8 @@ pub(super) enum Form {
     List,
     /// Lists of elements, and shapes, of these types.
     Tensor { data: DataType, shape: DataType },
+    /// Lists in lists, one level for each dimension.
+    Lists,
 }
 
 /// Whether the schema says that the parts of a tensor (elements, list of elements, shape) may be
@@ -67,11 +69,14 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn new(column: &ColumnSchema, cast: Option<&CastFacts>, parts: Parts) -> Result<Self> {
+    pub(super) fn new(column: &ColumnSchema, cast: Option<&CastFacts>, parts: Parts, as_lists: bool) -> Result<Self> {
         let restored = restored_type(column, parts);
-        let element = restored.clone().unwrap_or_else(|| plain_type(column.dtype));
+        let element = restored.clone().unwrap_or_else(|| plain_type(exported_dtype(column)));
         let column = &in_elements(column, &element);
-        let form = form(column, &element, parts).map_err(|error| error.with_column(&column.name))?;
+        let form = match form(column, &element, parts) {
+            Ok(Form::FixedTensor(_) | Form::Tensor { .. }) if as_lists => Ok(Form::Lists),
+            form => form.map_err(|error| error.with_column(&column.name)),
+        }?;
         let mut metadata = column.metadata.clone();
         metadata.remove(FOUND_SHAPE);
         if restored.is_some() {
@@ -84,7 +89,11 @@ impl Target {
             add_extension(column, &form, &mut metadata); // of members Arrow's readers make nothing
         }
         let metadata: HashMap<String, String> = metadata.into_iter().collect();
-        let items = data_type(&form, &element, parts);
+        let items = match form {
+            Form::Lists => tensor_lists::data_type(column.shape.extents(), &element)
+                .map_err(|error| error.with_column(&column.name))?,
+            _ => data_type(&form, &element, parts),
+        };
         let list = |members: DataType, level: &ListLevel| {
             DataType::List(Arc::new(Field::new("item", members, level.nullable)))
         };
@@ -101,6 +110,15 @@ fn in_elements(column: &ColumnSchema, element: &DataType) -> ColumnSchema {
         extents.pop();
     }
     ColumnSchema { shape: Shape::new(extents), ..column.clone() }
+}
+
+/// Returns the type of the exported elements: that of the values before a cast, if it has all
+/// values of the stored type. (16 bits of f16 do not have all of bf16.)
+pub(super) fn exported_dtype(column: &ColumnSchema) -> DType {
+    match (column.dtype, column.pushed_dtype()) {
+        (DType::Bf16, DType::F16) => DType::F32,
+        (_, pushed) => pushed,
+    }
 }
 
 /// Returns the type that the column was imported from, as its metadata state it, if its elements
@@ -209,7 +227,7 @@ pub(super) fn extent_of(extent: u32) -> Result<i32> {
 
 fn data_type(form: &Form, element: &DataType, parts: Parts) -> DataType {
     match form {
-        Form::Scalar | Form::Null | Form::String | Form::FixedString(_) => element.clone(),
+        Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::Lists => element.clone(),
         Form::FixedTensor(elements) => DataType::FixedSizeList(item(element, parts), *elements),
         Form::List => DataType::List(item(element, Parts::Required)),
         Form::Tensor { data, shape } => {
@@ -237,7 +255,7 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
         Form::Tensor { .. } => {
             ("arrow.variable_shape_tensor", any_fixed.then(|| format!("\"uniform_shape\":[{extents}]")))
         }
-        Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::List => return,
+        Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::List | Form::Lists => return,
     };
     let names = metadata.get(DIM_NAMES).filter(|text| json::is_string_array(text, column.shape.rank()));
     let names = names.map(|text| format!("\"dim_names\":{text}"));

@@ -26,6 +26,7 @@
 mod arrow_file;
 mod batches;
 mod column;
+mod described;
 mod elements;
 mod field;
 mod files;
@@ -38,8 +39,12 @@ mod parquet_file;
 #[cfg(not(feature = "parquet"))]
 #[path = "parquet_absent.rs"]
 mod parquet_file;
+mod restore;
+mod retype;
 mod structs;
+mod tensor_lists;
 
 pub use batches::{Batches, batches};
 pub use files::{ExportFormat, export, export_into};
-pub use options::ExportOptions;
+pub use options::{ExportOptions, TensorForm};
+pub(crate) use restore::plain_fields;

@@ -2,12 +2,28 @@
 
 use std::ops::ControlFlow;
 
+/// How tensors are exported whose shape is fixed, or has more than one dimension.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TensorForm {
+    /// As the source of the file had them, if that was Arrow or Parquet, otherwise as extension
+    /// types.
+    #[default]
+    AsImported,
+    /// As the extension types `arrow.fixed_shape_tensor` and `arrow.variable_shape_tensor`.
+    Extension,
+    /// As lists in lists, one level for each dimension.
+    Lists,
+}
+
 /// The options of [`export`](super::export) and [`export_into`](super::export_into).
 #[derive(Default)]
 #[non_exhaustive]
 pub struct ExportOptions<'a> {
     pub(super) columns: Option<Vec<String>>,
     pub(super) overwrite: bool,
+    pub(super) tensors: TensorForm,
+    pub(super) stored_types: bool,
     pub(super) progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
@@ -27,6 +43,19 @@ impl<'a> ExportOptions<'a> {
     /// Sets whether [`export`](super::export) replaces an existing file (default: no).
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
+        self
+    }
+
+    /// Sets how tensors are exported.
+    pub fn tensors(mut self, form: TensorForm) -> Self {
+        self.tensors = form;
+        self
+    }
+
+    /// Sets whether the Arrow types of the source are left aside (default: no). The types are then
+    /// those that [the module](super) lists.
+    pub fn stored_types(mut self, stored_types: bool) -> Self {
+        self.stored_types = stored_types;
         self
     }
 

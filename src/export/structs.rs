@@ -46,6 +46,12 @@ fn insert(nodes: &mut Vec<Node>, path: &[Component], number: usize) {
 }
 
 impl Node {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Column { name, .. } | Self::Struct { name, .. } => name,
+        }
+    }
+
     /// Returns the field, inside `depth` levels of lists. `columns` are the fields of all columns.
     pub(super) fn field(&self, columns: &[FieldRef], depth: usize) -> Option<FieldRef> {
         match self {
@@ -117,7 +123,8 @@ impl Node {
         shared.ok_or_else(mismatch)
     }
 
-    fn numbers(&self) -> Vec<usize> {
+    /// Returns the numbers of the columns.
+    pub(super) fn numbers(&self) -> Vec<usize> {
         match self {
             Self::Column { number, .. } => vec![*number],
             Self::Struct { children, .. } => children.iter().flat_map(Self::numbers).collect(),

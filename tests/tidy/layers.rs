@@ -24,7 +24,7 @@ const LAYERS: [Layer; 7] = [
     Layer { modules: &["open"], about: "sources of bytes, and the last commit of a file" },
     Layer { modules: &["read", "write"], about: "samples from chunks, chunks from samples; neither uses the other" },
     Layer {
-        modules: &["import", "export", "rewrite", "mmap", "file", "arrow_type"],
+        modules: &["import", "export", "rewrite", "mmap", "file", "arrow_type", "saved_schema"],
         about: "other formats, files, maps",
     },
 ];

@@ -78,6 +78,10 @@ impl<R: RecordBatchReader> Records for Once<R> {
         None
     }
 
+    fn first_batch(&self, _fields: &[usize]) -> Option<RecordBatch> {
+        None
+    }
+
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
         let reader = self.reader.take().ok_or_else(|| Error::bad_input("the batches have been read before"))?;
         let fields = fields.to_vec();

@@ -4,7 +4,7 @@ use super::extension;
 use super::types::{ENCRYPTED, INT96, element_type};
 use crate::arrow_type::{self, ArrowType};
 use crate::import::found;
-use crate::{Metadata, limits};
+use crate::{Metadata, limits, saved_schema};
 use arrow_schema::{Field, Schema};
 
 /// The key of the names of a tensor's dimensions: a JSON array of texts.
@@ -12,7 +12,7 @@ const DIM_NAMES: &str = "arrow.dim_names";
 /// Lists the keys that were left out because they or their values are over a limit of the format.
 const DROPPED: &str = "import.dropped_metadata";
 /// Keys of a field that are about its source, or the importer's own.
-const IMPORTERS: [&str; 5] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED];
+pub(super) const IMPORTERS: [&str; 5] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED];
 /// The most bytes of that list that are kept.
 const LISTED_CHARS: usize = 4096;
 
@@ -31,10 +31,15 @@ pub(super) fn of_column(field: &Field) -> Metadata {
     metadata
 }
 
-/// Returns the metadata of the file.
-pub(super) fn of_file(schema: &Schema) -> Metadata {
+/// Returns the metadata of the file. `saved` is the text of the schema.
+pub(super) fn of_file(schema: &Schema, saved: Option<String>) -> Metadata {
     let own = schema.metadata().iter();
-    within_limits(own.filter(|(key, _)| !matches!(key.as_str(), "ARROW:schema" | "pandas")))
+    let own = own.filter(|(key, _)| !matches!(key.as_str(), "ARROW:schema" | saved_schema::KEY));
+    let mut metadata = within_limits(own);
+    if let Some(text) = saved.filter(|text| text.len() <= limits::METADATA_VALUE_BYTES) {
+        metadata.insert(saved_schema::KEY.to_owned(), text);
+    }
+    metadata
 }
 
 fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>) -> Metadata {

@@ -22,6 +22,7 @@ mod metadata;
 mod nested;
 pub(super) mod records;
 mod samples;
+mod saved;
 pub(super) mod slices;
 pub(super) mod types;
 mod walk;

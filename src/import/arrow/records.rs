@@ -4,7 +4,7 @@ use super::column_path::{ColumnPath, samples};
 use super::kinds::kind_of;
 use super::slices::Slices;
 use super::types::is_null;
-use super::{extension, metadata, nested};
+use super::{extension, metadata, nested, saved};
 use crate::import::batch::InputBatch;
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::source::{BatchIter, BatchSource, guard};
@@ -37,6 +37,11 @@ pub(in crate::import) trait Records {
     /// Begins a pass over only these fields of the schema, in ascending order.
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>>;
 
+    /// Returns the first batch of only these fields, if reading it leaves it to be read again.
+    fn first_batch(&self, fields: &[usize]) -> Option<RecordBatch> {
+        self.record_batches(fields).ok()?.next()?.ok() // the passes report errors
+    }
+
     /// Returns the number of parts that can be read at the same time. They follow one another.
     fn part_count(&self) -> usize {
         1
@@ -60,7 +65,7 @@ impl<R: Records> ArrowSource<R> {
     /// Makes a source whose columns are the fields of the schema. Those inside structs get dotted
     /// names.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
-        let metadata = metadata::of_file(schema);
+        let metadata = metadata::of_file(schema, saved::of(schema, |fields| records.first_batch(fields)));
         let fields_with_nulls = records.fields_with_nulls();
         let mut this = Self { records, columns: Vec::new(), paths: Vec::new(), metadata };
         for (i, field) in schema.fields().iter().enumerate() {

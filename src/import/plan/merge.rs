@@ -6,7 +6,7 @@ use crate::error::{Advice, display_path};
 use crate::import::input_column::InputColumn;
 use crate::import::options::ConvertOptions;
 use crate::import::source::{BatchSource, located};
-use crate::{Error, Metadata, Result, limits};
+use crate::{Error, Metadata, Result, limits, saved_schema};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,7 @@ pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptio
             (plan.columns, plan.metadata) = (columns, source.metadata().clone());
             plan.positions.push(positions);
         } else {
+            saved_schema::join(&mut plan.metadata, source.metadata());
             let positions = merge(&mut plan.columns, found).unwrap_or_else(|found| {
                 differences.add(source, found);
                 Vec::new()

@@ -3,6 +3,7 @@
 use super::assemble::PushableColumn;
 use super::diagnosis::{DiagnosedSource, Diagnosis};
 use super::fill::fill;
+use super::kept_schema::keep_needed;
 use super::sample_error::{Origin, sample_error, total_rows};
 use super::scan;
 use super::slices::slices;
@@ -58,6 +59,7 @@ fn write<K: Sink>(
 ) -> Result<Summary<K>> {
     let mut schema = Schema::new(plan.columns.iter().map(Column::schema));
     schema.metadata = plan.metadata.clone();
+    keep_needed(&mut schema, sources.iter().any(|source| source.is_native()));
     let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
     let writer = Writer::of_rounded(sink, schema, &options.writer, &rounded);
     let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {

@@ -6,6 +6,7 @@ mod assemble;
 mod convert;
 mod diagnosis;
 mod fill;
+mod kept_schema;
 mod sample_error;
 mod scan;
 mod slices;

@@ -191,5 +191,5 @@ fn metadata_is_kept_and_what_is_too_large_is_listed() {
     let file = import(&RecordBatch::try_new(Arc::new(schema), vec![values]).unwrap());
     let text = |map: &tensilo::Metadata| map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
     assert_eq!(text(&column(&file, "x").metadata), ["import.dropped_metadata=large", "unit=mm"]);
-    assert_eq!(text(&file.schema().metadata), ["author=me"]);
+    assert_eq!(text(&file.schema().metadata), ["author=me", "pandas={}"]);
 }

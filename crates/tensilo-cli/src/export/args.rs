@@ -3,7 +3,7 @@
 use crate::options::Names;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use tensilo::export::ExportFormat;
+use tensilo::export::{ExportFormat, TensorForm};
 
 const EXPORT: &str = "\
 Examples:
@@ -13,7 +13,9 @@ Examples:
 
 The extension selects the format: .parquet, or .arrow for an Arrow IPC file.
 The export is lossless: values to the last bit (bf16 as float32), shapes, nulls
-and metadata.";
+and metadata. If the file was made from Arrow or Parquet, the export has the
+Arrow types of that source, such as large strings, dictionaries and maps. Rounded
+columns get the type they had before they were rounded.";
 
 /// The arguments of `tensilo export`.
 #[derive(Args, Debug)]
@@ -30,6 +32,13 @@ pub(crate) struct ExportArgs {
     /// Only these columns, in this order; write "\," for a comma in a name
     #[arg(long, value_name = "a,b")]
     pub(crate) columns: Vec<Names>,
+    /// How tensors are written [default: as they came; as extension types if the file was not made
+    /// from Arrow or Parquet]
+    #[arg(long, value_enum)]
+    pub(crate) tensors: Option<OnTensors>,
+    /// Write the types that the file states, not those of the Arrow or Parquet file it was made from
+    #[arg(long)]
+    pub(crate) stored_types: bool,
     /// Replace the output if it exists; write binary data to a terminal
     #[arg(short, long)]
     pub(crate) force: bool,
@@ -42,6 +51,24 @@ pub(crate) enum OnExport {
     Parquet,
     /// An Arrow IPC file
     Arrow,
+}
+
+/// The values of `--tensors`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnTensors {
+    /// arrow.fixed_shape_tensor and arrow.variable_shape_tensor
+    Extension,
+    /// Lists in lists, one level for each dimension
+    Lists,
+}
+
+impl From<OnTensors> for TensorForm {
+    fn from(form: OnTensors) -> Self {
+        match form {
+            OnTensors::Extension => Self::Extension,
+            OnTensors::Lists => Self::Lists,
+        }
+    }
 }
 
 impl From<OnExport> for ExportFormat {

@@ -11,7 +11,7 @@ use crate::output::{Data, Destination, shown};
 use crate::progress::{Progress, Unit};
 use std::path::Path;
 use std::slice;
-use tensilo::export::{ExportFormat, ExportOptions, export_into};
+use tensilo::export::{ExportFormat, ExportOptions, TensorForm, export_into};
 
 /// Exports columns to a Parquet or Arrow file.
 pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
@@ -26,7 +26,8 @@ pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
     let progress = Progress::new(Unit::Samples, quiet);
     let total = reader.sample_count();
     let mut note = |samples| progress.set("exporting", samples, Some(total));
-    let options = ExportOptions::new().progress(&mut note);
+    let tensors = args.tensors.map(TensorForm::from).unwrap_or_default();
+    let options = ExportOptions::new().tensors(tensors).stored_types(args.stored_types).progress(&mut note);
     let options = match Names::all(&args.columns) {
         Some(columns) => options.columns(columns),
         None => options,

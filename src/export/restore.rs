@@ -1,0 +1,174 @@
+//! The fields of an export: those of the source as far as the file knows them, and otherwise those
+//! that the columns imply.
+
+use super::described;
+use super::field::{Parts, Target};
+use super::options::TensorForm;
+use super::retype::Retype;
+use super::structs::{self, Node};
+use crate::error::Advice;
+use crate::format::CastFacts;
+use crate::saved_schema;
+use crate::{ColumnSchema, Error, Metadata, Result, Schema};
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, Field, FieldRef};
+use std::collections::HashMap;
+
+/// What decides about types.
+#[derive(Clone, Copy)]
+pub(super) struct Choice {
+    pub parts: Parts,
+    pub tensors: TensorForm,
+    pub stored_types: bool,
+}
+
+/// A field of an export.
+pub(super) struct Output {
+    pub node: Node,
+    /// The field that the columns imply.
+    pub plain: FieldRef,
+    pub retype: Option<Retype>,
+}
+
+impl Output {
+    /// Returns the field that is exported.
+    pub(super) fn field(&self) -> &FieldRef {
+        self.retype.as_ref().map_or(&self.plain, |retype| &retype.field)
+    }
+
+    /// Returns the array of the field. `columns` are those of all columns.
+    pub(super) fn array(&mut self, columns: &[ArrayRef]) -> Result<ArrayRef> {
+        let plain = self.node.array(&self.plain, columns, 0)?;
+        let Some(retype) = &mut self.retype else { return Ok(plain) };
+        retype.apply(&plain).map_err(|error| {
+            let due = retype.field.data_type();
+            let message = format!("the samples do not fit {due}, the Arrow type that they had in the source: {error}");
+            Error::bad_argument(message).with_advice([Advice::StoredTypes])
+        })
+    }
+}
+
+/// The fields of an export.
+pub(super) struct Outputs {
+    /// For each column.
+    pub targets: Vec<Target>,
+    /// The fields of the targets.
+    fields: Vec<FieldRef>,
+    pub all: Vec<Output>,
+    pub metadata: HashMap<String, String>,
+}
+
+impl Outputs {
+    /// Plans the export of columns from a file with this metadata.
+    pub(super) fn of(columns: &[ExportedColumn<'_>], metadata: &Metadata, choice: Choice) -> Result<Self> {
+        let text = metadata.get(saved_schema::KEY).filter(|_| !choice.stored_types);
+        let saved: Vec<FieldRef> = text.map(|text| saved_schema::parse(text)).unwrap_or_default();
+        let by_name: HashMap<&str, &FieldRef> = saved.iter().map(|field| (field.name().as_str(), field)).collect();
+        let targets: Vec<Target> = columns
+            .iter()
+            .map(|column| column.target(choice, choice.tensors == TensorForm::Lists))
+            .collect::<Result<_>>()?;
+        let fields = targets.iter().map(|target| target.field.clone()).collect();
+        let mut this = Self { targets, fields, all: Vec::new(), metadata: HashMap::new() };
+        let mut restored = described::Fields::default();
+        for node in structs::nodes(columns.iter().map(|column| column.schema)) {
+            let wanted = by_name.get(node.name()).copied();
+            let retype = match wanted {
+                Some(wanted) => this.retype(&node, wanted, columns, choice)?,
+                None => None,
+            };
+            restored.add(node.name(), wanted.is_none() || retype.is_some());
+            let plain = this.plain(&node)?;
+            this.all.push(Output { node, plain, retype });
+        }
+        let kept = metadata.iter().filter(|(key, value)| restored.describes_all(key, value));
+        let kept = kept.filter(|(key, _)| key.as_str() != saved_schema::KEY);
+        this.metadata = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+        Ok(this)
+    }
+
+    /// Returns the change to a field of the source. `None`: the columns do not fit it.
+    fn retype(
+        &mut self,
+        node: &Node,
+        wanted: &Field,
+        columns: &[ExportedColumn<'_>],
+        choice: Choice,
+    ) -> Result<Option<Retype>> {
+        if choice.tensors == TensorForm::AsImported {
+            let mut tensors = Vec::new();
+            tensor_columns(wanted, wanted.name().clone(), &mut tensors);
+            self.replace(node, columns, choice, |name| !tensors.iter().any(|tensor| tensor == name))?;
+        }
+        let retype = Retype::between(&*self.plain(node)?, wanted, choice.parts);
+        if retype.is_none() && choice.tensors == TensorForm::AsImported {
+            self.replace(node, columns, choice, |_| false)?;
+        }
+        Ok(retype)
+    }
+
+    /// Replaces the targets of the columns of a node.
+    fn replace(
+        &mut self,
+        node: &Node,
+        columns: &[ExportedColumn<'_>],
+        choice: Choice,
+        as_lists: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        for number in node.numbers() {
+            if let (Some(target), Some(column)) = (self.targets.get_mut(number), columns.get(number)) {
+                *target = column.target(choice, as_lists(&column.schema.name))?;
+                self.fields.get_mut(number).into_iter().for_each(|field| *field = target.field.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn plain(&self, node: &Node) -> Result<FieldRef> {
+        let field = node.field(&self.fields, 0);
+        field.ok_or_else(|| Error::internal("a column is not in the field that it is exported to"))
+    }
+}
+
+/// A column to export.
+pub(super) struct ExportedColumn<'a> {
+    pub schema: &'a ColumnSchema,
+    pub cast: Option<CastFacts>,
+}
+
+impl ExportedColumn<'_> {
+    fn target(&self, choice: Choice, as_lists: bool) -> Result<Target> {
+        Target::new(self.schema, self.cast.as_ref(), choice.parts, as_lists)
+    }
+}
+
+/// Collects the names of the columns in a field that are tensors of an extension type.
+fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
+    if matches!(field.extension_type_name(), Some("arrow.fixed_shape_tensor" | "arrow.variable_shape_tensor")) {
+        tensors.push(name);
+        return;
+    }
+    match field.data_type() {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => tensor_columns(item, name, tensors),
+        DataType::Struct(fields) => {
+            for field in fields {
+                tensor_columns(field, format!("{name}.{}", field.name()), tensors);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the fields that an export of a file gives if the file does not know those of the source.
+pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
+    let columns: Vec<ExportedColumn<'_>> =
+        schema.columns.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
+    let choice = Choice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: true };
+    let outputs = Outputs::of(&columns, &Metadata::new(), choice);
+    outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
+}

@@ -1,0 +1,140 @@
+//! Arrays of the types that columns imply, as arrays of the types that the source had.
+//!
+//! [`Retype::between`] compares the types before the first batch, so that what does not fit is
+//! known then. What depends on values is found in [`Retype::apply`]: lengths of fixed-size lists,
+//! the number of values in a dictionary.
+
+mod dictionary;
+mod lists;
+mod structs;
+mod texts;
+
+use super::field::{CAST, Parts};
+use crate::saved_schema::DICTIONARY;
+use arrow_array::ArrayRef;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use dictionary::DictionaryEncoder;
+use std::sync::Arc;
+
+type ArrowResult<T> = Result<T, ArrowError>;
+
+/// The change of an array to a field of another type.
+pub(super) struct Retype {
+    pub field: FieldRef,
+    change: Change,
+}
+
+enum Change {
+    Same,
+    /// Texts or binaries of another layout.
+    Text,
+    Dictionary(Box<DictionaryEncoder>),
+    /// For each field, the number of the present field that it is made of.
+    Struct(Vec<(usize, Retype)>),
+    List(Box<Retype>),
+}
+
+/// The surroundings of a field.
+#[derive(Clone, Copy)]
+struct Context {
+    parts: Parts,
+    /// Whether a struct around the field may be null, and its fields with it.
+    masked: bool,
+    /// Whether it is a part of a tensor, which the format may want to be nullable.
+    in_tensor: bool,
+}
+
+impl Retype {
+    /// Returns the change of arrays of one field to another, or `None` if there is none.
+    pub(super) fn between(from: &Field, to: &Field, parts: Parts) -> Option<Self> {
+        between(from, to, Context { parts, masked: false, in_tensor: false })
+    }
+
+    /// Changes an array.
+    pub(super) fn apply(&mut self, array: &ArrayRef) -> ArrowResult<ArrayRef> {
+        match &mut self.change {
+            Change::Same => Ok(array.clone()),
+            Change::Text => texts::relaid(array, self.field.data_type()),
+            Change::Dictionary(encoder) => encoder.encode(array),
+            Change::Struct(children) => structs::retyped(array, self.field.data_type(), children),
+            Change::List(item) => lists::retyped(array, self.field.data_type(), item),
+        }
+    }
+}
+
+fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
+    if let DataType::RunEndEncoded(_, values) = to.data_type() {
+        let nullable = to.is_nullable() || values.is_nullable();
+        let plain = Field::new(to.name(), values.data_type().clone(), nullable);
+        return between(from, &plain.with_metadata(to.metadata().clone()), context);
+    }
+    context.in_tensor |=
+        matches!(to.extension_type_name(), Some("arrow.fixed_shape_tensor" | "arrow.variable_shape_tensor"));
+    let is_struct = matches!(to.data_type(), DataType::Struct(_));
+    let may_be_null = to.is_nullable() || context.masked || context.in_tensor;
+    if from.is_nullable() && !may_be_null && !is_struct {
+        return None;
+    }
+    let mut metadata = to.metadata().clone();
+    let values = metadata.remove(DICTIONARY);
+    metadata.extend(from.metadata().get(CAST).map(|facts| (CAST.to_owned(), facts.clone())));
+    let (data_type, change) = change(from, to, context, values)?;
+    let ordered = matches!(&change, Change::Dictionary(encoder) if encoder.is_ordered());
+    let nullable = to.is_nullable() || (context.in_tensor && from.is_nullable());
+    let field = Field::new(to.name(), data_type, nullable).with_dict_is_ordered(ordered).with_metadata(metadata);
+    Some(Retype { field: Arc::new(field), change })
+}
+
+fn change(from: &Field, to: &Field, context: Context, values: Option<String>) -> Option<(DataType, Change)> {
+    let in_list = Context { masked: false, ..context };
+    let lists = |from: &Field, item: &Field| between(from, item, in_list).map(Box::new);
+    let list = |from: &Field, item: &Field, of: fn(FieldRef) -> DataType| {
+        let item = lists(from, item)?;
+        Some((of(item.field.clone()), Change::List(item)))
+    };
+    match (from.data_type(), to.data_type()) {
+        (DataType::Struct(own), DataType::Struct(wanted)) => {
+            let context = Context { masked: context.masked || to.is_nullable(), ..context };
+            let children = structs::children(own, wanted, |from, to| between(from, to, context))?;
+            let fields: Fields = children.iter().map(|(_, child)| child.field.clone()).collect();
+            Some((DataType::Struct(fields), Change::Struct(children)))
+        }
+        (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::List(item)) => {
+            list(own, item, DataType::List)
+        }
+        (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::LargeList(item)) => {
+            list(own, item, DataType::LargeList)
+        }
+        (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::ListView(item)) => {
+            list(own, item, DataType::ListView)
+        }
+        (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::LargeListView(item)) => {
+            list(own, item, DataType::LargeListView)
+        }
+        (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, due)) if length != due => None,
+        (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::FixedSizeList(item, length)) => {
+            let item = lists(own, item)?;
+            Some((DataType::FixedSizeList(item.field.clone(), *length), Change::List(item)))
+        }
+        (DataType::List(own), DataType::Map(entries, sorted)) => {
+            let entries = lists(own, entries)?;
+            let keys_and_values = matches!(entries.field.data_type(), DataType::Struct(fields) if fields.len() == 2);
+            let is_map = keys_and_values && !entries.field.is_nullable();
+            is_map.then(|| (DataType::Map(entries.field.clone(), *sorted), Change::List(entries)))
+        }
+        (own, wanted @ DataType::Dictionary(..)) => {
+            let ordered = to.dict_is_ordered() == Some(true);
+            let encoder = DictionaryEncoder::new(own, wanted, ordered, values.as_deref(), context.parts)?;
+            Some((wanted.clone(), Change::Dictionary(Box::new(encoder))))
+        }
+        (own, wanted) if own == wanted && !own.is_nested() => Some((own.clone(), Change::Same)),
+        (own, wanted) if texts::can_relay(own, wanted) => Some((wanted.clone(), Change::Text)),
+        _ => None,
+    }
+}
+
+/// Returns the error of an array that is not of the type that its field states.
+#[cold]
+fn mismatch(array: &ArrayRef, due: &DataType) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!("{} cannot become {due}", array.data_type()))
+}

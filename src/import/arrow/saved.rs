@@ -1,0 +1,100 @@
+//! The schema of a source as it is kept for an export.
+
+use super::metadata::IMPORTERS;
+use crate::saved_schema::{DICTIONARY, text};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Longer values of a field's metadata are not kept twice.
+const METADATA_BYTES: usize = 64 << 10;
+/// A dictionary with more bytes of values is not kept.
+const DICTIONARY_BYTES: usize = 64 << 10;
+
+/// Returns the text of a schema. `first_batch` reads the first batch of only these fields.
+pub(super) fn of(schema: &Schema, first_batch: impl FnOnce(&[usize]) -> Option<RecordBatch>) -> Option<String> {
+    let fields = schema.fields();
+    let encoded: Vec<usize> = (0..).zip(fields).filter(|(_, field)| has_dictionary(field)).map(|(i, _)| i).collect();
+    let batch = if encoded.is_empty() { None } else { first_batch(&encoded) };
+    let array_of = |i: usize| batch.as_ref()?.columns().get(encoded.binary_search(&i).ok()?);
+    let fields: Vec<FieldRef> = (0..).zip(fields).map(|(i, field)| kept(field, array_of(i))).collect();
+    text(fields.iter())
+}
+
+fn has_dictionary(field: &Field) -> bool {
+    match field.data_type() {
+        DataType::Dictionary(..) => true,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => has_dictionary(item),
+        DataType::Struct(fields) => fields.iter().any(|field| has_dictionary(field)),
+        _ => false,
+    }
+}
+
+/// Returns a field with the metadata to keep. `array` has samples of it.
+fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
+    let own = |(key, value): &(&String, &String)| {
+        let is_importers = IMPORTERS.contains(&key.as_str()) && key.as_str() != "PARQUET:field_id";
+        !is_importers && key.as_str() != DICTIONARY && value.len() <= METADATA_BYTES
+    };
+    let metadata = field.metadata().iter().filter(own);
+    let mut metadata: HashMap<String, String> = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
+    if let (DataType::Dictionary(..), Some(array)) = (field.data_type(), array) {
+        metadata.extend(values(array).map(|values| (DICTIONARY.to_owned(), values)));
+    }
+    let item = |item: &FieldRef| kept(item, array.and_then(members).as_ref());
+    let data_type = match field.data_type() {
+        DataType::List(of) => DataType::List(item(of)),
+        DataType::LargeList(of) => DataType::LargeList(item(of)),
+        DataType::ListView(of) => DataType::ListView(item(of)),
+        DataType::LargeListView(of) => DataType::LargeListView(item(of)),
+        DataType::FixedSizeList(of, length) => DataType::FixedSizeList(item(of), *length),
+        DataType::Map(entries, sorted) => DataType::Map(item(entries), *sorted),
+        DataType::Struct(fields) => {
+            let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
+            DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i))).collect::<Fields>())
+        }
+        other => other.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type).with_metadata(metadata))
+}
+
+/// Returns the members of lists.
+fn members(lists: &ArrayRef) -> Option<ArrayRef> {
+    Some(match lists.data_type() {
+        DataType::List(_) => lists.as_list_opt::<i32>()?.values().clone(),
+        DataType::LargeList(_) => lists.as_list_opt::<i64>()?.values().clone(),
+        DataType::ListView(_) => lists.as_list_view_opt::<i32>()?.values().clone(),
+        DataType::LargeListView(_) => lists.as_list_view_opt::<i64>()?.values().clone(),
+        DataType::FixedSizeList(..) => lists.as_fixed_size_list_opt()?.values().clone(),
+        DataType::Map(..) => Arc::new(lists.as_map_opt()?.entries().clone()),
+        _ => return None,
+    })
+}
+
+/// Returns the texts or integers in a dictionary as a JSON array, if it is small and has no null.
+fn values(array: &ArrayRef) -> Option<String> {
+    let values = array.as_any_dictionary_opt()?.values();
+    if values.null_count() > 0 || values.get_array_memory_size() > 2 * DICTIONARY_BYTES {
+        return None;
+    }
+    let text = |text: &str| Value::from(text);
+    let values: Vec<Value> = match values.data_type() {
+        DataType::Utf8 => values.as_string_opt::<i32>()?.iter().flatten().map(text).collect(),
+        DataType::LargeUtf8 => values.as_string_opt::<i64>()?.iter().flatten().map(text).collect(),
+        DataType::Utf8View => values.as_string_view_opt()?.iter().flatten().map(text).collect(),
+        _ => downcast_integer_array!(
+            values => values.iter().flatten().map(Value::from).collect(),
+            _ => return None
+        ),
+    };
+    let values = Value::from(values).to_string();
+    (values.len() <= DICTIONARY_BYTES).then_some(values)
+}
