@@ -11,9 +11,15 @@
 //! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema
 //!   calls the elements of tensors nullable nonetheless, because only then do Arrow's C++ and
 //!   Python libraries see a tensor.) The shape of a null tensor is 0 in its varying dimensions.
-//! * A column that was imported from dates, times, timestamps, durations or fixed-size binaries
-//!   (metadata `arrow.type`) gets its Arrow type back, as far as its elements are `i32`, `i64` or
-//!   bytes.
+//! * A column that was imported from dates, times, timestamps, durations, fixed-size binaries,
+//!   decimals, intervals or nulls (metadata `arrow.type`) gets its Arrow type back, if its type and
+//!   its innermost dimension are those that an import gives it.
+//! * Parquet has no decimals with a negative scale, or with a scale over the precision, and no
+//!   intervals of months, days and nanoseconds. There these columns have their stored type, and
+//!   `arrow.type` in the metadata of the field.
+//! * Parquet has no unit of seconds, and no dates in milliseconds. There `timestamp[s]`, `time32[s]`
+//!   and `date64` are plain integers. The embedded Arrow schema has their type, and an import
+//!   restores it, as Arrow's Rust library does. Its C++ library, and so Python's, does not.
 //! * Metadata of file and column become metadata of schema and field; `arrow.dim_names` of a tensor
 //!   (a JSON array) becomes a member of its extension type. What a cast did is told by the field's
 //!   metadata `tensilo.cast`.

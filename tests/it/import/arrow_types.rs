@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tensilo::import::ConvertOptions;
 use tensilo::import::arrow::array::types::*;
 use tensilo::import::arrow::array::*;
-use tensilo::import::arrow::buffer::NullBuffer;
+use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, Schema};
 use tensilo::{DType, Element};
 
@@ -192,4 +192,43 @@ fn metadata_is_kept_and_what_is_too_large_is_listed() {
     let text = |map: &tensilo::Metadata| map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
     assert_eq!(text(&column(&file, "x").metadata), ["import.dropped_metadata=large", "unit=mm"]);
     assert_eq!(text(&file.schema().metadata), ["author=me", "pandas={}"]);
+}
+
+/// Parquet has no such units: the embedded Arrow schema tells them.
+#[cfg(feature = "parquet")]
+#[test]
+fn seconds_and_dates_in_milliseconds_come_back_through_parquet() {
+    let arrays: [ArrayRef; 4] = [
+        Arc::new(TimestampSecondArray::from(vec![Some(i64::MAX), None]).with_timezone("Europe/Zurich")),
+        Arc::new(Time32SecondArray::from(vec![Some(86_399), None])),
+        Arc::new(Date64Array::from(vec![Some(-1), None])),
+        Arc::new(DurationSecondArray::from(vec![Some(i64::MIN), None])),
+    ];
+    for array in arrays {
+        assert_eq!(&exported(&through_parquet(&import(&one(array.clone())))), &array);
+        let mut list = FixedSizeListArray::new(item(array.data_type().clone()), 1, array.slice(0, 1), None);
+        list = exported(&through_parquet(&import(&one(Arc::new(list))))).as_fixed_size_list().clone();
+        assert_eq!(list.values(), &array.slice(0, 1));
+    }
+}
+
+#[test]
+fn elements_of_lists_keep_their_types() {
+    let arrays: [ArrayRef; 6] = [
+        Arc::new(Float16Array::from(vec![f16::from_f32(1.5), f16::NEG_ZERO, f16::INFINITY])),
+        Arc::new(TimestampMillisecondArray::from(vec![1, -1, i64::MIN]).with_timezone("+02:00")),
+        Arc::new(Time32MillisecondArray::from(vec![1, 0, 86_399_999])),
+        Arc::new(Time64NanosecondArray::from(vec![1, 0, 86_399_999_999_999])),
+        Arc::new(DurationMicrosecondArray::from(vec![1, -1, i64::MAX])),
+        Arc::new(FixedSizeBinaryArray::try_from_iter([b"ab", b"cd", b"\0\0"].into_iter()).unwrap()),
+    ];
+    for array in arrays {
+        let offsets = OffsetBuffer::new(vec![0, 2, 2, 3].into());
+        let list = ListArray::new(item(array.data_type().clone()), offsets, array.clone(), None);
+        let list = exported(&import(&one(Arc::new(list))));
+        assert_eq!(
+            (list.as_list::<i32>().value_offsets(), list.as_list::<i32>().values()),
+            (&[0, 2, 2, 3][..], &array)
+        );
+    }
 }

@@ -168,6 +168,24 @@ pub fn write_parquet(path: impl AsRef<Path>, batches: &[RecordBatch]) {
     write_old(path.as_ref(), &writer.into_inner().unwrap());
 }
 
+/// Returns column `x` as an export of the file has it.
+pub fn exported(file: &Reader) -> ArrayRef {
+    let batches: Vec<RecordBatch> =
+        tensilo::export::batches(file, Some(&["x".to_owned()])).unwrap().map(|batch| batch.unwrap()).collect();
+    assert_eq!(batches.len(), 1);
+    batches[0].column(0).clone()
+}
+
+/// Exports a file to Parquet, and imports that.
+#[cfg(feature = "parquet")]
+pub fn through_parquet(file: &Reader) -> Reader {
+    let folder = Folder::new();
+    let path = folder.path("x.parquet");
+    tensilo::export::export(file, &path, tensilo::export::ExportOptions::new()).unwrap();
+    write_old(&path, &fs::read(&path).unwrap());
+    converted(&folder, &[path], &ConvertOptions::new()).unwrap()
+}
+
 /// The progress of work that is not cancelled.
 pub const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 

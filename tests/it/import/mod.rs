@@ -4,15 +4,18 @@ mod append;
 mod arrow_types;
 mod changed;
 mod common;
+mod decimals;
 #[cfg(feature = "parquet")]
 mod folders;
 #[cfg(feature = "parquet")]
 mod foreign;
+mod intervals;
 mod ipc;
 #[cfg(feature = "parquet")]
 mod malformed;
 mod native;
 mod nested;
+mod nulls;
 mod outputs;
 #[cfg(feature = "parquet")]
 mod parquet;

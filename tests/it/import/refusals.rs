@@ -7,18 +7,18 @@ use tensilo::ErrorKind;
 use tensilo::error::Advice;
 use tensilo::import::ConvertOptions;
 use tensilo::import::arrow::array::*;
-use tensilo::import::arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, UnionFields, UnionMode};
+use tensilo::import::arrow::datatypes::{DataType, Field, Fields, Schema, UnionFields, UnionMode};
 use tensilo_testing::Folder;
 
 fn unstorable() -> Vec<Field> {
-    let pair = Fields::from(vec![Field::new("k", DataType::Null, true)]);
     let members = UnionFields::try_new([0], [Field::new("a", DataType::Int32, true)]).unwrap();
+    let union = DataType::Union(members, UnionMode::Sparse);
+    let pair = Fields::from(vec![Field::new("k", union.clone(), true)]);
     let types = [
-        ("decimal", DataType::Decimal128(10, 2)),
-        ("union", DataType::Union(members, UnionMode::Sparse)),
-        ("null", DataType::Null),
-        ("interval", DataType::Interval(IntervalUnit::DayTime)),
-        ("prices", DataType::List(item(DataType::Decimal128(10, 2)))),
+        ("union", union.clone()),
+        ("digits", DataType::Decimal128(39, 2)),
+        ("unions", DataType::List(item(union))),
+        ("pairs", DataType::FixedSizeList(item(DataType::Null), 2)),
         ("structs", DataType::LargeList(item(DataType::Struct(pair)))),
         ("nothing", DataType::Struct(Fields::empty())),
     ];
@@ -29,7 +29,7 @@ fn unstorable() -> Vec<Field> {
 fn every_column_that_cannot_be_stored_is_named_with_the_flag_that_skips_it() {
     let mut fields = unstorable();
     let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
-    let inside = Fields::from(vec![Field::new("price", DataType::Decimal128(10, 2), true)]);
+    let inside = Fields::from(vec![Field::new("price", DataType::Decimal64(19, 2), true)]);
     fields.push(Field::new("s", DataType::Struct(inside), true));
     fields.push(Field::new("good", DataType::Int8, false));
     let empty = RecordBatch::new_empty(Arc::new(Schema::new(fields)));

@@ -182,7 +182,7 @@ fn all_columns_that_do_not_fit_are_in_one_error() {
 #[test]
 fn all_columns_whose_schema_is_at_fault_are_in_one_error() {
     let column = |name: &str| (Field::new(name, DataType::Int8, true), Arc::new(Int8Array::from(vec![1])) as ArrayRef);
-    let nulls = ListArray::new_null(item(DataType::Null), 1);
+    let nulls = FixedSizeListArray::new_null(item(DataType::Null), 2, 1);
     let nulls = (Field::new("nulls", nulls.data_type().clone(), true), Arc::new(nulls) as ArrayRef);
     let error =
         refused(&[batch(vec![column("a\nb"), column("twice"), nulls, column("twice")])], &ConvertOptions::new());

@@ -218,6 +218,22 @@ fn a_claimed_unit_is_kept_only_if_it_is_exact() {
 }
 
 #[test]
+fn the_digits_of_a_decimal_are_those_of_parquet() {
+    let folder = Inputs::new();
+    // the decoder would take ten-thousandths for hundredths
+    for (claim, due) in [
+        (DataType::Decimal64(18, 2), "decimal64[18, 4]"),
+        (DataType::Decimal256(50, 2), "decimal256[18, 4]"),
+        (DataType::Int8, "decimal128[18, 4]"),
+    ] {
+        let mut column = Column::<Int64Type>::new("required int64 x (DECIMAL(18,4));", &[15_000, i64::MIN]);
+        column.claim = Some(claim);
+        let file = folder.convert(&[folder.file("a", &column.bytes())]).unwrap();
+        assert_eq!((unit(&file), scalars::<i64>(&file, "x")), (due, vec![Some(15_000), Some(i64::MIN)]));
+    }
+}
+
+#[test]
 fn integers_beyond_their_declared_width_are_refused() {
     let folder = Inputs::new();
     for (bits, signed, dtype, good, bad) in [
