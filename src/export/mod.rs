@@ -17,9 +17,9 @@
 //! * Parquet has no decimals with a negative scale, or with a scale over the precision, and no
 //!   intervals of months, days and nanoseconds. There these columns have their stored type, and
 //!   `arrow.type` in the metadata of the field.
-//! * Parquet has no unit of seconds, and no dates in milliseconds. There `timestamp[s]`, `time32[s]`
-//!   and `date64` are plain integers. The embedded Arrow schema has their type, and an import
-//!   restores it, as Arrow's Rust library does. Its C++ library, and so Python's, does not.
+//! * Parquet has no unit of seconds, and no dates in milliseconds. There `timestamp[s]`,
+//!   `time32[s]` and `date64` are plain integers. The embedded Arrow schema has their type, and an
+//!   import restores it, as Arrow's Rust library does. Its C++ library, and so Python's, does not.
 //! * Metadata of file and column become metadata of schema and field; `arrow.dim_names` of a tensor
 //!   (a JSON array) becomes a member of its extension type. What a cast did is told by the field's
 //!   metadata `tensilo.cast`.

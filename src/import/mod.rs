@@ -77,10 +77,11 @@
 //! | fixed-size binary | `bytes`, metadata `arrow.type` = `fixed_size_binary[16]` |
 //! | date, time, timestamp, duration | `i64`, metadata `arrow.type` such as `timestamp[us, UTC]` |
 //! | decimal of at most 9, at most 18 digits | `i32`, `i64`: the unscaled value |
-//! | decimal of at most 38, of more digits | `u8` with an innermost dimension of 16, 32: the unscaled value, little-endian two's complement |
+//! | decimal of at most 38, of at most 76 digits | 16, 32 bytes (`u8`): the same, little-endian |
 //! | month interval | `i32` |
-//! | day-time interval | `i32` with an innermost dimension of 2: days, milliseconds |
-//! | month-day-nano interval; interval of Parquet without an Arrow schema | `i64` with an innermost dimension of 3: months, days, nanoseconds |
+//! | day-time interval | 2 `i32`: days, milliseconds |
+//! | month-day-nano interval | 3 `i64`: months, days, nanoseconds |
+//! | interval of Parquet, without an Arrow schema | the same |
 //! | null | `bool`, of which all samples are null |
 //! | INT96 timestamps of Parquet | `i64`, `timestamp[ns]`, or `timestamp[us]` beyond its range |
 //! | lists of numbers, nested to any depth | a tensor, or a nested column (see below) |
@@ -90,10 +91,11 @@
 //! | dictionary- or run-end-encoded | the type of the decoded values |
 //! | union | refused; skip the column |
 //!
-//! Decimals, intervals and nulls have a metadata `arrow.type` too, such as `decimal128[10, 2]`,
-//! `month_interval`, `day_time_interval`, `month_day_nano_interval` and `null`. The number of digits
-//! is the declared precision, whatever the width in Arrow. A value that its storage cannot hold is
-//! refused.
+//! Decimals, intervals and nulls have a metadata `arrow.type` too: `decimal128[10, 2]`,
+//! `month_interval`, `day_time_interval`, `month_day_nano_interval`, `null`. The number of digits
+//! is the declared precision, whatever the width in Arrow. If an element is several values, these
+//! are one more dimension, the innermost. Decimals are stored in two's complement. A decimal that
+//! its storage cannot hold is refused.
 //!
 //! A first pass over the list columns finds their shapes, in bounded memory. A dimension is *fixed*
 //! if it has the same extent in every sample that is not null, and *varying* otherwise, or if no

@@ -2,9 +2,9 @@
 //!
 //! The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared to be narrower
 //! than they are. So it is given a schema in which they are bytes and plain 32-bit integers, and
-//! [`arrow::elements`](crate::import::arrow) converts them, exactly or not at all. So are intervals,
-//! of which the decoder drops months or days. The decoder also believes the embedded Arrow schema
-//! where it denies the unit of a nanosecond timestamp, or the digits of a decimal.
+//! [`arrow::elements`](crate::import::arrow) converts them, exactly or not at all. Intervals are
+//! read as bytes too, because the decoder drops parts of them. It also believes the embedded Arrow
+//! schema where that denies the unit of a nanosecond timestamp, or the digits of a decimal.
 
 use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
 use crate::import::arrow::{int96, intervals};

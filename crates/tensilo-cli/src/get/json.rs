@@ -1,6 +1,7 @@
 //! Samples as JSON.
 
 use super::args::{As, GetArgs};
+use super::decimal::Decimals;
 use super::element::element;
 use super::indices::Selection;
 use crate::failure::{Failure, Outcome};
@@ -8,12 +9,11 @@ use crate::output::Destination;
 use half::{bf16, f16};
 use std::io::{self, Write};
 use tensilo::nested::List;
-use tensilo::{Column, DType, Sample};
+use tensilo::{Column, ColumnSchema, DType, Sample};
 
 /// Writes the sample for one index, otherwise an array with a line for each sample.
 pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
-    let dtype = column.schema().dtype;
-    let print = printer(dtype, args.elements)?;
+    let print = Printer::of(column.schema(), args.elements)?;
     let mut cursor = column.cursor();
     let mut output = destination.create()?;
     if !selection.is_single() {
@@ -24,9 +24,9 @@ pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, desti
         write!(output, "{separator}")?;
         separator = ",\n";
         if column.schema().levels.is_empty() {
-            write_sample(&mut output, dtype, &cursor.read(i)?, print)?;
+            write_sample(&mut output, &cursor.read(i)?, print)?;
         } else {
-            write_list(&mut output, dtype, &cursor.read_list(i)?, print)?;
+            write_list(&mut output, &cursor.read_list(i)?, print)?;
         }
     }
     output.write_all(if selection.is_single() { b"\n" } else { b"\n]\n" })?;
@@ -34,7 +34,7 @@ pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, desti
 }
 
 /// Writes a list. The depth is at most 16.
-fn write_list(output: &mut impl Write, dtype: DType, list: &List<'_>, print: Print) -> Outcome {
+fn write_list(output: &mut impl Write, list: &List<'_>, print: Printer) -> Outcome {
     if list.is_null() {
         return Ok(output.write_all(b"null")?);
     }
@@ -44,18 +44,18 @@ fn write_list(output: &mut impl Write, dtype: DType, list: &List<'_>, print: Pri
             output.write_all(b",")?;
         }
         match list.has_lists() {
-            true => write_list(output, dtype, &list.list(k)?, print)?,
-            false => write_sample(output, dtype, &list.item(k)?, print)?,
+            true => write_list(output, &list.list(k)?, print)?,
+            false => write_sample(output, &list.item(k)?, print)?,
         }
     }
     Ok(output.write_all(b"]")?)
 }
 
-fn write_sample(output: &mut impl Write, dtype: DType, sample: &Sample<'_>, print: Print) -> Outcome {
+fn write_sample(output: &mut impl Write, sample: &Sample<'_>, print: Printer) -> Outcome {
     if sample.is_null() {
         return Ok(output.write_all(b"null")?);
     }
-    match dtype {
+    match print.dtype {
         DType::Utf8 => {
             let text = sample.as_str()?.unwrap_or("");
             serde_json::to_writer(output, text).map_err(io::Error::from)?;
@@ -65,14 +65,14 @@ fn write_sample(output: &mut impl Write, dtype: DType, sample: &Sample<'_>, prin
             sample.bytes().iter().try_for_each(|byte| write!(output, "{byte:02x}"))?;
             output.write_all(b"\"")?;
         }
-        _ => write_nested(output, sample.shape(), sample.bytes(), print)?,
+        _ => write_nested(output, print.shape_of(sample), sample.bytes(), print)?,
     }
     Ok(())
 }
 
 /// Writes a tensor as nested arrays. The depth is at most 16, the maximum rank of a column.
-fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Print) -> io::Result<()> {
-    let Some((&extent, inner)) = shape.split_first() else { return print(output, bytes) };
+fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Printer) -> io::Result<()> {
+    let Some((&extent, inner)) = shape.split_first() else { return print.write(output, bytes) };
     let extent = usize::try_from(extent).unwrap_or(usize::MAX);
     let each = bytes.len().checked_div(extent).unwrap_or(0);
     let mut rest = bytes;
@@ -86,6 +86,39 @@ fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Prin
         write_nested(output, inner, item, print)?;
     }
     output.write_all(b"]")
+}
+
+/// The form in which elements of a column are written.
+#[derive(Clone, Copy)]
+struct Printer {
+    dtype: DType,
+    print: Print,
+    decimals: Option<Decimals>,
+}
+
+impl Printer {
+    fn of(column: &ColumnSchema, elements: Option<As>) -> Outcome<Self> {
+        let print = printer(column.dtype, elements)?;
+        let decimals = Decimals::of(column).filter(|_| elements.is_none());
+        Ok(Self { dtype: column.dtype, print, decimals })
+    }
+
+    /// Returns the shape of a sample in elements. The bytes of a decimal are one.
+    fn shape_of<'a>(&self, sample: &'a Sample<'_>) -> &'a [u32] {
+        let shape = sample.shape();
+        match self.decimals {
+            Some(decimals) if decimals.have_dimension => shape.split_last().map_or(shape, |(_, outer)| outer),
+            _ => shape,
+        }
+    }
+
+    /// Writes one element, given its bytes in memory order.
+    fn write(&self, output: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+        match self.decimals {
+            Some(decimals) => decimals.write(output, bytes),
+            None => (self.print)(output, bytes),
+        }
+    }
 }
 
 /// A function that writes one element, given its bytes in memory order.
@@ -190,7 +223,8 @@ mod tests {
     fn tensors_nest_and_may_be_empty() {
         let nested = |shape: &[u32], bytes: &[u8]| {
             let mut out = Vec::new();
-            write_nested(&mut out, shape, bytes, value_printer(DType::U8)).unwrap();
+            let print = Printer { dtype: DType::U8, print: value_printer(DType::U8), decimals: None };
+            write_nested(&mut out, shape, bytes, print).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(nested(&[], &[7]), "7");

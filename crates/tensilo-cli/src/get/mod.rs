@@ -2,6 +2,7 @@
 
 mod args;
 mod binary;
+mod decimal;
 mod element;
 mod indices;
 mod json;

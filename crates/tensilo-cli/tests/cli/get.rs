@@ -4,6 +4,7 @@ use super::{Folder, Run, SAMPLES, SPECIAL, SampleFile, damaged_file, on};
 use half::{bf16, f16};
 use serde_json::{Value, json};
 use std::fs;
+use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Writer, WriterOptions};
 
 fn get(words: &str) -> Run {
     let folder = Folder::new();
@@ -190,4 +191,21 @@ fn damage_leaves_no_output_file() {
     assert_eq!((damaged.len(), folder.names().len()), (1, 8), "one output is missing, and nothing else is there");
     damaged[0].failed(1, "R-2.6");
     assert!(damaged[0].stderr.contains("tensilo verify"));
+}
+
+/// The bytes of a wide decimal are one element, and not a dimension.
+#[test]
+fn decimals_are_strings() {
+    let mut column = ColumnSchema::tensor("x", DType::U8, Shape::new([Extent::Varying, Extent::Fixed(16)]));
+    column.metadata.insert("arrow.type".to_owned(), "decimal128[38, 2]".to_owned());
+    let folder = Folder::new();
+    let path = folder.path("a.tsl");
+    let mut writer = Writer::create(&path, Schema::new([column]), &WriterOptions::new()).unwrap();
+    let values = [-5_i128, i128::MAX].map(i128::to_le_bytes).concat();
+    writer.push(&[tensilo::Value::ragged(&values, &[2])]).unwrap();
+    writer.push(&[tensilo::Value::ragged::<u8>(&[], &[0])]).unwrap();
+    writer.finish().unwrap();
+    let get = |words: &str| on("get", &path, words).done().json();
+    assert_eq!(get("-c x -i .."), json!([["-0.05", "1701411834604692317316873037158841057.27"], []]));
+    assert_eq!(get("-c x -i 0 --as bits")[0][0], json!(251));
 }
