@@ -43,6 +43,13 @@ pub(super) enum Form {
     Lists,
 }
 
+impl Form {
+    /// Returns whether tensors of this form have an extension type.
+    pub(super) fn is_extension(&self) -> bool {
+        matches!(self, Self::FixedTensor(_) | Self::Tensor { .. })
+    }
+}
+
 /// Whether the schema says that the parts of a tensor (elements, list of elements, shape) may be
 /// null. They never are, except in a null tensor.
 ///

@@ -95,9 +95,12 @@ impl Outputs {
         columns: &[ExportedColumn<'_>],
         choice: Choice,
     ) -> Result<Option<Retype>> {
+        let mut tensors = Vec::new();
+        tensor_columns(wanted, wanted.name().clone(), &mut tensors);
+        if !self.can_be(node, &tensors, columns, choice.tensors) {
+            return Ok(None);
+        }
         if choice.tensors == TensorForm::AsImported {
-            let mut tensors = Vec::new();
-            tensor_columns(wanted, wanted.name().clone(), &mut tensors);
             self.replace(node, columns, choice, |name| !tensors.iter().any(|tensor| tensor == name))?;
         }
         let retype = Retype::between(&*self.plain(node)?, wanted, choice.parts);
@@ -105,6 +108,21 @@ impl Outputs {
             self.replace(node, columns, choice, |_| false)?;
         }
         Ok(retype)
+    }
+
+    /// Returns whether a field can have the form of tensors that the caller asks for. `tensors` are
+    /// its columns that are tensors of an extension type.
+    fn can_be(&self, node: &Node, tensors: &[String], columns: &[ExportedColumn<'_>], form: TensorForm) -> bool {
+        let is_list = |number: usize| {
+            let (Some(target), Some(column)) = (self.targets.get(number), columns.get(number)) else { return false };
+            let is_extension = target.form.is_extension() && column.schema.levels.is_empty();
+            is_extension && !tensors.contains(&column.schema.name)
+        };
+        match form {
+            TensorForm::AsImported => true,
+            TensorForm::Lists => tensors.is_empty(),
+            TensorForm::Extension => !node.numbers().into_iter().any(is_list),
+        }
     }
 
     /// Replaces the targets of the columns of a node.

@@ -22,6 +22,8 @@ mod parquet;
 #[cfg(feature = "parquet")]
 mod partitions;
 mod refusals;
+mod restored;
+mod restored_any;
 mod shapes;
 mod tensors;
 #[cfg(feature = "parquet")]

@@ -1,0 +1,294 @@
+//! An export has the schema of the source.
+
+use super::common::*;
+use std::sync::Arc;
+use tensilo::export::{ExportFormat, ExportOptions, TensorForm, export_into};
+use tensilo::import::ConvertOptions;
+use tensilo::import::arrow::array::types::*;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
+use tensilo::import::arrow::datatypes::{DataType, Field, Fields, Schema};
+use tensilo::import::arrow::ipc::reader::FileReader;
+use tensilo::sink::Stream;
+use tensilo::{DType, Reader};
+
+/// Exports a file to memory.
+pub fn exported(file: &Reader, format: ExportFormat, options: ExportOptions<'_>) -> tensilo::Result<Vec<u8>> {
+    Ok(export_into(file, Stream(Vec::new()), format, options)?.0)
+}
+
+/// Reads the only batch of an exported file.
+#[track_caller]
+pub fn only_batch(bytes: Vec<u8>, format: ExportFormat) -> RecordBatch {
+    let batches: Vec<RecordBatch> = match format {
+        ExportFormat::Arrow => {
+            FileReader::try_new(std::io::Cursor::new(bytes), None).unwrap().map(|batch| batch.unwrap()).collect()
+        }
+        #[cfg(feature = "parquet")]
+        _ => {
+            use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
+            let schema = reader.schema().clone(); // that of the batches has no metadata
+            let batches = reader.build().unwrap();
+            batches.map(|batch| batch.unwrap().with_schema(schema.clone()).unwrap()).collect()
+        }
+        #[cfg(not(feature = "parquet"))]
+        _ => unreachable!(),
+    };
+    assert_eq!(batches.len(), 1);
+    batches[0].clone()
+}
+
+/// The formats of this build.
+pub fn formats() -> Vec<ExportFormat> {
+    vec![
+        ExportFormat::Arrow,
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet,
+    ]
+}
+
+#[track_caller]
+pub fn check(whole: &RecordBatch) {
+    let file = import(whole);
+    for format in formats() {
+        let bytes = exported(&file, format, ExportOptions::new()).unwrap();
+        let found = only_batch(bytes, format);
+        assert_eq!(found.schema(), whole.schema(), "{format:?}");
+        assert_eq!(&found, whole, "{format:?}");
+    }
+}
+
+fn check_one(array: ArrayRef) {
+    check(&one(array));
+}
+
+const TEXTS: [Option<&str>; 4] = [Some("b"), None, Some("a long text that does not fit into a view"), Some("b")];
+
+#[test]
+fn layouts_of_texts_and_binaries() {
+    let bytes = TEXTS.map(|text| text.map(str::as_bytes));
+    check_one(Arc::new(LargeStringArray::from_iter(TEXTS)));
+    check_one(Arc::new(StringViewArray::from_iter(TEXTS)));
+    check_one(Arc::new(LargeBinaryArray::from_iter(bytes)));
+    check_one(Arc::new(BinaryViewArray::from_iter(bytes)));
+}
+
+#[test]
+fn dictionaries() {
+    check_one(Arc::new(DictionaryArray::<Int8Type>::from_iter(TEXTS)));
+    let keys = UInt16Array::from(vec![Some(1), None, Some(0)]);
+    check_one(Arc::new(DictionaryArray::new(keys.clone(), Arc::new(Int64Array::from(vec![7, -8])))));
+    check_one(Arc::new(DictionaryArray::new(keys.clone(), Arc::new(Float32Array::from(vec![0.5, -0.0])))));
+    check_one(Arc::new(DictionaryArray::new(keys, Arc::new(LargeStringArray::from(vec!["x", "y"])))));
+}
+
+/// A batch with a dictionary whose values are ordered, and another order than that of the samples.
+fn ordered() -> RecordBatch {
+    let keys = Int8Array::from(vec![Some(2), Some(0), None]);
+    let array = DictionaryArray::new(keys, Arc::new(StringArray::from(vec!["low", "mid", "high"])));
+    let field = Field::new("x", array.data_type().clone(), true).with_dict_is_ordered(true);
+    batch(vec![(field, Arc::new(array))])
+}
+
+#[test]
+fn the_order_of_a_dictionary_comes_back_where_a_format_keeps_it() {
+    let file = import(&ordered());
+    let found = only_batch(exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow);
+    assert_eq!(found.schema(), ordered().schema());
+    assert_eq!(found.column(0).as_any_dictionary().values().as_string::<i32>().value(1), "mid");
+    #[cfg(feature = "parquet")]
+    {
+        let bytes = exported(&file, ExportFormat::Parquet, ExportOptions::new()).unwrap();
+        let found = only_batch(bytes, ExportFormat::Parquet);
+        assert_eq!(found.schema().field(0).dict_is_ordered(), Some(false));
+        assert_eq!(found.column(0), ordered().column(0));
+    }
+}
+
+#[test]
+fn batches_of_an_arrow_file_share_a_dictionary_that_grows() {
+    let texts: Vec<String> = (0..200_000).map(|i| format!("{}", i % (1 + i / 300))).collect();
+    let array = DictionaryArray::<Int32Type>::from_iter(texts.iter().map(String::as_str));
+    let file = import(&one(Arc::new(array.clone())));
+    let bytes = exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap();
+    let batches = FileReader::try_new(std::io::Cursor::new(bytes), None).unwrap();
+    let mut first = 0;
+    for batch in batches {
+        let batch = batch.unwrap();
+        let due = array.slice(first, batch.num_rows());
+        assert_eq!(batch.column(0).to_data(), due.to_data());
+        first += batch.num_rows();
+    }
+    assert_eq!(first, array.len());
+}
+
+#[test]
+fn lists_of_every_kind() {
+    let lists = || vec![Some(vec![Some(1.0_f32), Some(2.0)]), None, Some(vec![Some(3.0), Some(4.0)])];
+    check_one(Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(lists())));
+    check_one(Arc::new(LargeListArray::from_iter_primitive::<Float32Type, _, _>(lists())));
+    check_one(Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(lists(), 2)));
+    let ragged = vec![Some(vec![Some(1), Some(2)]), None, Some(vec![]), Some(vec![Some(3)])];
+    check_one(Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(ragged.clone())));
+    let mut views = ListViewBuilder::new(Int32Builder::new());
+    let mut large_views = LargeListViewBuilder::new(StringBuilder::new());
+    for list in ragged {
+        views.append_option(list.clone());
+        large_views.append_option(list.map(|list| list.into_iter().map(|x| x.map(|x| x.to_string()))));
+    }
+    check_one(Arc::new(views.finish()));
+    check_one(Arc::new(large_views.finish()));
+}
+
+#[test]
+fn lists_in_lists_with_the_names_and_metadata_of_items() {
+    let values = Int16Array::from_iter_values(0..8);
+    let element = Field::new("element", DataType::Int16, false).with_metadata([("k", "v")]);
+    let inner = ListArray::new(Arc::new(element), OffsetBuffer::from_lengths([2; 4]), Arc::new(values), None);
+    let array = Field::new("array", inner.data_type().clone(), false);
+    let outer = LargeListArray::new(Arc::new(array), OffsetBuffer::from_lengths([2, 2]), Arc::new(inner), None);
+    let field = Field::new("x", outer.data_type().clone(), false).with_metadata([("unit", "m")]);
+    check(&batch(vec![(field, Arc::new(outer))]));
+}
+
+#[test]
+fn ragged_tensors_are_lists_again() {
+    let values = Int32Array::from_iter_values(0..7);
+    let inner = ListArray::new(item(DataType::Int32), OffsetBuffer::from_lengths([2, 2, 3]), Arc::new(values), None);
+    let nulls = NullBuffer::from(vec![true, true, false, true]);
+    let offsets = OffsetBuffer::from_lengths([2, 1, 0, 0]);
+    check_one(Arc::new(ListArray::new(item(inner.data_type().clone()), offsets, Arc::new(inner), Some(nulls))));
+}
+
+#[test]
+fn maps() {
+    let mut map = MapBuilder::new(None, StringBuilder::new(), ListBuilder::new(LargeStringBuilder::new()));
+    map.keys().append_value("a");
+    map.values().append_value([Some("x"), None]);
+    map.keys().append_value("b");
+    map.values().append_null();
+    map.append(true).unwrap();
+    map.append(false).unwrap();
+    map.append(true).unwrap();
+    check_one(Arc::new(map.finish()));
+}
+
+#[test]
+fn lists_of_structs() {
+    let role = Field::new("role", DataType::LargeUtf8, false);
+    let content = Field::new("content", DataType::Utf8, true).with_metadata([("k", "v")]);
+    let embedding = Field::new("embedding", DataType::new_list(DataType::Float32, true), true);
+    let embeddings = [Some([Some(1.0), Some(2.0)]), Some([Some(3.0), Some(4.0)])];
+    let arrays: Vec<ArrayRef> = vec![
+        Arc::new(LargeStringArray::from(vec!["user", "assistant"])),
+        Arc::new(StringArray::from(vec![Some("hello"), None])),
+        Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(embeddings)),
+    ];
+    let messages = StructArray::new(Fields::from(vec![role, content, embedding]), arrays, None);
+    let message = Field::new("item", messages.data_type().clone(), false);
+    let lists = ListArray::new(Arc::new(message), OffsetBuffer::from_lengths([2, 0]), Arc::new(messages), None);
+    check_one(Arc::new(lists));
+}
+
+#[test]
+fn timestamps_with_zones_in_lists() {
+    let times = TimestampMicrosecondArray::from(vec![1, 2]).with_timezone("Europe/Zurich");
+    let times: ArrayRef = Arc::new(times);
+    check_one(times.clone());
+    check_one(Arc::new(ListArray::new(
+        item(times.data_type().clone()),
+        OffsetBuffer::from_lengths([1, 1]),
+        times,
+        None,
+    )));
+}
+
+#[test]
+fn tensors_come_as_they_came_or_as_asked() {
+    let lists = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0), Some(2.0)])], 2);
+    let file = import(&one(Arc::new(lists)));
+    let extension = |form| {
+        let options = ExportOptions::new().tensors(form);
+        let found = only_batch(exported(&file, ExportFormat::Arrow, options).unwrap(), ExportFormat::Arrow);
+        found.schema().field(0).extension_type_name().map(str::to_owned)
+    };
+    assert_eq!(extension(TensorForm::AsImported), None);
+    assert_eq!(extension(TensorForm::Lists), None);
+    assert_eq!(extension(TensorForm::Extension).as_deref(), Some("arrow.fixed_shape_tensor"));
+    let stored = ExportOptions::new().stored_types(true);
+    let found = only_batch(exported(&file, ExportFormat::Arrow, stored).unwrap(), ExportFormat::Arrow);
+    assert_eq!(found.schema().field(0).extension_type_name(), Some("arrow.fixed_shape_tensor"));
+}
+
+#[test]
+fn casts_come_back_in_the_type_they_were_cast_from() {
+    let lists = LargeListArray::from_iter_primitive::<Float64Type, _, _>([Some([Some(0.1), Some(1.0)])]);
+    let half: ArrayRef = Arc::new(Float32Array::from(vec![0.1]));
+    let whole = batch(vec![
+        (Field::new("x", lists.data_type().clone(), true), Arc::new(lists)),
+        (Field::new("y", DataType::Float32, true), half),
+    ]);
+    let options = ConvertOptions::new().bf16(true).casts([("y", DType::F16)]);
+    let file = import_with(&[whole], &options).unwrap();
+    let found = only_batch(exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow);
+    let values = found.column(0).as_list::<i64>().value(0);
+    let rounded = half::bf16::from_f32(0.1).to_f64();
+    assert_eq!(values.as_primitive::<Float64Type>().values().as_ref(), [rounded, 1.0]);
+    let rounded = half::f16::from_f32(0.1).to_f32();
+    assert_eq!(found.column(1).as_primitive::<Float32Type>().values().as_ref(), [rounded]);
+    assert!(found.schema().field(0).metadata().contains_key("tensilo.cast"));
+}
+
+#[test]
+fn descriptions_of_fields_are_kept_while_all_fields_are() {
+    let pandas = r#"{"columns":[{"name":"a","field_name":"a"},{"name":null,"field_name":"b"}]}"#;
+    let huggingface = r#"{"info":{"features":{"a":{}}}}"#;
+    let fields = vec![Field::new("a", DataType::LargeUtf8, true), Field::new("b", DataType::Int8, true)];
+    let metadata = [("pandas", pandas), ("huggingface", huggingface), ("author", "me")];
+    let schema = Schema::new(fields).with_metadata(metadata);
+    let columns: Vec<ArrayRef> = vec![Arc::new(LargeStringArray::from(vec!["x"])), Arc::new(Int8Array::from(vec![1]))];
+    let whole = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+    check(&whole);
+    let keys = |column: &str| {
+        let options = ExportOptions::new().columns([column]);
+        let bytes = exported(&import(&whole), ExportFormat::Arrow, options).unwrap();
+        let schema = only_batch(bytes, ExportFormat::Arrow).schema();
+        let mut keys: Vec<String> = schema.metadata().keys().cloned().collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(keys("a"), ["author", "huggingface"]);
+    assert_eq!(keys("b"), ["author"]);
+}
+
+#[test]
+fn a_schema_is_kept_only_if_it_is_needed() {
+    let key = "arrow.schema";
+    let file = import(&one(Arc::new(StringArray::from_iter(TEXTS))));
+    assert!(!file.schema().metadata.contains_key(key));
+    let large: ArrayRef = Arc::new(LargeStringArray::from_iter(TEXTS));
+    let plain: ArrayRef = Arc::new(StringArray::from_iter(TEXTS));
+    let whole = batch(vec![
+        (Field::new("large", DataType::LargeUtf8, true), large),
+        (Field::new("plain", DataType::Utf8, true), plain),
+    ]);
+    let file = import(&whole);
+    assert_eq!(file.schema().metadata[key], r#"{"fields":[{"name":"large","type":"large_utf8"}]}"#);
+    let file = import_with(&[whole], &ConvertOptions::new().skip(["large"])).unwrap();
+    assert!(!file.schema().metadata.contains_key(key));
+}
+
+#[test]
+fn a_field_is_nullable_if_it_is_in_any_input() {
+    let folder = tensilo_testing::Folder::new();
+    let of = |nullable, texts: Vec<Option<&str>>| {
+        let array: ArrayRef = Arc::new(LargeStringArray::from(texts));
+        batch(vec![(Field::new("x", DataType::LargeUtf8, nullable), array)])
+    };
+    let required = arrow_file(&folder, "a.arrow", &[of(false, vec![Some("a")])]);
+    let nullable = arrow_file(&folder, "b.arrow", &[of(true, vec![None])]);
+    let file = converted(&folder, &[required, nullable], &ConvertOptions::new()).unwrap();
+    let found = only_batch(exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow);
+    assert_eq!(found, of(true, vec![Some("a"), None]));
+}

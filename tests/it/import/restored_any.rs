@@ -1,0 +1,310 @@
+//! Any schema comes back, and no schema in the metadata of a hostile file does harm.
+
+use super::common::*;
+use super::restored::{check, exported, formats, only_batch};
+use crate::common::config;
+use proptest::prelude::*;
+use std::sync::Arc;
+use tensilo::export::ExportOptions;
+use tensilo::import::arrow::array::types::Int16Type;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
+use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
+use tensilo::nested::ListBatch;
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Reader, Schema, Shape, Writer, WriterOptions};
+use tensilo_testing::Random;
+
+/// A type of the tested ones.
+#[derive(Clone, Debug)]
+enum Tree {
+    Leaf(DataType),
+    Lists(u8, Box<Tree>, bool),
+    Structs(Vec<(Tree, bool)>),
+    Map(Box<Tree>),
+}
+
+fn leaves() -> impl Strategy<Value = Tree> {
+    let dictionary = |values| DataType::Dictionary(Box::new(DataType::Int16), Box::new(values));
+    let zone = Some("UTC".into());
+    prop::sample::select(vec![
+        DataType::Int8,
+        DataType::Int64,
+        DataType::Float32,
+        DataType::Boolean,
+        DataType::Date32,
+        DataType::Timestamp(TimeUnit::Microsecond, zone),
+        DataType::Utf8,
+        DataType::LargeUtf8,
+        DataType::Utf8View,
+        DataType::LargeBinary,
+        DataType::FixedSizeBinary(3),
+        dictionary(DataType::Utf8),
+        dictionary(DataType::Int64),
+    ])
+    .prop_map(Tree::Leaf)
+}
+
+fn trees() -> impl Strategy<Value = Tree> {
+    leaves().prop_recursive(4, 12, 3, |inner| {
+        let members = prop::collection::vec((inner.clone(), any::<bool>()), 1..3);
+        prop_oneof![
+            (0..5_u8, inner.clone(), any::<bool>()).prop_map(|(kind, item, null)| Tree::Lists(kind, item.into(), null)),
+            members.prop_map(|members| Tree::Lists(0, Tree::Structs(members).into(), false)),
+            inner.prop_map(|values| Tree::Map(values.into())),
+        ]
+    })
+}
+
+impl Tree {
+    /// Returns whether the members of its lists are elements of a tensor.
+    fn is_tensor(&self) -> bool {
+        match self {
+            Self::Leaf(DataType::Dictionary(_, values)) => values.is_primitive(),
+            Self::Leaf(leaf) => leaf.is_primitive() || *leaf == DataType::Boolean,
+            Self::Lists(_, item, _) => item.is_tensor(),
+            Self::Structs(_) | Self::Map(_) => false,
+        }
+    }
+
+    fn array(&self, count: usize, nullable: bool, numbers: &mut Random) -> ArrayRef {
+        let nulls = nullable.then(|| (0..count).map(|_| !numbers.bits().is_multiple_of(4)).collect::<NullBuffer>());
+        match self {
+            Self::Leaf(leaf) => leaf_array(leaf, count, nulls, numbers),
+            Self::Lists(kind, item, null) => {
+                let (kind, null) = if item.is_tensor() { (*kind, false) } else { (*kind % 4, *null) };
+                let lengths: Vec<usize> =
+                    (0..count).map(|_| if item.is_tensor() { 2 } else { (numbers.bits() % 3) as usize }).collect();
+                let nullable = null && !item.is_tensor();
+                let members = item.array(lengths.iter().sum(), nullable, numbers);
+                let metadata = [("depth", "1")];
+                let field = Field::new(["item", "element"][usize::from(null)], members.data_type().clone(), nullable);
+                lists(kind, Arc::new(field.with_metadata(metadata)), &lengths, members, nulls)
+            }
+            Self::Structs(members) => {
+                let array = |(tree, nullable): &(Self, bool)| tree.array(count, *nullable, numbers);
+                let arrays: Vec<ArrayRef> = members.iter().map(array).collect();
+                let field = |(i, array): (usize, &ArrayRef)| {
+                    Field::new(format!("f{i}"), array.data_type().clone(), members[i].1)
+                };
+                let fields: Fields = arrays.iter().enumerate().map(field).collect();
+                Arc::new(StructArray::new(fields, arrays, None))
+            }
+            Self::Map(values) => {
+                let lengths: Vec<usize> = (0..count).map(|_| (numbers.bits() % 3) as usize).collect();
+                let total = lengths.iter().sum();
+                let keys: ArrayRef = Arc::new(StringArray::from_iter_values((0..total).map(|i| format!("k{i}"))));
+                let values = values.array(total, false, numbers);
+                let key = Field::new("keys", DataType::Utf8, false);
+                let value = Field::new("values", values.data_type().clone(), false);
+                let entries = StructArray::new(Fields::from(vec![key, value]), vec![keys, values], None);
+                let field = Field::new("entries", entries.data_type().clone(), false);
+                let offsets = OffsetBuffer::from_lengths(lengths);
+                Arc::new(MapArray::new(Arc::new(field), offsets, entries, nulls, false))
+            }
+        }
+    }
+}
+
+fn lists(kind: u8, field: FieldRef, lengths: &[usize], members: ArrayRef, nulls: Option<NullBuffer>) -> ArrayRef {
+    let offsets = OffsetBuffer::<i32>::from_lengths(lengths.iter().copied());
+    let sizes: Vec<i32> = lengths.iter().map(|length| *length as i32).collect();
+    match kind {
+        0 => Arc::new(ListArray::new(field, offsets, members, nulls)),
+        1 => {
+            let offsets = OffsetBuffer::from_lengths(lengths.iter().copied());
+            Arc::new(LargeListArray::new(field, offsets, members, nulls))
+        }
+        2 => {
+            let starts: Vec<i32> = offsets[..lengths.len()].to_vec();
+            Arc::new(ListViewArray::new(field, starts.into(), sizes.into(), members, nulls))
+        }
+        3 => {
+            let starts: Vec<i64> = offsets[..lengths.len()].iter().map(|start| i64::from(*start)).collect();
+            let sizes: Vec<i64> = sizes.into_iter().map(i64::from).collect();
+            Arc::new(LargeListViewArray::new(field, starts.into(), sizes.into(), members, nulls))
+        }
+        _ => Arc::new(FixedSizeListArray::try_new_with_length(field, 2, members, nulls, lengths.len()).unwrap()),
+    }
+}
+
+fn leaf_array(leaf: &DataType, count: usize, nulls: Option<NullBuffer>, numbers: &mut Random) -> ArrayRef {
+    let values: Vec<u8> = (0..count).map(|_| (numbers.bits() % 9) as u8).collect();
+    let texts = values.iter().map(|value| "x".repeat(usize::from(*value) * 3));
+    let is_valid = |i: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(i));
+    let texts: Vec<Option<String>> = texts.enumerate().map(|(i, text)| is_valid(i).then_some(text)).collect();
+    let integers = || values.iter().enumerate().map(|(i, value)| is_valid(i).then_some(*value));
+    let wide = || integers().map(|value| value.map(i64::from));
+    match leaf {
+        DataType::Int8 => Arc::new(Int8Array::from_iter(integers().map(|value| value.map(|value| value as i8)))),
+        DataType::Int64 => Arc::new(Int64Array::from_iter(wide())),
+        DataType::Float32 => Arc::new(Float32Array::from_iter(integers().map(|value| value.map(f32::from)))),
+        DataType::Boolean => Arc::new(BooleanArray::from_iter(integers().map(|value| value.map(|value| value > 4)))),
+        DataType::Date32 => Arc::new(Date32Array::from_iter(integers().map(|value| value.map(i32::from)))),
+        DataType::Timestamp(..) => Arc::new(TimestampMicrosecondArray::from_iter(wide()).with_timezone("UTC")),
+        DataType::Utf8 => Arc::new(StringArray::from_iter(texts)),
+        DataType::LargeUtf8 => Arc::new(LargeStringArray::from_iter(texts)),
+        DataType::Utf8View => Arc::new(StringViewArray::from_iter(texts)),
+        DataType::LargeBinary => {
+            Arc::new(LargeBinaryArray::from_iter(texts.iter().map(|text| text.as_ref().map(String::as_bytes))))
+        }
+        DataType::FixedSizeBinary(_) => {
+            let values = integers().map(|value| value.map(|value| [value; 3]));
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, 3).unwrap())
+        }
+        DataType::Dictionary(_, values) if **values == DataType::Utf8 => {
+            Arc::new(DictionaryArray::<Int16Type>::from_iter(texts.iter().map(|text| text.as_deref())))
+        }
+        _ => {
+            let keys = Int16Array::from_iter(integers().map(|value| value.map(i16::from)));
+            Arc::new(DictionaryArray::new(keys, Arc::new(Int64Array::from_iter_values((0..9).map(|i| i * i)))))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(64))]
+
+    #[test]
+    fn any_schema_comes_back(
+        trees in prop::collection::vec((trees(), any::<bool>()), 1..4),
+        count in 1..20_usize,
+        seed in any::<u64>(),
+    ) {
+        let mut numbers = Random(seed);
+        let column = |(i, (tree, nullable)): (usize, &(Tree, bool))| {
+            let array = tree.array(count, *nullable, &mut numbers);
+            let field = Field::new(format!("c{i}"), array.data_type().clone(), *nullable);
+            (field.with_metadata([("number", i.to_string())]), array)
+        };
+        check(&batch(trees.iter().enumerate().map(column).collect()));
+    }
+}
+
+/// A file with columns of several shapes, and this text as schema.
+fn hostile(text: &str) -> Reader {
+    let mut schema = Schema::new([
+        ColumnSchema::tensor("n", DType::I64, Shape::scalar()),
+        ColumnSchema::utf8("t").nullable(),
+        ColumnSchema::tensor("e", DType::F32, Shape::fixed(&[2])),
+        ColumnSchema::utf8("l").nullable().list(),
+    ]);
+    schema.metadata.insert("arrow.schema".to_owned(), text.to_owned());
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
+    let floats: [f32; 6] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
+    let lists = [ListBatch::new(&[2, 0, 1])];
+    writer
+        .push_batch(&[
+            ColumnBatch::fixed(3, &[3_i64, 300, -3]),
+            ColumnBatch::from_bytes(DType::Utf8, 3, &[1, 0, 2], b"abb").with_validity(&[0b101]),
+            ColumnBatch::fixed(3, &floats),
+            ColumnBatch::from_bytes(DType::Utf8, 3, &[1, 0, 1], b"xy").with_validity(&[0b101]).in_lists(&lists),
+        ])
+        .unwrap();
+    Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap()
+}
+
+/// The bytes of a column.
+fn bytes(file: &Reader, name: &str) -> Vec<u8> {
+    let mut buffer = ColumnBuffer::new();
+    file.column(name).unwrap().cursor().range_into(0..file.sample_count(), &mut buffer).unwrap();
+    buffer.bytes().to_vec()
+}
+
+/// Exports a file with this schema, and compares what comes back, if anything does.
+fn check_hostile(text: &str) -> usize {
+    let file = hostile(text);
+    let mut exports = 0;
+    for format in formats() {
+        let Ok(out) = exported(&file, format, ExportOptions::new()) else { continue };
+        exports += 1;
+        let back = import(&only_batch(out, format));
+        for column in &file.schema().columns {
+            assert_eq!(bytes(&back, &column.name), bytes(&file, &column.name), "{} {text}", column.name);
+        }
+    }
+    exports
+}
+
+const GOOD: &str = concat!(
+    r#"{"fields":[{"name":"n","type":{"dictionary":"int64","index":"int8"},"nullable":false},"#,
+    r#"{"name":"t","type":{"dictionary":"utf8","index":"uint32"},"ordered":true,"metadata":{"tensilo.dictionary":"[\"a\"]"}},"#,
+    r#"{"name":"e","type":{"large_list":{"name":"item","type":"float32","nullable":false}},"nullable":false},"#,
+    r#"{"name":"l","type":{"list_view":{"name":"element","type":"large_utf8","metadata":{"k":"v"}}},"nullable":false}]}"#,
+);
+
+#[test]
+fn schemas_that_do_not_fit_are_ignored() {
+    assert_eq!(check_hostile(GOOD), formats().len());
+    let deep = format!(
+        "{}{}",
+        r#"{"fields":[{"name":"n","type":{"list":"#.repeat(1),
+        r#"{"name":"i","type":{"list":"#.repeat(20_000)
+    );
+    let field = |data_type: &str| format!(r#"{{"fields":[{{"name":"l","type":{data_type},"nullable":false}}]}}"#);
+    let ignored = [
+        String::new(),
+        "[]".to_owned(),
+        r#"{"fields":7}"#.to_owned(),
+        deep,
+        field(r#"{"fixed_size_list":{"name":"i","type":"utf8"},"length":-1}"#),
+        field(r#"{"map":{"name":"i","type":"utf8"}}"#),
+        field(r#"{"struct":[]}"#),
+        field(r#"{"dictionary":"utf8","index":"float32"}"#),
+        field(r#"{"list":{"name":"i","type":"utf8","nullable":false}}"#),
+        field(r#""int32""#),
+    ];
+    for text in ignored {
+        assert_eq!(check_hostile(&text), formats().len(), "{text:.100}");
+    }
+    // lengths are known only when lists are read
+    for length in [2, i32::MAX] {
+        let text = field(&format!(r#"{{"fixed_size_list":{{"name":"i","type":"utf8"}},"length":{length}}}"#));
+        assert_eq!(check_hostile(&text), 0, "{length}");
+    }
+}
+
+const WORDS: [&str; 24] = [
+    "list",
+    "large_list",
+    "list_view",
+    "fixed_size_list",
+    "struct",
+    "map",
+    "sorted_map",
+    "dictionary",
+    "run_end_encoded",
+    "utf8",
+    "large_utf8",
+    "utf8_view",
+    "binary",
+    "int8",
+    "int64",
+    "float32",
+    "float64",
+    "date32",
+    "false",
+    "true",
+    "[",
+    "{",
+    "\"",
+    "nullable",
+];
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn changed_schemas_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), 0..WORDS.len()), 1..4)) {
+        let mut text = GOOD.to_owned();
+        for (at, word) in changes {
+            // a word of the text, or what is between two
+            let ends: Vec<usize> = text.match_indices(['"', ':', ',', '{', '}']).map(|(i, _)| i + 1).collect();
+            let end = at.index(ends.len().max(2) - 1);
+            if let (Some(start), Some(end)) = (ends.get(end), ends.get(end + 1)) {
+                text.replace_range(*start..*end - 1, WORDS[word]);
+            }
+        }
+        check_hostile(&text);
+    }
+}
