@@ -52,7 +52,7 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `arrow_type` | other formats, files, maps |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `arrow_type`, `saved_schema` | formats |
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |

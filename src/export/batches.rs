@@ -4,7 +4,7 @@ use super::column::ColumnBuilder;
 use super::elements::{exported_bytes, source_bytes};
 use super::field::{Form, Parts, Target, exported_dtype};
 use super::options::TensorForm;
-use super::restore::{Choice, ExportedColumn, Output, Outputs};
+use super::restore::{ExportedColumn, Output, Outputs, TypeChoice};
 use crate::le::u64_of;
 use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
@@ -24,11 +24,11 @@ const BATCH_BYTES: u64 = 16 << 20;
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
 /// each chunk is decoded once and copied once.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
-    let choice = Choice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false };
+    let choice = TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false };
     select(reader, columns, choice)
 }
 
-pub(super) fn select(reader: &Reader, columns: Option<&[String]>, choice: Choice) -> Result<Batches> {
+pub(super) fn select(reader: &Reader, columns: Option<&[String]>, choice: TypeChoice) -> Result<Batches> {
     let columns: Vec<Column> = match columns {
         None => reader.columns().collect(),
         Some(names) => names.iter().map(|name| reader.column(name)).collect::<Result<_>>()?,
@@ -68,7 +68,7 @@ struct RaggedColumn {
 }
 
 impl Batches {
-    fn new(reader: &Reader, columns: &[Column], choice: Choice) -> Result<Self> {
+    fn new(reader: &Reader, columns: &[Column], choice: TypeChoice) -> Result<Self> {
         let names: Vec<&str> = columns.iter().map(|column| column.schema().name.as_str()).collect();
         let mut seen = HashSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {

@@ -1,8 +1,8 @@
 //! One column of a batch: collects samples, and makes an array of them.
 
 use super::elements::{ElementsBuilder, values_per_element};
-use super::field::{Form, Target, extent_of};
-use super::tensor_lists;
+use super::field::{Form, Target};
+use super::tensor_lists::{self, extent_of};
 use crate::list_buffer::ListBuffer;
 use crate::{ColumnBuffer, ColumnSchema, Error, Extent, Result};
 use arrow_array::{ArrayRef, make_array};

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 /// The fields that are exported as they were in the source.
 #[derive(Default)]
-pub(super) struct Fields(HashSet<String>);
+pub(super) struct ExportedFields(HashSet<String>);
 
-impl Fields {
+impl ExportedFields {
     pub(super) fn add(&mut self, name: &str, is_restored: bool) {
         if is_restored {
             self.0.insert(name.to_owned());

@@ -1,5 +1,6 @@
 //! The Arrow fields of columns.
 
+use super::tensor_lists::extent_of;
 use super::{json, tensor_lists};
 use crate::arrow_type::{self, ArrowType, stored_element};
 use crate::format::CastFacts;
@@ -225,11 +226,6 @@ fn tensor(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<For
     let rank = i32::try_from(column.shape.rank()).unwrap_or(i32::MAX); // at most 16
     let shape = DataType::FixedSizeList(item(&DataType::Int32, parts), rank);
     Ok(Form::Tensor { data: DataType::List(item(element, parts)), shape })
-}
-
-/// Returns an extent as Arrow's tensors of variable shape have it.
-pub(super) fn extent_of(extent: u32) -> Result<i32> {
-    i32::try_from(extent).map_err(|_| Error::over_limit(format!("Arrow has no tensors with an extent of {extent}")))
 }
 
 fn data_type(form: &Form, element: &DataType, parts: Parts) -> DataType {

@@ -2,17 +2,19 @@
 //!
 //! | tensilo column | Arrow type |
 //! |---|---|
-//! | rank 0 | the primitive type; bf16 becomes `Float32`, with its NaN payloads; rounded values get the type they had before |
+//! | rank 0 | the primitive type; bf16 becomes `Float32`, with its NaN payloads |
 //! | `utf8`, `bytes` | `Utf8`, `Binary` |
 //! | fixed shape of rank 1 or more | extension `arrow.fixed_shape_tensor` over `FixedSizeList` |
 //! | ragged, rank 1 | `List` |
 //! | ragged, rank 2 or more | extension `arrow.variable_shape_tensor` over `data` and `shape` |
 //!
 //! If the file was made from Arrow or Parquet, it may keep fields of the source's schema (metadata
-//! `arrow.schema`). These come back as they were: layouts of strings, dictionaries, kinds of lists,
-//! maps, names of items, nullability, metadata. Tensors that were lists are lists again, unless
-//! [`ExportOptions::tensors`] says otherwise. A field that its columns do not fit, and one of which a
-//! column is missing, has the types above. Run-end encoded fields come back decoded.
+//! `arrow.schema`). These come back as they were: layouts of strings, dictionaries, kinds of
+//! lists, maps, names of items, nullability, metadata. Tensors that were lists are lists again,
+//! unless [`ExportOptions::tensors`] says otherwise. A field that its columns do not fit, and one
+//! of which a column is missing, has the types above. Run-end encoded fields come back decoded.
+//!
+//! Columns that were rounded get the type that they had before.
 //!
 //! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema
 //!   calls the elements of tensors nullable nonetheless, because only then do Arrow's C++ and
@@ -26,8 +28,8 @@
 //! * Parquet has no unit of seconds, and no dates in milliseconds. There `timestamp[s]`,
 //!   `time32[s]` and `date64` are plain integers. The embedded Arrow schema has their type, and an
 //!   import restores it, as Arrow's Rust library does. Its C++ library, and so Python's, does not.
-//! * Metadata of file and column become metadata of schema and field (`pandas` and `huggingface` only
-//!   if all fields that they describe are exported); `arrow.dim_names` of a tensor
+//! * Metadata of file and column become metadata of schema and field (`pandas` and `huggingface`
+//!   only if all fields that they describe are exported); `arrow.dim_names` of a tensor
 //!   (a JSON array) becomes a member of its extension type. What a cast did is told by the field's
 //!   metadata `tensilo.cast`.
 //! * Columns keep their names: `a.b` is a top-level field called `a.b`, not a field `b` of a struct

@@ -14,9 +14,9 @@ use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field, FieldRef};
 use std::collections::HashMap;
 
-/// What decides about types.
+/// The choice of types by format and caller.
 #[derive(Clone, Copy)]
-pub(super) struct Choice {
+pub(super) struct TypeChoice {
     pub parts: Parts,
     pub tensors: TensorForm,
     pub stored_types: bool,
@@ -60,7 +60,7 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Plans the export of columns from a file with this metadata.
-    pub(super) fn of(columns: &[ExportedColumn<'_>], metadata: &Metadata, choice: Choice) -> Result<Self> {
+    pub(super) fn of(columns: &[ExportedColumn<'_>], metadata: &Metadata, choice: TypeChoice) -> Result<Self> {
         let text = metadata.get(saved_schema::KEY).filter(|_| !choice.stored_types);
         let saved: Vec<FieldRef> = text.map(|text| saved_schema::parse(text)).unwrap_or_default();
         let by_name: HashMap<&str, &FieldRef> = saved.iter().map(|field| (field.name().as_str(), field)).collect();
@@ -70,7 +70,7 @@ impl Outputs {
             .collect::<Result<_>>()?;
         let fields = targets.iter().map(|target| target.field.clone()).collect();
         let mut this = Self { targets, fields, all: Vec::new(), metadata: HashMap::new() };
-        let mut restored = described::Fields::default();
+        let mut restored = described::ExportedFields::default();
         for node in structs::nodes(columns.iter().map(|column| column.schema)) {
             let wanted = by_name.get(node.name()).copied();
             let retype = match wanted {
@@ -93,7 +93,7 @@ impl Outputs {
         node: &Node,
         wanted: &Field,
         columns: &[ExportedColumn<'_>],
-        choice: Choice,
+        choice: TypeChoice,
     ) -> Result<Option<Retype>> {
         let mut tensors = Vec::new();
         tensor_columns(wanted, wanted.name().clone(), &mut tensors);
@@ -130,7 +130,7 @@ impl Outputs {
         &mut self,
         node: &Node,
         columns: &[ExportedColumn<'_>],
-        choice: Choice,
+        choice: TypeChoice,
         as_lists: impl Fn(&str) -> bool,
     ) -> Result<()> {
         for number in node.numbers() {
@@ -155,7 +155,7 @@ pub(super) struct ExportedColumn<'a> {
 }
 
 impl ExportedColumn<'_> {
-    fn target(&self, choice: Choice, as_lists: bool) -> Result<Target> {
+    fn target(&self, choice: TypeChoice, as_lists: bool) -> Result<Target> {
         Target::new(self.schema, self.cast.as_ref(), choice.parts, as_lists)
     }
 }
@@ -186,7 +186,7 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     let columns: Vec<ExportedColumn<'_>> =
         schema.columns.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
-    let choice = Choice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: true };
+    let choice = TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: true };
     let outputs = Outputs::of(&columns, &Metadata::new(), choice);
     outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
 }

@@ -1,7 +1,6 @@
 //! Tensors as lists in lists, one level for each dimension.
 
-use super::field::extent_of;
-use crate::{Extent, Result};
+use crate::{Error, Extent, Result};
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field};
@@ -9,6 +8,11 @@ use std::sync::Arc;
 
 /// The most lists of a level beyond one for each element. Only lists of empty lists have so many.
 const EMPTY_LISTS: usize = 1 << 26;
+
+/// Returns an extent as Arrow's tensors of variable shape have it.
+pub(super) fn extent_of(extent: u32) -> Result<i32> {
+    i32::try_from(extent).map_err(|_| Error::over_limit(format!("Arrow has no tensors with an extent of {extent}")))
+}
 
 /// Returns the type of tensors of a shape.
 pub(super) fn data_type(extents: &[Extent], element: &DataType) -> Result<DataType> {
@@ -22,7 +26,7 @@ pub(super) fn data_type(extents: &[Extent], element: &DataType) -> Result<DataTy
 }
 
 /// A level of lists.
-struct Level<'a> {
+struct NestedLists<'a> {
     data_type: &'a DataType,
     count: usize,
     /// Arrow's offsets, if the extent varies.
@@ -68,7 +72,7 @@ fn level<'a>(
     lists_of_sample: &mut [usize],
     varies: bool,
     most: usize,
-) -> std::result::Result<Level<'a>, ArrowError> {
+) -> std::result::Result<NestedLists<'a>, ArrowError> {
     let count = lists_of_sample.iter().fold(0_usize, |sum, lists| sum.saturating_add(*lists));
     if count > most {
         return Err(ArrowError::InvalidArgumentError(format!("{count} empty lists are too many")));
@@ -85,5 +89,5 @@ fn level<'a>(
         }
         *lists = lists.saturating_mul(usize::try_from(*extent).unwrap_or(0)); // not negative
     }
-    Ok(Level { data_type, count, offsets })
+    Ok(NestedLists { data_type, count, offsets })
 }

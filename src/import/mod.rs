@@ -122,8 +122,8 @@
 //! those of the file, with these exceptions:
 //!
 //! - `ARROW:schema` and `PARQUET:field_id` are left out: they describe the layout of the source.
-//! - `arrow.schema` has the fields that an export would not give as they were in the source, as JSON,
-//!   with the first values of dictionaries. It is left out if it has more than 1 MiB.
+//! - `arrow.schema` has the fields that an export would not give as they were in the source, as
+//!   JSON, with the first values of dictionaries. It is left out if it has more than 1 MiB.
 //! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under
 //!   `arrow.dim_names`.
 //! - Entries over a limit of the format are left out. `import.dropped_metadata` lists their keys.

@@ -1,5 +1,6 @@
 //! From Arrow's fields to the text, and back.
 
+use super::document::document;
 use super::simple_types::{name, of_name};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 use serde_json::{Map, Value, json};
@@ -9,8 +10,8 @@ use std::sync::Arc;
 /// The most fields around a field, and itself. `serde_json` reads twice as many levels, and more.
 const DEPTH: usize = 48;
 
-/// Returns the text of fields. Fields whose types cannot be stored are left out. `None`: no field is
-/// left.
+/// Returns the text of fields. Fields whose types cannot be stored are left out. `None`: no field
+/// is left.
 pub(crate) fn text<'a>(fields: impl Iterator<Item = &'a FieldRef>) -> Option<String> {
     let fields: Vec<Value> = fields.filter_map(|field| of_field(field, DEPTH)).collect();
     (!fields.is_empty()).then(|| json!({ "fields": fields }).to_string())
@@ -57,7 +58,7 @@ fn of_type(data_type: &DataType, depth: usize) -> Option<Value> {
 
 /// Returns the fields of a text. Fields that are not well formed are left out.
 pub(crate) fn parse(text: &str) -> Vec<FieldRef> {
-    let document = super::document(text);
+    let document = document(text);
     let fields = document.as_ref().and_then(|document| document.get("fields")?.as_array());
     fields.into_iter().flatten().filter_map(|field| field_of(field, DEPTH)).collect()
 }

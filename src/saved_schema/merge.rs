@@ -1,5 +1,6 @@
 //! The schemas of several sources, joined to one.
 
+use super::document::fields_mut;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ pub(super) fn fields(own: &mut Value, other: &Value) {
     let Some(other) = other.get("fields").and_then(Value::as_array) else { return };
     let name = |field: &Value| field.get("name").and_then(Value::as_str).map(str::to_owned);
     let other: HashMap<String, &Value> = other.iter().filter_map(|field| Some((name(field)?, field))).collect();
-    for field in super::fields_mut(own).into_iter().flatten() {
+    for field in fields_mut(own).into_iter().flatten() {
         let other = name(field).and_then(|name| other.get(&name));
         if let (Some(field), Some(other)) = (field.as_object_mut(), other) {
             join(field, other);
@@ -16,8 +17,8 @@ pub(super) fn fields(own: &mut Value, other: &Value) {
     }
 }
 
-/// Joins a field to another: it is nullable if either is. Its dictionary is ordered if both have the
-/// same values in the same order.
+/// Joins a field to another: it is nullable if either is. Its dictionary is ordered if both have
+/// the same values in the same order.
 fn join(field: &mut Map<String, Value>, other: &Value) {
     if other.get("nullable").is_none() {
         field.shift_remove("nullable");

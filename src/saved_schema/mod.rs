@@ -7,7 +7,7 @@
 //! | member | meaning |
 //! |---|---|
 //! | `name` | |
-//! | `type` | a text such as `large_utf8` or `timestamp[us, UTC]`, or an object with the type's children |
+//! | `type` | a text such as `timestamp[us, UTC]`, or an object with the children |
 //! | `nullable` | `false`; absent if the field is nullable |
 //! | `ordered` | `true`: the order of a dictionary's values has a meaning; otherwise absent |
 //! | `metadata` | an object of texts; absent if there are none |
@@ -17,6 +17,7 @@
 //! `{"fixed_size_list":F,"length":3}`, `{"struct":[F,...]}`, `{"map":F}`, `{"sorted_map":F}`,
 //! `{"dictionary":T,"index":"int8"}`, `{"run_end_encoded":F,"ends":"int32"}`.
 
+mod document;
 #[cfg(feature = "arrow")]
 mod field_json;
 mod merge;
@@ -27,6 +28,7 @@ mod simple_types;
 use crate::Metadata;
 #[cfg(feature = "arrow")]
 use arrow_schema::{Field, FieldRef};
+use document::{document, fields_mut};
 use serde_json::Value;
 #[cfg(feature = "arrow")]
 use std::collections::HashMap;
@@ -77,12 +79,4 @@ pub(crate) fn differs(field: &Value, plain: &HashMap<&str, &FieldRef>) -> bool {
     let mut plain = Field::clone(plain);
     plain.metadata_mut().remove("import.dropped_metadata"); // the importer's word
     plain != *field
-}
-
-fn document(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok() // refuses what is nested deeper than 128 levels
-}
-
-fn fields_mut(document: &mut Value) -> Option<&mut Vec<Value>> {
-    document.get_mut("fields")?.as_array_mut()
 }

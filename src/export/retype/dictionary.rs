@@ -1,6 +1,7 @@
 //! Dictionary encoding.
 
-use super::{ArrowResult, mismatch, texts};
+use super::mismatch::mismatch;
+use super::texts;
 use crate::export::field::Parts;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -16,8 +17,8 @@ use std::sync::Arc;
 
 /// Makes dictionaries of arrays. Values get keys in the order in which they are met.
 ///
-/// In an Arrow IPC file each dictionary begins with the one before. In a Parquet file each batch has
-/// its own.
+/// In an Arrow IPC file each dictionary begins with the one before. In a Parquet file each batch
+/// has its own.
 pub(super) struct DictionaryEncoder {
     key: DataType,
     value: DataType,
@@ -98,7 +99,7 @@ impl DictionaryEncoder {
         key
     }
 
-    pub(super) fn encode(&mut self, array: &ArrayRef) -> ArrowResult<ArrayRef> {
+    pub(super) fn encode(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         if *array.data_type() != self.plain {
             return Err(mismatch(array, &self.plain));
         }
@@ -126,7 +127,7 @@ impl DictionaryEncoder {
     }
 
     /// Returns the key of each value, `None` for nulls.
-    fn keys(&mut self, array: &ArrayRef) -> ArrowResult<Vec<Option<usize>>> {
+    fn keys(&mut self, array: &ArrayRef) -> Result<Vec<Option<usize>>, ArrowError> {
         let (mut keys, width) = (Vec::with_capacity(array.len()), width(&self.plain));
         let mut add = |i: usize, value: &[u8]| keys.push(array.is_valid(i).then(|| self.key_of(value)));
         match array.data_type() {
@@ -150,7 +151,7 @@ impl DictionaryEncoder {
     }
 
     /// Returns all values as an array.
-    fn values(&self) -> ArrowResult<ArrayRef> {
+    fn values(&self) -> Result<ArrayRef, ArrowError> {
         let data = ArrayData::builder(self.plain.clone()).len(self.ends.len());
         let data = if width(&self.plain).is_none() {
             let offsets: Result<Vec<i32>, _> =
@@ -165,13 +166,13 @@ impl DictionaryEncoder {
     }
 }
 
-fn encoded<K: ArrowDictionaryKeyType>(keys: &[Option<usize>], values: ArrayRef) -> ArrowResult<ArrayRef> {
+fn encoded<K: ArrowDictionaryKeyType>(keys: &[Option<usize>], values: ArrayRef) -> Result<ArrayRef, ArrowError> {
     let key = |key: &Option<usize>| key.map(|key| narrowed::<K>(key, values.len())).transpose();
-    let keys: PrimitiveArray<K> = keys.iter().map(key).collect::<ArrowResult<_>>()?;
+    let keys: PrimitiveArray<K> = keys.iter().map(key).collect::<Result<_, ArrowError>>()?;
     Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
 }
 
-fn narrowed<K: ArrowDictionaryKeyType>(key: usize, count: usize) -> ArrowResult<K::Native> {
+fn narrowed<K: ArrowDictionaryKeyType>(key: usize, count: usize) -> Result<K::Native, ArrowError> {
     K::Native::from_usize(key).ok_or_else(|| {
         let message = format!("a dictionary of {count} values, which keys of type {} do not number", K::DATA_TYPE);
         ArrowError::InvalidArgumentError(message)

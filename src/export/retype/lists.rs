@@ -1,6 +1,6 @@
-//! Lists of one sort as lists of another.
+//! ListParts of one sort as lists of another.
 
-use super::{ArrowResult, Retype, mismatch};
+use super::mismatch::mismatch;
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray, OffsetSizeTrait, make_array,
@@ -13,26 +13,30 @@ use std::sync::Arc;
 /// The most members of null lists beyond one for each other member.
 const MEMBERS_OF_NULLS: usize = 1 << 24;
 
-/// Lists, one after the other.
-struct Lists {
+/// ListParts, one after the other.
+struct ListParts {
     offsets: OffsetBuffer<i32>,
     members: ArrayRef,
     nulls: Option<NullBuffer>,
 }
 
-/// Returns lists of a type, whose members `item` changes.
-pub(super) fn retyped(array: &ArrayRef, to: &DataType, item: &mut Retype) -> ArrowResult<ArrayRef> {
+/// Returns lists of a type, whose members `change` changes.
+pub(super) fn retyped(
+    array: &ArrayRef,
+    to: &DataType,
+    mut change: impl FnMut(&ArrayRef) -> Result<ArrayRef, ArrowError>,
+) -> Result<ArrayRef, ArrowError> {
     if let (DataType::FixedSizeList(field, length), Some(lists)) = (to, array.as_fixed_size_list_opt()) {
-        let (members, nulls) = (item.apply(lists.values())?, lists.nulls().cloned());
+        let (members, nulls) = (change(lists.values())?, lists.nulls().cloned());
         let lists = FixedSizeListArray::try_new_with_length(field.clone(), *length, members, nulls, lists.len())?;
         return Ok(Arc::new(lists));
     }
-    let Lists { offsets, members, nulls } = lists(array, to)?;
+    let ListParts { offsets, members, nulls } = lists(array, to)?;
     let members = match to {
         DataType::FixedSizeList(_, length) => padded(&members, &offsets, nulls.as_ref(), *length)?,
         _ => members,
     };
-    let members = item.apply(&members)?;
+    let members = change(&members)?;
     Ok(match to {
         DataType::List(field) => Arc::new(GenericListArray::try_new(field.clone(), offsets, members, nulls)?),
         DataType::LargeList(field) => {
@@ -60,10 +64,10 @@ pub(super) fn retyped(array: &ArrayRef, to: &DataType, item: &mut Retype) -> Arr
     })
 }
 
-fn lists(array: &ArrayRef, to: &DataType) -> ArrowResult<Lists> {
+fn lists(array: &ArrayRef, to: &DataType) -> Result<ListParts, ArrowError> {
     if let Some(lists) = array.as_list_opt::<i32>() {
         let (offsets, members) = (lists.offsets().clone(), lists.values().clone());
-        return Ok(Lists { offsets, members, nulls: lists.nulls().cloned() });
+        return Ok(ListParts { offsets, members, nulls: lists.nulls().cloned() });
     }
     let lists = array.as_fixed_size_list_opt().ok_or_else(|| mismatch(array, to))?;
     let offsets = (0..=lists.len()).map(|i| {
@@ -74,7 +78,7 @@ fn lists(array: &ArrayRef, to: &DataType) -> ArrowResult<Lists> {
     let offsets = offsets.ok_or(ArrowError::OffsetOverflowError(lists.values().len()))?;
     // a multiple of one length each
     let offsets = OffsetBuffer::new(offsets.into());
-    Ok(Lists { offsets, members: lists.values().clone(), nulls: lists.nulls().cloned() })
+    Ok(ListParts { offsets, members: lists.values().clone(), nulls: lists.nulls().cloned() })
 }
 
 /// Returns start and length of each list.
@@ -89,7 +93,7 @@ fn padded(
     offsets: &OffsetBuffer<i32>,
     nulls: Option<&NullBuffer>,
     length: i32,
-) -> ArrowResult<ArrayRef> {
+) -> Result<ArrayRef, ArrowError> {
     let data = members.to_data();
     let due = usize::try_from(length).unwrap_or(0); // not negative
     let in_nulls = nulls.map_or(0, NullBuffer::null_count).saturating_mul(due);

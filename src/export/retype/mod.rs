@@ -6,6 +6,7 @@
 
 mod dictionary;
 mod lists;
+mod mismatch;
 mod structs;
 mod texts;
 
@@ -16,15 +17,13 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use dictionary::DictionaryEncoder;
 use std::sync::Arc;
 
-type ArrowResult<T> = Result<T, ArrowError>;
-
 /// The change of an array to a field of another type.
 pub(super) struct Retype {
     pub field: FieldRef,
-    change: Change,
+    change: ArrayChange,
 }
 
-enum Change {
+enum ArrayChange {
     Same,
     /// Texts or binaries of another layout.
     Text,
@@ -51,13 +50,15 @@ impl Retype {
     }
 
     /// Changes an array.
-    pub(super) fn apply(&mut self, array: &ArrayRef) -> ArrowResult<ArrayRef> {
+    pub(super) fn apply(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match &mut self.change {
-            Change::Same => Ok(array.clone()),
-            Change::Text => texts::relaid(array, self.field.data_type()),
-            Change::Dictionary(encoder) => encoder.encode(array),
-            Change::Struct(children) => structs::retyped(array, self.field.data_type(), children),
-            Change::List(item) => lists::retyped(array, self.field.data_type(), item),
+            ArrayChange::Same => Ok(array.clone()),
+            ArrayChange::Text => texts::relaid(array, self.field.data_type()),
+            ArrayChange::Dictionary(encoder) => encoder.encode(array),
+            ArrayChange::Struct(children) => {
+                structs::retyped(array, self.field.data_type(), children, |child: &mut Self, own| child.apply(own))
+            }
+            ArrayChange::List(item) => lists::retyped(array, self.field.data_type(), |members| item.apply(members)),
         }
     }
 }
@@ -79,25 +80,25 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     let values = metadata.remove(DICTIONARY);
     metadata.extend(from.metadata().get(CAST).map(|facts| (CAST.to_owned(), facts.clone())));
     let (data_type, change) = change(from, to, context, values)?;
-    let ordered = matches!(&change, Change::Dictionary(encoder) if encoder.is_ordered());
+    let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
     let nullable = to.is_nullable() || (context.in_tensor && from.is_nullable());
     let field = Field::new(to.name(), data_type, nullable).with_dict_is_ordered(ordered).with_metadata(metadata);
     Some(Retype { field: Arc::new(field), change })
 }
 
-fn change(from: &Field, to: &Field, context: Context, values: Option<String>) -> Option<(DataType, Change)> {
+fn change(from: &Field, to: &Field, context: Context, values: Option<String>) -> Option<(DataType, ArrayChange)> {
     let in_list = Context { masked: false, ..context };
     let lists = |from: &Field, item: &Field| between(from, item, in_list).map(Box::new);
     let list = |from: &Field, item: &Field, of: fn(FieldRef) -> DataType| {
         let item = lists(from, item)?;
-        Some((of(item.field.clone()), Change::List(item)))
+        Some((of(item.field.clone()), ArrayChange::List(item)))
     };
     match (from.data_type(), to.data_type()) {
         (DataType::Struct(own), DataType::Struct(wanted)) => {
             let context = Context { masked: context.masked || to.is_nullable(), ..context };
             let children = structs::children(own, wanted, |from, to| between(from, to, context))?;
             let fields: Fields = children.iter().map(|(_, child)| child.field.clone()).collect();
-            Some((DataType::Struct(fields), Change::Struct(children)))
+            Some((DataType::Struct(fields), ArrayChange::Struct(children)))
         }
         (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::List(item)) => {
             list(own, item, DataType::List)
@@ -114,27 +115,21 @@ fn change(from: &Field, to: &Field, context: Context, values: Option<String>) ->
         (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, due)) if length != due => None,
         (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::FixedSizeList(item, length)) => {
             let item = lists(own, item)?;
-            Some((DataType::FixedSizeList(item.field.clone(), *length), Change::List(item)))
+            Some((DataType::FixedSizeList(item.field.clone(), *length), ArrayChange::List(item)))
         }
         (DataType::List(own), DataType::Map(entries, sorted)) => {
             let entries = lists(own, entries)?;
             let keys_and_values = matches!(entries.field.data_type(), DataType::Struct(fields) if fields.len() == 2);
             let is_map = keys_and_values && !entries.field.is_nullable();
-            is_map.then(|| (DataType::Map(entries.field.clone(), *sorted), Change::List(entries)))
+            is_map.then(|| (DataType::Map(entries.field.clone(), *sorted), ArrayChange::List(entries)))
         }
         (own, wanted @ DataType::Dictionary(..)) => {
             let ordered = to.dict_is_ordered() == Some(true);
             let encoder = DictionaryEncoder::new(own, wanted, ordered, values.as_deref(), context.parts)?;
-            Some((wanted.clone(), Change::Dictionary(Box::new(encoder))))
+            Some((wanted.clone(), ArrayChange::Dictionary(Box::new(encoder))))
         }
-        (own, wanted) if own == wanted && !own.is_nested() => Some((own.clone(), Change::Same)),
-        (own, wanted) if texts::can_relay(own, wanted) => Some((wanted.clone(), Change::Text)),
+        (own, wanted) if own == wanted && !own.is_nested() => Some((own.clone(), ArrayChange::Same)),
+        (own, wanted) if texts::can_relay(own, wanted) => Some((wanted.clone(), ArrayChange::Text)),
         _ => None,
     }
-}
-
-/// Returns the error of an array that is not of the type that its field states.
-#[cold]
-fn mismatch(array: &ArrayRef, due: &DataType) -> ArrowError {
-    ArrowError::InvalidArgumentError(format!("{} cannot become {due}", array.data_type()))
 }

@@ -1,6 +1,6 @@
 //! Structs with fields of other types.
 
-use super::{ArrowResult, Retype, mismatch};
+use super::mismatch::mismatch;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_buffer::NullBuffer;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 /// Returns the change of each field, with the number of the present field of its name. `None`:
 /// there are others.
-pub(super) fn children(
+pub(super) fn children<R>(
     own: &Fields,
     wanted: &Fields,
-    between: impl Fn(&Field, &Field) -> Option<Retype>,
-) -> Option<Vec<(usize, Retype)>> {
+    between: impl Fn(&Field, &Field) -> Option<R>,
+) -> Option<Vec<(usize, R)>> {
     let child = |wanted: &Arc<Field>| {
         let (number, own) = own.find(wanted.name())?;
         Some((number, between(own, wanted)?))
     };
     let is_same = own.len() == wanted.len();
-    let children: Vec<(usize, Retype)> = if is_same { wanted.iter().map(child).collect() } else { None }?;
+    let children: Vec<(usize, R)> = if is_same { wanted.iter().map(child).collect() } else { None }?;
     let mut numbers: Vec<usize> = children.iter().map(|(number, _)| *number).collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -27,13 +27,18 @@ pub(super) fn children(
 }
 
 /// Returns structs with the fields of a type.
-pub(super) fn retyped(array: &ArrayRef, to: &DataType, children: &mut [(usize, Retype)]) -> ArrowResult<ArrayRef> {
+pub(super) fn retyped<R>(
+    array: &ArrayRef,
+    to: &DataType,
+    children: &mut [(usize, R)],
+    mut change: impl FnMut(&mut R, &ArrayRef) -> Result<ArrayRef, ArrowError>,
+) -> Result<ArrayRef, ArrowError> {
     let structs = array.as_struct_opt().ok_or_else(|| mismatch(array, to))?;
     let DataType::Struct(fields) = to else { return Err(mismatch(array, to)) };
     let mut arrays = Vec::with_capacity(children.len());
     for (number, child) in children.iter_mut() {
         let own = structs.columns().get(*number).ok_or_else(|| mismatch(array, to))?;
-        arrays.push(child.apply(own)?);
+        arrays.push(change(child, own)?);
     }
     let nulls = match structs.nulls() {
         Some(nulls) => Some(nulls.clone()),
@@ -45,7 +50,7 @@ pub(super) fn retyped(array: &ArrayRef, to: &DataType, children: &mut [(usize, R
 
 /// Returns the nulls of structs that are null where their fields are that cannot be null
 /// themselves.
-fn common_nulls(fields: &Fields, arrays: &[ArrayRef]) -> ArrowResult<Option<NullBuffer>> {
+fn common_nulls(fields: &Fields, arrays: &[ArrayRef]) -> Result<Option<NullBuffer>, ArrowError> {
     let mut common: Option<&NullBuffer> = None;
     let required = fields.iter().zip(arrays).filter(|(field, _)| !field.is_nullable());
     for (number, (field, array)) in required.enumerate() {

@@ -1,13 +1,13 @@
 //! Texts and binaries in another layout.
 
-use super::{ArrowResult, mismatch};
+use super::mismatch::mismatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::ByteArrayType;
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, GenericByteArray, LargeBinaryArray, LargeStringArray, StringViewArray,
 };
 use arrow_buffer::OffsetBuffer;
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use std::sync::Arc;
 
 pub(super) fn can_relay(from: &DataType, to: &DataType) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn can_relay(from: &DataType, to: &DataType) -> bool {
 }
 
 /// Returns texts or binaries in the layout of a type. Their bytes are not copied.
-pub(super) fn relaid(array: &ArrayRef, to: &DataType) -> ArrowResult<ArrayRef> {
+pub(super) fn relaid(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let mismatch = || mismatch(array, to);
     Ok(match to {
         DataType::LargeUtf8 => {

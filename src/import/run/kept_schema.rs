@@ -1,10 +1,10 @@
-//! Which fields of the source's Arrow schema a file keeps.
+//! The fields of the source's Arrow schema that a file keeps.
 
 use crate::{Schema, saved_schema};
 use std::collections::HashSet;
 
-/// Leaves out fields that have other columns than those of the file, and fields that an export gives
-/// anyway. The fields in a tensilo file that is converted were needed when it was made.
+/// Leaves out fields that have other columns than those of the file, and fields that an export
+/// gives anyway. The fields in a tensilo file that is converted were needed when it was made.
 pub(super) fn keep_needed(schema: &mut Schema, is_native: bool) {
     if !schema.metadata.contains_key(saved_schema::KEY) {
         return;

@@ -236,11 +236,8 @@ const GOOD: &str = concat!(
 #[test]
 fn schemas_that_do_not_fit_are_ignored() {
     assert_eq!(check_hostile(GOOD), formats().len());
-    let deep = format!(
-        "{}{}",
-        r#"{"fields":[{"name":"n","type":{"list":"#.repeat(1),
-        r#"{"name":"i","type":{"list":"#.repeat(20_000)
-    );
+    let deep =
+        format!("{}{}", r#"{"fields":[{"name":"n","type":{"list":"#, r#"{"name":"i","type":{"list":"#.repeat(20_000));
     let field = |data_type: &str| format!(r#"{{"fields":[{{"name":"l","type":{data_type},"nullable":false}}]}}"#);
     let ignored = [
         String::new(),

@@ -32,11 +32,11 @@ pub(crate) struct ExportArgs {
     /// Only these columns, in this order; write "\," for a comma in a name
     #[arg(long, value_name = "a,b")]
     pub(crate) columns: Vec<Names>,
-    /// How tensors are written [default: as they came; as extension types if the file was not made
-    /// from Arrow or Parquet]
+    /// How tensors are written [default: as they came from Arrow or Parquet, otherwise as extension
+    /// types]
     #[arg(long, value_enum)]
     pub(crate) tensors: Option<OnTensors>,
-    /// Write the types that the file states, not those of the Arrow or Parquet file it was made from
+    /// Write the types that the file states, not those of the source it was made from
     #[arg(long)]
     pub(crate) stored_types: bool,
     /// Replace the output if it exists; write binary data to a terminal
