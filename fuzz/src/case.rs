@@ -1,7 +1,9 @@
 //! Any schema, data, and way to write them.
 
+use super::lists::{Levels, bitmap};
 use arbitrary::{Result, Unstructured};
 use std::ops::Range;
+use tensilo::nested::ListBatch;
 use tensilo::sink::Sink;
 use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Schema, Shape, Writer, WriterOptions};
 
@@ -26,11 +28,13 @@ pub struct Case {
 #[derive(Debug)]
 pub struct Column {
     pub schema: ColumnSchema,
+    levels: Levels,
+    /// Of items, as all that follows.
     nulls: Vec<bool>,
     extents: Vec<u32>,
     /// As they are pushed.
     values: Vec<u8>,
-    /// The position of each sample among the values, and the end of the last.
+    /// The position of each item among the values, and the end of the last.
     starts: Vec<usize>,
 }
 
@@ -90,9 +94,13 @@ impl Case {
         let mut at = samples.start;
         while at < samples.end && !self.columns.is_empty() {
             let next = samples.end.min(at.saturating_add(step));
-            let validities: Vec<Vec<u8>> = self.columns.iter().map(|column| column.validity(at..next)).collect();
-            let batches = self.columns.iter().zip(&validities);
-            let batches: Vec<ColumnBatch<'_>> = batches.map(|(column, nulls)| column.batch(at..next, nulls)).collect();
+            let validities: Vec<Vec<Vec<u8>>> = self.columns.iter().map(|column| column.validities(at..next)).collect();
+            let columns = self.columns.iter().zip(&validities);
+            let lists: Vec<Vec<ListBatch<'_>>> =
+                columns.map(|(column, validities)| column.levels.batches(at..next, validities)).collect();
+            let columns = self.columns.iter().zip(&validities).zip(&lists);
+            let batches: Vec<ColumnBatch<'_>> =
+                columns.map(|((column, nulls), lists)| column.batch(at..next, nulls, lists)).collect();
             writer.push_batch(&batches)?;
             at = next;
         }
@@ -109,14 +117,18 @@ impl Column {
         if rarely(u, 12)? && matches!(dtype, DType::Bf16 | DType::F16 | DType::F32) {
             schema = schema.cast_from(DType::F64);
         }
+        let (levels, item_count) = Levels::arbitrary(u, sample_count)?;
+        let items_are_nullable = schema.nullable;
+        schema = levels.schema(schema);
         let inner = schema.shape.inner_elements().map_or(0, |inner| inner as usize);
         let element_bytes = schema.pushed_dtype().element_bytes();
         let varying = schema.shape.varying_count();
-        let mut column = Self { schema, nulls: Vec::new(), extents: Vec::new(), values: Vec::new(), starts: vec![0] };
+        let mut column =
+            Self { schema, levels, nulls: Vec::new(), extents: Vec::new(), values: Vec::new(), starts: vec![0] };
         let extents_mask = u.int_in_range(0..=15)?;
         let mut end = 0_usize;
-        for _ in 0..sample_count {
-            let is_null = column.schema.nullable && rarely(u, 4)?;
+        for _ in 0..item_count {
+            let is_null = items_are_nullable && rarely(u, 4)?;
             column.nulls.push(is_null);
             let mut bytes = inner * element_bytes;
             for _ in 0..varying {
@@ -150,33 +162,48 @@ impl Column {
         }
     }
 
-    fn validity(&self, samples: Range<usize>) -> Vec<u8> {
-        let mut bitmap = vec![0; samples.len().div_ceil(8)];
-        for (i, is_null) in self.nulls[samples].iter().enumerate() {
-            bitmap[i / 8] |= u8::from(!is_null) << (i % 8);
-        }
-        bitmap
+    /// Returns the validity of the entries of each level, the items last.
+    fn validities(&self, samples: Range<usize>) -> Vec<Vec<u8>> {
+        let mut validities = self.levels.validities(samples.clone());
+        validities.push(bitmap(&self.nulls[self.items(samples)]));
+        validities
     }
 
-    fn batch<'a>(&'a self, samples: Range<usize>, validity: &'a [u8]) -> ColumnBatch<'a> {
-        let extents = self.extents(&samples);
-        let values = &self.values[self.starts[samples.start]..self.starts[samples.end]];
-        let batch = ColumnBatch::from_bytes(self.schema.pushed_dtype(), samples.len(), extents, values);
-        if self.schema.nullable { batch.with_validity(validity) } else { batch }
+    /// Returns the items of some samples.
+    fn items(&self, samples: Range<usize>) -> Range<usize> {
+        self.levels.ranges(samples).pop().unwrap_or_default()
     }
 
-    fn extents(&self, samples: &Range<usize>) -> &[u32] {
+    fn batch<'a>(
+        &'a self,
+        samples: Range<usize>,
+        validities: &'a [Vec<u8>],
+        lists: &'a [ListBatch<'a>],
+    ) -> ColumnBatch<'a> {
+        let items = self.items(samples);
+        let extents = self.extents(&items);
+        let values = &self.values[self.starts[items.start]..self.starts[items.end]];
+        let batch = ColumnBatch::from_bytes(self.schema.pushed_dtype(), items.len(), extents, values);
+        let are_nullable = self.schema.levels.last().map_or(self.schema.nullable, |level| level.nullable);
+        let batch = if are_nullable { batch.with_validity(&validities[lists.len()]) } else { batch };
+        if lists.is_empty() { batch } else { batch.in_lists(lists) }
+    }
+
+    fn extents(&self, items: &Range<usize>) -> &[u32] {
         let varying = self.schema.shape.varying_count();
-        &self.extents[samples.start * varying..samples.end * varying]
+        &self.extents[items.start * varying..items.end * varying]
     }
 
     /// Checks that a buffer holds these samples.
     pub fn assert_holds(&self, buffer: &ColumnBuffer, samples: Range<usize>) {
+        let items = self.items(samples.clone());
         if self.schema.pushed_dtype() == self.schema.dtype {
-            assert_eq!(buffer.bytes(), &self.values[self.starts[samples.start]..self.starts[samples.end]]);
+            assert_eq!(buffer.bytes(), &self.values[self.starts[items.start]..self.starts[items.end]]);
         }
-        assert_eq!(buffer.extents(), self.extents(&samples));
-        assert!((0..samples.len()).map(|i| buffer.is_null(i)).eq(self.nulls[samples].iter().copied()));
+        assert_eq!((buffer.sample_count(), buffer.item_count()), (samples.len(), items.len()));
+        assert_eq!(buffer.extents(), self.extents(&items));
+        assert!((0..items.len()).map(|i| buffer.is_null(i)).eq(self.nulls[items].iter().copied()));
+        self.levels.assert_in(buffer, samples);
     }
 }
 

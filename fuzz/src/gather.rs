@@ -2,11 +2,12 @@
 //! with the same memory.
 
 use super::case::{self, Case, rarely};
+use super::lists::{self, Flat};
 use super::open::Positional;
 use arbitrary::Unstructured;
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, Source};
-use tensilo::{Column, ColumnBuffer, Cursor, OpenOptions, Verification};
+use tensilo::{Column, ColumnBuffer, Cursor, DType, Extent, OpenOptions, Sample, Verification};
 
 pub fn run(input: &[u8]) {
     case::run(input, check);
@@ -64,23 +65,40 @@ fn assert_same(column: &Column, indices: &[u64], gathered: &ColumnBuffer) {
     let mut cursor = column.cursor();
     let (mut bytes, mut extents, mut nulls) = (Vec::<u8>::new(), Vec::<u32>::new(), Vec::<bool>::new());
     let shape = column.schema().shape.extents();
+    let varying: Vec<usize> = (0..shape.len()).filter(|&at| shape[at] == Extent::Varying).collect();
+    let mut read = 0;
     for &i in indices {
-        let sample = cursor.read(i).unwrap();
-        bytes.extend(sample.bytes());
-        let varies = |at: &usize| shape[*at] == tensilo::Extent::Varying;
-        extents.extend((0..shape.len()).filter(varies).map(|at| sample.shape()[at]));
-        nulls.push(sample.is_null());
-        if let Some(view) = column.view(i).unwrap() {
-            assert_eq!(
-                (view.bytes(), view.shape(), view.is_null()),
-                (sample.bytes(), sample.shape(), sample.is_null())
-            );
-        }
+        let sample = flat(column, &mut cursor, i);
+        let items = sample.nulls.len();
+        let of_item = |item: usize| varying.iter().map(move |at| (item, at));
+        extents.extend((0..items).flat_map(of_item).map(|(item, at)| sample.extents[item * shape.len() + at]));
+        bytes.extend(sample.bytes);
+        nulls.extend(sample.nulls);
+        read += items;
     }
-    assert_eq!(gathered.sample_count(), indices.len());
+    assert_eq!((gathered.sample_count(), gathered.item_count()), (indices.len(), read));
     assert_eq!(gathered.bytes(), bytes);
     assert_eq!(gathered.extents(), extents);
     assert!((0..nulls.len()).map(|i| gathered.is_null(i)).eq(nulls));
+}
+
+/// Reads a sample, or all that a list contains, and compares that with the view of it.
+fn flat(column: &Column, cursor: &mut Cursor, i: u64) -> Flat {
+    let is_text = column.schema().dtype == DType::Utf8;
+    if column.schema().levels.is_empty() {
+        let of = |sample: Sample<'_>| Flat {
+            lists: Vec::new(),
+            nulls: vec![sample.is_null()],
+            extents: sample.shape().to_vec(),
+            bytes: sample.bytes().to_vec(),
+        };
+        let read = of(cursor.read(i).unwrap());
+        column.view(i).unwrap().into_iter().for_each(|view| assert_eq!(of(view), read));
+        return read;
+    }
+    let read = lists::flat(&cursor.read_list(i).unwrap(), is_text).unwrap();
+    column.view_list(i).unwrap().into_iter().for_each(|view| assert_eq!(lists::flat(&view, is_text).unwrap(), read));
+    read
 }
 
 /// Other calls, which leave other chunks in the cursor's memory.
@@ -90,8 +108,8 @@ fn others(cursor: &mut Cursor, u: &mut Unstructured<'_>, count: u64) -> arbitrar
     }
     let i = u.int_in_range(0..=count - 1)?;
     let column = cursor.column();
-    let single = cursor.read(i).unwrap().bytes().to_vec();
-    if column.schema().dtype == tensilo::DType::F32 {
+    let single = flat(&column, cursor, i).bytes;
+    if column.schema().dtype == DType::F32 && column.schema().levels.is_empty() {
         let mut out = vec![0_f32; single.len() / 4];
         cursor.read_into(i, &mut out).unwrap();
         assert!(out.iter().flat_map(|element| element.to_le_bytes()).eq(single));

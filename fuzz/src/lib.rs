@@ -10,6 +10,7 @@ mod faulty_sink;
 pub mod gather;
 #[cfg(feature = "parquet")]
 pub mod import;
+mod lists;
 pub mod mutate;
 pub mod open;
 mod regions;

@@ -1,10 +1,11 @@
 //! Any bytes: if they open, everything in them can be walked; if they verify, everything in them
 //! can be read.
 
+use super::lists;
 use super::regions::{CHUNK, heads, number};
 use tensilo::source::{InMemory, Source};
 use tensilo::verify::{VerifyOptions, verify};
-use tensilo::{Column, ColumnBuffer, Error, OpenOptions, Reader, Result, Verification};
+use tensilo::{Column, ColumnBuffer, Cursor, Error, OpenOptions, Reader, Result, Verification};
 
 /// Chunks of more decoded bytes or samples, and larger samples, are legitimate, but cost only time.
 const SMALL: u64 = 1 << 14;
@@ -69,6 +70,36 @@ fn walk(reader: &Reader, is_small: bool, salt: u8) -> Result<()> {
 fn read(column: &Column, samples: &[u64], buffer: &mut ColumnBuffer) -> Result<()> {
     let mut first = Errors(Ok(()));
     let mut cursor = column.cursor();
+    if column.schema().levels.is_empty() {
+        first.note(read_singly(column, samples, &mut cursor));
+    } else {
+        first.note(read_lists(column, samples, &mut cursor));
+    }
+    let some: Vec<u64> = samples.iter().rev().copied().collect();
+    first.note(cursor.gather_into(&some, buffer));
+    first.note(column.cursor().range_into(0..column.sample_count().min(SOME), buffer));
+    first.0
+}
+
+fn read_lists(column: &Column, samples: &[u64], cursor: &mut Cursor) -> Result<()> {
+    let mut first = Errors(Ok(()));
+    let is_text = column.schema().dtype == tensilo::DType::Utf8;
+    for &i in samples {
+        let read = cursor.read_list(i).and_then(|list| lists::flat(&list, is_text));
+        let Some(read) = first.note(read) else { continue };
+        // by a fresh cursor, as below
+        if let Some(view) = first.note(column.view_list(i)).flatten() {
+            let mut fresh = column.cursor();
+            let again = fresh.read_list(i).expect("what can be viewed can be read");
+            assert_eq!(lists::flat(&view, is_text).ok(), lists::flat(&again, is_text).ok());
+        }
+        assert!(!read.lists.is_empty());
+    }
+    first.0
+}
+
+fn read_singly(column: &Column, samples: &[u64], cursor: &mut Cursor) -> Result<()> {
+    let mut first = Errors(Ok(()));
     let is_text = column.schema().dtype == tensilo::DType::Utf8;
     for &i in samples {
         let Some(sample) = first.note(cursor.read(i)) else { continue };
@@ -83,9 +114,6 @@ fn read(column: &Column, samples: &[u64], buffer: &mut ColumnBuffer) -> Result<(
             assert_eq!((view.is_null(), view.shape(), view.bytes()), (read.is_null(), read.shape(), read.bytes()));
         }
     }
-    let some: Vec<u64> = samples.iter().rev().copied().collect();
-    first.note(cursor.gather_into(&some, buffer));
-    first.note(column.cursor().range_into(0..column.sample_count().min(SOME), buffer));
     first.0
 }
 

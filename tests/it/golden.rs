@@ -6,15 +6,18 @@
 
 use std::fs;
 use std::path::PathBuf;
+use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
-    ColumnBuffer, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions,
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer,
+    WriterOptions,
 };
 
 const RELEASE: &str = "0.1";
 const SAMPLES: u32 = 300;
+const NESTED_SAMPLES: u32 = 60;
 
 /// A varied schema: every kind of shape, nulls, text, a cast.
 fn schema() -> Schema {
@@ -63,44 +66,131 @@ fn write(profile: Profile) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
-/// Values, extents and validity of a column.
-type Content = (Vec<u8>, Vec<u32>, Option<Vec<u8>>);
+/// Chats, lists of boxes in frames, and the nulls of a list of structs.
+fn nested_schema() -> Schema {
+    let path = |mut column: ColumnSchema, path: &str| {
+        column.metadata.insert("tensilo.path".to_owned(), path.to_owned());
+        column
+    };
+    let nulls = ColumnSchema::tensor("messages", DType::Bool, Shape::fixed(&[0])).nullable().list();
+    let frames = ColumnSchema::tensor("frames", DType::I16, Shape::new([Extent::Varying, Extent::Fixed(4)]));
+    Schema::new([
+        path(ColumnSchema::utf8("role").nullable().list(), "messages[].role"),
+        path(ColumnSchema::utf8("text").nullable().list(), "messages[].text"),
+        path(nulls, "messages[]"),
+        frames.nullable().list().nullable().list().nullable(),
+    ])
+}
+
+/// The lists of a level: lengths and validity.
+type Level = (Vec<u32>, Vec<u8>);
+
+/// Lists of these lengths, of which every `nulls`-th is null.
+fn level(lengths: impl Iterator<Item = u32>, nulls: usize) -> Level {
+    let lengths = lengths.enumerate().map(|(i, length)| if i % nulls == nulls - 1 { 0 } else { length });
+    let lengths: Vec<u32> = lengths.collect();
+    let bits = bits(lengths.len(), nulls);
+    (lengths, bits)
+}
+
+/// Bits of entries of which every `nulls`-th is null.
+fn bits(count: usize, nulls: usize) -> Vec<u8> {
+    let present = |i: usize| u8::from(i < count && i % nulls != nulls - 1);
+    (0..count.div_ceil(8)).map(|byte| (0..8).fold(0, |bits, bit| bits | present(8 * byte + bit) << bit)).collect()
+}
+
+fn write_nested(profile: Profile) -> Vec<u8> {
+    let options = WriterOptions::new().profile(profile).chunk_bytes(500);
+    let mut writer = Writer::new(Stream(Vec::new()), nested_schema(), &options).unwrap();
+    for part in 0..2 {
+        let (chats, _) = level((0..NESTED_SAMPLES / 2).map(|i| (i + part) % 5), 1000);
+        let count = chats.iter().sum::<u32>() as usize;
+        let texts = |word: &str, nulls: usize| {
+            let text = |i: usize| if i % nulls == nulls - 1 { String::new() } else { format!("{word} {}", i % 7) };
+            let texts: Vec<String> = (0..count).map(text).collect();
+            (texts.iter().map(|text| text.len() as u32).collect::<Vec<u32>>(), texts.concat(), bits(count, nulls))
+        };
+        let (roles, words) = (texts("user", 11), texts("a text, \u{e9}\u{1F40B}, number", 5));
+        let nulls = bits(count, 13);
+        let (clips, clip_bits) = level((0..NESTED_SAMPLES / 2).map(|i| i % 4), 6);
+        let (frames, frame_bits) = level((0..clips.iter().sum::<u32>()).map(|i| (i + part) % 3), 7);
+        let boxes = frames.iter().sum::<u32>() as usize;
+        let box_bits = bits(boxes, 9);
+        let extents: Vec<u32> = (0..boxes).map(|i| if i % 9 == 8 { 0 } else { i as u32 % 3 }).collect();
+        let values: Vec<i16> = (0..4 * extents.iter().sum::<u32>()).map(|i| i as i16 * 3 - 50).collect();
+        let chats = [ListBatch::new(&chats)];
+        let frames =
+            [ListBatch::new(&clips).with_validity(&clip_bits), ListBatch::new(&frames).with_validity(&frame_bits)];
+        let batches = [
+            ColumnBatch::ragged(count, &roles.0, roles.1.as_bytes()).with_validity(&roles.2).in_lists(&chats),
+            ColumnBatch::ragged(count, &words.0, words.1.as_bytes()).with_validity(&words.2).in_lists(&chats),
+            ColumnBatch::fixed::<u8>(count, &[]).with_validity(&nulls).in_lists(&chats),
+            ColumnBatch::ragged(boxes, &extents, &values).with_validity(&box_bits).in_lists(&frames),
+        ];
+        writer.push_batch(&batches).unwrap();
+        if part == 0 {
+            writer.commit().unwrap();
+        }
+    }
+    writer.finish().unwrap().sink.0
+}
+
+/// Values, extents and validity of a column, and offsets and validity of its lists.
+type Content = (Vec<u8>, Vec<u32>, Option<Vec<u8>>, Vec<(Vec<u64>, Option<Vec<u8>>)>);
 
 /// All samples of all columns.
-fn read(file: &[u8]) -> Vec<Content> {
+fn read(file: &[u8], schema: &Schema) -> Vec<Content> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
-    assert_eq!(reader.schema(), &schema());
-    assert_eq!(reader.sample_count(), u64::from(SAMPLES));
+    assert_eq!(reader.schema(), schema);
     let mut buffer = ColumnBuffer::new();
     let columns = reader.columns().map(|column| {
         column.cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
-        (buffer.bytes().to_vec(), buffer.extents().to_vec(), buffer.validity().map(<[u8]>::to_vec))
+        let lists = buffer.lists().iter().map(|lists| (lists.offsets().to_vec(), lists.validity().map(<[u8]>::to_vec)));
+        let validity = buffer.validity().map(<[u8]>::to_vec);
+        (buffer.bytes().to_vec(), buffer.extents().to_vec(), validity, lists.collect())
     });
     columns.collect()
 }
 
-fn path(profile: Profile) -> PathBuf {
-    let name = format!("golden-{RELEASE}-{}.tsl", profile.name());
+fn path(name: &str, profile: Profile) -> PathBuf {
+    let name = format!("golden-{RELEASE}-{name}{}.tsl", profile.name());
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Reads a golden file, or makes it of `written` if that is asked for.
+fn golden(name: &str, profile: Profile, written: &[u8]) -> Vec<u8> {
+    let path = path(name, profile);
+    if std::env::var("TENSILO_WRITE_GOLDEN").is_ok() && !path.exists() {
+        fs::write(&path, written).unwrap();
+    }
+    fs::read(&path).unwrap()
+}
+
+fn check(name: &str, profile: Profile, written: &[u8], schema: &Schema, samples: u32) {
+    let golden = golden(name, profile, written);
+    let report = verify(&InMemory(&golden), VerifyOptions::new().decode(true)).unwrap();
+    assert!(report.damages.is_empty(), "{name}{}: {:?}", profile.name(), report.damages);
+    assert!(read(&golden, schema) == read(written, schema), "{name}{}", profile.name());
+    assert_eq!(Reader::from_bytes(golden).unwrap().sample_count(), u64::from(samples));
 }
 
 #[test]
 fn files_of_earlier_releases_read_as_they_were_written() {
     for profile in Profile::ALL {
-        let (path, written) = (path(profile), write(profile));
-        if std::env::var("TENSILO_WRITE_GOLDEN").is_ok() && !path.exists() {
-            fs::write(&path, &written).unwrap();
-        }
-        let golden = fs::read(&path).unwrap();
-        let report = verify(&InMemory(&golden), VerifyOptions::new().decode(true)).unwrap();
-        assert!(report.damages.is_empty(), "{}: {:?}", path.display(), report.damages);
-        assert!(read(&golden) == read(&written), "{}", path.display());
+        check("", profile, &write(profile), &schema(), SAMPLES);
+    }
+    for profile in NESTED_PROFILES {
+        check("nested-", profile, &write_nested(profile), &nested_schema(), NESTED_SAMPLES);
     }
 }
+
+/// Lists differ from other parts in nothing that an encoding sees.
+const NESTED_PROFILES: [Profile; 2] = [Profile::Raw, Profile::Fast];
 
 #[test]
 fn files_without_zstandard_are_written_to_the_same_bytes() {
     for profile in [Profile::Raw, Profile::Fast] {
-        assert!(write(profile) == fs::read(path(profile)).unwrap(), "{}", profile.name());
+        assert!(write(profile) == fs::read(path("", profile)).unwrap(), "{}", profile.name());
+        assert!(write_nested(profile) == fs::read(path("nested-", profile)).unwrap(), "nested, {}", profile.name());
     }
 }

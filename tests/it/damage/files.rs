@@ -2,11 +2,12 @@
 
 use super::is_long;
 use crate::common::vectors::{bytes, file_of, vectors};
+use crate::nested::model::{Entry, Plan, push_all};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use tensilo::sink::Stream;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 
 /// A file of columns that suit different encodings.
 fn written(profile: Profile, samples: u32, alignment: u32) -> Vec<u8> {
@@ -42,6 +43,30 @@ fn written(profile: Profile, samples: u32, alignment: u32) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
+/// A file of lists of fixed, varying and text items, with nulls at every level.
+fn written_lists(profile: Profile, sample_count: usize) -> Vec<u8> {
+    let plan = |dtype, shape: &[Extent], levels: usize, seed| Plan {
+        dtype,
+        shape: shape.to_vec(),
+        nullable: vec![true; levels + 1],
+        sample_count,
+        seed,
+    };
+    let plans = [
+        plan(DType::Utf8, &[Extent::Varying], 1, 1),
+        plan(DType::I16, &[Extent::Fixed(2)], 2, 2),
+        plan(DType::U8, &[Extent::Varying, Extent::Fixed(2), Extent::Varying], 3, 3),
+        plan(DType::Bool, &[Extent::Fixed(0)], 1, 4),
+    ];
+    let samples = plans.each_ref().map(Plan::entries);
+    let columns: Vec<(&Plan, &[Entry])> = plans.iter().zip(samples.iter().map(Vec::as_slice)).collect();
+    let schema = Schema::new(plans.iter().enumerate().map(|(i, plan)| plan.schema(&format!("lists {i}"))));
+    let options = WriterOptions::new().profile(profile).chunk_bytes(300);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    push_all(&mut writer, &columns, 16);
+    writer.finish().unwrap().sink.0
+}
+
 fn encodings(file: &[u8]) -> Vec<String> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     reader.columns().flat_map(|column| column.facts().encodings).map(|(encoding, _)| encoding).collect()
@@ -56,6 +81,7 @@ fn files() -> Vec<(String, Vec<u8>)> {
     assert!(files.len() >= 30, "the vectors are missing");
     for profile in Profile::ALL {
         files.push((format!("{profile:?}"), written(profile, 20, 64)));
+        files.push((format!("{profile:?}, lists"), written_lists(profile, if is_long() { 100 } else { 12 })));
         if is_long() {
             files.extend(
                 [64, 4096].map(|alignment| (format!("{profile:?}, {alignment}"), written(profile, 330, alignment))),
