@@ -15,6 +15,8 @@
 //! * `gather`: 256 random samples by one call, or 4, or 16, copied to a slice in the order of the
 //!   request; or ragged samples of 0 to 2 KiB. With `--features rayon` also by all threads of the
 //!   machine.
+//! * `chats`: lists of texts. `view_list` looks at each text, `read_list` only finds the chat.
+//!   `gather` fills values, and offsets of chats and of texts.
 //! * `range`: 256 consecutive samples from a random one on, into a buffer that is reused; or 1,000
 //!   of a file that is read by position, from the page cache.
 
@@ -24,6 +26,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use half::bf16;
 use std::hint::black_box;
 use support::{MEL_BANDS, Random, criterion, embeddings, file, mel, write};
+use tensilo::nested::ListBatch;
 use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Shape};
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
@@ -190,6 +193,76 @@ fn ragged(c: &mut Criterion) {
     });
 }
 
+/// The texts of a chat, and the bytes of each.
+const TEXTS: usize = 8;
+const TEXT_BYTES: usize = 200;
+const CHAT_BYTES: usize = TEXTS * TEXT_BYTES;
+
+/// 16 MiB of chats: lists of texts.
+fn chats(profile: Profile) -> Vec<u8> {
+    const CHATS: usize = 10_000;
+    let mut random = Random::new();
+    // words of one to eight letters, some of them often
+    let mut text = String::with_capacity(CHATS * CHAT_BYTES + 8);
+    while text.len() < CHATS * CHAT_BYTES {
+        let word = random.below(26) * random.below(26);
+        text.extend((0..1 + word % 8).map(|i| char::from(b'a' + ((word + i * 7) % 26) as u8)));
+        text.push(' ');
+    }
+    text.truncate(CHATS * CHAT_BYTES); // ASCII
+    let (lengths, extents) = (vec![TEXTS as u32; CHATS], vec![TEXT_BYTES as u32; CHATS * TEXTS]);
+    let texts = ColumnBatch::ragged(CHATS * TEXTS, &extents, text.as_bytes());
+    write(ColumnSchema::utf8("x").list(), texts.in_lists(&[ListBatch::new(&lengths)]), profile)
+}
+
+fn lists(c: &mut Criterion) {
+    let mut group = c.benchmark_group("chats of 8 x 200 B");
+    group.throughput(Throughput::Bytes(CHAT_BYTES as u64));
+    let mut all = Vec::new();
+    for profile in [Profile::Raw, Profile::Fast, Profile::Balanced] {
+        let reader = Reader::from_bytes(chats(profile)).unwrap();
+        let column = reader.column("x").unwrap();
+        let count = column.sample_count();
+        let (mut cursor, mut buffer) = (column.cursor(), ColumnBuffer::new());
+        cursor.range_into(0..count, &mut buffer).unwrap(); // all is touched
+        if profile == Profile::Raw {
+            all = buffer.bytes().to_vec();
+            let mut out = vec![0_u8; CHAT_BYTES];
+            let chat = |i: u64| &all[i as usize * CHAT_BYTES..][..CHAT_BYTES];
+            random(&mut group, "memcpy", count, |i| black_box(&mut out).copy_from_slice(chat(i)));
+            random(&mut group, "raw/view_list", count, |i| {
+                let list = column.view_list(i).unwrap().unwrap();
+                list.items().for_each(|text| drop(black_box(text.unwrap().bytes())));
+            });
+        }
+        random(&mut group, &format!("{}/read_list", profile.name()), count, |i| {
+            black_box(cursor.read_list(i).unwrap().sample_bytes());
+        });
+    }
+    group.finish();
+    let mut group = c.benchmark_group("gather 256 chats of 8 x 200 B");
+    group.throughput(Throughput::Bytes((BATCH * CHAT_BYTES) as u64));
+    let mut random = Random::new();
+    let mut out = vec![0_u8; BATCH * CHAT_BYTES];
+    let count = (all.len() / CHAT_BYTES) as u64;
+    group.bench_function("memcpy", |b| {
+        b.iter(|| {
+            let places = black_box(&mut out).chunks_exact_mut(CHAT_BYTES);
+            let chats = request(&mut random, count).map(|i| &all[i as usize * CHAT_BYTES..][..CHAT_BYTES]);
+            places.zip(chats).for_each(|(to, chat)| to.copy_from_slice(chat));
+        });
+    });
+    for profile in [Profile::Raw, Profile::Fast, Profile::Balanced] {
+        let reader = Reader::from_bytes(chats(profile)).unwrap();
+        let column = reader.column("x").unwrap();
+        let (mut cursor, mut buffer) = (column.cursor(), ColumnBuffer::new());
+        cursor.range_into(0..count, &mut buffer).unwrap();
+        group.bench_function(format!("{}/gather_into", profile.name()), |b| {
+            b.iter(|| cursor.gather_into(&request(&mut random, count), black_box(&mut buffer)).unwrap());
+        });
+    }
+}
+
 fn range(c: &mut Criterion) {
     let mut group = c.benchmark_group("range 256 x 768 B");
     let values = embeddings(384 * EMBEDDINGS);
@@ -225,6 +298,6 @@ fn range_by_position(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = view, random_and_sequential, gather, few, ragged, range, range_by_position
+    targets = view, random_and_sequential, gather, few, ragged, lists, range, range_by_position
 }
 criterion_main!(benches);

@@ -87,6 +87,26 @@ fn the_longest_lists_take_no_more_memory_than_some_times_their_limit() {
     }
 }
 
+/// Nulls are staged as bits, and not as words.
+#[test]
+fn gathering_many_nulls_takes_their_values_and_bits() {
+    let alone = alone();
+    let items = (1_u32 << 24) - 7;
+    let nulls =
+        Chunk::of_parts(1, [(CONSTANT, 1 + (1 << 21), &[1]), (0, 4, &items.to_le_bytes()), (CONSTANT, items, &[0])]);
+    let mut build = Build::new(&[nested_column("x", U8, false, &[], &[true])]);
+    build.chunk(&nulls);
+    let reader = Reader::from_bytes(build.finish(0, &[(0, 0), (CONSTANT, 1)])).expect("an intact file");
+    let column = reader.column("x").expect("the column");
+    let (buffer, peak) = alone.peak_bytes(|| {
+        let mut buffer = ColumnBuffer::new();
+        column.cursor().gather_into(&[0], &mut buffer).expect("a list");
+        buffer
+    });
+    assert_eq!((buffer.item_count(), buffer.null_count()), (items as usize, items as usize / 8 * 7));
+    assert!(peak < 64 * MIB, "{} MiB for values of 16 MiB and nulls of 2 MiB", peak / MIB);
+}
+
 fn lists(dtype: DType, shape: Shape, levels: usize) -> Schema {
     let items = ColumnSchema::tensor("x", dtype, shape).nullable();
     Schema::new([(0..levels).fold(items, |column, _| column.list())])

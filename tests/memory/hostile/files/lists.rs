@@ -66,10 +66,10 @@ pub fn lists() -> Vec<Row> {
             both("R-4.7"),
         ),
         row(
-            "a null list of 2^19 nulls",
+            "a null list of 2^16 nulls",
             one_chunk(
                 bytes(),
-                &chunk(1, [(CONSTANT, 1 + (1 << 16), &[0]), (0, 4, &[0, 0, 8, 0]), (CONSTANT, 1 << 19, &[0])]),
+                &chunk(1, [(CONSTANT, 1 + (1 << 13), &[0]), (0, 4, &[0, 0, 1, 0]), (CONSTANT, 1 << 16, &[0])]),
                 1,
             ),
             both("R-4.8"),
