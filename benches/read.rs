@@ -232,7 +232,9 @@ fn lists(c: &mut Criterion) {
             random(&mut group, "memcpy", count, |i| black_box(&mut out).copy_from_slice(chat(i)));
             random(&mut group, "raw/view_list", count, |i| {
                 let list = column.view_list(i).unwrap().unwrap();
-                list.items().for_each(|text| drop(black_box(text.unwrap().bytes())));
+                list.items().for_each(|text| {
+                    black_box(text.unwrap().bytes());
+                });
             });
         }
         random(&mut group, &format!("{}/read_list", profile.name()), count, |i| {
