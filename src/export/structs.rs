@@ -5,6 +5,7 @@ use crate::{ColumnSchema, Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A field of the exported schema, or of a struct in it.
@@ -12,37 +13,66 @@ pub(super) enum Node {
     /// The column of this number, as a field of this name.
     Column { number: usize, name: String },
     /// A struct in so many levels of lists.
-    Struct { name: String, lists: usize, children: Vec<Node> },
+    Struct {
+        name: String,
+        lists: usize,
+        /// The number of the column with its nulls.
+        nulls: Option<usize>,
+        children: Vec<Node>,
+    },
 }
 
-/// Returns the fields that columns become, in their order. A struct is where its first field is.
-pub(super) fn nodes<'a>(columns: impl Iterator<Item = &'a ColumnSchema>) -> Vec<Node> {
+/// A column, and where it is in the exported schema.
+struct Place {
+    number: usize,
+    path: Vec<Component>,
+    is_struct: bool,
+}
+
+/// Returns the fields that columns become, in their order. A struct is where its first column is.
+pub(super) fn nodes<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Node> {
+    let mut same_path: HashMap<&str, usize> = HashMap::new();
+    let mut structs: HashSet<&str> = HashSet::new();
+    for text in columns.clone().filter_map(text_of) {
+        *same_path.entry(text).or_default() += 1;
+        structs.extend(path::around(text));
+    }
     let mut nodes = Vec::new();
     for (number, column) in columns.enumerate() {
-        let whole = vec![Component { name: column.name.clone(), lists: column.levels.len() }];
-        let path = path::of(&column.metadata);
+        let text = text_of(column).filter(|text| same_path.get(text) == Some(&1));
+        let text = text.filter(|text| column.is_struct_nulls() || !structs.contains(text));
+        let path = text.and_then(path::parse);
         let path = path.filter(|path| path.iter().map(|c| c.lists).sum::<usize>() == column.levels.len());
-        insert(&mut nodes, path.as_ref().unwrap_or(&whole), number);
+        let is_struct = path.is_some() && column.is_struct_nulls();
+        let path = path.unwrap_or_else(|| vec![Component { name: column.name.clone(), lists: column.levels.len() }]);
+        insert(&mut nodes, Place { number, path, is_struct }, 0);
     }
     nodes
 }
 
-fn insert(nodes: &mut Vec<Node>, path: &[Component], number: usize) {
-    let Some((first, rest)) = path.split_first() else { return };
-    if rest.is_empty() {
-        nodes.push(Node::Column { number, name: first.name.clone() });
+fn text_of(column: &ColumnSchema) -> Option<&str> {
+    column.metadata.get(path::KEY).map(String::as_str)
+}
+
+/// Inserts a column into the fields of the struct that the first `depth` names of its path lead to.
+fn insert(nodes: &mut Vec<Node>, place: Place, depth: usize) {
+    let Some(first) = place.path.get(depth) else { return };
+    let is_last = place.path.len() == depth + 1;
+    if is_last && !place.is_struct {
+        nodes.push(Node::Column { number: place.number, name: first.name.clone() });
         return;
     }
-    let same = nodes.iter_mut().find_map(|node| match node {
-        Node::Struct { name, lists, children } if *name == first.name && *lists == first.lists => Some(children),
-        _ => None,
+    let is_same =
+        |node: &Node| matches!(node, Node::Struct { name, lists, .. } if *name == first.name && *lists == first.lists);
+    let at = nodes.iter().position(is_same).unwrap_or_else(|| {
+        nodes.push(Node::Struct { name: first.name.clone(), lists: first.lists, nulls: None, children: Vec::new() });
+        nodes.len() - 1
     });
-    if let Some(children) = same {
-        return insert(children, rest, number);
+    match nodes.get_mut(at) {
+        Some(Node::Struct { nulls, .. }) if is_last => *nulls = Some(place.number),
+        Some(Node::Struct { children, .. }) => insert(children, place, depth + 1),
+        _ => {}
     }
-    let mut children = Vec::new();
-    insert(&mut children, rest, number);
-    nodes.push(Node::Struct { name: first.name.clone(), lists: first.lists, children });
 }
 
 impl Node {
@@ -62,14 +92,16 @@ impl Node {
                 let (data_type, nullable) = member(column, depth)?;
                 Some(Arc::new(Field::new(name, data_type.clone(), nullable).with_metadata(metadata)))
             }
-            Self::Struct { name, lists, children } => {
+            Self::Struct { name, lists, nulls, children } => {
                 let inner = depth.checked_add(*lists)?;
                 let fields: Option<Fields> = children.iter().map(|child| child.field(columns, inner)).collect();
                 let fields = fields?;
-                let is_nullable = fields.iter().all(|field| field.is_nullable());
                 let column = columns.get(self.first()?)?;
+                let mut nullable = match nulls {
+                    Some(number) => member(columns.get(*number)?, inner)?.1,
+                    None => fields.iter().all(|field| field.is_nullable()),
+                };
                 let mut data_type = DataType::Struct(fields);
-                let mut nullable = is_nullable;
                 for level in (depth..inner).rev() {
                     data_type = DataType::List(Arc::new(Field::new("item", data_type, nullable)));
                     nullable = member(column, level)?.1;
@@ -81,7 +113,7 @@ impl Node {
 
     /// Returns the array of the field. `columns` are the arrays of all columns, as fields have it.
     pub(super) fn array(&self, field: &Field, columns: &[ArrayRef], depth: usize) -> Result<ArrayRef> {
-        let Self::Struct { name, lists, children } = self else {
+        let Self::Struct { name, lists, nulls, children } = self else {
             let Self::Column { number, .. } = self else { return Err(mismatch()) };
             return columns.get(*number).and_then(|column| entries(column, depth)).ok_or_else(mismatch);
         };
@@ -95,12 +127,18 @@ impl Node {
         }
         let DataType::Struct(fields) = data_type else { return Err(mismatch()) };
         let arrays = children.iter().zip(fields).map(|(child, field)| child.array(field, columns, inner));
-        let fields_of_struct = StructArray::try_new(fields.clone(), arrays.collect::<Result<_>>()?, None);
-        let mut array: ArrayRef = Arc::new(fields_of_struct.map_err(|error| Error::bad_argument(error.to_string()))?);
+        let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+        let own =
+            nulls.map(|number| columns.get(number).and_then(|column| entries(column, inner)).ok_or_else(mismatch));
+        let own = own.transpose()?;
+        let count = own.as_ref().or(arrays.first()).map_or(0, |array| array.len());
+        let nulls = own.and_then(|own| own.nulls().cloned());
+        let structs = StructArray::try_new_with_length(fields.clone(), arrays, nulls, count);
+        let mut array: ArrayRef = Arc::new(structs.map_err(|error| self.unfit(&error.to_string()))?);
         for (level, item) in (depth..inner).zip(items).rev() {
             let lists = self.lists(name, columns, level)?;
             let wrapped = ListArray::try_new(item.clone(), lists.offsets().clone(), array, lists.nulls().cloned());
-            array = Arc::new(wrapped.map_err(|error| Error::bad_argument(error.to_string()))?);
+            array = Arc::new(wrapped.map_err(|error| self.unfit(&error.to_string()))?);
         }
         Ok(array)
     }
@@ -127,8 +165,16 @@ impl Node {
     pub(super) fn numbers(&self) -> Vec<usize> {
         match self {
             Self::Column { number, .. } => vec![*number],
-            Self::Struct { children, .. } => children.iter().flat_map(Self::numbers).collect(),
+            Self::Struct { nulls, children, .. } => {
+                nulls.iter().copied().chain(children.iter().flat_map(Self::numbers)).collect()
+            }
         }
+    }
+
+    /// Returns the error about columns that are no fields of one struct, whatever their paths say.
+    fn unfit(&self, error: &str) -> Error {
+        let (Self::Column { name, .. } | Self::Struct { name, .. }) = self;
+        Error::bad_input(format!("the fields of the struct {name:?} do not fit together: {error}"))
     }
 
     fn first(&self) -> Option<usize> {

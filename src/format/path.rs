@@ -1,13 +1,15 @@
 //! Chapter 3.4: the paths of columns in structs and lists.
 
-#[cfg(feature = "arrow")]
-use super::schema::Metadata;
-
 /// The metadata key of the path of a column.
 pub(crate) const KEY: &str = "tensilo.path";
 
+/// The most names of a path that is followed. Structs that are nested deeper would take too much
+/// stack.
+#[cfg(feature = "import")]
+const NAMES: usize = 128;
+
 /// A name of a path.
-#[cfg(feature = "arrow")]
+#[cfg(feature = "import")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Component {
     pub name: String,
@@ -28,14 +30,21 @@ pub(crate) fn escaped(name: &str) -> String {
     out
 }
 
-/// Returns the path that metadata have; `None` if there is none, or none that is well formed.
-#[cfg(feature = "arrow")]
-pub(crate) fn of(metadata: &Metadata) -> Option<Vec<Component>> {
-    parse(metadata.get(KEY)?)
+/// Returns the paths of the structs around a column, outermost first.
+#[cfg(feature = "import")]
+pub(crate) fn around(path: &str) -> impl Iterator<Item = &str> {
+    let mut is_escaped = false;
+    let dots = path.bytes().enumerate().filter_map(move |(at, byte)| {
+        let is_dot = byte == b'.' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_dot.then_some(at)
+    });
+    dots.take(NAMES - 1).filter_map(|dot| path.get(..dot))
 }
 
-#[cfg(feature = "arrow")]
-fn parse(text: &str) -> Option<Vec<Component>> {
+/// Returns the names of a path; `None` if it is not well formed.
+#[cfg(feature = "import")]
+pub(crate) fn parse(text: &str) -> Option<Vec<Component>> {
     let mut components = Vec::new();
     let mut rest = text.chars().peekable();
     loop {
@@ -48,6 +57,9 @@ fn parse(text: &str) -> Option<Vec<Component>> {
             component.lists += 1;
         }
         components.push(component);
+        if components.len() > NAMES {
+            return None;
+        }
         match rest.next() {
             None => return Some(components),
             Some('.') => {}
@@ -72,6 +84,15 @@ mod tests {
         for wrong in ["a[", "a[b]", "a[]b", r"a\", r"a\b"] {
             assert_eq!(path(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn structs_around_a_column_are_the_starts_of_its_path() {
+        let all = |path| around(path).collect::<Vec<_>>();
+        assert_eq!(all(r"a\.b[].c\\.d"), [r"a\.b[]", r"a\.b[].c\\"]);
+        assert_eq!(all("tags[]"), [""; 0]);
+        let deep = ["a"; NAMES + 1].join(".");
+        assert_eq!((all(&deep).len(), parse(&deep)), (NAMES - 1, None));
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! Chapter 3: the schema: columns, shapes and metadata.
 
+use super::path;
 use crate::dtype::DType;
 use crate::{Error, Result, limits};
 use std::collections::BTreeMap;
@@ -189,7 +190,7 @@ impl ColumnSchema {
     }
 
     /// Returns the type of the samples without their shape: that of the elements, in as many lists
-    /// as there are levels.
+    /// as there are levels. `struct nulls` are told by [`ColumnSchema::is_struct_nulls`].
     ///
     /// ```
     /// use tensilo::ColumnSchema;
@@ -197,7 +198,14 @@ impl ColumnSchema {
     /// assert_eq!(ColumnSchema::utf8("words").list().list().type_name(), "list<list<utf8>>");
     /// ```
     pub fn type_name(&self) -> String {
-        self.levels.iter().fold(self.dtype.to_string(), |members, _| format!("list<{members}>"))
+        let item = if self.is_struct_nulls() { "struct nulls".to_owned() } else { self.dtype.to_string() };
+        self.levels.iter().fold(item, |members, _| format!("list<{members}>"))
+    }
+
+    /// Returns whether the column has no elements, only the nulls of a struct whose fields are
+    /// other columns.
+    pub fn is_struct_nulls(&self) -> bool {
+        self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(path::KEY)
     }
 
     /// Returns the type of pushed values: the column's own, or the source of its cast.

@@ -55,12 +55,22 @@ impl Samples {
         let values = match &self.values {
             SampleValues::Plain(bytes) => bytes.len(),
             SampleValues::Instants(values) => size_of_val(values.as_slice()),
+            SampleValues::Structs { .. } => 0,
         };
         let lists = self.lists.iter().map(InputLists::byte_count).sum::<usize>();
         let nulls = [&self.nulls, &self.element_nulls].into_iter().flatten().map(|Nulls(bits)| bits.len());
         let samples = size_of_val(self.ranges.as_slice()) + size_of_val(self.open_extents.as_slice());
         // no overflow: they are in memory
         values + samples + lists + nulls.sum::<usize>()
+    }
+
+    /// Returns the first row with a null struct, if the samples are structs.
+    pub(super) fn first_null_struct(&self) -> Option<usize> {
+        match &self.values {
+            SampleValues::Structs { first_null } => *first_null,
+            // of a tensilo file, which has only the nulls
+            _ => (0..self.ranges.len()).find(|&row| self.is_null(row)),
+        }
     }
 
     pub(super) fn is_null(&self, row: usize) -> bool {
@@ -117,6 +127,11 @@ pub(super) enum SampleValues {
     /// looking at all of them.
     #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "only Parquet has them"))]
     Instants(Vec<i128>),
+    /// None: the samples are structs, of which only the nulls are stored.
+    Structs {
+        /// The first row with a null struct that is not inside another null struct.
+        first_null: Option<usize>,
+    },
 }
 
 /// Null samples or elements: bit `i % 8` (0 the least significant) of byte `i / 8` is 0 if number

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "arrow")]
 use crate::arrow_type::StoredElement;
-use crate::format::{CastFacts, ListLevel};
+use crate::format::{CastFacts, ListLevel, path};
 #[cfg(feature = "arrow")]
 use crate::limits;
 use crate::{CastSpec, DType, Metadata, Shape};
@@ -19,6 +19,40 @@ pub(super) struct InputColumn {
     pub metadata: Metadata,
     /// Known if the input is a tensilo file.
     pub stored: Option<StoredColumn>,
+    /// Set if the column has no values, only the nulls of a struct.
+    pub struct_nulls: Option<StructNulls>,
+}
+
+impl InputColumn {
+    /// Returns the path, if the column is in a struct or is one.
+    pub(super) fn path(&self) -> Option<&str> {
+        self.metadata.get(path::KEY).map(String::as_str)
+    }
+
+    /// Returns whether the column is that of a struct with fields, so that it is written only with
+    /// them.
+    pub(super) fn follows_fields(&self) -> bool {
+        self.struct_nulls.is_some_and(|nulls| nulls.has_fields)
+    }
+}
+
+/// The struct whose nulls a column has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StructNulls {
+    /// Whether the struct has fields. Only the column of its nulls tells of one that has none.
+    pub has_fields: bool,
+    /// Whether the struct itself may be null, and not only a struct around it.
+    pub may_be_null: bool,
+    /// Whether the column is written: a null struct was found, or a tensilo file has the column.
+    pub is_written: bool,
+}
+
+impl StructNulls {
+    /// Makes the column of a struct of an input that has no such column.
+    #[cfg(feature = "arrow")]
+    pub(super) fn new(has_fields: bool, may_be_null: bool) -> Self {
+        Self { has_fields, may_be_null, is_written: !has_fields }
+    }
 }
 
 /// A column of a tensilo file.
@@ -97,6 +131,16 @@ impl ColumnKind {
     pub(super) fn list_levels(&self) -> &[Level] {
         let own = usize::from(self.element_extent.is_some());
         self.levels.get(..self.levels.len().saturating_sub(own)).unwrap_or(&[])
+    }
+
+    /// Makes the kind of the nulls of a struct, which have no elements.
+    pub(super) fn struct_nulls(lists: Vec<ListLevel>) -> Self {
+        Self { lists, levels: vec![Level::Fixed(vec![0])], ..Self::scalar(DType::Bool) }
+    }
+
+    /// Returns whether a column of this kind looks like the nulls of a struct.
+    pub(super) fn is_like_struct_nulls(&self) -> bool {
+        *self == Self::struct_nulls(self.lists.clone())
     }
 
     /// Returns the number of dimensions.

@@ -163,6 +163,7 @@ mod input_file;
 mod lists;
 mod magic;
 mod native;
+mod native_structs;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;

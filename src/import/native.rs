@@ -2,8 +2,9 @@
 //! the other.
 
 use super::batch::{InputBatch, InputLists, Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
-use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
+use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls};
 use super::input_file::InputFile;
+use super::native_structs::{self, NoNulls};
 use super::source::{BatchIter, BatchSource};
 use crate::le::u64_of;
 use crate::list_buffer::ListBuffer;
@@ -22,9 +23,14 @@ const BATCH_BYTES: u64 = 2 << 20;
 pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
     let reader = OpenOptions::new().open(file.reader()?)?;
     let origin = [reader.file_id().0, reader.content_id().0].concat();
+    let schema = reader.schema();
+    let stored = native_structs::stored(schema);
+    let stored = reader.columns().zip(stored).map(|(column, nulls)| input_column(&column, nulls));
+    let (added, absent): (Vec<_>, Vec<_>) = native_structs::absent(schema).into_iter().unzip();
     let content = NativeFile {
         file: Arc::clone(file),
-        columns: reader.columns().map(|column| input_column(&column)).collect(),
+        columns: stored.chain(added).collect(),
+        absent,
         metadata: reader.schema().metadata.clone(),
         sample_count: reader.sample_count(),
     };
@@ -35,11 +41,13 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
 pub(super) struct NativeFile {
     file: Arc<InputFile>,
     columns: Vec<InputColumn>,
+    /// The columns behind those of the file.
+    absent: Vec<NoNulls>,
     metadata: Metadata,
     sample_count: u64,
 }
 
-fn input_column(column: &Column) -> InputColumn {
+fn input_column(column: &Column, struct_nulls: Option<StructNulls>) -> InputColumn {
     let schema = column.schema();
     let level = |extent: &Extent| match extent {
         Extent::Fixed(extent) => Level::Fixed(vec![*extent]),
@@ -52,6 +60,7 @@ fn input_column(column: &Column) -> InputColumn {
         nullable: schema.nullable,
         metadata: schema.metadata.clone(),
         stored: Some(StoredColumn { shape: schema.shape.clone(), cast: schema.cast.zip(column.facts().cast) }),
+        struct_nulls,
     }
 }
 
@@ -79,10 +88,14 @@ impl BatchSource for NativeFile {
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         let reader = OpenOptions::new().open(self.file.reader()?)?;
         let unknown = || Error::bad_argument("a pass over a column that the file does not have");
-        let columns: Vec<Column> =
-            columns.iter().map(|&i| reader.column_at(i)).collect::<Option<_>>().ok_or_else(unknown)?;
+        let stored_count = self.columns.len().saturating_sub(self.absent.len());
+        let no_nulls = |&i: &usize| i.checked_sub(stored_count).and_then(|i| self.absent.get(i)).copied();
+        let no_nulls: Vec<Option<NoNulls>> = columns.iter().map(no_nulls).collect();
+        let read =
+            columns.iter().zip(&no_nulls).map(|(&i, no_nulls)| no_nulls.map_or(i, |NoNulls { field, .. }| field));
+        let columns: Vec<Column> = read.map(|i| reader.column_at(i)).collect::<Option<_>>().ok_or_else(unknown)?;
         let cursors = columns.iter().map(Column::cursor).collect();
-        Ok(Box::new(NativePass { columns, cursors, next: 0, end: reader.sample_count() }))
+        Ok(Box::new(NativePass { columns, cursors, no_nulls, next: 0, end: reader.sample_count() }))
     }
 }
 
@@ -90,6 +103,8 @@ impl BatchSource for NativeFile {
 struct NativePass {
     columns: Vec<Column>,
     cursors: Vec<Cursor>,
+    /// Set if the samples are those of a struct without nulls, instead of the column's own.
+    no_nulls: Vec<Option<NoNulls>>,
     /// The first sample of the next batch.
     next: u64,
     end: u64,
@@ -99,11 +114,17 @@ impl NativePass {
     fn batch(&mut self) -> Result<InputBatch> {
         let range = self.next..batch_end(&self.columns, self.next, self.end)?;
         let mut batch = InputBatch { sample_count: 0, columns: Vec::with_capacity(self.columns.len()) };
-        for (column, cursor) in self.columns.iter().zip(&mut self.cursors) {
+        for ((column, cursor), no_nulls) in self.columns.iter().zip(&mut self.cursors).zip(&self.no_nulls) {
             let mut buffer = ColumnBuffer::new();
             cursor.range_into(range.clone(), &mut buffer)?;
             batch.sample_count = buffer.sample_count();
-            batch.columns.push(Ok(samples(column.schema(), buffer)));
+            batch.columns.push(Ok(match no_nulls {
+                None => samples(column.schema(), buffer),
+                Some(no_nulls) => {
+                    let lists = buffer.lists().iter().take(no_nulls.levels).map(input_lists).collect();
+                    no_nulls.samples(&buffer, lists)
+                }
+            }));
         }
         self.next = range.end;
         Ok(batch)

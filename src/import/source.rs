@@ -42,6 +42,12 @@ pub(super) trait BatchSource {
         self.batches(columns)
     }
 
+    /// Returns whether a struct may be null, given the position of the column of its nulls. `false`
+    /// is known without reading samples.
+    fn may_have_null_structs(&self, _column: usize) -> bool {
+        true
+    }
+
     /// Returns the number of parts (row groups) that can be read at the same time. They follow one
     /// another.
     fn part_count(&self) -> usize {

@@ -81,10 +81,10 @@ impl PartReader {
     }
 }
 
-/// Leaves out the values, except instants.
+/// Leaves out the values, except instants and what is known of structs.
 fn outline(batch: InputBatch) -> InputBatch {
     let column = |samples: Samples| match samples.values {
-        SampleValues::Instants(_) => samples,
+        SampleValues::Instants(_) | SampleValues::Structs { .. } => samples,
         SampleValues::Plain(_) => {
             Samples { values: SampleValues::Plain(SharedBytes::new([])), ranges: Vec::new(), nulls: None, ..samples }
         }

@@ -2,7 +2,7 @@
 
 use super::decode::decode;
 use super::nested::{self, Step};
-use super::samples::plain_samples;
+use super::samples::{plain_samples, struct_samples};
 use super::walk::NoTensors;
 use crate::import::batch::Samples;
 use crate::import::input_column::ColumnKind;
@@ -12,6 +12,17 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use std::result::Result;
 
+/// The way from a record batch to the array of a column.
+#[derive(Clone)]
+pub(in crate::import) struct ColumnPath {
+    /// The field of the schema, then fields of structs.
+    pub fields: Vec<usize>,
+    /// Steps into lists, if the column is inside some.
+    pub steps: Vec<Step>,
+    /// Whether it ends at a struct, of which only the nulls are samples.
+    pub is_struct: bool,
+}
+
 /// Returns the samples of a column of this kind, which a path leads to; `fields` are the fields of
 /// the schema that the batch has.
 pub(super) fn samples(
@@ -20,8 +31,11 @@ pub(super) fn samples(
     path: &ColumnPath,
     kind: &ColumnKind,
 ) -> Result<Samples, Problem> {
-    let Located { array, nulls } = locate(batch, fields, &path.fields)?;
-    let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+    let Located { array, around } = locate(batch, fields, &path.fields)?;
+    if path.is_struct && path.steps.is_empty() {
+        return Ok(struct_samples(array.len(), around.as_ref(), array.nulls()));
+    }
+    let nulls = NullBuffer::union(around.as_ref(), array.nulls()).filter(|nulls| nulls.null_count() > 0);
     if path.steps.is_empty() {
         match plain_samples(&array, nulls.as_ref(), kind) {
             Err(NoTensors::Nested { .. }) => {}
@@ -29,21 +43,14 @@ pub(super) fn samples(
             Ok(samples) => return Ok(samples),
         }
     }
-    nested::samples(&array, nulls.as_ref(), &path.steps, kind)
+    nested::samples(&array, nulls.as_ref(), &path.steps, path.is_struct, kind)
 }
 
-/// The way from a record batch to the array of a column.
-pub(super) struct ColumnPath {
-    /// The field of the schema, then fields of structs.
-    pub fields: Vec<usize>,
-    /// Steps into lists, if the column is inside some.
-    pub steps: Vec<Step>,
-}
-
-/// A column's array, and which of its rows are null, be it that a struct around it is.
+/// A column's array.
 struct Located {
     array: ArrayRef,
-    nulls: Option<NullBuffer>,
+    /// The nulls of the structs around it.
+    around: Option<NullBuffer>,
 }
 
 /// Finds a column in a batch; `fields` are the fields of the schema that the batch has.
@@ -52,14 +59,12 @@ fn locate(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Locat
     let (root, rest) = path.split_first().ok_or_else(mismatch)?;
     let position = fields.binary_search(root).map_err(|_| mismatch())?;
     let mut array = batch.columns().get(position).ok_or_else(mismatch)?.clone();
-    let mut nulls: Option<NullBuffer> = None;
+    let mut around: Option<NullBuffer> = None;
     for &child in rest {
         let parent = array.as_struct_opt().ok_or_else(mismatch)?;
-        nulls = NullBuffer::union(nulls.as_ref(), parent.nulls());
+        around = NullBuffer::union(around.as_ref(), parent.nulls());
         let child = parent.columns().get(child).ok_or_else(mismatch)?.clone();
         array = child;
     }
-    let array = decode(&array)?;
-    let nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
-    Ok(Located { array, nulls })
+    Ok(Located { array: decode(&array)?, around })
 }

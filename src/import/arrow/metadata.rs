@@ -3,6 +3,7 @@
 use super::extension;
 use super::types::{ENCRYPTED, INT96, element_type};
 use crate::arrow_type::{self, ArrowType};
+use crate::format::path;
 use crate::import::found;
 use crate::{Metadata, limits, saved_schema};
 use arrow_schema::{Field, Schema};
@@ -12,7 +13,7 @@ const DIM_NAMES: &str = "arrow.dim_names";
 /// Lists the keys that were left out because they or their values are over a limit of the format.
 const DROPPED: &str = "import.dropped_metadata";
 /// Keys of a field that are about its source, or the importer's own.
-pub(super) const IMPORTERS: [&str; 5] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED];
+pub(super) const IMPORTERS: [&str; 6] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED, path::KEY];
 /// The most bytes of that list that are kept.
 const LISTED_CHARS: usize = 4096;
 

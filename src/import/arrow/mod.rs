@@ -10,6 +10,7 @@ mod decimals;
 mod decode;
 mod elements;
 mod extension;
+mod fields;
 mod fixed_width;
 mod gather;
 pub(super) mod int96;

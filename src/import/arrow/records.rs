@@ -1,16 +1,15 @@
 //! From record batches to the batches of this crate.
 
 use super::column_path::{ColumnPath, samples};
-use super::kinds::kind_of;
+use super::fields::FieldWay;
 use super::slices::Slices;
-use super::types::is_null;
-use super::{extension, metadata, nested, saved};
+use super::{metadata, saved};
 use crate::import::batch::InputBatch;
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::{Error, Metadata, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, Schema};
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
@@ -42,6 +41,12 @@ pub(in crate::import) trait Records {
         self.record_batches(fields).ok()?.next()?.ok() // the passes report errors
     }
 
+    /// Returns whether an array that a path leads to may have nulls. `false` is known without
+    /// reading.
+    fn may_have_nulls(&self, _path: &ColumnPath) -> bool {
+        true
+    }
+
     /// Returns the number of parts that can be read at the same time. They follow one another.
     fn part_count(&self) -> usize {
         1
@@ -67,46 +72,16 @@ impl<R: Records> ArrowSource<R> {
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
         let metadata = metadata::of_file(schema, saved::of(schema, |fields| records.first_batch(fields)));
         let fields_with_nulls = records.fields_with_nulls();
-        let mut this = Self { records, columns: Vec::new(), paths: Vec::new(), metadata };
+        let mut found = Vec::new();
         for (i, field) in schema.fields().iter().enumerate() {
-            let first = this.columns.len();
-            this.add(field, field.name().clone(), vec![i], false);
+            let first = found.len();
+            FieldWay::to(i, field).enter(field, &mut found);
             let may_have_nulls = fields_with_nulls.as_ref().is_none_or(|fields| fields.contains(&i));
-            let kinds = this.columns.iter_mut().skip(first).filter_map(|column| column.kind.as_mut().ok());
+            let kinds = found.iter_mut().skip(first).filter_map(|(column, _)| column.kind.as_mut().ok());
             kinds.for_each(|kind| kind.inner_nulls &= may_have_nulls);
         }
-        this
-    }
-
-    fn add(&mut self, field: &Field, name: String, path: Vec<usize>, nullable: bool) {
-        let nullable = nullable || field.is_nullable();
-        match field.data_type() {
-            DataType::Struct(fields) if !fields.is_empty() && !extension::is_variable_tensor(field) => {
-                for (i, child) in fields.iter().enumerate() {
-                    let path = path.iter().copied().chain([i]).collect();
-                    self.add(child, format!("{name}.{}", child.name()), path, nullable);
-                }
-            }
-            _ => self.add_columns(field, name, path, nullable),
-        }
-    }
-}
-
-impl<R> ArrowSource<R> {
-    /// Adds the columns of a field that is no struct.
-    fn add_columns(&mut self, field: &Field, name: String, fields: Vec<usize>, nullable: bool) {
-        let nullable = nullable || is_null(field.data_type());
-        let nested = nested::columns(field, &name, nullable);
-        if nested.is_empty() {
-            let (kind, metadata) = (kind_of(field), metadata::of_column(field));
-            self.columns.push(InputColumn { name, kind, nullable, metadata, stored: None });
-            self.paths.push(ColumnPath { fields, steps: Vec::new() });
-            return;
-        }
-        for (column, steps) in nested {
-            self.columns.push(column);
-            self.paths.push(ColumnPath { fields: fields.clone(), steps });
-        }
+        let (columns, paths) = found.into_iter().unzip();
+        Self { records, columns, paths, metadata }
     }
 }
 
@@ -129,6 +104,10 @@ impl<R: Records> BatchSource for ArrowSource<R> {
 
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.pass(columns, |fields| self.records.record_batches(fields))
+    }
+
+    fn may_have_null_structs(&self, column: usize) -> bool {
+        self.paths.get(column).is_none_or(|path| self.records.may_have_nulls(path))
     }
 
     fn part_count(&self) -> usize {

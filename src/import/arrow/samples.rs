@@ -3,6 +3,7 @@
 use super::elements::{ArrayElements, outside, shared_nulls};
 use super::fixed_width::plain_bytes;
 use super::walk::{NoTensors, Tensors, walk};
+use crate::DType;
 use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes};
 use crate::import::input_column::ColumnKind;
 use crate::import::problem::Problem;
@@ -46,6 +47,23 @@ fn has_null_element(element_nulls: &Nulls, ranges: &[Range<usize>], nulls: Optio
     let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
     let mut present = ranges.iter().enumerate().filter(|(row, _)| is_valid(*row));
     present.any(|(_, range)| range.clone().any(|element| element_nulls.is_null(element)))
+}
+
+/// Returns samples of the nulls of structs: their own, and those of the structs around them.
+pub(super) fn struct_samples(count: usize, around: Option<&NullBuffer>, own: Option<&NullBuffer>) -> Samples {
+    let is_around = |i: usize| around.is_none_or(|nulls| nulls.is_valid(i));
+    let own = own.filter(|nulls| nulls.null_count() > 0);
+    let first_null = own.and_then(|own| (0..count).find(|&i| own.is_null(i) && is_around(i)));
+    Samples {
+        dtype: DType::Bool,
+        values: SampleValues::Structs { first_null },
+        ranges: vec![0..0; count],
+        open_extents: Vec::new(),
+        lists: Vec::new(),
+        nulls: shared_nulls(NullBuffer::union(around, own).as_ref()),
+        element_nulls: None,
+        no_tensor: None,
+    }
 }
 
 /// Returns the bytes of strings, and the range of each.

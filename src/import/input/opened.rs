@@ -146,6 +146,10 @@ impl BatchSource for OpenInput {
         })
     }
 
+    fn may_have_null_structs(&self, column: usize) -> bool {
+        self.content.may_have_null_structs(column) // folders add columns behind, and no structs
+    }
+
     fn check_unchanged(&self) -> Result<()> {
         self.file.check_unchanged()
     }

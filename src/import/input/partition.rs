@@ -70,7 +70,7 @@ impl Partition {
     /// Notes the keys for which the file has columns.
     pub(super) fn find_own(&mut self, own: &[InputColumn]) {
         for key in &mut self.keys {
-            key.own = own.iter().position(|column| column.name == key.name);
+            key.own = own.iter().position(|column| column.name == key.name && !column.follows_fields());
         }
     }
 
@@ -128,7 +128,8 @@ impl Key {
     fn column(&self) -> InputColumn {
         let kind = Ok(ColumnKind::scalar(self.dtype()));
         let nullable = self.value.is_none();
-        InputColumn { name: self.name.clone(), kind, nullable, metadata: Metadata::new(), stored: None }
+        let (name, metadata) = (self.name.clone(), Metadata::new());
+        InputColumn { name, kind, nullable, metadata, stored: None, struct_nulls: None }
     }
 
     /// Repeats the value in `rows` samples. All texts share their bytes.

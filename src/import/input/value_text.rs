@@ -23,6 +23,7 @@ impl<'a> StoredValue<'a> {
         let range = samples.ranges.get(row)?;
         match &samples.values {
             SampleValues::Instants(values) => Some(Self::Instant(*values.get(range.start)?)),
+            SampleValues::Structs { .. } => None,
             SampleValues::Plain(bytes) => {
                 let width = samples.dtype.element_bytes();
                 let bytes = bytes.get(range.start.checked_mul(width)?..range.end.checked_mul(width)?)?;

@@ -1,11 +1,11 @@
 //! A column of the file that a conversion makes.
 
 use super::shape::ShapeFinder;
-use crate::format::CastFacts;
+use crate::format::{CastFacts, path};
 use crate::import::found;
-use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn};
+use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls};
 use crate::import::unfold::ListForm;
-use crate::{CastSpec, ColumnSchema, DType, Metadata, Shape, arrow_type};
+use crate::{CastSpec, ColumnSchema, DType, Extent, Metadata, Shape, arrow_type};
 
 /// A column of the file that a conversion makes.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub(in crate::import) struct Column {
     /// Whether a source has the column in the unit that its metadata say. Otherwise a unit is
     /// found.
     pub unit_is_given: bool,
+    /// Set if the column has no values, only the nulls of a struct.
+    pub struct_nulls: Option<StructNulls>,
 }
 
 impl Column {
@@ -46,6 +48,7 @@ impl Column {
             rounded,
             shape,
             unfolded: Vec::new(),
+            struct_nulls: column.struct_nulls,
         })
     }
 
@@ -70,9 +73,40 @@ impl Column {
             level.nullable |= other.nullable;
         }
         self.metadata.remove(found::KEY); // it is about the samples of one source
+        if self.path() != other.path() {
+            self.metadata.remove(path::KEY); // a field of a struct in one source only
+        }
+        if let (Some(nulls), Some(other)) = (&mut self.struct_nulls, other.struct_nulls) {
+            nulls.may_be_null |= other.may_be_null;
+            nulls.is_written |= other.is_written;
+        }
         if let (Some((_, facts)), Some((_, more))) = (&mut self.rounded, &other.rounded) {
             *facts = facts.joined(more);
         }
+    }
+
+    /// Returns the path, if the column is in a struct or is one.
+    pub(super) fn path(&self) -> Option<&str> {
+        self.metadata.get(path::KEY).map(String::as_str)
+    }
+
+    /// Returns whether the column is that of a struct with fields, so that it is written only with
+    /// them.
+    pub(super) fn follows_fields(&self) -> bool {
+        self.struct_nulls.is_some_and(|nulls| nulls.has_fields)
+    }
+
+    /// Returns whether samples must tell if the column is written.
+    pub(in crate::import) fn may_be_written(&self) -> bool {
+        self.struct_nulls.is_some_and(|nulls| nulls.may_be_null && !nulls.is_written)
+    }
+
+    /// Sets the shape. Empty lists of bools in a struct vary: with an extent of 0 the column would
+    /// be taken for the nulls of a struct.
+    pub(in crate::import) fn set_shape(&mut self, shape: Shape) {
+        let is_like_struct = self.kind.dtype == DType::Bool && shape.extents() == [Extent::Fixed(0)];
+        let is_field = self.struct_nulls.is_none() && self.path().is_some();
+        self.shape = Some(if is_like_struct && is_field { Shape::ragged() } else { shape });
     }
 
     /// Returns its shape, in which unknown extents vary.

@@ -2,6 +2,7 @@
 
 use super::column::{Column, describe};
 use super::select;
+use super::structs::{self, OtherStructs};
 use crate::error::{Advice, display_path};
 use crate::import::input_column::InputColumn;
 use crate::import::options::ConvertOptions;
@@ -16,6 +17,18 @@ pub(in crate::import) struct Plan {
     pub metadata: Metadata,
     /// For each source, the position of each column among those of the source.
     pub positions: Vec<Vec<usize>>,
+}
+
+impl Plan {
+    /// Leaves out the columns that are not kept.
+    pub(super) fn keep(&mut self, kept: &[bool]) {
+        fn chosen<T>(all: &mut Vec<T>, kept: &[bool]) {
+            let mut kept = kept.iter();
+            all.retain(|_| kept.next().is_none_or(|kept| *kept));
+        }
+        chosen(&mut self.columns, kept);
+        self.positions.iter_mut().for_each(|positions| chosen(positions, kept));
+    }
 }
 
 /// Plans the conversion of sources, which must have the same columns.
@@ -41,6 +54,7 @@ pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptio
         }
     }
     differences.refuse(sources)?;
+    plan.keep(&structs::common(&plan.columns));
     select::apply_options(&mut plan.columns, options)?;
     Ok(plan)
 }
@@ -62,11 +76,13 @@ fn check_formats(sources: &[&dyn BatchSource]) -> Result<()> {
 /// Refuses columns that cannot be stored, naming all of them.
 fn storable(chosen: &[(usize, &InputColumn)]) -> Result<Vec<(Column, usize)>> {
     let mut same_name: HashMap<&str, usize> = HashMap::new();
-    for (_, column) in chosen {
+    // the nulls of structs get their names when it is known that they are written
+    let named = || chosen.iter().map(|(_, column)| *column).filter(|column| !column.follows_fields());
+    for column in named() {
         *same_name.entry(&column.name).or_default() += 1;
     }
     let mut refused: Vec<(&str, String)> = Vec::new();
-    for (_, InputColumn { name, kind, .. }) in chosen {
+    for InputColumn { name, kind, .. } in named() {
         let same_name = same_name.remove(name.as_str()).unwrap_or(1); // said once
         let reasons = [
             kind.as_ref().err().cloned(),
@@ -92,7 +108,7 @@ fn storable(chosen: &[(usize, &InputColumn)]) -> Result<Vec<(Column, usize)>> {
 }
 
 /// Returns whether the format allows this name of a column.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
 
@@ -103,9 +119,19 @@ fn is_name(name: &str) -> bool {
 fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Result<Vec<usize>, Vec<String>> {
     let mut differences = Vec::new();
     let mut positions = Vec::with_capacity(columns.len());
+    let (structs, found): (Vec<_>, Vec<_>) = found.into_iter().partition(|(column, _)| column.follows_fields());
+    let mut other_structs = OtherStructs::new(structs);
     let mut found: BTreeMap<String, (Column, usize)> =
         found.into_iter().map(|found| (found.0.name.clone(), found)).collect();
     for column in columns {
+        if column.follows_fields() {
+            match other_structs.join(column) {
+                // one that the source does not have is left out
+                Ok(position) => positions.push(position.unwrap_or(usize::MAX)),
+                Err(difference) => differences.push(difference),
+            }
+            continue;
+        }
         let Some((other, position)) = found.remove(&column.name) else {
             differences.push(format!("column {:?} is missing", column.name));
             continue;
@@ -117,7 +143,8 @@ fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Re
         column.join(&other);
         positions.push(position);
     }
-    differences.extend(found.keys().map(|name| format!("column {name:?} is not there")));
+    let others = found.keys().map(String::as_str).chain(other_structs.needed());
+    differences.extend(others.map(|name| format!("column {name:?} is not there")));
     if differences.is_empty() { Ok(positions) } else { Err(differences) }
 }
 

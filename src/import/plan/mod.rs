@@ -4,8 +4,10 @@ mod column;
 mod merge;
 mod select;
 mod shape;
+mod structs;
 mod unfolding;
 mod units;
+mod written_structs;
 
 pub(super) use column::{Column, describe};
 pub(super) use merge::{Plan, of};

@@ -1,6 +1,7 @@
 //! The caller's options about columns.
 
 use super::column::Column;
+use super::structs;
 use crate::import::input_column::{InputColumn, Level};
 use crate::import::options::ConvertOptions;
 use crate::import::source::BatchSource;
@@ -18,20 +19,22 @@ pub(super) fn check_names(sources: &[&dyn BatchSource], options: &ConvertOptions
     let named = options.casts.iter().map(|(name, _)| name).chain(options.shapes.iter().map(|(name, _)| name));
     for selector in selectors.chain(named) {
         let mut columns = sources.iter().flat_map(|source| source.columns());
-        if !columns.any(|column| selects(selector, &column.name)) {
+        if !columns.any(|column| selects(selector, &column.name) && !column.follows_fields()) {
             let names = sources.first().into_iter().flat_map(|source| source.columns());
+            let names = names.filter(|column| !column.follows_fields());
             return Err(no_column(selector, names.map(|column| column.name.as_str())));
         }
     }
     Ok(())
 }
 
-/// Returns the columns asked for, in the order asked for, with their positions.
+/// Returns the columns asked for, in the order asked for, with their positions. Before them are the
+/// nulls of the structs around them.
 pub(super) fn choose<'a>(
     columns: &'a [InputColumn],
     options: &ConvertOptions,
 ) -> Result<Vec<(usize, &'a InputColumn)>> {
-    let columns: Vec<(usize, &InputColumn)> = columns.iter().enumerate().collect();
+    let (structs, columns): (Vec<_>, Vec<_>) = columns.iter().enumerate().partition(|(_, c)| c.follows_fields());
     let mut chosen = match &options.columns {
         None => columns,
         Some(selectors) => in_order(columns, selectors),
@@ -40,7 +43,7 @@ pub(super) fn choose<'a>(
     if chosen.is_empty() {
         return Err(Error::bad_argument("no column is left to convert"));
     }
-    Ok(chosen)
+    Ok(structs::with_nulls(&structs, chosen))
 }
 
 fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]) -> Vec<(usize, &'a InputColumn)> {
@@ -75,13 +78,13 @@ pub(super) fn apply_options(columns: &mut [Column], options: &ConvertOptions) ->
             column.unfold(lists);
         }
         check_shape(column, shape).map_err(|error| error.with_column(name))?;
-        column.shape = Some(shape.clone());
+        column.set_shape(shape.clone());
     }
     Ok(())
 }
 
 fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {
-    let position = columns.iter().position(|column| column.name == name);
+    let position = columns.iter().position(|column| column.name == name && !column.follows_fields());
     let error = || no_column(name, columns.iter().map(|column| column.name.as_str()));
     let position = position.ok_or_else(error)?;
     columns.get_mut(position).ok_or_else(|| Error::bad_argument(format!("there is no column {name:?}")))

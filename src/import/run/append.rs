@@ -6,6 +6,7 @@ use super::sample_error::total_rows;
 use crate::arrow_type::{self, ArrowType};
 use crate::error::go_on;
 use crate::error::{Advice, display_path};
+use crate::format::path;
 use crate::import::input;
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::options::{AppendOptions, Progress};
@@ -14,6 +15,7 @@ use crate::import::source::{BatchSource, check_unchanged, located};
 use crate::open::FileIdentity;
 use crate::write::AppendedFile;
 use crate::{ColumnSchema, Error, Metadata, Result, Schema, Writer};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +81,8 @@ fn copy_all(
     Ok(())
 }
 
-/// The columns of the file in one source, in the order of the file.
+/// The columns of the file in one source, in the order of the file, and then the nulls of structs
+/// for which the file has no column.
 struct Plan {
     columns: Vec<Column>,
     positions: Vec<usize>,
@@ -91,7 +94,9 @@ impl Plan {
         let mut plan = Self { columns: Vec::new(), positions: Vec::new() };
         let mut differences = FileDifferences::default();
         for due in &schema.columns {
-            let (found, rest) = left.into_iter().partition(|(_, column)| column.name == due.name);
+            let is_struct = due.is_struct_nulls();
+            let is_due = |column: &InputColumn| column.name == due.name && column.struct_nulls.is_some() == is_struct;
+            let (found, rest) = left.into_iter().partition(|(_, column)| is_due(column));
             left = rest;
             match column(due, found) {
                 Ok((column, position)) => {
@@ -104,12 +109,29 @@ impl Plan {
                 }
             }
         }
+        let (structs, left): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, column)| column.follows_fields());
+        plan.add_structs(source, schema, &structs);
         if !skip_others {
             let other = |(_, column): &(usize, &InputColumn)| format!("column {:?} is not in the file", column.name);
             differences.list.extend(left.iter().map(other));
             differences.advice.extend((!left.is_empty()).then_some(Advice::SkipOthers));
         }
         if differences.list.is_empty() { Ok(plan) } else { Err(differences) }
+    }
+
+    /// Adds the nulls of structs that may be null, and of which the file has fields. Null structs
+    /// are refused where they are met.
+    fn add_structs(&mut self, source: &dyn BatchSource, schema: &Schema, structs: &[(usize, &InputColumn)]) {
+        let paths = schema.columns.iter().filter_map(|due| due.metadata.get(path::KEY));
+        let in_file: HashSet<&str> = paths.flat_map(|path| path::around(path)).collect();
+        for (position, column) in structs {
+            let may_be_null = column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
+            let has_fields = column.path().is_some_and(|path| in_file.contains(path));
+            if may_be_null && has_fields && source.may_have_null_structs(*position) {
+                self.columns.extend(Column::of(column));
+                self.positions.push(*position);
+            }
+        }
     }
 }
 

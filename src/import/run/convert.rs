@@ -38,14 +38,15 @@ pub(in crate::import) fn run<K: Sink>(
 }
 
 /// Converts a source that can be read only once: open dimensions vary unless the caller knows
-/// better.
+/// better, and structs that may be null have a column for nulls.
 #[cfg(feature = "arrow")]
 pub(in crate::import) fn run_once<K: Sink>(
     source: &dyn BatchSource,
     sink: K,
     options: &ConvertOptions,
 ) -> Result<Summary<K>> {
-    let plan = plan::of(&[source], options)?;
+    let mut plan = plan::of(&[source], options)?;
+    plan.write_all_structs()?;
     write(&[source], &plan, sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -77,10 +78,14 @@ fn write<K: Sink>(
     writer.finish()
 }
 
+const NO_COLUMN_FOR_NULLS: &str = "a null struct, and the file has no column for the nulls of this struct; convert \
+                                   the inputs of the file and this one to a new file";
+
 /// The second pass over one source.
 pub(super) struct Copy<'a> {
-    /// The position of each column of the file in the source.
+    /// The position of each column in the source.
     pub positions: &'a [usize],
+    /// The columns of the file, and then the nulls of structs that it has no column for.
     pub columns: &'a [Column],
     pub null_elements: NullElements,
 }
@@ -113,11 +118,24 @@ impl Copy<'_> {
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
         let origin = Origin { batch: writer.sample_count(), source: first };
+        self.check_structs(&batch, origin, writer.schema().columns.len())?;
         for rows in slices(&batch, &writer.schema().columns) {
             let columns = self.columns(&batch, &rows, origin, writer.schema())?;
             let batches: Vec<ColumnBatch> = columns.iter().map(PushableColumn::as_batch).collect();
             writer.push_batch(&batches)?;
             go_on(progress(writer.sample_count()))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses null structs that the file has no column for. It has so many.
+    fn check_structs(&self, batch: &InputBatch, origin: Origin, column_count: usize) -> Result<()> {
+        for (column, samples) in self.columns.iter().zip(&batch.columns).skip(column_count) {
+            let error = |problem: &Problem| sample_error(problem, origin, column);
+            let samples = samples.as_ref().map_err(error)?;
+            if let Some(row) = samples.first_null_struct() {
+                return Err(error(&Problem::at(row, NO_COLUMN_FOR_NULLS)));
+            }
         }
         Ok(())
     }

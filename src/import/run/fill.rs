@@ -154,6 +154,7 @@ impl SelectedSamples<'_> {
             SampleValues::Instants(values) => {
                 self.instants(values.get(start..end).ok_or_else(outside)?, start, column)?
             }
+            SampleValues::Structs { .. } => SharedBytes::new([]),
         };
         let shift = |range: Range<usize>| {
             // `start` is the least

@@ -1,5 +1,5 @@
-//! The first pass: finds what only the data tells, which lists are tensors, their shapes, and units
-//! of INT96 timestamps.
+//! The first pass: finds what only the data tells, which lists are tensors, their shapes, units of
+//! INT96 timestamps, and whether structs are null.
 
 use super::sample_error::{Origin, sample_error, total_rows};
 use crate::Result;
@@ -20,6 +20,8 @@ struct Finder {
     /// `None` if all samples are tensors by their type, or have to be.
     unfold: Option<UnfoldFinder>,
     unit: Option<UnitFinder>,
+    /// Whether a null struct was found, if the column has the nulls of a struct.
+    null_structs: Option<bool>,
 }
 
 impl Finder {
@@ -29,14 +31,20 @@ impl Finder {
             shape: kind.filter(|kind| kind.open_count() > 0).map(ShapeFinder::new),
             unfold: kind.and_then(|kind| UnfoldFinder::new(kind, null_elements)),
             unit: UnitFinder::new(column),
+            null_structs: column.may_be_written().then_some(false),
         }
     }
 
     /// Returns whether no sample can change what is known any more.
     fn is_settled(&self) -> bool {
-        self.unit.is_none()
-            && self.unfold.as_ref().is_none_or(UnfoldFinder::is_settled)
-            && self.shape.as_ref().is_none_or(ShapeFinder::is_settled)
+        let has_shape = self.shape.as_ref().is_none_or(ShapeFinder::is_settled);
+        let has_lists = self.unfold.as_ref().is_none_or(UnfoldFinder::is_settled);
+        self.unit.is_none() && has_lists && has_shape && self.null_structs != Some(false)
+    }
+
+    /// Returns whether samples of a source can change what is known.
+    fn looks_at(&self, source: &dyn BatchSource, position: usize) -> bool {
+        !self.is_settled() && (self.null_structs.is_none() || source.may_have_null_structs(position))
     }
 
     /// Examines samples of a column, which begin with number `first` of all.
@@ -51,17 +59,23 @@ impl Finder {
         if let Some(unit) = &mut self.unit {
             unit.observe(samples, first);
         }
+        if let Some(found) = &mut self.null_structs {
+            *found |= samples.first_null_struct().is_some();
+        }
     }
 
     /// Gives the column what was found.
     fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, Problem)> {
         column.unfold(self.unfold.as_ref().map_or(0, UnfoldFinder::dimensions));
         if let Some(shape) = &self.shape {
-            column.shape = Some(shape.shape(&column.kind));
+            column.set_shape(shape.shape(&column.kind));
         }
         if let Some(shape) = self.shape.as_ref().filter(|_| column.unfolded.is_empty()) {
             let found = shape.found(&column.kind).map(|found| (found::KEY.to_owned(), found.to_string()));
             column.metadata.extend(found);
+        }
+        if let (Some(found), Some(nulls)) = (self.null_structs, &mut column.struct_nulls) {
+            nulls.is_written |= found;
         }
         self.unit.as_ref().map_or(Ok(()), |unit| unit.settle(column))
     }
@@ -81,10 +95,12 @@ pub(super) fn find(
     let mut starts: Vec<(u64, &dyn BatchSource)> = Vec::new();
     for (source, positions) in sources.iter().zip(&plan.positions) {
         starts.push((rows, *source));
-        let wanted = |(_, finder): &(usize, &Finder)| !finder.is_settled();
-        let wanted: Vec<usize> = finders.iter().enumerate().filter(wanted).map(|(i, _)| i).collect();
+        let wanted = finders.iter().zip(positions).enumerate();
+        let wanted = wanted.filter(|(_, (finder, position))| finder.looks_at(*source, **position));
+        let wanted: Vec<usize> = wanted.map(|(i, _)| i).collect();
         if wanted.is_empty() {
-            break;
+            rows = rows.saturating_add(source.row_count().unwrap_or(0));
+            continue;
         }
         let scan = Scan { source: *source, columns: &plan.columns, positions, wanted: &wanted };
         scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
@@ -104,7 +120,7 @@ pub(super) fn find(
             }
         })?;
     }
-    Ok(())
+    plan.settle_structs()
 }
 
 /// The first pass over one source.

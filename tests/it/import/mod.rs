@@ -25,6 +25,9 @@ mod refusals;
 mod restored;
 mod restored_any;
 mod shapes;
+mod struct_inputs;
+mod struct_values;
+mod structs;
 mod tensors;
 #[cfg(feature = "parquet")]
 mod threads;

@@ -76,7 +76,8 @@ fn fields_of_structs_in_lists_are_columns_with_the_same_lists() {
     );
     let file = import_with(&[one(Arc::new(lists))], &ConvertOptions::new()).unwrap();
     let names: Vec<_> = file.schema().columns.iter().map(|column| (column.name.clone(), column.type_name())).collect();
-    assert_eq!(names, [("x.role".to_owned(), "list<utf8>".to_owned()), ("x.turn".to_owned(), "list<i64>".to_owned())]);
+    let due = [("x", "list<struct nulls>"), ("x.role", "list<utf8>"), ("x.turn", "list<i64>")];
+    assert_eq!(names, due.map(|(name, text)| (name.to_owned(), text.to_owned())));
     assert_eq!(
         texts(&file.column("x.role").unwrap()),
         of(&[Some(&[Some("user"), Some("assistant")]), Some(&[]), Some(&[None])])

@@ -20,7 +20,6 @@ fn unstorable() -> Vec<Field> {
         ("unions", DataType::List(item(union))),
         ("pairs", DataType::FixedSizeList(item(DataType::Null), 2)),
         ("structs", DataType::LargeList(item(DataType::Struct(pair)))),
-        ("nothing", DataType::Struct(Fields::empty())),
     ];
     types.into_iter().map(|(name, data_type)| Field::new(name, data_type, true)).collect()
 }

@@ -1,0 +1,137 @@
+//! The columns that the fields of a schema become.
+
+use super::column_path::ColumnPath;
+use super::kinds::kind_of;
+use super::nested::Step;
+use super::types::{decoded, is_null};
+use super::{extension, metadata};
+use crate::format::{ListLevel, path};
+use crate::import::input_column::{ColumnKind, InputColumn, StructNulls};
+use crate::{Metadata, limits};
+use arrow_schema::{DataType, Field};
+use std::result::Result;
+
+/// The way from the schema to a field, and to the columns inside it.
+#[derive(Clone)]
+pub(super) struct FieldWay {
+    name: String,
+    path: String,
+    /// The field of the schema, then fields of structs.
+    fields: Vec<usize>,
+    /// The steps behind, if there are lists on the way.
+    steps: Vec<Step>,
+    levels: Vec<ListLevel>,
+    /// Whether samples may be null: the first list or what is before it.
+    nullable: bool,
+    in_struct: bool,
+}
+
+impl FieldWay {
+    /// Begins with a field of the schema.
+    pub(super) fn to(i: usize, field: &Field) -> Self {
+        Self {
+            name: field.name().clone(),
+            path: path::escaped(field.name()),
+            fields: vec![i],
+            steps: Vec::new(),
+            levels: Vec::new(),
+            nullable: field.is_nullable(),
+            in_struct: false,
+        }
+    }
+
+    /// Finds the columns that a field becomes, with the way to each. The way leads to the field.
+    pub(super) fn enter(self, field: &Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
+        let data_type = if self.levels.is_empty() { field.data_type() } else { decoded(field.data_type()) };
+        match (data_type, decoded(field.data_type())) {
+            (DataType::Struct(fields), _) if !extension::is_variable_tensor(field) => {
+                found.push(self.clone().struct_column(field, !fields.is_empty()));
+                for (i, child) in fields.iter().enumerate() {
+                    self.to_child(i, child).enter(child, found);
+                }
+            }
+            (
+                _,
+                DataType::List(item)
+                | DataType::LargeList(item)
+                | DataType::ListView(item)
+                | DataType::LargeListView(item)
+                | DataType::Map(item, _),
+            ) if !self.levels.is_empty() || is_nested(field) => self.enter_lists(item, found),
+            _ => found.push(self.column(field)),
+        }
+    }
+
+    fn to_child(&self, i: usize, child: &Field) -> Self {
+        let mut way = self.clone();
+        way.name = format!("{}.{}", self.name, child.name());
+        way.path = format!("{}.{}", self.path, path::escaped(child.name()));
+        way.in_struct = true;
+        match way.levels.last_mut() {
+            Some(level) => level.nullable |= child.is_nullable(),
+            None => way.nullable |= child.is_nullable(),
+        }
+        if way.levels.is_empty() {
+            way.fields.push(i);
+        } else {
+            way.steps.push(Step::Field(i));
+        }
+        way
+    }
+
+    fn enter_lists(mut self, item: &Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
+        self.path.push_str("[]");
+        self.steps.push(Step::List);
+        self.levels.push(ListLevel { nullable: item.is_nullable() });
+        self.enter(item, found);
+    }
+
+    /// Returns the column of a field that is no struct.
+    fn column(mut self, field: &Field) -> (InputColumn, ColumnPath) {
+        let nullable = self.levels.last_mut().map_or(&mut self.nullable, |level| &mut level.nullable);
+        *nullable |= is_null(field.data_type());
+        let kind =
+            kind_of(field).map_err(|reason| if self.levels.is_empty() { reason } else { format!("lists of {reason}") });
+        let mut column = self.input_column(kind, metadata::of_column(field));
+        // tensors of bools that have no element would be taken for a struct
+        if self.in_struct && !column.kind.as_ref().is_ok_and(ColumnKind::is_like_struct_nulls) {
+            column.metadata.insert(path::KEY.to_owned(), self.path);
+        }
+        (column, ColumnPath { fields: self.fields, steps: self.steps, is_struct: false })
+    }
+
+    /// Returns the column of the nulls of a struct.
+    fn struct_column(self, field: &Field, has_fields: bool) -> (InputColumn, ColumnPath) {
+        let mut column = self.input_column(Ok(ColumnKind::struct_nulls(Vec::new())), Metadata::new());
+        column.struct_nulls = Some(StructNulls::new(has_fields, field.is_nullable()));
+        column.metadata.insert(path::KEY.to_owned(), self.path);
+        (column, ColumnPath { fields: self.fields, steps: self.steps, is_struct: true })
+    }
+
+    fn input_column(&self, kind: Result<ColumnKind, String>, metadata: Metadata) -> InputColumn {
+        let kind = match kind {
+            Ok(_) if self.levels.len() > limits::LEVELS => {
+                Err(format!("{} levels of lists, of which the format allows {}", self.levels.len(), limits::LEVELS))
+            }
+            kind => kind.map(|kind| ColumnKind { lists: self.levels.clone(), ..kind }),
+        };
+        let (name, nullable) = (self.name.clone(), self.nullable);
+        InputColumn { name, kind, nullable, metadata, stored: None, struct_nulls: None }
+    }
+}
+
+/// Returns whether lists have members that are no elements of a tensor.
+fn is_nested(field: &Field) -> bool {
+    match decoded(field.data_type()) {
+        DataType::Map(..) => true,
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
+            match decoded(item.data_type()) {
+                DataType::Struct(_) => true,
+                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => true,
+                DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => true,
+                _ => is_nested(item),
+            }
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,81 @@
+//! The structs of tensilo files: each has a column of nulls as an input, also where the file has
+//! none because no struct is null. So files with and without null structs can be converted
+//! together.
+
+use super::batch::{InputLists, SampleValues, Samples};
+use super::input_column::{ColumnKind, InputColumn, StructNulls};
+use crate::format::path;
+use crate::{ColumnBuffer, ColumnSchema, DType, Metadata, Schema};
+use std::collections::{HashMap, HashSet};
+
+/// The nulls of a struct of which the file has only fields: none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoNulls {
+    /// The position of a field, which has the same lists.
+    pub field: usize,
+    /// The levels of lists around the struct.
+    pub levels: usize,
+}
+
+/// Returns which columns have the nulls of a struct, and of what sort.
+pub(super) fn stored(schema: &Schema) -> Vec<Option<StructNulls>> {
+    let paths: Vec<&str> = schema.columns.iter().filter_map(path_of).collect();
+    let with_fields: HashSet<&str> = paths.iter().copied().flat_map(path::around).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    paths.iter().for_each(|path| *counts.entry(path).or_default() += 1);
+    let sort = |column: &ColumnSchema| {
+        let path = path_of(column).filter(|path| column.is_struct_nulls() && counts.get(path) == Some(&1))?;
+        Some(StructNulls { has_fields: with_fields.contains(path), may_be_null: true, is_written: true })
+    };
+    schema.columns.iter().map(sort).collect()
+}
+
+/// Returns the nulls of the structs for which the file has no column.
+pub(super) fn absent(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
+    let mut known: HashSet<&str> = schema.columns.iter().filter_map(path_of).collect();
+    let mut found = Vec::new();
+    for (field, column) in schema.columns.iter().enumerate() {
+        for path in path_of(column).into_iter().flat_map(path::around) {
+            let Some(names) = path::parse(path) else { continue };
+            let levels = names.iter().map(|name| name.lists).sum();
+            let Some(lists) = column.levels.get(..levels).filter(|_| known.insert(path)) else { continue };
+            let names: Vec<String> = names.into_iter().map(|name| name.name).collect();
+            let nulls = StructNulls { has_fields: true, may_be_null: false, is_written: false };
+            let input = InputColumn {
+                name: names.join("."),
+                kind: Ok(ColumnKind::struct_nulls(lists.to_vec())),
+                nullable: column.nullable,
+                metadata: Metadata::from([(path::KEY.to_owned(), path.to_owned())]),
+                stored: None,
+                struct_nulls: Some(nulls),
+            };
+            found.push((input, NoNulls { field, levels }));
+        }
+    }
+    found
+}
+
+fn path_of(column: &ColumnSchema) -> Option<&str> {
+    column.metadata.get(path::KEY).map(String::as_str)
+}
+
+impl NoNulls {
+    /// Returns the samples beside those of the field.
+    pub(super) fn samples(self, field: &ColumnBuffer, lists: Vec<InputLists>) -> Samples {
+        let count = match lists.last() {
+            // in memory
+            Some(lists) => lists.lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum(),
+            None => field.sample_count(),
+        };
+        Samples {
+            dtype: DType::Bool,
+            values: SampleValues::Structs { first_null: None },
+            ranges: vec![0..0; count],
+            open_extents: Vec::new(),
+            lists,
+            nulls: None,
+            element_nulls: None,
+            no_tensor: None,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Structs of several inputs: convert, append, and files with and without null structs together.
+
+use super::common::*;
+use super::struct_values::*;
+use std::path::PathBuf;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::datatypes::{DataType, Field};
+use tensilo::import::{AppendOptions, ConvertOptions};
+use tensilo::{Error, ErrorKind};
+use tensilo_testing::Folder;
+
+/// Writes each table to a file of this format, with the file's path.
+fn files(folder: &Folder, format: &str, tables: &[RecordBatch]) -> Vec<PathBuf> {
+    let write = |(i, table): (usize, &RecordBatch)| {
+        let path = folder.path(format!("{i}.{format}"));
+        match format {
+            "arrow" => write_arrow(&path, std::slice::from_ref(table)),
+            "stream" => write_stream(&path, std::slice::from_ref(table)),
+            #[cfg(feature = "parquet")]
+            "parquet" => write_parquet(&path, std::slice::from_ref(table)),
+            other => panic!("{other}"),
+        }
+        path
+    };
+    tables.iter().enumerate().map(write).collect()
+}
+
+const FORMATS: &[&str] = if cfg!(feature = "parquet") { &["arrow", "stream", "parquet"] } else { &["arrow", "stream"] };
+
+/// A struct in a struct and in lists, with a field that tells rows apart.
+fn deep() -> DataType {
+    let inner = structs(vec![("p", pair()), ("lists", list(pair()))]);
+    structs(vec![("in", inner), ("n", DataType::Int32)])
+}
+
+fn deep_row(i: i32, with_nulls: bool) -> Value {
+    let pair = of([Number(i), Null]);
+    let lists = List(vec![pair.clone(), if with_nulls && i % 3 == 0 { Null } else { pair.clone() }]);
+    let p = if with_nulls && i % 5 == 0 { Null } else { pair };
+    match i % 7 {
+        0 if with_nulls => Null,
+        1 if with_nulls => of([Null, Number(i)]),
+        _ => of([of([p, lists]), Number(i)]),
+    }
+}
+
+#[test]
+fn only_the_second_of_two_inputs_has_null_structs() {
+    let first: Vec<Value> = (0..150).map(|i| deep_row(i, false)).collect();
+    let second: Vec<Value> = (150..400).map(|i| deep_row(i, true)).collect();
+    let all: Vec<Value> = first.iter().chain(&second).cloned().collect();
+    let tables = [batch_of(&deep(), &first), batch_of(&deep(), &second)];
+    for format in FORMATS {
+        let folder = Folder::new();
+        let inputs = files(&folder, format, &tables);
+        for threads in [1, 3] {
+            let options = ConvertOptions::new().writer(tensilo::WriterOptions::new().threads(threads));
+            let file = converted(&folder, &inputs, &options).unwrap();
+            assert_eq!(names(&file).iter().filter(|(_, name)| name.contains("struct")).count(), 4, "{format}");
+            assert_eq!(&exported(&file), &array(&deep(), &all), "{format}");
+        }
+        let file = converted(&folder, &inputs[..1], &ConvertOptions::new()).unwrap();
+        assert!(names(&file).iter().all(|(_, name)| !name.contains("struct")), "{format}");
+        assert_eq!(&exported(&file), &array(&deep(), &first), "{format}");
+    }
+}
+
+#[test]
+fn a_struct_that_one_input_declares_without_nulls_may_be_null_in_another() {
+    let required = |rows: &[Value]| batch(vec![(Field::new("x", pair(), false), array(&pair(), rows))]);
+    let (first, second) = (of([Number(1), Null]), Null);
+    let folder = Folder::new();
+    for format in FORMATS {
+        let tables = [required(std::slice::from_ref(&first)), batch_of(&pair(), std::slice::from_ref(&second))];
+        let inputs = files(&folder, format, &tables);
+        let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
+        assert_eq!(values(&exported(&file)), [first.clone(), second.clone()], "{format}");
+    }
+}
+
+/// Which is a struct in one input only is none in the file.
+#[test]
+fn a_field_in_one_input_may_be_a_column_in_another() {
+    let folder = Folder::new();
+    let only_a = structs(vec![("a", DataType::Int32)]);
+    let flat = batch(vec![(Field::new("x.a", DataType::Int32, true), array(&DataType::Int32, &[Number(2)]))]);
+    let inputs = files(&folder, "arrow", &[batch_of(&only_a, &[of([Number(1)]), Null]), flat]);
+    let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
+    assert_eq!(values(&exported(&file)), [Number(1), Null, Number(2)]);
+}
+
+#[test]
+fn tensilo_files_with_and_without_null_structs_become_one() {
+    let folder = Folder::new();
+    for data_type in [pair(), list(pair()), deep(), structs(vec![])] {
+        let some = match &data_type {
+            DataType::Struct(fields) if fields.is_empty() => of([]),
+            DataType::List(_) => List(vec![of([Number(1), Null]), of([Null, Null])]),
+            data_type if *data_type == deep() => deep_row(1, false),
+            _ => of([Number(1), Null]),
+        };
+        let null = if let DataType::List(_) = &data_type { List(vec![Null, of([Null, Null]), Null]) } else { Null };
+        let parts = [vec![some.clone()], vec![null.clone(), some.clone()]];
+        let mut native = Vec::new();
+        for (i, part) in parts.iter().enumerate() {
+            let inputs = files(&folder, "arrow", &[batch_of(&data_type, part)]);
+            native.push(folder.path(format!("{i}.tsl")));
+            convert_over(&inputs, &native[i]).unwrap();
+            let file = converted(&folder, &native[i..], &ConvertOptions::new()).unwrap();
+            assert_eq!(file.schema(), read(&native[i]).schema());
+        }
+        for order in [[0, 1], [1, 0]] {
+            let inputs = order.map(|i: usize| native[i].clone());
+            let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
+            let all: Vec<Value> = order.iter().flat_map(|&i| parts[i].clone()).collect();
+            assert_eq!(&exported(&file), &array(&data_type, &all));
+        }
+    }
+}
+
+#[test]
+fn null_structs_are_appended_to_a_file_that_has_them() {
+    let folder = Folder::new();
+    for format in FORMATS {
+        let (some, null) = (of([Number(1), Null]), Null);
+        let tables = [batch_of(&pair(), &[some.clone(), null.clone()]), batch_of(&pair(), std::slice::from_ref(&some))];
+        let inputs = files(&folder, format, &tables);
+        let (with, without) = (folder.path("with.tsl"), folder.path("without.tsl"));
+        convert_over(&inputs[..1], &with).unwrap();
+        append_with(&inputs, &with, &AppendOptions::new()).unwrap();
+        let all = [some.clone(), null.clone(), some.clone(), null.clone(), some.clone()];
+        assert_eq!(values(&exported(&read(&with))), all, "{format}");
+
+        convert_over(&inputs[1..], &without).unwrap();
+        append_with(&inputs[1..], &without, &AppendOptions::new()).unwrap();
+        let error: Error = append_with(&inputs[..1], &without, &AppendOptions::new()).unwrap_err();
+        assert_eq!((error.kind(), error.column()), (ErrorKind::BadInput, Some("x")), "{error}");
+        assert!(error.to_string().contains("sample 3") && error.to_string().contains("new file"), "{error}");
+        assert_eq!(error.path(), Some(inputs[0].as_path()));
+        assert_eq!(values(&exported(&read(&without))), [some.clone(), some.clone()], "{format}");
+        // as a tensilo file
+        let native = folder.path("native.tsl");
+        convert_over(&inputs[..1], &native).unwrap();
+        assert!(append_with(std::slice::from_ref(&native), &without, &AppendOptions::new()).is_err());
+        append_with(std::slice::from_ref(&without), &with, &AppendOptions::new()).unwrap();
+        assert_eq!(read(&with).sample_count(), 7);
+    }
+}
+
+#[test]
+fn a_null_struct_in_a_list_is_named_by_its_sample() {
+    let folder = Folder::new();
+    let some = of([Number(1), Null]);
+    let rows = [List(vec![some.clone()]), List(vec![]), List(vec![some.clone(), Null])];
+    let inputs = files(&folder, "arrow", &[batch_of(&list(pair()), &rows[..2]), batch_of(&list(pair()), &rows)]);
+    let output = folder.path("out.tsl");
+    convert_over(&inputs[..1], &output).unwrap();
+    let error = append_with(&inputs[1..], &output, &AppendOptions::new()).unwrap_err();
+    assert!(error.to_string().contains("sample 4"), "{error}");
+}
