@@ -149,13 +149,14 @@ pub mod sink {
 }
 
 pub mod nested {
-    //! Lists: the samples of nested columns, one by one and side by side.
+    //! Lists: the samples of nested columns, one by one and side by side. Structs: which columns
+    //! are the fields of one.
     //!
     //! [`ColumnSchema::list`](crate::ColumnSchema::list) declares a column of lists, and
     //! [`ColumnBatch::in_lists`](crate::ColumnBatch::in_lists) pushes them.
 
     pub use crate::batch::ListBatch;
-    pub use crate::format::ListLevel;
+    pub use crate::format::{FieldNode, ListLevel};
     pub use crate::list_buffer::ListBuffer;
     pub use crate::read::List;
 }

@@ -5,9 +5,8 @@ use super::described;
 use super::field::{Parts, Target};
 use super::options::TensorForm;
 use super::retype::Retype;
-use super::structs::{self, Node};
 use crate::error::Advice;
-use crate::format::CastFacts;
+use crate::format::{CastFacts, FieldNode};
 use crate::saved_schema;
 use crate::{ColumnSchema, Error, Metadata, Result, Schema};
 use arrow_array::ArrayRef;
@@ -24,7 +23,7 @@ pub(super) struct TypeChoice {
 
 /// A field of an export.
 pub(super) struct Output {
-    pub node: Node,
+    pub node: FieldNode,
     /// The field that the columns imply.
     pub plain: FieldRef,
     pub retype: Option<Retype>,
@@ -71,7 +70,7 @@ impl Outputs {
         let fields = targets.iter().map(|target| target.field.clone()).collect();
         let mut this = Self { targets, fields, all: Vec::new(), metadata: HashMap::new() };
         let mut restored = described::ExportedFields::default();
-        for node in structs::nodes(columns.iter().map(|column| column.schema)) {
+        for node in FieldNode::of_columns(columns.iter().map(|column| column.schema)) {
             let wanted = by_name.get(node.name()).copied();
             let retype = match wanted {
                 Some(wanted) => this.retype(&node, wanted, columns, choice)?,
@@ -90,7 +89,7 @@ impl Outputs {
     /// Returns the change to a field of the source. `None`: the columns do not fit it.
     fn retype(
         &mut self,
-        node: &Node,
+        node: &FieldNode,
         wanted: &Field,
         columns: &[ExportedColumn<'_>],
         choice: TypeChoice,
@@ -112,7 +111,7 @@ impl Outputs {
 
     /// Returns whether a field can have the form of tensors that the caller asks for. `tensors` are
     /// its columns that are tensors of an extension type.
-    fn can_be(&self, node: &Node, tensors: &[String], columns: &[ExportedColumn<'_>], form: TensorForm) -> bool {
+    fn can_be(&self, node: &FieldNode, tensors: &[String], columns: &[ExportedColumn<'_>], form: TensorForm) -> bool {
         let is_list = |number: usize| {
             let (Some(target), Some(column)) = (self.targets.get(number), columns.get(number)) else { return false };
             let is_extension = target.form.is_extension() && column.schema.levels.is_empty();
@@ -121,19 +120,19 @@ impl Outputs {
         match form {
             TensorForm::AsImported => true,
             TensorForm::Lists => tensors.is_empty(),
-            TensorForm::Extension => !node.numbers().into_iter().any(is_list),
+            TensorForm::Extension => !node.columns().into_iter().any(is_list),
         }
     }
 
     /// Replaces the targets of the columns of a node.
     fn replace(
         &mut self,
-        node: &Node,
+        node: &FieldNode,
         columns: &[ExportedColumn<'_>],
         choice: TypeChoice,
         as_lists: impl Fn(&str) -> bool,
     ) -> Result<()> {
-        for number in node.numbers() {
+        for number in node.columns() {
             if let (Some(target), Some(column)) = (self.targets.get_mut(number), columns.get(number)) {
                 *target = column.target(choice, as_lists(&column.schema.name))?;
                 self.fields.get_mut(number).into_iter().for_each(|field| *field = target.field.clone());
@@ -142,8 +141,8 @@ impl Outputs {
         Ok(())
     }
 
-    fn plain(&self, node: &Node) -> Result<FieldRef> {
-        let field = node.field(&self.fields, 0);
+    fn plain(&self, node: &FieldNode) -> Result<FieldRef> {
+        let field = node.arrow_field(&self.fields, 0);
         field.ok_or_else(|| Error::internal("a column is not in the field that it is exported to"))
     }
 }

@@ -1,89 +1,15 @@
 //! Columns that are fields of the same struct, joined again (chapter 3.4 of the specification).
 
-use crate::format::path::{self, Component};
-use crate::{ColumnSchema, Error, Result};
+use crate::format::{FieldNode, path};
+use crate::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// A field of the exported schema, or of a struct in it.
-pub(super) enum Node {
-    /// The column of this number, as a field of this name.
-    Column { number: usize, name: String },
-    /// A struct in so many levels of lists.
-    Struct {
-        name: String,
-        lists: usize,
-        /// The number of the column with its nulls.
-        nulls: Option<usize>,
-        children: Vec<Node>,
-    },
-}
-
-/// A column, and where it is in the exported schema.
-struct Place {
-    number: usize,
-    path: Vec<Component>,
-    is_struct: bool,
-}
-
-/// Returns the fields that columns become, in their order. A struct is where its first column is.
-pub(super) fn nodes<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Node> {
-    let mut same_path: HashMap<&str, usize> = HashMap::new();
-    let mut structs: HashSet<&str> = HashSet::new();
-    for text in columns.clone().filter_map(text_of) {
-        *same_path.entry(text).or_default() += 1;
-        structs.extend(path::around(text));
-    }
-    let mut nodes = Vec::new();
-    for (number, column) in columns.enumerate() {
-        let text = text_of(column).filter(|text| same_path.get(text) == Some(&1));
-        let text = text.filter(|text| column.is_struct_nulls() || !structs.contains(text));
-        let path = text.and_then(path::parse);
-        let path = path.filter(|path| path.iter().map(|c| c.lists).sum::<usize>() == column.levels.len());
-        let is_struct = path.is_some() && column.is_struct_nulls();
-        let path = path.unwrap_or_else(|| vec![Component { name: column.name.clone(), lists: column.levels.len() }]);
-        insert(&mut nodes, Place { number, path, is_struct }, 0);
-    }
-    nodes
-}
-
-fn text_of(column: &ColumnSchema) -> Option<&str> {
-    column.metadata.get(path::KEY).map(String::as_str)
-}
-
-/// Inserts a column into the fields of the struct that the first `depth` names of its path lead to.
-fn insert(nodes: &mut Vec<Node>, place: Place, depth: usize) {
-    let Some(first) = place.path.get(depth) else { return };
-    let is_last = place.path.len() == depth + 1;
-    if is_last && !place.is_struct {
-        nodes.push(Node::Column { number: place.number, name: first.name.clone() });
-        return;
-    }
-    let is_same =
-        |node: &Node| matches!(node, Node::Struct { name, lists, .. } if *name == first.name && *lists == first.lists);
-    let at = nodes.iter().position(is_same).unwrap_or_else(|| {
-        nodes.push(Node::Struct { name: first.name.clone(), lists: first.lists, nulls: None, children: Vec::new() });
-        nodes.len() - 1
-    });
-    match nodes.get_mut(at) {
-        Some(Node::Struct { nulls, .. }) if is_last => *nulls = Some(place.number),
-        Some(Node::Struct { children, .. }) => insert(children, place, depth + 1),
-        _ => {}
-    }
-}
-
-impl Node {
-    pub(super) fn name(&self) -> &str {
-        match self {
-            Self::Column { name, .. } | Self::Struct { name, .. } => name,
-        }
-    }
-
+impl FieldNode {
     /// Returns the field, inside `depth` levels of lists. `columns` are the fields of all columns.
-    pub(super) fn field(&self, columns: &[FieldRef], depth: usize) -> Option<FieldRef> {
+    pub(super) fn arrow_field(&self, columns: &[FieldRef], depth: usize) -> Option<FieldRef> {
         match self {
             Self::Column { number, name } => {
                 let column = columns.get(*number)?;
@@ -94,9 +20,9 @@ impl Node {
             }
             Self::Struct { name, lists, nulls, children } => {
                 let inner = depth.checked_add(*lists)?;
-                let fields: Option<Fields> = children.iter().map(|child| child.field(columns, inner)).collect();
+                let fields: Option<Fields> = children.iter().map(|child| child.arrow_field(columns, inner)).collect();
                 let fields = fields?;
-                let column = columns.get(self.first()?)?;
+                let column = columns.get(*self.columns().first()?)?;
                 let mut nullable = match nulls {
                     Some(number) => member(columns.get(*number)?, inner)?.1,
                     None => fields.iter().all(|field| field.is_nullable()),
@@ -146,7 +72,7 @@ impl Node {
     /// Returns the lists of a level, which all columns of the struct share.
     fn lists(&self, name: &str, columns: &[ArrayRef], level: usize) -> Result<ListArray> {
         let mut shared: Option<ListArray> = None;
-        for number in self.numbers() {
+        for number in self.columns() {
             let array = columns.get(number).and_then(|column| entries(column, level)).ok_or_else(mismatch)?;
             let lists = array.as_list_opt::<i32>().ok_or_else(mismatch)?;
             let is_same = shared
@@ -161,24 +87,9 @@ impl Node {
         shared.ok_or_else(mismatch)
     }
 
-    /// Returns the numbers of the columns.
-    pub(super) fn numbers(&self) -> Vec<usize> {
-        match self {
-            Self::Column { number, .. } => vec![*number],
-            Self::Struct { nulls, children, .. } => {
-                nulls.iter().copied().chain(children.iter().flat_map(Self::numbers)).collect()
-            }
-        }
-    }
-
     /// Returns the error about columns that are no fields of one struct, whatever their paths say.
     fn unfit(&self, error: &str) -> Error {
-        let (Self::Column { name, .. } | Self::Struct { name, .. }) = self;
-        Error::bad_input(format!("the fields of the struct {name:?} do not fit together: {error}"))
-    }
-
-    fn first(&self) -> Option<usize> {
-        self.numbers().first().copied()
+        Error::bad_input(format!("the fields of the struct {:?} do not fit together: {error}", self.name()))
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod chunk;
 pub(crate) mod column_record;
 pub(crate) mod content;
 pub(crate) mod content_id;
+mod field_tree;
 mod flags;
 pub(crate) mod footer;
 pub(crate) mod header;
@@ -22,6 +23,7 @@ mod tests;
 pub(crate) mod trailer;
 
 pub use content_id::ContentId;
+pub use field_tree::FieldNode;
 pub(crate) use flags::Flags;
 pub use region::{FileId, RegionKind};
 pub use schema::{CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape};

@@ -5,11 +5,9 @@ pub(crate) const KEY: &str = "tensilo.path";
 
 /// The most names of a path that is followed. Structs that are nested deeper would take too much
 /// stack.
-#[cfg(feature = "import")]
 const NAMES: usize = 128;
 
 /// A name of a path.
-#[cfg(feature = "import")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Component {
     pub name: String,
@@ -31,7 +29,6 @@ pub(crate) fn escaped(name: &str) -> String {
 }
 
 /// Returns the paths of the structs around a column, outermost first.
-#[cfg(feature = "import")]
 pub(crate) fn around(path: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     let dots = path.bytes().enumerate().filter_map(move |(at, byte)| {
@@ -43,7 +40,6 @@ pub(crate) fn around(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the names of a path; `None` if it is not well formed.
-#[cfg(feature = "import")]
 pub(crate) fn parse(text: &str) -> Option<Vec<Component>> {
     let mut components = Vec::new();
     let mut rest = text.chars().peekable();

@@ -1,7 +1,8 @@
 //! The way from a record batch to the samples of a column.
 
 use super::decode::decode;
-use super::nested::{self, Step};
+use super::nested;
+pub(in crate::import) use super::nested::Step;
 use super::samples::{plain_samples, struct_samples};
 use super::walk::NoTensors;
 use crate::import::batch::Samples;

@@ -2,7 +2,8 @@
 
 use super::batch_rows::BatchRows;
 use super::errors::{encrypted_footer, malformed};
-use super::{check, mend, pages, raw};
+use super::{check, mend, pages, raw, struct_nulls};
+use crate::import::arrow::column_path::ColumnPath;
 use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::source::guard;
@@ -131,6 +132,10 @@ impl Records for ParquetFile {
 
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
         Ok(Box::new(self.row_groups(0..self.part_count(), fields)))
+    }
+
+    fn may_have_nulls(&self, path: &ColumnPath) -> bool {
+        struct_nulls::may_occur(self.metadata.metadata(), self.metadata.schema(), path)
     }
 
     fn part_count(&self) -> usize {

@@ -7,6 +7,7 @@ mod file;
 mod mend;
 mod pages;
 mod raw;
+mod struct_nulls;
 mod thrift;
 
 pub(super) use errors::encrypted_footer;

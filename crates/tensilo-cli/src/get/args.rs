@@ -20,6 +20,7 @@ json  One index gives the sample itself, anything else an array with a line
       \"NaN\", \"Infinity\" and \"-Infinity\" are strings. Text is a string, bytes
       are a string of hexadecimal digits, a null is null. Decimals (arrow.type in
       the metadata) are strings such as \"-0.05\", unless --as bits is given.
+      The name of a struct gives objects with all its fields.
 npy   NumPy's format, little-endian, C order. One index gives an array of the
       sample's shape; anything else gives an array with one dimension more, the
       first. bf16 becomes float32, which is exact, or uint16 with --as bits.
@@ -35,7 +36,7 @@ npy and raw have no nulls. These formats refuse null samples unless
 pub(crate) struct GetArgs {
     /// A tensilo file
     pub(crate) file: PathBuf,
-    /// The column
+    /// The column, or the struct whose fields are columns
     #[arg(short, long, value_name = "COLUMN")]
     pub(crate) column: String,
     /// The samples, as numbers and ranges: 5 or 1,2,9 or 0..10,20

@@ -5,16 +5,29 @@ use super::decimal::Decimals;
 use super::element::element;
 use super::indices::Selection;
 use crate::failure::{Failure, Outcome};
-use crate::output::Destination;
+use crate::output::{Destination, Output};
 use half::{bf16, f16};
 use std::io::{self, Write};
 use tensilo::nested::List;
 use tensilo::{Column, ColumnSchema, DType, Sample};
 
-/// Writes the sample for one index, otherwise an array with a line for each sample.
+/// Writes samples of a column.
 pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
     let print = Printer::of(column.schema(), args.elements)?;
     let mut cursor = column.cursor();
+    let is_nested = !column.schema().levels.is_empty();
+    write_samples(selection, destination, |output, i| match is_nested {
+        false => write_sample(output, &cursor.read(i)?, print),
+        true => write_list(output, &cursor.read_list(i)?, print),
+    })
+}
+
+/// Writes the sample for one index, otherwise an array with a line for each sample.
+pub(super) fn write_samples(
+    selection: &Selection,
+    destination: Destination,
+    mut write_one: impl FnMut(&mut Output, u64) -> Outcome,
+) -> Outcome {
     let mut output = destination.create()?;
     if !selection.is_single() {
         write!(output, "[")?;
@@ -23,18 +36,14 @@ pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, desti
     for i in selection.iter() {
         write!(output, "{separator}")?;
         separator = ",\n";
-        if column.schema().levels.is_empty() {
-            write_sample(&mut output, &cursor.read(i)?, print)?;
-        } else {
-            write_list(&mut output, &cursor.read_list(i)?, print)?;
-        }
+        write_one(&mut output, i)?;
     }
     output.write_all(if selection.is_single() { b"\n" } else { b"\n]\n" })?;
     output.finish()
 }
 
 /// Writes a list. The depth is at most 16.
-fn write_list(output: &mut impl Write, list: &List<'_>, print: Printer) -> Outcome {
+pub(super) fn write_list(output: &mut impl Write, list: &List<'_>, print: Printer) -> Outcome {
     if list.is_null() {
         return Ok(output.write_all(b"null")?);
     }
@@ -51,7 +60,7 @@ fn write_list(output: &mut impl Write, list: &List<'_>, print: Printer) -> Outco
     Ok(output.write_all(b"]")?)
 }
 
-fn write_sample(output: &mut impl Write, sample: &Sample<'_>, print: Printer) -> Outcome {
+pub(super) fn write_sample(output: &mut impl Write, sample: &Sample<'_>, print: Printer) -> Outcome {
     if sample.is_null() {
         return Ok(output.write_all(b"null")?);
     }
@@ -90,14 +99,14 @@ fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Prin
 
 /// The form in which elements of a column are written.
 #[derive(Clone, Copy)]
-struct Printer {
+pub(super) struct Printer {
     dtype: DType,
     print: Print,
     decimals: Option<Decimals>,
 }
 
 impl Printer {
-    fn of(column: &ColumnSchema, elements: Option<As>) -> Outcome<Self> {
+    pub(super) fn of(column: &ColumnSchema, elements: Option<As>) -> Outcome<Self> {
         let print = printer(column.dtype, elements)?;
         let decimals = Decimals::of(column).filter(|_| elements.is_none());
         Ok(Self { dtype: column.dtype, print, decimals })

@@ -1,0 +1,134 @@
+//! Structs as JSON: the columns of their fields, joined.
+
+use super::args::GetArgs;
+use super::indices::Selection;
+use super::json::{Printer, write_list, write_sample, write_samples};
+use crate::failure::{Failure, Outcome};
+use crate::output::Destination;
+use std::io::{self, Write};
+use tensilo::nested::{FieldNode, List};
+use tensilo::{Column, Cursor, Reader, Sample};
+
+/// A struct that has a name as its fields do: `box`, or `box.corner` for a struct in that.
+pub(super) struct NamedStruct {
+    node: FieldNode,
+    /// All levels of lists around it.
+    lists: usize,
+}
+
+impl NamedStruct {
+    /// Finds the struct of this name.
+    pub(super) fn find(reader: &Reader, name: &str) -> Option<Self> {
+        let nodes = FieldNode::of_columns(reader.schema().columns.iter());
+        nodes.into_iter().find_map(|node| Self::inside(node, name, 0))
+    }
+
+    fn inside(node: FieldNode, name: &str, lists_around: usize) -> Option<Self> {
+        let rest = name.strip_prefix(node.name())?.to_owned();
+        let FieldNode::Struct { lists, .. } = &node else { return None };
+        let lists = lists_around.saturating_add(*lists);
+        if rest.is_empty() {
+            return Some(Self { node, lists });
+        }
+        let (FieldNode::Struct { children, .. }, Some(rest)) = (node, rest.strip_prefix('.')) else { return None };
+        children.into_iter().find_map(|child| Self::inside(child, rest, lists))
+    }
+
+    /// Writes samples as the function of a column does.
+    pub(super) fn write(
+        &self,
+        args: &GetArgs,
+        reader: &Reader,
+        selection: &Selection,
+        destination: Destination,
+    ) -> Outcome {
+        let columns: Vec<Column> = self.node.columns().into_iter().filter_map(|i| reader.column_at(i)).collect();
+        let prints = columns.iter().map(|column| Printer::of(column.schema(), args.elements));
+        let prints = prints.collect::<Outcome<Vec<Printer>>>()?;
+        let mut cursors: Vec<Cursor> = columns.iter().map(Column::cursor).collect();
+        write_samples(selection, destination, |output, i| {
+            let parts = cursors.iter_mut().zip(&prints).map(|(cursor, print)| Part::read(cursor, *print, i));
+            write_struct(output, &self.node, self.lists, &parts.collect::<Outcome<Vec<Part>>>()?)
+        })
+    }
+}
+
+/// A sample of one column of a struct, or what of it is in a member of a list.
+struct Part<'a> {
+    print: Printer,
+    entry: Entry<'a>,
+}
+
+enum Entry<'a> {
+    Item(Sample<'a>),
+    List(List<'a>),
+}
+
+impl<'a> Part<'a> {
+    fn read(cursor: &'a mut Cursor, print: Printer, i: u64) -> Outcome<Self> {
+        let is_nested = !cursor.column().schema().levels.is_empty();
+        let entry = if is_nested { Entry::List(cursor.read_list(i)?) } else { Entry::Item(cursor.read(i)?) };
+        Ok(Self { print, entry })
+    }
+
+    fn is_null(&self) -> bool {
+        match &self.entry {
+            Entry::Item(sample) => sample.is_null(),
+            Entry::List(list) => list.is_null(),
+        }
+    }
+
+    fn list_len(&self) -> usize {
+        if let Entry::List(list) = &self.entry { list.len() } else { 0 }
+    }
+
+    fn member(&self, k: usize) -> Outcome<Self> {
+        let entry = match &self.entry {
+            Entry::List(list) if list.has_lists() => Entry::List(list.list(k)?),
+            Entry::List(list) => Entry::Item(list.item(k)?),
+            Entry::Item(_) => return Err(Failure::Usage("a struct in lists has a field that is in none".to_owned())),
+        };
+        Ok(Self { entry, ..*self })
+    }
+
+    fn write(&self, output: &mut impl Write) -> Outcome {
+        match &self.entry {
+            Entry::Item(sample) => write_sample(output, sample, self.print),
+            Entry::List(list) => write_list(output, list, self.print),
+        }
+    }
+}
+
+/// Writes a struct in so many lists. `parts` are those of its columns, in their order.
+fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, parts: &[Part<'_>]) -> Outcome {
+    let Some(first) = parts.first() else { return Ok(output.write_all(b"null")?) };
+    match node {
+        _ if lists > 0 && first.is_null() => output.write_all(b"null")?,
+        _ if lists > 0 => {
+            output.write_all(b"[")?;
+            for k in 0..first.list_len() {
+                output.write_all(if k > 0 { b"," } else { b"" })?;
+                let members = parts.iter().map(|part| part.member(k)).collect::<Outcome<Vec<Part>>>()?;
+                write_struct(output, node, lists - 1, &members)?;
+            }
+            output.write_all(b"]")?;
+        }
+        FieldNode::Struct { nulls: Some(_), .. } if first.is_null() => output.write_all(b"null")?,
+        FieldNode::Struct { nulls, children, .. } => {
+            output.write_all(b"{")?;
+            let mut left = parts.get(usize::from(nulls.is_some())..).unwrap_or(&[]);
+            for (k, child) in children.iter().enumerate() {
+                output.write_all(if k > 0 { b"," } else { b"" })?;
+                serde_json::to_writer(&mut *output, child.name()).map_err(io::Error::from)?;
+                output.write_all(b":")?;
+                let own;
+                (own, left) = left.split_at_checked(child.columns().len()).unwrap_or((&[], &[]));
+                let lists = if let FieldNode::Struct { lists, .. } = child { *lists } else { 0 };
+                write_struct(output, child, lists, own)?;
+            }
+            output.write_all(b"}")?;
+        }
+        _ => first.write(output)?,
+    }
+    Ok(())
+}
