@@ -5,11 +5,11 @@ use super::elements::{exported_bytes, source_bytes};
 use super::field::{Form, Parts, Target, exported_dtype};
 use super::options::TensorForm;
 use super::restore::{ExportedColumn, Output, Outputs, TypeChoice};
+use super::selected;
 use crate::le::u64_of;
 use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ const BATCH_SAMPLES: u64 = 65_536;
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// The samples of columns (all if `None`) as Arrow record batches, with the types that [the
-/// module](super) lists.
+/// module](super) lists. The name of a struct stands for all its fields, and the nulls of a struct
+/// are there with any of its fields.
 ///
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
 /// each chunk is decoded once and copied once.
@@ -29,11 +30,7 @@ pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
 }
 
 pub(super) fn select(reader: &Reader, columns: Option<&[String]>, choice: TypeChoice) -> Result<Batches> {
-    let columns: Vec<Column> = match columns {
-        None => reader.columns().collect(),
-        Some(names) => names.iter().map(|name| reader.column(name)).collect::<Result<_>>()?,
-    };
-    Batches::new(reader, &columns, choice)
+    Batches::new(reader, &selected::columns(reader, columns)?, choice)
 }
 
 /// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`];
@@ -70,10 +67,6 @@ struct RaggedColumn {
 impl Batches {
     fn new(reader: &Reader, columns: &[Column], choice: TypeChoice) -> Result<Self> {
         let names: Vec<&str> = columns.iter().map(|column| column.schema().name.as_str()).collect();
-        let mut seen = HashSet::new();
-        if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
-            return Err(Error::bad_argument(format!("the column {twice:?} is named twice")));
-        }
         let exported: Vec<ExportedColumn> = columns
             .iter()
             .map(|column| ExportedColumn { schema: column.schema(), cast: column.facts().cast })

@@ -32,8 +32,9 @@
 //!   only if all fields that they describe are exported); `arrow.dim_names` of a tensor
 //!   (a JSON array) becomes a member of its extension type. What a cast did is told by the field's
 //!   metadata `tensilo.cast`.
-//! * Columns keep their names: `a.b` is a top-level field called `a.b`, not a field `b` of a struct
-//!   `a`.
+//! * Columns that are fields of one struct are joined, and null structs are null again. If a file
+//!   has no column for the nulls of a struct, the struct may be null if all its fields may. Other
+//!   columns keep their names, also those with dots.
 //!
 //! Batches, row groups and thereby memory are bounded (a single sample may be larger). The same
 //! file gives the same bytes.
@@ -56,6 +57,7 @@ mod parquet_file;
 mod parquet_file;
 mod restore;
 mod retype;
+mod selected;
 mod structs;
 mod tensor_lists;
 

@@ -34,7 +34,8 @@ impl<'a> ExportOptions<'a> {
     }
 
     /// Sets the columns that are exported, and their order. The default is all, in the order of the
-    /// file.
+    /// file. The name of a struct stands for all its fields, and the nulls of a struct are there
+    /// with any of its fields.
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self

@@ -2,9 +2,9 @@
 
 use super::field::Parts;
 use super::format::{BatchWriter, Format, write_error};
-use crate::Result;
+use crate::{Error, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{Compression, Encoding, LogicalType, Type, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -26,9 +26,23 @@ pub(super) fn format() -> Result<Format> {
 }
 
 fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box<dyn BatchWriter + 'a>> {
+    if let Some(field) = schema.fields().iter().find(|field| has_empty_struct(field.data_type())) {
+        let message = "has a struct without fields, which Parquet cannot hold; export to an Arrow file, or leave the \
+                       column out";
+        return Err(Error::bad_argument(message).with_column(field.name()));
+    }
     let properties = properties(schema).map_err(write_error)?;
     let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(write_error)?;
     Ok(Box::new(ParquetFile { writer, row_group_bytes: 0 }))
+}
+
+/// Returns whether a type has a struct without fields. Its depth is bounded by that of paths.
+fn has_empty_struct(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Struct(fields) => fields.is_empty() || fields.iter().any(|field| has_empty_struct(field.data_type())),
+        DataType::List(item) => has_empty_struct(item.data_type()),
+        _ => false,
+    }
 }
 
 /// Floats in byte streams, which compress better than whole values. They take no dictionary: it

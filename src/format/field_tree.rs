@@ -62,6 +62,21 @@ impl FieldNode {
         nodes
     }
 
+    /// Returns the struct of this name, and the levels of lists around it: its own, and those of
+    /// the structs around it. The name has dots, as names of columns do: `box.corner`.
+    pub fn named<'a>(nodes: &'a [Self], name: &str) -> Option<(&'a Self, usize)> {
+        nodes.iter().find_map(|node| {
+            let Self::Struct { name: own, lists, children, .. } = node else { return None };
+            match name.strip_prefix(own.as_str())? {
+                "" => Some((node, *lists)),
+                rest => {
+                    let (found, inner) = Self::named(children, rest.strip_prefix('.')?)?;
+                    Some((found, lists.saturating_add(inner)))
+                }
+            }
+        })
+    }
+
     /// Returns the name of the field.
     pub fn name(&self) -> &str {
         let (Self::Column { name, .. } | Self::Struct { name, .. }) = self;

@@ -139,6 +139,7 @@ impl ColumnKind {
     }
 
     /// Returns whether a column of this kind looks like the nulls of a struct.
+    #[cfg(feature = "arrow")]
     pub(super) fn is_like_struct_nulls(&self) -> bool {
         *self == Self::struct_nulls(self.lists.clone())
     }

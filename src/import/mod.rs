@@ -87,7 +87,7 @@
 //! | lists of numbers, nested to any depth | a tensor, or a nested column (see below) |
 //! | lists of text, binary or structs; maps | nested columns, one for each field of a struct |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
-//! | struct | its fields, named `struct.field`; a null struct makes all of them null |
+//! | struct | its fields, named `struct.field`; a null struct makes all of them null, see below |
 //! | dictionary- or run-end-encoded | the type of the decoded values |
 //! | union | refused; skip the column |
 //!
@@ -115,6 +115,22 @@
 //! A column is nullable if its field or a struct around it is. A null list is a null sample, and an
 //! empty list is an extent of 0. A column with null elements becomes lists of elements, unless
 //! [`ConvertOptions::null_elements`] says what to store instead.
+//!
+//! # Structs
+//!
+//! The columns of a struct's fields have their path as metadata, so that an export joins them. A
+//! struct that is null somewhere has a column of its own name, for its nulls:
+//! [`ColumnSchema::is_struct_nulls`](crate::ColumnSchema::is_struct_nulls). It is before its first
+//! field, and is written if any field of the struct is.
+//!
+//! - A first pass over the structs that may be null finds out whether one is, in any input. It
+//!   ends as soon as it has found one of each. It is left out if the statistics of a Parquet file
+//!   say that a field of the struct is null nowhere. `write_reader`, which has no first pass,
+//!   writes the column of every struct that may be null.
+//! - A struct without fields always has its column.
+//! - Where inputs differ in whether a column is a field of a struct (`a.b` may also be a name), it
+//!   is none in the file.
+//! - [`append()`] refuses a null struct if the file has no column for its nulls.
 //!
 //! # Metadata
 //!

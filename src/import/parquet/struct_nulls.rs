@@ -5,8 +5,8 @@ use ::parquet::file::metadata::ParquetMetaData;
 use arrow_schema::{DataType, Fields, Schema};
 use std::ops::Range;
 
-/// Returns whether a struct, or a struct or list around it, may be null or empty. None is if a field
-/// of the struct is null nowhere.
+/// Returns whether a struct, or a struct or list around it, may be null or empty. None is if a
+/// field of the struct is null nowhere.
 pub(super) fn may_occur(metadata: &ParquetMetaData, schema: &Schema, path: &ColumnPath) -> bool {
     let leaf_count = leaves_of_all(schema.fields());
     if metadata.file_metadata().schema_descr().num_columns() != leaf_count {

@@ -5,8 +5,8 @@ use super::struct_values::*;
 use std::path::PathBuf;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field};
-use tensilo::import::{AppendOptions, ConvertOptions};
-use tensilo::{Error, ErrorKind};
+use tensilo::import::{AppendOptions, ConvertOptions, Progress, convert};
+use tensilo::{Error, ErrorKind, export};
 use tensilo_testing::Folder;
 
 /// Writes each table to a file of this format, with the file's path.
@@ -57,11 +57,11 @@ fn only_the_second_of_two_inputs_has_null_structs() {
             let options = ConvertOptions::new().writer(tensilo::WriterOptions::new().threads(threads));
             let file = converted(&folder, &inputs, &options).unwrap();
             assert_eq!(names(&file).iter().filter(|(_, name)| name.contains("struct")).count(), 4, "{format}");
-            assert_eq!(&exported(&file), &array(&deep(), &all), "{format}");
+            assert_eq!(&exported_alone(&file), &array(&deep(), &all), "{format}");
         }
         let file = converted(&folder, &inputs[..1], &ConvertOptions::new()).unwrap();
         assert!(names(&file).iter().all(|(_, name)| !name.contains("struct")), "{format}");
-        assert_eq!(&exported(&file), &array(&deep(), &first), "{format}");
+        assert_eq!(&exported_alone(&file), &array(&deep(), &first), "{format}");
     }
 }
 
@@ -74,7 +74,7 @@ fn a_struct_that_one_input_declares_without_nulls_may_be_null_in_another() {
         let tables = [required(std::slice::from_ref(&first)), batch_of(&pair(), std::slice::from_ref(&second))];
         let inputs = files(&folder, format, &tables);
         let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
-        assert_eq!(values(&exported(&file)), [first.clone(), second.clone()], "{format}");
+        assert_eq!(values(&exported_alone(&file)), [first.clone(), second.clone()], "{format}");
     }
 }
 
@@ -86,7 +86,7 @@ fn a_field_in_one_input_may_be_a_column_in_another() {
     let flat = batch(vec![(Field::new("x.a", DataType::Int32, true), array(&DataType::Int32, &[Number(2)]))]);
     let inputs = files(&folder, "arrow", &[batch_of(&only_a, &[of([Number(1)]), Null]), flat]);
     let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
-    assert_eq!(values(&exported(&file)), [Number(1), Null, Number(2)]);
+    assert_eq!(values(&exported_alone(&file)), [Number(1), Null, Number(2)]);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn tensilo_files_with_and_without_null_structs_become_one() {
             let inputs = order.map(|i: usize| native[i].clone());
             let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
             let all: Vec<Value> = order.iter().flat_map(|&i| parts[i].clone()).collect();
-            assert_eq!(&exported(&file), &array(&data_type, &all));
+            assert_eq!(&exported_alone(&file), &array(&data_type, &all));
         }
     }
 }
@@ -129,7 +129,7 @@ fn null_structs_are_appended_to_a_file_that_has_them() {
         convert_over(&inputs[..1], &with).unwrap();
         append_with(&inputs, &with, &AppendOptions::new()).unwrap();
         let all = [some.clone(), null.clone(), some.clone(), null.clone(), some.clone()];
-        assert_eq!(values(&exported(&read(&with))), all, "{format}");
+        assert_eq!(values(&exported_alone(&read(&with))), all, "{format}");
 
         convert_over(&inputs[1..], &without).unwrap();
         append_with(&inputs[1..], &without, &AppendOptions::new()).unwrap();
@@ -137,7 +137,7 @@ fn null_structs_are_appended_to_a_file_that_has_them() {
         assert_eq!((error.kind(), error.column()), (ErrorKind::BadInput, Some("x")), "{error}");
         assert!(error.to_string().contains("sample 3") && error.to_string().contains("new file"), "{error}");
         assert_eq!(error.path(), Some(inputs[0].as_path()));
-        assert_eq!(values(&exported(&read(&without))), [some.clone(), some.clone()], "{format}");
+        assert_eq!(values(&exported_alone(&read(&without))), [some.clone(), some.clone()], "{format}");
         // as a tensilo file
         let native = folder.path("native.tsl");
         convert_over(&inputs[..1], &native).unwrap();
@@ -157,4 +157,54 @@ fn a_null_struct_in_a_list_is_named_by_its_sample() {
     convert_over(&inputs[..1], &output).unwrap();
     let error = append_with(&inputs[1..], &output, &AppendOptions::new()).unwrap_err();
     assert!(error.to_string().contains("sample 4"), "{error}");
+}
+
+/// Converts a file, and returns whether its samples were scanned first.
+fn is_scanned(folder: &Folder, input: &PathBuf) -> bool {
+    let mut scanned = false;
+    let mut progress = |progress: Progress| {
+        scanned |= matches!(progress, Progress::Scanning { .. });
+        GO_ON
+    };
+    let (inputs, output) = (std::slice::from_ref(input), folder.path("scanned.tsl"));
+    convert(inputs, &output, &ConvertOptions::new().overwrite(true), &mut progress).unwrap();
+    scanned
+}
+
+#[test]
+fn only_structs_that_may_be_null_are_scanned() {
+    let folder = Folder::new();
+    let required = |rows: &[Value]| batch(vec![(Field::new("x", pair(), false), array(&pair(), rows))]);
+    let (full, with_null) = (of([Number(1), Null]), of([Null, Number(2)]));
+    for format in FORMATS {
+        let one = std::slice::from_ref(&full);
+        let tables = [required(one), batch_of(&pair(), one)];
+        let inputs = files(&folder, format, &tables);
+        assert!(!is_scanned(&folder, &inputs[0]), "{format}");
+        // the statistics of Parquet say that a field is null nowhere
+        assert_eq!(is_scanned(&folder, &inputs[1]), *format != "parquet", "{format}");
+        let inputs = files(&folder, format, &[batch_of(&pair(), &[full.clone(), with_null.clone()])]);
+        assert!(is_scanned(&folder, &inputs[0]), "{format}");
+    }
+}
+
+#[test]
+fn statistics_tell_of_structs_at_any_depth() {
+    let folder = Folder::new();
+    let outer = structs(vec![("n", DataType::Int32), ("lists", list(structs(vec![("p", pair())])))]);
+    let row = |p: Value| of([Null, List(vec![of([p])])]);
+    let full = row(of([Null, Number(2)]));
+    for (rows, due) in [(vec![full.clone()], false), (vec![full, row(Null)], true)] {
+        // a column before, so that leaves are counted
+        let first = (Field::new("first", pair(), true), array(&pair(), &vec![of([Number(1), Null]); rows.len()]));
+        let table = batch(vec![first, (Field::new("x", outer.clone(), true), array(&outer, &rows))]);
+        for format in FORMATS.iter().filter(|format| **format == "parquet") {
+            let input = files(&folder, format, std::slice::from_ref(&table)).remove(0);
+            assert_eq!(is_scanned(&folder, &input), due);
+            let file = read(&folder.path("scanned.tsl"));
+            let columns = ["x".to_owned()];
+            let mut batches = export::batches(&file, Some(&columns)).unwrap();
+            assert_eq!(values(batches.next().unwrap().unwrap().column(0)), rows);
+        }
+    }
 }

@@ -29,7 +29,7 @@ fn a_column_with_a_dot_in_its_name_is_no_struct() {
     let x = batch(vec![(Field::new("a.b", DataType::Int32, true), array(&DataType::Int32, &[Number(1), Null]))]);
     let file = import(&x);
     assert!(file.schema().columns[0].metadata.is_empty());
-    assert_eq!(exported(&file).data_type(), &DataType::Int32);
+    assert_eq!(exported_alone(&file).data_type(), &DataType::Int32);
 }
 
 /// What a struct adds to the header is the bit *paths* (3.4); the field is at offset 40.
@@ -49,7 +49,7 @@ fn metadata_of_an_input_say_nothing_about_paths() {
     let field = Field::new("x", DataType::Int32, true);
     let field = field.with_metadata(HashMap::from([("tensilo.path".to_owned(), "s.x".to_owned())]));
     let file = import(&batch(vec![(field, array(&DataType::Int32, &[Number(1)]))]));
-    assert_eq!(exported(&file).data_type(), &DataType::Int32);
+    assert_eq!(exported_alone(&file).data_type(), &DataType::Int32);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn empty_lists_of_bools_are_no_structs() {
     let fields: Fields = vec![Field::new("flags", lists.data_type().clone(), true)].into();
     let file = import(&one(Arc::new(StructArray::new(fields, vec![Arc::new(lists)], None))));
     assert_eq!(column(&file, "x.flags").shape.to_string(), "[*]");
-    assert!(matches!(exported(&file).data_type(), DataType::Struct(_)));
+    assert!(matches!(exported_alone(&file).data_type(), DataType::Struct(_)));
     let fixed = FixedSizeListArray::try_new_with_length(
         item(DataType::Boolean),
         0,
@@ -134,7 +134,7 @@ fn empty_lists_of_bools_are_no_structs() {
     let fields: Fields = vec![Field::new("flags", fixed.data_type().clone(), true)].into();
     let file = import(&one(Arc::new(StructArray::new(fields, vec![Arc::new(fixed)], None))));
     assert_eq!(column(&file, "x.flags").type_name(), "bool");
-    assert!(matches!(exported(&file).data_type(), DataType::FixedSizeList(..)));
+    assert!(matches!(exported_alone(&file).data_type(), DataType::FixedSizeList(..)));
 }
 
 #[test]
@@ -182,9 +182,39 @@ fn what_is_read_once_has_nulls_of_all_structs_that_may_be_null() {
         let written = write_reader(batches(rows, nullable), Stream(Vec::new()), &ConvertOptions::new());
         opened(written.unwrap().sink.0)
     };
-    assert_eq!(values(&exported(&write(&all, true))), all);
+    assert_eq!(values(&exported_alone(&write(&all, true))), all);
     assert_eq!(write(&all[..1], true).schema().columns.len(), 3);
     assert_eq!(write(&all[..1], false).schema().columns.len(), 2);
+}
+
+#[test]
+fn an_export_of_a_struct_has_its_fields_and_nulls() {
+    let outer = structs(vec![("in", pair()), ("c", DataType::Utf8)]);
+    let rows = [of([of([Number(1), Null]), Null]), of([Null, Null]), Null];
+    let file = import(&batch_of(&outer, &rows));
+    let export = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let batch = export::batches(&file, Some(&names))?.next().unwrap().unwrap();
+        assert_eq!(batch.num_columns(), 1);
+        tensilo::Result::Ok(values(batch.column(0)))
+    };
+    assert_eq!(export(&["x"]).unwrap(), rows);
+    let only_in = [of([of([Number(1), Null])]), of([Null]), Null];
+    assert_eq!(export(&["x.in"]).unwrap(), only_in);
+    let only_b = [of([of([Null])]), of([Null]), Null];
+    assert_eq!(export(&["x.in.b"]).unwrap(), only_b);
+    assert_eq!(export(&["x.c", "x.in"]).unwrap()[0], of([Null, of([Number(1), Null])]));
+    assert_eq!(export(&["x", "x"]).unwrap_err().kind(), ErrorKind::BadArgument);
+    assert!(export(&["x.d"]).is_err());
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_no_structs_without_fields() {
+    let file = import(&batch_of(&list(structs(vec![])), &[List(vec![of([])])]));
+    let options = export::ExportOptions::new();
+    let error = export::export_into(&file, Stream(Vec::new()), export::ExportFormat::Parquet, options).err().unwrap();
+    assert_eq!((error.kind(), error.column()), (ErrorKind::BadArgument, Some("x")), "{error}");
 }
 
 /// A type, and values of it.
@@ -251,9 +281,9 @@ proptest! {
         let (first, second) = rows.split_at(cut.min(rows.len()));
         let tables = [table(&data_type, nullable, first), table(&data_type, nullable, second)];
         let file = import_with(&tables, &ConvertOptions::new()).unwrap();
-        prop_assert_eq!(&values(&exported(&file)), &rows);
+        prop_assert_eq!(&values(&exported_alone(&file)), &rows);
         let data_type = all_nullable(&data_type);
         let file = import(&table(&data_type, true, &rows));
-        prop_assert_eq!(&exported(&file), &array(&data_type, &rows));
+        prop_assert_eq!(&exported_alone(&file), &array(&data_type, &rows));
     }
 }

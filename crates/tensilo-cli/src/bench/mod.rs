@@ -60,6 +60,7 @@ fn column(args: &BenchArgs, reader: &Reader) -> Outcome<Column> {
         return reader.column(name).map_err(|error| Failure::about(&args.file, error));
     }
     let rank = |column: &Column| match &column.schema().shape {
+        _ if column.schema().is_struct_nulls() => 3,
         shape if shape.is_ragged() => 2,
         shape => u8::from(shape.rank() == 0),
     };

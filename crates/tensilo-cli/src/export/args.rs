@@ -29,7 +29,7 @@ pub(crate) struct ExportArgs {
     /// The format of the output [default: by the extension]
     #[arg(long, value_enum)]
     pub(crate) format: Option<OnExport>,
-    /// Only these columns, in this order; write "\," for a comma in a name
+    /// Only these columns and structs, in this order; write "\," for a comma in a name
     #[arg(long, value_name = "a,b")]
     pub(crate) columns: Vec<Names>,
     /// How tensors are written [default: as they came from Arrow or Parquet, otherwise as extension

@@ -19,8 +19,8 @@ use std::slice;
 use structs::NamedStruct;
 use tensilo::{Column, Reader};
 
-/// Prints samples of one column or struct. Checks all arguments before it writes the first byte. Memory is
-/// bounded by the largest chunk.
+/// Prints samples of one column or struct. Checks all arguments before it writes the first byte.
+/// Memory is bounded by the largest chunk of each column.
 pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
     let data = if args.format == Format::Json { Data::Text } else { Data::Binary };
     let inputs = slice::from_ref(&args.file);

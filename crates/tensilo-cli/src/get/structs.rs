@@ -20,18 +20,8 @@ impl NamedStruct {
     /// Finds the struct of this name.
     pub(super) fn find(reader: &Reader, name: &str) -> Option<Self> {
         let nodes = FieldNode::of_columns(reader.schema().columns.iter());
-        nodes.into_iter().find_map(|node| Self::inside(node, name, 0))
-    }
-
-    fn inside(node: FieldNode, name: &str, lists_around: usize) -> Option<Self> {
-        let rest = name.strip_prefix(node.name())?.to_owned();
-        let FieldNode::Struct { lists, .. } = &node else { return None };
-        let lists = lists_around.saturating_add(*lists);
-        if rest.is_empty() {
-            return Some(Self { node, lists });
-        }
-        let (FieldNode::Struct { children, .. }, Some(rest)) = (node, rest.strip_prefix('.')) else { return None };
-        children.into_iter().find_map(|child| Self::inside(child, rest, lists))
+        let (node, lists) = FieldNode::named(&nodes, name)?;
+        Some(Self { node: node.clone(), lists })
     }
 
     /// Writes samples as the function of a column does.
@@ -56,10 +46,10 @@ impl NamedStruct {
 /// A sample of one column of a struct, or what of it is in a member of a list.
 struct Part<'a> {
     print: Printer,
-    entry: Entry<'a>,
+    entry: Samples<'a>,
 }
 
-enum Entry<'a> {
+enum Samples<'a> {
     Item(Sample<'a>),
     List(List<'a>),
 }
@@ -67,34 +57,34 @@ enum Entry<'a> {
 impl<'a> Part<'a> {
     fn read(cursor: &'a mut Cursor, print: Printer, i: u64) -> Outcome<Self> {
         let is_nested = !cursor.column().schema().levels.is_empty();
-        let entry = if is_nested { Entry::List(cursor.read_list(i)?) } else { Entry::Item(cursor.read(i)?) };
+        let entry = if is_nested { Samples::List(cursor.read_list(i)?) } else { Samples::Item(cursor.read(i)?) };
         Ok(Self { print, entry })
     }
 
     fn is_null(&self) -> bool {
         match &self.entry {
-            Entry::Item(sample) => sample.is_null(),
-            Entry::List(list) => list.is_null(),
+            Samples::Item(sample) => sample.is_null(),
+            Samples::List(list) => list.is_null(),
         }
     }
 
     fn list_len(&self) -> usize {
-        if let Entry::List(list) = &self.entry { list.len() } else { 0 }
+        if let Samples::List(list) = &self.entry { list.len() } else { 0 }
     }
 
     fn member(&self, k: usize) -> Outcome<Self> {
         let entry = match &self.entry {
-            Entry::List(list) if list.has_lists() => Entry::List(list.list(k)?),
-            Entry::List(list) => Entry::Item(list.item(k)?),
-            Entry::Item(_) => return Err(Failure::Usage("a struct in lists has a field that is in none".to_owned())),
+            Samples::List(list) if list.has_lists() => Samples::List(list.list(k)?),
+            Samples::List(list) => Samples::Item(list.item(k)?),
+            Samples::Item(_) => return Err(Failure::Usage("a struct in lists has a field that is in none".to_owned())),
         };
         Ok(Self { entry, ..*self })
     }
 
     fn write(&self, output: &mut impl Write) -> Outcome {
         match &self.entry {
-            Entry::Item(sample) => write_sample(output, sample, self.print),
-            Entry::List(list) => write_list(output, list, self.print),
+            Samples::Item(sample) => write_sample(output, sample, self.print),
+            Samples::List(list) => write_list(output, list, self.print),
         }
     }
 }

@@ -209,3 +209,36 @@ fn decimals_are_strings() {
     assert_eq!(get("-c x -i .."), json!([["-0.05", "1701411834604692317316873037158841057.27"], []]));
     assert_eq!(get("-c x -i 0 --as bits")[0][0], json!(251));
 }
+
+/// The fields of two structs, of which one is in lists, as an import writes them.
+#[test]
+fn the_name_of_a_struct_gives_objects() {
+    use arrow_array::{Array, ArrayRef, Int32Array, ListArray, RecordBatch, StructArray};
+    use std::sync::Arc;
+    use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
+    use tensilo::import::arrow::datatypes::{DataType, Field, Fields};
+
+    let fields = Fields::from(vec![Field::new("a", DataType::Int32, true)]);
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, None]));
+    let nulls = Some(NullBuffer::from(vec![true, true, false]));
+    let pairs = StructArray::new(fields.clone(), vec![numbers], nulls);
+    let item = Arc::new(Field::new("item", DataType::Struct(fields), true));
+    let lists = ListArray::new(item, OffsetBuffer::from_lengths([2, 0, 1]), Arc::new(pairs.clone()), None);
+    let outer = Fields::from(vec![Field::new("in", lists.data_type().clone(), true)]);
+    let outer = StructArray::new(outer, vec![Arc::new(lists)], Some(NullBuffer::from(vec![true, false, true])));
+    let columns: [(&str, ArrayRef); 2] = [("box", Arc::new(pairs)), ("outer", Arc::new(outer))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let folder = Folder::new();
+    let file = folder.path("structs.tsl");
+    let sink = tensilo::sink::AtomicFile::create(&file, false).unwrap();
+    tensilo::import::write_batches(&batch.schema(), &[batch], sink, &tensilo::import::ConvertOptions::new()).unwrap();
+
+    let get = |words: &str| on("get", &file, words);
+    assert_eq!(get("-c box -i ..").done().json(), json!([{"a": 1}, {"a": null}, null]));
+    assert_eq!(get("-c box -i 0").text(), "{\"a\":1}\n");
+    assert_eq!(get("-c box.a -i ..").done().json(), json!([1, null, null]));
+    assert_eq!(get("-c outer -i ..").done().json(), json!([{"in": [{"a": 1}, {"a": null}]}, null, {"in": [null]}]));
+    assert_eq!(get("-c outer.in -i ..").done().json(), json!([[{"a": 1}, {"a": null}], null, [null]]));
+    get("-c box -i 0 --format npy").failed(2, "struct");
+    get("-c bo -i 0").failed(2, "box");
+}
