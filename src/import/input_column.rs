@@ -141,7 +141,7 @@ impl ColumnKind {
     /// Returns whether a column of this kind looks like the nulls of a struct.
     #[cfg(feature = "arrow")]
     pub(super) fn is_like_struct_nulls(&self) -> bool {
-        *self == Self::struct_nulls(self.lists.clone())
+        self.dtype == DType::Bool && self.levels == [Level::Fixed(vec![0])]
     }
 
     /// Returns the number of dimensions.

@@ -38,28 +38,18 @@ pub(super) fn retyped<R>(
     let mut arrays = Vec::with_capacity(children.len());
     for (number, child) in children.iter_mut() {
         let own = structs.columns().get(*number).ok_or_else(|| mismatch(array, to))?;
-        arrays.push(change(child, own)?);
+        arrays.push(change(child, &masked(own, structs.nulls())?)?);
     }
-    let nulls = match structs.nulls() {
-        Some(nulls) => Some(nulls.clone()),
-        None => common_nulls(fields, &arrays)?,
-    };
+    let nulls = structs.nulls().cloned();
     let retyped = StructArray::try_new_with_length(fields.clone(), arrays, nulls, structs.len())?;
     Ok(Arc::new(retyped))
 }
 
-/// Returns the nulls of structs that are null where their fields are that cannot be null
-/// themselves.
-fn common_nulls(fields: &Fields, arrays: &[ArrayRef]) -> Result<Option<NullBuffer>, ArrowError> {
-    let mut common: Option<&NullBuffer> = None;
-    let required = fields.iter().zip(arrays).filter(|(field, _)| !field.is_nullable());
-    for (number, (field, array)) in required.enumerate() {
-        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-        if number > 0 && nulls != common {
-            let message = format!("the field {:?} is not null where the other fields are", field.name());
-            return Err(ArrowError::InvalidArgumentError(message));
-        }
-        common = nulls;
-    }
-    Ok(common.cloned())
+/// Returns a field of a struct. If it is a struct, it is null where that one is: a file does not
+/// say so twice.
+fn masked(field: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    let (Some(inner), Some(nulls)) = (field.as_struct_opt(), nulls) else { return Ok(field.clone()) };
+    let nulls = NullBuffer::union(inner.nulls(), Some(nulls));
+    let inner = StructArray::try_new_with_length(inner.fields().clone(), inner.columns().to_vec(), nulls, inner.len())?;
+    Ok(Arc::new(inner))
 }
