@@ -56,8 +56,9 @@ impl FieldWay {
                 | DataType::LargeList(item)
                 | DataType::ListView(item)
                 | DataType::LargeListView(item)
+                | DataType::FixedSizeList(item, _)
                 | DataType::Map(item, _),
-            ) if !self.levels.is_empty() || is_nested(field) => self.enter_lists(item, found),
+            ) if is_nested(field) => self.enter_lists(item, found),
             _ => found.push(self.column(field)),
         }
     }
@@ -124,14 +125,16 @@ impl FieldWay {
 fn is_nested(field: &Field) -> bool {
     match decoded(field.data_type()) {
         DataType::Map(..) => true,
-        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
-            match decoded(item.data_type()) {
-                DataType::Struct(_) => true,
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => true,
-                DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => true,
-                _ => is_nested(item),
-            }
-        }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => match decoded(item.data_type()) {
+            DataType::Struct(_) => true,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => true,
+            DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => true,
+            _ => is_nested(item),
+        },
         _ => false,
     }
 }

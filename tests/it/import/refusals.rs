@@ -17,8 +17,8 @@ fn unstorable() -> Vec<Field> {
     let types = [
         ("union", union.clone()),
         ("digits", DataType::Decimal128(39, 2)),
-        ("unions", DataType::List(item(union))),
-        ("pairs", DataType::FixedSizeList(item(DataType::Null), 2)),
+        ("unions", DataType::List(item(union.clone()))),
+        ("pairs", DataType::FixedSizeList(item(union), 2)),
         ("structs", DataType::LargeList(item(DataType::Struct(pair)))),
     ];
     types.into_iter().map(|(name, data_type)| Field::new(name, data_type, true)).collect()

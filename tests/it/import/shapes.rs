@@ -182,14 +182,14 @@ fn all_columns_that_do_not_fit_are_in_one_error() {
 #[test]
 fn all_columns_whose_schema_is_at_fault_are_in_one_error() {
     let column = |name: &str| (Field::new(name, DataType::Int8, true), Arc::new(Int8Array::from(vec![1])) as ArrayRef);
-    let nulls = FixedSizeListArray::new_null(item(DataType::Null), 2, 1);
-    let nulls = (Field::new("nulls", nulls.data_type().clone(), true), Arc::new(nulls) as ArrayRef);
+    let digits = Decimal128Array::from(vec![1]).with_data_type(DataType::Decimal128(39, 0));
+    let digits = (Field::new("digits", digits.data_type().clone(), true), Arc::new(digits) as ArrayRef);
     let error =
-        refused(&[batch(vec![column("a\nb"), column("twice"), nulls, column("twice")])], &ConvertOptions::new());
+        refused(&[batch(vec![column("a\nb"), column("twice"), digits, column("twice")])], &ConvertOptions::new());
     let due = [
         r#""a\nb" (a name has 1 to 1,024 bytes and no control characters)"#,
         r#""twice" (2 columns have this name)"#,
-        r#""nulls" (lists of null)"#,
+        r#""digits" (decimal128[39, 0])"#,
     ];
     assert_eq!(error.message(), format!("these columns cannot be stored: {}", due.join(", ")));
 }
