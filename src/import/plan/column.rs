@@ -55,6 +55,9 @@ impl Column {
     /// Makes lists of outer dimensions.
     pub(in crate::import) fn unfold(&mut self, dimensions: usize) {
         self.unfolded.extend(self.kind.unfold(dimensions));
+        if let Some(path) = self.metadata.get_mut(path::KEY) {
+            path.push_str(&"[]".repeat(dimensions)); // at most 16
+        }
     }
 
     /// Returns the form of its samples.

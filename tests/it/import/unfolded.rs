@@ -143,6 +143,21 @@ fn lists_of_numbers_in_structs_in_lists_are_tensors() {
     assert_eq!(exported.column(0), &lists);
 }
 
+#[test]
+fn fields_of_a_struct_that_are_no_tensors_are_joined_again() {
+    let jagged = array(&[list([numbers(&[1]), numbers(&[2, 3])]), None, list([])], 2);
+    let field = |array: &ArrayRef| Arc::new(Field::new("a", array.data_type().clone(), true));
+    let structs: ArrayRef = Arc::new(StructArray::from(vec![(field(&jagged), jagged)]));
+    let offsets = OffsetBuffer::from_lengths([1, 0, 2]);
+    let lists: ArrayRef = Arc::new(ListArray::new(item(structs.data_type().clone()), offsets, structs.clone(), None));
+    for array in [structs, lists] {
+        let file = import(&one(array.clone()));
+        assert!(column(&file, "x.a").type_name().starts_with("list<"));
+        let exported = batches(&file, None).unwrap().next().unwrap().unwrap();
+        assert_eq!(exported.column(0), &array);
+    }
+}
+
 /// The first pass stops early where nothing more can be found.
 #[test]
 fn the_last_sample_of_the_last_input_decides() {
