@@ -71,7 +71,7 @@ fn bad_usage_exits_with_2() {
         "convert in.parquet -o out.tsl --threads 0",
         "convert in.parquet -o out.tsl --cast x=i8",
         "convert in.parquet -o out.tsl --columns a,",
-        "convert in.parquet -o out.tsl --null-elements keep",
+        "convert in.parquet -o out.tsl --null-elements drop",
         "append",
         "append in.tsl",
         "append in.tsl in.parquet --profile best",

@@ -91,7 +91,8 @@ fn refusals_speak_of_flags() {
     let out = folder.path("out.tsl");
     let nulls = ListArray::from_iter_primitive::<Float32Type, _, _>([Some(vec![None, Some(1.0)])]);
     let with_null = input(&folder, "nulls.arrow", vec![("x", Arc::new(nulls))]);
-    check_words(&convert(&with_null, &out, ""), &["--null-elements nan|zero", "--skip x"]);
+    let refused = convert(&with_null, &out, "--null-elements refuse");
+    check_words(&refused, &["--null-elements nan|zero", "--skip x"]);
     let strings = input(&folder, "strings.arrow", vec![("s", Arc::new(StringArray::from(vec!["a"])))]);
 
     convert(&lists(&folder, "two.arrow", &[2, 2]), &out, "").done();
