@@ -14,6 +14,9 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use std::result::Result;
 
+/// The most members of lists in a batch that take no memory.
+const MOST_EMPTY_MEMBERS: usize = 1 << 24;
+
 /// A step from an array to one inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::import) enum Step {
@@ -65,6 +68,12 @@ pub(super) fn samples(
     }
 }
 
+/// Returns the most members of lists that are looked at. Members of types without content take no
+/// memory, so that a small file can have any number of them.
+fn most_members(members: &ArrayRef) -> usize {
+    members.get_array_memory_size().saturating_mul(8).max(MOST_EMPTY_MEMBERS)
+}
+
 /// An array, and what of it belongs to the samples.
 struct Position {
     array: ArrayRef,
@@ -105,12 +114,16 @@ impl Position {
 
     fn enter_lists(&mut self) -> Result<InputLists, Problem> {
         let list = AnyList::of_any(&self.array)?;
+        let most = most_members(list.values());
         let mut members = Vec::new();
         let mut lengths = Vec::with_capacity(self.entries.len());
         for (row, &i) in self.entries.iter().enumerate() {
             let range = if self.is_null(i) { 0..0 } else { list.start(i)..list.start(i + 1) };
             let too_long = || Problem::at(row, format!("a list of {} members is too long", range.len()));
             lengths.push(u32::try_from(range.len()).map_err(|_| too_long())?);
+            if range.len().saturating_add(members.len()) > most {
+                return Err(Problem::at(row, format!("lists of more than {most} members that take no memory")));
+            }
             members.extend(range);
         }
         let nulls: Option<Nulls> = shared_nulls(self.nulls_of_entries().as_ref());

@@ -158,6 +158,20 @@ fn fields_of_a_struct_that_are_no_tensors_are_joined_again() {
     }
 }
 
+/// Nulls take no memory, so a small file can have any number of them.
+#[test]
+fn lists_of_very_many_nulls_are_refused() {
+    let count = 1 << 30;
+    let nulls: ArrayRef = Arc::new(NullArray::new(count));
+    let offsets = OffsetBuffer::from_lengths([count]);
+    let lists: ArrayRef = Arc::new(ListArray::new(item(DataType::Null), offsets, nulls.clone(), None));
+    let fixed: ArrayRef = Arc::new(FixedSizeListArray::new(item(DataType::Null), count as i32, nulls, None));
+    for array in [lists, fixed] {
+        let error = refused(&[one(array)], &ConvertOptions::new());
+        assert!(error.message().contains("take no memory"), "{error}");
+    }
+}
+
 /// The first pass stops early where nothing more can be found.
 #[test]
 fn the_last_sample_of_the_last_input_decides() {
