@@ -17,8 +17,37 @@ const CONTINUATION: [u8; 4] = [0xFF; 4];
 const ZSTD_RATIO: u64 = 32 << 10;
 const LZ4_RATIO: u64 = 255;
 
-/// Checks a file by the blocks in its footer. Returns the number of rows.
-pub(super) fn file(file: &InputFile) -> Result<u64> {
+/// The facts that the messages of a file or stream state.
+#[derive(Default)]
+pub(super) struct Stated {
+    pub rows: u64,
+    /// Whether any batch has a null in a field, in the order of its messages: depth first.
+    pub nulls: Vec<bool>,
+    /// Whether any dictionary has a null among its values.
+    pub null_values: bool,
+}
+
+impl Stated {
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let rows = u64::try_from(batch.length()).ok().and_then(|length| self.rows.checked_add(length));
+        self.rows = rows.ok_or_else(|| malformed("a number of rows that is none"))?;
+        for (i, has_nulls) in node_nulls(batch).enumerate() {
+            match self.nulls.get_mut(i) {
+                Some(nulls) => *nulls |= has_nulls,
+                None => self.nulls.push(has_nulls),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether each field of a batch has nulls.
+fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'a> {
+    batch.nodes().into_iter().flatten().map(|node| node.null_count() != 0)
+}
+
+/// Checks a file by the blocks in its footer.
+pub(super) fn file(file: &InputFile) -> Result<Stated> {
     let mut bytes = Bytes::open(file)?;
     let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;
     let Some((footer_bytes, b"ARROW1")) = tail.split_first_chunk::<4>() else {
@@ -30,7 +59,7 @@ pub(super) fn file(file: &InputFile) -> Result<u64> {
     let footer = root_as_footer(&footer).map_err(|error| malformed(&error.to_string()))?;
     check_version(footer.version())?;
     check_byte_order(footer.schema())?;
-    let mut rows = 0;
+    let mut stated = Stated::default();
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
     for block in blocks {
         let positive = |number: i64| u64::try_from(number).map_err(|_| malformed("a negative offset or length"));
@@ -39,15 +68,15 @@ pub(super) fn file(file: &InputFile) -> Result<u64> {
         let prefix = if head.starts_with(&CONTINUATION) { 8 } else { 4 };
         let metadata = head.get(prefix..).ok_or_else(cut_off)?;
         let body = start + u64_of(head.len()); // both lie in the file
-        rows = bytes.check_message(metadata, body, positive(block.bodyLength())?, rows)?;
+        bytes.check_message(metadata, body, positive(block.bodyLength())?, &mut stated)?;
     }
-    Ok(rows)
+    Ok(stated)
 }
 
-/// Checks a stream message by message; the number of rows.
-pub(super) fn stream(file: &InputFile) -> Result<u64> {
+/// Checks a stream message by message.
+pub(super) fn stream(file: &InputFile) -> Result<Stated> {
     let mut bytes = Bytes::open(file)?;
-    let (mut at, mut rows) = (0, 0);
+    let (mut at, mut stated) = (0, Stated::default());
     while at < bytes.length {
         let is_first = at == 0;
         let known = |error: Error| if is_first { foreign(file) } else { error };
@@ -64,12 +93,12 @@ pub(super) fn stream(file: &InputFile) -> Result<u64> {
         }
         check_version(message.version())?;
         let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| malformed("a negative length"))?;
-        rows = bytes.check_message(&metadata, at, body_bytes, rows)?;
+        bytes.check_message(&metadata, at, body_bytes, &mut stated)?;
         at += body_bytes; // lies in the file
     }
     match bytes.length - at {
         _ if at == 0 => Err(foreign(file)),
-        0 => Ok(rows),
+        0 => Ok(stated),
         rest => Err(malformed(&format!("{rest} bytes follow the end of the stream"))),
     }
 }
@@ -161,17 +190,17 @@ impl<'a> Bytes<'a> {
         Ok(metadata)
     }
 
-    /// Checks a message whose body begins at `body`. Returns the number of rows including its own.
-    fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, rows: u64) -> Result<u64> {
+    /// Checks a message whose body begins at `body`, and adds what it states.
+    fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, stated: &mut Stated) -> Result<()> {
         self.check_inside(body, body_bytes)?;
         let message: Message = root_as_message(metadata).map_err(|error| malformed(&error.to_string()))?;
-        if let Some(dictionary) = message.header_as_dictionary_batch() {
-            dictionary.data().map_or(Ok(()), |batch| self.check_buffers(&batch, body, body_bytes))?;
+        if let Some(values) = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()) {
+            self.check_buffers(&values, body, body_bytes)?;
+            stated.null_values |= node_nulls(&values).any(|has_nulls| has_nulls);
         }
-        let Some(batch) = message.header_as_record_batch() else { return Ok(rows) };
+        let Some(batch) = message.header_as_record_batch() else { return Ok(()) };
         self.check_buffers(&batch, body, body_bytes)?;
-        let rows = u64::try_from(batch.length()).ok().and_then(|length| rows.checked_add(length));
-        rows.ok_or_else(|| malformed("a number of rows that is none"))
+        stated.add(&batch)
     }
 
     /// Checks that buffers lie in the body, and what compressed ones say of their decompressed

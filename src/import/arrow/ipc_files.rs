@@ -1,32 +1,43 @@
 //! Arrow IPC files and streams.
 
-use super::ipc_check;
+use super::column_path::ColumnPath;
+use super::ipc_check::{self, Stated};
 use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
+use super::schema_order::{Listed, SchemaOrder};
 use crate::Result;
 use crate::import::input_file::{InputFile, InputReader};
 use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::SchemaRef;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Opens an IPC file.
 pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
-    let row_count = ipc_check::file(file)?;
+    let stated = ipc_check::file(file)?;
     let schema = file_reader(file, None)?.schema();
-    Ok(ArrowSource::new(&schema, Ipc { file: Arc::clone(file), row_count, is_stream: false }))
+    Ok(source(file, schema, stated, false))
 }
 
 /// Opens an IPC stream that is in a file.
 pub(in crate::import) fn open_stream(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
-    let row_count = ipc_check::stream(file)?;
+    let stated = ipc_check::stream(file)?;
     let schema = stream_reader(file, None)?.schema();
-    Ok(ArrowSource::new(&schema, Ipc { file: Arc::clone(file), row_count, is_stream: true }))
+    Ok(source(file, schema, stated, true))
+}
+
+fn source(file: &Arc<InputFile>, schema: SchemaRef, stated: Stated, is_stream: bool) -> ArrowSource<Ipc> {
+    let order = SchemaOrder::of(&schema, Listed::Nodes);
+    let ipc = Ipc { file: Arc::clone(file), schema: Arc::clone(&schema), stated, order, is_stream };
+    ArrowSource::new(&schema, ipc)
 }
 
 /// A file of Arrow's IPC format.
 pub(in crate::import) struct Ipc {
     file: Arc<InputFile>,
-    row_count: u64,
+    schema: SchemaRef,
+    stated: Stated,
+    order: SchemaOrder,
     is_stream: bool,
 }
 
@@ -44,7 +55,15 @@ impl Records for Ipc {
     }
 
     fn row_count(&self) -> Option<u64> {
-        Some(self.row_count)
+        Some(self.stated.rows)
+    }
+
+    /// Run ends say nothing about the nulls among their values.
+    fn may_have_nulls(&self, path: &ColumnPath) -> bool {
+        let is_same = self.order.count == self.stated.nulls.len() && !self.stated.null_values;
+        let nulls = self.order.range(&self.schema, path).filter(|_| is_same);
+        let nulls = nulls.and_then(|range| self.stated.nulls.get(range)).and_then(<[bool]>::split_first);
+        nulls.is_none_or(|(own, inner)| if path.is_struct { *own } else { inner.contains(&true) })
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {

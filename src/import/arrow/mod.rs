@@ -24,6 +24,7 @@ mod nested;
 pub(super) mod records;
 mod samples;
 mod saved;
+pub(super) mod schema_order;
 pub(super) mod slices;
 pub(super) mod types;
 mod walk;

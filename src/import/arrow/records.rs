@@ -27,12 +27,6 @@ pub(in crate::import) trait Records {
     /// Returns the number of rows, if it is known before reading.
     fn row_count(&self) -> Option<u64>;
 
-    /// Returns the fields of the schema that may have nulls at any depth; `None` if that is unknown
-    /// before reading.
-    fn fields_with_nulls(&self) -> Option<BTreeSet<usize>> {
-        None
-    }
-
     /// Begins a pass over only these fields of the schema, in ascending order.
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>>;
 
@@ -41,8 +35,8 @@ pub(in crate::import) trait Records {
         self.record_batches(fields).ok()?.next()?.ok() // the passes report errors
     }
 
-    /// Returns whether an array that a path leads to may have nulls. `false` is known without
-    /// reading.
+    /// Returns whether a struct that a path leads to may be null, or a member of the lists that it
+    /// leads to. `false` is known without reading.
     fn may_have_nulls(&self, _path: &ColumnPath) -> bool {
         true
     }
@@ -71,14 +65,14 @@ impl<R: Records> ArrowSource<R> {
     /// names.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
         let metadata = metadata::of_file(schema, saved::of(schema, |fields| records.first_batch(fields)));
-        let fields_with_nulls = records.fields_with_nulls();
         let mut found = Vec::new();
         for (i, field) in schema.fields().iter().enumerate() {
-            let first = found.len();
             FieldWay::to(i, field).enter(field, &mut found);
-            let may_have_nulls = fields_with_nulls.as_ref().is_none_or(|fields| fields.contains(&i));
-            let kinds = found.iter_mut().skip(first).filter_map(|(column, _)| column.kind.as_mut().ok());
-            kinds.for_each(|kind| kind.inner_nulls &= may_have_nulls);
+        }
+        for (column, path) in &mut found {
+            if let Ok(kind) = &mut column.kind {
+                kind.inner_nulls = kind.inner_nulls && records.may_have_nulls(path);
+            }
         }
         let (columns, paths) = found.into_iter().unzip();
         Self { records, columns, paths, metadata }

@@ -2,7 +2,8 @@
 
 use super::batch_rows::BatchRows;
 use super::errors::{encrypted_footer, malformed};
-use super::{check, mend, pages, raw, struct_nulls};
+use super::leaf_nulls::LeafNulls;
+use super::{check, mend, pages, raw};
 use crate::import::arrow::column_path::ColumnPath;
 use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
 use crate::import::input_file::{InputFile, InputReader};
@@ -13,9 +14,7 @@ use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
-use ::parquet::file::statistics::Statistics;
 use arrow_array::RecordBatch;
-use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
@@ -36,7 +35,8 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     let metadata = mend::mended(metadata, row_count, &reader)?;
     let encrypted = check::encrypted(thrift);
     let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(|error| malformed(&error))?;
-    let records = ParquetFile { input: Arc::clone(file), metadata, row_count };
+    let nulls = LeafNulls::of(metadata.metadata(), metadata.schema());
+    let records = ParquetFile { input: Arc::clone(file), metadata, nulls, row_count };
     Ok((ArrowSource::new(&schema, records), footer))
 }
 
@@ -104,6 +104,7 @@ fn footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
 pub(in crate::import) struct ParquetFile {
     input: Arc<InputFile>,
     metadata: ArrowReaderMetadata,
+    nulls: LeafNulls,
     row_count: u64,
 }
 
@@ -116,26 +117,12 @@ impl Records for ParquetFile {
         Some(self.row_count)
     }
 
-    /// Reads the statistics, in which an empty list counts as a null.
-    fn fields_with_nulls(&self) -> Option<BTreeSet<usize>> {
-        let schema = self.metadata.parquet_schema();
-        let leaves = self
-            .metadata
-            .metadata()
-            .row_groups()
-            .iter()
-            .flat_map(|group| (0..schema.num_columns()).zip(group.columns()));
-        let null_count = |column: &ColumnChunkMetaData| column.statistics().and_then(Statistics::null_count_opt);
-        let with_nulls = leaves.filter(|(_, column)| null_count(column) != Some(0));
-        Some(with_nulls.map(|(leaf, _)| schema.get_column_root_idx(leaf)).collect())
-    }
-
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
         Ok(Box::new(self.row_groups(0..self.part_count(), fields)))
     }
 
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
-        struct_nulls::may_occur(self.metadata.metadata(), self.metadata.schema(), path)
+        self.nulls.may_occur(self.metadata.schema(), path)
     }
 
     fn part_count(&self) -> usize {

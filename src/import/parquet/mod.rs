@@ -4,10 +4,10 @@ mod batch_rows;
 mod check;
 mod errors;
 mod file;
+mod leaf_nulls;
 mod mend;
 mod pages;
 mod raw;
-mod struct_nulls;
 mod thrift;
 
 pub(super) use errors::encrypted_footer;

@@ -5,7 +5,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tensilo::import::arrow::array::{ArrayRef, RecordBatch};
+use tensilo::import::arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch};
+use tensilo::import::arrow::buffer::OffsetBuffer;
 use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use tensilo::import::{AppendOptions, ConvertOptions, append, convert, write_batches};
 use tensilo::sink::Stream;
@@ -85,6 +86,20 @@ pub fn strings(file: &Reader, name: &str) -> Vec<Option<Vec<u8>>> {
 
 pub fn texts(values: &[Option<&str>]) -> Vec<Option<Vec<u8>>> {
     values.iter().map(|value| value.map(|value| value.as_bytes().to_vec())).collect()
+}
+
+/// Three lists: of two values, of none, and of one.
+pub fn three_lists(values: &ArrayRef) -> ArrayRef {
+    let offsets = OffsetBuffer::new(vec![0, 2, 2, 3].into());
+    Arc::new(ListArray::new(item(values.data_type().clone()), offsets, values.clone(), None))
+}
+
+/// Imports three lists of these values and exports them again.
+#[track_caller]
+pub fn check_three_lists(values: &ArrayRef) {
+    let list = exported(&import(&one(three_lists(values))));
+    let list = list.as_list::<i32>();
+    assert_eq!((list.value_offsets(), list.values()), (&[0, 2, 2, 3][..], values));
 }
 
 pub fn item(data_type: DataType) -> FieldRef {

@@ -1,0 +1,95 @@
+//! The places where nulls may be, as far as the statistics of a Parquet file tell.
+
+use crate::import::arrow::column_path::ColumnPath;
+use crate::import::arrow::schema_order::{Listed, SchemaOrder};
+use ::parquet::basic::Repetition;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use ::parquet::file::statistics::Statistics;
+use ::parquet::schema::types::Type;
+use arrow_schema::Schema;
+
+/// The nulls of all leaves, in the order of the file.
+pub(super) struct LeafNulls {
+    leaves: Vec<Leaf>,
+    order: SchemaOrder,
+}
+
+/// The nulls of one leaf. `true` means that there may be some.
+struct Leaf {
+    /// Of the leaf, or of a struct or list around it. An empty list counts.
+    any: bool,
+    /// Of members of lists.
+    in_lists: bool,
+}
+
+impl LeafNulls {
+    pub(super) fn of(metadata: &ParquetMetaData, schema: &Schema) -> Self {
+        let mut members = Vec::new();
+        find_members(metadata.file_metadata().schema(), LevelsAbove::default(), &mut members);
+        let leaves: Vec<Leaf> = members.iter().enumerate().map(|(i, levels)| Leaf::of(metadata, i, levels)).collect();
+        Self { leaves, order: SchemaOrder::of(schema, Listed::Leaves) }
+    }
+
+    /// Returns whether a path may lead to nulls: to a null struct, or to lists with null members.
+    pub(super) fn may_occur(&self, schema: &Schema, path: &ColumnPath) -> bool {
+        let is_same = self.order.count == self.leaves.len(); // or else the schemas do not match
+        let leaves = self.order.range(schema, path).filter(|_| is_same).and_then(|leaves| self.leaves.get(leaves));
+        leaves.is_none_or(|leaves| match path.is_struct {
+            true => leaves.iter().all(|leaf| leaf.any), // a null struct is a null of all its fields
+            false => leaves.iter().any(|leaf| leaf.in_lists),
+        })
+    }
+}
+
+impl Leaf {
+    /// Reads the statistics of a leaf; `levels` are the definition levels of null members of lists.
+    fn of(metadata: &ParquetMetaData, leaf: usize, levels: &[usize]) -> Self {
+        let is_null = |column: &ColumnChunkMetaData| null_count(column) != Some(0);
+        let in_lists = |column: &ColumnChunkMetaData| match column.definition_level_histogram() {
+            Some(histogram) => levels.iter().any(|&level| histogram.get(level) != Some(0)),
+            None => !levels.is_empty() && is_null(column),
+        };
+        let any_group = |may_be: &dyn Fn(&ColumnChunkMetaData) -> bool| {
+            metadata.row_groups().iter().any(|group| group.columns().get(leaf).is_none_or(may_be))
+        };
+        Self { any: any_group(&is_null), in_lists: any_group(&in_lists) }
+    }
+}
+
+fn null_count(column: &ColumnChunkMetaData) -> Option<u64> {
+    column.statistics().and_then(Statistics::null_count_opt)
+}
+
+/// The nodes around one node of the schema of the file.
+#[derive(Clone, Default)]
+struct LevelsAbove {
+    /// The optional and repeated nodes around it.
+    level: usize,
+    in_list: bool,
+    /// The definition levels of null members of lists.
+    members: Vec<usize>,
+}
+
+/// Finds the definition levels of null members of lists, for each leaf below a node. The depth is
+/// that of the schema, which the decoder has bounded.
+fn find_members(node: &Type, at: LevelsAbove, found: &mut Vec<Vec<usize>>) {
+    if !node.is_group() {
+        found.push(at.members);
+        return;
+    }
+    for child in node.get_fields() {
+        let mut inside = at.clone();
+        match child.get_basic_info().repetition() {
+            Repetition::REQUIRED => {}
+            Repetition::OPTIONAL => {
+                inside.members.extend(inside.in_list.then_some(inside.level));
+                inside.level += 1; // at most the depth
+            }
+            Repetition::REPEATED => {
+                inside.in_list = true;
+                inside.level += 1;
+            }
+        }
+        find_members(child, inside, found);
+    }
+}
