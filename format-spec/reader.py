@@ -117,7 +117,7 @@ def read_column(fields):
     # `chunks` has the index entry that each chunk of the walk must have: those before `listed` were found in a
     # page, those of earlier commits are counted in `runs`. `stated` has the facts that a footer states.
     return Record(info=info, w=w, V=extents.count(VARYING), L=L, may_be_null=may_be_null, size=size, samples=[], sums=Counter(), runs=[],
-                  encodings=Counter(), tables=[], chunks=[], listed=0, errors=(), stated={"encodings": []})
+                  encodings=Counter(), tables=[], bodies=[], chunks=[], listed=0, errors=(), stated={"encodings": []})
 # ---- 4. Chunks ---------------------------------------------------------------------------------------------
 def read_chunk(file, region):
     index, first_sample, n, raw_bytes, encoding, flags = region.fields
@@ -133,7 +133,7 @@ def read_chunk(file, region):
            "R-4.5 length of a part": right and (L or validity[1] in (0, align(n, 8) // 8) and (V or values[1] == n * size)),
            "R-4.10 several samples in more than 64 MiB": n == 1 or raw_bytes <= 64 << 20,
            "R-4.12 validity and shape in more than 64 MiB": not L or validity[1] + shape[1] <= 64 << 20})
-    numbers = struct.unpack(f"<{shape[1] // 4}I", decode(*shape, 4))
+    numbers = struct.unpack(f"<{shape[1] // 4}I", decode(*shape, 4, column.bodies))
     counts, lists, numbers = read_lists(column, n, numbers)
     items = counts[-1]
     check({"R-4.12 too many items without elements": not L or V or size or items <= 1 << 24})
@@ -148,7 +148,7 @@ def read_chunk(file, region):
         dims = [numbers[k:k + items] for k in range(items, len(numbers), items)] or [lengths]
         right = list(map(math.prod, zip(*dims))) == lengths and max(map(max, dims)) < VARYING
         check({"R-4.7 ends descends": min(lengths) >= 0, "R-4.7 extents": right})
-    decoded, wanted, entries = decode(*values, column.w), file.wanted is None or column.info["name"] in file.wanted, []
+    decoded, wanted, entries = decode(*values, column.w, column.bodies), file.wanted is None or column.info["name"] in file.wanted, []
     if wanted or dtype == "utf8" or 0 in present[L]:
         for is_present, begin, end, *extents in zip(present[L], chain([0], ends), ends, *dims):
             item = decoded[begin * size:end * size]
@@ -184,7 +184,7 @@ def read_validity(column, counts, validity):  # for each level, which of its ent
         return [range(1, n + 1) for n in counts]  # none is 0
     sizes = [align(n, 8) // 8 for n in counts]
     check({"R-4.5 length of the validity": validity[1] == sum(sizes)})
-    bitmaps, present = decode(*validity, 1), []
+    bitmaps, present = decode(*validity, 1, column.bodies), []
     for n, size in zip(counts, sizes):
         bitmap, bitmaps = bitmaps[:size], bitmaps[size:]
         check({"R-4.6 bits at the end": not size or not bitmap[-1] >> (n - 1) % 8 + 1})
@@ -213,6 +213,7 @@ def read_table(file, region):
     right = index < len(file.columns) and table == len(file.columns[index].tables) and not any(reserved)
     check({"R-4.11 column, table or reserved": right})
     file.columns[index].tables.append((index, table, region.at, len(region.body), region.body_crc))
+    file.columns[index].bodies.append(region.body)
 # ---- 5. Encodings: in reader_encodings.py ------------------------------------------------------------------
 # ---- 6. Index ----------------------------------------------------------------------------------------------
 def read_page(file, region):
@@ -313,7 +314,7 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
             file.at = footer.at
             with suppress(Violation):
                 read_footer(file, footer)
-            check({f"R-7.6 encoding {e}": e < 7 for c in file.columns for e, _ in c.stated["encodings"]})
+            check({f"R-7.6 encoding {e}": e < 8 for c in file.columns for e, _ in c.stated["encodings"]})
             check({"R-9.1 incompat_flags": footer.fields[1] & ~NESTED == 0})
         while not last or file.trailer != last:
             region = read_next(file)

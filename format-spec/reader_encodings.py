@@ -26,17 +26,19 @@ class Fields(io.BytesIO):  # the fields of a block; one that reaches beyond the 
     def unpack(self, layout):
         return struct.unpack("<" + layout, self.take(struct.calcsize("<" + layout)))
 # ---- 5. Encodings ------------------------------------------------------------------------------------------
-ENCODINGS = ("raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd")
-RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, PLANES_ZSTD = range(7)
+ENCODINGS = ("raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd", "zstd-dictionary")
+RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, PLANES_ZSTD, ZSTD_DICTIONARY = range(8)
 RULES = {EXPONENT_TIERS: "R-5.10", RESIDUAL_TIERS: "R-5.11", PLANES_ZSTD: "R-5.12"}
 
-def decode(stored, length, encoding, w):  # the caller has checked `length` with
+def decode(stored, length, encoding, w, tables=()):  # the caller has checked `length` with
     whole = length % w == 0
-    check({f"R-5.1 unknown {encoding}": encoding < 7, "R-5.2 empty": length or encoding == RAW and not stored,
+    check({f"R-5.1 unknown {encoding}": encoding < 8, "R-5.2 empty": length or encoding == RAW and not stored,
            "R-5.3 stored length": encoding != RAW or len(stored) == length,
            "R-5.4 one element": encoding != CONSTANT or len(stored) == w and whole})
     if encoding in (RAW, CONSTANT):
         return stored if encoding == RAW else stored * (length // w)
+    if encoding == ZSTD_DICTIONARY:
+        return unframe(stored[4:], length, find_dictionary(stored, tables))
     if encoding in (BITSHUFFLE_ZSTD, ZSTD):
         content = unframe(stored, length)
         return content if encoding == ZSTD else unshuffle(content, w)
@@ -49,15 +51,28 @@ def decode(stored, length, encoding, w):  # the caller has checked `length` with
     check({f"{fields.rule} the stored bytes are too long": not fields.read()})
     return undo(transform, *details, y, w)
 # ---- 5.3, 5.4: Zstandard frames and bit-shuffle ------------------------------------------------------------
-def unframe(stored, length):
+def unframe(stored, length, dictionary=None):
     import zstandard
     with suppress(zstandard.ZstdError):
         frame = zstandard.get_frame_parameters(stored)
         right = stored[:4] == b"\x28\xb5\x2f\xfd" and frame.content_size == length and frame.dict_id == 0
         window = stored[4] & 32 or frame.window_size <= 1 << 31  # 32: it states none
         check({"R-5.5 magic, content size or dictionary": right, "R-5.5 window": window})
-        return zstandard.ZstdDecompressor().decompress(stored, allow_extra_data=False)
+        return zstandard.ZstdDecompressor(dictionary).decompress(stored, allow_extra_data=False)
     raise Violation("R-5.5", "not exactly one good frame")
+
+# ---- 5.11: dictionaries ------------------------------------------------------------------------------------
+def find_dictionary(stored, tables):  # `tables` are the bodies of those of the column that precede the chunk
+    import zstandard
+    table = int.from_bytes(stored[:4], "little")
+    check({"R-5.13 the stored bytes end within the number": len(stored) >= 4, f"R-5.13 no table {table}": table < len(tables)})
+    body = tables[table]
+    check({"R-5.13 magic or length": body[:4] == b"\x37\xa4\x30\xec" and len(body) <= 1 << 20})
+    dictionary = zstandard.ZstdCompressionDict(body)
+    with suppress(zstandard.ZstdError):  # of an empty frame, to see whether the dictionary is one
+        zstandard.ZstdDecompressor(dictionary).decompress(bytes.fromhex("28b52ffd2000010000"))
+        return dictionary
+    raise Violation("R-5.13", "no good dictionary")
 
 def unshuffle(shuffled, w):
     m, result = len(shuffled) // w // 8, bytearray(shuffled)  # the last n mod 8 elements stay

@@ -14,7 +14,7 @@ from vector_tiers import exponent_tiers, planes_zstd, residual_tiers
 DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5, 1), 'i16': (6, 2), 'i32': (7, 4),
           'i64': (8, 8), 'u8': (9, 1), 'u16': (10, 2), 'u32': (11, 4), 'u64': (12, 8), 'bool': (13, 1),
           'bytes': (14, 1), 'utf8': (15, 1)}
-ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd']
+ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd', 'zstd-dictionary']
 VARIES = 0xFFFFFFFF
 NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
                           r'checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*)$')
@@ -105,6 +105,14 @@ def frame(data):
 
 def zstd(literal=None):
     return ('zstd', lambda data: frame(data) if literal is None else literal)
+
+
+def other_id(body):
+    return body[:4] + le(7, 4) + body[8:]
+
+
+def dictionary(table, literal=None):
+    return ('zstd-dictionary', lambda data, w: le(table, 4) + (frame(data) if literal is None else literal))
 
 
 def shuffled(literal=None):
@@ -418,6 +426,16 @@ THIRDS_FRAMES = {  # the bit-shuffle of 67 elements floor(i / 3) of w bytes
     4: '28b52ffd600c00450100c0388ee3c00ffc00f0ff000000ffffff00ffff001516000000062050ef3341051da4698332bcc810',
     8: '28b52ffd6018016d0100e0388ee3c00ffc00f0ff000000ffffff00ffff0015160000000000000006002b9da0066ab8ce0019e086ad1b02'}
 MAGIC = b'\x28\xB5\x2F\xFD'
+DICTIONARY = bytes.fromhex(  # trained by libzstd 1.5.7
+    '37a430ecf2d59a512310c09224e933300333300333c03a418ddce727d2acffcd924d2cca844ce81a9873630c230040b050a1c1856d0000'
+    '000480c69aa016add8057a983284180000000000000000000000000000000000008416a432132143000000000000000000000000010000'
+    '000400000008000000207461626c65207261676765642076696f6c65747320726f73657320626c756520736f6d65207461626c6520776f'
+    '726473207320726f777320736f6d65206f6620626c75652072656420736f6d652073616d706c65732072616767656420636f6c756d6e66'
+    '20776f726473206368756e6b73207468656d2061726520636f6c756d6e73207265642074656e736f72732073616d706c656c756d6e7320'
+    '626c7565207461626c65206f66206368756e6b73206f662074')
+DICTIONARY_TEXT = b'roses are red, tensors are ragged and some of them too'
+DICTIONARY_FRAME = bytes.fromhex(  # with a content checksum
+    '28b52ffd2436e50000507261722c616e64746f6f07fcb3a184452feaf99be221442f0061052938706b')
 
 
 def worked(**more):

@@ -305,8 +305,8 @@ def chunk_cases():
 
 def encoding_cases():
     # an id that is not known, and hidden from whoever opens the file
-    yield 'R-5.1', 'unknown', 'a chunk of encoding 7, which the footer does not list', broken(
-        chunk=put(encoding=7), footer={'column 0: encoding 0: id': 0}), {'also': ['R-7.4']}
+    yield 'R-5.1', 'unknown', 'a chunk of encoding 32767, which the footer does not list', broken(
+        chunk=put(encoding=32767), footer={'column 0: encoding 0: id': 0}), {'also': ['R-7.4']}
     yield 'R-5.1', 'unknown-part', 'a shape of encoding 32768, which the footer does not list', broken(
         RAGGED, [b'ab'], chunk={'shape.encoding': 32768}, footer={'column 0: encoding_count': 1, **{
             'column 0: encoding 1: ' + k: None for k in ('id', 'reserved', 'chunks')}}), {'also': ['R-7.4']}
@@ -352,6 +352,40 @@ def encoding_cases():
         RAGGED, [b'a', b'b'], shape=zstd(frame(el('I', 1)) + frame(el('I', 2))))
     yield 'R-4.5', 'part-of-element', 'bitshuffle-zstd of one element and a half', broken(
         col('x', 'u16'), [b'\1\0', b'\2\0'], enc=shuffled(frame(b'\1\0\2')), chunk=put(raw_bytes=3))
+
+
+def dictionary_cases():
+    for name, what, table, stored in (
+            ('short', 'three stored bytes', DICTIONARY, ('zstd-dictionary', lambda data, w: bytes(3))),
+            ('no-table', 'table 1 of one table', DICTIONARY, dictionary(1)),
+            ('no-table-huge', 'table 2^32 - 1', DICTIONARY, dictionary(0xFFFFFFFF)),
+            ('magic', 'a table with another magic number', b'\x38' + DICTIONARY[1:], dictionary(0)),
+            ('raw-content', 'a table of content alone', DICTIONARY_TEXT, dictionary(0)),
+            ('empty-table', 'an empty table', b'', dictionary(0)),
+            ('entropy', 'a dictionary with malformed entropy tables', DICTIONARY[:8] + b'\xFF' * 32 + DICTIONARY[40:], dictionary(0)),
+            ('cut', 'a dictionary that is cut', DICTIONARY[:80], dictionary(0))):
+        f = Tsl([col('t', 'utf8', [None])])
+        f.table(0, table)
+        f.chunk(0, [DICTIONARY_TEXT], stored)
+        yield 'R-5.13', name, what, f.commit()
+    f = Tsl([col('t', 'utf8', [None]), col('u', 'utf8', [None])])
+    f.table(1, DICTIONARY)
+    f.chunk(0, [DICTIONARY_TEXT], dictionary(0))
+    f.chunk(1, [DICTIONARY_TEXT])
+    yield 'R-5.13', 'of-another-column', 'the table of another column', f.commit()
+    f = Tsl([col('t', 'utf8', [None])])
+    f.chunk(0, [DICTIONARY_TEXT], dictionary(0))
+    f.table(0, DICTIONARY)
+    yield 'R-5.13', 'table-after', 'a table after the chunk', f.commit()
+    for name, what, literal in (
+            ('dictionary-frame-twice', 'two frames after the number of a table', DICTIONARY_FRAME * 2),
+            ('dictionary-frame-names-one', 'a frame that names its dictionary', MAGIC + b'\x23' + DICTIONARY[4:8] + le(len(DICTIONARY_TEXT), 1)
+             + le(len(DICTIONARY_TEXT) << 3 | 1, 3) + DICTIONARY_TEXT),
+            ('dictionary-other', 'a frame for another dictionary', DICTIONARY_FRAME)):
+        f = Tsl([col('t', 'utf8', [None])])
+        f.table(0, DICTIONARY if name != 'dictionary-other' else DICTIONARY[:-80] + bytes(range(32, 112)))
+        f.chunk(0, [DICTIONARY_TEXT], dictionary(0, literal))
+        yield 'R-5.5', name, what, f.commit()
 
 
 def tiers(enc, data, tweak, dtype='u8', **more):
@@ -691,7 +725,7 @@ def footer_cases():
     yield 'R-7.5', 'commit-twice', 'two commits of number 0', worked().commit(False).commit(footer=put(commit=0))
     yield 'R-7.5', 'samples-over-limit', 'sample_count 2^63 (a file without columns)', Tsl([]).commit(samples=1 << 63)
     yield 'R-7.5', 'fewer-samples', 'sample_count 3, then 2 (a file without columns)', Tsl([]).commit(False, samples=3).commit(samples=2)
-    yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 7, truly listed', broken(chunk=put(encoding=7)), {'also': ['R-5.1']}
+    yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 32767, truly listed', broken(chunk=put(encoding=32767)), {'also': ['R-5.1']}
     yield 'R-7.6', 'unknown-encoding-of-part', 'a shape of encoding 32768, truly listed', broken(
         RAGGED, [b'ab'], chunk={'shape.encoding': 32768}), {'also': ['R-5.1']}
     yield 'R-7.7', 'flag', 'an unknown trailer flag', broken(trailer=put(trailer_flags=3))
@@ -749,5 +783,5 @@ def content_id_cases():
 
 
 def invalid_vectors():
-    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, tier_cases, index_cases, footer_cases, content_id_cases):
+    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, dictionary_cases, tier_cases, index_cases, footer_cases, content_id_cases):
         yield from cases()

@@ -11,7 +11,7 @@ use crate::write::ChunkWriter;
 use crate::write::Sink;
 use crate::{Error, Result, Summary, WriterOptions, limits, memory};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::{ControlFlow, Range};
 
 /// The options of [`Salvaged::write_to`].
@@ -73,7 +73,9 @@ impl Salvaged {
         let output = ChunkWriter::new(sink, schema, &writer.clone().origin_or(origin), casts)?;
         let left_out = if options.leave_out { self.losses.of_all() } else { LostSamples::default() };
         let null_bytes = writer.resolved_chunk_bytes();
-        let mut rewrite = Rewrite { output, left_out, null_bytes, scratch: ChunkScratch::new() };
+        let mut rewrite =
+            Rewrite { output, left_out, null_bytes, without_tables: BTreeSet::new(), scratch: ChunkScratch::new() };
+        self.reader.columns().try_for_each(|column| rewrite.tables(&column))?;
         let mut progress = options.progress;
         let mut runs = SampleRuns::new(self);
         while let Some((run, column)) = runs.next()? {
@@ -154,6 +156,8 @@ struct Rewrite<K: Sink> {
     left_out: LostSamples,
     /// The most decoded bytes of a chunk of nulls.
     null_bytes: usize,
+    /// Columns whose tables are not all intact, so that their chunks are encoded anew.
+    without_tables: BTreeSet<usize>,
     scratch: ChunkScratch,
 }
 
@@ -166,10 +170,21 @@ impl<K: Sink> Rewrite<K> {
         }
     }
 
+    /// Copies the tables of a column.
+    fn tables(&mut self, column: &Column) -> Result<()> {
+        match column.table_bodies()? {
+            Some(bodies) => self.output.tables(column.number(), &bodies)?,
+            None => {
+                self.without_tables.insert(column.number());
+            }
+        }
+        Ok(())
+    }
+
     fn chunk(&mut self, chunk: u64, samples: &Range<u64>, column: &Column) -> Result<()> {
         let first_sample = self.left_out.intact_before(samples.start);
         let is_left = |&(_, sample): &(usize, u64)| !self.left_out.contains(sample);
-        if self.left_out.touches(samples) {
+        if self.left_out.touches(samples) || self.without_tables.contains(&column.number()) {
             let left: Vec<usize> = (0..).zip(samples.clone()).filter(is_left).map(|(i, _)| i).collect();
             if left.is_empty() {
                 return Ok(());

@@ -1,8 +1,9 @@
 //! Decodes the parts of chunks.
 
-use super::encoding::{Codec, PartSpec};
+use super::encoding::{Codec, PartSpec, Tables};
 use super::registry::codec;
 use super::scratch::DecodeScratch;
+use super::zstandard::Dictionary;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::content::{Content, validity_bytes};
 use crate::format::part_table::{Part, PartTable};
@@ -11,6 +12,7 @@ use crate::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
 use crate::pod::AlignedBytes;
 use crate::{Error, Result, limits};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The bytes of a part of the current chunk, stored or decoded.
 enum PartBytes {
@@ -27,9 +29,17 @@ enum PartBytes {
 /// A part that has not been decoded yet.
 struct EncodedPart {
     codec: &'static dyn Codec,
-    spec: PartSpec,
+    element_bytes: usize,
+    raw_bytes: usize,
+    dictionary: Option<Arc<Dictionary>>,
     /// The range of the stored bytes in the body.
     range: Range<usize>,
+}
+
+impl EncodedPart {
+    fn spec(&self) -> PartSpec<'_> {
+        PartSpec::new(self.element_bytes, self.raw_bytes).with(self.dictionary.as_deref())
+    }
 }
 
 /// Decodes chunks, one after the other, in memory that it reuses.
@@ -66,8 +76,14 @@ impl ChunkDecoder {
 
     /// Checks a chunk: and chapter 5. Elements that are all equal are not expanded:
     /// a file of some bytes can state 4 GiB of them, or millions of empty samples.
-    pub(crate) fn check(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<SideFacts> {
-        let table = self.open_parts(layout, head, body, true)?;
+    pub(crate) fn check(
+        &mut self,
+        layout: &Layout,
+        tables: &dyn Tables,
+        head: &ChunkHead,
+        body: &[u8],
+    ) -> Result<SideFacts> {
+        let table = self.open_parts(layout, tables, head, body, true)?;
         let element = self.constant::<VALUES>(body)?;
         if element.is_none() {
             self.decode_values(body)?;
@@ -92,45 +108,47 @@ impl ChunkDecoder {
 
     /// Decodes the parts of `body`: and chapter 5. The meaning of the decoded bytes
     /// is not checked.
-    pub(crate) fn load(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<()> {
-        self.open(layout, head, body)?;
+    pub(crate) fn load(&mut self, layout: &Layout, tables: &dyn Tables, head: &ChunkHead, body: &[u8]) -> Result<()> {
+        self.open(layout, tables, head, body)?;
         self.decode_values(body)
     }
 
     /// Decodes validity and shape of `body`, and finds the values. [`ChunkDecoder::decode_values`]
     /// or [`ChunkDecoder::decode_range`] decode those; values that are stored raw need neither.
-    pub(crate) fn open(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<()> {
-        self.open_parts(layout, head, body, false).map(|_| ())
+    pub(crate) fn open(&mut self, layout: &Layout, tables: &dyn Tables, head: &ChunkHead, body: &[u8]) -> Result<()> {
+        self.open_parts(layout, tables, head, body, false).map(|_| ())
     }
 
     /// Opens a chunk as [`ChunkDecoder::open`] does. If `brief`, decodes only two of shapes that
     /// are all the same: the samples after the first are then empty.
-    fn open_parts(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8], brief: bool) -> Result<PartTable> {
+    fn open_parts(
+        &mut self,
+        layout: &Layout,
+        tables: &dyn Tables,
+        head: &ChunkHead,
+        body: &[u8],
+        brief: bool,
+    ) -> Result<PartTable> {
         self.sample_count = usize::try_from(head.entry.sample_count).unwrap_or(0); // at most 2^24
         let n = self.sample_count;
         let parts = parts(layout, head, body)?;
-        let ranges = if head.entry.has_parts() {
-            parts.ranges().ok_or_else(|| Error::internal("the parts of a checked chunk lie outside it"))?
-        } else {
-            [0..0, 0..0, 0..body.len()]
-        };
-        let [validity, shape, values] = ranges;
+        let [validity, shape, values] = ranges(&parts, head, body)?;
         let [validity_due, shape_due] = self.sides_due(layout, &parts)?;
-        self.parts[VALIDITY] = locate(parts.validity, 1, true, validity_due, validity, body)?;
+        self.parts[VALIDITY] = locate(parts.validity, tables, 1, true, validity_due, validity, body)?;
         self.decode::<VALIDITY>(body)?;
-        self.parts[SHAPE] = locate(parts.shape, 4, true, shape_due, shape, body)?;
+        self.parts[SHAPE] = locate(parts.shape, tables, 4, true, shape_due, shape, body)?;
         let all_same = brief && !layout.is_nested() && self.constant::<SHAPE>(body)?.is_some();
         self.shape_count = if all_same { n.min(2) } else { n };
         if let PartBytes::Encoded(shape) = &mut self.parts[SHAPE]
             && all_same
         {
-            shape.spec.raw_bytes = self.shape_count * layout.shape_bytes(); // at most `shape_due`
+            shape.raw_bytes = self.shape_count * layout.shape_bytes(); // at most `shape_due`
         }
         self.decode::<SHAPE>(body)?;
         self.parts[VALUES] = PartBytes::Absent;
         let values_due = self.value_bytes(layout, body)?;
         self.parts[VALUES] =
-            locate(parts.values, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
+            locate(parts.values, tables, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
         Ok(parts)
     }
 
@@ -163,22 +181,29 @@ impl ChunkDecoder {
 
     /// Returns the element that all of a part equal, if the encoding of the part stores no others.
     fn constant<'a, const PART: usize>(&self, body: &'a [u8]) -> Result<Option<&'a [u8]>> {
-        let PartBytes::Encoded(EncodedPart { codec, spec, range }) = &self.parts[PART] else { return Ok(None) };
-        let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
-        match codec.constant(stored) {
-            Some(element) => codec.check(*spec, stored).map(|()| Some(element)),
+        let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(None) };
+        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
+        match part.codec.constant(stored) {
+            Some(element) => part.codec.check(part.spec(), stored).map(|()| Some(element)),
             None => Ok(None),
         }
     }
 
     /// Returns the encodings of validity and shape, and the number of nulls, without decoding the
-    /// values. If the chunk has no part table, `body` is not used.
-    pub(crate) fn side_facts(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<SideFacts> {
+    /// values. If the chunk has no part table and needs no other, `body` is not used.
+    pub(crate) fn side_facts(
+        &mut self,
+        layout: &Layout,
+        tables: &dyn Tables,
+        head: &ChunkHead,
+        body: &[u8],
+    ) -> Result<SideFacts> {
         let parts = parts(layout, head, body)?;
+        check_tables(&parts, head, tables, body)?;
         let encoding = |part: &Part| (!part.is_absent()).then_some(part.encoding);
         let mut null_count = 0;
         if !parts.validity.is_absent() {
-            self.open(layout, head, body)?;
+            self.open(layout, tables, head, body)?;
             null_count = u64_of(self.content(body).null_sample_count());
         }
         Ok(SideFacts { encodings: [encoding(&parts.validity), encoding(&parts.shape)], null_count })
@@ -187,7 +212,7 @@ impl ChunkDecoder {
     /// Returns the decoded length of the values, if they have not been decoded yet.
     pub(crate) fn encoded_bytes(&self) -> Option<usize> {
         match &self.parts[VALUES] {
-            PartBytes::Encoded(values) => Some(values.spec.raw_bytes),
+            PartBytes::Encoded(values) => Some(values.raw_bytes),
             _ => None,
         }
     }
@@ -202,17 +227,18 @@ impl ChunkDecoder {
     /// decode a range alone, or if the values have been decoded. `out` may have been written to
     /// then.
     pub(crate) fn decode_range(&mut self, body: &[u8], bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
-        let PartBytes::Encoded(EncodedPart { codec, spec, range }) = &self.parts[VALUES] else { return Ok(false) };
-        let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
+        let PartBytes::Encoded(part) = &self.parts[VALUES] else { return Ok(false) };
+        let (codec, spec) = (part.codec, part.spec());
+        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
         if bytes.end > spec.raw_bytes || bytes.len() != out.len() {
             return Err(wrong_length());
         }
         // at least 1
         let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes;
         if *bytes == (0..spec.raw_bytes) {
-            codec.check(*spec, stored)?;
-            codec.decode(*spec, stored, out, &mut self.scratch)?;
-        } else if !elements.is_empty() && !codec.decode_range(*spec, stored, &elements, out, &mut self.scratch)? {
+            codec.check(spec, stored)?;
+            codec.decode(spec, stored, out, &mut self.scratch)?;
+        } else if !elements.is_empty() && !codec.decode_range(spec, stored, &elements, out, &mut self.scratch)? {
             return Ok(false);
         }
         swap_to_native(spec.element_bytes, out);
@@ -228,12 +254,13 @@ impl ChunkDecoder {
 
     fn decode<const PART: usize>(&mut self, body: &[u8]) -> Result<()> {
         // in bounds, here and below: PART is one of the constants above
-        let PartBytes::Encoded(EncodedPart { codec, spec, range }) = &self.parts[PART] else { return Ok(()) };
-        let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
-        codec.check(*spec, stored)?;
+        let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(()) };
+        let (codec, spec) = (part.codec, part.spec());
+        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
+        codec.check(spec, stored)?;
         let buffer = &mut self.buffers[PART];
         buffer.resize(spec.raw_bytes)?;
-        codec.decode(*spec, stored, buffer.as_mut_slice(), &mut self.scratch)?;
+        codec.decode(spec, stored, buffer.as_mut_slice(), &mut self.scratch)?;
         if PART == VALUES {
             swap_to_native(spec.element_bytes, buffer.as_mut_slice());
         }
@@ -270,6 +297,7 @@ impl ChunkDecoder {
 /// need no decoding are used as they are.
 fn locate(
     part: Part,
+    tables: &dyn Tables,
     element_bytes: usize,
     in_place: bool,
     due: usize,
@@ -282,7 +310,7 @@ fn locate(
     }
     let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
     let codec = codec(part.encoding)?;
-    let spec = PartSpec { element_bytes, raw_bytes };
+    let spec = PartSpec::new(element_bytes, raw_bytes);
     if raw_bytes == 0 {
         check_empty(codec, stored)?;
         return Ok(PartBytes::Absent);
@@ -291,7 +319,31 @@ fn locate(
         codec.check(spec, stored)?;
         return Ok(PartBytes::Stored(range));
     }
-    Ok(PartBytes::Encoded(EncodedPart { codec, spec, range }))
+    let dictionary = codec.table(stored)?.map(|table| tables.dictionary(table)).transpose()?;
+    Ok(PartBytes::Encoded(EncodedPart { codec, element_bytes, raw_bytes, dictionary, range }))
+}
+
+/// Returns the ranges of validity, shape and values in the body of a chunk with these parts.
+fn ranges(parts: &PartTable, head: &ChunkHead, body: &[u8]) -> Result<[Range<usize>; 3]> {
+    if head.entry.has_parts() {
+        return parts.ranges().ok_or_else(|| Error::internal("the parts of a checked chunk lie outside it"));
+    }
+    Ok([0..0, 0..0, 0..body.len()])
+}
+
+/// Checks that the tables that the parts need are there.
+fn check_tables(parts: &PartTable, head: &ChunkHead, tables: &dyn Tables, body: &[u8]) -> Result<()> {
+    let all = [parts.validity, parts.shape, parts.values];
+    for (part, range) in all.into_iter().zip(ranges(parts, head, body)?) {
+        let codec = codec(part.encoding)?;
+        if codec.needs_table()
+            && part.raw_bytes > 0
+            && let Some(table) = codec.table(body.get(range).ok_or_else(wrong_length)?)?
+        {
+            tables.dictionary(table)?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks of a part without decoded bytes.

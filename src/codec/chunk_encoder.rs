@@ -5,11 +5,13 @@ use super::geometry::Geometry;
 use super::profile::{Candidates, Profile};
 use super::registry::RAW;
 use super::scratch::{DecodeScratch, EncodeScratch};
+use super::zstandard::EncodingDictionary;
 use crate::format::chunk::{ChunkEntry, ChunkHead, PARTS};
 use crate::format::part_table::{PART_TABLE_BYTES, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
 use crate::{Error, ErrorKind, Result, limits};
+use std::sync::Arc;
 
 /// The decoded parts of a chunk that is to be written, in the byte order of the file.
 #[derive(Debug, Default)]
@@ -70,8 +72,14 @@ impl ChunkEncoder {
         }
     }
 
-    /// Encodes a chunk of a column with this layout.
-    pub(crate) fn encode(&mut self, layout: &Layout, chunk: &RawChunk) -> Result<EncodedChunk> {
+    /// Encodes a chunk of a column with this layout and this dictionary.
+    pub(crate) fn encode(
+        &mut self,
+        layout: &Layout,
+        dictionary: Option<&Arc<EncodingDictionary>>,
+        chunk: &RawChunk,
+    ) -> Result<EncodedChunk> {
+        self.scratch.dictionary = dictionary.cloned();
         let has_parts = layout.has_shape() || chunk.validity.is_some();
         let mut body = Vec::new();
         let mut parts = PartTable::default();
@@ -137,8 +145,10 @@ impl ChunkEncoder {
         &'a mut self,
         geometry: &Geometry,
         is_string: bool,
+        dictionary: Option<&Arc<EncodingDictionary>>,
         raw: &'a [u8],
     ) -> Result<(&'static dyn Codec, &'a [u8])> {
+        self.scratch.dictionary = dictionary.cloned();
         let codec = self.choose(geometry, is_string, raw)?;
         Ok(codec.map_or((RAW, raw), |codec| (codec, self.best.as_slice())))
     }
@@ -171,7 +181,8 @@ impl ChunkEncoder {
     /// Decodes `self.best` and compares it with `raw`.
     pub(super) fn compare(&mut self, codec: &dyn Encoder, geometry: &Geometry, raw: &[u8]) -> Result<()> {
         let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
-        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let dictionary = self.scratch.dictionary.as_ref().map(|dictionary| &*dictionary.decoding);
+        let spec = PartSpec::new(geometry.element_bytes, raw.len()).with(dictionary);
         decoded.resize(raw.len(), 0);
         let checked = codec.check(spec, &self.best).and_then(|()| codec.decode(spec, &self.best, decoded, scratch));
         let reason = match checked {

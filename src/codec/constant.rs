@@ -17,7 +17,7 @@ impl Codec for Constant {
         "constant"
     }
 
-    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
         let whole = spec.raw_bytes != 0 && spec.raw_bytes.is_multiple_of(spec.element_bytes);
         if stored.len() == spec.element_bytes && whole {
             return Ok(());
@@ -35,7 +35,7 @@ impl Codec for Constant {
         Some(stored)
     }
 
-    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
         // each step copies all that is filled, so that a few long copies do
         let mut filled = spec.element_bytes;
         if let Some(first) = out.get_mut(..filled) {
@@ -53,7 +53,7 @@ impl Codec for Constant {
 
     fn decode_range(
         &self,
-        spec: PartSpec,
+        spec: PartSpec<'_>,
         stored: &[u8],
         _: &Range<usize>,
         out: &mut [u8],

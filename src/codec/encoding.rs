@@ -3,20 +3,41 @@
 use super::anatomy::Anatomy;
 use super::geometry::Geometry;
 use super::scratch::{DecodeScratch, EncodeScratch};
+use super::zstandard::Dictionary;
 use crate::kernel::Width;
 use crate::{Error, Result};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The facts about a part that a decoder is given.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PartSpec {
+#[derive(Clone, Copy)]
+pub(crate) struct PartSpec<'a> {
     /// Bytes of one element.
     pub element_bytes: usize,
     /// Decoded length.
     pub raw_bytes: usize,
+    /// The table that [`Codec::table`] names.
+    #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "the encoding that needs it is absent"))]
+    pub dictionary: Option<&'a Dictionary>,
 }
 
-impl PartSpec {
+/// The tables of one column (4.5). All of them are dictionaries.
+pub(crate) trait Tables {
+    /// Returns a table by its number. Reads it, unless that was done before.
+    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>>;
+}
+
+impl<'a> PartSpec<'a> {
+    /// Returns the facts about a part that needs no table.
+    pub(crate) fn new(element_bytes: usize, raw_bytes: usize) -> Self {
+        Self { element_bytes, raw_bytes, dictionary: None }
+    }
+
+    /// Sets the table.
+    pub(super) fn with(self, dictionary: Option<&'a Dictionary>) -> Self {
+        Self { dictionary, ..self }
+    }
+
     /// Returns width and number of the elements. Fails if their number is not whole, or if
     /// no kernel has their width.
     pub(super) fn width_and_count(self) -> Result<(Width, usize)> {
@@ -53,12 +74,22 @@ pub(crate) trait Codec: Sync {
         None
     }
 
+    /// Returns whether decoding needs a table.
+    fn needs_table(&self) -> bool {
+        false
+    }
+
+    /// Returns the number of the table that is needed to decode `stored`, if one is.
+    fn table(&self, _stored: &[u8]) -> Result<Option<u32>> {
+        Ok(None)
+    }
+
     /// Refuses stored bytes that cannot decode to `spec`, before memory is taken for it.
-    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()>;
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()>;
 
     /// Decodes `stored`, for which [`Codec::check`] has passed, to `out`, which has
     /// `spec.raw_bytes`.
-    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
+    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
 
     /// Decodes the elements of a range alone, to `out`, which has their length. The range is not
     /// empty and lies within the part. Returns `false` if this encoding cannot, or not for much
@@ -68,7 +99,7 @@ pub(crate) trait Codec: Sync {
     /// that one sample does not cost as much as all.
     fn decode_range(
         &self,
-        _spec: PartSpec,
+        _spec: PartSpec<'_>,
         _stored: &[u8],
         _range: &Range<usize>,
         _out: &mut [u8],
@@ -78,7 +109,7 @@ pub(crate) trait Codec: Sync {
     }
 
     /// Describes the sections of `stored`, for which [`Codec::check`] has passed.
-    fn anatomy(&self, _spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+    fn anatomy(&self, _spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
         let mut anatomy = Anatomy::default();
         anatomy.add(self.name(), "", stored);
         Ok(anatomy)

@@ -4,15 +4,17 @@
 use super::anatomy::Anatomy;
 use super::chunk_decoder::{ChunkDecoder, parts};
 use super::chunk_encoder::{ChunkEncoder, saves_enough};
-use super::encoding::{Codec, Encoder, PartSpec};
+use super::encoding::{Codec, Encoder, PartSpec, Tables};
 use super::geometry::Geometry;
 use super::profile::{Candidates, Profile};
 use super::registry::{RAW, codec};
 use super::scratch::EncodeScratch;
+use super::zstandard::EncodingDictionary;
 use crate::format::chunk::ChunkHead;
 use crate::format::schema::Layout;
 use crate::le::{swap_to_native, u64_of};
 use crate::{Error, Result, memory};
+use std::sync::Arc;
 
 /// The result of an encoding for the values of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct Choice {
 pub(crate) struct Values<'a> {
     geometry: Geometry,
     is_string: bool,
+    /// The dictionary that the chunk needs.
+    dictionary: Option<Arc<EncodingDictionary>>,
     codec: &'static dyn Codec,
     pub stored: &'a [u8],
     /// The decoded bytes, in the byte order of the file.
@@ -57,9 +61,9 @@ pub(crate) struct Values<'a> {
 
 impl<'a> Values<'a> {
     /// Decodes the values of a chunk of a column with this layout.
-    pub(crate) fn of_chunk(layout: &Layout, head: &ChunkHead, body: &'a [u8]) -> Result<Self> {
+    pub(crate) fn of_chunk(layout: &Layout, tables: &dyn Tables, head: &ChunkHead, body: &'a [u8]) -> Result<Self> {
         let mut decoder = ChunkDecoder::new();
-        decoder.load(layout, head, body)?;
+        decoder.load(layout, tables, head, body)?;
         let values = decoder.content(body).values;
         let mut raw = memory::with_capacity(values.len())?;
         raw.extend_from_slice(values);
@@ -68,11 +72,16 @@ impl<'a> Values<'a> {
         let length = usize::try_from(part.stored_bytes).ok();
         let start = length.and_then(|length| body.len().checked_sub(length)); // values come last
         let stored = start.and_then(|start| body.get(start..));
+        let stored = stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?;
+        let codec = codec(part.encoding)?;
+        let table = if raw.is_empty() { None } else { codec.table(stored)? };
+        let dictionary = table.map(|table| EncodingDictionary::new(table, tables.dictionary(table)?)).transpose()?;
         Ok(Self {
             geometry: Geometry::of_values(layout),
             is_string: layout.dtype.is_string(),
-            codec: codec(part.encoding)?,
-            stored: stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?,
+            dictionary: dictionary.map(Arc::new),
+            codec,
+            stored,
             raw,
         })
     }
@@ -84,7 +93,7 @@ impl<'a> Values<'a> {
 
     /// Describes the sections of the stored bytes.
     pub(crate) fn anatomy(&self) -> Result<Anatomy> {
-        let spec = PartSpec { element_bytes: self.geometry.element_bytes, raw_bytes: self.raw.len() };
+        let spec = PartSpec::new(self.geometry.element_bytes, self.raw.len());
         self.codec.anatomy(spec, self.stored)
     }
 
@@ -98,7 +107,8 @@ impl<'a> Values<'a> {
         let mut trials = Vec::new();
         let raw = |profile| self.trial(profile, RAW, Some(&self.raw));
         Profile::ALL.into_iter().for_each(|profile| add(&mut trials, raw(Some(profile))));
-        let (mut stored, mut scratch) = (Vec::new(), EncodeScratch::default());
+        let mut stored = Vec::new();
+        let mut scratch = EncodeScratch { dictionary: self.dictionary.clone(), ..EncodeScratch::default() };
         for (profile, encoder) in self.encoders() {
             let can = encoder.encode(&self.geometry, &self.raw, &mut stored, &mut scratch)?;
             add(&mut trials, self.trial(profile, encoder, can.then_some(&stored)));
@@ -138,7 +148,8 @@ impl<'a> Values<'a> {
 
     fn choice(&self, profile: Profile, trials: &[Trial]) -> Result<Choice> {
         let mut encoder = ChunkEncoder::new(profile, false);
-        let (codec, stored) = encoder.encode_alone(&self.geometry, self.is_string, &self.raw)?;
+        let (codec, stored) =
+            encoder.encode_alone(&self.geometry, self.is_string, self.dictionary.as_ref(), &self.raw)?;
         Ok(Choice {
             profile,
             encoding: codec.name().to_owned(),

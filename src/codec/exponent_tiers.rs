@@ -39,7 +39,7 @@ fn wrong_length() -> Error {
 }
 
 impl<'a> StoredExponents<'a> {
-    fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
+    fn parse(spec: PartSpec<'_>, stored: &'a [u8]) -> Result<Self> {
         let (width, count) = spec.width_and_count()?;
         let (transform, head, rest) = heads(stored).ok_or_else(wrong_length)??;
         if matches!(transform, Transform::Predict(_)) {
@@ -78,11 +78,11 @@ impl Codec for ExponentTiers {
         "exponent-tiers"
     }
 
-    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
         StoredExponents::parse(spec, stored).map(|_| ())
     }
 
-    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         let parts = StoredExponents::parse(spec, stored)?;
         let mut out = out;
         parts.symbols.decode(&mut scratch.tiers, |at, symbols| {
@@ -93,7 +93,7 @@ impl Codec for ExponentTiers {
 
     fn decode_range(
         &self,
-        spec: PartSpec,
+        spec: PartSpec<'_>,
         stored: &[u8],
         range: &Range<usize>,
         out: &mut [u8],
@@ -111,7 +111,7 @@ impl Codec for ExponentTiers {
         Ok(true)
     }
 
-    fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+    fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
         let StoredExponents { rotate, low_bytes, symbols, count, .. } = StoredExponents::parse(spec, stored)?;
         let transform = if rotate { Transform::Rotate } else { Transform::None };
         let mut anatomy = heads_anatomy(transform, stored);
@@ -147,7 +147,7 @@ impl Encoder for ExponentTiers {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         stored.clear();
-        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
         let EncodeScratch { symbols, low_bytes, tiers, .. } = scratch;
         split(width, geometry.float, raw, symbols, low_bytes);

@@ -4,7 +4,7 @@ use super::constant::Constant;
 use super::encoding::Encoder;
 use super::exponent_tiers::ExponentTiers;
 use super::residual_tiers::ResidualTiers;
-use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
+use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd, ZstdDictionary};
 use crate::Result;
 use crate::le::u64_of;
 
@@ -66,6 +66,7 @@ const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncode
 const CONSTANT: WeightedEncoder = candidate(&Constant, 100);
 const CLASSIC: WeightedEncoder = candidate(&BitshuffleZstd, 100);
 const TEXT: WeightedEncoder = candidate(&Zstd, 100);
+const DICTIONARY: WeightedEncoder = candidate(&ZstdDictionary, 100);
 
 const NOTHING: Candidates = Candidates { tried: &[], rivals: &[] };
 const FAST: Candidates = Candidates {
@@ -86,6 +87,7 @@ const SMALL: Candidates = Candidates {
 };
 const CLASSIC_NUMBERS: Candidates = Candidates { tried: &[CONSTANT, CLASSIC], rivals: &[] };
 const CLASSIC_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT], rivals: &[] };
+const STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[TEXT, DICTIONARY] };
 const FAST_STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[] };
 
 impl Profile {
@@ -113,6 +115,11 @@ impl Profile {
         }
     }
 
+    /// Returns whether columns of text and bytes have dictionaries.
+    pub(crate) fn has_dictionaries(self) -> bool {
+        self.candidates(true).all().any(|candidate| candidate.encoder.needs_table())
+    }
+
     /// Returns the encoders for the values of a column.
     pub(super) fn candidates(self, is_string: bool) -> Candidates {
         match (self, is_string) {
@@ -122,7 +129,8 @@ impl Profile {
             (Self::Balanced, false) => BALANCED,
             (Self::Small, false) => SMALL,
             (Self::BitshuffleZstd, false) => CLASSIC_NUMBERS,
-            (Self::Balanced | Self::Small | Self::BitshuffleZstd, true) => CLASSIC_STRINGS,
+            (Self::Balanced | Self::Small, true) => STRINGS,
+            (Self::BitshuffleZstd, true) => CLASSIC_STRINGS,
         }
     }
 

@@ -19,7 +19,7 @@ impl Codec for Raw {
         true
     }
 
-    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
         if stored.len() == spec.raw_bytes {
             return Ok(());
         }
@@ -27,7 +27,7 @@ impl Codec for Raw {
         Err(Error::corrupt("R-5.3", message))
     }
 
-    fn decode(&self, _: PartSpec, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, _: PartSpec<'_>, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
         for (to, from) in out.iter_mut().zip(stored) {
             *to = *from;
         }

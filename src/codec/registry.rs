@@ -5,14 +5,14 @@ use super::encoding::Codec;
 use super::exponent_tiers::ExponentTiers;
 use super::raw::Raw;
 use super::residual_tiers::ResidualTiers;
-use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
+use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd, ZstdDictionary};
 use crate::{Error, Result};
 
 /// The encoding `raw`, which needs no encoder.
 pub(super) const RAW: &dyn Codec = &Raw;
 
 /// The codec with id `n` has index `n`.
-pub(super) static REGISTRY: [&dyn Codec; 7] = [
+pub(super) static REGISTRY: [&dyn Codec; 8] = [
     RAW,
     &Constant,
     &BitshuffleZstd,
@@ -20,6 +20,7 @@ pub(super) static REGISTRY: [&dyn Codec; 7] = [
     &ExponentTiers { spacing: 12 },
     &ResidualTiers { spacing: 12 },
     &PlanesZstd,
+    &ZstdDictionary,
 ];
 
 /// Returns the codec with this id; fails if this release does not know it.

@@ -50,7 +50,7 @@ fn beyond() -> Error {
 
 impl<'a> StoredResiduals<'a> {
     /// Parses the sections, except for the literals and the bits after the extra bits.
-    fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
+    fn parse(spec: PartSpec<'_>, stored: &'a [u8]) -> Result<Self> {
         let (width, count) = spec.width_and_count()?;
         let (transform, head, rest) = heads(stored).ok_or_else(wrong_length)??;
         if transform == Transform::Rotate {
@@ -128,12 +128,12 @@ impl Codec for ResidualTiers {
         "residual-tiers"
     }
 
-    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
         let parts = StoredResiduals::parse(spec, stored)?;
         check_lengths(parts.width, parts.lengths.literals())
     }
 
-    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         let parts = StoredResiduals::parse(spec, stored)?;
         let mut at = 0;
         let mut rest = &mut *out;
@@ -150,7 +150,7 @@ impl Codec for ResidualTiers {
 
     fn decode_range(
         &self,
-        spec: PartSpec,
+        spec: PartSpec<'_>,
         stored: &[u8],
         range: &Range<usize>,
         out: &mut [u8],
@@ -179,7 +179,7 @@ impl Codec for ResidualTiers {
         Ok(true)
     }
 
-    fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+    fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
         let StoredResiduals { transform, lengths, filling, extra_bits, .. } = StoredResiduals::parse(spec, stored)?;
         let mut anatomy = heads_anatomy(transform, stored);
         lengths.describe(&mut anatomy);
@@ -203,7 +203,7 @@ impl Encoder for ResidualTiers {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         stored.clear();
-        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
         let (transform, _) = best_transform(width, geometry, raw, scratch);
         bit_lengths(transform, width, raw, scratch);

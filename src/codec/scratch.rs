@@ -2,8 +2,10 @@
 
 use super::tier_plan::TierEncodeScratch;
 use super::tier_stream::TierScratch;
+use super::zstandard::EncodingDictionary;
 #[cfg(feature = "zstd")]
 use super::zstandard::frame::{FrameEncodeScratch, FrameScratch};
+use std::sync::Arc;
 
 /// Memory and contexts that decoders reuse.
 #[derive(Default)]
@@ -20,6 +22,8 @@ pub(crate) struct DecodeScratch {
 pub(crate) struct EncodeScratch {
     #[cfg(feature = "zstd")]
     pub(super) frames: FrameEncodeScratch,
+    /// The dictionary of the column whose values are encoded.
+    pub(super) dictionary: Option<Arc<EncodingDictionary>>,
     pub(super) tiers: TierEncodeScratch,
     /// A symbol for each element.
     pub(super) symbols: Vec<u8>,

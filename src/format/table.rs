@@ -1,6 +1,7 @@
 //! Chapter 4.5: tables.
 
-use super::region::{RegionHead, region_head};
+use super::footer::TableEntry;
+use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind, region_head};
 use crate::le::structure;
 use crate::{Error, Result};
 
@@ -22,6 +23,26 @@ pub(crate) struct TableHead {
 }
 
 impl TableHead {
+    /// Returns the head of a table at `offset` with this body, and its entry in the footer.
+    pub(crate) fn seal(self, file_id: FileId, offset: u64, body: &[u8]) -> Result<([u8; HEAD_BYTES], TableEntry)> {
+        let head = RegionHead::new(RegionKind::Table, file_id, offset, body)?
+            .with(table_head::COLUMN, self.column)
+            .with(table_head::TABLE, self.table);
+        let entry = self.entry(&head);
+        Ok((head.to_bytes(), entry))
+    }
+
+    /// Returns the entry that the footer has of the table with this head.
+    pub(crate) fn entry(self, head: &RegionHead) -> TableEntry {
+        TableEntry {
+            column: self.column,
+            table: self.table,
+            offset: head.offset,
+            body_bytes: head.body_bytes,
+            body_crc: head.body_crc,
+        }
+    }
+
     /// Reads the fields of a region that is a table, unchecked.
     pub(crate) fn unchecked(head: &RegionHead) -> Self {
         Self { column: head.get(table_head::COLUMN), table: head.get(table_head::TABLE) }

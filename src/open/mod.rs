@@ -7,6 +7,7 @@ mod identity;
 mod positioned;
 mod ranges;
 pub(crate) mod source;
+mod table_slot;
 mod window;
 
 pub use facts::ColumnFacts;
@@ -16,6 +17,7 @@ pub(crate) use identity::refuse_same;
 pub use positioned::PositionedFile;
 pub use ranges::{Fragment, RangeError};
 pub use source::{InMemory, Source};
+pub(crate) use table_slot::{TableSlot, no_table};
 
 use crate::codec::check_supported;
 use crate::format::footer::Footer;

@@ -127,7 +127,7 @@ impl HeldChunk {
         body: &[u8],
     ) -> Result<()> {
         self.close();
-        self.decoder.open(column.layout(), head, body).map_err(|error| in_chunk(error, location))?;
+        self.decoder.open(column.layout(), column, head, body).map_err(|error| in_chunk(error, location))?;
         self.state = match self.decoder.encoded_bytes() {
             Some(_) => ChunkState::Opened { location: *location, taken: 0 },
             None => ChunkState::Decoded { location: *location },

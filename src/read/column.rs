@@ -134,6 +134,12 @@ impl Column {
         self.with_chunk_of(i, |location| explain(&self.0, location))
     }
 
+    /// Returns the bodies of the tables 0, 1, 2, ... of the column, or `None` if one of them is
+    /// lost or damaged.
+    pub(crate) fn table_bodies(&self) -> Result<Option<Vec<Vec<u8>>>> {
+        self.0.table_bodies()
+    }
+
     /// Reads chunk number `chunk` as it is stored, checked, and counts its null samples.
     pub(crate) fn stored_chunk(&self, chunk: u64, scratch: &mut ChunkScratch) -> Result<(EncodedChunk, u64)> {
         stored_chunk(&self.0, chunk, scratch)

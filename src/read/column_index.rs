@@ -6,6 +6,7 @@ use crate::format::ColumnSchema;
 use crate::format::column_record::ColumnRecord;
 use crate::format::index::Run;
 use crate::format::schema::Layout;
+use crate::open::TableSlot;
 use crate::{Result, memory};
 
 /// The index of a column: its runs, and which of its pages and chunks have been checked.
@@ -16,6 +17,8 @@ pub(super) struct ColumnIndex {
     /// For each run, the pages and chunks of the runs before it.
     pub before: Vec<(u64, u64)>,
     pub checked_pages: Bitmap,
+    /// In ascending order of their numbers.
+    pub tables: Vec<TableSlot>,
     /// Instead of runs and pages, if the file was salvaged.
     pub listed: Option<Listed>,
     /// Chunks that were checked once as the reader's policy asks: with
@@ -24,7 +27,7 @@ pub(super) struct ColumnIndex {
 }
 
 impl ColumnIndex {
-    pub(super) fn new(number: u32, column: &ColumnSchema, facts: ColumnRecord) -> Result<Self> {
+    pub(super) fn new(number: u32, column: &ColumnSchema, facts: ColumnRecord, tables: Vec<TableSlot>) -> Result<Self> {
         let (mut pages, mut chunks) = (0_u64, 0_u64);
         let mut before = memory::with_capacity(facts.runs.len())?;
         for run in &facts.runs {
@@ -38,16 +41,23 @@ impl ColumnIndex {
             facts,
             before,
             checked_pages: Bitmap::new(pages),
+            tables,
             listed: None,
             checked_chunks: Bitmap::new(chunks),
         })
     }
 
     /// Of a salvaged file: `facts` has no runs.
-    pub(super) fn salvaged(number: u32, layout: Layout, facts: ColumnRecord, listed: Listed) -> Self {
+    pub(super) fn salvaged(
+        number: u32,
+        layout: Layout,
+        facts: ColumnRecord,
+        tables: Vec<TableSlot>,
+        listed: Listed,
+    ) -> Self {
         let checked_chunks = Bitmap::new(facts.chunk_count);
         let (before, checked_pages) = (Vec::new(), Bitmap::new(0));
-        Self { number, layout, facts, before, checked_pages, listed: Some(listed), checked_chunks }
+        Self { number, layout, facts, before, checked_pages, tables, listed: Some(listed), checked_chunks }
     }
 
     /// Returns the run that holds sample `sample`, and its number.

@@ -30,7 +30,7 @@ pub(super) fn stored_chunk(
     scratch: &mut ChunkScratch,
 ) -> Result<(EncodedChunk, u64)> {
     with_chunk(column, chunk, scratch, |layout, head, body, decoder| {
-        let side = decoder.side_facts(layout, &head, body)?;
+        let side = decoder.side_facts(layout, column, &head, body)?;
         let chunk = EncodedChunk { head, body: body.to_vec(), side_encodings: side.encodings };
         Ok((chunk, side.null_count))
     })
@@ -46,7 +46,7 @@ pub(super) fn some_of_chunk(
     scratch: &mut ChunkScratch,
 ) -> Result<RawChunk> {
     with_chunk(column, chunk, scratch, |layout, head, body, decoder| {
-        decoder.load(layout, &head, body)?;
+        decoder.load(layout, column, &head, body)?;
         let mut raw = some_of(layout, &decoder.content(body), samples)?;
         (raw.column, raw.first_sample) = (usize::try_from(head.column).unwrap_or(usize::MAX), first_sample);
         Ok(raw)

@@ -10,6 +10,7 @@ mod chunk_location;
 mod chunk_state;
 mod column;
 mod column_index;
+mod column_tables;
 
 mod copied_chunk;
 mod cursor;

@@ -12,7 +12,8 @@ use crate::Error;
 use crate::Result;
 use crate::format::{ContentId, FileId, Schema};
 use crate::names::no_column;
-use crate::open::{self, FileIdentity, InMemory, Source};
+use crate::open::{self, FileIdentity, InMemory, Source, TableSlot};
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,8 +36,10 @@ impl OpenOptions {
         let commit = open::open_last_commit(first, &header)?;
         let tail_bytes = first.byte_count().saturating_sub(commit.trailer_offset.saturating_add(64));
         let mut columns = Vec::with_capacity(header.schema.columns.len());
+        let mut tables = commit.footer.tables.into_iter().peekable(); // in the order of the columns
         for (index, (column, facts)) in (0..).zip(header.schema.columns.iter().zip(commit.footer.columns)) {
-            columns.push(ColumnIndex::new(index, column, facts)?);
+            let own = iter::from_fn(|| tables.next_if(|table| table.column == index));
+            columns.push(ColumnIndex::new(index, column, facts, own.map(TableSlot::new).collect())?);
         }
         Ok(Reader::new(OpenedFile {
             source: source()?,

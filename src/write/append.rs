@@ -6,14 +6,16 @@ use super::region_writer::RegionWriter;
 use super::sink::Sink;
 use super::storage::{Disk, Storage};
 use super::writer::{CommitState, Start, Writer};
+use crate::codec::EncodingDictionary;
 use crate::error::Advice;
 use crate::format::Schema;
 use crate::format::column_record::ColumnRecord;
-use crate::format::footer::Footer;
+use crate::format::footer::{Footer, TableEntry};
 use crate::format::region::{FileId, HEAD, RegionHead};
-use crate::open::{BlockSizes, HeadScan, OpenedCommit, OpenedHeader, Source, open_header, open_last_commit};
-use crate::{Error, Result};
+use crate::open::{BlockSizes, HeadScan, OpenedCommit, OpenedHeader, Source, TableSlot, open_header, open_last_commit};
+use crate::{Error, ErrorKind, Result};
 use std::path::Path;
+use std::sync::Arc;
 
 impl Writer<AppendedFile> {
     /// Continues a file at its last commit, whether it is finished or not. Schema, file id and
@@ -76,20 +78,26 @@ pub(super) fn append<S: Storage, K: Sink>(
         if !options.discard_tail {
             check_tail(&file, header.header.file_id, end)?;
         }
+        let dictionaries = last_dictionaries(&file, &header, &commit.footer.tables)?;
         let sink = Appended::new(storage, path, file, end);
         let output = RegionWriter::new(wrap(sink), header.header.file_id, header.header.alignment.into(), end);
-        Writer::start(output, continuation(header, commit), options)
+        Writer::start(output, continuation(header, commit, dictionaries), options)
     };
     begin().map_err(|error| error.with_path(path))
 }
 
 /// Returns the state after the last commit of a file.
-fn continuation(header: OpenedHeader, commit: OpenedCommit) -> Start {
+fn continuation(
+    header: OpenedHeader,
+    commit: OpenedCommit,
+    dictionaries: Vec<Option<Arc<EncodingDictionary>>>,
+) -> Start {
     let Footer { content_id, commit: number, flags, sample_count, tables, columns } = commit.footer;
     Start {
         schema: header.schema,
         schema_block: header.schema_block,
         columns,
+        dictionaries,
         state: CommitState {
             flags: flags.union(header.header.flags),
             tables,
@@ -100,6 +108,36 @@ fn continuation(header: OpenedHeader, commit: OpenedCommit) -> Start {
         },
     }
 }
+
+/// Returns the last table of each column of text or bytes, prepared. One that is damaged is not
+/// used again.
+fn last_dictionaries(
+    file: &impl Source,
+    header: &OpenedHeader,
+    tables: &[TableEntry],
+) -> Result<Vec<Option<Arc<EncodingDictionary>>>> {
+    let mut dictionaries = vec![None; header.schema.columns.len()];
+    let mut left = MOST_TABLE_BYTES;
+    for (i, entry) in tables.iter().enumerate() {
+        let is_last = tables.get(i + 1).is_none_or(|next| next.column != entry.column);
+        let column = usize::try_from(entry.column).ok();
+        let is_text = column.and_then(|i| header.schema.columns.get(i)).is_some_and(|column| column.dtype.is_string());
+        let Some(rest) = left.checked_sub(entry.body_bytes).filter(|_| is_last && is_text) else { continue };
+        left = rest;
+        let loaded = TableSlot::new(*entry).dictionary(file, header.header.file_id);
+        let dictionary = match loaded.and_then(|dictionary| EncodingDictionary::new(entry.table, dictionary)) {
+            Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
+            dictionary => dictionary.ok().map(Arc::new),
+        };
+        if let Some(slot) = column.and_then(|column| dictionaries.get_mut(column)) {
+            *slot = dictionary;
+        }
+    }
+    Ok(dictionaries)
+}
+
+/// The most bytes of tables that a writer continues to use.
+const MOST_TABLE_BYTES: u32 = 64 << 20;
 
 /// Checks of the facts that the next footer repeats, as far as footer and schema alone tell.
 fn check_facts(commit: &OpenedCommit, schema: &Schema) -> Result<()> {

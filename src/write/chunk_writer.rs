@@ -26,6 +26,11 @@ impl<K: Sink> ChunkWriter<K> {
         Ok(Self(writer))
     }
 
+    /// Writes the tables of a column, which has none yet.
+    pub(crate) fn tables(&mut self, column: usize, bodies: &[Vec<u8>]) -> Result<()> {
+        bodies.iter().try_for_each(|body| self.0.write_table(column, body).map(|_| ()))
+    }
+
     /// Writes a chunk that is encoded, and has this number of nulls.
     pub(crate) fn encoded(&mut self, chunk: EncodedChunk, null_count: u64) -> Result<()> {
         let column = usize::try_from(chunk.head.column).ok();
@@ -39,7 +44,7 @@ impl<K: Sink> ChunkWriter<K> {
     /// Encodes a chunk and writes it.
     pub(crate) fn raw(&mut self, chunk: &RawChunk) -> Result<()> {
         let null_count = chunk.null_count;
-        for encoded in self.0.pool.encode(&self.0.layouts, slice::from_ref(chunk))? {
+        for encoded in self.0.pool.encode(&self.0.columns, slice::from_ref(chunk))? {
             self.encoded(encoded, null_count)?;
         }
         Ok(())

@@ -64,8 +64,8 @@ impl<K: Sink> Writer<K> {
             let message = format!("more than {} commits; finish this file and begin another", limits::RUNS);
             return Err(Error::over_limit(message));
         }
-        let rest: Vec<RawChunk> = self.pending.iter_mut().filter_map(PendingColumn::cut).collect();
-        self.enqueue(rest)?;
+        let rest: Vec<RawChunk> = self.pending.iter_mut().flat_map(PendingColumn::cut_rest).collect();
+        rest.into_iter().try_for_each(|chunk| self.enqueue(chunk))?;
         self.write_queue()?;
         self.failed = true; // until all is written
         self.write_and_sync(finished)?;

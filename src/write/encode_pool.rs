@@ -1,11 +1,18 @@
 //! Encodes chunks on several threads. The results are in the order of the chunks.
 
 use super::options::WriterOptions;
-use crate::codec::{ChunkEncoder, EncodedChunk, RawChunk};
+use crate::codec::{ChunkEncoder, EncodedChunk, EncodingDictionary, RawChunk};
 use crate::format::schema::Layout;
 use crate::{Error, Result, threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The facts about a column that its encoder needs.
+pub(super) struct EncodedColumn {
+    pub layout: Layout,
+    /// The last table of the column.
+    pub dictionary: Option<Arc<EncodingDictionary>>,
+}
 
 /// An encoder for each thread, with the memory that it reuses.
 pub(super) struct EncodePool {
@@ -23,23 +30,24 @@ impl EncodePool {
         self.encoders.len()
     }
 
-    /// Encodes `chunks` of columns with these layouts.
-    pub(super) fn encode(&mut self, layouts: &[Layout], chunks: &[RawChunk]) -> Result<Vec<EncodedChunk>> {
+    /// Encodes `chunks` of these columns.
+    pub(super) fn encode(&mut self, columns: &[EncodedColumn], chunks: &[RawChunk]) -> Result<Vec<EncodedChunk>> {
         match self.encoders.as_mut_slice() {
-            [encoder] => chunks.iter().map(|chunk| encode_one(encoder, layouts, chunk)).collect(),
-            encoders => encode_parallel(encoders, layouts, chunks),
+            [encoder] => chunks.iter().map(|chunk| encode_one(encoder, columns, chunk)).collect(),
+            encoders => encode_parallel(encoders, columns, chunks),
         }
     }
 }
 
-fn encode_one(encoder: &mut ChunkEncoder, layouts: &[Layout], chunk: &RawChunk) -> Result<EncodedChunk> {
+fn encode_one(encoder: &mut ChunkEncoder, columns: &[EncodedColumn], chunk: &RawChunk) -> Result<EncodedChunk> {
     let unknown = || Error::internal("a chunk belongs to an unknown column");
-    encoder.encode(layouts.get(chunk.column).ok_or_else(unknown)?, chunk)
+    let column = columns.get(chunk.column).ok_or_else(unknown)?;
+    encoder.encode(&column.layout, column.dictionary.as_ref(), chunk)
 }
 
 fn encode_parallel(
     encoders: &mut [ChunkEncoder],
-    layouts: &[Layout],
+    columns: &[EncodedColumn],
     chunks: &[RawChunk],
 ) -> Result<Vec<EncodedChunk>> {
     let next = AtomicUsize::new(0);
@@ -51,7 +59,7 @@ fn encode_parallel(
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 chunks.get(i).zip(slots.get(i))
             } {
-                let result = encode_one(encoder, layouts, chunk);
+                let result = encode_one(encoder, columns, chunk);
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             }
         }

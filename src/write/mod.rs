@@ -21,6 +21,7 @@ mod sink;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod text_sample;
 mod unnamed;
 mod writer;
 

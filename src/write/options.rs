@@ -74,6 +74,11 @@ impl WriterOptions {
         self
     }
 
+    /// Returns the chunk size that was set.
+    pub(super) fn given_chunk_bytes(&self) -> Option<usize> {
+        self.chunk_bytes
+    }
+
     pub(crate) fn resolved_chunk_bytes(&self) -> usize {
         self.chunk_bytes.unwrap_or(self.profile.chunk_bytes())
     }

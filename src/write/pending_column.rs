@@ -2,6 +2,7 @@
 
 use super::pending_items::PendingItems;
 use super::pending_lists::{BatchPosition, PendingLists};
+use super::text_sample::{DictionaryRule, TextSample};
 use crate::batch::ColumnBatch;
 use crate::codec::RawChunk;
 use crate::format::column_record::ColumnRecord;
@@ -9,6 +10,16 @@ use crate::format::schema::Layout;
 use crate::format::{CastFacts, ColumnSchema};
 use crate::le::u64_of;
 use crate::{Error, Result, limits};
+
+/// A chunk that is to be encoded and written.
+pub(super) struct CutChunk {
+    pub chunk: RawChunk,
+    /// The number of samples that had been pushed when it could be written. Chunks are written in
+    /// this order, and then in that of their columns.
+    pub end_sample: u64,
+    /// The dictionary from this chunk on, which is written before it.
+    pub table: Option<Vec<u8>>,
+}
 
 /// The samples of one column that are not yet in a chunk.
 pub(super) struct PendingColumn {
@@ -22,6 +33,8 @@ pub(super) struct PendingColumn {
     lists: PendingLists,
     items: PendingItems,
     pub(super) total_nulls: u64,
+    /// The first chunks, until there is a dictionary or there will be none.
+    text_sample: Option<TextSample>,
 }
 
 impl PendingColumn {
@@ -36,6 +49,7 @@ impl PendingColumn {
             lists: PendingLists::new(&column.layout()?),
             items: PendingItems::new(column)?,
             total_nulls: 0,
+            text_sample: None,
         })
     }
 
@@ -45,6 +59,16 @@ impl PendingColumn {
         let pushed = ColumnSchema { cast: None, ..column.clone() };
         let pending = Self::new(index, &pushed, chunk_bytes)?;
         Ok(Self { rounded: Some((pushed, facts)), ..pending })
+    }
+
+    /// Holds the first chunks back, to train a dictionary with them.
+    pub(super) fn with_text_sample(self, rule: DictionaryRule) -> Self {
+        Self { text_sample: Some(TextSample::new(rule)), ..self }
+    }
+
+    /// Returns a column that has a dictionary.
+    pub(super) fn with_dictionary(self, rule: DictionaryRule) -> Self {
+        Self { chunk_bytes: rule.chunk_bytes, ..self }
     }
 
     /// Returns the column as its values are pushed; `schema` is the column as it is stored.
@@ -121,12 +145,12 @@ impl PendingColumn {
     }
 
     /// Adds all samples of a checked batch. Appends the chunks that are full to `cut`.
-    pub(super) fn push(&mut self, batch: &ColumnBatch, cut: &mut Vec<RawChunk>) {
+    pub(super) fn push(&mut self, batch: &ColumnBatch, cut: &mut Vec<CutChunk>) {
         let mut at = BatchPosition::start();
         while at.entries(0) < batch.sample_count() {
             let next = self.chunk_end(batch, at);
             if next.entries(0) == at.entries(0) {
-                cut.extend(self.cut());
+                self.cut_full(cut);
                 continue;
             }
             self.take(batch, &at, &next);
@@ -209,8 +233,35 @@ impl PendingColumn {
         if self.layout.is_nested() { self.lists.null_samples() } else { self.items.null_count }
     }
 
+    /// Cuts the pending samples, and appends the chunks that can now be written to `cut`: none as
+    /// long as the column waits for a dictionary.
+    fn cut_full(&mut self, cut: &mut Vec<CutChunk>) {
+        let Some(chunk) = self.cut() else { return };
+        let end_sample = self.first_sample;
+        let Some(mut sample) = self.text_sample.take() else {
+            cut.push(CutChunk { chunk, end_sample, table: None });
+            return;
+        };
+        if !sample.add(chunk) {
+            self.text_sample = Some(sample);
+            return;
+        }
+        let mut table = sample.train();
+        if table.is_some() {
+            self.chunk_bytes = sample.chunk_bytes();
+        }
+        cut.extend(sample.take().into_iter().map(|chunk| CutChunk { chunk, end_sample, table: table.take() }));
+    }
+
+    /// Returns all chunks that are left. The column begins to wait for a dictionary anew.
+    pub(super) fn cut_rest(&mut self) -> Vec<RawChunk> {
+        let mut rest = self.text_sample.as_mut().map(TextSample::take).unwrap_or_default();
+        rest.extend(self.cut());
+        rest
+    }
+
     /// Returns the pending samples as a chunk; `None` if there are none.
-    pub(super) fn cut(&mut self) -> Option<RawChunk> {
+    fn cut(&mut self) -> Option<RawChunk> {
         if self.sample_count == 0 {
             return None;
         }

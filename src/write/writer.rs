@@ -1,25 +1,27 @@
 //! The writer: collects samples into chunks, encodes them and writes them.
 
 use super::atomic::AtomicFile;
-use super::encode_pool::EncodePool;
+use super::encode_pool::{EncodePool, EncodedColumn};
 use super::index_builder::IndexBuilder;
 use super::nested_sample::NestedSample;
 use super::options::WriterOptions;
-use super::pending_column::PendingColumn;
+use super::pending_column::{CutChunk, PendingColumn};
 use super::region_writer::RegionWriter;
 use super::single_sample::single_sample;
 use super::sink::Sink;
+use super::text_sample::DictionaryRule;
 use crate::batch::ColumnBatch;
-use crate::codec::{EncodedChunk, RawChunk};
+use crate::codec::{Dictionary, EncodedChunk, EncodingDictionary, RawChunk};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::TableEntry;
 use crate::format::header::Header;
 use crate::format::region::RegionKind;
-use crate::format::schema::Layout;
+use crate::format::table::TableHead;
 use crate::format::{ContentId, FileId, Flags, Schema, schema_block};
 use crate::value::{Value, ValueContent};
 use crate::{Error, Result, limits};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The most decoded bytes that wait for the encoders, for each of them.
 const QUEUE_BYTES_PER_THREAD: usize = 1 << 20;
@@ -48,7 +50,7 @@ pub struct Writer<K: Sink> {
     pub(super) schema: Schema,
     pub(super) schema_block: Vec<u8>,
     pub(super) output: RegionWriter<K>,
-    pub(super) layouts: Vec<Layout>,
+    pub(super) columns: Vec<EncodedColumn>,
     pub(super) pending: Vec<PendingColumn>,
     pub(super) indexes: Vec<IndexBuilder>,
     queue: Vec<RawChunk>,
@@ -79,6 +81,8 @@ pub(super) struct Start {
     pub schema: Schema,
     pub schema_block: Vec<u8>,
     pub columns: Vec<ColumnRecord>,
+    /// The last table of each column, prepared, if it has one.
+    pub dictionaries: Vec<Option<Arc<EncodingDictionary>>>,
     pub state: CommitState,
 }
 
@@ -100,6 +104,7 @@ impl<K: Sink> Writer<K> {
         let head = header.head(&schema_block)?;
         let columns = vec![ColumnRecord::default(); schema.columns.len()];
         let start = Start {
+            dictionaries: vec![None; columns.len()],
             schema,
             schema_block,
             columns,
@@ -131,16 +136,27 @@ impl<K: Sink> Writer<K> {
 
     /// Makes a writer that continues from `start`.
     pub(super) fn start(output: RegionWriter<K>, start: Start, options: &WriterOptions) -> Result<Self> {
-        let Start { schema, schema_block, columns, state } = start;
-        let numbered = schema.columns.iter().enumerate().zip(&columns);
+        let Start { schema, schema_block, columns, dictionaries, state } = start;
+        let numbered = schema.columns.iter().enumerate().zip(&columns).zip(&dictionaries);
+        let texts = schema.columns.iter().filter(|column| column.dtype.is_string()).count();
+        let rule = DictionaryRule::new(options, texts);
         let pending: Vec<PendingColumn> = numbered
-            .map(|((i, column), record)| {
+            .map(|(((i, column), record), dictionary)| {
                 let pending = PendingColumn::new(i, column, options.resolved_chunk_bytes())?;
-                Ok(pending.after(state.sample_count, record))
+                let pending = pending.after(state.sample_count, record);
+                Ok(match rule.filter(|_| column.dtype.is_string()) {
+                    Some(rule) if dictionary.is_some() => pending.with_dictionary(rule),
+                    Some(rule) => pending.with_text_sample(rule),
+                    None => pending,
+                })
             })
             .collect::<Result<_>>()?;
         Ok(Self {
-            layouts: pending.iter().map(|column| column.layout).collect(),
+            columns: pending
+                .iter()
+                .zip(dictionaries)
+                .map(|(column, dictionary)| EncodedColumn { layout: column.layout, dictionary })
+                .collect(),
             indexes: columns.into_iter().map(IndexBuilder::new).collect(),
             pending,
             schema,
@@ -218,8 +234,14 @@ impl<K: Sink> Writer<K> {
         }
         self.state.sample_count = sample_count;
         // the order that pushing one sample at a time would give
-        cut.sort_by_key(|chunk| (chunk.first_sample + u64::from(chunk.sample_count), chunk.column));
-        self.enqueue(cut)
+        cut.sort_by_key(|cut: &CutChunk| (cut.end_sample, cut.chunk.column));
+        for CutChunk { chunk, table, .. } in cut {
+            if let Some(body) = table {
+                self.write_dictionary(chunk.column, body)?;
+            }
+            self.enqueue(chunk)?;
+        }
+        Ok(())
     }
 
     /// Checks the batches, and returns the number of samples with them.
@@ -256,15 +278,42 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    pub(super) fn enqueue(&mut self, chunks: Vec<RawChunk>) -> Result<()> {
-        for chunk in chunks {
-            self.queued_bytes = self.queued_bytes.saturating_add(chunk.raw_bytes());
-            self.queue.push(chunk);
-            if self.queued_bytes >= QUEUE_BYTES_PER_THREAD * self.pool.threads() {
-                self.write_queue()?;
-            }
+    pub(super) fn enqueue(&mut self, chunk: RawChunk) -> Result<()> {
+        self.queued_bytes = self.queued_bytes.saturating_add(chunk.raw_bytes());
+        self.queue.push(chunk);
+        if self.queued_bytes >= QUEUE_BYTES_PER_THREAD * self.pool.threads() {
+            self.write_queue()?;
         }
         Ok(())
+    }
+
+    /// Writes a dictionary, with which the chunks of the column are encoded from now on.
+    fn write_dictionary(&mut self, column: usize, body: Vec<u8>) -> Result<()> {
+        self.write_queue()?;
+        if self.state.tables.len() == limits::TABLES {
+            return Ok(());
+        }
+        self.failed = true; // until it is written
+        let table = self.write_table(column, &body)?;
+        let dictionary = EncodingDictionary::new(table, Arc::new(Dictionary::new(body)?))?;
+        if let Some(column) = self.columns.get_mut(column) {
+            column.dictionary = Some(Arc::new(dictionary));
+        }
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Writes a table. Returns its number.
+    pub(super) fn write_table(&mut self, column: usize, body: &[u8]) -> Result<u32> {
+        let column = u32::try_from(column).map_err(|_| Error::internal("a table belongs to an unknown column"))?;
+        let before = self.state.tables.iter().filter(|table| table.column == column).count();
+        let table = u32::try_from(before).unwrap_or(u32::MAX); // at most limits::TABLES
+        let offset = self.output.next(RegionKind::Table);
+        let (head, entry) = TableHead { column, table }.seal(self.output.file_id, offset, body)?;
+        self.output.region(RegionKind::Table, &head, body)?;
+        let at = self.state.tables.partition_point(|other| (other.column, other.table) < (column, table));
+        self.state.tables.insert(at, entry); // they ascend
+        Ok(table)
     }
 
     /// Encodes and writes the chunks of the queue.
@@ -272,7 +321,7 @@ impl<K: Sink> Writer<K> {
         self.queued_bytes = 0;
         let queue = std::mem::take(&mut self.queue);
         self.failed = true; // until all is written
-        let encoded = self.pool.encode(&self.layouts, &queue)?;
+        let encoded = self.pool.encode(&self.columns, &queue)?;
         for chunk in encoded {
             self.write_chunk(chunk)?;
         }

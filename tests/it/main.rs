@@ -18,6 +18,8 @@ mod content_id;
 #[cfg(all(feature = "zstd", feature = "parquet"))]
 mod corpora;
 mod damage;
+#[cfg(feature = "zstd")]
+mod dictionaries;
 mod explain;
 #[cfg(feature = "arrow")]
 mod export;

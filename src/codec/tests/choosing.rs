@@ -129,7 +129,7 @@ fn small_asks_for_large_chunks() {
 
 #[test]
 fn raw_bytes_are_copied() {
-    let (spec, mut out) = (PartSpec { element_bytes: 2, raw_bytes: 4 }, [0; 4]);
+    let (spec, mut out) = (PartSpec::new(2, 4), [0; 4]);
     RAW.decode(spec, &[1, 2, 3, 4], &mut out, &mut DecodeScratch::default()).expect("raw");
     assert_eq!(out, [1, 2, 3, 4]);
     assert!(RAW.check(spec, &[1, 2, 3, 4]).is_ok());
@@ -148,11 +148,11 @@ impl Codec for Faulty {
         "faulty"
     }
 
-    fn check(&self, _: PartSpec, _: &[u8]) -> crate::Result<()> {
+    fn check(&self, _: PartSpec<'_>, _: &[u8]) -> crate::Result<()> {
         Ok(())
     }
 
-    fn decode(&self, _: PartSpec, _: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> crate::Result<()> {
+    fn decode(&self, _: PartSpec<'_>, _: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> crate::Result<()> {
         out.fill(0);
         Ok(())
     }

@@ -71,9 +71,9 @@ impl Case {
         self.pattern.elements(self.geometry.element_bytes, self.count, self.seed)
     }
 
-    fn spec(&self) -> PartSpec {
+    fn spec(&self) -> PartSpec<'static> {
         let element_bytes = self.geometry.element_bytes;
-        PartSpec { element_bytes, raw_bytes: self.count * element_bytes }
+        PartSpec::new(element_bytes, self.count * element_bytes)
     }
 }
 
@@ -141,7 +141,7 @@ impl Memory {
     }
 
     /// All elements, to memory full of `fill`, unless they are refused before; or why not.
-    fn decode(&mut self, codec: &dyn Codec, spec: PartSpec, stored: &[u8], fill: u8) -> Result<Vec<u8>, String> {
+    fn decode(&mut self, codec: &dyn Codec, spec: PartSpec<'_>, stored: &[u8], fill: u8) -> Result<Vec<u8>, String> {
         let mut out = vec![fill; spec.raw_bytes];
         let result = codec.check(spec, stored).and_then(|()| codec.decode(spec, stored, &mut out, &mut self.decode));
         result.map(|()| out).map_err(|error| error.to_string())
@@ -151,7 +151,7 @@ impl Memory {
     fn decode_range(
         &mut self,
         codec: &dyn Codec,
-        spec: PartSpec,
+        spec: PartSpec<'_>,
         stored: &[u8],
         range: &Range<usize>,
         fill: u8,
@@ -176,7 +176,7 @@ fn ranges() -> impl Strategy<Value = Vec<(usize, usize)>> {
 /// with the whole.
 fn decode_in_all_ways(
     codec: &dyn Codec,
-    spec: PartSpec,
+    spec: PartSpec<'_>,
     stored: &[u8],
     used: &mut Memory,
     ranges: &[(usize, usize)],

@@ -13,7 +13,7 @@ use tensilo_testing::Pattern;
 
 #[test]
 fn a_constant_is_one_element_of_some() {
-    let check = |stored: &[u8], raw_bytes| Constant.check(PartSpec { element_bytes: 2, raw_bytes }, stored);
+    let check = |stored: &[u8], raw_bytes| Constant.check(PartSpec::new(2, raw_bytes), stored);
     assert!(check(&[1, 2], 2).is_ok() && check(&[1, 2], 4).is_ok());
     for (stored, raw_bytes) in [(&[1, 2][..], 0), (&[1, 2], 3), (&[1], 4), (&[1, 2, 3], 4), (&[], 4)] {
         assert_eq!(
@@ -40,7 +40,7 @@ fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     let decode = |planes: [u64; 2]| {
         let planes = planes.map(u64::to_le_bytes);
         let stored = [&Transform::None.to_bytes()[..], &head.to_bytes(), planes.as_flattened()].concat();
-        Memory::default().decode(ENCODERS[4], PartSpec { element_bytes: 1, raw_bytes: 5 }, &stored, 0)
+        Memory::default().decode(ENCODERS[4], PartSpec::new(1, 5), &stored, 0)
     };
     assert_eq!(decode([0, 0]), Ok(vec![7; 5]));
     for filling in (5..64).map(|bit| 1 << bit) {

@@ -4,10 +4,37 @@ use super::encoding::{Codec, Encoder, PartSpec};
 use super::geometry::Geometry;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 pub(super) struct Zstd;
 pub(super) struct BitshuffleZstd;
 pub(super) struct PlanesZstd;
+pub(super) struct ZstdDictionary;
+
+/// A dictionary, which this build cannot use.
+pub(crate) struct Dictionary;
+
+impl Dictionary {
+    pub(crate) fn new(_: Vec<u8>) -> Result<Self> {
+        Err(Error::not_built("zstd", "dictionaries"))
+    }
+}
+
+/// A dictionary, which this build cannot use.
+pub(crate) struct EncodingDictionary {
+    pub(super) decoding: Arc<Dictionary>,
+}
+
+impl EncodingDictionary {
+    pub(crate) fn new(_: u32, _: Arc<Dictionary>) -> Result<Self> {
+        Err(Error::not_built("zstd", "dictionaries"))
+    }
+}
+
+/// Trains no dictionary.
+pub(crate) fn train(_: &[&[u8]], _: usize) -> Option<Vec<u8>> {
+    None
+}
 
 macro_rules! absent {
     ($codec:ty, $id:literal, $name:literal) => {
@@ -24,11 +51,11 @@ macro_rules! absent {
                 Err(Error::not_built("zstd", concat!("the encoding ", $name)))
             }
 
-            fn check(&self, _: PartSpec, _: &[u8]) -> Result<()> {
+            fn check(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
                 self.check_built()
             }
 
-            fn decode(&self, _: PartSpec, _: &[u8], _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+            fn decode(&self, _: PartSpec<'_>, _: &[u8], _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
                 self.check_built()
             }
         }
@@ -48,6 +75,8 @@ macro_rules! absent_encoder {
 absent!(BitshuffleZstd, 2, "bitshuffle-zstd");
 absent!(Zstd, 3, "zstd");
 absent!(PlanesZstd, 6, "planes-zstd");
+absent!(ZstdDictionary, 7, "zstd-dictionary");
 absent_encoder!(BitshuffleZstd);
 absent_encoder!(Zstd);
 absent_encoder!(PlanesZstd);
+absent_encoder!(ZstdDictionary);

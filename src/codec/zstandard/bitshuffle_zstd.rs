@@ -22,12 +22,12 @@ impl Codec for BitshuffleZstd {
         "bitshuffle-zstd"
     }
 
-    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
         spec.width_and_count()?;
         check_frame(spec.raw_bytes, stored)
     }
 
-    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         let (width, _) = spec.width_and_count()?;
         let scratch = &mut scratch.frames;
         memory::resize(&mut scratch.bytes, spec.raw_bytes, 0)?;
@@ -40,7 +40,7 @@ impl Codec for BitshuffleZstd {
 impl Encoder for BitshuffleZstd {
     /// Compresses some windows with the quickest level.
     fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let (width, count) = spec.width_and_count().ok()?;
         let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
         let (mut sampled, mut stored) = (0, 0);
@@ -62,7 +62,7 @@ impl Encoder for BitshuffleZstd {
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
-        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
         let scratch = &mut scratch.frames;
         scratch.bytes.resize(raw.len(), 0);

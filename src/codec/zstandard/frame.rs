@@ -2,11 +2,14 @@
 
 use crate::{Error, Result};
 use std::io;
-use zstd::bulk::{Compressor, Decompressor};
-use zstd::zstd_safe::{self, CParameter, Strategy};
+use zstd::bulk::Compressor;
+use zstd::zstd_safe::{self, CCtx, CDict, CParameter, DCtx, DDict, SafeResult, Strategy};
 
 /// The level of the profile `bitshuffle-zstd`: beyond it, time grows faster than ratio.
-const LEVEL: i32 = 9;
+pub(super) const LEVEL: i32 = 9;
+/// The level of text with a dictionary. Texts of documentation in chunks of 32 KiB are 1 % smaller
+/// with level 8 and 2 % with 9, and compressing takes a fifth and a third longer.
+pub(super) const DICTIONARY_LEVEL: i32 = 7;
 /// The level of planes, which only the profile of the fewest bytes uses: f0 4.36 instead of 4.05
 /// (residuals by bytes).
 const PLANES_LEVEL: i32 = 19;
@@ -25,6 +28,7 @@ pub(in crate::codec) struct FrameEncodeScratch {
     pub(super) strong: ZstdEncoder<PLANES_LEVEL>,
     pub(super) quick: ZstdEncoder<QUICK_LEVEL>,
     pub(super) literals: ZstdEncoder<LITERALS>,
+    pub(super) with_dictionary: EncoderWithDictionary,
     pub(super) bytes: Vec<u8>,
     pub(super) frame: Vec<u8>,
     pub(super) other: Vec<u8>,
@@ -44,15 +48,31 @@ pub(super) struct ZstdEncoder<const LEVEL: i32>(Option<Compressor<'static>>);
 
 impl<const LEVEL: i32> ZstdEncoder<LEVEL> {
     pub(super) fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
-        let failed = |error: io::Error| Error::internal(format!("compressing with Zstandard failed: {error}"));
         let compressor = match &mut self.0 {
             Some(compressor) => compressor,
-            empty => empty.insert(compressor::<LEVEL>().map_err(no_context)?),
+            empty => empty.insert(compressor::<LEVEL>().map_err(|_| no_context())?),
         };
         stored.clear();
         stored.reserve(zstd_safe::compress_bound(raw.len()));
-        compressor.compress_to_buffer(raw, stored).map_err(failed)?;
+        compressor.compress_to_buffer(raw, stored).map_err(|error| failed(&error.to_string()))?;
         Ok(())
+    }
+}
+
+/// A compression context for frames that need a dictionary, made when first used.
+#[derive(Default)]
+pub(super) struct EncoderWithDictionary(Option<CCtx<'static>>);
+
+impl EncoderWithDictionary {
+    pub(super) fn encode(&mut self, dictionary: &CDict<'_>, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
+        let context = match &mut self.0 {
+            Some(context) => context,
+            empty => empty.insert(CCtx::try_create().ok_or_else(no_context)?),
+        };
+        stored.clear();
+        stored.reserve(zstd_safe::compress_bound(raw.len()));
+        let encoded = context.compress_using_cdict(stored, raw, dictionary);
+        encoded.map(|_| ()).map_err(|code| failed(zstd_safe::get_error_name(code)))
     }
 }
 
@@ -70,26 +90,43 @@ fn compressor<const LEVEL: i32>() -> io::Result<Compressor<'static>> {
 
 /// A decompression context, made when first used.
 #[derive(Default)]
-pub(super) struct ZstdDecoder(Option<Decompressor<'static>>);
+pub(super) struct ZstdDecoder(Option<DCtx<'static>>);
 
 impl ZstdDecoder {
     pub(super) fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
-        let decompressor = match &mut self.0 {
-            Some(decompressor) => decompressor,
-            empty => empty.insert(Decompressor::new().map_err(no_context)?),
+        self.decode_by(out, |context, out| context.decompress(out, stored))
+    }
+
+    /// Decodes a frame that was encoded with a dictionary.
+    pub(super) fn decode_with(&mut self, dictionary: &DDict<'_>, stored: &[u8], out: &mut [u8]) -> Result<()> {
+        self.decode_by(out, |context, out| context.decompress_using_ddict(out, stored, dictionary))
+    }
+
+    fn decode_by(
+        &mut self,
+        out: &mut [u8],
+        decode: impl FnOnce(&mut DCtx<'static>, &mut [u8]) -> SafeResult,
+    ) -> Result<()> {
+        let context = match &mut self.0 {
+            Some(context) => context,
+            empty => empty.insert(DCtx::try_create().ok_or_else(no_context)?),
         };
         let expected = out.len();
-        match decompressor.decompress_to_buffer(stored, out) {
+        match decode(context, out) {
             Ok(found) if found == expected => Ok(()),
             Ok(found) => Err(malformed(&format!("it decodes to {found} bytes, not {expected}"))),
-            Err(error) => Err(malformed(&error.to_string())),
+            Err(code) => Err(malformed(zstd_safe::get_error_name(code))),
         }
     }
 }
 
 /// The error of a context that cannot be made, for which only memory can lack.
-fn no_context(error: io::Error) -> Error {
-    Error::over_limit(format!("memory for a Zstandard context cannot be allocated: {error}"))
+fn no_context() -> Error {
+    Error::over_limit("memory for a Zstandard context cannot be allocated")
+}
+
+fn failed(reason: &str) -> Error {
+    Error::internal(format!("compressing with Zstandard failed: {reason}"))
 }
 
 fn malformed(what: &str) -> Error {

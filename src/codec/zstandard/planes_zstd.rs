@@ -72,7 +72,7 @@ fn malformed_planes(what: &str) -> Error {
 }
 
 impl<'a> PlanesHead<'a> {
-    fn parse(spec: PartSpec, stored: &'a [u8]) -> Result<Self> {
+    fn parse(spec: PartSpec<'_>, stored: &'a [u8]) -> Result<Self> {
         let (_, count) = spec.width_and_count()?;
         let short = || malformed_planes("the stored bytes are too short");
         let (transform, rest) = stored.split_first_chunk::<TRANSFORM_BYTES>().ok_or_else(short)?;
@@ -121,7 +121,7 @@ impl<'a> PlanesHead<'a> {
     }
 
     /// Returns the length of the tail.
-    fn tail_bytes(&self, spec: PartSpec) -> usize {
+    fn tail_bytes(&self, spec: PartSpec<'_>) -> usize {
         if self.bits { spec.raw_bytes % (8 * spec.element_bytes) } else { 0 }
     }
 }
@@ -135,7 +135,7 @@ impl Codec for PlanesZstd {
         "planes-zstd"
     }
 
-    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
         let head = PlanesHead::parse(spec, stored)?;
         let tail = head.each(|packing, stored| match packing {
             Packing::Zstd => check_frame(head.stream_bytes, stored),
@@ -147,7 +147,7 @@ impl Codec for PlanesZstd {
         Err(malformed_planes("the stored bytes do not end where the tail ends"))
     }
 
-    fn decode(&self, spec: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         let head = PlanesHead::parse(spec, stored)?;
         let FrameScratch { zstd, bytes } = &mut scratch.frames;
         memory::resize(bytes, spec.raw_bytes, 0)?;
@@ -177,7 +177,7 @@ impl Codec for PlanesZstd {
         Ok(())
     }
 
-    fn anatomy(&self, spec: PartSpec, stored: &[u8]) -> Result<Anatomy> {
+    fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
         let head = PlanesHead::parse(spec, stored)?;
         let mut anatomy = Anatomy { transform: Some(head.transform.describe()), ..Anatomy::default() };
         let heads = stored.len().saturating_sub(head.streams.len());
@@ -212,7 +212,7 @@ impl Encoder for PlanesZstd {
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
-        let spec = PartSpec { element_bytes: geometry.element_bytes, raw_bytes: raw.len() };
+        let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
         let plain = if geometry.float { Transform::Rotate } else { Transform::None };
         split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);

@@ -10,7 +10,7 @@ use tensilo_testing::mix;
 
 /// Why a frame cannot be `raw_bytes`, if it cannot.
 fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {
-    let result = Zstd.check(PartSpec { element_bytes: 1, raw_bytes }, frame);
+    let result = Zstd.check(PartSpec::new(1, raw_bytes), frame);
     result.err().map(|error| {
         assert_eq!(error.rule(), Some("R-5.5"));
         error.to_string()
@@ -68,7 +68,7 @@ fn packed(element: impl Fn(u64) -> u64) -> usize {
     let (mut stored, mut decoded) = (Vec::new(), vec![0; raw.len()]);
     let encoded = PlanesZstd.encode(&Geometry::of_numbers(2), &raw, &mut stored, &mut EncodeScratch::default());
     assert!(encoded.expect("nothing fails but memory"));
-    let spec = PartSpec { element_bytes: 2, raw_bytes: raw.len() };
+    let spec = PartSpec::new(2, raw.len());
     PlanesZstd.check(spec, &stored).expect("planes");
     PlanesZstd.decode(spec, &stored, &mut decoded, &mut DecodeScratch::default()).expect("planes");
     assert_eq!(decoded, raw);

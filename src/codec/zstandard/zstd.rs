@@ -17,11 +17,11 @@ impl Codec for Zstd {
         "zstd"
     }
 
-    fn check(&self, spec: PartSpec, stored: &[u8]) -> Result<()> {
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
         check_frame(spec.raw_bytes, stored)
     }
 
-    fn decode(&self, _: PartSpec, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, _: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         scratch.frames.zstd.decode(stored, out)
     }
 }

@@ -3,23 +3,28 @@
 use super::identity::Identity;
 use super::progress::ScanProgress;
 use super::scan::FoundRegion;
-use crate::codec::{self, ChunkDecoder, parts};
+use crate::codec::{self, ChunkDecoder, Dictionary, Tables, parts};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::Footer;
 use crate::format::index::{ENTRY_BYTES, PageHead, parse_entry};
-use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::format::region::{FileId, HEAD, RegionHead, RegionKind};
 use crate::format::schema::Layout;
+use crate::format::table::TableHead;
 use crate::format::trailer::Trailer;
 use crate::open::body;
 use crate::open::source::{Source, fetch};
+use crate::open::{TableSlot, no_table};
 use crate::{Error, ErrorKind, Result, limits};
+use std::sync::Arc;
 
 /// The chunks of a column that can be read.
 pub(super) struct FoundColumn {
     pub layout: Layout,
     pub facts: ColumnRecord,
     pub entries: Vec<ChunkEntry>,
+    /// The intact ones, in the order of the file.
+    pub tables: Vec<TableSlot>,
 }
 
 /// The content that the regions of a file describe.
@@ -43,7 +48,8 @@ pub(super) fn collect(
     progress: &mut ScanProgress<'_>,
 ) -> Result<Found> {
     let columns = identity.schema.columns.iter().map(|column| {
-        Ok(FoundColumn { layout: column.layout()?, facts: ColumnRecord::default(), entries: Vec::new() })
+        let (facts, entries, tables) = (ColumnRecord::default(), Vec::new(), Vec::new());
+        Ok(FoundColumn { layout: column.layout()?, facts, entries, tables })
     });
     let found = Found { columns: columns.collect::<Result<_>>()?, sample_count: 0, footer: None, end_is_known: false };
     let mut collector = Collector { source, identity, found, decoder: ChunkDecoder::new(), decode, buffer: Vec::new() };
@@ -76,7 +82,8 @@ impl Collector<'_> {
             RegionKind::IndexPage => self.page(head),
             RegionKind::Footer => self.footer(head),
             RegionKind::Trailer => self.trailer(head),
-            RegionKind::Header | RegionKind::Table => Ok(()),
+            RegionKind::Table => self.table(head),
+            RegionKind::Header => Ok(()),
         }
     }
 
@@ -89,10 +96,25 @@ impl Collector<'_> {
         if chunk.entry.first_sample < next {
             return Err(Error::corrupt("R-4.2", "the chunk holds samples of one before it"));
         }
-        let length = if self.decode || chunk.entry.has_parts() { chunk.entry.stored_bytes } else { 0 };
+        let needs_body = self.decode
+            || chunk.entry.has_parts()
+            || codec::codec(chunk.entry.encoding).is_ok_and(|codec| codec.needs_table());
+        let length = if needs_body { chunk.entry.stored_bytes } else { 0 };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let body = fetch(self.source, head.body_offset(), length, &mut self.buffer)?;
-        column.add(&chunk, body, &mut self.decoder, self.decode)
+        let file = SalvagedFile { source: self.source, file_id: self.identity.file_id };
+        column.add(file, &chunk, body, &mut self.decoder, self.decode)
+    }
+
+    fn table(&mut self, head: &RegionHead) -> Result<()> {
+        let table = TableHead::parse(head)?;
+        let column = usize::try_from(table.column).ok().and_then(|column| self.found.columns.get_mut(column));
+        if let Some(column) = column
+            && column.tables.last().is_none_or(|last| last.entry.table < table.table)
+        {
+            column.tables.push(TableSlot::new(table.entry(head)));
+        }
+        Ok(())
     }
 
     /// Counts samples by the entries of a page, because footer and chunks may be damaged.
@@ -130,19 +152,47 @@ impl Collector<'_> {
     }
 }
 
+/// The file that tables are read from.
+#[derive(Clone, Copy)]
+struct SalvagedFile<'a> {
+    source: &'a dyn Source,
+    file_id: FileId,
+}
+
+/// The tables of a column that are intact and before a chunk.
+struct FoundTables<'a> {
+    file: SalvagedFile<'a>,
+    tables: &'a [TableSlot],
+}
+
+impl Tables for FoundTables<'_> {
+    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>> {
+        let slot = self.tables.iter().find(|slot| slot.entry.table == table);
+        slot.ok_or_else(|| no_table(table))?.dictionary(self.file.source, self.file.file_id)
+    }
+}
+
 impl FoundColumn {
     /// Adds a chunk whose head and body are intact, unless its parts are invalid. If no byte of the
     /// body is needed, `body` is empty.
-    fn add(&mut self, chunk: &ChunkHead, body: &[u8], decoder: &mut ChunkDecoder, decode: bool) -> Result<()> {
+    fn add(
+        &mut self,
+        file: SalvagedFile<'_>,
+        chunk: &ChunkHead,
+        body: &[u8],
+        decoder: &mut ChunkDecoder,
+        decode: bool,
+    ) -> Result<()> {
         let entry = &chunk.entry;
         let parts = parts(&self.layout, chunk, body)?;
         for part in [parts.validity, parts.shape, parts.values] {
             // else a file that is too new would be salvaged without its data
             codec::known(part.encoding)?;
         }
+        let tables = FoundTables { file, tables: &self.tables };
         let side = match decode {
-            true => decoder.check(&self.layout, chunk, body)?,
-            false => decoder.side_facts(&self.layout, chunk, body)?,
+            true => decoder.check(&self.layout, &tables, chunk, body)?,
+            false => decoder.side_facts(&self.layout, &tables, chunk, body)?,
         };
         let facts = &mut self.facts;
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));

@@ -91,11 +91,11 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     let casts = casts.chain(std::iter::repeat(None));
     let (mut columns, mut losses) = (Vec::new(), Vec::new());
     for (((number, column), schema), cast) in (0..).zip(found.columns).zip(&identity.schema.columns).zip(casts) {
-        let FoundColumn { layout, mut facts, entries } = column;
+        let FoundColumn { layout, mut facts, entries, tables } = column;
         facts.cast = schema.cast.and(cast);
         let listed = Listed::new(entries, sample_count);
         losses.push((schema.name.clone(), LostSamples::new(sample_count, listed.gaps())));
-        columns.push(ColumnIndex::salvaged(number, layout, facts, listed));
+        columns.push(ColumnIndex::salvaged(number, layout, facts, tables, listed));
     }
     let reader = Reader::new(OpenedFile {
         path: None,

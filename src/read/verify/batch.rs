@@ -5,6 +5,7 @@
 //! turns. Bodies are checked at the same time.
 
 use super::body::{Body, BodyCheck};
+use super::met_tables::MetTables;
 use super::span::SpanBytes;
 use super::walk::{Met, Walk};
 use crate::format::region::{RegionHead, RegionKind};
@@ -36,6 +37,7 @@ pub(super) struct Batch<'w, 'a> {
 
 struct BatchState<'w, 'a> {
     walk: &'w mut Walk<'a>,
+    tables: &'w MetTables<'a>,
     met: Vec<(Met, Body)>,
     /// The error that ended the walk.
     error: Option<Error>,
@@ -56,6 +58,7 @@ impl<'w, 'a> Batch<'w, 'a> {
     /// number.
     pub(super) fn check(
         walk: &'w mut Walk<'a>,
+        tables: &'w MetTables<'a>,
         workers: &mut [BodyCheck<'a>],
         span_bytes: u64,
     ) -> (Vec<(Met, Body)>, Option<Error>) {
@@ -64,6 +67,7 @@ impl<'w, 'a> Batch<'w, 'a> {
         let state = BatchState {
             left: walk.at()..end,
             walk,
+            tables,
             met: Vec::new(),
             error: None,
             most_regions: REGIONS.saturating_mul(workers.len()),
@@ -158,10 +162,11 @@ impl BatchState<'_, '_> {
                     break;
                 }
             };
-            if let Met::Region(head) = &met
-                && self.is_checked_alone(head)
-            {
-                regions.push((self.met.len(), *head));
+            if let Met::Region(head) = &met {
+                self.tables.meet(head);
+                if self.is_checked_alone(head) {
+                    regions.push((self.met.len(), *head));
+                }
             }
             self.met.push((met, Body::Unread));
             let has_pages_left = self.page_bytes_left >= u64::from(INDEX_PAGE_BYTES);

@@ -1,6 +1,7 @@
 //! Checks a body alone: its checksum, and the content of its parts. Any thread can do that, in any
 //! order.
 
+use super::met_tables::{MetTables, TablesBefore};
 use super::span::SpanBytes;
 use crate::checksum::Crc;
 use crate::codec::{ChunkDecoder, SideFacts};
@@ -37,6 +38,7 @@ pub(super) struct BodyCheck<'a> {
     /// The layouts of all columns.
     layouts: &'a [Layout],
     decoder: Option<ChunkDecoder>,
+    tables: &'a MetTables<'a>,
     span: FetchScratch,
     scratch: FetchScratch,
     /// A body of which a span has only the start.
@@ -44,10 +46,10 @@ pub(super) struct BodyCheck<'a> {
 }
 
 impl<'a> BodyCheck<'a> {
-    pub(super) fn new(source: &'a dyn Source, layouts: &'a [Layout], decode: bool) -> Self {
+    pub(super) fn new(source: &'a dyn Source, layouts: &'a [Layout], tables: &'a MetTables<'a>, decode: bool) -> Self {
         let decoder = decode.then(ChunkDecoder::new);
         let (span, scratch) = (FetchScratch::default(), FetchScratch::default());
-        Self { source, layouts, decoder, span, scratch, joined: Vec::new() }
+        Self { source, layouts, decoder, tables, span, scratch, joined: Vec::new() }
     }
 
     /// Fetches a span of the file and calls `then` with its bytes, or with none if it cannot be
@@ -85,9 +87,10 @@ impl<'a> BodyCheck<'a> {
         let chunk = ChunkHead::parse(head, self.layouts.len()).ok().filter(|_| head.kind == RegionKind::Chunk);
         let column = chunk.as_ref().and_then(|chunk| self.layouts.get(usize::try_from(chunk.column).ok()?));
         if let (Some(decoder), Some(chunk), Some(layout)) = (&mut self.decoder, &chunk, column) {
+            let tables = TablesBefore { met: self.tables, column: chunk.column, offset: head.offset };
             let mut decode = |body: &[u8]| {
                 head.check_body(body)?;
-                Ok(decoder.check(layout, chunk, body))
+                Ok(decoder.check(layout, &tables, chunk, body))
             };
             let range = head.body_offset()..head.end();
             let decoded = match span.get(range.start, range.end) {

@@ -3,6 +3,7 @@
 use super::batch::Batch;
 use super::body::BodyCheck;
 use super::findings::Findings;
+use super::met_tables::MetTables;
 use super::options::VerifyOptions;
 use super::report::{VerifyReport, passing, whole_file};
 use super::span::span_bytes;
@@ -45,12 +46,13 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
     };
     let span_bytes = span_bytes(source, end.checked_div(chunk_count));
     let layouts = header.schema.columns.iter().map(|column| column.layout()).collect::<Result<Vec<_>>>()?;
-    let worker = |_| BodyCheck::new(source, &layouts, options.decode);
+    let tables = MetTables::new(source, header.header.file_id);
+    let worker = |_| BodyCheck::new(source, &layouts, &tables, options.decode);
     let mut workers: Vec<_> = (0..options.threads.max(1)).map(worker).collect();
     let mut walk = Walk::new(source, &header, end);
     let mut findings = Findings::new(source, &header, options.decode);
     loop {
-        let (met, error) = Batch::check(&mut walk, &mut workers, span_bytes);
+        let (met, error) = Batch::check(&mut walk, &tables, &mut workers, span_bytes);
         let is_over = met.is_empty();
         met.into_iter().try_for_each(|(met, body)| findings.add(met, body))?;
         if let Some(error) = error {

@@ -231,14 +231,7 @@ impl<'a> CommitCheck<'a> {
             Error::corrupt("R-4.11", message).with_offset(head.offset)
         })?;
         column.table_count += 1;
-        let entry = TableEntry {
-            column: number,
-            table,
-            offset: head.offset,
-            body_bytes: head.body_bytes,
-            body_crc: head.body_crc,
-        };
-        self.tables.push(entry);
+        self.tables.push(TableHead { column: number, table }.entry(head));
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod column_check;
 mod commit;
 mod findings;
 mod lost;
+mod met_tables;
 mod options;
 mod report;
 mod span;

@@ -1,0 +1,77 @@
+//! Holds the first chunks of a column of text or bytes back, until they are enough to train a
+//! dictionary.
+
+use crate::codec::{self, RawChunk};
+use crate::{Profile, WriterOptions};
+
+/// The bytes of the values of a column that a dictionary is trained with, and the memory that all
+/// columns take for that.
+const SAMPLE_BYTES: usize = 2 << 20;
+const ALL_SAMPLES_BYTES: usize = 64 << 20;
+/// With fewer bytes for each column, none has a dictionary.
+const LEAST_SAMPLE_BYTES: usize = 256 << 10;
+/// A dictionary is at most this part of the bytes that it is trained with.
+const PART: usize = 18;
+
+/// The chunk size of a column with a dictionary: it makes up for the matches that smaller chunks
+/// lose, and one text is decoded in half the time.
+const CHUNK_BYTES: usize = 32 << 10;
+
+/// The rule by which the columns of a file get dictionaries.
+#[derive(Clone, Copy)]
+pub(super) struct DictionaryRule {
+    sample_bytes: usize,
+    /// The chunk size of a column that has one.
+    pub chunk_bytes: usize,
+}
+
+impl DictionaryRule {
+    /// Returns the rule for a file of this many columns of text or bytes; `None` if none of them
+    /// gets a dictionary.
+    pub(super) fn new(options: &WriterOptions, text_columns: usize) -> Option<Self> {
+        let sample_bytes = ALL_SAMPLES_BYTES.checked_div(text_columns)?.min(SAMPLE_BYTES);
+        let is_due = options.profile.has_dictionaries() && sample_bytes >= LEAST_SAMPLE_BYTES;
+        let chunk_bytes = match options.profile {
+            Profile::Balanced => options.given_chunk_bytes().unwrap_or(CHUNK_BYTES),
+            _ => options.resolved_chunk_bytes(),
+        };
+        is_due.then_some(Self { sample_bytes, chunk_bytes })
+    }
+}
+
+/// The first chunks of a column.
+pub(super) struct TextSample {
+    rule: DictionaryRule,
+    chunks: Vec<RawChunk>,
+    bytes: usize,
+}
+
+impl TextSample {
+    pub(super) fn new(rule: DictionaryRule) -> Self {
+        Self { rule, chunks: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds a chunk. Returns whether the sample is large enough.
+    pub(super) fn add(&mut self, chunk: RawChunk) -> bool {
+        self.bytes = self.bytes.saturating_add(chunk.values.len());
+        self.chunks.push(chunk);
+        self.bytes >= self.rule.sample_bytes
+    }
+
+    /// Returns the chunk size of the column once it has a dictionary.
+    pub(super) fn chunk_bytes(&self) -> usize {
+        self.rule.chunk_bytes
+    }
+
+    /// Returns the chunks, and forgets them.
+    pub(super) fn take(&mut self) -> Vec<RawChunk> {
+        self.bytes = 0;
+        std::mem::take(&mut self.chunks)
+    }
+
+    /// Trains a dictionary. Returns `None` if it would not save enough.
+    pub(super) fn train(&self) -> Option<Vec<u8>> {
+        let values: Vec<&[u8]> = self.chunks.iter().map(|chunk| chunk.values.as_slice()).collect();
+        codec::train(&values, self.rule.sample_bytes / PART)
+    }
+}

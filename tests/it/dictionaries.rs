@@ -1,0 +1,220 @@
+//! Proves that texts come back from files with dictionaries by every path, and that damage to a
+//! dictionary costs exactly the texts that need it.
+
+use crate::support::intact::assert_intact;
+use crate::support::on_disk::OnDisk;
+use crate::support::positional::Positional;
+use crate::support::regions::{Region, regions};
+use tensilo::facts::RegionKind;
+use tensilo::nested::ListBatch;
+use tensilo::salvage::{RewriteOptions, SalvageOptions, salvage};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, OpenOptions, Profile, Reader, Schema, Shape};
+use tensilo::{ErrorKind, Value, Writer, WriterOptions};
+use tensilo_testing::{Random, mix};
+
+/// A text that has more than half of it in common with some others: one of 250 parts.
+fn text(i: u64) -> String {
+    let mut random = Random(mix(7, i));
+    let common = random.below(250);
+    let part: String = (0..20).map(|k| format!("{:016x}", mix(common, k))).collect();
+    format!("{i} {part} {:0width$x}", random.bits(), width = 16 + random.index(200))
+}
+
+fn schema() -> Schema {
+    Schema::new([
+        ColumnSchema::tensor("n", DType::U64, Shape::scalar()),
+        ColumnSchema::utf8("text").nullable(),
+        ColumnSchema::utf8("texts").list(),
+    ])
+}
+
+fn sample(i: u64) -> (Option<String>, Vec<String>) {
+    let has_text = !i.is_multiple_of(17);
+    (has_text.then(|| text(i)), (0..i % 4).map(|k| text(10 * i + k)).collect())
+}
+
+fn push<K: tensilo::sink::Sink>(writer: &mut Writer<K>, samples: impl IntoIterator<Item = u64>) {
+    for i in samples {
+        let (one, several) = sample(i);
+        let one = one.as_deref().map_or(Value::NULL, Value::text);
+        let several: Vec<Value<'_>> = several.iter().map(|text| Value::text(text)).collect();
+        writer.push(&[Value::tensor(&[i]), one, Value::list(&several)]).unwrap();
+    }
+}
+
+fn written(count: u64, options: &WriterOptions) -> Vec<u8> {
+    let mut writer = Writer::new(Stream(Vec::new()), schema(), options).unwrap();
+    push(&mut writer, 0..count);
+    let file = writer.finish().unwrap().sink.0;
+    assert_intact(&InMemory(file.as_slice()));
+    file
+}
+
+/// Enough samples for dictionaries, and for chunks after them.
+const MANY: u64 = 8000;
+
+fn tables(file: &[u8]) -> Vec<Region> {
+    regions(file).into_iter().filter(|region| region.kind == RegionKind::Table).collect()
+}
+
+fn chunks_with_dictionary(reader: &Reader, column: &str) -> u64 {
+    let encodings = reader.column(column).unwrap().facts().encodings;
+    encodings.into_iter().find(|(name, _)| name == "zstd-dictionary").map_or(0, |(_, chunks)| chunks)
+}
+
+fn check(reader: &Reader, count: u64) {
+    let (mut one, mut several) = (reader.column("text").unwrap().cursor(), reader.column("texts").unwrap().cursor());
+    for i in (0..count).map(|i| mix(3, i) % count).take(500).chain(0..count) {
+        let (text, texts) = sample(i);
+        let found = one.read(i).unwrap();
+        assert_eq!(found.as_str().unwrap(), text.as_deref(), "{i}");
+        let list = several.read_list(i).unwrap();
+        let found: Vec<String> = list.items().map(|item| item.unwrap().as_str().unwrap().unwrap().to_owned()).collect();
+        assert_eq!(found, texts, "{i}");
+    }
+    let indices: Vec<u64> = (0..300).map(|i| mix(5, i) % count).collect();
+    let mut buffer = ColumnBuffer::new();
+    one.gather_into(&indices, &mut buffer).unwrap();
+    for (at, &i) in indices.iter().enumerate() {
+        assert_eq!(buffer.ragged_bytes(at).unwrap(), sample(i).0.unwrap_or_default().as_bytes());
+    }
+}
+
+#[test]
+fn texts_come_back_from_chunks_with_dictionaries() {
+    for profile in [Profile::Balanced, Profile::Small] {
+        let file = written(MANY, &WriterOptions::new().profile(profile));
+        assert_eq!(tables(&file).len(), 2);
+        for reader in [
+            Reader::from_bytes(file.clone()).unwrap(),
+            OpenOptions::new().open(Positional(file.clone())).unwrap(),
+            OpenOptions::new().verification(tensilo::Verification::Always).open(Positional(file)).unwrap(),
+        ] {
+            for column in ["text", "texts"] {
+                assert_eq!(chunks_with_dictionary(&reader, column), reader.column(column).unwrap().facts().chunk_count);
+            }
+            check(&reader, MANY);
+        }
+    }
+}
+
+#[test]
+fn dictionaries_make_files_smaller() {
+    let bytes = |profile| written(MANY, &WriterOptions::new().profile(profile)).len();
+    let (with, without) = (bytes(Profile::Balanced), bytes(Profile::BitshuffleZstd));
+    assert!(with < without, "{with} and {without}");
+}
+
+#[test]
+fn bytes_do_not_depend_on_threads_and_batches() {
+    let one_by_one = written(MANY, &WriterOptions::new());
+    assert!(written(MANY, &WriterOptions::new().threads(3)) == one_by_one);
+    let mut writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new()).unwrap();
+    for first in (0..MANY).step_by(5000) {
+        let samples: Vec<_> = (first..MANY.min(first + 5000)).map(|i| (i, sample(i))).collect();
+        let n: Vec<u64> = samples.iter().map(|(i, _)| *i).collect();
+        let lengths = |texts: Vec<&str>| texts.iter().map(|text| text.len() as u32).collect::<Vec<_>>();
+        let one: Vec<&str> = samples.iter().map(|(_, (one, _))| one.as_deref().unwrap_or("")).collect();
+        let several: Vec<&str> = samples.iter().flat_map(|(_, (_, texts))| texts.iter().map(String::as_str)).collect();
+        let counts: Vec<u32> = samples.iter().map(|(_, (_, texts))| texts.len() as u32).collect();
+        let mut validity = vec![0; samples.len().div_ceil(8)];
+        for (at, (_, (one, _))) in samples.iter().enumerate() {
+            validity[at / 8] |= u8::from(one.is_some()) << (at % 8);
+        }
+        let (one_lengths, several_lengths) = (lengths(one.clone()), lengths(several.clone()));
+        let (one, items) = (one.concat(), several.concat());
+        let lists = [ListBatch::new(&counts)];
+        writer
+            .push_batch(&[
+                ColumnBatch::fixed(n.len(), &n),
+                ColumnBatch::ragged(n.len(), &one_lengths, one.as_bytes()).with_validity(&validity),
+                ColumnBatch::ragged(several_lengths.len(), &several_lengths, items.as_bytes()).in_lists(&lists),
+            ])
+            .unwrap();
+    }
+    assert!(writer.finish().unwrap().sink.0 == one_by_one);
+}
+
+#[test]
+fn few_texts_noise_and_other_profiles_have_none() {
+    assert!(tables(&written(1000, &WriterOptions::new())).is_empty());
+    for profile in [Profile::Fast, Profile::Raw, Profile::BitshuffleZstd] {
+        assert!(tables(&written(MANY, &WriterOptions::new().profile(profile))).is_empty());
+    }
+    let mut writer =
+        Writer::new(Stream(Vec::new()), Schema::new([ColumnSchema::bytes("image")]), &WriterOptions::new()).unwrap();
+    let mut random = Random(1);
+    (0..1000).for_each(|_| writer.push(&[Value::bytes(&random.bytes(5000))]).unwrap());
+    let file = writer.finish().unwrap().sink.0;
+    assert!(tables(&file).is_empty());
+}
+
+#[test]
+fn appended_texts_use_the_dictionary_of_the_file() {
+    let file = OnDisk::new(&written(MANY, &WriterOptions::new()));
+    let mut writer = Writer::append(file.path(), &WriterOptions::new()).unwrap();
+    push(&mut writer, MANY..MANY + 500);
+    writer.finish().unwrap();
+    assert_eq!(tables(&file.bytes()).len(), 2);
+    let reader = Reader::open(file.path()).unwrap();
+    assert_eq!(chunks_with_dictionary(&reader, "text"), reader.column("text").unwrap().facts().chunk_count);
+    check(&reader, MANY + 500);
+    // without a dictionary in the file, enough appended texts get one
+    let file = OnDisk::new(&written(300, &WriterOptions::new()));
+    let mut writer = Writer::append(file.path(), &WriterOptions::new()).unwrap();
+    push(&mut writer, 300..400);
+    writer.commit().unwrap();
+    push(&mut writer, 400..MANY + 400);
+    writer.finish().unwrap();
+    assert_eq!(tables(&file.bytes()).len(), 2);
+    assert_intact(&InMemory(file.bytes().as_slice()));
+    check(&Reader::open(file.path()).unwrap(), MANY + 400);
+}
+
+#[test]
+fn a_damaged_dictionary_costs_the_texts_that_need_it() {
+    let mut file = written(MANY, &WriterOptions::new());
+    let table = tables(&file).remove(0);
+    file[table.head + 5000] ^= 4;
+    let reader = Reader::from_bytes(file.clone()).unwrap();
+    let (damaged, other) = if table.column == 1 { ("text", "texts") } else { ("texts", "text") };
+    let mut cursor = reader.column(damaged).unwrap().cursor();
+    let error = if damaged == "text" { cursor.read(1).err() } else { cursor.read_list(1).err() }.unwrap();
+    assert_eq!(
+        (error.kind(), error.rule(), error.offset()),
+        (ErrorKind::Corrupt, Some("R-2.6"), Some(table.head as u64))
+    );
+    assert_eq!(error.column(), Some(damaged));
+    let mut cursor = reader.column(other).unwrap().cursor();
+    (0..MANY).for_each(|i| assert!(if other == "text" { cursor.read(i).is_ok() } else { cursor.read_list(i).is_ok() }));
+
+    let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(true)).unwrap();
+    assert_eq!(report.damages[0].region, Some(RegionKind::Table));
+    for decode in [false, true] {
+        let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode)).unwrap();
+        assert_eq!(salvaged.losses.of(&[damaged]).unwrap().count(), MANY);
+        assert!(salvaged.losses.of(&[other]).unwrap().is_empty() && salvaged.losses.of(&["n"]).unwrap().is_empty());
+        let copy = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), RewriteOptions::new()).unwrap().sink.0;
+        assert_intact(&InMemory(copy.as_slice()));
+        assert_eq!(tables(&copy).len(), 1);
+        assert!(chunks_with_dictionary(&Reader::from_bytes(copy).unwrap(), other) > 0);
+    }
+}
+
+#[test]
+fn salvage_copies_dictionaries() {
+    let mut file = written(MANY, &WriterOptions::new());
+    file.truncate(file.len() - 64);
+    let salvaged = salvage(InMemory(file), SalvageOptions::new()).unwrap();
+    check(&salvaged.reader, MANY);
+    for leave_out in [false, true] {
+        let options = RewriteOptions::new().leave_out(leave_out);
+        let copy = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).unwrap().sink.0;
+        assert_intact(&InMemory(copy.as_slice()));
+        assert_eq!(tables(&copy).len(), 2);
+        check(&Reader::from_bytes(copy).unwrap(), MANY);
+    }
+}
