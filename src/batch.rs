@@ -203,19 +203,10 @@ impl<'a> ColumnBatch<'a> {
 
     /// Refuses a batch that cannot be pushed into `column`.
     pub(crate) fn check(&self, column: &ColumnSchema) -> Result<()> {
-        self.check_type(column)
+        check_type(column, self.dtype)
             .and_then(|()| self.check_nulls(column))
             .and_then(|()| self.check_values(column))
             .map_err(|error| error.with_column(&column.name))
-    }
-
-    fn check_type(&self, column: &ColumnSchema) -> Result<()> {
-        let (due, found) = (column.pushed_dtype(), self.dtype);
-        let as_u8 = found == DType::U8 && (due == DType::Bool || due.is_string());
-        if found == due || as_u8 {
-            return Ok(());
-        }
-        Err(Error::bad_argument(format!("expected values of type {due}, found {found}")))
     }
 
     fn check_nulls(&self, column: &ColumnSchema) -> Result<()> {
@@ -320,6 +311,16 @@ impl<'a> ColumnBatch<'a> {
         }
         Ok(())
     }
+}
+
+/// Refuses values of a type that is not pushed into `column`.
+pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
+    let due = column.pushed_dtype();
+    let as_u8 = found == DType::U8 && (due == DType::Bool || due.is_string());
+    if found == due || as_u8 {
+        return Ok(());
+    }
+    Err(Error::bad_argument(format!("expected values of type {due}, found {found}")))
 }
 
 /// Returns the product of extents: the count of a ragged sample from its varying ones. Returns
