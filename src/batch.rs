@@ -1,6 +1,7 @@
 //! Samples as they are pushed into a writer.
 
 use crate::format::content::{bit, validity_bytes};
+use crate::format::item_shapes::product_of_extents;
 use crate::format::{ColumnSchema, DType};
 use crate::list_buffer::ListBuffer;
 use crate::pod::{self, Element};
@@ -321,15 +322,6 @@ pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
         return Ok(());
     }
     Err(Error::bad_argument(format!("expected values of type {due}, found {found}")))
-}
-
-/// Returns the product of extents: the count of a ragged sample from its varying ones. Returns
-/// `None` if it does not fit; a product with a 0 is 0.
-pub(crate) fn product_of_extents(extents: &[u32]) -> Option<usize> {
-    if extents.contains(&0) {
-        return Some(0);
-    }
-    extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
 }
 
 /// Returns the bytes that are pushed for one count: `inner` elements of the type before the cast.

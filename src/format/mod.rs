@@ -11,6 +11,7 @@ pub(crate) mod footer;
 pub(crate) mod header;
 mod hex;
 pub(crate) mod index;
+pub(crate) mod item_shapes;
 pub(crate) mod lists;
 pub(crate) mod part_table;
 pub(crate) mod path;

@@ -3,8 +3,8 @@
 use super::buffer::ColumnBuffer;
 use super::selection::Selection;
 use super::staged::{RaggedValues, StagedValues, outside};
-use crate::batch::product_of_extents;
 use crate::format::content::{Content, all_present};
+use crate::format::item_shapes::push_item_shapes;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
 use crate::list_buffer::push_bit;
@@ -191,19 +191,6 @@ pub(super) fn parts(layout: &Layout, buffer: &ColumnBuffer) -> Result<(Option<Ve
         true => validity.extend_from_slice(&buffer.validity),
         false => validity.extend(all_present(buffer.item_count)),
     }
-    if layout.varying > 0 {
-        let mut end = 0_u32;
-        for extents in buffer.extents.chunks_exact(layout.varying) {
-            let count = product_of_extents(extents).and_then(|count| u32::try_from(count).ok());
-            end = count.and_then(|count| end.checked_add(count)).ok_or_else(outside)?;
-            shape.extend(end.to_le_bytes());
-        }
-    }
-    if layout.varying > 1 {
-        for dimension in 0..layout.varying {
-            let extents = buffer.extents.iter().skip(dimension).step_by(layout.varying);
-            shape.extend(extents.flat_map(|extent| extent.to_le_bytes()));
-        }
-    }
+    push_item_shapes(layout.varying, &buffer.extents, &mut shape);
     Ok((has_nulls.then_some(validity), shape))
 }

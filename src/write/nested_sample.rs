@@ -1,7 +1,8 @@
 //! A single sample of a nested column as a batch.
 
 use super::single_sample::infer_extents;
-use crate::batch::{ColumnBatch, check_type, product_of_extents, pushed_inner_bytes};
+use crate::batch::{ColumnBatch, check_type, pushed_inner_bytes};
+use crate::format::item_shapes::product_of_extents;
 use crate::format::{ColumnSchema, DType};
 use crate::list_buffer::{ListBuffer, push_bit};
 use crate::value::{OneSample, Value, ValueContent};

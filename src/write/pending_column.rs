@@ -217,8 +217,8 @@ impl PendingColumn {
         let null_count = u64_of(self.null_samples());
         let has_nulls = self.items.null_count > 0 || self.lists.has_nulls();
         let (mut validity, mut shape) = (Vec::new(), Vec::new());
-        self.lists.cut(&mut validity, &mut shape);
-        let mut items = self.items.cut();
+        self.lists.cut(has_nulls, &mut validity, &mut shape);
+        let mut items = self.items.cut(has_nulls);
         let chunk = RawChunk {
             column: self.column,
             first_sample: self.first_sample,
