@@ -8,6 +8,8 @@ pub const NAME_BYTES: usize = 1_024;
 pub const RANK: usize = 16;
 /// Levels of lists in a nested column.
 pub const LEVELS: usize = 16;
+/// Names of a path that is followed: the depth of structs. Deeper ones would take too much stack.
+pub const PATH_NAMES: usize = 128;
 /// One extent of a shape.
 pub const EXTENT: u32 = u32::MAX - 1;
 /// Bytes of a metadata key.

@@ -7,6 +7,7 @@ pub(crate) mod content;
 pub(crate) mod content_id;
 mod field_tree;
 mod flags;
+mod followed_paths;
 pub(crate) mod footer;
 pub(crate) mod header;
 mod hex;

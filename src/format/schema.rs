@@ -208,6 +208,11 @@ impl ColumnSchema {
         self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(path::KEY)
     }
 
+    /// Returns the path that the metadata state (chapter 3.4), which may not be followed.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.metadata.get(path::KEY).map(String::as_str)
+    }
+
     /// Returns the type of pushed values: the column's own, or the source of its cast.
     pub fn pushed_dtype(&self) -> DType {
         self.cast.map_or(self.dtype, |cast| cast.source)
