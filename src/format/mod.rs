@@ -27,6 +27,8 @@ pub(crate) mod trailer;
 pub use content_id::ContentId;
 pub use field_tree::FieldNode;
 pub(crate) use flags::Flags;
+#[cfg(feature = "import")]
+pub(crate) use followed_paths::followed_paths;
 pub use region::{FileId, RegionKind};
 pub use schema::{CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape};
 
