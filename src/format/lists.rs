@@ -113,6 +113,15 @@ impl<'a> Content<'a> {
         Ok((items, entries))
     }
 
+    /// Checks of some items: content whose samples are items.
+    pub(crate) fn check_presence(&self, layout: &Layout, items: &Range<usize>) -> Result<()> {
+        let level = layout.levels;
+        if layout.may_be_null(level) || self.validity.is_none() || !items.clone().any(|item| self.is_null(item)) {
+            return Ok(());
+        }
+        Err(null_in_level(level))
+    }
+
     /// Takes the bitmap of the next level, whose entries are counted as samples. `None`: none is
     /// null.
     fn take_bitmap(&mut self) -> Result<Option<&'a [u8]>> {

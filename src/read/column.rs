@@ -5,7 +5,7 @@ use super::chunk_location::ChunkLocation;
 use super::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
 use super::cursor::Cursor;
 use super::explain::{Explanation, explain};
-use super::list::{List, nested};
+use super::list::{List, nested, not_nested};
 use super::opened_column::OpenedColumn;
 #[cfg(feature = "rayon")]
 use super::parallel::ParallelCursor;
@@ -82,6 +82,9 @@ impl Column {
     }
 
     fn try_view_list(&self, i: u64) -> Result<Option<List<'_>>> {
+        if !self.0.layout().is_nested() {
+            return Err(not_nested());
+        }
         let bytes = self.0.file.bytes();
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;

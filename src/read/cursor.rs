@@ -5,7 +5,7 @@ use super::buffer::ColumnBuffer;
 use super::chunk_location::ChunkLocation;
 use super::chunk_state::body_of;
 use super::gather::{Gatherer, RequestScratch, gather};
-use super::list::{List, nested};
+use super::list::{List, nested, not_nested};
 use super::opened_column::OpenedColumn;
 use super::sample::{Sample, check_type};
 use crate::format::region::HEAD;
@@ -56,28 +56,28 @@ impl Cursor {
         if self.opened().layout().is_nested() {
             return Err(self.opened().at_sample(nested(), i));
         }
-        match self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?))) {
-            Ok((in_chunk, is_alone)) => {
-                let this = &*self;
-                this.sample(in_chunk, is_alone).map_err(|error| this.opened().at_sample(error, i))
-            }
-            Err(error) => Err(self.opened().at_sample(error, i)),
-        }
+        let (in_chunk, is_alone) = self.find(i)?;
+        self.sample(in_chunk, is_alone).map_err(|error| self.opened().at_sample(error, i))
     }
 
-    /// Returns sample `i` of a nested column. Cost: as [`Cursor::read`].
+    /// Holds the chunk of sample `i`, and takes the sample alone unless its values are at hand.
+    /// Returns its position in the chunk, and whether it was taken alone.
+    fn find(&mut self, i: u64) -> Result<(usize, bool)> {
+        let found = self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?)));
+        found.map_err(|error| self.opened().at_sample(error, i))
+    }
+
+    /// Returns sample `i` of a nested column, a list: borrowed as by [`Cursor::read`]. Fails if the
+    /// column is not nested.
+    ///
+    /// Cost: as [`Cursor::read`], and some steps for each level of lists. To open a chunk decodes
+    /// the lists of all its samples.
     pub fn read_list(&mut self, i: u64) -> Result<List<'_>> {
         if !self.opened().layout().is_nested() {
-            let error = Error::bad_argument("the samples of the column are no lists; use `read`");
-            return Err(self.opened().at_sample(error, i));
+            return Err(self.opened().at_sample(not_nested(), i));
         }
-        match self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?))) {
-            Ok((in_chunk, is_alone)) => {
-                let this = &*self;
-                this.list(in_chunk, is_alone).map_err(|error| this.opened().at_sample(error, i))
-            }
-            Err(error) => Err(self.opened().at_sample(error, i)),
-        }
+        let (in_chunk, is_alone) = self.find(i)?;
+        self.list(in_chunk, is_alone).map_err(|error| self.opened().at_sample(error, i))
     }
 
     /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if

@@ -103,8 +103,8 @@ impl<'a> List<'a> {
         }
         let (column, layout, item) = (self.column, self.column.layout(), self.member(k)?);
         let items = self.content.items(layout, |_| Ok(()))?;
+        items.check_presence(layout, &(item..item + 1))?; // below the number of items, as below
         let end = self.values_start.saturating_add(self.values.len());
-        // below the number of items
         let range = items.range_of_items(layout, &(item..item + 1), end)?;
         let start = range.start.checked_sub(self.values_start).ok_or_else(not_a_list)?;
         let bytes = self.values.get(start..).and_then(|rest| rest.get(..range.len()));
@@ -134,6 +134,12 @@ impl fmt::Debug for List<'_> {
 #[cold]
 fn not_a_list() -> Error {
     Error::internal("a list of a nested column is outside its sample")
+}
+
+/// Returns the error of a call that takes lists.
+#[cold]
+pub(super) fn not_nested() -> Error {
+    Error::bad_argument("the samples of the column are not lists: use `read`, `view` or a ColumnBuffer")
 }
 
 /// Returns the error of a call that takes samples of plain columns.

@@ -29,6 +29,7 @@ pub(super) fn stage(layout: &Layout, content: &Content<'_>, i: usize, words: &mu
         entries = lists.entries(&entries)?;
         Ok(())
     })?;
+    items.check_presence(layout, &entries)?;
     if layout.may_be_null(layout.levels) {
         stage_presence(&items, entries.clone(), words)?;
     }
