@@ -1,6 +1,6 @@
 //! Chapter 4.3: the lists of nested columns.
 
-use super::content::{Content, bit, validity_bytes};
+use super::content::{Content, bit, null_count, validity_bytes};
 use super::schema::Layout;
 use crate::le::u32_in;
 use crate::{Error, Result, limits};
@@ -54,22 +54,18 @@ impl Lists<'_> {
     }
 
     /// Checks all lists: of the bits after them, R-4.7, and.
-    fn check(&self) -> Result<()> {
+    fn check(&self, has_nulls: bool) -> Result<()> {
         check_bits_after(self.validity, self.count)?;
         let (ends, _) = self.ends.as_chunks(); // whole
         if !ends.is_sorted_by_key(|end| u32::from_le_bytes(*end)) {
             return Err(outside());
         }
-        let count = if self.validity.is_some() { self.count } else { 0 };
+        let count = if has_nulls { self.count } else { 0 };
         let mut nulls = (0..count).filter(|&i| self.is_null(i));
         match nulls.find(|&i| self.entries(&(i..i + 1)).map_or(true, |entries| !entries.is_empty())) {
             Some(i) => Err(null_with_entries(i)),
             None => Ok(()),
         }
-    }
-
-    fn has_nulls(&self) -> bool {
-        self.validity.is_some() && (0..self.count).any(|i| self.is_null(i))
     }
 }
 
@@ -131,11 +127,9 @@ impl<'a> Content<'a> {
         Ok(Some(bitmap))
     }
 
-    /// Checks validity and lists: of lists. Returns the items.
+    /// Checks validity and lists: of lists. Returns the items, which are
+    /// the samples of a column that is not nested.
     pub(crate) fn check_lists(&self, layout: &Layout) -> Result<Content<'a>> {
-        if !layout.is_nested() {
-            return self.check_validity().map(|()| *self);
-        }
         let (mut has_nulls, mut level) = (false, 0);
         let mut check_nulls = |level_has_nulls: bool| {
             has_nulls |= level_has_nulls;
@@ -143,12 +137,14 @@ impl<'a> Content<'a> {
             if level_has_nulls && !layout.may_be_null(level - 1) { Err(null_in_level(level - 1)) } else { Ok(()) }
         };
         let mut items = self.items(layout, |lists| {
-            check_nulls(lists.has_nulls())?;
-            lists.check()
+            let level_has_nulls = null_count(lists.validity, lists.count) > 0;
+            check_nulls(level_has_nulls)?;
+            lists.check(level_has_nulls)
         })?;
-        check_nulls(items.null_count() > 0)?;
+        let items_have_nulls = items.null_count() > 0;
+        check_nulls(items_have_nulls)?;
         check_bits_after(items.validity, items.sample_count)?;
-        items.validity = items.validity.filter(|_| items.null_count() > 0);
+        items.validity = items.validity.filter(|_| items_have_nulls);
         if self.validity.is_some() && !has_nulls {
             return Err(Error::corrupt("R-4.6", "a validity without nulls"));
         }

@@ -274,6 +274,11 @@ impl Layout {
         self.levels > 0
     }
 
+    /// Returns the word for an item in messages.
+    pub(crate) fn item_name(&self) -> &'static str {
+        if self.is_nested() { "item" } else { "sample" }
+    }
+
     /// Returns whether chunks have a shape part.
     pub(crate) fn has_shape(&self) -> bool {
         self.is_ragged() || self.is_nested()

@@ -3,6 +3,7 @@
 use crate::common::vectors::bytes;
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, ErrorKind, OpenOptions, Profile, Reader, Schema, Shape, Writer,
     WriterOptions,
@@ -39,4 +40,14 @@ fn a_null_item_that_may_not_be_null_is_refused_by_every_read() {
     let mut out = ColumnBuffer::new();
     assert_eq!(rule(cursor.gather_into(&[1], &mut out).err()), Some("R-4.6"), "gather");
     assert_eq!(rule(cursor.range_into(0..2, &mut out).err()), Some("R-4.6"), "range");
+}
+
+#[test]
+fn a_text_that_is_not_utf8_is_named_by_the_number_of_its_item() {
+    for (vector, part) in [("text-of-list", "item 1 of the chunk is not UTF-8"), ("boundary-of-items", "item 0")] {
+        let file = bytes(&format!("invalid/R-4.9-{vector}.hex"));
+        let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).unwrap();
+        let error = &report.damages[0].error;
+        assert!(error.message().contains(part), "{vector}: {error}");
+    }
 }
