@@ -40,12 +40,12 @@ impl Lists<'_> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Returns the number of entries in list `i`, or `None` if it is null. Checks of
-    /// its ends, R-4.8, and of a null list of this level.
-    pub(crate) fn length(&self, i: usize, may_be_null: bool, level: usize) -> Result<Option<u32>> {
+    /// Returns the entries in list `i`, or `None` if it is null. Checks of its ends, R-4.8,
+    /// and of a null list of this level.
+    pub(crate) fn entries_of(&self, i: usize, may_be_null: bool, level: usize) -> Result<Option<Range<usize>>> {
         let entries = self.entries(&(i..i + 1))?; // `i` is below the count
         if !self.is_null(i) {
-            return u32::try_from(entries.len()).map(Some).map_err(|_| outside());
+            return Ok(Some(entries));
         }
         if !may_be_null {
             return Err(null_in_level(level));

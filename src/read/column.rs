@@ -93,8 +93,7 @@ impl Column {
         let in_chunk = location.position_of(i);
         // below the chunk's sample count
         let range = content.values_range(self.0.layout(), &(in_chunk..in_chunk + 1))?;
-        let values = content.values_of(self.0.layout(), &(in_chunk..in_chunk + 1))?;
-        List::of_sample(&self.0, content, in_chunk, values, range.start).map(Some)
+        List::of_sample(&self.0, content, in_chunk, range, None).map(Some)
     }
 
     fn try_view(&self, i: u64) -> Result<Option<Sample<'_>>> {

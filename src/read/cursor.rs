@@ -260,13 +260,7 @@ impl Cursor {
         let content = decoder.chunk.content(body);
         // below the chunk's sample count
         let range = decoder.chunk.values_range(column, &content, &(i..i + 1))?;
-        match is_alone {
-            true => List::of_sample(column, content, i, self.sample.as_slice(), range.start),
-            false => {
-                let values = content.values_of(column.layout(), &(i..i + 1))?; // as above
-                List::of_sample(column, content, i, values, range.start)
-            }
-        }
+        List::of_sample(column, content, i, range, is_alone.then(|| self.sample.as_slice()))
     }
 
     /// Sample `i` of the chunk that is held, which was taken alone or is at hand.

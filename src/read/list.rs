@@ -28,14 +28,17 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Returns sample `i` of a chunk, with these values, which begin at `values_start`.
+    /// Returns sample `i` of a chunk, whose values are this range of the chunk's. `alone` has them
+    /// if the chunk does not.
     pub(super) fn of_sample(
         column: &'a OpenedColumn,
         content: Content<'a>,
         i: usize,
-        values: &'a [u8],
-        values_start: usize,
+        range: Range<usize>,
+        alone: Option<&'a [u8]>,
     ) -> Result<Self> {
+        let values_start = range.start;
+        let values = alone.or_else(|| content.values.get(range)).ok_or_else(not_a_list)?;
         Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
     }
 
@@ -45,16 +48,14 @@ impl<'a> List<'a> {
         let mut level = 0;
         self.content.items(self.column.layout(), |lists: Lists<'_>| {
             if level == self.level {
-                let members: Range<usize> = lists.entries(&(self.number..self.number + 1))?;
-                let may_be_null = self.column.layout().may_be_null(level);
-                let length = lists.length(self.number, may_be_null, level)?;
-                found = Some((length.is_none(), members));
+                found = Some(lists.entries_of(self.number, self.column.layout().may_be_null(level), level)?);
             }
             level += 1;
             Ok(())
         })?;
-        let (is_null, members) = found.ok_or_else(not_a_list)?;
-        (self.is_null, self.first, self.len) = (is_null, members.start, members.len());
+        let entries: Option<Range<usize>> = found.ok_or_else(not_a_list)?;
+        self.is_null = entries.is_none();
+        (self.first, self.len) = entries.map_or((0, 0), |entries| (entries.start, entries.len()));
         Ok(self)
     }
 
@@ -74,7 +75,7 @@ impl<'a> List<'a> {
     }
 
     /// Returns the elements of all items of the sample that the list is, or is in, as bytes in
-    /// memory order.
+    /// memory order. They are not those of this list alone, unless it is the sample.
     pub fn sample_bytes(&self) -> &'a [u8] {
         self.values
     }

@@ -23,7 +23,9 @@ pub(super) fn stage(layout: &Layout, content: &Content<'_>, i: usize, words: &mu
     let items = content.items(layout, |lists| {
         memory::reserve(words, entries.len())?;
         for list in entries.clone() {
-            words.push(lists.length(list, layout.may_be_null(level), level)?.unwrap_or(NULL));
+            let entries = lists.entries_of(list, layout.may_be_null(level), level)?;
+            // ends are `u32`
+            words.push(entries.map_or(NULL, |entries| u32::try_from(entries.len()).unwrap_or(NULL)));
         }
         level += 1;
         entries = lists.entries(&entries)?;
