@@ -49,10 +49,10 @@ impl ColumnBuffer {
         }
     }
 
-    /// Empties the buffer for `sample_count` samples of a column, all of them present.
+    /// Empties the buffer for `sample_count` samples of a column, all of them present. The lists
+    /// and items of a nested column are added later.
     pub(super) fn begin(&mut self, column: &ColumnSchema, sample_count: usize) -> Result<()> {
-        self.item_count = 0; // until there is memory for them
-        self.levels.clear();
+        self.begin_lists(column.levels.len())?;
         self.dtype = column.dtype;
         if self.shape != column.shape {
             self.shape.clone_from(&column.shape);
@@ -60,18 +60,20 @@ impl ColumnBuffer {
         self.values.clear();
         self.offsets.clear();
         self.extents.clear();
-        self.validity.clear();
-        self.null_count = 0;
-        memory::resize(&mut self.validity, validity_bytes(sample_count), 0xFF)?;
-        self.item_count = sample_count;
+        if column.levels.is_empty() {
+            memory::resize(&mut self.validity, validity_bytes(sample_count), 0xFF)?;
+            self.item_count = sample_count;
+        }
         Ok(())
     }
 
-    /// Empties a buffer that was begun, for items in lists of `count` levels.
+    /// Forgets all lists and the nulls of items, for lists of `count` levels.
     pub(super) fn begin_lists(&mut self, count: usize) -> Result<()> {
         self.item_count = 0;
+        self.null_count = 0;
         self.validity.clear();
-        memory::reserve(&mut self.levels, count)?;
+        let more = count.saturating_sub(self.levels.len());
+        memory::reserve(&mut self.levels, more)?;
         self.levels.resize_with(count, ListBuffer::default);
         self.levels.iter_mut().try_for_each(ListBuffer::clear)
     }

@@ -80,26 +80,31 @@ fn lost() -> Error {
     Error::internal("the staged lists of a sample end too early")
 }
 
-/// Lays out the samples of a request level by level. `values` has the values of each, by rank.
+/// Lays out the samples of a request level by level in `out`, which was begun. `values` has the
+/// values of each, by rank. `by_position` is memory that is reused.
 pub(super) fn finish(
     layout: &Layout,
     selection: &Selection,
     values: &[RaggedValues],
     file: &[u8],
     staged: &mut dyn StagedValues,
+    by_position: &mut Vec<usize>,
     out: &mut ColumnBuffer,
 ) -> Result<()> {
-    out.begin_lists(layout.levels)?;
     if layout.is_ragged() {
         memory::reserve(&mut out.offsets, 1)?;
         out.offsets.push(0);
     }
-    let mut by_position = memory::with_capacity(values.len())?;
-    by_position.resize(values.len(), 0);
-    for rank in 0..values.len() {
-        *by_position.get_mut(selection.get(rank).1).ok_or_else(outside)? = rank;
+    by_position.clear();
+    if !selection.is_range() {
+        memory::resize(by_position, values.len(), 0)?;
+        for rank in 0..values.len() {
+            *by_position.get_mut(selection.get(rank).1).ok_or_else(outside)? = rank;
+        }
     }
-    for rank in by_position {
+    for position in 0..values.len() {
+        // those of a range are in order
+        let rank = by_position.get(position).copied().unwrap_or(position);
         let sample = values.get(rank).ok_or_else(outside)?;
         let words = staged.words(sample.stager).get(sample.words.clone()).ok_or_else(lost)?;
         push_sample(layout, words, out)?;
