@@ -90,9 +90,15 @@ impl<'a> ListBatch<'a> {
     /// may not be null.
     fn check(&self, may_be_null: bool, member_count: usize) -> Result<()> {
         check_bitmap(self.validity, self.count(), may_be_null, "list")?;
+        if let Lengths::Offsets(&[first, ..]) = self.lengths
+            && first != 0
+        {
+            let message = format!("the offsets of lists begin at {first}, not at 0; subtract {first} from each");
+            return Err(Error::bad_argument(message));
+        }
         let mut sum = 0_usize;
         for i in 0..self.count() {
-            let length = self.length(i).ok_or_else(|| Error::bad_argument("offsets of lists do not ascend"))?;
+            let length = self.length(i).ok_or_else(|| self.no_length(i))?;
             if length > 0 && self.is_null(i) {
                 let message = format!("list {i} of a level of the batch is null and has {length} members");
                 return Err(Error::bad_argument(message));
@@ -105,6 +111,23 @@ impl<'a> ListBatch<'a> {
         let message = format!("the lists of a level have {sum} members; {member_count} were pushed");
         Err(Error::bad_argument(message))
     }
+
+    /// Returns the error of a list that begins after its end, or has too many members.
+    #[cold]
+    fn no_length(&self, i: usize) -> Error {
+        let ends = match self.lengths {
+            Lengths::Offsets(offsets) => offsets.get(i..).and_then(|rest| rest.first_chunk()),
+            Lengths::Lengths(_) => None,
+        };
+        let Some(&[start, end]) = ends else { return Error::internal("a list of a batch has no length") };
+        match end.checked_sub(start) {
+            Some(length) => {
+                let most = u32::MAX;
+                Error::over_limit(format!("list {i} of a level of the batch has {length} members, at most {most} fit"))
+            }
+            None => Error::bad_argument(format!("the offsets of lists descend from {start} to {end} at list {i}")),
+        }
+    }
 }
 
 /// Refuses a bitmap that is too short for `count` entries, and nulls that may not be.
@@ -116,7 +139,7 @@ fn check_bitmap(validity: Option<&[u8]>, count: usize, may_be_null: bool, entry:
     }
     match (0..count).find(|&i| !bit(bitmap, i)) {
         Some(i) if !may_be_null => {
-            let message = format!("{entry} {i} of the batch is null, and the column is not nullable");
+            let message = format!("{entry} {i} of the batch is null, which the column does not allow");
             Err(Error::bad_argument(message))
         }
         _ => Ok(()),
@@ -151,8 +174,14 @@ impl<'a> ColumnBatch<'a> {
     }
 
     /// Returns a batch of a nested column: the samples of this one are the items. `levels` has the
-    /// lists of each level, outermost first; those of the first level are the samples. Each list
-    /// has the next entries of the level below it.
+    /// lists of each level, outermost first; those of the first level are the samples. The members
+    /// of each list are the next entries of the level below it.
+    ///
+    /// The batch is refused when it is pushed if
+    ///
+    /// * it has another number of levels than the column,
+    /// * the lists of a level have more or fewer members than there are, or
+    /// * a list or an item is null that the column does not allow to be.
     ///
     /// ```
     /// use tensilo::ColumnBatch;
@@ -218,39 +247,35 @@ impl<'a> ColumnBatch<'a> {
         }
         let mut may_be_null = column.nullable;
         for (i, level) in column.levels.iter().enumerate() {
-            let Some(lists) = self.lists(i) else { continue }; // never: there are as many
+            let Some(lists) = self.lists(i) else { continue }; // never: both have as many levels
             let members = self.lists(i + 1).map_or(self.item_count, |below| below.count());
             lists.check(may_be_null, members)?;
             may_be_null = level.nullable;
         }
-        check_bitmap(
-            self.validity,
-            self.item_count,
-            may_be_null,
-            if column.levels.is_empty() { "sample" } else { "item" },
-        )
+        check_bitmap(self.validity, self.item_count, may_be_null, column.item_name())
     }
 
     fn check_values(&self, column: &ColumnSchema) -> Result<()> {
         let varying = column.shape.varying_count();
         if Some(self.extents.len()) != self.item_count.checked_mul(varying) {
-            let message =
-                format!("{} extents for {} samples of shape {}", self.extents.len(), self.item_count, column.shape);
+            let (item, found) = (column.item_name(), self.extents.len());
+            let message = format!("{found} extents for {} {item}s of shape {}", self.item_count, column.shape);
             return Err(Error::bad_argument(message));
         }
         let due = self.bytes_due(column)?;
         if due != self.values.len() {
             let message = format!(
-                "{} bytes of values were pushed; {} samples of shape {} take {due}",
+                "{} bytes of values were pushed; {} {}s of shape {} take {due}",
                 self.values.len(),
                 self.item_count,
+                column.item_name(),
                 column.shape
             );
             return Err(Error::bad_argument(message));
         }
         match column.dtype {
             DType::Bool => self.check_bools(column),
-            DType::Utf8 => self.check_text(),
+            DType::Utf8 => self.check_text(column),
             _ => Ok(()),
         }
     }
@@ -264,20 +289,22 @@ impl<'a> ColumnBatch<'a> {
             count = Some(self.item_count);
         } else {
             for (i, extents) in self.extents.chunks_exact(varying).enumerate() {
-                self.check_extents(i, extents)?;
+                self.check_extents(column, i, extents)?;
                 count = count.and_then(|count| count.checked_add(product_of_extents(extents)?));
             }
         }
         let bytes = count.and_then(|count| count.checked_mul(inner_bytes));
-        bytes.ok_or_else(|| Error::over_limit("the samples of the batch are too large"))
+        let too_large = || Error::over_limit(format!("the {}s of the batch are too large", column.item_name()));
+        bytes.ok_or_else(too_large)
     }
 
-    fn check_extents(&self, i: usize, extents: &[u32]) -> Result<()> {
+    fn check_extents(&self, column: &ColumnSchema, i: usize, extents: &[u32]) -> Result<()> {
         if extents.iter().any(|&extent| extent > limits::EXTENT) {
             return Err(Error::over_limit("an extent of 2^32 - 1"));
         }
         if self.is_null(i) && extents.iter().any(|&extent| extent != 0) {
-            let message = format!("sample {i} of the batch is null and has the extents {extents:?}, not 0");
+            let item = column.item_name();
+            let message = format!("{item} {i} of the batch is null and has the extents {extents:?}, not 0");
             return Err(Error::bad_argument(message));
         }
         Ok(())
@@ -299,13 +326,13 @@ impl<'a> ColumnBatch<'a> {
         if wrong { Err(Error::bad_argument("a bool is neither 0 nor 1")) } else { Ok(()) }
     }
 
-    fn check_text(&self) -> Result<()> {
+    fn check_text(&self, column: &ColumnSchema) -> Result<()> {
         let mut rest = self.values;
         for (i, &length) in self.extents.iter().enumerate() {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             let (text, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
             if std::str::from_utf8(text).is_err() {
-                let message = format!("sample {i} of the batch is not UTF-8; store it as bytes");
+                let message = format!("{} {i} of the batch is not UTF-8; store it as bytes", column.item_name());
                 return Err(Error::bad_argument(message));
             }
             rest = after;

@@ -213,6 +213,11 @@ impl ColumnSchema {
         self.metadata.get(path::KEY).map(String::as_str)
     }
 
+    /// Returns the word for an item in messages.
+    pub(crate) fn item_name(&self) -> &'static str {
+        if self.levels.is_empty() { "sample" } else { "item" }
+    }
+
     /// Returns the type of pushed values: the column's own, or the source of its cast.
     pub fn pushed_dtype(&self) -> DType {
         self.cast.map_or(self.dtype, |cast| cast.source)

@@ -110,3 +110,21 @@ fn items_that_do_not_have_their_own_shape_are_refused() {
         assert!(error.message().contains(part), "{error}");
     }
 }
+
+#[test]
+fn offsets_of_lists_begin_at_0_and_span_what_a_list_may_have() {
+    let items = ColumnBatch::fixed(2, &[1_i32, 2]);
+    let column = || ColumnSchema::tensor("x", DType::I32, Shape::scalar()).list();
+    for (offsets, part) in [
+        (vec![5_u64, 7], "offsets of lists begin at 5, not at 0"),
+        (vec![0, 2, 1], "offsets of lists descend from 2 to 1"),
+        (vec![0, 1 << 33], "list 0 of a level of the batch has 8589934592 members"),
+        (vec![], "the lists of a level have 0 members; 2 were pushed"),
+    ] {
+        let levels = [ListBatch::from_offsets(&offsets)];
+        let error = writer(column()).push_batch(&[items.in_lists(&levels)]).unwrap_err();
+        assert!(error.message().contains(part), "{error}");
+    }
+    let levels = [ListBatch::from_offsets(&[0, 0, 2])];
+    writer(column()).push_batch(&[items.in_lists(&levels)]).unwrap();
+}
