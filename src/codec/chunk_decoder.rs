@@ -115,7 +115,7 @@ impl ChunkDecoder {
             [0..0, 0..0, 0..body.len()]
         };
         let [validity, shape, values] = ranges;
-        let [validity_due, shape_due] = self.sides_due(layout, &parts)?;
+        let [validity_due, shape_due] = self.validity_and_shape_due(layout, &parts)?;
         self.parts[VALIDITY] = locate(parts.validity, 1, true, validity_due, validity, body)?;
         self.decode::<VALIDITY>(body)?;
         self.parts[SHAPE] = locate(parts.shape, 4, true, shape_due, shape, body)?;
@@ -136,7 +136,7 @@ impl ChunkDecoder {
 
     /// Returns the decoded lengths that validity and shape must have. Those of a nested column
     /// depend on the shape: here they are what the part table says, if that can be.
-    fn sides_due(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
+    fn validity_and_shape_due(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
         if !layout.is_nested() {
             let validity = if parts.validity.is_absent() { 0 } else { validity_bytes(self.sample_count) };
             let shape = self.sample_count.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
@@ -328,19 +328,19 @@ pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<Pa
         return Err(Error::corrupt("R-4.6", "a chunk of a column that is not nullable has nulls"));
     }
     if layout.is_nested() {
-        check_side_bytes(&parts)?;
+        check_validity_and_shape(&parts)?;
     }
     Ok(parts)
 }
 
 /// Checks of validity and shape of a nested column.
-fn check_side_bytes(parts: &PartTable) -> Result<()> {
+fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
     // below 2^33
     let bytes = u64::from(parts.validity.raw_bytes) + u64::from(parts.shape.raw_bytes);
-    if bytes <= u64::from(limits::NESTED_SIDE_BYTES) {
+    if bytes <= u64::from(limits::VALIDITY_AND_SHAPE_BYTES) {
         return Ok(());
     }
     let message =
-        format!("validity and shape of a chunk have {bytes} bytes; {} are allowed", limits::NESTED_SIDE_BYTES);
+        format!("validity and shape of a chunk have {bytes} bytes; {} are allowed", limits::VALIDITY_AND_SHAPE_BYTES);
     Err(Error::corrupt("R-4.12", message))
 }
