@@ -64,8 +64,12 @@ impl ChunkDecoder {
         }
     }
 
-    /// Checks a chunk: and chapter 5. Elements that are all equal are not expanded:
-    /// a file of some bytes can state 4 GiB of them, or millions of empty samples.
+    /// Checks a chunk: and chapter 5. Elements that are all equal are not
+    /// expanded: a file of some bytes can state 4 GiB of them, or millions of empty samples.
+    ///
+    /// Cost: validity and shape of a nested column are expanded, since the levels depend on each
+    /// other. That takes the time of up to 64 MiB, and of up to 2^24 items without elements, for a
+    /// chunk of some hundred bytes.
     pub(crate) fn check(&mut self, layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<SideFacts> {
         let table = self.open_parts(layout, head, body, true)?;
         let element = self.constant::<VALUES>(body)?;
