@@ -45,13 +45,16 @@ enum Lengths<'a> {
 }
 
 impl<'a> ListBatch<'a> {
-    /// Returns lists with these numbers of members. A null list has none.
+    /// Returns lists with these numbers of members: lists of the next level, or items. A null list
+    /// has 0. All lists of a level have as many members as the next level has entries.
     pub fn new(lengths: &'a [u32]) -> Self {
         Self { lengths: Lengths::Lengths(lengths), validity: None }
     }
 
     /// Returns lists that begin and end at these offsets among their members: one offset more than
-    /// lists, the first of which is 0. This is Arrow's form.
+    /// lists, the first of which is 0. This is Arrow's form. Offsets that do not begin at 0, or
+    /// that descend, are refused when the batch is pushed. So is a list of more than 2^32 - 1
+    /// members.
     pub fn from_offsets(offsets: &'a [u64]) -> Self {
         Self { lengths: Lengths::Offsets(offsets), validity: None }
     }
@@ -76,7 +79,9 @@ impl<'a> ListBatch<'a> {
         }
     }
 
-    /// Returns the same lists, some of them null, as [`ColumnBatch::with_validity`] does.
+    /// Returns the same lists, some of them null: bit `i % 8` of byte `i / 8` is 0 if list `i` is.
+    /// A null list has no members. Bit 0 is the least significant, as in
+    /// [`ColumnBatch::with_validity`].
     pub fn with_validity(mut self, bitmap: &'a [u8]) -> Self {
         self.validity = Some(bitmap);
         self

@@ -4,7 +4,7 @@
 pub const COLUMNS: usize = 65_536;
 /// Bytes of a column name.
 pub const NAME_BYTES: usize = 1_024;
-/// Dimensions of a sample.
+/// Dimensions of an item: a sample, or a member of a list of the last level.
 pub const RANK: usize = 16;
 /// Levels of lists in a nested column.
 pub const LEVELS: usize = 16;

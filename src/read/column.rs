@@ -68,7 +68,8 @@ impl Column {
     }
 
     /// Borrows sample `i` from the file, without copying. Returns `None` if its chunk is encoded,
-    /// if the file is not in memory, or if this machine is not little-endian.
+    /// if the file is not in memory, or if this machine is not little-endian. Fails if the column
+    /// is nested: use [`Column::view_list`].
     ///
     /// Cost: a few cache misses, independent of the size of the file; on first touch the checksum
     /// of the chunk. Allocates nothing.
@@ -76,7 +77,11 @@ impl Column {
         self.try_view(i).map_err(|error| self.0.at_sample(error, i))
     }
 
-    /// Borrows sample `i` of a nested column from the file, as [`Column::view`] does.
+    /// Borrows sample `i` of a nested column, a list, from the file. Returns `None` where
+    /// [`Column::view`] does; all parts of the chunk have to be stored raw. Fails if the column is
+    /// not nested.
+    ///
+    /// Cost: as [`Column::view`], and some steps for each level of lists.
     pub fn view_list(&self, i: u64) -> Result<Option<List<'_>>> {
         self.try_view_list(i).map_err(|error| self.0.at_sample(error, i))
     }

@@ -112,7 +112,11 @@ impl<'a> List<'a> {
         Sample::new(column.schema(), layout, &items, item, bytes.ok_or_else(not_a_list)?)
     }
 
-    /// Returns the items of a list whose members are items, in order.
+    /// Returns the items of a list whose members are items, in order. If the members are lists,
+    /// each is an error; iterate over [`List::list`] instead.
+    ///
+    /// Cost: that of [`List::item`] for each. To read many items, gather them into a
+    /// [`ColumnBuffer`](crate::ColumnBuffer).
     pub fn items(&self) -> impl Iterator<Item = Result<Sample<'a>>> + use<'a> {
         let list = *self;
         (0..list.len).map(move |k| list.item(k))

@@ -11,7 +11,8 @@ use crate::list_buffer::push_bit;
 use crate::{Error, Result, memory};
 use std::ops::Range;
 
-/// The word of a null list. No list is as long.
+/// The word of a null list. No list is as long: bounds lists whose members take bytes of the
+/// shape or no bytes at all, and the bytes of other items.
 const NULL: u32 = u32::MAX;
 
 /// Appends the lists and the items of sample `i` of a chunk to `words`: level by level a word for

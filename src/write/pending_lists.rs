@@ -37,7 +37,7 @@ impl BatchPosition {
 
     /// Returns the number of entries of a level before this position.
     pub(super) fn entries(&self, level: usize) -> usize {
-        self.entries.get(level).copied().unwrap_or(0) // there are so many
+        self.entries.get(level).copied().unwrap_or(0) // a level of the column
     }
 
     /// Returns the position after `samples` more samples of a column without levels and with a
@@ -114,6 +114,7 @@ impl PendingLists {
                 (true, false) => validity.extend(all_present(level.ends.len())),
                 (false, _) => {}
             }
+            level.validity.clear();
             shape.extend(mem::take(&mut level.ends).iter().flat_map(|end| end.to_le_bytes()));
             level.null_count = 0;
         }
