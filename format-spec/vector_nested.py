@@ -68,7 +68,14 @@ def valid_vectors():
     f.chunk(2, ['x', None])
     f.chunk(3, [[b'', b'', None], []])
     yield 'paths', 'fields of structs, and the nulls of a struct in a list', f.commit()
-    yield 'paths-without-flag', 'a key like that of paths, without their flag', Tsl([col('x', 'u8', meta=[('tensilo.path', '[')])]).commit()
+    f = Tsl([col(name, 'u8', meta=[('tensilo.path', path)]) for name, path in (('x', 'a.x'), ('y', 'a.y'))])
+    f.chunk(0, [b'\1', b'\2'])
+    f.chunk(1, [b'\3', b'\4'])
+    yield 'paths-without-flag', 'fields of a struct without the flag paths, which readers do not need', f.commit()
+    f = Tsl([col(name, 'u8', meta=[('tensilo.path', path)]) for name, path in (
+        ('cut', 'a['), ('escape', 'a\\b'), ('levels', 'b[].x'), ('deep', '.'.join('c' * 129)),
+        ('twice', 'd.x'), ('again', 'd.x'), ('own', 'd'), ('struct', 'e'), ('field', 'e.x'))], flags=PATHS)
+    yield 'paths-not-followed', 'paths that are not well formed, too long, or not their own', f.commit()
 
 
 def invalid_vectors():

@@ -1,6 +1,7 @@
 //! Samples as they are pushed into a writer.
 
 use crate::format::content::{bit, validity_bytes};
+use crate::format::item_shapes::product_of_extents;
 use crate::format::{ColumnSchema, DType};
 use crate::list_buffer::ListBuffer;
 use crate::pod::{self, Element};
@@ -44,13 +45,16 @@ enum Lengths<'a> {
 }
 
 impl<'a> ListBatch<'a> {
-    /// Returns lists with these numbers of members. A null list has none.
+    /// Returns lists with these numbers of members: lists of the next level, or items. A null list
+    /// has 0. All lists of a level have as many members as the next level has entries.
     pub fn new(lengths: &'a [u32]) -> Self {
         Self { lengths: Lengths::Lengths(lengths), validity: None }
     }
 
     /// Returns lists that begin and end at these offsets among their members: one offset more than
-    /// lists, the first of which is 0. This is Arrow's form.
+    /// lists, the first of which is 0. This is Arrow's form. Offsets that do not begin at 0, or
+    /// that descend, are refused when the batch is pushed. So is a list of more than 2^32 - 1
+    /// members.
     pub fn from_offsets(offsets: &'a [u64]) -> Self {
         Self { lengths: Lengths::Offsets(offsets), validity: None }
     }
@@ -75,7 +79,9 @@ impl<'a> ListBatch<'a> {
         }
     }
 
-    /// Returns the same lists, some of them null, as [`ColumnBatch::with_validity`] does.
+    /// Returns the same lists, some of them null: bit `i % 8` of byte `i / 8` is 0 if list `i` is.
+    /// A null list has no members. Bit 0 is the least significant, as in
+    /// [`ColumnBatch::with_validity`].
     pub fn with_validity(mut self, bitmap: &'a [u8]) -> Self {
         self.validity = Some(bitmap);
         self
@@ -89,9 +95,15 @@ impl<'a> ListBatch<'a> {
     /// may not be null.
     fn check(&self, may_be_null: bool, member_count: usize) -> Result<()> {
         check_bitmap(self.validity, self.count(), may_be_null, "list")?;
+        if let Lengths::Offsets(&[first, ..]) = self.lengths
+            && first != 0
+        {
+            let message = format!("the offsets of lists begin at {first}, not at 0; subtract {first} from each");
+            return Err(Error::bad_argument(message));
+        }
         let mut sum = 0_usize;
         for i in 0..self.count() {
-            let length = self.length(i).ok_or_else(|| Error::bad_argument("offsets of lists do not ascend"))?;
+            let length = self.length(i).ok_or_else(|| self.no_length(i))?;
             if length > 0 && self.is_null(i) {
                 let message = format!("list {i} of a level of the batch is null and has {length} members");
                 return Err(Error::bad_argument(message));
@@ -104,6 +116,23 @@ impl<'a> ListBatch<'a> {
         let message = format!("the lists of a level have {sum} members; {member_count} were pushed");
         Err(Error::bad_argument(message))
     }
+
+    /// Returns the error of a list that begins after its end, or has too many members.
+    #[cold]
+    fn no_length(&self, i: usize) -> Error {
+        let ends = match self.lengths {
+            Lengths::Offsets(offsets) => offsets.get(i..).and_then(|rest| rest.first_chunk()),
+            Lengths::Lengths(_) => None,
+        };
+        let Some(&[start, end]) = ends else { return Error::internal("a list of a batch has no length") };
+        match end.checked_sub(start) {
+            Some(length) => {
+                let most = u32::MAX;
+                Error::over_limit(format!("list {i} of a level of the batch has {length} members, at most {most} fit"))
+            }
+            None => Error::bad_argument(format!("the offsets of lists descend from {start} to {end} at list {i}")),
+        }
+    }
 }
 
 /// Refuses a bitmap that is too short for `count` entries, and nulls that may not be.
@@ -115,7 +144,7 @@ fn check_bitmap(validity: Option<&[u8]>, count: usize, may_be_null: bool, entry:
     }
     match (0..count).find(|&i| !bit(bitmap, i)) {
         Some(i) if !may_be_null => {
-            let message = format!("{entry} {i} of the batch is null, and the column is not nullable");
+            let message = format!("{entry} {i} of the batch is null, which the column does not allow");
             Err(Error::bad_argument(message))
         }
         _ => Ok(()),
@@ -150,8 +179,14 @@ impl<'a> ColumnBatch<'a> {
     }
 
     /// Returns a batch of a nested column: the samples of this one are the items. `levels` has the
-    /// lists of each level, outermost first; those of the first level are the samples. Each list
-    /// has the next entries of the level below it.
+    /// lists of each level, outermost first; those of the first level are the samples. The members
+    /// of each list are the next entries of the level below it.
+    ///
+    /// The batch is refused when it is pushed if
+    ///
+    /// * it has another number of levels than the column,
+    /// * the lists of a level have more or fewer members than there are, or
+    /// * a list or an item is null that the column does not allow to be.
     ///
     /// ```
     /// use tensilo::ColumnBatch;
@@ -203,19 +238,10 @@ impl<'a> ColumnBatch<'a> {
 
     /// Refuses a batch that cannot be pushed into `column`.
     pub(crate) fn check(&self, column: &ColumnSchema) -> Result<()> {
-        self.check_type(column)
+        check_type(column, self.dtype)
             .and_then(|()| self.check_nulls(column))
             .and_then(|()| self.check_values(column))
             .map_err(|error| error.with_column(&column.name))
-    }
-
-    fn check_type(&self, column: &ColumnSchema) -> Result<()> {
-        let (due, found) = (column.pushed_dtype(), self.dtype);
-        let as_u8 = found == DType::U8 && (due == DType::Bool || due.is_string());
-        if found == due || as_u8 {
-            return Ok(());
-        }
-        Err(Error::bad_argument(format!("expected values of type {due}, found {found}")))
     }
 
     fn check_nulls(&self, column: &ColumnSchema) -> Result<()> {
@@ -226,39 +252,35 @@ impl<'a> ColumnBatch<'a> {
         }
         let mut may_be_null = column.nullable;
         for (i, level) in column.levels.iter().enumerate() {
-            let Some(lists) = self.lists(i) else { continue }; // never: there are as many
+            let Some(lists) = self.lists(i) else { continue }; // never: both have as many levels
             let members = self.lists(i + 1).map_or(self.item_count, |below| below.count());
             lists.check(may_be_null, members)?;
             may_be_null = level.nullable;
         }
-        check_bitmap(
-            self.validity,
-            self.item_count,
-            may_be_null,
-            if column.levels.is_empty() { "sample" } else { "item" },
-        )
+        check_bitmap(self.validity, self.item_count, may_be_null, column.item_name())
     }
 
     fn check_values(&self, column: &ColumnSchema) -> Result<()> {
         let varying = column.shape.varying_count();
         if Some(self.extents.len()) != self.item_count.checked_mul(varying) {
-            let message =
-                format!("{} extents for {} samples of shape {}", self.extents.len(), self.item_count, column.shape);
+            let (item, found) = (column.item_name(), self.extents.len());
+            let message = format!("{found} extents for {} {item}s of shape {}", self.item_count, column.shape);
             return Err(Error::bad_argument(message));
         }
         let due = self.bytes_due(column)?;
         if due != self.values.len() {
             let message = format!(
-                "{} bytes of values were pushed; {} samples of shape {} take {due}",
+                "{} bytes of values were pushed; {} {}s of shape {} take {due}",
                 self.values.len(),
                 self.item_count,
+                column.item_name(),
                 column.shape
             );
             return Err(Error::bad_argument(message));
         }
         match column.dtype {
             DType::Bool => self.check_bools(column),
-            DType::Utf8 => self.check_text(),
+            DType::Utf8 => self.check_text(column),
             _ => Ok(()),
         }
     }
@@ -272,20 +294,22 @@ impl<'a> ColumnBatch<'a> {
             count = Some(self.item_count);
         } else {
             for (i, extents) in self.extents.chunks_exact(varying).enumerate() {
-                self.check_extents(i, extents)?;
+                self.check_extents(column, i, extents)?;
                 count = count.and_then(|count| count.checked_add(product_of_extents(extents)?));
             }
         }
         let bytes = count.and_then(|count| count.checked_mul(inner_bytes));
-        bytes.ok_or_else(|| Error::over_limit("the samples of the batch are too large"))
+        let too_large = || Error::over_limit(format!("the {}s of the batch are too large", column.item_name()));
+        bytes.ok_or_else(too_large)
     }
 
-    fn check_extents(&self, i: usize, extents: &[u32]) -> Result<()> {
+    fn check_extents(&self, column: &ColumnSchema, i: usize, extents: &[u32]) -> Result<()> {
         if extents.iter().any(|&extent| extent > limits::EXTENT) {
             return Err(Error::over_limit("an extent of 2^32 - 1"));
         }
         if self.is_null(i) && extents.iter().any(|&extent| extent != 0) {
-            let message = format!("sample {i} of the batch is null and has the extents {extents:?}, not 0");
+            let item = column.item_name();
+            let message = format!("{item} {i} of the batch is null and has the extents {extents:?}, not 0");
             return Err(Error::bad_argument(message));
         }
         Ok(())
@@ -307,13 +331,13 @@ impl<'a> ColumnBatch<'a> {
         if wrong { Err(Error::bad_argument("a bool is neither 0 nor 1")) } else { Ok(()) }
     }
 
-    fn check_text(&self) -> Result<()> {
+    fn check_text(&self, column: &ColumnSchema) -> Result<()> {
         let mut rest = self.values;
         for (i, &length) in self.extents.iter().enumerate() {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             let (text, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
             if std::str::from_utf8(text).is_err() {
-                let message = format!("sample {i} of the batch is not UTF-8; store it as bytes");
+                let message = format!("{} {i} of the batch is not UTF-8; store it as bytes", column.item_name());
                 return Err(Error::bad_argument(message));
             }
             rest = after;
@@ -322,13 +346,14 @@ impl<'a> ColumnBatch<'a> {
     }
 }
 
-/// Returns the product of extents: the count of a ragged sample from its varying ones. Returns
-/// `None` if it does not fit; a product with a 0 is 0.
-pub(crate) fn product_of_extents(extents: &[u32]) -> Option<usize> {
-    if extents.contains(&0) {
-        return Some(0);
+/// Refuses values of a type that is not pushed into `column`.
+pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
+    let due = column.pushed_dtype();
+    let as_u8 = found == DType::U8 && (due == DType::Bool || due.is_string());
+    if found == due || as_u8 {
+        return Ok(());
     }
-    extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
+    Err(Error::bad_argument(format!("expected values of type {due}, found {found}")))
 }
 
 /// Returns the bytes that are pushed for one count: `inner` elements of the type before the cast.

@@ -4,10 +4,12 @@
 pub const COLUMNS: usize = 65_536;
 /// Bytes of a column name.
 pub const NAME_BYTES: usize = 1_024;
-/// Dimensions of a sample.
+/// Dimensions of an item: a sample, or a member of a list of the last level.
 pub const RANK: usize = 16;
 /// Levels of lists in a nested column.
 pub const LEVELS: usize = 16;
+/// Names of a path that is followed: the depth of structs. Deeper ones would take too much stack.
+pub const PATH_NAMES: usize = 128;
 /// One extent of a shape.
 pub const EXTENT: u32 = u32::MAX - 1;
 /// Bytes of a metadata key.
@@ -24,9 +26,12 @@ pub const CHUNK_SAMPLES: u32 = 1 << 24;
 pub const CHUNK_BYTES: u32 = u32::MAX - 0xFFFF;
 /// Decoded bytes of a chunk that holds more than one sample.
 pub const SHARED_CHUNK_BYTES: u32 = 64 << 20;
-/// Decoded bytes of validity and shape together of a chunk of a nested column.
-pub const NESTED_SIDE_BYTES: u32 = 64 << 20;
-/// Items in a chunk of a nested column, if they are fixed and have no elements.
+/// Decoded bytes of validity and shape together of a chunk of a nested column: the lengths and
+/// nulls of its lists and items. It holds for a chunk of one sample too, so it bounds what a list
+/// can contain: 16,777,215 texts without nulls, for example.
+pub const VALIDITY_AND_SHAPE_BYTES: u32 = 64 << 20;
+/// Items in a chunk of a nested column, if they have a fixed shape without elements. It holds for
+/// a chunk of one sample too.
 pub const EMPTY_ITEMS: u32 = 1 << 24;
 /// Bytes of a table's body.
 pub const TABLE_BYTES: u32 = 16 << 20;

@@ -19,8 +19,9 @@ impl ListBuffer {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Returns the offset of each list among the entries of the next level, and then the end of the
-    /// last list: one offset more than lists.
+    /// Returns the offset of each list among its members, and then the end of the last list: one
+    /// offset more than lists, the first of which is 0. A null list begins where it ends. Offsets
+    /// count lists of the next level, or items.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }

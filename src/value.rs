@@ -48,6 +48,12 @@ impl<'a> Value<'a> {
 
     /// Returns a list of a nested column, with its items or with lists of the next level.
     ///
+    /// [`Writer::push`](crate::Writer::push) refuses items in more or fewer lists than the column
+    /// has levels, items of another type or shape than the column's, and nulls that the column does
+    /// not allow. A list has at most 2^32 - 1 members, and a sample what one chunk can contain: see
+    /// [`VALIDITY_AND_SHAPE_BYTES`](crate::limits::VALIDITY_AND_SHAPE_BYTES),
+    /// [`EMPTY_ITEMS`](crate::limits::EMPTY_ITEMS) and [`CHUNK_BYTES`](crate::limits::CHUNK_BYTES).
+    ///
     /// ```
     /// use tensilo::{ColumnSchema, Reader, Schema, Value, Writer, WriterOptions};
     /// use tensilo::sink::Stream;

@@ -1,8 +1,8 @@
 //! The columns of an export: those that are named, the fields of structs that are named, and the
 //! nulls of structs.
 
-use crate::format::{FieldNode, path};
-use crate::{Column, ColumnSchema, Error, Reader, Result};
+use crate::format::{FieldNode, followed_paths, path};
+use crate::{Column, Error, Reader, Result};
 use std::collections::{HashMap, HashSet};
 
 /// Returns the columns of these names, in this order, and all if `None`. The name of a struct
@@ -15,12 +15,11 @@ pub(super) fn columns(reader: &Reader, names: Option<&[String]>) -> Result<Vec<C
     }
     let all = &reader.schema().columns;
     let nodes = FieldNode::of_columns(all.iter());
-    let nulls: HashMap<&str, usize> = all
-        .iter()
-        .enumerate()
-        .filter(|(_, column)| column.is_struct_nulls())
-        .filter_map(|(number, column)| Some((path_of(column)?, number)))
-        .collect();
+    let paths = followed_paths(all.iter());
+    let path_of = |number: usize| paths.get(number).and_then(Option::as_ref);
+    let of_structs = (0..paths.len()).filter_map(|number| Some((path_of(number)?, number)));
+    let nulls: HashMap<&str, usize> =
+        of_structs.filter(|(path, _)| path.is_struct).map(|(path, number)| (path.text, number)).collect();
     let (mut seen, mut numbers) = (HashSet::new(), Vec::new());
     let mut add = |number: usize| {
         if seen.insert(number) {
@@ -29,7 +28,7 @@ pub(super) fn columns(reader: &Reader, names: Option<&[String]>) -> Result<Vec<C
     };
     for name in names {
         for number in columns_of(reader, &nodes, name)? {
-            let around = all.get(number).and_then(path_of).into_iter().flat_map(path::around);
+            let around = path_of(number).into_iter().flat_map(|path| path::around(path.text));
             around.filter_map(|path| nulls.get(path)).for_each(|nulls| add(*nulls));
             add(number);
         }
@@ -46,8 +45,4 @@ fn columns_of(reader: &Reader, nodes: &[FieldNode], name: &str) -> Result<Vec<us
         // one whose path is not its own
         (None, None) => reader.column(name).map(|_| reader.schema().column_index(name).into_iter().collect()),
     }
-}
-
-fn path_of(column: &ColumnSchema) -> Option<&str> {
-    column.metadata.get(path::KEY).map(String::as_str)
 }

@@ -10,9 +10,11 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content<'a> {
     pub sample_count: usize,
-    /// Bit `i` is 1 if sample `i` is present. `None`: all are.
+    /// Bit `i` is 1 if sample `i` is present. `None`: all are. In a nested column the bits of lists
+    /// and items follow, level by level.
     pub validity: Option<&'a [u8]>,
-    /// `ends`, then extents if several vary. Empty in a fixed column.
+    /// In a nested column the ends of the lists of each level. Then, in a ragged one, `ends` of the
+    /// items, and their extents if several vary.
     pub shape: &'a [u8],
     pub values: &'a [u8],
 }
@@ -168,18 +170,8 @@ impl<'a> Content<'a> {
         if product.is_some() && product == count {
             return Ok(());
         }
-        Err(Error::corrupt("R-4.7", "the extents of a sample do not give the number of its elements"))
-    }
-
-    /// Checks: some sample is null, and no bits are set after the last sample.
-    pub(crate) fn check_validity(&self) -> Result<()> {
-        let Some(bitmap) = self.validity else { return Ok(()) };
-        let mut beyond = self.sample_count..bitmap.len() * 8; // a bitmap is far below 2^32 bytes
-        if self.null_count() == 0 || beyond.any(|i| bit(bitmap, i)) {
-            let message = "a validity without nulls, or with bits beyond the last sample";
-            return Err(Error::corrupt("R-4.6", message));
-        }
-        Ok(())
+        let message = format!("the extents of {} {i} do not give the number of its elements", layout.item_name());
+        Err(Error::corrupt("R-4.7", message))
     }
 
     /// Checks of every sample, and of null samples of a ragged column.
@@ -190,7 +182,7 @@ impl<'a> Content<'a> {
         for i in 0..self.sample_count {
             self.check_extents(layout, i)?;
             if self.is_null(i) && !(0..layout.varying).all(|d| self.extent(layout, i, d).is_ok_and(|e| e == 0)) {
-                return Err(null_with_values(i));
+                return Err(null_with_values(layout, i));
             }
         }
         Ok(())
@@ -201,7 +193,7 @@ impl<'a> Content<'a> {
         if self.validity.is_some() && !layout.is_ragged() && layout.inner_bytes > 0 {
             for (i, sample) in self.values.chunks_exact(layout.inner_bytes).enumerate() {
                 if self.is_null(i) && sample.iter().any(|&byte| byte != 0) {
-                    return Err(null_with_values(i));
+                    return Err(null_with_values(layout, i));
                 }
             }
         }
@@ -215,12 +207,13 @@ impl<'a> Content<'a> {
     /// Checks values that repeat one element, as [`Content::check_values`] does.
     pub(crate) fn check_constant(&self, layout: &Layout, element: &[u8]) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && element.iter().any(|&byte| byte != 0) {
-            return Err(null_with_values((0..self.sample_count).find(|&i| self.is_null(i)).unwrap_or(0)));
+            let null = (0..self.sample_count).find(|&i| self.is_null(i)).unwrap_or(0);
+            return Err(null_with_values(layout, null));
         }
         match layout.dtype {
             DType::Bool if element.iter().any(|&byte| byte > 1) => Err(no_bool()),
             // a repeated byte is text only if it is a character by itself
-            DType::Utf8 if !element.is_ascii() => Err(no_text(0)),
+            DType::Utf8 if !element.is_ascii() => Err(no_text(layout, 0)),
             _ => Ok(()),
         }
     }
@@ -235,34 +228,41 @@ impl<'a> Content<'a> {
         if is_text {
             return Ok(());
         }
-        let is_none =
-            |i: &usize| self.values_of(layout, &(*i..*i + 1)).is_ok_and(|text| std::str::from_utf8(text).is_err());
-        Err(no_text((0..self.sample_count).find(is_none).unwrap_or(0)))
+        // below the sample count
+        let range = |i: usize| self.range_of_items(layout, &(i..i + 1), self.values.len()).ok();
+        let text = |i: usize| range(i).and_then(|range| self.values.get(range));
+        let is_none = |i: &usize| text(*i).is_some_and(|text| std::str::from_utf8(text).is_err());
+        Err(no_text(layout, (0..self.sample_count).find(is_none).unwrap_or(0)))
     }
 
     /// Returns the number of null samples.
     pub(crate) fn null_count(&self) -> usize {
-        let Some(bitmap) = self.validity else { return 0 };
-        let (whole, rest) = (self.sample_count / 8, self.sample_count % 8);
-        let (words, bytes) = bitmap.get(..whole).unwrap_or(bitmap).as_chunks();
-        // at most 64 each
-        let words: usize = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as usize).sum();
-        // at most 8 each
-        let present = words + bytes.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
-        // `rest` is less than 8
-        let last = bitmap.get(whole).map_or(0, |byte| byte & ((1 << rest) - 1));
-        self.sample_count.saturating_sub(present + last.count_ones() as usize) // as above
+        null_count(self.validity, self.sample_count)
     }
 }
 
-fn null_with_values(i: usize) -> Error {
-    Error::corrupt("R-4.8", format!("sample {i} of the chunk is null and has values"))
+/// Returns the number of nulls among `count` entries.
+pub(super) fn null_count(validity: Option<&[u8]>, count: usize) -> usize {
+    let Some(bitmap) = validity else { return 0 };
+    let (whole, rest) = (count / 8, count % 8);
+    let (words, bytes) = bitmap.get(..whole).unwrap_or(bitmap).as_chunks();
+    // at most 64 each
+    let words: usize = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as usize).sum();
+    // at most 8 each
+    let present = words + bytes.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
+    // `rest` is less than 8
+    let last = bitmap.get(whole).map_or(0, |byte| byte & ((1 << rest) - 1));
+    count.saturating_sub(present + last.count_ones() as usize) // as above
+}
+
+fn null_with_values(layout: &Layout, i: usize) -> Error {
+    Error::corrupt("R-4.8", format!("{} {i} of the chunk is null and has values", layout.item_name()))
 }
 
 fn no_bool() -> Error {
     Error::corrupt("R-4.9", "a bool is neither 0 nor 1")
 }
 
-fn no_text(i: usize) -> Error {
-    Error::corrupt("R-4.9", format!("sample {i} of the chunk is not UTF-8"))
+fn no_text(layout: &Layout, i: usize) -> Error {
+    Error::corrupt("R-4.9", format!("{} {i} of the chunk is not UTF-8", layout.item_name()))
 }

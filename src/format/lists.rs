@@ -1,6 +1,6 @@
 //! Chapter 4.3: the lists of nested columns.
 
-use super::content::{Content, bit, validity_bytes};
+use super::content::{Content, bit, null_count, validity_bytes};
 use super::schema::Layout;
 use crate::le::u32_in;
 use crate::{Error, Result, limits};
@@ -40,12 +40,12 @@ impl Lists<'_> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Returns the number of entries in list `i`, or `None` if it is null. Checks of
-    /// its ends, R-4.8, and of a null list of this level.
-    pub(crate) fn length(&self, i: usize, may_be_null: bool, level: usize) -> Result<Option<u32>> {
+    /// Returns the entries in list `i`, or `None` if it is null. Checks of its ends, R-4.8,
+    /// and of a null list of this level.
+    pub(crate) fn entries_of(&self, i: usize, may_be_null: bool, level: usize) -> Result<Option<Range<usize>>> {
         let entries = self.entries(&(i..i + 1))?; // `i` is below the count
         if !self.is_null(i) {
-            return u32::try_from(entries.len()).map(Some).map_err(|_| outside());
+            return Ok(Some(entries));
         }
         if !may_be_null {
             return Err(null_in_level(level));
@@ -54,22 +54,18 @@ impl Lists<'_> {
     }
 
     /// Checks all lists: of the bits after them, R-4.7, and.
-    fn check(&self) -> Result<()> {
+    fn check(&self, has_nulls: bool) -> Result<()> {
         check_bits_after(self.validity, self.count)?;
         let (ends, _) = self.ends.as_chunks(); // whole
         if !ends.is_sorted_by_key(|end| u32::from_le_bytes(*end)) {
             return Err(outside());
         }
-        let count = if self.validity.is_some() { self.count } else { 0 };
+        let count = if has_nulls { self.count } else { 0 };
         let mut nulls = (0..count).filter(|&i| self.is_null(i));
         match nulls.find(|&i| self.entries(&(i..i + 1)).map_or(true, |entries| !entries.is_empty())) {
             Some(i) => Err(null_with_entries(i)),
             None => Ok(()),
         }
-    }
-
-    fn has_nulls(&self) -> bool {
-        self.validity.is_some() && (0..self.count).any(|i| self.is_null(i))
     }
 }
 
@@ -113,6 +109,15 @@ impl<'a> Content<'a> {
         Ok((items, entries))
     }
 
+    /// Checks of some items: content whose samples are items.
+    pub(crate) fn check_presence(&self, layout: &Layout, items: &Range<usize>) -> Result<()> {
+        let level = layout.levels;
+        if layout.may_be_null(level) || self.validity.is_none() || !items.clone().any(|item| self.is_null(item)) {
+            return Ok(());
+        }
+        Err(null_in_level(level))
+    }
+
     /// Takes the bitmap of the next level, whose entries are counted as samples. `None`: none is
     /// null.
     fn take_bitmap(&mut self) -> Result<Option<&'a [u8]>> {
@@ -122,11 +127,9 @@ impl<'a> Content<'a> {
         Ok(Some(bitmap))
     }
 
-    /// Checks validity and lists: of lists. Returns the items.
+    /// Checks validity and lists: of lists. Returns the items, which are
+    /// the samples of a column that is not nested.
     pub(crate) fn check_lists(&self, layout: &Layout) -> Result<Content<'a>> {
-        if !layout.is_nested() {
-            return self.check_validity().map(|()| *self);
-        }
         let (mut has_nulls, mut level) = (false, 0);
         let mut check_nulls = |level_has_nulls: bool| {
             has_nulls |= level_has_nulls;
@@ -134,12 +137,14 @@ impl<'a> Content<'a> {
             if level_has_nulls && !layout.may_be_null(level - 1) { Err(null_in_level(level - 1)) } else { Ok(()) }
         };
         let mut items = self.items(layout, |lists| {
-            check_nulls(lists.has_nulls())?;
-            lists.check()
+            let level_has_nulls = null_count(lists.validity, lists.count) > 0;
+            check_nulls(level_has_nulls)?;
+            lists.check(level_has_nulls)
         })?;
-        check_nulls(items.null_count() > 0)?;
+        let items_have_nulls = items.null_count() > 0;
+        check_nulls(items_have_nulls)?;
         check_bits_after(items.validity, items.sample_count)?;
-        items.validity = items.validity.filter(|_| items.null_count() > 0);
+        items.validity = items.validity.filter(|_| items_have_nulls);
         if self.validity.is_some() && !has_nulls {
             return Err(Error::corrupt("R-4.6", "a validity without nulls"));
         }

@@ -7,10 +7,12 @@ pub(crate) mod content;
 pub(crate) mod content_id;
 mod field_tree;
 mod flags;
+mod followed_paths;
 pub(crate) mod footer;
 pub(crate) mod header;
 mod hex;
 pub(crate) mod index;
+pub(crate) mod item_shapes;
 pub(crate) mod lists;
 pub(crate) mod part_table;
 pub(crate) mod path;
@@ -25,6 +27,8 @@ pub(crate) mod trailer;
 pub use content_id::ContentId;
 pub use field_tree::FieldNode;
 pub(crate) use flags::Flags;
+#[cfg(feature = "import")]
+pub(crate) use followed_paths::followed_paths;
 pub use region::{FileId, RegionKind};
 pub use schema::{CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape};
 

@@ -1,14 +1,12 @@
 //! Chapter 3.4: the paths of columns in structs and lists.
 
+use crate::limits;
+
 /// The metadata key of the path of a column.
 pub(crate) const KEY: &str = "tensilo.path";
 
-/// The most names of a path that is followed. Structs that are nested deeper would take too much
-/// stack.
-const NAMES: usize = 128;
-
 /// A name of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Component {
     pub name: String,
     /// The levels of lists after the name.
@@ -29,6 +27,7 @@ pub(crate) fn escaped(name: &str) -> String {
 }
 
 /// Returns the paths of the structs around a column, outermost first.
+#[cfg(feature = "import")]
 pub(crate) fn around(path: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     let dots = path.bytes().enumerate().filter_map(move |(at, byte)| {
@@ -36,32 +35,37 @@ pub(crate) fn around(path: &str) -> impl Iterator<Item = &str> {
         is_escaped = byte == b'\\' && !is_escaped;
         is_dot.then_some(at)
     });
-    dots.take(NAMES - 1).filter_map(|dot| path.get(..dot))
+    dots.take(limits::PATH_NAMES - 1).filter_map(|dot| path.get(..dot))
 }
 
-/// Returns the names of a path; `None` if it is not well formed.
+/// Returns the texts of the names of a path, each with its lists.
+pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
+    let mut is_escaped = false;
+    path.split(move |c| {
+        let is_dot = c == '.' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_dot
+    })
+}
+
+/// Returns the names of a path; `None` if it is not well formed, or has too many.
 pub(crate) fn parse(text: &str) -> Option<Vec<Component>> {
-    let mut components = Vec::new();
-    let mut rest = text.chars().peekable();
-    loop {
-        let mut component = Component { name: String::new(), lists: 0 };
-        while let Some(c) = rest.next_if(|&c| c != '.' && c != '[') {
-            component.name.push(if c == '\\' { rest.next().filter(|c| matches!(c, '\\' | '.' | '['))? } else { c });
-        }
-        while rest.next_if_eq(&'[').is_some() {
-            rest.next_if_eq(&']')?;
-            component.lists += 1;
-        }
-        components.push(component);
-        if components.len() > NAMES {
-            return None;
-        }
-        match rest.next() {
-            None => return Some(components),
-            Some('.') => {}
-            Some(_) => return None,
-        }
+    let has_few = segments(text).nth(limits::PATH_NAMES).is_none();
+    has_few.then(|| segments(text).map(component).collect())?
+}
+
+/// Returns the name that a segment of a path has; `None` if it is not well formed.
+pub(crate) fn component(segment: &str) -> Option<Component> {
+    let mut component = Component::default();
+    let mut rest = segment.chars().peekable();
+    while let Some(c) = rest.next_if(|&c| c != '[') {
+        component.name.push(if c == '\\' { rest.next().filter(|c| matches!(c, '\\' | '.' | '['))? } else { c });
     }
+    while rest.next_if_eq(&'[').is_some() {
+        rest.next_if_eq(&']')?;
+        component.lists += 1;
+    }
+    rest.next().is_none().then_some(component)
 }
 
 #[cfg(all(test, feature = "arrow"))]
@@ -87,8 +91,9 @@ mod tests {
         let all = |path| around(path).collect::<Vec<_>>();
         assert_eq!(all(r"a\.b[].c\\.d"), [r"a\.b[]", r"a\.b[].c\\"]);
         assert_eq!(all("tags[]"), [""; 0]);
-        let deep = ["a"; NAMES + 1].join(".");
-        assert_eq!((all(&deep).len(), parse(&deep)), (NAMES - 1, None));
+        let deep = ["a"; limits::PATH_NAMES + 1].join(".");
+        assert_eq!((all(&deep).len(), parse(&deep)), (limits::PATH_NAMES - 1, None));
+        assert!(parse(&["a"; limits::PATH_NAMES].join(".")).is_some());
     }
 
     proptest! {

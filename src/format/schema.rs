@@ -12,13 +12,14 @@ pub type Metadata = BTreeMap<String, String>;
 /// The length of one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
-    /// The same extent in every sample; 0 is allowed.
+    /// The same extent in every item; 0 is allowed.
     Fixed(u32),
-    /// An extent that may differ from sample to sample.
+    /// An extent that may differ from item to item.
     Varying,
 }
 
-/// The shape of one sample: its extents, outermost first. Elements are in row-major order.
+/// The shape of one item: its extents, outermost first. Elements are in row-major order. In a
+/// column that is not nested, samples are the items.
 ///
 /// Rank 0 is a scalar. A shape with at least one varying extent is *ragged*, any other *fixed*.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,12 +36,12 @@ impl Shape {
         Self::default()
     }
 
-    /// Returns a shape whose extents are the same in every sample.
+    /// Returns a shape whose extents are the same in every item.
     pub fn fixed(extents: &[u32]) -> Self {
         Self::new(extents.iter().map(|&extent| Extent::Fixed(extent)))
     }
 
-    /// Returns a shape with one varying extent: that of lists, bytes and text.
+    /// Returns a shape with one varying extent: that of bytes, text and lists of numbers.
     pub fn ragged() -> Self {
         Self::new([Extent::Varying])
     }
@@ -65,7 +66,7 @@ impl Shape {
         self.varying_count() > 0
     }
 
-    /// Returns the product of the fixed extents: the elements of one sample of a fixed shape.
+    /// Returns the product of the fixed extents: the elements of one item of a fixed shape.
     /// Returns `None` if it does not fit.
     pub fn inner_elements(&self) -> Option<u64> {
         let fixed = || {
@@ -110,7 +111,7 @@ impl fmt::Display for Shape {
 /// A level of lists in a nested column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListLevel {
-    /// Whether the members of its lists may be null.
+    /// Whether the members of its lists may be null: lists of the next level, or items.
     pub nullable: bool,
 }
 
@@ -137,7 +138,9 @@ pub struct ColumnSchema {
     pub shape: Shape,
     /// Whether samples may be null.
     pub nullable: bool,
-    /// The levels of lists, outermost first; at most 16. None: a sample is an item.
+    /// The levels of lists, outermost first; at most [`limits::LEVELS`]. The first is that of the
+    /// samples, which are lists; [`ColumnSchema::nullable`] tells whether these may be null. If
+    /// there are none, a sample is an item.
     pub levels: Vec<ListLevel>,
     /// The cast, if values are rounded when they are written.
     pub cast: Option<CastSpec>,
@@ -169,7 +172,7 @@ impl ColumnSchema {
     }
 
     /// Returns the column whose samples are lists of the samples of this one. The samples are not
-    /// null; members of the lists may be if this column is nullable.
+    /// null; the members of the lists may be if this column is nullable.
     ///
     /// ```
     /// use tensilo::ColumnSchema;
@@ -190,7 +193,8 @@ impl ColumnSchema {
     }
 
     /// Returns the type of the samples without their shape: that of the elements, in as many lists
-    /// as there are levels. `struct nulls` are told by [`ColumnSchema::is_struct_nulls`].
+    /// as there are levels. That of a column for which [`ColumnSchema::is_struct_nulls`] holds is
+    /// `struct nulls`.
     ///
     /// ```
     /// use tensilo::ColumnSchema;
@@ -202,10 +206,21 @@ impl ColumnSchema {
         self.levels.iter().fold(item, |members, _| format!("list<{members}>"))
     }
 
-    /// Returns whether the column has no elements, only the nulls of a struct whose fields are
-    /// other columns.
+    /// Returns whether type and metadata are those of the nulls of a struct, whose fields are other
+    /// columns. Such a column has no elements. Whether its path is followed depends on the other
+    /// columns, see [`FieldNode::of_columns`](crate::nested::FieldNode::of_columns).
     pub fn is_struct_nulls(&self) -> bool {
         self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(path::KEY)
+    }
+
+    /// Returns the path that the metadata state (chapter 3.4), which may not be followed.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.metadata.get(path::KEY).map(String::as_str)
+    }
+
+    /// Returns the word for an item in messages.
+    pub(crate) fn item_name(&self) -> &'static str {
+        if self.levels.is_empty() { "sample" } else { "item" }
     }
 
     /// Returns the type of pushed values: the column's own, or the source of its cast.
@@ -246,7 +261,7 @@ pub(crate) struct Layout {
     pub nullable: bool,
     /// `w` of the specification.
     pub element_bytes: usize,
-    /// `inner x w`: bytes of a fixed sample, or of one count of a ragged one. At most
+    /// `inner x w`: bytes of a fixed item, or of one count of a ragged one. At most
     /// [`limits::CHUNK_BYTES`].
     pub inner_bytes: usize,
     /// `V`: the number of varying extents.
@@ -267,6 +282,11 @@ pub(super) fn nullable_levels(levels: &[ListLevel]) -> u16 {
 impl Layout {
     pub(crate) fn is_nested(&self) -> bool {
         self.levels > 0
+    }
+
+    /// Returns the word for an item in messages.
+    pub(crate) fn item_name(&self) -> &'static str {
+        if self.is_nested() { "item" } else { "sample" }
     }
 
     /// Returns whether chunks have a shape part.

@@ -258,11 +258,12 @@ fn levels(fields: &mut Fields) -> Result<Vec<ListLevel>> {
     }
     let count = usize::from(nesting_field::LEVELS.get(&field));
     let nullable = nesting_field::NULLABLE_LEVELS.get(&field);
-    if count == 0 || count > limits::LEVELS || u32::from(nullable) >> count != 0 {
-        let message = format!(
-            "{count} levels of lists, of which {nullable:#x} have members that may be null; the format allows 1 to {} levels",
-            limits::LEVELS
-        );
+    if count == 0 || count > limits::LEVELS {
+        let message = format!("{count} levels of lists; the format allows 1 to {}", limits::LEVELS);
+        return Err(Error::corrupt("R-3.8", message));
+    }
+    if u32::from(nullable) >> count != 0 {
+        let message = format!("nullable_levels is {nullable:#x}, which has bits beyond the {count} levels of lists");
         return Err(Error::corrupt("R-3.8", message));
     }
     Ok((0..count).map(|level| ListLevel { nullable: nullable >> level & 1 == 1 }).collect())

@@ -4,9 +4,9 @@
 
 use super::batch::{InputLists, SampleValues, Samples};
 use super::input_column::{ColumnKind, InputColumn, StructNulls};
-use crate::format::path;
+use crate::format::{followed_paths, path};
 use crate::{ColumnBuffer, ColumnSchema, DType, Metadata, Schema};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// The nulls of a struct of which the file has only fields: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,23 +19,20 @@ pub(super) struct NoNulls {
 
 /// Returns which columns have the nulls of a struct, and of what sort.
 pub(super) fn stored(schema: &Schema) -> Vec<Option<StructNulls>> {
-    let paths: Vec<&str> = schema.columns.iter().filter_map(path_of).collect();
-    let with_fields: HashSet<&str> = paths.iter().copied().flat_map(path::around).collect();
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    paths.iter().for_each(|path| *counts.entry(path).or_default() += 1);
-    let sort = |column: &ColumnSchema| {
-        let path = path_of(column).filter(|path| column.is_struct_nulls() && counts.get(path) == Some(&1))?;
-        Some(StructNulls { has_fields: with_fields.contains(path), may_be_null: true, is_written: true })
-    };
-    schema.columns.iter().map(sort).collect()
+    let paths = followed_paths(schema.columns.iter());
+    let with_fields: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::around(path.text)).collect();
+    let nulls = |text| StructNulls { has_fields: with_fields.contains(text), may_be_null: true, is_written: true };
+    let of_structs = paths.iter().map(|path| path.as_ref().filter(|path| path.is_struct));
+    of_structs.map(|path| path.map(|path| nulls(path.text))).collect()
 }
 
 /// Returns the nulls of the structs for which the file has no column.
 pub(super) fn absent(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
-    let mut known: HashSet<&str> = schema.columns.iter().filter_map(path_of).collect();
+    let mut known: HashSet<&str> = schema.columns.iter().filter_map(ColumnSchema::path).collect();
     let mut found = Vec::new();
-    for (field, column) in schema.columns.iter().enumerate() {
-        for path in path_of(column).into_iter().flat_map(path::around) {
+    let paths = followed_paths(schema.columns.iter());
+    for (field, (column, path)) in schema.columns.iter().zip(&paths).enumerate() {
+        for path in path.iter().flat_map(|path| path::around(path.text)) {
             let Some(names) = path::parse(path) else { continue };
             let levels = names.iter().map(|name| name.lists).sum();
             let Some(lists) = column.levels.get(..levels).filter(|_| known.insert(path)) else { continue };
@@ -53,10 +50,6 @@ pub(super) fn absent(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
         }
     }
     found
-}
-
-fn path_of(column: &ColumnSchema) -> Option<&str> {
-    column.metadata.get(path::KEY).map(String::as_str)
 }
 
 impl NoNulls {

@@ -49,10 +49,10 @@ impl ColumnBuffer {
         }
     }
 
-    /// Empties the buffer for `sample_count` samples of a column, all of them present.
+    /// Empties the buffer for `sample_count` samples of a column, all of them present. The lists
+    /// and items of a nested column are added later.
     pub(super) fn begin(&mut self, column: &ColumnSchema, sample_count: usize) -> Result<()> {
-        self.item_count = 0; // until there is memory for them
-        self.levels.clear();
+        self.begin_lists(column.levels.len())?;
         self.dtype = column.dtype;
         if self.shape != column.shape {
             self.shape.clone_from(&column.shape);
@@ -60,18 +60,20 @@ impl ColumnBuffer {
         self.values.clear();
         self.offsets.clear();
         self.extents.clear();
-        self.validity.clear();
-        self.null_count = 0;
-        memory::resize(&mut self.validity, validity_bytes(sample_count), 0xFF)?;
-        self.item_count = sample_count;
+        if column.levels.is_empty() {
+            memory::resize(&mut self.validity, validity_bytes(sample_count), 0xFF)?;
+            self.item_count = sample_count;
+        }
         Ok(())
     }
 
-    /// Empties a buffer that was begun, for items in lists of `count` levels.
+    /// Forgets all lists and the nulls of items, for lists of `count` levels.
     pub(super) fn begin_lists(&mut self, count: usize) -> Result<()> {
         self.item_count = 0;
+        self.null_count = 0;
         self.validity.clear();
-        memory::reserve(&mut self.levels, count)?;
+        let more = count.saturating_sub(self.levels.len());
+        memory::reserve(&mut self.levels, more)?;
         self.levels.resize_with(count, ListBuffer::default);
         self.levels.iter_mut().try_for_each(ListBuffer::clear)
     }
@@ -104,61 +106,66 @@ impl ColumnBuffer {
         self.dtype
     }
 
-    /// Returns the shape of one sample, as in the schema.
+    /// Returns the shape of one item, as in the schema.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Returns the elements of all samples, one after the other, as bytes in memory order.
+    /// Returns the elements of all items, one after the other, as bytes in memory order.
     pub fn bytes(&self) -> &[u8] {
         self.values.as_slice()
     }
 
-    /// Returns the elements of all samples, one after the other: for a fixed shape a tensor with
-    /// the sample as its first dimension. Fails if `T` is not the column's type (bools, bytes and
-    /// text are `u8`).
+    /// Returns the elements of all items, one after the other: for a fixed shape a tensor with the
+    /// item as its first dimension. Fails if `T` is not the column's type (bools, bytes and text
+    /// are `u8`).
     pub fn values<T: Element>(&self) -> Result<&[T]> {
         check_type::<T>(self.dtype)?;
         pod::as_elements(self.bytes()).ok_or_else(|| Error::bad_argument("the buffer was filled by another column"))
     }
 
-    /// Returns the offset of each sample of a ragged column among the values, in elements, and then
-    /// the end of the last sample: one offset more than samples. Empty for a fixed shape.
+    /// Returns the offset of each item of a ragged column among the values, in elements, and then
+    /// the end of the last item: one offset more than items. Empty for a fixed shape.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Returns the varying extents of the first sample of a ragged column, outermost first, then
+    /// Returns the varying extents of the first item of a ragged column, outermost first, then
     /// those of the second, and so on. Empty for a fixed shape.
     pub fn extents(&self) -> &[u32] {
         &self.extents
     }
 
     /// Returns Arrow's validity bitmap: bit `i % 8` (0 the least significant) of byte `i / 8` is 0
-    /// if sample `i` is null. `None` if no sample is.
+    /// if item `i` is null. `None` if no item is. [`ListBuffer::validity`] has the nulls of samples
+    /// that are lists.
     pub fn validity(&self) -> Option<&[u8]> {
         (self.null_count > 0).then_some(self.validity.as_slice())
     }
 
-    /// Returns the number of null samples.
+    /// Returns the number of null items. [`ListBuffer::null_count`] has that of samples that are
+    /// lists.
     pub fn null_count(&self) -> usize {
         self.null_count
     }
 
-    /// Returns whether sample `i` of the buffer is null.
+    /// Returns whether item `i` of the buffer is null; `false` if there is no such item. Whether
+    /// sample `i` of a nested column is null, [`ListBuffer::is_null`] says of the first of
+    /// [`ColumnBuffer::lists`].
     pub fn is_null(&self, i: usize) -> bool {
         i < self.item_count && self.null_count > 0 && !bit(&self.validity, i)
     }
 
-    /// Returns the bytes of sample `i` of the buffer of a ragged column; `None` if there is no such
-    /// sample.
+    /// Returns the bytes of item `i` of the buffer of a ragged column; `None` if there is no such
+    /// item, or if the shape is fixed.
     pub fn ragged_bytes(&self, i: usize) -> Option<&[u8]> {
         let width = self.dtype.element_bytes();
         let at = |i: usize| usize::try_from(*self.offsets.get(i)?).ok()?.checked_mul(width);
         self.bytes().get(at(i)?..at(i.checked_add(1)?)?)
     }
 
-    /// Returns the same samples, as a batch to be pushed into a writer.
+    /// Returns the same samples, as a batch to be pushed into a writer: with their lists, if the
+    /// column is nested. A column with a cast takes values of its source type instead.
     pub fn as_batch(&self) -> ColumnBatch<'_> {
         let batch = ColumnBatch::from_bytes(self.dtype, self.item_count, &self.extents, self.bytes());
         let batch = if self.levels.is_empty() { batch } else { batch.in_buffers(&self.levels) };

@@ -5,7 +5,7 @@ use super::chunk_location::ChunkLocation;
 use super::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
 use super::cursor::Cursor;
 use super::explain::{Explanation, explain};
-use super::list::{List, nested};
+use super::list::{List, nested, not_nested};
 use super::opened_column::OpenedColumn;
 #[cfg(feature = "rayon")]
 use super::parallel::ParallelCursor;
@@ -68,7 +68,8 @@ impl Column {
     }
 
     /// Borrows sample `i` from the file, without copying. Returns `None` if its chunk is encoded,
-    /// if the file is not in memory, or if this machine is not little-endian.
+    /// if the file is not in memory, or if this machine is not little-endian. Fails if the column
+    /// is nested: use [`Column::view_list`].
     ///
     /// Cost: a few cache misses, independent of the size of the file; on first touch the checksum
     /// of the chunk. Allocates nothing.
@@ -76,12 +77,19 @@ impl Column {
         self.try_view(i).map_err(|error| self.0.at_sample(error, i))
     }
 
-    /// Borrows sample `i` of a nested column from the file, as [`Column::view`] does.
+    /// Borrows sample `i` of a nested column, a list, from the file. Returns `None` where
+    /// [`Column::view`] does; all parts of the chunk have to be stored raw. Fails if the column is
+    /// not nested.
+    ///
+    /// Cost: as [`Column::view`], and some steps for each level of lists.
     pub fn view_list(&self, i: u64) -> Result<Option<List<'_>>> {
         self.try_view_list(i).map_err(|error| self.0.at_sample(error, i))
     }
 
     fn try_view_list(&self, i: u64) -> Result<Option<List<'_>>> {
+        if !self.0.layout().is_nested() {
+            return Err(not_nested());
+        }
         let bytes = self.0.file.bytes();
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;
@@ -90,8 +98,7 @@ impl Column {
         let in_chunk = location.position_of(i);
         // below the chunk's sample count
         let range = content.values_range(self.0.layout(), &(in_chunk..in_chunk + 1))?;
-        let values = content.values_of(self.0.layout(), &(in_chunk..in_chunk + 1))?;
-        List::of_sample(&self.0, content, in_chunk, values, range.start).map(Some)
+        List::of_sample(&self.0, content, in_chunk, range, None).map(Some)
     }
 
     fn try_view(&self, i: u64) -> Result<Option<Sample<'_>>> {

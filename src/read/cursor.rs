@@ -5,7 +5,7 @@ use super::buffer::ColumnBuffer;
 use super::chunk_location::ChunkLocation;
 use super::chunk_state::body_of;
 use super::gather::{Gatherer, RequestScratch, gather};
-use super::list::{List, nested};
+use super::list::{List, nested, not_nested};
 use super::opened_column::OpenedColumn;
 use super::sample::{Sample, check_type};
 use crate::format::region::HEAD;
@@ -39,7 +39,7 @@ impl Cursor {
     }
 
     /// Returns sample `i`: borrowed from the file if it is stored as it is, else from this cursor's
-    /// memory.
+    /// memory. Fails if the column is nested: use [`Cursor::read_list`].
     ///
     /// Cost: if the sample is in the chunk decoded last, a bounds check. Else its chunk is read and
     /// checked (on first touch). The sample is decoded alone if the encoding can do that (constant
@@ -56,34 +56,34 @@ impl Cursor {
         if self.opened().layout().is_nested() {
             return Err(self.opened().at_sample(nested(), i));
         }
-        match self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?))) {
-            Ok((in_chunk, is_alone)) => {
-                let this = &*self;
-                this.sample(in_chunk, is_alone).map_err(|error| this.opened().at_sample(error, i))
-            }
-            Err(error) => Err(self.opened().at_sample(error, i)),
-        }
+        let (in_chunk, is_alone) = self.find(i)?;
+        self.sample(in_chunk, is_alone).map_err(|error| self.opened().at_sample(error, i))
     }
 
-    /// Returns sample `i` of a nested column. Cost: as [`Cursor::read`].
+    /// Holds the chunk of sample `i`, and takes the sample alone unless its values are at hand.
+    /// Returns its position in the chunk, and whether it was taken alone.
+    fn find(&mut self, i: u64) -> Result<(usize, bool)> {
+        let found = self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?)));
+        found.map_err(|error| self.opened().at_sample(error, i))
+    }
+
+    /// Returns sample `i` of a nested column, a list: borrowed as by [`Cursor::read`]. Fails if the
+    /// column is not nested.
+    ///
+    /// Cost: as [`Cursor::read`], and some steps for each level of lists. To open a chunk decodes
+    /// the lists of all its samples.
     pub fn read_list(&mut self, i: u64) -> Result<List<'_>> {
         if !self.opened().layout().is_nested() {
-            let error = Error::bad_argument("the samples of the column are no lists; use `read`");
-            return Err(self.opened().at_sample(error, i));
+            return Err(self.opened().at_sample(not_nested(), i));
         }
-        match self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?))) {
-            Ok((in_chunk, is_alone)) => {
-                let this = &*self;
-                this.list(in_chunk, is_alone).map_err(|error| this.opened().at_sample(error, i))
-            }
-            Err(error) => Err(self.opened().at_sample(error, i)),
-        }
+        let (in_chunk, is_alone) = self.find(i)?;
+        self.list(in_chunk, is_alone).map_err(|error| self.opened().at_sample(error, i))
     }
 
     /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if
     /// the sample is null; `out` then has zeros for a fixed shape and is untouched for a ragged
-    /// one. Fails if `T` is not the column's type (bools, bytes and text are `u8`) or `out` is too
-    /// short.
+    /// one. Fails if `T` is not the column's type (bools, bytes and text are `u8`), if `out` is too
+    /// short, or if the column is nested.
     ///
     /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`,
     /// any other is copied.
@@ -95,7 +95,8 @@ impl Cursor {
     }
 
     /// Copies the elements of sample `i`, as bytes in memory order, to the start of `out`. Returns
-    /// the number of bytes, or `None` if the sample is null.
+    /// the number of bytes, or `None` if the sample is null. Fails if `out` is too short, or if the
+    /// column is nested.
     ///
     /// It is [`Cursor::read_into`] for a type that is known only at run time.
     pub fn read_bytes_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
@@ -129,8 +130,8 @@ impl Cursor {
     }
 
     /// Copies samples `indices`, in this order and repeated ones each time, to `out`, which has
-    /// exactly their elements. Only for fixed shapes. Nulls become zeros; returns their
-    /// number.
+    /// exactly their elements. Only for fixed shapes, and columns that are not nested. Nulls become
+    /// zeros; returns their number.
     ///
     /// Cost: each chunk is read once. It is decoded once, unless at most three quarters of it are
     /// wanted and its encoding can decode these alone, each straight to its destination. Of raw
@@ -145,7 +146,8 @@ impl Cursor {
     /// Copies samples `indices` to `out`, as bytes in memory order.
     ///
     /// It is [`Cursor::gather_slice`] for a type that is known only at run time: `out` has exactly
-    /// the bytes of all samples.
+    /// the bytes of all samples, whose shape is fixed and whose column is not nested. Returns the
+    /// number of nulls.
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
@@ -153,7 +155,9 @@ impl Cursor {
 
     /// Fills `out` with samples `indices`, in this order and repeated ones each time.
     ///
-    /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more.
+    /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more. Of
+    /// a nested column all values are, and each list and each item takes some steps: its length,
+    /// nulls and extents are noted by sample, and then laid out level by level.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
         self.gather(out)
@@ -163,7 +167,8 @@ impl Cursor {
     ///
     /// Cost: each chunk is decoded once, straight to `out` if it is wanted whole. Of the first
     /// chunk only the wanted samples are decoded, as in [`Cursor::gather_slice`]. The last chunk is
-    /// decoded whole, because the next range mostly begins there.
+    /// decoded whole, because the next range mostly begins there. A nested column costs as much
+    /// more as in [`Cursor::gather_into`].
     pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
         self.request.tasks.selection.set_range(range);
         self.gather(out)
@@ -253,23 +258,17 @@ impl Cursor {
         decoder.chunk.decode_range(body, &bytes, sample.as_mut_slice())
     }
 
-    /// List `i` of the chunk that is held, which was taken alone or is at hand.
+    /// Returns sample `i` of the chunk that is held, a list, which was taken alone or is at hand.
     fn list(&self, i: usize, is_alone: bool) -> Result<List<'_>> {
         let Gatherer { column, decoder, .. } = &self.gatherer;
         let body = decoder.chunk.location().map_or(&[][..], |location| body_of(column, location, &decoder.kept));
         let content = decoder.chunk.content(body);
         // below the chunk's sample count
         let range = decoder.chunk.values_range(column, &content, &(i..i + 1))?;
-        match is_alone {
-            true => List::of_sample(column, content, i, self.sample.as_slice(), range.start),
-            false => {
-                let values = content.values_of(column.layout(), &(i..i + 1))?; // as above
-                List::of_sample(column, content, i, values, range.start)
-            }
-        }
+        List::of_sample(column, content, i, range, is_alone.then(|| self.sample.as_slice()))
     }
 
-    /// Sample `i` of the chunk that is held, which was taken alone or is at hand.
+    /// Returns sample `i` of the chunk that is held, which was taken alone or is at hand.
     fn sample(&self, i: usize, is_alone: bool) -> Result<Sample<'_>> {
         let Gatherer { column, decoder, .. } = &self.gatherer;
         let body = decoder.chunk.location().map_or(&[][..], |location| body_of(column, location, &decoder.kept));

@@ -11,8 +11,8 @@ use crate::le::u64_of;
 /// The composition of a chunk, and its size in other encodings: see
 /// [`Column::explain`](super::Column::explain).
 ///
-/// For a nullable or ragged column, this describes the values alone. Only
-/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] include nulls and extents.
+/// For a nullable, ragged or nested column, this describes the values alone. Only
+/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] include nulls, extents and lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -41,7 +41,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Returns the length of the chunk's body in bytes: values, extents and validity.
+    /// Returns the length of the chunk's body in bytes: values, extents, lists and validity.
     pub fn chunk_bytes(&self) -> u64 {
         self.info.file_range.end.saturating_sub(self.info.file_range.start)
     }

@@ -28,14 +28,17 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Returns sample `i` of a chunk, with these values, which begin at `values_start`.
+    /// Returns sample `i` of a chunk, whose values are this range of the chunk's. `alone` has them
+    /// if the chunk does not.
     pub(super) fn of_sample(
         column: &'a OpenedColumn,
         content: Content<'a>,
         i: usize,
-        values: &'a [u8],
-        values_start: usize,
+        range: Range<usize>,
+        alone: Option<&'a [u8]>,
     ) -> Result<Self> {
+        let values_start = range.start;
+        let values = alone.or_else(|| content.values.get(range)).ok_or_else(not_a_list)?;
         Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
     }
 
@@ -45,16 +48,14 @@ impl<'a> List<'a> {
         let mut level = 0;
         self.content.items(self.column.layout(), |lists: Lists<'_>| {
             if level == self.level {
-                let members: Range<usize> = lists.entries(&(self.number..self.number + 1))?;
-                let may_be_null = self.column.layout().may_be_null(level);
-                let length = lists.length(self.number, may_be_null, level)?;
-                found = Some((length.is_none(), members));
+                found = Some(lists.entries_of(self.number, self.column.layout().may_be_null(level), level)?);
             }
             level += 1;
             Ok(())
         })?;
-        let (is_null, members) = found.ok_or_else(not_a_list)?;
-        (self.is_null, self.first, self.len) = (is_null, members.start, members.len());
+        let entries: Option<Range<usize>> = found.ok_or_else(not_a_list)?;
+        self.is_null = entries.is_none();
+        (self.first, self.len) = entries.map_or((0, 0), |entries| (entries.start, entries.len()));
         Ok(self)
     }
 
@@ -74,7 +75,7 @@ impl<'a> List<'a> {
     }
 
     /// Returns the elements of all items of the sample that the list is, or is in, as bytes in
-    /// memory order.
+    /// memory order. They are not those of this list alone, unless it is the sample.
     pub fn sample_bytes(&self) -> &'a [u8] {
         self.values
     }
@@ -103,15 +104,19 @@ impl<'a> List<'a> {
         }
         let (column, layout, item) = (self.column, self.column.layout(), self.member(k)?);
         let items = self.content.items(layout, |_| Ok(()))?;
+        items.check_presence(layout, &(item..item + 1))?; // below the number of items, as below
         let end = self.values_start.saturating_add(self.values.len());
-        // below the number of items
         let range = items.range_of_items(layout, &(item..item + 1), end)?;
         let start = range.start.checked_sub(self.values_start).ok_or_else(not_a_list)?;
         let bytes = self.values.get(start..).and_then(|rest| rest.get(..range.len()));
         Sample::new(column.schema(), layout, &items, item, bytes.ok_or_else(not_a_list)?)
     }
 
-    /// Returns the items of a list whose members are items, in order.
+    /// Returns the items of a list whose members are items, in order. If the members are lists,
+    /// each is an error; iterate over [`List::list`] instead.
+    ///
+    /// Cost: that of [`List::item`] for each. To read many items, gather them into a
+    /// [`ColumnBuffer`](crate::ColumnBuffer).
     pub fn items(&self) -> impl Iterator<Item = Result<Sample<'a>>> + use<'a> {
         let list = *self;
         (0..list.len).map(move |k| list.item(k))
@@ -134,6 +139,12 @@ impl fmt::Debug for List<'_> {
 #[cold]
 fn not_a_list() -> Error {
     Error::internal("a list of a nested column is outside its sample")
+}
+
+/// Returns the error of a call that takes lists.
+#[cold]
+pub(super) fn not_nested() -> Error {
+    Error::bad_argument("the samples of the column are not lists: use `read`, `view` or a ColumnBuffer")
 }
 
 /// Returns the error of a call that takes samples of plain columns.

@@ -3,15 +3,16 @@
 use super::buffer::ColumnBuffer;
 use super::selection::Selection;
 use super::staged::{RaggedValues, StagedValues, outside};
-use crate::batch::product_of_extents;
 use crate::format::content::{Content, all_present};
+use crate::format::item_shapes::push_item_shapes;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
 use crate::list_buffer::push_bit;
 use crate::{Error, Result, memory};
 use std::ops::Range;
 
-/// The word of a null list. No list is as long.
+/// The word of a null list. No list is as long: bounds lists whose members take bytes of the
+/// shape or no bytes at all, and the bytes of other items.
 const NULL: u32 = u32::MAX;
 
 /// Appends the lists and the items of sample `i` of a chunk to `words`: level by level a word for
@@ -23,12 +24,15 @@ pub(super) fn stage(layout: &Layout, content: &Content<'_>, i: usize, words: &mu
     let items = content.items(layout, |lists| {
         memory::reserve(words, entries.len())?;
         for list in entries.clone() {
-            words.push(lists.length(list, layout.may_be_null(level), level)?.unwrap_or(NULL));
+            let entries = lists.entries_of(list, layout.may_be_null(level), level)?;
+            // ends are `u32`
+            words.push(entries.map_or(NULL, |entries| u32::try_from(entries.len()).unwrap_or(NULL)));
         }
         level += 1;
         entries = lists.entries(&entries)?;
         Ok(())
     })?;
+    items.check_presence(layout, &entries)?;
     if layout.may_be_null(layout.levels) {
         stage_presence(&items, entries.clone(), words)?;
     }
@@ -77,26 +81,31 @@ fn lost() -> Error {
     Error::internal("the staged lists of a sample end too early")
 }
 
-/// Lays out the samples of a request level by level. `values` has the values of each, by rank.
+/// Lays out the samples of a request level by level in `out`, which was begun. `values` has the
+/// values of each, by rank. `by_position` is memory that is reused.
 pub(super) fn finish(
     layout: &Layout,
     selection: &Selection,
     values: &[RaggedValues],
     file: &[u8],
     staged: &mut dyn StagedValues,
+    by_position: &mut Vec<usize>,
     out: &mut ColumnBuffer,
 ) -> Result<()> {
-    out.begin_lists(layout.levels)?;
     if layout.is_ragged() {
         memory::reserve(&mut out.offsets, 1)?;
         out.offsets.push(0);
     }
-    let mut by_position = memory::with_capacity(values.len())?;
-    by_position.resize(values.len(), 0);
-    for rank in 0..values.len() {
-        *by_position.get_mut(selection.get(rank).1).ok_or_else(outside)? = rank;
+    by_position.clear();
+    if !selection.is_range() {
+        memory::resize(by_position, values.len(), 0)?;
+        for rank in 0..values.len() {
+            *by_position.get_mut(selection.get(rank).1).ok_or_else(outside)? = rank;
+        }
     }
-    for rank in by_position {
+    for position in 0..values.len() {
+        // those of a range are in order
+        let rank = by_position.get(position).copied().unwrap_or(position);
         let sample = values.get(rank).ok_or_else(outside)?;
         let words = staged.words(sample.stager).get(sample.words.clone()).ok_or_else(lost)?;
         push_sample(layout, words, out)?;
@@ -191,19 +200,6 @@ pub(super) fn parts(layout: &Layout, buffer: &ColumnBuffer) -> Result<(Option<Ve
         true => validity.extend_from_slice(&buffer.validity),
         false => validity.extend(all_present(buffer.item_count)),
     }
-    if layout.varying > 0 {
-        let mut end = 0_u32;
-        for extents in buffer.extents.chunks_exact(layout.varying) {
-            let count = product_of_extents(extents).and_then(|count| u32::try_from(count).ok());
-            end = count.and_then(|count| end.checked_add(count)).ok_or_else(outside)?;
-            shape.extend(end.to_le_bytes());
-        }
-    }
-    if layout.varying > 1 {
-        for dimension in 0..layout.varying {
-            let extents = buffer.extents.iter().skip(dimension).step_by(layout.varying);
-            shape.extend(extents.flat_map(|extent| extent.to_le_bytes()));
-        }
-    }
+    push_item_shapes(layout.varying, &buffer.extents, &mut shape);
     Ok((has_nulls.then_some(validity), shape))
 }

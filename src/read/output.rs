@@ -65,6 +65,8 @@ pub(super) struct RaggedOutput<'o> {
 pub(super) struct RaggedScratch {
     pub values: Vec<RaggedValues>,
     pub extents: Vec<u32>,
+    /// Of a nested column: the rank of each position.
+    by_position: Vec<usize>,
 }
 
 impl RaggedScratch {
@@ -82,7 +84,7 @@ impl RaggedScratch {
     /// Fills `out`, which has been begun, in the order of the request. `staged` are the values that
     /// each decoder has staged, `file` is the file, if it is in memory.
     pub(super) fn finish(
-        &self,
+        &mut self,
         layout: &Layout,
         selection: &Selection,
         file: &[u8],
@@ -90,7 +92,8 @@ impl RaggedScratch {
         out: &mut ColumnBuffer,
     ) -> Result<()> {
         if layout.is_nested() {
-            return nested::finish(layout, selection, &self.values, file, staged, out);
+            let Self { values, by_position, .. } = self;
+            return nested::finish(layout, selection, values, file, staged, by_position, out);
         }
         let count = self.values.len();
         memory::resize(&mut out.offsets, count.saturating_add(1), 0)?;

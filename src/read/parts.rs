@@ -184,7 +184,7 @@ impl ReadPlan {
         }
         let part_count = self.divided(out, scratch, step, work)?;
         let mut nulls = 0;
-        for (number, (output, ragged)) in out.iter_mut().zip(&scratch.ragged).enumerate() {
+        for (number, (output, ragged)) in out.iter_mut().zip(&mut scratch.ragged).enumerate() {
             // there are as many
             let states = scratch.states.get_mut(..part_count).unwrap_or(&mut []);
             nulls += self.finish(number, output, ragged, states)?;
@@ -257,7 +257,7 @@ impl ReadPlan {
                 begin_buffer(column, &self.list, buffer).map_err(|error| column.in_column(error))?;
                 if layout.has_shape() {
                     ragged.begin(count, layout)?;
-                    let RaggedScratch { values, extents } = ragged;
+                    let RaggedScratch { values, extents, .. } = ragged;
                     return Ok(AllDestinations::Ragged { values, extents });
                 }
                 buffer.values.as_mut_slice()
@@ -280,7 +280,7 @@ impl ReadPlan {
         &self,
         number: usize,
         output: &mut Destination<'_>,
-        ragged: &RaggedScratch,
+        ragged: &mut RaggedScratch,
         states: &mut [PartResult],
     ) -> Result<usize> {
         if states.iter().any(|state| !state.is_decoded) {

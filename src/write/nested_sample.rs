@@ -1,7 +1,8 @@
 //! A single sample of a nested column as a batch.
 
 use super::single_sample::infer_extents;
-use crate::batch::{ColumnBatch, pushed_inner_bytes};
+use crate::batch::{ColumnBatch, check_type, pushed_inner_bytes};
+use crate::format::item_shapes::product_of_extents;
 use crate::format::{ColumnSchema, DType};
 use crate::list_buffer::{ListBuffer, push_bit};
 use crate::value::{OneSample, Value, ValueContent};
@@ -71,14 +72,36 @@ impl NestedSample {
         if dtype != item.dtype {
             return Err(Error::bad_argument(format!("items of types {dtype} and {} in one sample", item.dtype)));
         }
+        check_type(column, dtype)?;
         let mut inferred = [0; limits::RANK];
         let extents = match item.extents {
             Some(extents) => extents,
             None => infer_extents(column, item.bytes.len(), &mut inferred)?,
         };
+        self.check_length(column, extents, item.bytes.len())?;
         self.extents.extend_from_slice(extents);
         self.values.extend_from_slice(item.bytes);
         Ok(())
+    }
+
+    /// Refuses an item that does not have the extents that vary, or the elements that they give.
+    /// The sum of all items, which is checked later, does not tell where one ends.
+    fn check_length(&self, column: &ColumnSchema, extents: &[u32], bytes: usize) -> Result<()> {
+        let (item, shape) = (self.item_count, &column.shape);
+        let varying = shape.varying_count();
+        if extents.len() != varying {
+            let message =
+                format!("item {item} of the sample has {} varying extents; {varying} vary in {shape}", extents.len());
+            return Err(Error::bad_argument(message));
+        }
+        let due = product_of_extents(extents).and_then(|count| count.checked_mul(pushed_inner_bytes(column).ok()?));
+        if due == Some(bytes) {
+            return Ok(());
+        }
+        let due = due.map_or("more than fit in memory".to_owned(), |due| due.to_string());
+        let given = if varying == 0 { String::new() } else { format!(" with the varying extents {extents:?}") };
+        let message = format!("item {item} of the sample has {bytes} bytes; shape {shape}{given} takes {due}");
+        Err(Error::bad_argument(message))
     }
 }
 

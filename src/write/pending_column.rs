@@ -6,6 +6,7 @@ use super::text_sample::{DictionaryRule, TextSample};
 use crate::batch::ColumnBatch;
 use crate::codec::RawChunk;
 use crate::format::column_record::ColumnRecord;
+use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
 use crate::format::{CastFacts, ColumnSchema};
 use crate::le::u64_of;
@@ -108,11 +109,11 @@ impl PendingColumn {
     /// Returns whether the samples of a batch are few and short enough to be one chunk.
     fn is_small(&self, batch: &ColumnBatch) -> bool {
         let lists = (0..self.layout.levels).filter_map(|level| batch.lists(level)).map(|lists| lists.count()).sum();
-        let side_bytes = self.side_bytes(lists, batch.item_count);
+        let bytes_besides_values = self.bytes_besides_values(lists, batch.item_count);
         self.items.pushed_bytes > 0
             && batch.values.len() < LARGE_BYTES
             && batch.item_count < LARGE_BYTES / 256
-            && (!self.layout.is_nested() || side_bytes <= wide(limits::NESTED_SIDE_BYTES))
+            && (!self.layout.is_nested() || bytes_besides_values <= wide(limits::VALIDITY_AND_SHAPE_BYTES))
     }
 
     /// Returns the position after a sample of a batch. Refuses one that is larger than a chunk may
@@ -122,24 +123,25 @@ impl PendingColumn {
         let entries = |level| next.entries(level) - at.entries(level);
         let lists = (0..self.layout.levels).map(entries).sum();
         let items = entries(self.layout.levels);
-        let side_bytes = self.side_bytes(lists, items);
+        let bytes_besides_values = self.bytes_besides_values(lists, items);
         let values = (next.count - at.count).saturating_mul(self.layout.inner_bytes);
         let too_large = |limit: usize, what: &str| {
             let message = format!("a sample is larger than the {limit} {what}; split it");
             Err(Error::over_limit(message))
         };
-        let bytes = side_bytes.saturating_add(values);
+        let bytes = bytes_besides_values.saturating_add(values);
         if items > self.layout.most_items() {
             return too_large(self.layout.most_items(), "items without elements that the format allows for a chunk");
         }
         if u32::try_from(next.count - at.count).is_err() || bytes > wide(limits::CHUNK_BYTES) {
             return too_large(wide(limits::CHUNK_BYTES), "bytes that the format allows for a chunk");
         }
-        if self.layout.is_nested() && side_bytes > wide(limits::NESTED_SIDE_BYTES) {
-            return too_large(
-                wide(limits::NESTED_SIDE_BYTES),
-                "bytes that the format allows for the lengths and nulls of its lists and items",
-            );
+        let most = wide(limits::VALIDITY_AND_SHAPE_BYTES);
+        if self.layout.is_nested()
+            && bytes_besides_values > most
+            && self.exact_validity_and_shape_bytes(batch, &at, &next) > most
+        {
+            return too_large(most, "bytes that the format allows for the lengths and nulls of its lists and items");
         }
         Ok(next)
     }
@@ -214,10 +216,26 @@ impl PendingColumn {
     }
 
     /// Returns at least the bytes of part table, validity and shape of a chunk with these entries.
-    fn side_bytes(&self, lists: usize, items: usize) -> usize {
+    fn bytes_besides_values(&self, lists: usize, items: usize) -> usize {
         let bitmaps = if self.layout.may_have_nulls() { lists.saturating_add(items) / 8 } else { 0 };
         // the table, and a last byte of each bitmap
         self.shape_bytes(lists, items).saturating_add(bitmaps).saturating_add(256)
+    }
+
+    /// Returns the bytes of validity and shape of the samples of a batch between two positions, if
+    /// they are a chunk. Cost: a look at each entry.
+    fn exact_validity_and_shape_bytes(&self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) -> usize {
+        let levels = self.layout.levels;
+        let entries = |level| from.entries(level)..to.entries(level);
+        let is_null = |level, i| match batch.lists(level) {
+            Some(lists) => lists.is_null(i),
+            None => batch.is_null(i),
+        };
+        let has_nulls = (0..=levels).any(|level| entries(level).any(|i| is_null(level, i)));
+        let bitmaps: usize = (0..=levels).map(|level| validity_bytes(entries(level).len())).sum();
+        let lists = (0..levels).map(|level| entries(level).len()).sum();
+        let shape = self.shape_bytes(lists, entries(levels).len());
+        shape.saturating_add(if has_nulls { bitmaps } else { 0 })
     }
 
     /// Adds the samples of the batch between two positions.
@@ -268,8 +286,8 @@ impl PendingColumn {
         let null_count = u64_of(self.null_samples());
         let has_nulls = self.items.null_count > 0 || self.lists.has_nulls();
         let (mut validity, mut shape) = (Vec::new(), Vec::new());
-        self.lists.cut(&mut validity, &mut shape);
-        let mut items = self.items.cut();
+        self.lists.cut(has_nulls, &mut validity, &mut shape);
+        let mut items = self.items.cut(has_nulls);
         let chunk = RawChunk {
             column: self.column,
             first_sample: self.first_sample,

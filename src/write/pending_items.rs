@@ -1,9 +1,10 @@
 //! The items of a column that are not yet in a chunk: samples, or the members of lists.
 
-use crate::batch::{ColumnBatch, product_of_extents, pushed_inner_bytes};
+use crate::batch::{ColumnBatch, pushed_inner_bytes};
 use crate::cast::Caster;
 use crate::format::ColumnSchema;
 use crate::format::content::{all_present, validity_bytes};
+use crate::format::item_shapes::{product_of_extents, push_item_shapes};
 use crate::format::schema::Layout;
 use crate::{Result, le};
 use std::mem;
@@ -96,38 +97,21 @@ impl PendingItems {
         }
     }
 
-    /// Returns the items as parts of a chunk, and forgets them.
-    pub(super) fn cut(&mut self) -> ItemParts {
-        let shape = self.shape_part();
-        let mut validity = mem::take(&mut self.validity);
-        if self.layout.is_nested() && !self.may_be_null {
-            validity.extend(all_present(self.count)); // used if lists are null
-        }
+    /// Returns the items as parts of a chunk, and forgets them. The chunk has a validity if
+    /// `has_nulls`.
+    pub(super) fn cut(&mut self, has_nulls: bool) -> ItemParts {
+        let mut shape = Vec::new();
+        // the end of the chunk was chosen by the sum of all counts
+        push_item_shapes(self.layout.varying, &self.extents, &mut shape);
+        let validity = match (has_nulls, self.may_be_null) {
+            (true, true) => mem::take(&mut self.validity),
+            (true, false) => all_present(self.count).collect(),
+            (false, _) => Vec::new(),
+        };
+        self.validity.clear();
         self.extents.clear();
         (self.count, self.count_sum, self.null_count) = (0, 0, 0);
         ItemParts { validity, shape, values: mem::take(&mut self.values) }
-    }
-
-    /// Returns the shape part: `ends`, then the extents by dimension if several vary (chapter 4.3).
-    fn shape_part(&self) -> Vec<u8> {
-        let varying = self.layout.varying;
-        if varying == 0 {
-            return Vec::new();
-        }
-        let mut end = 0_u32;
-        let ends = self.extents.chunks_exact(varying).flat_map(|extents| {
-            let count = product_of_extents(extents).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
-            end += count; // the sum is `self.count_sum`
-            end.to_le_bytes()
-        });
-        let mut shape: Vec<u8> = ends.collect();
-        if varying > 1 {
-            for dimension in 0..varying {
-                let extents = self.extents.iter().skip(dimension).step_by(varying);
-                shape.extend(extents.flat_map(|extent| extent.to_le_bytes()));
-            }
-        }
-        shape
     }
 }
 

@@ -37,7 +37,7 @@ impl BatchPosition {
 
     /// Returns the number of entries of a level before this position.
     pub(super) fn entries(&self, level: usize) -> usize {
-        self.entries.get(level).copied().unwrap_or(0) // there are so many
+        self.entries.get(level).copied().unwrap_or(0) // a level of the column
     }
 
     /// Returns the position after `samples` more samples of a column without levels and with a
@@ -106,12 +106,15 @@ impl PendingLists {
     }
 
     /// Appends the bitmaps and the ends of all levels to parts of a chunk, and forgets the lists.
-    pub(super) fn cut(&mut self, validity: &mut Vec<u8>, shape: &mut Vec<u8>) {
+    /// The chunk has a validity if `has_nulls`.
+    pub(super) fn cut(&mut self, has_nulls: bool, validity: &mut Vec<u8>, shape: &mut Vec<u8>) {
         for level in &mut self.levels {
-            match level.may_be_null {
-                true => validity.append(&mut level.validity),
-                false => validity.extend(all_present(level.ends.len())),
+            match (has_nulls, level.may_be_null) {
+                (true, true) => validity.extend_from_slice(&level.validity),
+                (true, false) => validity.extend(all_present(level.ends.len())),
+                (false, _) => {}
             }
+            level.validity.clear();
             shape.extend(mem::take(&mut level.ends).iter().flat_map(|end| end.to_le_bytes()));
             level.null_count = 0;
         }

@@ -2,7 +2,7 @@
 
 use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Schema, Shape, Value, Writer, WriterOptions};
 
 fn writer(column: ColumnSchema) -> Writer<Stream<Vec<u8>>> {
     Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new()).unwrap()
@@ -69,4 +69,62 @@ fn values_that_do_not_fit_are_refused_with_their_column() {
     }
     let error = writer(ColumnSchema::utf8("text")).push(&list).unwrap_err();
     assert!(error.message().contains("not nested"), "{error}");
+}
+
+/// Elements of one item are not taken for those of the next, even if all together are as many as
+/// the items need.
+#[test]
+fn items_that_do_not_have_their_own_shape_are_refused() {
+    let fixed = || ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[2]));
+    let varying = |extents: &[Extent]| ColumnSchema::tensor("x", DType::I32, Shape::new(extents.iter().copied()));
+    let scalar = || ColumnSchema::tensor("x", DType::I32, Shape::scalar());
+    let rows = || varying(&[Extent::Varying, Extent::Fixed(2)]);
+    let matrices = || varying(&[Extent::Varying; 2]);
+    let (one, two, three) = ([4_i32], [1_i32, 2], [1_i32, 2, 3]);
+    let empty: [i32; 0] = [];
+    for (column, items, part) in [
+        (fixed(), [Value::tensor(&three), Value::tensor(&one)], "item 0 of the sample has 12 bytes"),
+        (fixed(), [Value::tensor(&two), Value::tensor(&empty)], "item 1 of the sample has 0 bytes"),
+        (scalar(), [Value::tensor(&two), Value::tensor(&empty)], "item 0 of the sample has 8 bytes"),
+        (rows(), [Value::tensor(&three), Value::tensor(&one)], "item 0 of the sample has 12 bytes"),
+        (
+            varying(&[Extent::Varying]),
+            [Value::ragged(&three, &[2]), Value::ragged(&two, &[3])],
+            "item 0 of the sample has 12 bytes; shape [*] with the varying extents [2] takes 8",
+        ),
+        (
+            matrices(),
+            [Value::ragged(&two, &[1, 2, 1]), Value::ragged(&one, &[1])],
+            "item 0 of the sample has 3 varying extents; 2 vary in [*,*]",
+        ),
+        (matrices(), [Value::ragged(&two, &[2, 1]), Value::ragged(&empty, &[])], "item 1 of the sample has 0 varying"),
+        (
+            matrices(),
+            [Value::ragged(&two, &[2, 1]), Value::ragged(&one, &[u32::MAX - 1, u32::MAX - 1])],
+            "item 1 of the sample has 4 bytes",
+        ),
+    ] {
+        let mut writer = writer(column.list());
+        let error = writer.push(&[Value::list(&items)]).unwrap_err();
+        assert_eq!(error.column(), Some("x"), "{error}");
+        assert!(error.message().contains(part), "{error}");
+    }
+}
+
+#[test]
+fn offsets_of_lists_begin_at_0_and_span_what_a_list_may_have() {
+    let items = ColumnBatch::fixed(2, &[1_i32, 2]);
+    let column = || ColumnSchema::tensor("x", DType::I32, Shape::scalar()).list();
+    for (offsets, part) in [
+        (vec![5_u64, 7], "offsets of lists begin at 5, not at 0"),
+        (vec![0, 2, 1], "offsets of lists descend from 2 to 1"),
+        (vec![0, 1 << 33], "list 0 of a level of the batch has 8589934592 members"),
+        (vec![], "the lists of a level have 0 members; 2 were pushed"),
+    ] {
+        let levels = [ListBatch::from_offsets(&offsets)];
+        let error = writer(column()).push_batch(&[items.in_lists(&levels)]).unwrap_err();
+        assert!(error.message().contains(part), "{error}");
+    }
+    let levels = [ListBatch::from_offsets(&[0, 0, 2])];
+    writer(column()).push_batch(&[items.in_lists(&levels)]).unwrap();
 }

@@ -5,6 +5,7 @@ use crate::common::vectors::{bytes, file_of, json, vectors};
 use crate::support::positional::Positional;
 use serde_json::Value as Json;
 use std::fmt::Write;
+use tensilo::nested::FieldNode;
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
@@ -215,4 +216,29 @@ fn nested_samples(column: &tensilo::Column) -> Vec<Json> {
     }
     entries.reverse();
     entries
+}
+
+/// The fields that columns become: names of structs with their fields, and names of columns.
+fn fields(nodes: &[FieldNode]) -> String {
+    let one = |node: &FieldNode| match node {
+        FieldNode::Struct { name, nulls, children, .. } => {
+            let nulls = if nulls.is_some() { "?" } else { "" };
+            format!("{name}{nulls}({})", fields(children))
+        }
+        column => column.name().to_owned(),
+    };
+    nodes.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// The key decides, whether or not the flag is set. Paths that are not followed make no structs.
+#[test]
+fn paths_of_vectors_make_the_structs_of_the_specification() {
+    for (vector, due) in [
+        ("paths", "messages?(role content) a.b(c)"),
+        ("paths-without-flag", "a(x y)"),
+        ("paths-not-followed", "cut escape levels deep twice again d struct e(x)"),
+    ] {
+        let reader = Reader::from_bytes(bytes(&format!("valid/{vector}.hex"))).unwrap();
+        assert_eq!(fields(&FieldNode::of_columns(reader.schema().columns.iter())), due, "{vector}");
+    }
 }

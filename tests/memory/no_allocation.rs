@@ -5,6 +5,7 @@
 //! memory from C when it is made, which is before the counting begins.
 
 use half::bf16;
+use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{
@@ -46,9 +47,52 @@ fn file(profile: Profile, sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
-/// Every way to read a column, in an order that changes chunks often.
+/// A nested column with nulls at every level but the first, in many chunks.
+fn nested_file(profile: Profile, chunk_bytes: usize) -> Vec<u8> {
+    let items = ColumnSchema::tensor("nested", DType::U16, Shape::ragged()).nullable();
+    let schema = Schema::new([items.list().nullable().list()]);
+    let options = WriterOptions::new().profile(profile).chunk_bytes(chunk_bytes);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let count = usize::try_from(SAMPLES).unwrap();
+    // each sample has three lists: of one item, of two, and a null one
+    let inner: Vec<u32> = (0..3 * count).map(|i| [1, 2, 0][i % 3]).collect();
+    let inner_bits: Vec<u8> =
+        (0..(3 * count).div_ceil(8)).map(|i| [0b1101_1011, 0b1011_0110, 0b0110_1101][i % 3]).collect();
+    let extents: Vec<u32> = (0..3 * count).map(|i| if i % 24 == 7 { 0 } else { (i % 4) as u32 }).collect();
+    let bits: Vec<u8> = (0..(3 * count).div_ceil(8)).map(|i| if i % 3 == 0 { 0x7F } else { 0xFF }).collect();
+    let values: Vec<u16> = (0..extents.iter().sum()).map(|i| (i % 53) as u16).collect();
+    let outer = vec![3; count];
+    let levels = [ListBatch::new(&outer), ListBatch::new(&inner).with_validity(&inner_bits)];
+    let items = ColumnBatch::ragged(3 * count, &extents, &values).with_validity(&bits);
+    writer.push_batch(&[items.in_lists(&levels)]).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
+/// Samples in an order that changes chunks often.
+fn jumps() -> impl Iterator<Item = u64> {
+    (0..SAMPLES).map(|i| i * 617 % SAMPLES)
+}
+
+/// Every way to read a nested column.
+fn read_lists(what: &str, reader: &Reader) {
+    let what = |call: &str| format!("{what}, {call}");
+    let column = reader.column("nested").unwrap();
+    let mut cursor = column.cursor();
+    assert_allocates_nothing(&what("view_list"), || jumps().for_each(|i| assert!(column.view_list(i).is_ok())));
+    assert_allocates_nothing(&what("read_list"), || {
+        for i in jumps() {
+            let list = cursor.read_list(i).unwrap();
+            assert!(list.list(1).unwrap().items().all(|item| item.is_ok()));
+        }
+    });
+    let indices: Vec<u64> = jumps().take(256).collect();
+    let mut buffer = ColumnBuffer::new();
+    assert_allocates_nothing(&what("gather_into"), || cursor.gather_into(&indices, &mut buffer).unwrap());
+    assert_allocates_nothing(&what("range_into"), || cursor.range_into(100..900, &mut buffer).unwrap());
+}
+
+/// Every way to read a column.
 fn read_everything(what: &str, reader: &Reader) {
-    let jumps = || (0..SAMPLES).map(|i| i * 617 % SAMPLES);
     let indices: Vec<u64> = jumps().take(256).collect();
     for column in reader.columns() {
         let what = |call: &str| format!("{what}, column {}, {call}", column.schema().name);
@@ -97,6 +141,19 @@ fn reading_allocates_nothing_once_warm() {
 }
 
 #[test]
+fn reading_lists_allocates_nothing_once_warm() {
+    let _alone = alone();
+    for (profile, chunk_bytes) in Profile::ALL.into_iter().flat_map(|profile| [(profile, 1024), (profile, 8192)]) {
+        let bytes = nested_file(profile, chunk_bytes);
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+        let what = format!("{profile:?}, chunks of {chunk_bytes}");
+        read_lists(&format!("{what}, in memory"), &Reader::from_bytes(bytes).unwrap());
+        read_lists(&format!("{what}, by position"), &Reader::open(&path).unwrap());
+    }
+}
+
+#[test]
 fn views_allocate_what_they_remember_once() {
     let _alone = alone();
     let bytes = file(Profile::Raw, SAMPLES, 1024);
@@ -115,12 +172,15 @@ fn views_allocate_what_they_remember_once() {
 #[test]
 fn stages_allocate_nothing_once_warm() {
     let _alone = alone();
-    let jumps: Vec<u64> = (0..SAMPLES).map(|i| i * 617 % SAMPLES).collect();
+    let jumps: Vec<u64> = jumps().collect();
     for profile in Profile::ALL {
-        let bytes = file(profile, SAMPLES, 4096);
-        let path = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(&path, &bytes).unwrap();
-        for reader in [Reader::from_bytes(bytes).unwrap(), Reader::open(&path).unwrap()] {
+        let bytes = [file(profile, SAMPLES, 4096), nested_file(profile, 4096)];
+        let on_disk = bytes.each_ref().map(|bytes| {
+            let path = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            Reader::open(&path).unwrap()
+        });
+        for reader in bytes.map(|bytes| Reader::from_bytes(bytes).unwrap()).into_iter().chain(on_disk) {
             let columns: Vec<Column> = reader.columns().collect();
             let (mut plan, mut fetched, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
             let mut out = vec![ColumnBuffer::new(); columns.len()];

@@ -110,7 +110,11 @@ impl FieldWay {
     }
 
     fn input_column(&self, kind: Result<ColumnKind, String>, metadata: Metadata) -> InputColumn {
+        let name_count = path::segments(&self.path).count();
         let kind = match kind {
+            Ok(_) if name_count > limits::PATH_NAMES => {
+                Err(format!("a path of {name_count} names, of which the format allows {}", limits::PATH_NAMES))
+            }
             Ok(_) if self.levels.len() > limits::LEVELS => {
                 Err(format!("{} levels of lists, of which the format allows {}", self.levels.len(), limits::LEVELS))
             }

@@ -2,8 +2,8 @@
 //! tensor.
 
 use super::decode::decode;
-use crate::batch::product_of_extents;
 use crate::error::Advice;
+use crate::format::item_shapes::product_of_extents;
 use crate::import::batch::UNKNOWN;
 use crate::import::input_column::{ColumnKind, Level};
 use crate::import::problem::Problem;

@@ -6,7 +6,7 @@ use super::sample_error::total_rows;
 use crate::arrow_type::{self, ArrowType};
 use crate::error::go_on;
 use crate::error::{Advice, display_path};
-use crate::format::path;
+use crate::format::{followed_paths, path};
 use crate::import::input;
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::options::{AppendOptions, Progress};
@@ -93,8 +93,8 @@ impl Plan {
         let mut left: Vec<(usize, &InputColumn)> = source.columns().iter().enumerate().collect();
         let mut plan = Self { columns: Vec::new(), positions: Vec::new() };
         let mut differences = FileDifferences::default();
-        for due in &schema.columns {
-            let is_struct = due.is_struct_nulls();
+        for (due, path) in schema.columns.iter().zip(followed_paths(schema.columns.iter())) {
+            let is_struct = path.is_some_and(|path| path.is_struct);
             let is_due = |column: &InputColumn| column.name == due.name && column.struct_nulls.is_some() == is_struct;
             let (found, rest) = left.into_iter().partition(|(_, column)| is_due(column));
             left = rest;
@@ -122,8 +122,8 @@ impl Plan {
     /// Adds the nulls of structs that may be null, and of which the file has fields. Null structs
     /// are refused where they are met.
     fn add_structs(&mut self, source: &dyn BatchSource, schema: &Schema, structs: &[(usize, &InputColumn)]) {
-        let paths = schema.columns.iter().filter_map(|due| due.metadata.get(path::KEY));
-        let in_file: HashSet<&str> = paths.flat_map(|path| path::around(path)).collect();
+        let paths = followed_paths(schema.columns.iter());
+        let in_file: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::around(path.text)).collect();
         for (position, column) in structs {
             let may_be_null = column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
             let has_fields = column.path().is_some_and(|path| in_file.contains(path));

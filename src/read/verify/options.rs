@@ -24,6 +24,9 @@ impl<'a> VerifyOptions<'a> {
 
     /// Sets whether chunks are decoded (default: no). Checks every value, too: bools are 0 or 1,
     /// texts are UTF-8, nulls are zero.
+    ///
+    /// Cost: the decoding of every chunk. A chunk of some hundred bytes can decode to 64 MiB, so a
+    /// hostile file of a megabyte can take minutes: [`VerifyOptions::progress`] can end the work.
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
         self

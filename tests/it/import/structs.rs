@@ -9,7 +9,7 @@ use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, Schema};
 use tensilo::import::{ConvertOptions, write_reader};
 use tensilo::sink::Stream;
-use tensilo::{ErrorKind, Reader, export};
+use tensilo::{ErrorKind, Reader, export, limits};
 
 #[test]
 fn a_struct_comes_back_and_has_a_column_only_if_it_is_null() {
@@ -150,6 +150,19 @@ fn nulls_of_a_struct_follow_its_fields() {
     assert_eq!(columns(&ConvertOptions::new().skip(["x.a"])), ["x", "x.b"]);
     let error = refused(std::slice::from_ref(&x), &ConvertOptions::new().skip(["x"]));
     assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
+}
+
+#[test]
+fn structs_in_more_structs_than_a_path_names_are_refused() {
+    let row = |structs: usize| (0..structs).fold(Number(7), |inner, _| of([inner]));
+    let deep = |depth: usize| (0..depth).fold(DataType::Int32, |inner, _| structs(vec![("s", inner)]));
+    // the name of the field is one more
+    let most = limits::PATH_NAMES - 1;
+    let file = round_trip(&deep(most), &[row(most)]);
+    assert_eq!(file.schema().columns.len(), 1);
+    let table = batch_of(&deep(most + 1), &[row(most + 1)]);
+    let error = refused(&[table], &ConvertOptions::new());
+    assert!(error.to_string().contains("a path of 129 names, of which the format allows 128"), "{error}");
 }
 
 #[test]

@@ -5,4 +5,5 @@ pub mod check;
 mod converting;
 pub mod model;
 mod reading;
+mod refused;
 mod writing;

@@ -17,7 +17,7 @@ use tensilo_testing::alone;
 
 const U8: u8 = 9;
 const VARYING: u32 = u32::MAX;
-const SIDE: u32 = limits::NESTED_SIDE_BYTES;
+const SIDE: u32 = limits::VALIDITY_AND_SHAPE_BYTES;
 const CONSTANT: u16 = 1;
 
 /// Files of one sample: a list whose shape or whose validity is as long as it may be.
@@ -186,8 +186,8 @@ fn a_sample_of_more_lists_than_the_format_allows_is_refused() {
     let error = push(&mut writer, inner.len()).expect_err("more than 64 MiB of lists");
     assert_eq!(error.kind(), OverLimit);
     assert!(error.to_string().contains("67108864 bytes"), "{error}");
-    // a bit and four bytes for each list, and some for the sample
-    let most = (SIDE as usize - 300) / 33 * 8;
+    // four bytes for each list and for the sample: none is null
+    let most = inner.len() - 1;
     push(&mut writer, most).expect("64 MiB of lists");
     push(&mut writer, 3).expect("three lists");
     let reader = Reader::from_bytes(finish(writer)).expect("an intact file");
