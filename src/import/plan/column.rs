@@ -72,6 +72,7 @@ impl Column {
         self.nullable |= other.nullable;
         self.unit_is_given |= other.unit_is_given;
         self.kind.instants |= other.kind.instants;
+        self.kind.inner_nulls |= other.kind.inner_nulls;
         for (level, other) in self.kind.lists.iter_mut().zip(&other.kind.lists) {
             level.nullable |= other.nullable;
         }
