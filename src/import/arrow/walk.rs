@@ -2,6 +2,7 @@
 //! tensor.
 
 use super::decode::decode;
+use super::elements::cut;
 use crate::batch::product_of_extents;
 use crate::error::Advice;
 use crate::import::batch::UNKNOWN;
@@ -53,7 +54,8 @@ pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKi
             Level::Fixed(_) => steps.enter_fixed(&list, dimension)?,
             Level::Open => open.push(steps.enter_lists(&list, dimension)?),
         }
-        array = decode(list.values())?;
+        // a slice of a batch uses a part of them
+        array = decode(&cut(list.values(), &mut steps.ranges)?)?;
     }
     let rows = steps.ranges.len();
     let open_extents = (0..rows).flat_map(|row| open.iter().filter_map(move |extents| extents.get(row).copied()));
@@ -241,7 +243,10 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
     if usize::try_from(shapes.value_length()).ok() != Some(rank) {
         return Err(mismatch());
     }
-    let mut samples = Tensors { ranges: Vec::new(), open_extents: Vec::new(), elements: decode(data.values())? };
+    let (first, end) = (data.start(0), data.start(tensors.len()));
+    let mut used = [first..end];
+    let elements = decode(&cut(data.values(), &mut used)?)?;
+    let mut samples = Tensors { ranges: Vec::new(), open_extents: Vec::new(), elements };
     for row in 0..tensors.len() {
         if nulls.is_some_and(|nulls| nulls.is_null(row)) {
             samples.ranges.push(0..0);
@@ -259,7 +264,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
             return Err(Problem::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
         }
         samples.open_extents.extend(open_extents(row, kind, &extents)?);
-        samples.ranges.push(range);
+        samples.ranges.push(range.start - first..range.end - first); // offsets do not descend
     }
     Ok(samples)
 }
