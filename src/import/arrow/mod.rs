@@ -8,6 +8,7 @@
 pub(super) mod column_path;
 mod decimals;
 mod decode;
+mod decoded_bytes;
 mod elements;
 mod extension;
 mod fields;
