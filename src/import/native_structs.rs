@@ -5,8 +5,11 @@
 use super::batch::{InputLists, SampleValues, Samples};
 use super::input_column::{ColumnKind, InputColumn, StructNulls};
 use crate::format::path;
-use crate::{ColumnBuffer, ColumnSchema, DType, Metadata, Schema};
+use crate::{ColumnBuffer, ColumnSchema, DType, Metadata, Schema, limits};
 use std::collections::{HashMap, HashSet};
+
+/// The most bytes of a path whose names fit into the name of a column: each may be escaped.
+const MOST_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
 
 /// The nulls of a struct of which the file has only fields: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +33,16 @@ pub(super) fn stored(schema: &Schema) -> Vec<Option<StructNulls>> {
     schema.columns.iter().map(sort).collect()
 }
 
-/// Returns the nulls of the structs for which the file has no column.
+/// Returns the nulls of the structs for which the file has no column, except structs whose names are
+/// too long for a column.
 pub(super) fn absent(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
     let mut known: HashSet<&str> = schema.columns.iter().filter_map(path_of).collect();
     let mut found = Vec::new();
     for (field, column) in schema.columns.iter().enumerate() {
         for path in path_of(column).into_iter().flat_map(path::around) {
+            if path.len() > MOST_PATH_BYTES || found.len() > limits::COLUMNS {
+                break;
+            }
             let Some(names) = path::parse(path) else { continue };
             let levels = names.iter().map(|name| name.lists).sum();
             let Some(lists) = column.levels.get(..levels).filter(|_| known.insert(path)) else { continue };

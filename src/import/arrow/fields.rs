@@ -63,10 +63,16 @@ impl FieldWay {
         }
     }
 
+    /// Goes to a field of a struct. Names that are too long for a column do not grow, because each
+    /// of very many fields has them.
     fn to_child(&self, i: usize, child: &Field) -> Self {
         let mut way = self.clone();
-        way.name = format!("{}.{}", self.name, child.name());
-        way.path = format!("{}.{}", self.path, path::escaped(child.name()));
+        (way.name, way.path) = if self.name.len() > limits::NAME_BYTES {
+            (refused(&self.name).to_owned(), refused(&self.path).to_owned())
+        } else {
+            let name = refused(child.name());
+            (format!("{}.{name}", self.name), format!("{}.{}", self.path, path::escaped(name)))
+        };
         way.in_struct = true;
         match way.levels.last_mut() {
             Some(level) => level.nullable |= child.is_nullable(),
@@ -119,6 +125,12 @@ impl FieldWay {
         let (name, nullable) = (self.name.clone(), self.nullable);
         InputColumn { name, kind, nullable, metadata, stored: None, struct_nulls: None }
     }
+}
+
+/// Returns so much of a name or path as shows that it is too long for a column.
+fn refused(name: &str) -> &str {
+    let is_longer = |(at, _): &(usize, char)| *at > limits::NAME_BYTES;
+    name.char_indices().find(is_longer).and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
 /// Returns whether lists have members that are no elements of a tensor.
