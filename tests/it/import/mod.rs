@@ -26,6 +26,8 @@ mod refusals;
 mod restored;
 mod restored_any;
 mod shapes;
+#[cfg(feature = "parquet")]
+mod statistics;
 mod struct_inputs;
 mod struct_values;
 mod structs;
