@@ -66,7 +66,7 @@ impl Finder {
         if let Some(shape) = &self.shape {
             column.set_shape(shape.shape(&column.kind));
         }
-        if let Some(shape) = self.shape.as_ref().filter(|_| column.unfolded.is_empty()) {
+        if let Some(shape) = self.shape.as_ref().filter(|_| column.kind.lists.is_empty()) {
             let found = shape.found(&column.kind).map(|found| (found::KEY.to_owned(), found.to_string()));
             column.metadata.extend(found);
         }
