@@ -90,7 +90,7 @@ impl Column {
     }
 
     /// Returns the path, if the column is in a struct or is one.
-    pub(super) fn path(&self) -> Option<&str> {
+    pub(in crate::import) fn path(&self) -> Option<&str> {
         self.metadata.get(path::KEY).map(String::as_str)
     }
 

@@ -56,7 +56,7 @@ impl Finder {
             unit.observe(samples, first);
         }
         if let Some(found) = &mut self.null_structs {
-            *found |= samples.first_null_struct().is_some();
+            *found |= samples.first_null_struct(&[]).is_some();
         }
     }
 

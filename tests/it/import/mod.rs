@@ -25,6 +25,7 @@ mod partitions;
 mod refusals;
 mod restored;
 mod restored_any;
+mod sample_numbers;
 mod shapes;
 #[cfg(feature = "parquet")]
 mod statistics;
