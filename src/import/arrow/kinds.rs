@@ -6,6 +6,7 @@ use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement};
 use crate::import::input_column::{ColumnKind, Level};
 use arrow_schema::{DataType, Field, FieldRef};
+use std::iter;
 use std::result::Result;
 
 /// Returns how a field that is no plain struct is stored, or why it cannot be.
@@ -20,12 +21,9 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
     }
     let mut levels = Vec::new();
     let (element, instants) = descend(field, &mut levels)?;
-    Ok(ColumnKind { inner_nulls: has_nulls_inside(field), instants, ..ColumnKind::tensors(element, levels)? })
-}
-
-/// Returns whether a member of a list, at any depth, may be null.
-fn has_nulls_inside(field: &Field) -> bool {
-    list_item(field).is_some_and(|item| item.is_nullable() || has_nulls_inside(item))
+    let items = iter::successors(list_item(field), |item| list_item(item));
+    let nullable_members = items.map(|item| item.is_nullable()).collect();
+    Ok(ColumnKind { nullable_members, instants, ..ColumnKind::tensors(element, levels)? })
 }
 
 /// Returns the members of lists, of a field that has such.

@@ -18,7 +18,7 @@ impl UnfoldFinder {
     pub(in crate::import) fn new(kind: &ColumnKind, null_elements: NullElements) -> Option<Self> {
         let keeps_nulls = null_elements == NullElements::Keep;
         let may_be_jagged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
-        let may_have_nulls = kind.inner_nulls && (keeps_nulls || kind.list_levels().len() > 1);
+        let may_have_nulls = kind.may_have_nulls_inside() && (keeps_nulls || kind.list_levels().len() > 1);
         let is_open = may_be_jagged || may_have_nulls;
         (is_open && !kind.variable_tensor).then(|| Self {
             kind: kind.clone(),
