@@ -10,11 +10,12 @@ use crate::import::problem::Problem;
 use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::{Error, Metadata, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::{ArrowError, SchemaRef};
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Record batches, in order.
 pub(in crate::import) type RecordBatches<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'a>;
@@ -57,9 +58,11 @@ pub(in crate::import) trait Records {
 /// A source that yields record batches.
 pub(in crate::import) struct ArrowSource<R> {
     records: R,
+    schema: SchemaRef,
     columns: Vec<InputColumn>,
     paths: Vec<ColumnPath>,
-    metadata: Metadata,
+    /// Made when it is asked for: dictionaries are read from the first batch.
+    metadata: OnceLock<Metadata>,
     /// Whether the file denies nulls that were found, or has to be taken for such a file.
     is_belied: AtomicBool,
 }
@@ -67,14 +70,14 @@ pub(in crate::import) struct ArrowSource<R> {
 impl<R: Records> ArrowSource<R> {
     /// Makes a source whose columns are the fields of the schema. Those inside structs get dotted
     /// names.
-    pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
-        let metadata = metadata::of_file(schema, saved::of(schema, |fields| records.first_batch(fields)));
+    pub(in crate::import) fn new(schema: &SchemaRef, records: R) -> Self {
         let mut found = Vec::new();
         for (i, field) in schema.fields().iter().enumerate() {
             FieldWay::to(i, field).enter(field, &mut found);
         }
         let (columns, paths) = found.into_iter().unzip();
-        Self { records, columns, paths, metadata, is_belied: AtomicBool::new(false) }
+        let is_belied = AtomicBool::new(false);
+        Self { records, schema: Arc::clone(schema), columns, paths, metadata: OnceLock::new(), is_belied }
     }
 }
 
@@ -84,7 +87,8 @@ impl<R: Records> BatchSource for ArrowSource<R> {
     }
 
     fn metadata(&self) -> &Metadata {
-        &self.metadata
+        let first_batch = |fields: &[usize]| guard(|| Ok(self.records.first_batch(fields))).ok().flatten();
+        self.metadata.get_or_init(|| metadata::of_file(&self.schema, saved::of(&self.schema, first_batch)))
     }
 
     fn path(&self) -> Option<&Path> {
