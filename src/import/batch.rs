@@ -43,7 +43,7 @@ pub(super) struct Samples {
     /// The lists of each level of a nested column, outermost first. If there are more than the
     /// column has levels, some samples are no tensors: their outer dimensions are these lists.
     pub lists: Vec<InputLists>,
-    /// Why some samples are no tensors.
+    /// The reason why some samples are no tensors.
     pub no_tensor: Option<Problem>,
     /// Null samples.
     pub nulls: Option<Nulls>,

@@ -26,7 +26,7 @@ pub(super) struct Tensors {
     pub elements: ArrayRef,
 }
 
-/// Why the rows of an array are no tensors.
+/// The reason why the rows of an array are no tensors.
 pub(super) enum NoTensors {
     /// One of them cannot be stored.
     Refused(Problem),
