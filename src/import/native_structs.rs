@@ -5,7 +5,7 @@
 use super::batch::{InputLists, SampleValues, Samples};
 use super::input_column::{ColumnKind, InputColumn, StructNulls};
 use crate::format::path;
-use crate::{ColumnBuffer, ColumnSchema, DType, Metadata, Schema, limits};
+use crate::{ColumnSchema, DType, Metadata, Schema, limits};
 use std::collections::{HashMap, HashSet};
 
 /// The most bytes of a path whose names fit into the name of a column: each may be escaped.
@@ -67,12 +67,12 @@ fn path_of(column: &ColumnSchema) -> Option<&str> {
 }
 
 impl NoNulls {
-    /// Returns the samples beside those of the field.
-    pub(super) fn samples(self, field: &ColumnBuffer, lists: Vec<InputLists>) -> Samples {
+    /// Returns the samples beside those of the field, of which there are `sample_count`.
+    pub(super) fn samples(self, sample_count: usize, lists: Vec<InputLists>) -> Samples {
         let count = match lists.last() {
             // in memory
             Some(lists) => lists.lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum(),
-            None => field.sample_count(),
+            None => sample_count,
         };
         Samples {
             dtype: DType::Bool,
