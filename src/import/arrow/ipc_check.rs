@@ -7,8 +7,11 @@ use crate::import::input_file::{InputFile, InputReader};
 use crate::import::magic;
 use crate::le::u64_of;
 use crate::{Error, Result};
+use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
+use arrow_schema::SchemaRef;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 /// The bytes with which messages of the newer format begin. Their length follows.
 const CONTINUATION: [u8; 4] = [0xFF; 4];
@@ -53,8 +56,9 @@ fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'
     batch.nodes().into_iter().flatten().map(|node| node.null_count() != 0)
 }
 
-/// Checks a file by the blocks in its footer.
-pub(super) fn file(file: &InputFile) -> Result<Stated> {
+/// Checks a file by the blocks in its footer, and returns its schema. (The decoder of files reads all
+/// dictionaries before it tells the schema.)
+pub(super) fn file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
     let mut bytes = Bytes::open(file)?;
     let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;
     let Some((footer_bytes, b"ARROW1")) = tail.split_first_chunk::<4>() else {
@@ -66,6 +70,8 @@ pub(super) fn file(file: &InputFile) -> Result<Stated> {
     let footer = root_as_footer(&footer).map_err(|error| malformed(&error.to_string()))?;
     check_version(footer.version())?;
     check_byte_order(footer.schema())?;
+    let schema = footer.schema().ok_or_else(|| malformed("its footer has no schema"))?;
+    let schema = try_fb_to_schema(schema).map_err(|error| malformed(&error.to_string()))?;
     let mut stated = Stated::default();
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
     for block in blocks {
@@ -77,7 +83,7 @@ pub(super) fn file(file: &InputFile) -> Result<Stated> {
         let body = start + u64_of(head.len()); // both lie in the file
         bytes.check_message(metadata, body, positive(block.bodyLength())?, &mut stated)?;
     }
-    Ok(stated)
+    Ok((stated, Arc::new(schema)))
 }
 
 /// Checks a stream message by message.

@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 /// Opens an IPC file.
 pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
-    let stated = ipc_check::file(file)?;
-    let schema = file_reader(file, None)?.schema();
+    let (stated, schema) = ipc_check::file(file)?;
     Ok(source(file, schema, stated, false))
 }
 
@@ -41,8 +40,8 @@ pub(in crate::import) struct Ipc {
     is_stream: bool,
 }
 
-fn file_reader(file: &InputFile, fields: Option<Vec<usize>>) -> Result<FileReader<BufReader<InputReader>>> {
-    FileReader::try_new_buffered(file.reader()?, fields).map_err(|error| malformed(&error))
+fn file_reader(file: &InputFile, fields: Vec<usize>) -> Result<FileReader<BufReader<InputReader>>> {
+    FileReader::try_new_buffered(file.reader()?, Some(fields)).map_err(|error| malformed(&error))
 }
 
 fn stream_reader(file: &InputFile, fields: Option<Vec<usize>>) -> Result<StreamReader<BufReader<InputReader>>> {
@@ -67,9 +66,9 @@ impl Records for Ipc {
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
-        let fields = Some(fields.to_vec());
+        let fields = fields.to_vec();
         Ok(if self.is_stream {
-            Box::new(Guarded::new(stream_reader(&self.file, fields)?))
+            Box::new(Guarded::new(stream_reader(&self.file, Some(fields))?))
         } else {
             Box::new(Guarded::new(file_reader(&self.file, fields)?))
         })
