@@ -60,15 +60,19 @@ pub(super) fn cut(array: &ArrayRef, ranges: &mut [Range<usize>]) -> Result<Array
     let used = || ranges.iter().filter(|range| !range.is_empty());
     let start = used().map(|range| range.start).min().unwrap_or(0);
     let end = used().map(|range| range.end).max().unwrap_or(0);
-    if end > array.len() {
-        return Err(outside());
-    }
+    let part = part(array, start..end)?;
     let shifted = |range: &Range<usize>| {
         // `start` is the least
         if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
     };
     ranges.iter_mut().for_each(|range| *range = shifted(range));
-    Ok(array.slice(start, end - start)) // inside
+    Ok(part)
+}
+
+/// Returns some rows of an array.
+pub(super) fn part(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, Problem> {
+    let length = rows.end.checked_sub(rows.start).filter(|_| rows.end <= array.len());
+    Ok(array.slice(rows.start, length.ok_or_else(outside)?))
 }
 
 /// Returns the nulls of an array, if it has some.

@@ -20,7 +20,7 @@ const LISTED_CHARS: usize = 4096;
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.
 pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
-    let own = field.metadata().iter().filter(|(key, _)| list.is_none_or(|list| !list.metadata().contains_key(*key)));
+    let own = field.metadata().iter().filter(|(key, _)| list.is_none_or(|list| !list.metadata().contains_key(key)));
     let all = list.into_iter().flat_map(|list| list.metadata().iter()).chain(own);
     let kept = all.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !extension::expressed_by_shape(field, key));
     let mut metadata = within_limits(kept);

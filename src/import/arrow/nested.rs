@@ -1,7 +1,7 @@
 //! Columns inside lists: strings, fields of structs, and lists of these.
 
 use super::decode::decode;
-use super::elements::{cut, shared_nulls};
+use super::elements::{part, shared_nulls};
 use super::gather::by_index;
 use super::samples::{plain_samples, struct_samples};
 use super::walk::{AnyList, NoTensors};
@@ -130,7 +130,7 @@ impl Position {
         // a slice of a batch uses a part of them
         let first = members.first().copied().unwrap_or(0);
         let end = members.last().map_or(first, |last| last.saturating_add(1));
-        let array = decode(&cut(list.values(), &mut [first..end])?)?;
+        let array = decode(&part(list.values(), first..end)?)?;
         members.iter_mut().for_each(|member| *member -= first); // they ascend
         *self = Self { around: None, nulls: array.nulls().cloned(), array, entries: members };
         Ok(InputLists { lengths, nulls })

@@ -2,7 +2,7 @@
 //! tensor.
 
 use super::decode::decode;
-use super::elements::cut;
+use super::elements::{cut, part};
 use crate::batch::product_of_extents;
 use crate::error::Advice;
 use crate::import::batch::UNKNOWN;
@@ -244,8 +244,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
         return Err(mismatch());
     }
     let (first, end) = (data.start(0), data.start(tensors.len()));
-    let mut used = [first..end];
-    let elements = decode(&cut(data.values(), &mut used)?)?;
+    let elements = decode(&part(data.values(), first..end)?)?;
     let mut samples = Tensors { ranges: Vec::new(), open_extents: Vec::new(), elements };
     for row in 0..tensors.len() {
         if nulls.is_some_and(|nulls| nulls.is_null(row)) {
