@@ -27,14 +27,13 @@ pub(in crate::import) fn open_stream(file: &Arc<InputFile>) -> Result<ArrowSourc
 
 fn source(file: &Arc<InputFile>, schema: SchemaRef, stated: Stated, is_stream: bool) -> ArrowSource<Ipc> {
     let order = SchemaOrder::of(&schema, Listed::Nodes);
-    let ipc = Ipc { file: Arc::clone(file), schema: Arc::clone(&schema), stated, order, is_stream };
+    let ipc = Ipc { file: Arc::clone(file), stated, order, is_stream };
     ArrowSource::new(&schema, ipc)
 }
 
 /// A file of Arrow's IPC format.
 pub(in crate::import) struct Ipc {
     file: Arc<InputFile>,
-    schema: SchemaRef,
     stated: Stated,
     order: SchemaOrder,
     is_stream: bool,
@@ -57,10 +56,10 @@ impl Records for Ipc {
         Some(self.stated.rows)
     }
 
-    /// Run ends say nothing about the nulls among their values.
+    /// What is said of a dictionary says nothing about the nulls among its values.
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
         let is_same = self.order.count == self.stated.nulls.len() && !self.stated.null_values;
-        let nulls = self.order.range(&self.schema, path).filter(|_| is_same);
+        let nulls = self.order.range(path).filter(|_| is_same);
         let nulls = nulls.and_then(|range| self.stated.nulls.get(range)).and_then(<[bool]>::split_first);
         nulls.is_none_or(|(own, inner)| if path.is_struct { *own } else { inner.contains(&true) })
     }
