@@ -33,8 +33,8 @@ pub(super) fn stored(schema: &Schema) -> Vec<Option<StructNulls>> {
     schema.columns.iter().map(sort).collect()
 }
 
-/// Returns the nulls of the structs for which the file has no column, except structs whose names are
-/// too long for a column.
+/// Returns the nulls of the structs for which the file has no column, except structs whose names
+/// are too long for a column.
 pub(super) fn absent(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
     let mut known: HashSet<&str> = schema.columns.iter().filter_map(path_of).collect();
     let mut found = Vec::new();

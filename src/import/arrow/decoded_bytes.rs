@@ -1,6 +1,6 @@
 //! The bytes that encoded arrays take when they are decoded.
 
-use super::walk::AnyList;
+use super::any_list::AnyList;
 use crate::import::problem::Problem;
 use crate::limits;
 use arrow_array::cast::AsArray;

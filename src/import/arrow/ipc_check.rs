@@ -56,8 +56,8 @@ fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'
     batch.nodes().into_iter().flatten().map(|node| node.null_count() != 0)
 }
 
-/// Checks a file by the blocks in its footer, and returns its schema. (The decoder of files reads all
-/// dictionaries before it tells the schema.)
+/// Checks a file by the blocks in its footer, and returns its schema. The decoder reads all
+/// dictionaries of a file before it tells the schema.
 pub(super) fn file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
     let mut bytes = Bytes::open(file)?;
     let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;

@@ -56,7 +56,7 @@ impl Records for Ipc {
         Some(self.stated.rows)
     }
 
-    /// What is said of a dictionary says nothing about the nulls among its values.
+    /// Dictionaries have nulls among their values, which the counts leave out.
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
         let is_same = self.order.count == self.stated.nulls.len() && !self.stated.null_values;
         let nulls = self.order.range(path).filter(|_| is_same);

@@ -1,10 +1,11 @@
 //! Columns inside lists: strings, fields of structs, and lists of these.
 
+use super::any_list::AnyList;
 use super::decode::decode;
 use super::elements::{part, shared_nulls};
 use super::gather::by_index;
 use super::samples::{plain_samples, struct_samples};
-use super::walk::{AnyList, NoTensors};
+use super::walk::NoTensors;
 use crate::import::batch::{InputLists, Nulls, SampleValues, Samples, in_lists};
 use crate::import::input_column::ColumnKind;
 use crate::import::problem::Problem;

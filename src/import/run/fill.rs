@@ -118,8 +118,8 @@ impl SelectedSamples<'_> {
         Ok((extents, values.ok_or_else(outside)?))
     }
 
-    /// Refuses nulls of a fixed shape that take more bytes than a chunk has, or than there is memory
-    /// for. Only one sample can have so many.
+    /// Refuses nulls of a fixed shape that take more bytes than a chunk has, or than there is
+    /// memory for. Only one sample can have so many.
     fn check_nulls(&self, null_bytes: usize) -> Result<(), Problem> {
         let (mut count, mut first) = (0_usize, None);
         for i in (0..self.rows.len()).filter(|&i| self.is_null(i)) {
