@@ -5,6 +5,7 @@ use super::problem::Problem;
 use crate::DType;
 use crate::format::content::bit;
 use std::fmt;
+use std::iter;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ pub(super) struct Samples {
     /// The lists of each level of a nested column, outermost first. If there are more than the
     /// column has levels, some samples are no tensors: their outer dimensions are these lists.
     pub lists: Vec<InputLists>,
-    /// Why some samples are no tensors.
+    /// The reason why some samples are no tensors.
     pub no_tensor: Option<Problem>,
     /// Null samples.
     pub nulls: Option<Nulls>,
@@ -64,13 +65,33 @@ impl Samples {
         values + samples + lists + nulls.sum::<usize>()
     }
 
-    /// Returns the first row with a null struct, if the samples are structs.
-    pub(super) fn first_null_struct(&self) -> Option<usize> {
+    /// Returns the first row with a null struct that is not inside another null struct, if the
+    /// samples are structs; `around` are those around them.
+    pub(super) fn first_null_struct(&self, around: &[&Self]) -> Option<usize> {
         match &self.values {
             SampleValues::Structs { first_null } => *first_null,
             // of a tensilo file, which has only the nulls
-            _ => (0..self.ranges.len()).find(|&row| self.is_null(row)),
+            _ if self.nulls.is_none() => None,
+            _ => row_of(self.first_own_null(around)?, &self.lists),
         }
+    }
+
+    fn first_own_null(&self, around: &[&Self]) -> Option<usize> {
+        let count = self.ranges.len();
+        let mut is_inside = vec![false; count];
+        // the entry of each level that an item is in, the innermost level first
+        let mut entries: Vec<usize> = (0..count).collect();
+        for level in (0..=self.lists.len()).rev() {
+            for outer in around.iter().filter(|outer| outer.lists.len() == level) {
+                is_inside.iter_mut().zip(&entries).for_each(|(inside, &entry)| *inside |= outer.is_null(entry));
+            }
+            if let Some(lists) = level.checked_sub(1).and_then(|level| self.lists.get(level)) {
+                let members = entries.last().map_or(0, |last| last.saturating_add(1));
+                let above = lists_of_members(lists, members);
+                entries.iter_mut().for_each(|entry| *entry = above.get(*entry).copied().unwrap_or(0));
+            }
+        }
+        (0..count).zip(is_inside).find(|&(i, is_inside)| self.is_null(i) && !is_inside).map(|(i, _)| i)
     }
 
     pub(super) fn is_null(&self, row: usize) -> bool {
@@ -112,10 +133,21 @@ impl InputLists {
     }
 }
 
+/// Returns the sample that an entry of the innermost lists is in.
+pub(super) fn row_of(entry: usize, lists: &[InputLists]) -> Option<usize> {
+    lists.iter().rev().try_fold(entry, |entry, lists| lists.list_of(entry))
+}
+
 /// Returns a problem of an entry of the innermost lists as one of the sample that it is in.
 pub(super) fn in_lists(problem: Problem, lists: &[InputLists]) -> Problem {
-    let row = lists.iter().rev().fold(problem.row, |entry, lists| lists.list_of(entry?));
-    Problem { row, ..problem }
+    Problem { row: problem.row.and_then(|entry| row_of(entry, lists)), ..problem }
+}
+
+/// Returns the list that each of `count` members is in.
+fn lists_of_members(lists: &InputLists, count: usize) -> Vec<usize> {
+    let lists = lists.lengths.iter().enumerate();
+    let members = lists.flat_map(|(i, &length)| iter::repeat_n(i, usize::try_from(length).unwrap_or(usize::MAX)));
+    members.take(count).collect()
 }
 
 /// The elements of samples.

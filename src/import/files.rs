@@ -1,5 +1,6 @@
 //! Conversions of files.
 
+use super::input::OpenInput;
 use super::options::{AppendOptions, ConvertOptions, Progress};
 use super::source::BatchSource;
 use super::{input, run};
@@ -25,7 +26,13 @@ pub fn convert(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
     let sink = AtomicFile::create(output, options.overwrite)?;
-    Ok(convert_into(inputs, sink, options, progress)?.sample_count)
+    let inputs = open(inputs, options)?;
+    let mut converted = convert_open(&inputs, sink, options, progress);
+    if converted.is_err() && inputs.iter().any(|input| input.source().is_belied()) {
+        distrust(&inputs);
+        converted = convert_open(&inputs, AtomicFile::create(output, options.overwrite)?, options, progress);
+    }
+    Ok(converted?.sample_count)
 }
 
 /// Converts files as [`convert`] does, to any sink, such as a pipe or memory.
@@ -36,11 +43,29 @@ pub fn convert_into<K: Sink>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    let inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())?;
-    input::check_output(&inputs, sink.identity(), sink.path())?;
+    let inputs = open(inputs, options)?;
+    distrust(&inputs); // the sink cannot be begun again
+    convert_open(&inputs, sink, options, progress)
+}
+
+fn open(inputs: &[PathBuf], options: &ConvertOptions) -> Result<Vec<OpenInput>> {
+    input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())
+}
+
+fn distrust(inputs: &[OpenInput]) {
+    inputs.iter().for_each(|input| input.source().distrust());
+}
+
+fn convert_open<K: Sink>(
+    inputs: &[OpenInput],
+    sink: K,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Summary<K>> {
+    input::check_output(inputs, sink.identity(), sink.path())?;
     let mut options = options.clone();
-    options.writer = options.writer.origin(input::origin(&inputs));
-    let sources: Vec<&dyn BatchSource> = inputs.iter().map(input::OpenInput::source).collect();
+    options.writer = options.writer.origin(input::origin(inputs));
+    let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();
     run::run(&sources, sink, &options, progress)
 }
 

@@ -7,6 +7,7 @@ use crate::format::{CastFacts, ListLevel, path};
 use crate::limits;
 use crate::{CastSpec, DType, Metadata, Shape};
 use std::fmt;
+use std::iter;
 
 /// A column of an input.
 #[derive(Clone, Debug)]
@@ -73,8 +74,9 @@ pub(super) struct ColumnKind {
     /// Levels of lists around the elements, outermost first, and then the dimension that several
     /// values of an element are stored as.
     pub levels: Vec<Level>,
-    /// Whether the type allows nulls inside a sample: null elements, or null lists around them.
-    pub inner_nulls: bool,
+    /// Whether the type allows null members in each level of lists, outermost first: null elements
+    /// in the innermost, or null lists. Nothing is known of levels behind.
+    pub nullable_members: Vec<bool>,
     /// The number of values that each element of the input is stored as, if these have a dimension
     /// of their own, the innermost: a decimal of 16 bytes, for example.
     pub element_extent: Option<u32>,
@@ -109,7 +111,7 @@ impl ColumnKind {
             dtype,
             lists: Vec::new(),
             levels: Vec::new(),
-            inner_nulls: false,
+            nullable_members: Vec::new(),
             element_extent: None,
             variable_tensor: false,
             instants: false,
@@ -139,7 +141,6 @@ impl ColumnKind {
     }
 
     /// Returns whether a column of this kind looks like the nulls of a struct.
-    #[cfg(feature = "arrow")]
     pub(super) fn is_like_struct_nulls(&self) -> bool {
         self.dtype == DType::Bool && self.levels == [Level::Fixed(vec![0])]
     }
@@ -160,12 +161,18 @@ impl ColumnKind {
         !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))
     }
 
-    /// Makes lists of the outermost dimensions, and returns these. Members of the lists may be
-    /// null.
+    /// Makes lists of the outermost dimensions, and returns these.
     pub(super) fn unfold(&mut self, dimensions: usize) -> Vec<Level> {
         let unfolded: Vec<Level> = self.levels.drain(..dimensions.min(self.levels.len())).collect();
-        self.lists.extend(unfolded.iter().map(|_| ListLevel { nullable: true }));
+        let known = self.nullable_members.drain(..dimensions.min(self.nullable_members.len()));
+        let nullable = known.chain(iter::repeat(true)).take(unfolded.len());
+        self.lists.extend(nullable.map(|nullable| ListLevel { nullable }));
         unfolded
+    }
+
+    /// Returns whether the type allows nulls inside a sample.
+    pub(super) fn may_have_nulls_inside(&self) -> bool {
+        self.nullable_members.contains(&true)
     }
 }
 

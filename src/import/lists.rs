@@ -1,6 +1,6 @@
 //! The lists of nested columns in batches.
 
-use super::batch::InputLists;
+use super::batch::{InputLists, in_lists};
 use super::problem::Problem;
 use crate::list_buffer::ListBuffer;
 use crate::{Error, Result};
@@ -14,12 +14,12 @@ pub(super) fn select(
     may_be_null: impl Fn(usize) -> bool,
 ) -> std::result::Result<(Vec<ListBuffer>, Range<usize>), Problem> {
     let outside = || Problem::from("the lists of a sample lie outside the batch".to_owned());
-    let mut entries = rows.clone();
+    let mut entries = rows;
     let mut selected = Vec::with_capacity(levels.len());
     for (level, lists) in levels.iter().enumerate() {
         if let Some(null) = entries.clone().find(|&i| !may_be_null(level) && lists.is_null(i)) {
-            let row = if level == 0 { null } else { rows.start };
-            return Err(Problem::at(row, "a null in a column or list that is declared to have none"));
+            let problem = Problem::at(null, "a null in a column or list that is declared to have none");
+            return Err(in_lists(problem, levels.get(..level).unwrap_or(&[])));
         }
         selected.push(buffer(lists, &entries).map_err(|error| Problem::from(error.message().to_owned()))?);
         entries = lists.members(&entries).ok_or_else(outside)?;

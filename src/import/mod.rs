@@ -106,7 +106,8 @@
 //! Lists of different lengths side by side are no tensor, and neither are lists with a null inside.
 //! If any sample of any input is such, outer dimensions of the column become lists (see
 //! [`nested`](crate::nested)): as few as possible, so that every item is a tensor. A declared shape
-//! of fewer dimensions than the type has does the same.
+//! of fewer dimensions than the type has does the same. `write_reader`, which has no first pass,
+//! refuses such samples unless a shape of fewer dimensions is declared.
 //!
 //! No value changes, unless a cast or [`ConvertOptions::null_elements`] asks for it: values that do
 //! not fit are refused. INT96 timestamps get one unit for all inputs, the first of these that holds
@@ -124,9 +125,10 @@
 //! field, and is written if any field of the struct is.
 //!
 //! - A first pass over the structs that may be null finds out whether one is, in any input. It
-//!   ends as soon as it has found one of each. It is left out if the statistics of a Parquet file
-//!   say that a field of the struct is null nowhere. `write_reader`, which has no first pass,
-//!   writes the column of every struct that may be null.
+//!   ends as soon as it has found one of each. [`convert`] leaves it out if the statistics of a
+//!   Parquet file, or the counts of nulls in an Arrow file, say that a field of the struct is null
+//!   nowhere. If they turn out to be wrong, it begins again and makes that pass. `write_reader`,
+//!   which has no first pass, writes the column of every struct that may be null.
 //! - A struct without fields always has its column.
 //! - Where inputs differ in whether a column is a field of a struct (`a.b` may also be a name), it
 //!   is none in the file.
@@ -140,6 +142,8 @@
 //! - `ARROW:schema` and `PARQUET:field_id` are left out: they describe the layout of the source.
 //! - `arrow.schema` has the fields that an export would not give as they were in the source, as
 //!   JSON, with the first values of dictionaries. It is left out if it has more than 1 MiB.
+//! - Of nested columns, the metadata of the outermost list come first, and then those of the
+//!   members. The fields of a struct have their own only.
 //! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under
 //!   `arrow.dim_names`.
 //! - Entries over a limit of the format are left out. `import.dropped_metadata` lists their keys.

@@ -113,16 +113,20 @@ struct NativePass {
 impl NativePass {
     fn batch(&mut self) -> Result<InputBatch> {
         let range = self.next..batch_end(&self.columns, self.next, self.end)?;
-        let mut batch = InputBatch { sample_count: 0, columns: Vec::with_capacity(self.columns.len()) };
+        let sample_count = usize::try_from(range.end - range.start); // at least one
+        let sample_count = sample_count.map_err(|_| Error::over_limit("a batch of more samples than memory has"))?;
+        let mut batch = InputBatch { sample_count, columns: Vec::with_capacity(self.columns.len()) };
         for ((column, cursor), no_nulls) in self.columns.iter().zip(&mut self.cursors).zip(&self.no_nulls) {
             let mut buffer = ColumnBuffer::new();
-            cursor.range_into(range.clone(), &mut buffer)?;
-            batch.sample_count = buffer.sample_count();
+            // the lists of a field are those of its struct
+            if no_nulls.is_none_or(|no_nulls| no_nulls.levels > 0) {
+                cursor.range_into(range.clone(), &mut buffer)?;
+            }
             batch.columns.push(Ok(match no_nulls {
                 None => samples(column.schema(), buffer),
                 Some(no_nulls) => {
                     let lists = buffer.lists().iter().take(no_nulls.levels).map(input_lists).collect();
-                    no_nulls.samples(&buffer, lists)
+                    no_nulls.samples(sample_count, lists)
                 }
             }));
         }

@@ -5,8 +5,11 @@
 use super::batch::{InputLists, SampleValues, Samples};
 use super::input_column::{ColumnKind, InputColumn, StructNulls};
 use crate::format::{followed_paths, path};
-use crate::{ColumnBuffer, ColumnSchema, DType, Metadata, Schema};
+use crate::{ColumnSchema, DType, Metadata, Schema, limits};
 use std::collections::HashSet;
+
+/// The most bytes of a path whose names fit into the name of a column: each may be escaped.
+const MOST_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
 
 /// The nulls of a struct of which the file has only fields: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +29,17 @@ pub(super) fn stored(schema: &Schema) -> Vec<Option<StructNulls>> {
     of_structs.map(|path| path.map(|path| nulls(path.text))).collect()
 }
 
-/// Returns the nulls of the structs for which the file has no column.
+/// Returns the nulls of the structs for which the file has no column, except structs whose names
+/// are too long for a column.
 pub(super) fn absent(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
     let mut known: HashSet<&str> = schema.columns.iter().filter_map(ColumnSchema::path).collect();
     let mut found = Vec::new();
     let paths = followed_paths(schema.columns.iter());
     for (field, (column, path)) in schema.columns.iter().zip(&paths).enumerate() {
         for path in path.iter().flat_map(|path| path::around(path.text)) {
+            if path.len() > MOST_PATH_BYTES || found.len() > limits::COLUMNS {
+                break;
+            }
             let Some(names) = path::parse(path) else { continue };
             let levels = names.iter().map(|name| name.lists).sum();
             let Some(lists) = column.levels.get(..levels).filter(|_| known.insert(path)) else { continue };
@@ -53,12 +60,12 @@ pub(super) fn absent(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
 }
 
 impl NoNulls {
-    /// Returns the samples beside those of the field.
-    pub(super) fn samples(self, field: &ColumnBuffer, lists: Vec<InputLists>) -> Samples {
+    /// Returns the samples beside those of the field, of which there are `sample_count`.
+    pub(super) fn samples(self, sample_count: usize, lists: Vec<InputLists>) -> Samples {
         let count = match lists.last() {
             // in memory
             Some(lists) => lists.lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum(),
-            None => field.sample_count(),
+            None => sample_count,
         };
         Samples {
             dtype: DType::Bool,

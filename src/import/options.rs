@@ -8,7 +8,7 @@ use crate::{DType, Shape, WriterOptions};
 pub enum NullElements {
     /// Stores a column with null elements as lists of elements, each of which may be null. Refuses
     /// them where that cannot be: in columns whose shape is declared or given by the file that is
-    /// appended to, and in tensors whose type is Arrow's.
+    /// appended to, in tensors whose type is Arrow's, and in what `write_reader` reads.
     #[default]
     Keep,
     /// Refuses the input. The error names column and row.

@@ -1,8 +1,8 @@
-//! Why a row of an input cannot be stored.
+//! Reasons why a row of an input cannot be stored.
 
 use crate::error::Advice;
 
-/// Why a row of a batch cannot be stored.
+/// The reason why a row of a batch cannot be stored.
 #[derive(Debug)]
 pub(super) struct Problem {
     /// Counted from the start of the batch; `None` if it is not about one row.

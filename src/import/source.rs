@@ -42,11 +42,20 @@ pub(super) trait BatchSource {
         self.batches(columns)
     }
 
-    /// Returns whether a struct may be null, given the position of the column of its nulls. `false`
-    /// is known without reading samples.
-    fn may_have_null_structs(&self, _column: usize) -> bool {
+    /// Returns whether a column may have nulls that its type allows: null structs, or null members
+    /// of lists. `false` is what the file states, known without reading samples. If a pass finds
+    /// that to be wrong, [`is_belied`](Self::is_belied) says so.
+    fn may_have_nulls(&self, _column: usize) -> bool {
         true
     }
+
+    /// Returns whether a pass has found nulls that the file denies.
+    fn is_belied(&self) -> bool {
+        false
+    }
+
+    /// Makes the source say of all columns that they may have nulls, whatever the file states.
+    fn distrust(&self) {}
 
     /// Returns the number of parts (row groups) that can be read at the same time. They follow one
     /// another.

@@ -9,6 +9,8 @@ mod support;
 mod exhausted;
 #[cfg(feature = "zstd")]
 mod hostile;
+#[cfg(feature = "arrow")]
+mod import;
 mod limits;
 #[cfg(feature = "zstd")]
 mod no_allocation;

@@ -24,6 +24,16 @@ pub(in crate::import) struct ColumnPath {
     pub is_struct: bool,
 }
 
+impl ColumnPath {
+    /// Returns whether the path leads through a struct.
+    pub(super) fn is_in(&self, around: &Self) -> bool {
+        let is_longer = self.fields.len() > around.fields.len() || self.steps.len() > around.steps.len();
+        // steps begin behind the last field
+        let is_same = self.fields == around.fields || around.steps.is_empty();
+        is_longer && is_same && self.fields.starts_with(&around.fields) && self.steps.starts_with(&around.steps)
+    }
+}
+
 /// Returns the samples of a column of this kind, which a path leads to; `fields` are the fields of
 /// the schema that the batch has.
 pub(super) fn samples(

@@ -37,7 +37,7 @@ fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
     let ends = runs.run_ends().values();
     let mut run = runs.get_start_physical_index();
     let rows = (runs.offset()..).take(runs.len());
-    let ranges = rows.map(|row| {
+    let ranges = rows.map(move |row| {
         if ends.get(run).is_some_and(|end| end.as_usize() <= row) {
             run += 1; // no run is empty
         }
@@ -60,7 +60,7 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
         let end = O::from_usize(count);
         ends.push(end.ok_or_else(|| Problem::at(row, "the lists of a list view are too long together"))?);
     }
-    let values = by_range(array, views.values(), ranges.into_iter())?;
+    let values = by_range(array, views.values(), ranges.iter().cloned())?;
     GenericListArray::try_new(item.clone(), OffsetBuffer::new(ends.into()), values, views.nulls().cloned())
         .map(|lists| Arc::new(lists) as ArrayRef)
         .map_err(|error| failed(array, &error))

@@ -27,19 +27,8 @@ pub(super) struct ArrayElements {
 
 impl ArrayElements {
     /// Cuts the array down to what the samples use, and converts it.
-    pub(super) fn of(array: &ArrayRef, ranges: Vec<Range<usize>>, kind: &ColumnKind) -> Result<Self, Problem> {
-        let used = || ranges.iter().filter(|range| !range.is_empty());
-        let start = used().map(|range| range.start).min().unwrap_or(0);
-        let end = used().map(|range| range.end).max().unwrap_or(0);
-        if end > array.len() {
-            return Err(outside());
-        }
-        let array = array.slice(start, end - start); // inside
-        let shift = |range: Range<usize>| {
-            // `start` is the least
-            if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
-        };
-        let ranges: Vec<Range<usize>> = ranges.into_iter().map(shift).collect();
+    pub(super) fn of(array: &ArrayRef, mut ranges: Vec<Range<usize>>, kind: &ColumnKind) -> Result<Self, Problem> {
+        let array = cut(array, &mut ranges)?;
         let stored = StoredElement { dtype: kind.dtype, extent: kind.element_extent };
         let values = values(&array, stored).map_err(|Refused { element, message }| {
             let row = element.and_then(|element| ranges.iter().position(|range| range.contains(&element)));
@@ -64,6 +53,26 @@ impl ArrayElements {
         }
         Some(self)
     }
+}
+
+/// Cuts an array down to what some ranges use, and makes them ranges of the result.
+pub(super) fn cut(array: &ArrayRef, ranges: &mut [Range<usize>]) -> Result<ArrayRef, Problem> {
+    let used = || ranges.iter().filter(|range| !range.is_empty());
+    let start = used().map(|range| range.start).min().unwrap_or(0);
+    let end = used().map(|range| range.end).max().unwrap_or(0);
+    let part = part(array, start..end)?;
+    let shifted = |range: &Range<usize>| {
+        // `start` is the least
+        if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
+    };
+    ranges.iter_mut().for_each(|range| *range = shifted(range));
+    Ok(part)
+}
+
+/// Returns some rows of an array.
+pub(super) fn part(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, Problem> {
+    let length = rows.end.checked_sub(rows.start).filter(|_| rows.end <= array.len());
+    Ok(array.slice(rows.start, length.ok_or_else(outside)?))
 }
 
 /// Returns the nulls of an array, if it has some.

@@ -13,7 +13,7 @@ use std::result::Result;
 
 /// The way from the schema to a field, and to the columns inside it.
 #[derive(Clone)]
-pub(super) struct FieldWay {
+pub(super) struct FieldWay<'a> {
     name: String,
     path: String,
     /// The field of the schema, then fields of structs.
@@ -24,11 +24,13 @@ pub(super) struct FieldWay {
     /// Whether samples may be null: the first list or what is before it.
     nullable: bool,
     in_struct: bool,
+    /// The outermost of the lists that the field is in, unless there is a struct between them.
+    list: Option<&'a Field>,
 }
 
-impl FieldWay {
+impl<'a> FieldWay<'a> {
     /// Begins with a field of the schema.
-    pub(super) fn to(i: usize, field: &Field) -> Self {
+    pub(super) fn to(i: usize, field: &'a Field) -> Self {
         Self {
             name: field.name().clone(),
             path: path::escaped(field.name()),
@@ -37,11 +39,12 @@ impl FieldWay {
             levels: Vec::new(),
             nullable: field.is_nullable(),
             in_struct: false,
+            list: None,
         }
     }
 
     /// Finds the columns that a field becomes, with the way to each. The way leads to the field.
-    pub(super) fn enter(self, field: &Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
+    pub(super) fn enter(self, field: &'a Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
         let data_type = if self.levels.is_empty() { field.data_type() } else { decoded(field.data_type()) };
         match (data_type, decoded(field.data_type())) {
             (DataType::Struct(fields), _) if !extension::is_variable_tensor(field) => {
@@ -58,16 +61,23 @@ impl FieldWay {
                 | DataType::LargeListView(item)
                 | DataType::FixedSizeList(item, _)
                 | DataType::Map(item, _),
-            ) if is_nested(field) => self.enter_lists(item, found),
+            ) if is_nested(field) => self.enter_lists(field, item, found),
             _ => found.push(self.column(field)),
         }
     }
 
+    /// Goes to a field of a struct. Names that are too long for a column do not grow, because each
+    /// of very many fields has them.
     fn to_child(&self, i: usize, child: &Field) -> Self {
         let mut way = self.clone();
-        way.name = format!("{}.{}", self.name, child.name());
-        way.path = format!("{}.{}", self.path, path::escaped(child.name()));
+        (way.name, way.path) = if self.name.len() > limits::NAME_BYTES {
+            (refused(&self.name).to_owned(), refused(&self.path).to_owned())
+        } else {
+            let name = refused(child.name());
+            (format!("{}.{name}", self.name), format!("{}.{}", self.path, path::escaped(name)))
+        };
         way.in_struct = true;
+        way.list = None;
         match way.levels.last_mut() {
             Some(level) => level.nullable |= child.is_nullable(),
             None => way.nullable |= child.is_nullable(),
@@ -80,7 +90,8 @@ impl FieldWay {
         way
     }
 
-    fn enter_lists(mut self, item: &Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
+    fn enter_lists(mut self, list: &'a Field, item: &'a Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
+        self.list = self.list.or(Some(list));
         self.path.push_str("[]");
         self.steps.push(Step::List);
         self.levels.push(ListLevel { nullable: item.is_nullable() });
@@ -91,9 +102,8 @@ impl FieldWay {
     fn column(mut self, field: &Field) -> (InputColumn, ColumnPath) {
         let nullable = self.levels.last_mut().map_or(&mut self.nullable, |level| &mut level.nullable);
         *nullable |= is_null(field.data_type());
-        let kind =
-            kind_of(field).map_err(|reason| if self.levels.is_empty() { reason } else { format!("lists of {reason}") });
-        let mut column = self.input_column(kind, metadata::of_column(field));
+        let mut column =
+            self.input_column(kind_of(field, !self.levels.is_empty()), metadata::of_column(field, self.list));
         // tensors of bools that have no element would be taken for a struct
         if self.in_struct && !column.kind.as_ref().is_ok_and(ColumnKind::is_like_struct_nulls) {
             column.metadata.insert(path::KEY.to_owned(), self.path);
@@ -123,6 +133,12 @@ impl FieldWay {
         let (name, nullable) = (self.name.clone(), self.nullable);
         InputColumn { name, kind, nullable, metadata, stored: None, struct_nulls: None }
     }
+}
+
+/// Returns so much of a name or path as shows that it is too long for a column.
+fn refused(name: &str) -> &str {
+    let is_longer = |(at, _): &(usize, char)| *at > limits::NAME_BYTES;
+    name.char_indices().find(is_longer).and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
 /// Returns whether lists have members that are no elements of a tensor.

@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use std::result::Result;
 
-/// Why an array cannot be stored, and which of its elements is at fault.
+/// The reason why an array cannot be stored, and the element that is at fault.
 pub(super) struct Refused {
     pub element: Option<usize>,
     pub message: String,

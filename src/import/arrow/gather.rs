@@ -3,6 +3,7 @@
 //! `arrow_select::take` would do the same. Its crate is compiled without optimisation, because it
 //! takes minutes otherwise.
 
+use super::decoded_bytes::{check_bytes, check_rows};
 use super::fixed_width::plain_bytes;
 use crate::import::problem::Problem;
 use arrow_array::builder::GenericByteBuilder;
@@ -26,10 +27,10 @@ pub(super) fn by_index(
     nulls: Option<&NullBuffer>,
 ) -> Result<ArrayRef, Problem> {
     let gathered = match values.data_type() {
-        DataType::Utf8 => texts_by_index(values.as_string::<i32>(), indices, nulls),
-        DataType::LargeUtf8 => texts_by_index(values.as_string::<i64>(), indices, nulls),
-        DataType::Binary => texts_by_index(values.as_binary::<i32>(), indices, nulls),
-        DataType::LargeBinary => texts_by_index(values.as_binary::<i64>(), indices, nulls),
+        DataType::Utf8 => texts_by_index(values.as_string::<i32>(), indices, nulls)?,
+        DataType::LargeUtf8 => texts_by_index(values.as_string::<i64>(), indices, nulls)?,
+        DataType::Binary => texts_by_index(values.as_binary::<i32>(), indices, nulls)?,
+        DataType::LargeBinary => texts_by_index(values.as_binary::<i64>(), indices, nulls)?,
         _ => numbers_by_index(values, indices, nulls),
     };
     if let Some(gathered) = gathered {
@@ -45,19 +46,22 @@ fn texts_by_index<T: ByteArrayType>(
     values: &GenericByteArray<T>,
     indices: &[usize],
     nulls: Option<&NullBuffer>,
-) -> Option<ArrayRef> {
+) -> Result<Option<ArrayRef>, Problem> {
     let is_valid =
         |row: usize, i: usize| nulls.is_none_or(|nulls| nulls.is_valid(row)) && i < values.len() && values.is_valid(i);
     let rows = || indices.iter().enumerate().map(|(row, &i)| is_valid(row, i).then_some(i));
     let lengths = rows().flatten().map(|i| values.value_length(i).as_usize());
     let byte_count = lengths.fold(0, usize::saturating_add);
-    T::Offset::from_usize(byte_count)?;
+    check_bytes(byte_count)?;
+    if T::Offset::from_usize(byte_count).is_none() {
+        return Ok(None);
+    }
     let mut gathered = GenericByteBuilder::<T>::with_capacity(indices.len(), byte_count);
     for row in rows() {
         // the offsets do not overflow: they were added above
         gathered.append_option(row.map(|i| values.value(i)));
     }
-    Some(Arc::new(gathered.finish()))
+    Ok(Some(Arc::new(gathered.finish())))
 }
 
 /// Returns numbers by their indices, null where `nulls` is. Returns `None` for other values, and if
@@ -89,11 +93,12 @@ fn numbers_by_index(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuf
 pub(super) fn by_range(
     array: &ArrayRef,
     values: &ArrayRef,
-    ranges: impl Iterator<Item = Option<Range<usize>>>,
+    ranges: impl Iterator<Item = Option<Range<usize>>> + Clone,
 ) -> Result<ArrayRef, Problem> {
     if values.data_type() == &DataType::Null {
         return Ok(Arc::new(NullArray::new(ranges.map(|range| range.map_or(1, |range| range.len())).sum())));
     }
+    check_rows(values, ranges.clone().flatten())?;
     copied(&values.to_data(), ranges, array.len()).map_err(|error| failed(array, &error))
 }
 

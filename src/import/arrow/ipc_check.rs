@@ -7,8 +7,11 @@ use crate::import::input_file::{InputFile, InputReader};
 use crate::import::magic;
 use crate::le::u64_of;
 use crate::{Error, Result};
+use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
+use arrow_schema::SchemaRef;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 /// The bytes with which messages of the newer format begin. Their length follows.
 const CONTINUATION: [u8; 4] = [0xFF; 4];
@@ -16,6 +19,8 @@ const CONTINUATION: [u8; 4] = [0xFF; 4];
 /// becomes 128 KiB.
 const ZSTD_RATIO: u64 = 32 << 10;
 const LZ4_RATIO: u64 = 255;
+/// The most rows of a batch that take no bytes, as nulls and runs do.
+const MOST_EMPTY_ROWS: u64 = 1 << 24;
 
 /// The facts that the messages of a file or stream state.
 #[derive(Default)]
@@ -28,9 +33,14 @@ pub(super) struct Stated {
 }
 
 impl Stated {
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        let rows = u64::try_from(batch.length()).ok().and_then(|length| self.rows.checked_add(length));
-        self.rows = rows.ok_or_else(|| malformed("a number of rows that is none"))?;
+    /// Adds a batch whose buffers have so many bytes when they are not compressed.
+    fn add(&mut self, batch: &RecordBatch, bytes: u64) -> Result<()> {
+        let most = bytes.saturating_mul(8).max(MOST_EMPTY_ROWS);
+        let length = u64::try_from(batch.length()).ok().filter(|&length| length <= most);
+        let length = length.ok_or_else(|| {
+            malformed(&format!("a batch of {} rows, of which its {bytes} bytes can have {most}", batch.length()))
+        })?;
+        self.rows = self.rows.saturating_add(length);
         for (i, has_nulls) in node_nulls(batch).enumerate() {
             match self.nulls.get_mut(i) {
                 Some(nulls) => *nulls |= has_nulls,
@@ -46,8 +56,9 @@ fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'
     batch.nodes().into_iter().flatten().map(|node| node.null_count() != 0)
 }
 
-/// Checks a file by the blocks in its footer.
-pub(super) fn file(file: &InputFile) -> Result<Stated> {
+/// Checks a file by the blocks in its footer, and returns its schema. The decoder reads all
+/// dictionaries of a file before it tells the schema.
+pub(super) fn file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
     let mut bytes = Bytes::open(file)?;
     let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;
     let Some((footer_bytes, b"ARROW1")) = tail.split_first_chunk::<4>() else {
@@ -59,6 +70,8 @@ pub(super) fn file(file: &InputFile) -> Result<Stated> {
     let footer = root_as_footer(&footer).map_err(|error| malformed(&error.to_string()))?;
     check_version(footer.version())?;
     check_byte_order(footer.schema())?;
+    let schema = footer.schema().ok_or_else(|| malformed("its footer has no schema"))?;
+    let schema = try_fb_to_schema(schema).map_err(|error| malformed(&error.to_string()))?;
     let mut stated = Stated::default();
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
     for block in blocks {
@@ -70,7 +83,7 @@ pub(super) fn file(file: &InputFile) -> Result<Stated> {
         let body = start + u64_of(head.len()); // both lie in the file
         bytes.check_message(metadata, body, positive(block.bodyLength())?, &mut stated)?;
     }
-    Ok(stated)
+    Ok((stated, Arc::new(schema)))
 }
 
 /// Checks a stream message by message.
@@ -199,17 +212,18 @@ impl<'a> Bytes<'a> {
             stated.null_values |= node_nulls(&values).any(|has_nulls| has_nulls);
         }
         let Some(batch) = message.header_as_record_batch() else { return Ok(()) };
-        self.check_buffers(&batch, body, body_bytes)?;
-        stated.add(&batch)
+        let bytes = self.check_buffers(&batch, body, body_bytes)?;
+        stated.add(&batch, bytes)
     }
 
     /// Checks that buffers lie in the body, and what compressed ones say of their decompressed
-    /// length.
-    fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<()> {
+    /// length. Returns the length of all.
+    fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<u64> {
         let ratio = batch.compression().map(|compression| match compression.codec() {
             CompressionType::ZSTD => ZSTD_RATIO,
             _ => LZ4_RATIO,
         });
+        let mut bytes = 0_u64;
         for buffer in batch.buffers().into_iter().flatten() {
             let (offset, length) = (u64::try_from(buffer.offset()).ok(), u64::try_from(buffer.length()).ok());
             let (offset, length) = offset.zip(length).ok_or_else(|| malformed("a negative offset or length"))?;
@@ -222,23 +236,27 @@ impl<'a> Bytes<'a> {
                     return Err(malformed("a compressed buffer without its length"));
                 }
                 let claim = self.read(body + offset, 8)?; // lies in the file
-                check_claim(&claim, length, ratio)?;
+                bytes = bytes.saturating_add(check_claim(&claim, length, ratio)?);
+            } else {
+                bytes = bytes.saturating_add(length);
             }
         }
-        Ok(())
+        Ok(bytes)
     }
 }
 
-/// Refuses a decompressed length that `length` compressed bytes cannot have, or for which there is
-/// no memory.
-fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<()> {
+/// Returns a decompressed length. Refuses one that `length` compressed bytes cannot have, or for
+/// which there is no memory.
+fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<u64> {
     const NOT_COMPRESSED: i64 = -1;
     let claim = claim.try_into().map(i64::from_le_bytes).map_err(|_| cut_off())?;
     if claim == NOT_COMPRESSED {
-        return Ok(());
+        return Ok(length);
     }
     let possible = u64::try_from(claim).ok().filter(|&claim| claim <= length.saturating_mul(ratio));
     let bytes = possible.and_then(|claim| usize::try_from(claim).ok());
     let bytes = bytes.ok_or_else(|| malformed(&format!("{length} compressed bytes that claim to be {claim}")))?;
-    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| malformed(&format!("a buffer of {bytes} bytes")))
+    let reserved = Vec::<u8>::new().try_reserve_exact(bytes);
+    reserved.map_err(|_| malformed(&format!("a buffer of {bytes} bytes")))?;
+    Ok(u64_of(bytes))
 }

@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 /// Opens an IPC file.
 pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
-    let stated = ipc_check::file(file)?;
-    let schema = file_reader(file, None)?.schema();
+    let (stated, schema) = ipc_check::file(file)?;
     Ok(source(file, schema, stated, false))
 }
 
@@ -28,21 +27,20 @@ pub(in crate::import) fn open_stream(file: &Arc<InputFile>) -> Result<ArrowSourc
 
 fn source(file: &Arc<InputFile>, schema: SchemaRef, stated: Stated, is_stream: bool) -> ArrowSource<Ipc> {
     let order = SchemaOrder::of(&schema, Listed::Nodes);
-    let ipc = Ipc { file: Arc::clone(file), schema: Arc::clone(&schema), stated, order, is_stream };
+    let ipc = Ipc { file: Arc::clone(file), stated, order, is_stream };
     ArrowSource::new(&schema, ipc)
 }
 
 /// A file of Arrow's IPC format.
 pub(in crate::import) struct Ipc {
     file: Arc<InputFile>,
-    schema: SchemaRef,
     stated: Stated,
     order: SchemaOrder,
     is_stream: bool,
 }
 
-fn file_reader(file: &InputFile, fields: Option<Vec<usize>>) -> Result<FileReader<BufReader<InputReader>>> {
-    FileReader::try_new_buffered(file.reader()?, fields).map_err(|error| malformed(&error))
+fn file_reader(file: &InputFile, fields: Vec<usize>) -> Result<FileReader<BufReader<InputReader>>> {
+    FileReader::try_new_buffered(file.reader()?, Some(fields)).map_err(|error| malformed(&error))
 }
 
 fn stream_reader(file: &InputFile, fields: Option<Vec<usize>>) -> Result<StreamReader<BufReader<InputReader>>> {
@@ -58,18 +56,18 @@ impl Records for Ipc {
         Some(self.stated.rows)
     }
 
-    /// Run ends say nothing about the nulls among their values.
+    /// Dictionaries have nulls among their values, which the counts leave out.
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
         let is_same = self.order.count == self.stated.nulls.len() && !self.stated.null_values;
-        let nulls = self.order.range(&self.schema, path).filter(|_| is_same);
+        let nulls = self.order.range(path).filter(|_| is_same);
         let nulls = nulls.and_then(|range| self.stated.nulls.get(range)).and_then(<[bool]>::split_first);
         nulls.is_none_or(|(own, inner)| if path.is_struct { *own } else { inner.contains(&true) })
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
-        let fields = Some(fields.to_vec());
+        let fields = fields.to_vec();
         Ok(if self.is_stream {
-            Box::new(Guarded::new(stream_reader(&self.file, fields)?))
+            Box::new(Guarded::new(stream_reader(&self.file, Some(fields))?))
         } else {
             Box::new(Guarded::new(file_reader(&self.file, fields)?))
         })

@@ -6,10 +6,12 @@ use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement};
 use crate::import::input_column::{ColumnKind, Level};
 use arrow_schema::{DataType, Field, FieldRef};
+use std::iter;
 use std::result::Result;
 
-/// Returns how a field that is no plain struct is stored, or why it cannot be.
-pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
+/// Returns how a field that is no plain struct is stored, or why it cannot be. It may be a member
+/// of lists.
+pub(super) fn kind_of(field: &Field, in_list: bool) -> Result<ColumnKind, String> {
     if extension::is_variable_tensor(field) {
         return extension::variable_tensor(field);
     }
@@ -19,13 +21,10 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
         return Ok(ColumnKind::scalar(dtype));
     }
     let mut levels = Vec::new();
-    let (element, instants) = descend(field, &mut levels)?;
-    Ok(ColumnKind { inner_nulls: has_nulls_inside(field), instants, ..ColumnKind::tensors(element, levels)? })
-}
-
-/// Returns whether a member of a list, at any depth, may be null.
-fn has_nulls_inside(field: &Field) -> bool {
-    list_item(field).is_some_and(|item| item.is_nullable() || has_nulls_inside(item))
+    let (element, instants) = descend(field, in_list, &mut levels)?;
+    let items = iter::successors(list_item(field), |item| list_item(item));
+    let nullable_members = items.map(|item| item.is_nullable()).collect();
+    Ok(ColumnKind { nullable_members, instants, ..ColumnKind::tensors(element, levels)? })
 }
 
 /// Returns the members of lists, of a field that has such.
@@ -43,28 +42,28 @@ fn check_readable(leaf: &Field) -> Result<(), String> {
 
 /// Collects the levels of lists down to the elements; their type, and whether they are INT96
 /// timestamps.
-fn descend(field: &Field, levels: &mut Vec<Level>) -> Result<(StoredElement, bool), String> {
+fn descend(field: &Field, in_list: bool, levels: &mut Vec<Level>) -> Result<(StoredElement, bool), String> {
     let data_type = decoded(field.data_type());
     match data_type {
         DataType::FixedSizeList(item, length) => {
             levels.push(Level::Fixed(extension::fixed_extents(field, *length)?));
-            descend(item, levels)
+            descend(item, true, levels)
         }
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
             levels.push(Level::Open);
-            descend(item, levels)
+            descend(item, true, levels)
         }
         _ => {
             check_readable(field)?;
-            let element = element(data_type).ok_or_else(|| unsupported(data_type, levels.is_empty()))?;
+            let element = element(data_type).ok_or_else(|| unsupported(data_type, in_list))?;
             Ok((element, field.metadata().contains_key(INT96)))
         }
     }
 }
 
-fn unsupported(data_type: &DataType, outermost: bool) -> String {
+fn unsupported(data_type: &DataType, in_list: bool) -> String {
     let name = name(data_type);
-    if outermost { name } else { format!("lists of {name}") }
+    if in_list { format!("lists of {name}") } else { name }
 }
 
 /// Returns the name that Arrow's documentation has for a type that cannot be stored, or not in a

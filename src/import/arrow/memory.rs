@@ -6,9 +6,10 @@ use crate::import::run;
 use crate::write::Sink;
 use crate::{Error, Result, Summary};
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Writes record batches of one schema to a sink. Shapes of lists are found in a first pass over
 /// them.
@@ -33,7 +34,7 @@ pub fn write_batches<K: Sink>(
     sink: K,
     options: &ConvertOptions,
 ) -> Result<Summary<K>> {
-    let source = ArrowSource::new(schema, BatchSlice { batches });
+    let source = ArrowSource::new(schema, BatchSlice { schema: Arc::clone(schema), batches });
     run::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -42,13 +43,17 @@ pub fn write_batches<K: Sink>(
 /// (`arrow::ffi_stream::RecordBatchStreamReader`).
 ///
 /// Since nothing can be read twice, dimensions of lists vary, unless their type ([fixed-size list,
-/// tensor](super)) or [`ConvertOptions::shapes`] says otherwise.
+/// tensor](super)) or [`ConvertOptions::shapes`] says otherwise. Lists that are no tensors are
+/// refused, because of different lengths side by side or nulls inside, unless a shape of fewer
+/// dimensions is declared for them.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
-    let source = ArrowSource::new(&reader.schema(), Once { reader: RefCell::new(Some(reader)) });
+    let schema = reader.schema();
+    let source = ArrowSource::new(&schema, Once { schema: Arc::clone(&schema), reader: RefCell::new(Some(reader)) });
     run::run_once(&source, sink, options)
 }
 
 struct BatchSlice<'a> {
+    schema: SchemaRef,
     batches: &'a [RecordBatch],
 }
 
@@ -60,16 +65,61 @@ impl Records for BatchSlice<'_> {
 
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
         let fields = fields.to_vec();
-        Ok(Box::new(self.batches.iter().map(move |batch| project(batch, &fields))))
+        Ok(Box::new(self.batches.iter().map(move |batch| project(batch, &self.schema, &fields))))
     }
 }
 
-fn project(batch: &RecordBatch, fields: &[usize]) -> Result<RecordBatch> {
+/// Returns some columns of a batch. Refuses a batch whose values would be taken for others.
+fn project(batch: &RecordBatch, schema: &SchemaRef, fields: &[usize]) -> Result<RecordBatch> {
+    let own = batch.schema();
+    if !Arc::ptr_eq(&own, schema) {
+        for &i in fields {
+            let (found, due) = (own.fields().get(i), schema.fields().get(i));
+            if !found.zip(due).is_some_and(|(found, due)| is_same(found, due)) {
+                return Err(other_field(i, found, due));
+            }
+        }
+    }
     batch.project(fields).map_err(|error| malformed(&error))
+}
+
+/// Returns whether two fields have the same name and type. Nullability, metadata and the names of
+/// members of lists may differ.
+fn is_same(a: &Field, b: &Field) -> bool {
+    a.name() == b.name() && is_same_type(a.data_type(), b.data_type())
+}
+
+fn is_same_type(a: &DataType, b: &DataType) -> bool {
+    match (a, b) {
+        (DataType::List(a), DataType::List(b))
+        | (DataType::LargeList(a), DataType::LargeList(b))
+        | (DataType::ListView(a), DataType::ListView(b))
+        | (DataType::LargeListView(a), DataType::LargeListView(b))
+        | (DataType::Map(a, _), DataType::Map(b, _)) => is_same_type(a.data_type(), b.data_type()),
+        (DataType::FixedSizeList(a, length), DataType::FixedSizeList(b, other)) => {
+            length == other && is_same_type(a.data_type(), b.data_type())
+        }
+        (DataType::Struct(a), DataType::Struct(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (DataType::Dictionary(keys, a), DataType::Dictionary(other, b)) => keys == other && is_same_type(a, b),
+        (DataType::RunEndEncoded(ends, a), DataType::RunEndEncoded(other, b)) => {
+            ends.data_type() == other.data_type() && is_same_type(a.data_type(), b.data_type())
+        }
+        (a, b) => a == b,
+    }
+}
+
+fn other_field(i: usize, found: Option<&FieldRef>, due: Option<&FieldRef>) -> Error {
+    let text = |field: Option<&FieldRef>| match field {
+        Some(field) => format!("{:?} of type {}", field.name(), field.data_type()),
+        None => "none".to_owned(),
+    };
+    let message = format!("column {i} of a batch is {}, and the schema says {}", text(found), text(due));
+    Error::bad_input(message)
 }
 
 /// A reader that is gone when it has been read.
 struct Once<R> {
+    schema: SchemaRef,
     reader: RefCell<Option<R>>,
 }
 
@@ -85,6 +135,6 @@ impl<R: RecordBatchReader> Records for Once<R> {
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
         let reader = self.reader.take().ok_or_else(|| Error::bad_input("the batches have been read before"))?;
         let fields = fields.to_vec();
-        Ok(Box::new(Guarded::new(reader).map(move |batch| project(&batch?, &fields))))
+        Ok(Box::new(Guarded::new(reader).map(move |batch| project(&batch?, &self.schema, &fields))))
     }
 }

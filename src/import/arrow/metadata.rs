@@ -17,11 +17,13 @@ pub(super) const IMPORTERS: [&str; 6] = ["PARQUET:field_id", INT96, ENCRYPTED, f
 /// The most bytes of that list that are kept.
 const LISTED_CHARS: usize = 4096;
 
-/// Returns the metadata of the column that a field becomes.
-pub(super) fn of_column(field: &Field) -> Metadata {
-    let own = field.metadata().iter();
-    let own = own.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !extension::expressed_by_shape(field, key));
-    let mut metadata = within_limits(own);
+/// Returns the metadata of the column that a field becomes. If it has the members of a list, those
+/// of the list come first.
+pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
+    let own = field.metadata().iter().filter(|(key, _)| list.is_none_or(|list| !list.metadata().contains_key(key)));
+    let all = list.into_iter().flat_map(|list| list.metadata().iter()).chain(own);
+    let kept = all.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !extension::expressed_by_shape(field, key));
+    let mut metadata = within_limits(kept);
     metadata.remove(arrow_type::KEY); // the importer's word, not the input's
     if let Some(data_type) = ArrowType::from_arrow(element_type(field.data_type())) {
         metadata.insert(arrow_type::KEY.to_owned(), data_type.to_string());

@@ -5,9 +5,11 @@
 //! take minutes to build, and which tensilo does not use. The types are the same. A program that
 //! depends on `arrow` can pass its own batches.
 
+mod any_list;
 pub(super) mod column_path;
 mod decimals;
 mod decode;
+mod decoded_bytes;
 mod elements;
 mod extension;
 mod fields;

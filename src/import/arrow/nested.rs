@@ -1,10 +1,11 @@
 //! Columns inside lists: strings, fields of structs, and lists of these.
 
+use super::any_list::AnyList;
 use super::decode::decode;
-use super::elements::shared_nulls;
+use super::elements::{part, shared_nulls};
 use super::gather::by_index;
 use super::samples::{plain_samples, struct_samples};
-use super::walk::{AnyList, NoTensors};
+use super::walk::NoTensors;
 use crate::import::batch::{InputLists, Nulls, SampleValues, Samples, in_lists};
 use crate::import::input_column::ColumnKind;
 use crate::import::problem::Problem;
@@ -127,7 +128,11 @@ impl Position {
             members.extend(range);
         }
         let nulls: Option<Nulls> = shared_nulls(self.nulls_of_entries().as_ref());
-        let array = decode(list.values())?;
+        // a slice of a batch uses a part of them
+        let first = members.first().copied().unwrap_or(0);
+        let end = members.last().map_or(first, |last| last.saturating_add(1));
+        let array = decode(&part(list.values(), first..end)?)?;
+        members.iter_mut().for_each(|member| *member -= first); // they ascend
         *self = Self { around: None, nulls: array.nulls().cloned(), array, entries: members };
         Ok(InputLists { lengths, nulls })
     }

@@ -4,15 +4,18 @@ use super::column_path::{ColumnPath, samples};
 use super::fields::FieldWay;
 use super::slices::Slices;
 use super::{metadata, saved};
-use crate::import::batch::InputBatch;
+use crate::import::batch::{InputBatch, SampleValues, Samples};
 use crate::import::input_column::{ColumnKind, InputColumn};
+use crate::import::problem::Problem;
 use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::{Error, Metadata, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::{ArrowError, SchemaRef};
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Record batches, in order.
 pub(in crate::import) type RecordBatches<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'a>;
@@ -55,27 +58,26 @@ pub(in crate::import) trait Records {
 /// A source that yields record batches.
 pub(in crate::import) struct ArrowSource<R> {
     records: R,
+    schema: SchemaRef,
     columns: Vec<InputColumn>,
     paths: Vec<ColumnPath>,
-    metadata: Metadata,
+    /// Made when it is asked for: dictionaries are read from the first batch.
+    metadata: OnceLock<Metadata>,
+    /// Whether the file denies nulls that were found, or has to be taken for such a file.
+    is_belied: AtomicBool,
 }
 
 impl<R: Records> ArrowSource<R> {
     /// Makes a source whose columns are the fields of the schema. Those inside structs get dotted
     /// names.
-    pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
-        let metadata = metadata::of_file(schema, saved::of(schema, |fields| records.first_batch(fields)));
+    pub(in crate::import) fn new(schema: &SchemaRef, records: R) -> Self {
         let mut found = Vec::new();
         for (i, field) in schema.fields().iter().enumerate() {
             FieldWay::to(i, field).enter(field, &mut found);
         }
-        for (column, path) in &mut found {
-            if let Ok(kind) = &mut column.kind {
-                kind.inner_nulls = kind.inner_nulls && records.may_have_nulls(path);
-            }
-        }
         let (columns, paths) = found.into_iter().unzip();
-        Self { records, columns, paths, metadata }
+        let is_belied = AtomicBool::new(false);
+        Self { records, schema: Arc::clone(schema), columns, paths, metadata: OnceLock::new(), is_belied }
     }
 }
 
@@ -85,7 +87,8 @@ impl<R: Records> BatchSource for ArrowSource<R> {
     }
 
     fn metadata(&self) -> &Metadata {
-        &self.metadata
+        let first_batch = |fields: &[usize]| guard(|| Ok(self.records.first_batch(fields))).ok().flatten();
+        self.metadata.get_or_init(|| metadata::of_file(&self.schema, saved::of(&self.schema, first_batch)))
     }
 
     fn path(&self) -> Option<&Path> {
@@ -100,8 +103,16 @@ impl<R: Records> BatchSource for ArrowSource<R> {
         self.pass(columns, |fields| self.records.record_batches(fields))
     }
 
-    fn may_have_null_structs(&self, column: usize) -> bool {
-        self.paths.get(column).is_none_or(|path| self.records.may_have_nulls(path))
+    fn may_have_nulls(&self, column: usize) -> bool {
+        self.is_belied() || self.paths.get(column).is_none_or(|path| self.records.may_have_nulls(path))
+    }
+
+    fn is_belied(&self) -> bool {
+        self.is_belied.load(Ordering::Relaxed)
+    }
+
+    fn distrust(&self) {
+        self.is_belied.store(true, Ordering::Relaxed);
     }
 
     fn part_count(&self) -> usize {
@@ -120,16 +131,46 @@ impl<R: Records> ArrowSource<R> {
         records: impl FnOnce(&[usize]) -> Result<RecordBatches<'a>>,
     ) -> Result<BatchIter<'a>> {
         let unknown = || Error::bad_argument("a pass over a column that the input does not have");
-        let column = |&i: &usize| {
-            let kind = self.columns.get(i)?.kind.as_ref().ok()?;
-            Some((self.paths.get(i)?, kind))
-        };
-        let wanted: Vec<(&ColumnPath, &ColumnKind)> =
-            columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
-        let fields: BTreeSet<usize> = wanted.iter().filter_map(|(path, _)| path.fields.first().copied()).collect();
+        let wanted = columns.iter().map(|&i| self.wanted(i)).collect::<Option<Vec<_>>>().ok_or_else(unknown)?;
+        let fields: BTreeSet<usize> = wanted.iter().filter_map(|wanted| wanted.path.fields.first().copied()).collect();
+        let denied = self.denied_structs(columns, &wanted);
         let fields: Vec<usize> = fields.into_iter().collect();
         let records = records(&fields)?;
-        Ok(Box::new(RecordPass { records, fields, wanted, slices: None }))
+        Ok(Box::new(RecordPass { records, fields, wanted, denied, is_belied: &self.is_belied, slices: None }))
+    }
+
+    fn wanted(&self, column: usize) -> Option<Wanted<'_>> {
+        let kind = self.columns.get(column)?.kind.as_ref().ok()?;
+        Some(Wanted { path: self.paths.get(column)?, kind, is_denied: !self.may_have_nulls(column) })
+    }
+
+    /// Returns the structs around the wanted columns that may be null by their type, and are not by
+    /// what the file states.
+    fn denied_structs(&self, columns: &[usize], wanted: &[Wanted]) -> Vec<Wanted<'_>> {
+        let columns: BTreeSet<usize> = columns.iter().copied().collect();
+        let has_nulls = |column: &InputColumn| column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
+        let others = self.columns.iter().enumerate().filter(|(i, column)| has_nulls(column) && !columns.contains(i));
+        let others = others.filter_map(|(i, _)| self.wanted(i)).filter(|other| other.is_denied);
+        others.filter(|other| wanted.iter().any(|wanted| wanted.path.is_in(other.path))).collect()
+    }
+}
+
+/// A column of a pass.
+struct Wanted<'a> {
+    path: &'a ColumnPath,
+    kind: &'a ColumnKind,
+    /// Whether the file denies that it has nulls.
+    is_denied: bool,
+}
+
+impl Wanted<'_> {
+    /// Returns whether samples have nulls that the file denies.
+    fn is_belied_by(&self, samples: &Samples) -> bool {
+        let has_nulls = match samples.values {
+            SampleValues::Structs { first_null } => first_null.is_some(),
+            _ => samples.element_nulls.is_some() || samples.no_tensor.is_some(),
+        };
+        self.is_denied && has_nulls
     }
 }
 
@@ -138,7 +179,11 @@ struct RecordPass<'a> {
     records: RecordBatches<'a>,
     /// The fields of the schema that the record batches have.
     fields: Vec<usize>,
-    wanted: Vec<(&'a ColumnPath, &'a ColumnKind)>,
+    wanted: Vec<Wanted<'a>>,
+    /// Structs that the file says are not null. Their nulls would be lost.
+    denied: Vec<Wanted<'a>>,
+    /// Set if the samples have nulls that the file denies.
+    is_belied: &'a AtomicBool,
     /// The rest of the current record batch.
     slices: Option<Slices>,
 }
@@ -157,9 +202,22 @@ impl RecordPass<'_> {
     }
 
     fn batch(&self, slice: &RecordBatch) -> Result<InputBatch> {
-        let column = |(path, kind): &(&ColumnPath, &ColumnKind)| guard(|| Ok(samples(slice, &self.fields, path, kind)));
-        let columns = self.wanted.iter().map(column).collect::<Result<_>>()?;
+        let columns = self.wanted.iter().map(|wanted| self.column(slice, wanted)).collect::<Result<_>>()?;
+        for denied in &self.denied {
+            let samples = self.column(slice, denied)?;
+            if samples.is_ok_and(|samples| denied.is_belied_by(&samples)) {
+                return Err(Error::bad_input("the file is malformed: its statistics deny a null struct that it has"));
+            }
+        }
         Ok(InputBatch { sample_count: slice.num_rows(), columns })
+    }
+
+    fn column(&self, slice: &RecordBatch, wanted: &Wanted) -> Result<std::result::Result<Samples, Problem>> {
+        let samples = guard(|| Ok(samples(slice, &self.fields, wanted.path, wanted.kind)))?;
+        if samples.as_ref().is_ok_and(|samples| wanted.is_belied_by(samples)) {
+            self.is_belied.store(true, Ordering::Relaxed);
+        }
+        Ok(samples)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The rows of an array as samples.
 
+use super::decoded_bytes::check_rows;
 use super::elements::{ArrayElements, outside, shared_nulls};
 use super::fixed_width::plain_bytes;
 use super::walk::{NoTensors, Tensors, walk};
@@ -12,6 +13,7 @@ use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
 use arrow_schema::DataType;
+use std::iter;
 use std::ops::Range;
 use std::result::Result;
 
@@ -73,8 +75,13 @@ fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer,
         DataType::LargeUtf8 => string_ranges(array.as_string::<i64>()),
         DataType::Binary => string_ranges(array.as_binary::<i32>()),
         DataType::LargeBinary => string_ranges(array.as_binary::<i64>()),
-        DataType::Utf8View => view_ranges(array.as_string_view(), nulls),
-        DataType::BinaryView => view_ranges(array.as_binary_view(), nulls),
+        DataType::Utf8View | DataType::BinaryView => {
+            check_rows(array, iter::once(0..array.len()))?;
+            match array.as_string_view_opt() {
+                Some(texts) => view_ranges(texts, nulls),
+                None => view_ranges(array.as_binary_view(), nulls),
+            }
+        }
         DataType::FixedSizeBinary(length) => fixed_binary_ranges(array, *length)?,
         other => return Err(format!("a batch has the type {other}, which its schema denies").into()),
     })

@@ -2,7 +2,8 @@
 
 use super::column_path::ColumnPath;
 use super::nested::Step;
-use arrow_schema::{DataType, FieldRef, Schema};
+use arrow_schema::{DataType, Schema};
+use std::iter;
 use std::ops::Range;
 
 /// The fields that a file lists.
@@ -17,73 +18,79 @@ pub(in crate::import) enum Listed {
 
 /// The positions of the fields of a schema in such a list.
 pub(in crate::import) struct SchemaOrder {
-    listed: Listed,
-    /// The first position of each field.
-    starts: Vec<usize>,
+    fields: Vec<ListedField>,
     /// The number of positions.
     pub count: usize,
 }
 
+/// A field in such a list.
+struct ListedField {
+    /// The positions of the field, and of all fields inside it.
+    range: Range<usize>,
+    /// The fields of a struct, or the members of a list.
+    inside: Vec<Self>,
+}
+
 impl SchemaOrder {
     pub(in crate::import) fn of(schema: &Schema, listed: Listed) -> Self {
-        let mut this = Self { listed, starts: Vec::new(), count: 0 };
-        for field in schema.fields() {
-            this.starts.push(this.count);
-            this.count += listed.count(field.data_type()); // no overflow: fields in memory
-        }
-        this
+        let mut count = 0;
+        let fields = schema.fields().iter().map(|field| ListedField::of(field.data_type(), listed, &mut count));
+        Self { fields: fields.collect(), count }
     }
 
     /// Returns the positions of what a path leads to, and of all that is inside it.
-    pub(in crate::import) fn range(&self, schema: &Schema, path: &ColumnPath) -> Option<Range<usize>> {
+    pub(in crate::import) fn range(&self, path: &ColumnPath) -> Option<Range<usize>> {
         let (&root, inner) = path.fields.split_first()?;
         let steps = inner.iter().map(|&field| Step::Field(field)).chain(path.steps.iter().copied());
-        let mut start = *self.starts.get(root)?;
-        let mut data_type = schema.fields().get(root)?.data_type();
+        let mut field = self.fields.get(root)?;
         for step in steps {
-            start += self.listed.own();
-            data_type = match (step, data_type) {
-                (Step::Field(field), DataType::Struct(fields)) => {
-                    start += self.listed.count_all(fields.get(..field)?);
-                    fields.get(field)?.data_type()
-                }
-                (Step::List, list) => item(list)?,
-                _ => return None,
+            field = match step {
+                Step::Field(i) => field.inside.get(i)?,
+                Step::List => field.inside.first()?,
             };
         }
-        Some(start..start.checked_add(self.listed.count(data_type))?)
+        Some(field.range.clone())
+    }
+}
+
+impl ListedField {
+    /// Makes the next field of a list that has `count` before it. The depth is that of the schema,
+    /// which the decoder has bounded.
+    fn of(data_type: &DataType, listed: Listed, count: &mut usize) -> Self {
+        let start = *count;
+        let mut of_all = |types: &mut dyn Iterator<Item = &DataType>| -> Vec<Self> {
+            *count += listed.own(); // no overflow: fields in memory
+            types.map(|data_type| Self::of(data_type, listed, count)).collect()
+        };
+        let inside = match data_type {
+            DataType::Struct(fields) => of_all(&mut fields.iter().map(|field| field.data_type())),
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::Map(item, _) => of_all(&mut iter::once(item.data_type())),
+            // no path leads into these
+            DataType::RunEndEncoded(ends, values) if listed.own() > 0 => {
+                of_all(&mut [ends.data_type(), values.data_type()].into_iter());
+                Vec::new()
+            }
+            DataType::Union(fields, _) if listed.own() > 0 => {
+                of_all(&mut fields.iter().map(|(_, field)| field.data_type()));
+                Vec::new()
+            }
+            _ => {
+                *count += 1;
+                Vec::new()
+            }
+        };
+        Self { range: start..*count, inside }
     }
 }
 
 impl Listed {
-    /// Returns the positions of a struct or a list itself.
+    /// Returns the positions of a field itself that has others inside.
     fn own(self) -> usize {
         usize::from(matches!(self, Self::Nodes))
-    }
-
-    /// Returns the positions of a type. Its depth is that of the schema, which the decoder has
-    /// bounded.
-    fn count(self, data_type: &DataType) -> usize {
-        match (data_type, item(data_type)) {
-            (DataType::Struct(fields), _) => self.own() + self.count_all(fields),
-            (_, Some(item)) => self.own() + self.count(item),
-            _ => 1,
-        }
-    }
-
-    fn count_all(self, fields: &[FieldRef]) -> usize {
-        fields.iter().map(|field| self.count(field.data_type())).sum()
-    }
-}
-
-fn item(data_type: &DataType) -> Option<&DataType> {
-    match data_type {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::Map(item, _) => Some(item.data_type()),
-        _ => None,
     }
 }

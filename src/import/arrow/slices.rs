@@ -1,8 +1,7 @@
 //! Record batches in slices that can be converted in bounded memory.
 
-use arrow_array::cast::AsArray;
+use super::decoded_bytes::{decoded_bytes, is_encoded};
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
 
 /// The bytes of rows that are converted at a time, about; at least one row is. The buffers of a
 /// decoder then stay in the processor's cache, and are not fetched from the system each time.
@@ -13,14 +12,26 @@ const SAMPLE_BYTES: usize = 64;
 /// A record batch in slices of consecutive rows.
 pub(super) struct Slices {
     batch: RecordBatch,
+    /// The columns that may take more memory when they are decoded.
+    encoded: Vec<ArrayRef>,
     next: usize,
+    /// The rows of the next slice, unless it would be too large.
     step: usize,
+    most_rows: usize,
 }
 
 impl Slices {
     pub(super) fn of(batch: RecordBatch) -> Self {
-        let step = rows_per_slice(&batch).max(1);
-        Self { batch, next: 0, step }
+        let most_rows = rows_per_slice(&batch).max(1);
+        let encoded = batch.columns().iter().filter(|array| is_encoded(array.data_type())).cloned().collect();
+        Self { batch, encoded, next: 0, step: most_rows, most_rows }
+    }
+
+    /// Returns whether the columns have too many bytes in the next rows.
+    fn is_too_large(&self, rows: usize) -> bool {
+        let range = self.next..self.next.saturating_add(rows);
+        let bytes = self.encoded.iter().map(|array| decoded_bytes(array, range.clone(), SLICE_BYTES));
+        bytes.fold(0, usize::saturating_add) > SLICE_BYTES
     }
 }
 
@@ -29,8 +40,14 @@ impl Iterator for Slices {
 
     fn next(&mut self) -> Option<RecordBatch> {
         let left = self.batch.num_rows().checked_sub(self.next).filter(|&left| left > 0)?;
-        let slice = self.batch.slice(self.next, self.step.min(left));
-        self.next = self.next.saturating_add(slice.num_rows());
+        let mut rows = self.step.min(left);
+        while rows > 1 && self.is_too_large(rows) {
+            rows /= 2;
+        }
+        // the rows behind are probably as large
+        self.step = rows.saturating_mul(2).min(self.most_rows);
+        let slice = self.batch.slice(self.next, rows);
+        self.next = self.next.saturating_add(rows);
         Some(slice)
     }
 }
@@ -38,30 +55,9 @@ impl Iterator for Slices {
 fn rows_per_slice(batch: &RecordBatch) -> usize {
     let rows = batch.num_rows().max(1);
     let arrays = batch.columns().iter().map(|array| bytes_of(array).div_ceil(rows).saturating_add(SAMPLE_BYTES));
-    let dictionaries = batch.columns().iter().map(largest_text);
-    let row_bytes = arrays.chain(dictionaries).fold(1, usize::saturating_add);
-    SLICE_BYTES / row_bytes
+    SLICE_BYTES / arrays.fold(1, usize::saturating_add)
 }
 
 fn bytes_of(array: &ArrayRef) -> usize {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
-}
-
-/// Returns the bytes that a row of a dictionary of texts has at most when it is decoded.
-fn largest_text(array: &ArrayRef) -> usize {
-    let Some(dictionary) = array.as_any_dictionary_opt() else { return 0 };
-    let values = dictionary.values();
-    let largest = match values.data_type() {
-        DataType::Utf8 => largest(values.as_string::<i32>().value_offsets().iter().map(|&offset| i64::from(offset))),
-        DataType::LargeUtf8 => largest(values.as_string::<i64>().value_offsets().iter().copied()),
-        DataType::Binary => largest(values.as_binary::<i32>().value_offsets().iter().map(|&offset| i64::from(offset))),
-        DataType::LargeBinary => largest(values.as_binary::<i64>().value_offsets().iter().copied()),
-        _ => 0,
-    };
-    usize::try_from(largest).unwrap_or(0)
-}
-
-fn largest(offsets: impl Iterator<Item = i64> + Clone) -> i64 {
-    let lengths = offsets.clone().skip(1).zip(offsets).map(|(end, start)| end.saturating_sub(start));
-    lengths.max().unwrap_or(0)
 }

@@ -1,7 +1,9 @@
 //! From a row of a nested list to the range of elements that is its tensor, and the extents of that
 //! tensor.
 
+use super::any_list::AnyList;
 use super::decode::decode;
+use super::elements::{cut, part};
 use crate::error::Advice;
 use crate::format::item_shapes::product_of_extents;
 use crate::import::batch::UNKNOWN;
@@ -9,12 +11,10 @@ use crate::import::input_column::{ColumnKind, Level};
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, MapArray, StructArray};
+use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType;
 use std::ops::Range;
 use std::result::Result;
-use std::sync::Arc;
 
 /// The tensors of one column in one batch.
 pub(super) struct Tensors {
@@ -25,7 +25,7 @@ pub(super) struct Tensors {
     pub elements: ArrayRef,
 }
 
-/// Why the rows of an array are no tensors.
+/// The reason why the rows of an array are no tensors.
 pub(super) enum NoTensors {
     /// One of them cannot be stored.
     Refused(Problem),
@@ -53,7 +53,8 @@ pub(super) fn walk(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKi
             Level::Fixed(_) => steps.enter_fixed(&list, dimension)?,
             Level::Open => open.push(steps.enter_lists(&list, dimension)?),
         }
-        array = decode(list.values())?;
+        // a slice of a batch uses a part of them
+        array = decode(&cut(list.values(), &mut steps.ranges)?)?;
     }
     let rows = steps.ranges.len();
     let open_extents = (0..rows).flat_map(|row| open.iter().filter_map(move |extents| extents.get(row).copied()));
@@ -149,83 +150,6 @@ impl Steps<'_> {
     }
 }
 
-/// An array of lists of any sort.
-pub(super) enum AnyList<'a> {
-    Small(&'a ListArray),
-    Large(&'a LargeListArray),
-    Fixed(&'a FixedSizeListArray, usize),
-    Map(&'a MapArray, ArrayRef),
-}
-
-impl<'a> AnyList<'a> {
-    /// Returns the array as lists.
-    pub(super) fn of_any(array: &'a ArrayRef) -> Result<Self, Problem> {
-        match array.data_type() {
-            DataType::FixedSizeList(_, length) => {
-                Self::of(array, &Level::Fixed(u32::try_from(*length).into_iter().collect()))
-            }
-            _ => Self::of(array, &Level::Open),
-        }
-    }
-
-    /// Returns the array as lists of the level that the schema states.
-    pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
-        let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
-        match level {
-            Level::Open => match array.data_type() {
-                DataType::List(_) => array.as_list_opt().map(Self::Small).ok_or_else(mismatch),
-                DataType::LargeList(_) => array.as_list_opt().map(Self::Large).ok_or_else(mismatch),
-                DataType::Map(..) => {
-                    let map = array.as_map_opt().ok_or_else(mismatch)?;
-                    Ok(Self::Map(map, Arc::new(map.entries().clone())))
-                }
-                _ => Err(mismatch()),
-            },
-            Level::Fixed(extents) => {
-                let list = array.as_fixed_size_list_opt().ok_or_else(mismatch)?;
-                let length = usize::try_from(list.value_length()).map_err(|_| mismatch())?;
-                let due = product_of_extents(extents);
-                if due == Some(length) { Ok(Self::Fixed(list, length)) } else { Err(mismatch()) }
-            }
-        }
-    }
-
-    pub(super) fn values(&self) -> &ArrayRef {
-        match self {
-            Self::Small(list) => list.values(),
-            Self::Large(list) => list.values(),
-            Self::Fixed(list, _) => list.values(),
-            Self::Map(_, entries) => entries,
-        }
-    }
-
-    fn nulls(&self) -> Option<&NullBuffer> {
-        let nulls = match self {
-            Self::Small(list) => list.nulls(),
-            Self::Large(list) => list.nulls(),
-            Self::Fixed(list, _) => list.nulls(),
-            Self::Map(map, _) => map.nulls(),
-        };
-        nulls.filter(|nulls| nulls.null_count() > 0)
-    }
-
-    /// Returns the number of elements in each list of a fixed-size array.
-    fn fixed_length(&self) -> usize {
-        if let Self::Fixed(_, length) = self { *length } else { 0 }
-    }
-
-    /// Returns the position at which list `i` begins and the one before it ends.
-    pub(super) fn start(&self, i: usize) -> usize {
-        let start = match self {
-            Self::Small(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
-            Self::Large(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
-            Self::Fixed(_, length) => i.checked_mul(*length),
-            Self::Map(map, _) => map.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
-        };
-        start.unwrap_or(0) // offsets are not negative, and there is one more than lists
-    }
-}
-
 /// Returns the samples of an `arrow.variable_shape_tensor`: a struct of a list `data` and a
 /// fixed-size list `shape`.
 fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, Problem> {
@@ -241,7 +165,9 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
     if usize::try_from(shapes.value_length()).ok() != Some(rank) {
         return Err(mismatch());
     }
-    let mut samples = Tensors { ranges: Vec::new(), open_extents: Vec::new(), elements: decode(data.values())? };
+    let (first, end) = (data.start(0), data.start(tensors.len()));
+    let elements = decode(&part(data.values(), first..end)?)?;
+    let mut samples = Tensors { ranges: Vec::new(), open_extents: Vec::new(), elements };
     for row in 0..tensors.len() {
         if nulls.is_some_and(|nulls| nulls.is_null(row)) {
             samples.ranges.push(0..0);
@@ -259,7 +185,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
             return Err(Problem::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
         }
         samples.open_extents.extend(open_extents(row, kind, &extents)?);
-        samples.ranges.push(range);
+        samples.ranges.push(range.start - first..range.end - first); // offsets do not descend
     }
     Ok(samples)
 }

@@ -146,8 +146,16 @@ impl BatchSource for OpenInput {
         })
     }
 
-    fn may_have_null_structs(&self, column: usize) -> bool {
-        self.content.may_have_null_structs(column) // folders add columns behind, and no structs
+    fn may_have_nulls(&self, column: usize) -> bool {
+        self.content.may_have_nulls(column) // folders add columns behind, and no structs
+    }
+
+    fn is_belied(&self) -> bool {
+        self.content.is_belied()
+    }
+
+    fn distrust(&self) {
+        self.content.distrust();
     }
 
     fn check_unchanged(&self) -> Result<()> {

@@ -157,8 +157,8 @@ impl Key {
     /// Refuses a column of the file that has another value than the folder; `first` is the number
     /// of its first row.
     fn check(&self, column: &Samples, arrow_type: Option<&str>, first: u64) -> Result<()> {
-        if !column.open_extents.is_empty() {
-            return Err(self.disagrees("its samples are tensors"));
+        if !column.open_extents.is_empty() || !column.lists.is_empty() {
+            return Err(self.disagrees("its samples are tensors or lists"));
         }
         for (row, number) in (0..column.ranges.len()).zip(first..) {
             let value = StoredValue::of(column, arrow_type, row);

@@ -122,7 +122,7 @@ impl Records for ParquetFile {
     }
 
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
-        self.nulls.may_occur(self.metadata.schema(), path)
+        self.nulls.may_occur(path)
     }
 
     fn part_count(&self) -> usize {

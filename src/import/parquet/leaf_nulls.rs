@@ -31,9 +31,9 @@ impl LeafNulls {
     }
 
     /// Returns whether a path may lead to nulls: to a null struct, or to lists with null members.
-    pub(super) fn may_occur(&self, schema: &Schema, path: &ColumnPath) -> bool {
+    pub(super) fn may_occur(&self, path: &ColumnPath) -> bool {
         let is_same = self.order.count == self.leaves.len(); // or else the schemas do not match
-        let leaves = self.order.range(schema, path).filter(|_| is_same).and_then(|leaves| self.leaves.get(leaves));
+        let leaves = self.order.range(path).filter(|_| is_same).and_then(|leaves| self.leaves.get(leaves));
         leaves.is_none_or(|leaves| match path.is_struct {
             true => leaves.iter().all(|leaf| leaf.any), // a null struct is a null of all its fields
             false => leaves.iter().any(|leaf| leaf.in_lists),

@@ -58,6 +58,9 @@ impl Column {
         if let Some(path) = self.metadata.get_mut(path::KEY) {
             path.push_str(&"[]".repeat(dimensions)); // at most 16
         }
+        if self.struct_nulls.is_none() && self.kind.is_like_struct_nulls() {
+            self.metadata.remove(path::KEY); // or it would be taken for a struct
+        }
     }
 
     /// Returns the form of its samples.
@@ -72,6 +75,9 @@ impl Column {
         self.nullable |= other.nullable;
         self.unit_is_given |= other.unit_is_given;
         self.kind.instants |= other.kind.instants;
+        for (nullable, other) in self.kind.nullable_members.iter_mut().zip(&other.kind.nullable_members) {
+            *nullable |= other;
+        }
         for (level, other) in self.kind.lists.iter_mut().zip(&other.kind.lists) {
             level.nullable |= other.nullable;
         }
@@ -89,7 +95,7 @@ impl Column {
     }
 
     /// Returns the path, if the column is in a struct or is one.
-    pub(super) fn path(&self) -> Option<&str> {
+    pub(in crate::import) fn path(&self) -> Option<&str> {
         self.metadata.get(path::KEY).map(String::as_str)
     }
 

@@ -8,6 +8,7 @@ use crate::import::options::NullElements;
 pub(in crate::import) struct UnfoldFinder {
     kind: ColumnKind,
     keeps_nulls: bool,
+    may_be_jagged: bool,
     dimensions: usize,
 }
 
@@ -17,9 +18,14 @@ impl UnfoldFinder {
     pub(in crate::import) fn new(kind: &ColumnKind, null_elements: NullElements) -> Option<Self> {
         let keeps_nulls = null_elements == NullElements::Keep;
         let may_be_jagged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
-        let may_have_nulls = kind.inner_nulls && (keeps_nulls || kind.list_levels().len() > 1);
+        let may_have_nulls = kind.may_have_nulls_inside() && (keeps_nulls || kind.list_levels().len() > 1);
         let is_open = may_be_jagged || may_have_nulls;
-        (is_open && !kind.variable_tensor).then(|| Self { kind: kind.clone(), keeps_nulls, dimensions: 0 })
+        (is_open && !kind.variable_tensor).then(|| Self {
+            kind: kind.clone(),
+            keeps_nulls,
+            may_be_jagged,
+            dimensions: 0,
+        })
     }
 
     /// Examines samples. Null elements remain nulls only as items of lists.
@@ -36,9 +42,9 @@ impl UnfoldFinder {
         self.dimensions
     }
 
-    /// Returns whether no sample can change it any more.
-    pub(in crate::import) fn is_settled(&self) -> bool {
-        self.dimensions == self.kind.list_levels().len()
+    /// Returns whether no sample can change it any more. The samples may have nulls inside, or not.
+    pub(in crate::import) fn is_settled(&self, may_have_nulls: bool) -> bool {
+        self.dimensions == self.kind.list_levels().len() || !(self.may_be_jagged || may_have_nulls)
     }
 }
 

@@ -8,8 +8,10 @@ use super::column::Column;
 use crate::arrow_type;
 use crate::arrow_type::{ArrowType, TimeUnit};
 use crate::error::Advice;
-use crate::import::batch::{SampleValues, Samples};
+use crate::import::batch::{SampleValues, Samples, row_of};
 use crate::import::problem::Problem;
+use crate::le::u64_of;
+use std::ops::Range;
 use std::result::Result;
 
 /// Returns the value in a unit, or `None` if that is not exact.
@@ -70,17 +72,14 @@ impl UnitFinder {
     /// every unit.
     pub(in crate::import) fn observe(&mut self, samples: &Samples, first: u64) {
         let SampleValues::Instants(values) = &samples.values else { return };
-        for (sample, range) in (first..).zip(&samples.ranges) {
-            for &value in values.get(range.clone()).into_iter().flatten() {
-                self.observe_one(value, sample);
-            }
-        }
-    }
-
-    fn observe_one(&mut self, nanoseconds: i128, sample: u64) {
-        for (unit, refusing) in &mut self.candidates {
-            if refusing.is_none() && in_unit(nanoseconds, *unit).is_none() {
-                *refusing = Some(sample);
+        for (unit, refusing) in self.candidates.iter_mut().filter(|(_, refusing)| refusing.is_none()) {
+            let is_refused = |range: &Range<usize>| {
+                let mut values = values.get(range.clone()).into_iter().flatten();
+                values.any(|&value| in_unit(value, *unit).is_none())
+            };
+            if let Some(item) = samples.ranges.iter().position(is_refused) {
+                let row = row_of(item, &samples.lists).unwrap_or(0); // an item is in a list
+                *refusing = Some(first.saturating_add(u64_of(row)));
             }
         }
     }

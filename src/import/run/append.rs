@@ -110,7 +110,7 @@ impl Plan {
             }
         }
         let (structs, left): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, column)| column.follows_fields());
-        plan.add_structs(source, schema, &structs);
+        plan.add_structs(schema, &structs);
         if !skip_others {
             let other = |(_, column): &(usize, &InputColumn)| format!("column {:?} is not in the file", column.name);
             differences.list.extend(left.iter().map(other));
@@ -121,14 +121,14 @@ impl Plan {
 
     /// Adds the nulls of structs that may be null, and of which the file has fields. Null structs
     /// are refused where they are met.
-    fn add_structs(&mut self, source: &dyn BatchSource, schema: &Schema, structs: &[(usize, &InputColumn)]) {
+    fn add_structs(&mut self, schema: &Schema, structs: &[(usize, &InputColumn)]) {
         let paths = followed_paths(schema.columns.iter());
         let in_file: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::around(path.text)).collect();
         for (position, column) in structs {
             let may_be_null = column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
             let has_fields = column.path().is_some_and(|path| in_file.contains(path));
-            if may_be_null && has_fields && source.may_have_null_structs(*position) {
-                self.columns.extend(Column::of(column));
+            if let Some(column) = Column::of(column).filter(|_| may_be_null && has_fields) {
+                self.columns.push(column);
                 self.positions.push(*position);
             }
         }

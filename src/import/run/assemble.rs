@@ -62,7 +62,9 @@ pub(super) fn concatenate_fixed(
     if !ranges.iter().enumerate().any(replaced) {
         return concatenate(buffer, ranges);
     }
+    let length = |(i, range): (usize, &Range<usize>)| if is_null(i) { null_bytes } else { range.len() };
     let mut bytes = Vec::new();
+    bytes.try_reserve_exact(ranges.iter().enumerate().map(length).fold(0, usize::saturating_add)).ok()?;
     for (i, range) in ranges.iter().enumerate() {
         if is_null(i) {
             bytes.resize(bytes.len().checked_add(null_bytes)?, 0);

@@ -8,7 +8,8 @@ use super::sample_error::{Origin, sample_error, total_rows};
 use super::scan;
 use super::slices::slices;
 use crate::error::go_on;
-use crate::import::batch::InputBatch;
+use crate::format::path;
+use crate::import::batch::{InputBatch, Samples};
 use crate::import::options::{ConvertOptions, NullElements, Progress};
 use crate::import::plan::{self, Column, Plan};
 use crate::import::problem::Problem;
@@ -16,6 +17,7 @@ use crate::import::source::{BatchSource, check_unchanged, located};
 use crate::import::unfold::unfold;
 use crate::write::Sink;
 use crate::{ColumnBatch, Result, Schema, Summary, Writer};
+use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
 /// Converts all sources to one file.
@@ -133,7 +135,12 @@ impl Copy<'_> {
         for (column, samples) in self.columns.iter().zip(&batch.columns).skip(column_count) {
             let error = |problem: &Problem| sample_error(problem, origin, column);
             let samples = samples.as_ref().map_err(error)?;
-            if let Some(row) = samples.first_null_struct() {
+            let outer: HashSet<&str> = column.path().into_iter().flat_map(path::around).collect();
+            let is_outer =
+                |other: &Column| other.struct_nulls.is_some() && other.path().is_some_and(|p| outer.contains(p));
+            let others = self.columns.iter().zip(&batch.columns).filter(|(other, _)| is_outer(other));
+            let around: Vec<&Samples> = others.filter_map(|(_, samples)| samples.as_ref().ok()).collect();
+            if let Some(row) = samples.first_null_struct(&around) {
                 return Err(error(&Problem::at(row, NO_COLUMN_FOR_NULLS)));
             }
         }

@@ -9,7 +9,7 @@ use crate::import::lists;
 use crate::import::options::NullElements;
 use crate::import::plan::{self, Column};
 use crate::import::problem::Problem;
-use crate::{DType, Extent, Shape};
+use crate::{DType, Extent, Shape, limits};
 use half::{bf16, f16};
 use std::ops::Range;
 use std::result::Result;
@@ -84,7 +84,7 @@ impl SelectedSamples<'_> {
         let mut ranges = self.ranges()?;
         self.empty_nulls(&mut ranges);
         let length = |(row, range): (usize, &Range<usize>)| {
-            let length = u32::try_from(range.len()).ok().filter(|&length| length <= crate::limits::EXTENT);
+            let length = u32::try_from(range.len()).ok().filter(|&length| length <= limits::EXTENT);
             length.ok_or_else(|| Problem::at(row, format!("a string of {} bytes is too long", range.len())))
         };
         let lengths = self.rows.clone().zip(&ranges).map(length).collect::<Result<_, _>>()?;
@@ -111,10 +111,30 @@ impl SelectedSamples<'_> {
             concatenate(&bytes, &ranges)
         } else {
             let count = shape.inner_elements().and_then(|count| usize::try_from(count).ok());
-            let null_bytes = count.and_then(|count| count.checked_mul(elements.width));
-            null_bytes.and_then(|null_bytes| concatenate_fixed(&bytes, &ranges, |i| self.is_null(i), null_bytes))
+            let null_bytes = count.and_then(|count| count.checked_mul(elements.width)).ok_or_else(outside)?;
+            self.check_nulls(null_bytes)?;
+            concatenate_fixed(&bytes, &ranges, |i| self.is_null(i), null_bytes)
         };
         Ok((extents, values.ok_or_else(outside)?))
+    }
+
+    /// Refuses nulls of a fixed shape that take more bytes than a chunk has, or than there is
+    /// memory for. Only one sample can have so many.
+    fn check_nulls(&self, null_bytes: usize) -> Result<(), Problem> {
+        let (mut count, mut first) = (0_usize, None);
+        for i in (0..self.rows.len()).filter(|&i| self.is_null(i)) {
+            count += 1; // of those in memory
+            first = first.or(Some(i));
+        }
+        let bytes = count.saturating_mul(null_bytes);
+        let fits = u32::try_from(bytes).is_ok_and(|bytes| bytes <= limits::CHUNK_BYTES);
+        match first {
+            Some(first) if !fits || Vec::<u8>::new().try_reserve_exact(bytes).is_err() => {
+                let message = format!("{count} null items, which take as much as any item: {bytes} bytes together");
+                Err(Problem::at(self.rows.start.saturating_add(first), message).advising([Advice::SkipColumns]))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the extents that vary. Checks those that the type leaves open and the shape does

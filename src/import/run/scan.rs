@@ -35,16 +35,12 @@ impl Finder {
         }
     }
 
-    /// Returns whether no sample can change what is known any more.
-    fn is_settled(&self) -> bool {
+    /// Returns whether no sample can change what is known any more. The samples may have nulls
+    /// inside, or be null structs, or not.
+    fn is_settled(&self, may_have_nulls: bool) -> bool {
         let has_shape = self.shape.as_ref().is_none_or(ShapeFinder::is_settled);
-        let has_lists = self.unfold.as_ref().is_none_or(UnfoldFinder::is_settled);
-        self.unit.is_none() && has_lists && has_shape && self.null_structs != Some(false)
-    }
-
-    /// Returns whether samples of a source can change what is known.
-    fn looks_at(&self, source: &dyn BatchSource, position: usize) -> bool {
-        !self.is_settled() && (self.null_structs.is_none() || source.may_have_null_structs(position))
+        let has_lists = self.unfold.as_ref().is_none_or(|unfold| unfold.is_settled(may_have_nulls));
+        self.unit.is_none() && has_lists && has_shape && (self.null_structs != Some(false) || !may_have_nulls)
     }
 
     /// Examines samples of a column, which begin with number `first` of all.
@@ -60,7 +56,7 @@ impl Finder {
             unit.observe(samples, first);
         }
         if let Some(found) = &mut self.null_structs {
-            *found |= samples.first_null_struct().is_some();
+            *found |= samples.first_null_struct(&[]).is_some();
         }
     }
 
@@ -70,7 +66,7 @@ impl Finder {
         if let Some(shape) = &self.shape {
             column.set_shape(shape.shape(&column.kind));
         }
-        if let Some(shape) = self.shape.as_ref().filter(|_| column.unfolded.is_empty()) {
+        if let Some(shape) = self.shape.as_ref().filter(|_| column.kind.lists.is_empty()) {
             let found = shape.found(&column.kind).map(|found| (found::KEY.to_owned(), found.to_string()));
             column.metadata.extend(found);
         }
@@ -95,9 +91,10 @@ pub(super) fn find(
     let mut starts: Vec<(u64, &dyn BatchSource)> = Vec::new();
     for (source, positions) in sources.iter().zip(&plan.positions) {
         starts.push((rows, *source));
-        let wanted = finders.iter().zip(positions).enumerate();
-        let wanted = wanted.filter(|(_, (finder, position))| finder.looks_at(*source, **position));
-        let wanted: Vec<usize> = wanted.map(|(i, _)| i).collect();
+        let wanted = positions.iter().map(|&position| source.may_have_nulls(position)).enumerate();
+        let is_wanted =
+            |&(i, may_have_nulls): &(usize, bool)| !finders.get(i).is_none_or(|f| f.is_settled(may_have_nulls));
+        let wanted: Vec<(usize, bool)> = wanted.filter(is_wanted).collect();
         if wanted.is_empty() {
             rows = rows.saturating_add(source.row_count().unwrap_or(0));
             continue;
@@ -129,8 +126,8 @@ struct Scan<'a> {
     columns: &'a [Column],
     /// The position of each column in the source.
     positions: &'a [usize],
-    /// The numbers of the columns to look at.
-    wanted: &'a [usize],
+    /// The numbers of the columns to look at, and whether they may have nulls.
+    wanted: &'a [(usize, bool)],
 }
 
 impl Scan<'_> {
@@ -140,14 +137,16 @@ impl Scan<'_> {
         rows: &mut u64,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let positions: Vec<usize> = self.wanted.iter().filter_map(|&i| self.positions.get(i).copied()).collect();
+        let positions: Vec<usize> = self.wanted.iter().filter_map(|(i, _)| self.positions.get(*i).copied()).collect();
         let source = *rows;
         for batch in self.source.outlines(&positions)? {
             let batch = batch?;
             self.batch(&batch, Origin { batch: *rows, source }, finders)?;
             *rows += u64_of(batch.sample_count);
             go_on(progress(*rows))?;
-            if self.wanted.iter().all(|&i| finders.get(i).is_none_or(Finder::is_settled)) {
+            let is_settled =
+                |&(i, may_have_nulls): &(usize, bool)| finders.get(i).is_none_or(|f| f.is_settled(may_have_nulls));
+            if self.wanted.iter().all(is_settled) {
                 return Ok(());
             }
         }
@@ -155,7 +154,7 @@ impl Scan<'_> {
     }
 
     fn batch(&self, batch: &InputBatch, origin: Origin, finders: &mut [Finder]) -> Result<()> {
-        for (&i, samples) in self.wanted.iter().zip(&batch.columns) {
+        for (&(i, _), samples) in self.wanted.iter().zip(&batch.columns) {
             let (Some(column), Some(finder)) = (self.columns.get(i), finders.get_mut(i)) else { continue };
             let samples = samples.as_ref().map_err(|problem| sample_error(problem, origin, column))?;
             finder.observe(samples, column, origin.batch);

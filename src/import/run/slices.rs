@@ -1,29 +1,68 @@
 //! Slices of batches, which can be written in bounded memory.
 
 use crate::ColumnSchema;
-use crate::import::batch::{InputBatch, Samples};
+use crate::import::batch::{InputBatch, InputLists, Samples};
 use std::ops::Range;
 
 /// The bytes of samples that are written at a time, about. At least one sample is.
 const SLICE_BYTES: usize = 16 << 20;
 
 /// Returns the samples of a batch in ranges, as the columns that are made of it need it: a null of
-/// a fixed shape takes as much memory as any sample, and several samples can share their bytes.
+/// a fixed shape takes as much memory as any item, and several samples can share their bytes.
 pub(super) fn slices(batch: &InputBatch, columns: &[ColumnSchema]) -> impl Iterator<Item = Range<usize>> + use<> {
     let count = batch.sample_count;
-    let stored = batch.columns.iter().flatten().map(|samples| element_bytes(samples).div_ceil(count.max(1)));
-    let sample_bytes = stored.chain(columns.iter().filter_map(inner_bytes)).fold(1, usize::saturating_add);
-    let step = (2 * SLICE_BYTES / sample_bytes).max(1);
-    (0..count).step_by(step).map(move |start| start..count.min(start.saturating_add(step)))
+    let columns =
+        || batch.columns.iter().zip(columns).filter_map(|(samples, column)| Some((samples.as_ref().ok()?, column)));
+    let all = columns().map(|(samples, column)| all_bytes(samples, column)).fold(0, usize::saturating_add);
+    let mut ends = Vec::new();
+    if all > SLICE_BYTES {
+        let mut bytes = vec![0; count];
+        columns().for_each(|(samples, column)| add_bytes(&mut bytes, samples, column));
+        let mut slice = 0_usize;
+        for (row, bytes) in bytes.into_iter().enumerate() {
+            if slice > 0 && slice.saturating_add(bytes) > SLICE_BYTES {
+                ends.push(row);
+                slice = 0;
+            }
+            slice = slice.saturating_add(bytes);
+        }
+    }
+    ends.extend((count > 0).then_some(count));
+    let mut start = 0;
+    ends.into_iter().map(move |end| std::mem::replace(&mut start, end)..end)
 }
 
-fn element_bytes(samples: &Samples) -> usize {
-    let count = samples.ranges.iter().fold(0_usize, |sum, range| sum.saturating_add(range.len()));
-    count.saturating_mul(samples.dtype.element_bytes())
+/// Returns the bytes of an item of a fixed shape; 0 if it varies.
+fn inner_bytes(column: &ColumnSchema) -> usize {
+    let elements = column.shape.inner_elements().filter(|_| !column.shape.is_ragged());
+    let elements = elements.and_then(|elements| usize::try_from(elements).ok()).unwrap_or(0);
+    elements.saturating_mul(column.pushed_dtype().element_bytes())
 }
 
-/// Returns the bytes of a sample of a fixed shape.
-fn inner_bytes(column: &ColumnSchema) -> Option<usize> {
-    let elements = usize::try_from(column.shape.inner_elements()?).ok()?;
-    elements.checked_mul(column.pushed_dtype().element_bytes())
+/// Returns the bytes of all samples of a column.
+fn all_bytes(samples: &Samples, column: &ColumnSchema) -> usize {
+    let elements = samples.ranges.iter().fold(0_usize, |sum, range| sum.saturating_add(range.len()));
+    let fixed = samples.ranges.len().saturating_mul(inner_bytes(column));
+    elements.saturating_mul(samples.dtype.element_bytes()).max(fixed)
+}
+
+/// Adds the bytes of a column to those of each row.
+fn add_bytes(rows: &mut [usize], samples: &Samples, column: &ColumnSchema) {
+    let fixed = inner_bytes(column);
+    let mut items = samples.ranges.iter();
+    for (row, count) in rows.iter_mut().zip(items_of_rows(&samples.lists, samples.ranges.len())) {
+        for range in items.by_ref().take(count) {
+            let stored = range.len().saturating_mul(samples.dtype.element_bytes());
+            *row = row.saturating_add(stored.max(fixed));
+        }
+    }
+}
+
+/// Returns the number of items in each row, of `item_count` in all.
+fn items_of_rows(lists: &[InputLists], item_count: usize) -> Vec<usize> {
+    lists.iter().rev().fold(vec![1; item_count], |entries, lists| {
+        let mut entries = entries.into_iter();
+        let members = |&length: &u32| entries.by_ref().take(usize::try_from(length).unwrap_or(usize::MAX)).sum();
+        lists.lengths.iter().map(members).collect()
+    })
 }

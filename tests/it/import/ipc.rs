@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 use tensilo::ErrorKind;
 use tensilo::import::arrow::array::types::Int8Type;
-use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, RecordBatch};
+use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, Int8Array, NullArray, RecordBatch};
 use tensilo::import::arrow::ipc::CompressionType;
 use tensilo::import::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use tensilo::import::{ConvertOptions, NullElements, Progress, convert};
@@ -143,4 +143,23 @@ fn refused_null_elements_name_the_file() {
     let error = convert_with(std::slice::from_ref(&input), &folder.path("out.tsl"), &options).unwrap_err();
     assert_eq!((error.kind(), error.path(), error.column()), (ErrorKind::BadInput, Some(input.as_path()), Some("x")));
     assert_eq!(folder.names(), ["input"]);
+}
+
+/// Rows of nulls take no bytes, so that a small file can have any number of them.
+#[test]
+fn very_many_rows_without_bytes_are_refused() {
+    let folder = Folder::new();
+    let nulls = |count| one(Arc::new(NullArray::new(count)));
+    for bytes in [file_bytes(&[nulls(1 << 40)], None), stream_bytes(&[nulls(1 << 40)], None)] {
+        let error = convert_damaged(&folder, &bytes).map(|_| ()).unwrap_err();
+        assert!(error.message().contains("1099511627776 rows"), "{error}");
+    }
+    for bytes in [file_bytes(&[nulls(1 << 20)], None), stream_bytes(&[nulls(1 << 20)], None)] {
+        assert_eq!(convert_damaged(&folder, &bytes).unwrap().sample_count(), 1 << 20);
+    }
+    // compressed, each row has less than a bit
+    let zeros = one(Arc::new(Int8Array::from(vec![0; 18 << 20])));
+    let bytes = file_bytes(&[zeros], Some(CompressionType::ZSTD));
+    assert!(bytes.len() < 1 << 20);
+    assert_eq!(convert_damaged(&folder, &bytes).unwrap().sample_count(), 18 << 20);
 }

@@ -5,6 +5,7 @@ mod arrow_types;
 mod changed;
 mod common;
 mod decimals;
+mod encodings;
 #[cfg(feature = "parquet")]
 mod folders;
 #[cfg(feature = "parquet")]
@@ -24,7 +25,10 @@ mod partitions;
 mod refusals;
 mod restored;
 mod restored_any;
+mod sample_numbers;
 mod shapes;
+#[cfg(feature = "parquet")]
+mod statistics;
 mod struct_inputs;
 mod struct_values;
 mod structs;

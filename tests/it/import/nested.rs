@@ -1,6 +1,7 @@
 //! Lists of texts and of structs, from Arrow and back.
 
 use super::common::*;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tensilo::import::ConvertOptions;
 use tensilo::import::arrow::array::*;
@@ -86,4 +87,30 @@ fn fields_of_structs_in_lists_are_columns_with_the_same_lists() {
     file.column("x.turn").unwrap().cursor().range_into(0..3, &mut turns).unwrap();
     assert_eq!(turns.lists()[0].offsets(), [0, 2, 2, 3]);
     assert_eq!((turns.values::<i64>().unwrap(), turns.is_null(1), turns.is_null(2)), (&[1, 0, 0][..], true, true));
+}
+
+#[test]
+fn the_metadata_of_a_list_are_those_of_its_column() {
+    let with = |field: Field, pairs: &[(&str, &str)]| {
+        let metadata = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        field.with_metadata(metadata.collect::<HashMap<_, _>>())
+    };
+    let mut builder = ListBuilder::new(ListBuilder::new(StringBuilder::new()));
+    builder.append(true);
+    let array: ArrayRef = Arc::new(builder.finish());
+    let field = with(Field::new("x", array.data_type().clone(), true), &[("unit", "dB")]);
+    let file = import(&batch(vec![(field, array)]));
+    assert_eq!(column(&file, "x").metadata["unit"], "dB");
+
+    // an item has its own, too, and those of the list come first
+    let text = with(Field::new("item", DataType::Utf8, true), &[("unit", "V"), ("language", "de")]);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
+    let array: ArrayRef = Arc::new(ListArray::new(Arc::new(text), OffsetBuffer::from_lengths([1]), texts, None));
+    let field = with(Field::new("x", array.data_type().clone(), true), &[("unit", "dB")]);
+    let whole = batch(vec![(field, array)]);
+    let file = import(&whole);
+    assert_eq!(column(&file, "x").metadata["unit"], "dB");
+    assert_eq!(column(&file, "x").metadata["language"], "de");
+    let found = tensilo::export::batches(&file, None).unwrap().next().unwrap().unwrap();
+    assert_eq!(found.schema().fields(), whole.schema().fields());
 }

@@ -4,7 +4,7 @@ use super::common::*;
 use super::folders::{Tree, numbered, numbers};
 use std::fs;
 use std::sync::Arc;
-use tensilo::import::arrow::array::{ArrayRef, Date32Array, Int32Array, StringArray};
+use tensilo::import::arrow::array::{ArrayRef, Date32Array, Int32Array, ListBuilder, StringArray, StringBuilder};
 use tensilo::import::arrow::datatypes::Field;
 use tensilo::import::{AppendOptions, ConvertOptions};
 use tensilo::{DType, ErrorKind, Reader};
@@ -106,6 +106,13 @@ fn with_own(folder: &str, own: ArrayRef) -> Tree {
     tree
 }
 
+/// A list of one text.
+fn list_of_one(text: &str) -> ArrayRef {
+    let mut builder = ListBuilder::new(StringBuilder::new());
+    builder.append_value([Some(text)]);
+    Arc::new(builder.finish())
+}
+
 #[test]
 fn a_column_of_the_file_is_kept_if_it_agrees_with_the_folder() {
     let agreeing: [(&str, ArrayRef, DType); 4] = [
@@ -118,7 +125,7 @@ fn a_column_of_the_file_is_kept_if_it_agrees_with_the_folder() {
         let file = with_own(folder, own).convert("");
         assert_eq!((file.schema().columns.len(), column(&file, "key").dtype), (1, dtype), "{folder}");
     }
-    let disagreeing: [(&str, ArrayRef, &str); 4] = [
+    let disagreeing: [(&str, ArrayRef, &str); 5] = [
         (
             "key=7",
             Arc::new(Int32Array::from_iter_values((0..300).map(|row| if row == 299 { 8 } else { 7 }))),
@@ -127,6 +134,7 @@ fn a_column_of_the_file_is_kept_if_it_agrees_with_the_folder() {
         ("key=7", Arc::new(StringArray::from(vec!["07"])), "row 0 has 07"),
         ("key=7", Arc::new(Int32Array::from(vec![Some(7), None])), "row 1 has a null"),
         ("key=__HIVE_DEFAULT_PARTITION__", Arc::new(Int32Array::from(vec![0])), "row 0 has 0"),
+        ("key=7", list_of_one("7"), "its samples are tensors or lists"),
     ];
     for (folder, own, part) in disagreeing {
         let tree = with_own(folder, own);

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use tensilo::ErrorKind;
 use tensilo::error::Advice;
-use tensilo::import::ConvertOptions;
 use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::buffer::OffsetBuffer;
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, Schema, UnionFields, UnionMode};
+use tensilo::import::{ConvertOptions, write_batches};
+use tensilo::sink::Stream;
 use tensilo_testing::Folder;
 
 fn unstorable() -> Vec<Field> {
@@ -104,4 +106,53 @@ fn a_file_at_the_destination_is_kept_unless_overwriting_is_allowed() {
     let error = run(&[&folder.path("absent")], &output);
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(output.as_path())));
     assert_eq!(std::fs::read(&output).unwrap(), b"precious");
+}
+
+/// Otherwise their values would be taken for others.
+#[test]
+fn batches_that_are_not_as_the_schema_says_are_refused() {
+    let micro: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![1]));
+    let milli: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![1]));
+    let decimals = |scale| -> ArrayRef {
+        Arc::new(Decimal128Array::from(vec![1, 2, 3]).with_precision_and_scale(10, scale).unwrap())
+    };
+    let in_struct = |names: [&str; 2]| -> ArrayRef {
+        let fields = names.map(|name| Arc::new(Field::new(name, DataType::Int64, true)));
+        let values: [ArrayRef; 2] = [1, 2].map(|value| Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+        Arc::new(StructArray::from(fields.into_iter().zip(values).collect::<Vec<_>>()))
+    };
+    let batches = |first: ArrayRef, second: ArrayRef| [one(first), one(second)];
+    let named = |name: &str| batch(vec![(Field::new(name, DataType::Int32, true), int(1))]);
+    for batches in [
+        batches(milli, micro),
+        batches(decimals(2), decimals(3)),
+        batches(in_struct(["a", "b"]), in_struct(["b", "a"])),
+        batches(three_lists(&decimals(2)), three_lists(&decimals(3))),
+        [named("x"), named("y")],
+    ] {
+        let schema = batches[0].schema();
+        for batches in [vec![batches[1].clone()], batches.to_vec()] {
+            let written = write_batches(&schema, &batches, Stream(Vec::new()), &ConvertOptions::new());
+            let error = written.map(|_| ()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::BadInput);
+            assert!(error.message().contains("the schema says"), "{error}");
+        }
+    }
+}
+
+fn int(value: i32) -> ArrayRef {
+    Arc::new(Int32Array::from(vec![value]))
+}
+
+/// Names of members of lists, nullability and metadata change no value.
+#[test]
+fn batches_may_differ_from_the_schema_in_what_changes_no_value() {
+    let lists = |name: &str, nullable| -> ArrayRef {
+        let item = Arc::new(Field::new(name, DataType::Int32, nullable));
+        Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([1]), int(7), None))
+    };
+    let (first, second) = (lists("item", true), lists("element", false));
+    let schema = one(first).schema();
+    let file = write_batches(&schema, &[one(second)], Stream(Vec::new()), &ConvertOptions::new()).unwrap();
+    assert_eq!(tensors::<i32>(&opened(file.sink.0), "x"), [Some((vec![1], vec![7]))]);
 }

@@ -72,10 +72,12 @@ impl Tree {
         match self {
             Self::Leaf(leaf) => leaf_array(leaf, count, nulls, numbers),
             Self::Lists(kind, item, null) => {
-                let (kind, null) = if item.is_tensor() { (*kind, false) } else { (*kind % 4, *null) };
+                // tensors, or lists with nulls inside and of any lengths
+                let is_tensor = item.is_tensor() && !*null;
+                let (kind, null) = if is_tensor { (*kind, false) } else { (*kind % 4, *null) };
                 let lengths: Vec<usize> =
-                    (0..count).map(|_| if item.is_tensor() { 2 } else { (numbers.bits() % 3) as usize }).collect();
-                let nullable = null && !item.is_tensor();
+                    (0..count).map(|_| if is_tensor { 2 } else { (numbers.bits() % 3) as usize }).collect();
+                let nullable = null;
                 let members = item.array(lengths.iter().sum(), nullable, numbers);
                 let metadata = [("depth", "1")];
                 let field = Field::new(["item", "element"][usize::from(null)], members.data_type().clone(), nullable);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tensilo::error::Advice;
 use tensilo::export::batches;
 use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::buffer::OffsetBuffer;
 use tensilo::import::arrow::datatypes::{DataType, Field, Float32Type, Int32Type};
 use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, NullElements};
 use tensilo::{Error, Extent, Reader, Shape};
@@ -192,4 +193,19 @@ fn all_columns_whose_schema_is_at_fault_are_in_one_error() {
         r#""digits" (decimal128[39, 0])"#,
     ];
     assert_eq!(error.message(), format!("these columns cannot be stored: {}", due.join(", ")));
+}
+
+/// Items are not samples.
+#[test]
+fn no_shape_is_told_of_items() {
+    let rows = 100;
+    let numbers: ArrayRef = lists(&vec![Some(2); rows * 3]);
+    let fields = vec![(Arc::new(Field::new("x", numbers.data_type().clone(), true)), numbers)];
+    let structs: ArrayRef = Arc::new(StructArray::from(fields));
+    let offsets = OffsetBuffer::from_lengths(vec![3; rows]);
+    let batch = one(Arc::new(ListArray::new(item(structs.data_type().clone()), offsets, structs, None)));
+    let file = import_with(&[batch.clone(), batch], &ConvertOptions::new()).unwrap();
+    let column = column(&file, "x.x");
+    assert_eq!((column.type_name(), column.shape.to_string()), ("list<i32>".to_owned(), "[2]".to_owned()));
+    assert_eq!(FoundShape::of(column), None);
 }

@@ -5,7 +5,7 @@ use super::struct_values::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tensilo::import::arrow::array::*;
-use tensilo::import::arrow::datatypes::{DataType, Field, Int8Type};
+use tensilo::import::arrow::datatypes::{DataType, Field, Int8Type, Int32Type};
 use tensilo::import::{AppendOptions, ConvertOptions, Progress, convert};
 use tensilo::{Error, ErrorKind, export};
 use tensilo_testing::Folder;
@@ -242,5 +242,20 @@ fn counts_of_nulls_tell_of_structs_at_any_depth() {
             let mut batches = export::batches(&file, Some(&columns)).unwrap();
             assert_eq!(values(batches.next().unwrap().unwrap().column(0)), rows);
         }
+    }
+}
+
+/// Each run has a node for its ends and one for its values.
+#[test]
+fn counts_of_nulls_are_read_beside_runs() {
+    let folder = Folder::new();
+    let runs: RunArray<Int32Type> = [Some("a"), Some("a"), None].into_iter().collect();
+    let rows: Vec<Value> = (0..3).map(|i| of([Number(i), Null])).collect();
+    let first = (Field::new("runs", runs.data_type().clone(), true), Arc::new(runs) as ArrayRef);
+    let table = |rows: &[Value]| batch(vec![first.clone(), (Field::new("x", pair(), true), array(&pair(), rows))]);
+    let with_null = [&rows[..2], &[Null]].concat();
+    for format in ["arrow", "stream"] {
+        let inputs = files(&folder, format, &[table(&rows), table(&with_null)]);
+        assert_eq!([scanned(&folder, &inputs[0]) > 0, scanned(&folder, &inputs[1]) > 0], [false, true], "{format}");
     }
 }

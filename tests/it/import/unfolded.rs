@@ -189,6 +189,22 @@ fn the_last_sample_of_the_last_input_decides() {
     assert_eq!(exported(&file), [&tensors[..], &tensors[..], &odd[..]].concat());
 }
 
+/// Where nulls may be is known of each input.
+#[test]
+fn the_order_of_inputs_does_not_decide_whether_null_elements_are_kept() {
+    let folder = Folder::new();
+    let samples = [[numbers(&[1]), numbers(&[2])], [list([number(1), None]), numbers(&[3])]];
+    let paths = ["a", "b"].map(|name| folder.path(name));
+    for write in [write_arrow, write_stream] {
+        paths.iter().zip(&samples).for_each(|(path, samples)| write(path.clone(), &[one(array(samples, 1))]));
+        for order in [[0, 1], [1, 0]] {
+            let inputs = order.map(|i: usize| paths[i].clone());
+            let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
+            assert_eq!(exported(&file), order.map(|i| samples[i].clone()).concat());
+        }
+    }
+}
+
 #[test]
 fn a_declared_shape_of_fewer_dimensions_makes_lists_of_the_outer_ones() {
     let samples = [list([numbers(&[1, 2]), numbers(&[3, 4])]), list([numbers(&[5, 6])])];
@@ -239,4 +255,39 @@ proptest! {
         let file = import_with(&[one(array(&samples, depth))], &ConvertOptions::new()).unwrap();
         prop_assert_eq!(exported(&file), samples);
     }
+}
+
+/// Without elements such lists are stored as the nulls of a struct are.
+#[test]
+fn lists_of_empty_lists_of_bools_are_lists() {
+    let bools: ArrayRef = Arc::new(BooleanArray::from(Vec::<bool>::new()));
+    let none = FixedSizeListArray::try_new_with_length(item(DataType::Boolean), 0, bools, None, 2).unwrap();
+    let nulls = NullBuffer::from(vec![true, false]);
+    let none =
+        FixedSizeListArray::try_new_with_length(item(DataType::Boolean), 0, none.values().clone(), Some(nulls), 2);
+    let none: ArrayRef = Arc::new(none.unwrap());
+    let lists = ListArray::new(item(none.data_type().clone()), OffsetBuffer::from_lengths([2]), none, None);
+    let fields = vec![(Arc::new(Field::new("a", lists.data_type().clone(), true)), Arc::new(lists) as ArrayRef)];
+    let file = import(&one(Arc::new(StructArray::from(fields))));
+    let schema = column(&file, "x.a");
+    assert_eq!((schema.type_name(), schema.shape.to_string()), ("list<bool>".to_owned(), "[0]".to_owned()));
+    let mut cursor = file.column("x.a").unwrap().cursor();
+    let list = cursor.read_list(0).unwrap();
+    assert_eq!(list.items().map(|item| item.unwrap().is_null()).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn levels_that_become_lists_keep_whether_their_members_may_be_null() {
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![None, Some(1.0), Some(2.0)]));
+    let required = |name: &str, array: &ArrayRef| Arc::new(Field::new(name, array.data_type().clone(), false));
+    let inner = ListArray::new(item(DataType::Float64), OffsetBuffer::from_lengths([2, 1]), numbers, None);
+    let inner: ArrayRef = Arc::new(inner);
+    let outer = LargeListArray::new(required("element", &inner), OffsetBuffer::from_lengths([1, 1]), inner, None);
+    let batch = one(Arc::new(outer));
+    let file = import(&batch);
+    let levels: Vec<bool> = column(&file, "x").levels.iter().map(|level| level.nullable).collect();
+    assert_eq!(levels, [false, true]);
+    let found = batches(&file, None).unwrap().next().unwrap().unwrap();
+    assert_eq!(found.column(0).data_type(), batch.column(0).data_type());
+    assert_eq!(found.column(0), batch.column(0));
 }

@@ -189,6 +189,22 @@ fn int96_in_lists_and_beside_nulls_is_converted() {
     assert_eq!(scalars::<i64>(&file, "x"), [None, Some(i64::try_from(FAR[0] / 1_000).unwrap()), None]);
 }
 
+/// The samples of a nested column are lists of timestamps.
+#[test]
+fn an_int96_of_a_struct_in_a_list_is_named_by_its_sample() {
+    let folder = Inputs::new();
+    let values = [0, 7, 0, FAR[0]].map(int96);
+    let list = "optional group x (LIST) { repeated group list { optional group element { optional int96 t; } } }";
+    let mut column = Column::<Int96Type>::new(list, &values);
+    column.definitions = Some(&[4; 4]);
+    column.repetitions = Some(&[0, 1, 1, 0]);
+    let error = folder.refused(&[folder.file("a", &column.bytes())]);
+    assert_eq!(error.samples(), Some(1..2), "{error}");
+    for part in ["timestamp[ns] not that of sample 1", "timestamp[us] not that of sample 0"] {
+        assert!(error.message().contains(part), "{error}");
+    }
+}
+
 #[test]
 fn a_claimed_unit_is_kept_only_if_it_is_exact() {
     let folder = Inputs::new();

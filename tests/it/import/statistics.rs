@@ -1,0 +1,102 @@
+//! Parquet files whose statistics deny nulls that are there, as some writers make them.
+
+use super::common::*;
+use super::struct_values::*;
+use super::thrift::set;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::datatypes::{DataType, Int32Type};
+use tensilo::import::{AppendOptions, ConvertOptions, convert_into};
+use tensilo::sink::Stream;
+use tensilo_testing::Folder;
+
+/// Fields of a footer: row groups, the first, columns, this one, its metadata.
+fn of_column(column: i64, fields: &[i64]) -> Vec<i64> {
+    [&[4, 0, 1, column, 3], fields].concat()
+}
+
+/// Writes a Parquet file whose footer has other values in these fields.
+fn write_patched(folder: &Folder, name: &str, table: &RecordBatch, patches: &[(Vec<i64>, i64)]) -> PathBuf {
+    let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), table.schema(), None).unwrap();
+    writer.write(table).unwrap();
+    let bytes = writer.into_inner().unwrap();
+    let end = bytes.len() - 8;
+    let start = end - u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
+    let mut footer = bytes[start..end].to_vec();
+    patches.iter().for_each(|(path, value)| set(&mut footer, 0, path, *value));
+    let length = (footer.len() as u32).to_le_bytes();
+    write_old(&folder.path(name), &[&bytes[..start], &footer, &length, b"PAR1"].concat());
+    folder.path(name)
+}
+
+const NULL_COUNT: [i64; 2] = [12, 3];
+const LEVELS: [i64; 2] = [16, 3];
+
+/// A file that says its pairs are never null, nor their fields.
+fn pairs(folder: &Folder, name: &str, rows: &[Value]) -> PathBuf {
+    let patches = [0, 1].map(|column| (of_column(column, &NULL_COUNT), 0));
+    write_patched(folder, name, &batch_of(&pair(), rows), &patches)
+}
+
+fn rows() -> Vec<Value> {
+    (0..30).map(|i| if i == 25 { Null } else { of([Number(i), Number(-i)]) }).collect()
+}
+
+#[test]
+fn a_null_struct_that_statistics_deny_is_kept() {
+    let folder = Folder::new();
+    let input = pairs(&folder, "x.parquet", &rows());
+    for threads in [1, 3] {
+        let options = ConvertOptions::new().writer(tensilo::WriterOptions::new().threads(threads));
+        let file = converted(&folder, std::slice::from_ref(&input), &options).unwrap();
+        assert_eq!(values(&exported_alone(&file)), rows());
+        let file = convert_into(std::slice::from_ref(&input), Stream(Vec::new()), &options, &mut |_| GO_ON);
+        assert_eq!(values(&exported_alone(&opened(file.unwrap().sink.0))), rows());
+    }
+    // beside files that tell the truth
+    let full: Vec<Value> = (0..9).map(|i| of([Number(i), Null])).collect();
+    let other = folder.path("full.parquet");
+    write_parquet(&other, &[batch_of(&pair(), &full)]);
+    let file = converted(&folder, &[other, input], &ConvertOptions::new()).unwrap();
+    assert_eq!(values(&exported_alone(&file)), [full, rows()].concat());
+}
+
+#[test]
+fn a_null_struct_in_lists_that_statistics_deny_is_kept() {
+    let folder = Folder::new();
+    let rows: Vec<Value> = rows().into_iter().map(|row| List(vec![row])).collect();
+    let patches = [0, 1].map(|column| (of_column(column, &NULL_COUNT), 0));
+    let input = write_patched(&folder, "x.parquet", &batch_of(&list(pair()), &rows), &patches);
+    let file = converted(&folder, &[input], &ConvertOptions::new()).unwrap();
+    assert_eq!(values(&exported_alone(&file)), rows);
+}
+
+#[test]
+fn a_null_struct_that_statistics_deny_is_not_appended_to_a_file_without_nulls() {
+    let folder = Folder::new();
+    let some = of([Number(1), Number(2)]);
+    let (full, input) = (folder.path("full.parquet"), pairs(&folder, "x.parquet", &rows()));
+    write_parquet(&full, &[batch_of(&pair(), std::slice::from_ref(&some))]);
+    let file = folder.path("file.tsl");
+    convert_over(&[full], &file).unwrap();
+    let error = append_with(&[input], &file, &AppendOptions::new()).unwrap_err();
+    assert!(error.message().contains("a null struct"), "{error}");
+    assert_eq!(error.samples(), Some(26..27));
+    assert_eq!(values(&exported_alone(&read(&file))), [some]);
+}
+
+#[test]
+fn null_elements_that_statistics_deny_are_kept() {
+    let folder = Folder::new();
+    let lists = (0..60).map(|i| Some((0..i % 5).map(|j| (i != 59 || j != 2).then_some(j)).collect::<Vec<_>>()));
+    let array: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
+    // the definition level of a null element
+    let level = [&LEVELS[..], &[2]].concat();
+    let patches = [(of_column(0, &level), 0), (of_column(0, &NULL_COUNT), 0)];
+    let input = write_patched(&folder, "x.parquet", &one(array.clone()), &patches);
+    let file = converted(&folder, &[input], &ConvertOptions::new()).unwrap();
+    assert_eq!(column(&file, "x").type_name(), "list<i32>");
+    assert_eq!(values(&exported_alone(&file)), values(&array));
+    assert_eq!(exported_alone(&file).data_type(), &list(DataType::Int32));
+}

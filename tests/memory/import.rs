@@ -1,0 +1,112 @@
+//! Memory that a conversion takes, of inputs that are small and become large.
+
+use std::sync::Arc;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::buffer::OffsetBuffer;
+use tensilo::import::arrow::datatypes::{DataType, Field, Fields, Schema};
+use tensilo::import::{ConvertOptions, write_batches};
+use tensilo::sink::Stream;
+use tensilo::{Error, ErrorKind, Result};
+use tensilo_testing::alone;
+
+const MIB: usize = 1 << 20;
+
+fn item(data_type: &DataType) -> Arc<Field> {
+    Arc::new(Field::new("item", data_type.clone(), true))
+}
+
+/// Converts a column, and returns the most memory that it took besides its file.
+fn convert(array: ArrayRef) -> (Result<u64>, usize) {
+    let schema = Arc::new(Schema::new(vec![Field::new("x", array.data_type().clone(), true)]));
+    let batch = RecordBatch::try_new(schema.clone(), vec![array]).expect("a batch");
+    let alone = alone();
+    alone.peak_bytes(|| {
+        let written = write_batches(&schema, &[batch], Stream(Vec::new()), &ConvertOptions::new());
+        written.map(|summary| summary.sample_count)
+    })
+}
+
+/// The error of a column, and that it takes little memory.
+fn refused(array: ArrayRef) -> Error {
+    let (result, peak) = convert(array);
+    let error = result.expect_err("it is too large");
+    assert!(peak < 100 * MIB, "{} MiB: {error}", peak / MIB);
+    assert_eq!(error.kind(), ErrorKind::BadInput, "{error}");
+    error
+}
+
+/// A null takes as much as any item, if all have one shape.
+#[test]
+fn null_items_of_a_large_shape_are_refused() {
+    let length = 1_000_000;
+    let mut builder = ListBuilder::new(ListBuilder::new(Float32Builder::new()));
+    (0..length).for_each(|_| builder.values().values().append_value(0.0));
+    builder.values().append(true);
+    builder.append(true);
+    (0..length).for_each(|_| builder.values().append(false));
+    builder.append(true);
+    let error = refused(Arc::new(builder.finish()));
+    assert!(error.message().contains("null items"), "{error}");
+    assert_eq!(error.samples(), Some(1..2));
+}
+
+/// Many samples with some nulls are written in parts.
+#[test]
+fn null_items_of_many_samples_are_written_in_parts() {
+    let (rows, length) = (2_000, 10_000);
+    let mut builder = ListBuilder::new(ListBuilder::new(Float32Builder::new()));
+    for row in 0..rows {
+        if row == 0 {
+            (0..length).for_each(|_| builder.values().values().append_value(0.0));
+            builder.values().append(true);
+        }
+        // most nulls are in a few samples
+        (0..if row % 100 == 1 { 100 } else { 1 }).for_each(|_| builder.values().append(false));
+        builder.append(true);
+    }
+    let (result, peak) = convert(Arc::new(builder.finish()));
+    assert_eq!(result.expect("it can be stored"), rows);
+    // of 160 MB
+    assert!(peak < 110 * MIB, "{} MiB", peak / MIB);
+}
+
+#[test]
+fn a_dictionary_of_long_texts_is_decoded_in_parts() {
+    let text = "x".repeat(100_000);
+    let values: ArrayRef = Arc::new(StringArray::from(vec![text.as_str()]));
+    let dictionary: ArrayRef = Arc::new(DictionaryArray::new(Int32Array::from(vec![0; 4_000]), values));
+    let in_struct: ArrayRef = Arc::new(StructArray::from(vec![(item(dictionary.data_type()), dictionary.clone())]));
+    let lists = OffsetBuffer::from_lengths([1; 4_000]);
+    let in_lists: ArrayRef = Arc::new(ListArray::new(item(dictionary.data_type()), lists, dictionary, None));
+    for array in [in_struct, in_lists] {
+        let (result, peak) = convert(array);
+        assert_eq!(result.expect("it can be stored"), 4_000);
+        // of 400 MB
+        assert!(peak < 150 * MIB, "{} MiB", peak / MIB);
+    }
+}
+
+/// Each row has all of them.
+#[test]
+fn views_of_the_same_members_are_decoded_in_parts() {
+    let (rows, length) = (60, 1_000_000);
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..length));
+    let sizes = vec![length; rows];
+    let views = ListViewArray::new(item(&DataType::Int32), vec![0; rows].into(), sizes.into(), numbers, None);
+    let (result, peak) = convert(Arc::new(views));
+    assert_eq!(result.expect("it can be stored"), rows as u64);
+    // of 240 MB
+    assert!(peak < 150 * MIB, "{} MiB", peak / MIB);
+}
+
+/// Each column has the names of all structs around it.
+#[test]
+fn long_names_do_not_multiply() {
+    let fields: Fields = (0..10_000).map(|i| Field::new(format!("{i}"), DataType::Float32, true)).collect();
+    let columns = fields.iter().map(|_| Arc::new(Float32Array::from(vec![1.0])) as ArrayRef).collect();
+    let inner: ArrayRef = Arc::new(StructArray::new(fields, columns, None));
+    let field = Arc::new(Field::new("x".repeat(MIB), inner.data_type().clone(), true));
+    let error = refused(Arc::new(StructArray::from(vec![(field, inner)])));
+    assert!(error.message().contains("1 to 1,024 bytes"), "{:.1000}", error.message());
+    assert!(error.message().len() < 20 * MIB);
+}
