@@ -74,6 +74,7 @@ pub(super) struct Target {
     pub shape: Shape,
     /// The type of the elements, or that of the array if its samples are strings.
     pub element: DataType,
+    pub parts: Parts,
 }
 
 impl Target {
@@ -107,7 +108,7 @@ impl Target {
         };
         let data_type = column.levels.iter().rev().fold(items.clone(), list);
         let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
-        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element })
+        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element, parts })
     }
 }
 
