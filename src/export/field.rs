@@ -74,13 +74,16 @@ pub(super) struct Target {
     pub shape: Shape,
     /// The type of the elements, or that of the array if its samples are strings.
     pub element: DataType,
+    /// The type of its values, before they become Arrow's.
+    pub dtype: DType,
     pub parts: Parts,
 }
 
 impl Target {
     pub(super) fn new(column: &ColumnSchema, cast: Option<&CastFacts>, parts: Parts, as_lists: bool) -> Result<Self> {
         let restored = restored_type(column, parts);
-        let element = restored.clone().unwrap_or_else(|| plain_type(exported_dtype(column)));
+        let dtype = exported_dtype(column);
+        let element = restored.clone().unwrap_or_else(|| plain_type(dtype));
         let column = &in_elements(column, &element);
         let form = match form(column, &element, parts) {
             Ok(Form::FixedTensor(_) | Form::Tensor { .. }) if as_lists => Ok(Form::Lists),
@@ -108,7 +111,7 @@ impl Target {
         };
         let data_type = column.levels.iter().rev().fold(items.clone(), list);
         let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
-        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element, parts })
+        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element, dtype, parts })
     }
 }
 

@@ -57,6 +57,7 @@ mod parquet_file;
 mod parquet_file;
 mod restore;
 mod retype;
+mod sample_size;
 mod selected;
 mod structs;
 mod tensor_lists;
