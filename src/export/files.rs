@@ -37,7 +37,8 @@ impl ExportFormat {
 /// [`ExportOptions::overwrite`] is set, and never the file that is read.
 ///
 /// Cost: each chunk is decoded once and copied once. Memory: a batch, see
-/// [`batches`](super::batches()), and what the writer of the format keeps of a row group.
+/// [`batches`](super::batches()), what the writer of the format keeps of a row group, and the
+/// dictionaries of an Arrow file: their values twice while a new value is added.
 pub fn export(reader: &Reader, output: impl AsRef<Path>, options: ExportOptions<'_>) -> Result<()> {
     let output = output.as_ref();
     let format = ExportFormat::of(output).ok_or_else(|| {

@@ -5,6 +5,7 @@
 //! the number of values in a dictionary.
 
 mod dictionary;
+mod dictionary_values;
 mod lists;
 mod mismatch;
 mod structs;

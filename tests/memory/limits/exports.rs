@@ -1,11 +1,12 @@
 //! Memory of exports: a batch has at most 16 MiB, unless one sample has more.
 
 use super::{ENCODED, MIB, finish, in_memory};
-use tensilo::export::batches;
+use tensilo::export::{ExportFormat, ExportOptions, batches, export_into};
 use tensilo::import::arrow::array::Array;
 use tensilo::import::arrow::error::ArrowError;
 use tensilo::nested::ListBatch;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Error, ErrorKind, Reader, Schema, Shape};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Error, ErrorKind, Reader, Schema, Shape, Value};
 use tensilo_testing::alone;
 
 fn of_type(mut column: ColumnSchema, data_type: &str) -> Schema {
@@ -96,4 +97,30 @@ fn offsets_of_nested_lists_are_counted() {
         let (most, peak) = alone.peak_bytes(|| largest(&reader).expect("batches of empty lists"));
         assert!((4 * MIB..=40 * MIB).contains(&most) && peak < 120 * MIB, "{most} bytes, {} MiB", peak / MIB);
     }
+}
+
+#[test]
+fn a_dictionary_takes_a_limited_number_of_bytes() {
+    let alone = alone();
+    let mut schema = Schema::new([ColumnSchema::bytes("x")]);
+    let saved = r#"{"fields":[{"name":"x","type":{"dictionary":"large_binary","index":"int32"},"nullable":false}]}"#;
+    schema.metadata.insert("arrow.schema".to_owned(), saved.to_owned());
+    let mut writer = in_memory(schema, ENCODED);
+    let mut value = vec![0; 16 * MIB];
+    for i in 0..18 {
+        value[0] = i;
+        writer.push(&[Value::bytes(&value)]).expect("a sample of 16 MiB");
+    }
+    let reader = Reader::from_bytes(finish(writer)).expect("an intact file");
+    let export = |stored| {
+        let options = ExportOptions::new().stored_types(stored);
+        export_into(&reader, Stream(std::io::sink()), ExportFormat::Arrow, options).map(|_| ())
+    };
+    let (error, peak) = alone.peak_bytes(|| export(false).expect_err("a dictionary of 288 MiB"));
+    assert_eq!(error.column(), Some("x"));
+    assert!(error.message().contains("a dictionary of more than 256 MiB"), "{error}");
+    assert!(peak < 720 * MIB, "{} MiB", peak / MIB);
+    let (done, peak) = alone.peak_bytes(|| export(true));
+    done.expect("an export of the types that the file states");
+    assert!(peak < 120 * MIB, "{} MiB", peak / MIB);
 }
