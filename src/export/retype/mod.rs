@@ -12,7 +12,7 @@ mod structs;
 mod texts;
 
 use super::field::{CAST, Parts};
-use crate::saved_schema::DICTIONARY;
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES};
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use dictionary::DictionaryEncoder;
@@ -79,7 +79,8 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     }
     let mut metadata = to.metadata().clone();
     let values = metadata.remove(DICTIONARY);
-    metadata.extend(from.metadata().get(CAST).map(|facts| (CAST.to_owned(), facts.clone())));
+    let own = from.metadata().iter().filter(|(key, value)| key.as_str() == CAST || value.len() > METADATA_BYTES);
+    metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
     let (data_type, change) = change(from, to, context, values)?;
     let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
     let nullable = to.is_nullable() || (context.in_tensor && from.is_nullable());
