@@ -25,12 +25,14 @@ const BATCH_BYTES: u64 = 16 << 20;
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
 /// each chunk is decoded once and copied once.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
-    let choice = TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false };
+    let choice =
+        TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
     select(reader, columns, choice)
 }
 
 pub(super) fn select(reader: &Reader, columns: Option<&[String]>, choice: TypeChoice) -> Result<Batches> {
-    Batches::new(reader, &selected::columns(reader, columns)?, choice)
+    let ordered = choice.ordered && reader.commit_count() <= 1;
+    Batches::new(reader, &selected::columns(reader, columns)?, TypeChoice { ordered, ..choice })
 }
 
 /// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`];

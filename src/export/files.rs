@@ -63,7 +63,7 @@ pub fn export_into<K: Sink + Send>(
     reader.check_output(sink.identity(), path.as_deref())?;
     let ExportOptions { columns, mut progress, tensors, stored_types, .. } = options;
     let format = format_of(format).map_err(to_output)?;
-    let choice = TypeChoice { parts: format.parts, tensors, stored_types };
+    let choice = TypeChoice { parts: format.parts, tensors, stored_types, ordered: true };
     let mut batches = batches::select(reader, columns.as_deref(), choice)?;
     let mut writer = (format.begin)(&mut sink, batches.arrow_schema()).map_err(to_output)?;
     while let Some(batch) = batches.next_batch()? {

@@ -19,6 +19,8 @@ pub(super) struct TypeChoice {
     pub parts: Parts,
     pub tensors: TensorForm,
     pub stored_types: bool,
+    /// Whether dictionaries may say that their values are ordered: unless values were appended.
+    pub ordered: bool,
 }
 
 /// A field of an export.
@@ -102,7 +104,7 @@ impl Outputs {
         if choice.tensors == TensorForm::AsImported {
             self.replace(node, columns, choice, |name| !tensors.iter().any(|tensor| tensor == name))?;
         }
-        let retype = Retype::between(&*self.plain(node)?, wanted, choice.parts);
+        let retype = Retype::between(&*self.plain(node)?, wanted, choice.parts, choice.ordered);
         if retype.is_none() && choice.tensors == TensorForm::AsImported {
             self.replace(node, columns, choice, |_| false)?;
         }
@@ -185,7 +187,8 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     let columns: Vec<ExportedColumn<'_>> =
         schema.columns.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
-    let choice = TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: true };
+    let choice =
+        TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: true, ordered: true };
     let outputs = Outputs::of(&columns, &Metadata::new(), choice);
     outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
 }

@@ -60,6 +60,14 @@ pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
     metadata.insert(KEY.to_owned(), own.to_string());
 }
 
+/// Removes that the values of dictionaries are ordered: values that were appended have other places
+/// in the order than after all others.
+pub(crate) fn forget_order(metadata: &mut Metadata) {
+    let Some(mut document) = metadata.get(KEY).and_then(|text| document(text)) else { return };
+    merge::forget_order(&mut document);
+    metadata.insert(KEY.to_owned(), document.to_string());
+}
+
 /// Leaves out the fields that are not made of these columns alone, and those for which `is_needed`
 /// is false. What is then too long for the format is left out too, and listed.
 pub(crate) fn reduce(metadata: &mut Metadata, columns: &HashSet<&str>, is_needed: impl Fn(&Value) -> bool) {

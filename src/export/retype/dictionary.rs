@@ -23,7 +23,8 @@ pub(super) struct DictionaryEncoder {
     value: DataType,
     /// The type of arrays to encode.
     plain: DataType,
-    ordered: bool,
+    /// The number of values that are ordered: all. `None` if they are not.
+    ordered: Option<usize>,
     grows: bool,
     values: DictionaryValues,
 }
@@ -48,17 +49,17 @@ impl DictionaryEncoder {
             key: key.as_ref().clone(),
             value: value.as_ref().clone(),
             plain: plain.clone(),
-            ordered,
+            ordered: None,
             grows: parts == Parts::Required,
             values: DictionaryValues::default(),
         };
         // Parquet's writer keeps no order: that of a dictionary would be another
-        this.ordered = this.grows && this.begin(values) && ordered;
+        this.ordered = (this.grows && this.begin(values) && ordered).then(|| this.values.len());
         Some(this)
     }
 
     pub(super) fn is_ordered(&self) -> bool {
-        self.ordered
+        self.ordered.is_some()
     }
 
     /// Adds the first values. Returns whether there are some, all different.
@@ -86,6 +87,10 @@ impl DictionaryEncoder {
             self.values = DictionaryValues::default();
         }
         let keys = self.keys(array)?;
+        if self.ordered.is_some_and(|count| self.values.len() > count) {
+            let message = "a value that the ordered dictionary of the source did not begin with";
+            return Err(ArrowError::InvalidArgumentError(message.to_owned()));
+        }
         let values = self.values.array(&self.plain, &self.value)?;
         match self.key.clone() {
             DataType::Int8 => encoded::<Int8Type>(&keys, values),

@@ -30,6 +30,11 @@ pub(super) struct DictionaryValues {
 }
 
 impl DictionaryValues {
+    /// Returns the number of values.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Returns the key of a value, which is added if it is new.
     pub(super) fn key_of(&mut self, value: &[u8]) -> Result<usize, ArrowError> {
         let mut hash = self.hasher.hash_one(value);

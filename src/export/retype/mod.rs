@@ -38,6 +38,8 @@ enum ArrayChange {
 #[derive(Clone, Copy)]
 struct Context {
     parts: Parts,
+    /// Whether dictionaries may say that their values are ordered.
+    ordered: bool,
     /// Whether a struct around the field may be null, and its fields with it.
     masked: bool,
     /// Whether it is a part of a tensor, which the format may want to be nullable.
@@ -45,9 +47,10 @@ struct Context {
 }
 
 impl Retype {
-    /// Returns the change of arrays of one field to another, or `None` if there is none.
-    pub(super) fn between(from: &Field, to: &Field, parts: Parts) -> Option<Self> {
-        between(from, to, Context { parts, masked: false, in_tensor: false })
+    /// Returns the change of arrays of one field to another, or `None` if the types do not fit.
+    /// `ordered` says whether dictionaries may say that their values are ordered.
+    pub(super) fn between(from: &Field, to: &Field, parts: Parts, ordered: bool) -> Option<Self> {
+        between(from, to, Context { parts, ordered, masked: false, in_tensor: false })
     }
 
     /// Changes an array.
@@ -126,7 +129,7 @@ fn change(from: &Field, to: &Field, context: Context, values: Option<String>) ->
             is_map.then(|| (DataType::Map(entries.field.clone(), *sorted), ArrayChange::List(entries)))
         }
         (own, wanted @ DataType::Dictionary(..)) => {
-            let ordered = to.dict_is_ordered() == Some(true);
+            let ordered = context.ordered && to.dict_is_ordered() == Some(true);
             let encoder = DictionaryEncoder::new(own, wanted, ordered, values.as_deref(), context.parts)?;
             Some((wanted.clone(), ArrayChange::Dictionary(Box::new(encoder))))
         }

@@ -24,6 +24,7 @@ mod partitions;
 mod refusals;
 mod restored;
 mod restored_any;
+mod restored_inputs;
 mod restored_limits;
 mod shapes;
 mod struct_inputs;
