@@ -70,7 +70,9 @@ impl Batches {
             .iter()
             .map(|column| ExportedColumn { schema: column.schema(), cast: column.facts().cast })
             .collect();
-        let plan = Outputs::of(&exported, &reader.schema().metadata, choice).map_err(|error| reader.place(error))?;
+        let file = reader.schema();
+        let plan = Outputs::of(&exported, &file.columns, &file.metadata, choice);
+        let plan = plan.map_err(|error| reader.place(error))?;
         let fields: Fields = plan.all.iter().map(|output| output.field().clone()).collect();
         let mut this = Self {
             reader: reader.clone(),

@@ -11,7 +11,7 @@ mod mismatch;
 mod structs;
 mod texts;
 
-use super::field::{CAST, Parts};
+use super::field::{CAST, Parts, is_tensor};
 use crate::saved_schema::{DICTIONARY, METADATA_BYTES};
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
@@ -73,8 +73,7 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
         let plain = Field::new(to.name(), values.data_type().clone(), nullable);
         return between(from, &plain.with_metadata(to.metadata().clone()), context);
     }
-    context.in_tensor |=
-        matches!(to.extension_type_name(), Some("arrow.fixed_shape_tensor" | "arrow.variable_shape_tensor"));
+    context.in_tensor |= is_tensor(to);
     let is_struct = matches!(to.data_type(), DataType::Struct(_));
     let may_be_null = to.is_nullable() || context.masked || context.in_tensor;
     if from.is_nullable() && !may_be_null && !is_struct {
@@ -128,6 +127,9 @@ fn change(from: &Field, to: &Field, context: Context, values: Option<String>) ->
             let is_map = keys_and_values && !entries.field.is_nullable();
             is_map.then(|| (DataType::Map(entries.field.clone(), *sorted), ArrayChange::List(entries)))
         }
+        (own, DataType::Dictionary(_, value)) if context.parts == Parts::Optional && is_fixed_bytes(value) => {
+            (own == value.as_ref()).then(|| (own.clone(), ArrayChange::Same))
+        }
         (own, wanted @ DataType::Dictionary(..)) => {
             let ordered = context.ordered && to.dict_is_ordered() == Some(true);
             let encoder = DictionaryEncoder::new(own, wanted, ordered, values.as_deref(), context.parts)?;
@@ -136,5 +138,15 @@ fn change(from: &Field, to: &Field, context: Context, values: Option<String>) ->
         (own, wanted) if own == wanted && !own.is_nested() => Some((own.clone(), ArrayChange::Same)),
         (own, wanted) if texts::can_relay(own, wanted) => Some((wanted.clone(), ArrayChange::Text)),
         _ => None,
+    }
+}
+
+/// Returns whether Parquet stores values as bytes of a fixed length that its readers take for
+/// something else in a dictionary.
+fn is_fixed_bytes(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Float16 | DataType::Interval(_) => true,
+        DataType::Decimal128(precision, _) | DataType::Decimal256(precision, _) => *precision > 18,
+        _ => false,
     }
 }

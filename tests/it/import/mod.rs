@@ -26,6 +26,8 @@ mod restored;
 mod restored_any;
 mod restored_inputs;
 mod restored_limits;
+#[cfg(feature = "parquet")]
+mod restored_parquet;
 mod shapes;
 mod struct_inputs;
 mod struct_values;
