@@ -11,6 +11,12 @@ use std::fmt;
 /// The metadata key.
 pub(crate) const KEY: &str = "arrow.type";
 
+/// The extension type of tensors of one shape.
+#[cfg(feature = "arrow")]
+pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
+/// The extension type of tensors of several shapes.
+pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
+
 /// A type that needs to be kept. Its `Display` is the text of the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ArrowType {

@@ -1,13 +1,13 @@
 //! The samples of a file as Arrow record batches, in memory.
 
 use super::column::ColumnBuilder;
-use super::elements::{exported_bytes, source_bytes};
-use super::field::{Form, Parts, Target, exported_dtype};
+use super::elements::exported_bytes;
+use super::field::{Parts, Target};
 use super::options::TensorForm;
 use super::restore::{ExportedColumn, Output, Outputs, TypeChoice};
+use super::sample_size::SampleSize;
 use super::selected;
-use crate::le::u64_of;
-use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Reader, Result, Rows};
+use crate::{Column, ColumnBuffer, ColumnSchema, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
 use std::ops::Range;
@@ -19,18 +19,20 @@ const BATCH_SAMPLES: u64 = 65_536;
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// The samples of columns (all if `None`) as Arrow record batches, with the types that [the
-/// module](super) lists. The name of a struct stands for all its fields, and the nulls of a struct
-/// are there with any of its fields.
+/// module](super) lists. The name of a struct stands for all its fields. A field of a struct brings
+/// the nulls of the struct with it.
 ///
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
 /// each chunk is decoded once and copied once.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
-    let choice = TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false };
+    let choice =
+        TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
     select(reader, columns, choice)
 }
 
 pub(super) fn select(reader: &Reader, columns: Option<&[String]>, choice: TypeChoice) -> Result<Batches> {
-    Batches::new(reader, &selected::columns(reader, columns)?, choice)
+    let ordered = choice.ordered && reader.commit_count() <= 1;
+    Batches::new(reader, &selected::columns(reader, columns)?, TypeChoice { ordered, ..choice })
 }
 
 /// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`];
@@ -58,10 +60,7 @@ struct RaggedColumn {
     index: usize,
     /// The chunk measured last, which its cursor holds.
     chunk: Range<u64>,
-    element_bytes: u64,
-    exported_bytes: u64,
-    /// Whether each dimension becomes a level of lists.
-    is_lists: bool,
+    size: SampleSize,
 }
 
 impl Batches {
@@ -71,7 +70,9 @@ impl Batches {
             .iter()
             .map(|column| ExportedColumn { schema: column.schema(), cast: column.facts().cast })
             .collect();
-        let plan = Outputs::of(&exported, &reader.schema().metadata, choice).map_err(|error| reader.place(error))?;
+        let file = reader.schema();
+        let plan = Outputs::of(&exported, &file.columns, &file.metadata, choice);
+        let plan = plan.map_err(|error| reader.place(error))?;
         let fields: Fields = plan.all.iter().map(|output| output.field().clone()).collect();
         let mut this = Self {
             reader: reader.clone(),
@@ -92,21 +93,13 @@ impl Batches {
     }
 
     fn add(&mut self, schema: &ColumnSchema, target: Target) {
-        let exported_bytes = exported_bytes(exported_dtype(schema), &target.element);
-        if schema.shape.is_ragged() || !schema.levels.is_empty() {
-            let element_bytes = u64_of(source_bytes(schema.dtype, &target.element));
-            let index = self.builders.len();
-            let is_lists = target.form == Form::Lists && schema.levels.is_empty();
-            self.ragged.push(RaggedColumn { index, chunk: 0..0, element_bytes, exported_bytes, is_lists });
-            let offset_and_shape = 4 * (1 + u64_of(schema.shape.rank()));
-            let null_bytes = match target.form {
-                Form::FixedString(bytes) => u64::try_from(bytes).unwrap_or(0), // not negative
-                _ => 0,
-            };
-            self.fixed_bytes = self.fixed_bytes.saturating_add(offset_and_shape).saturating_add(null_bytes);
-        } else {
-            let elements = target.shape.inner_elements().unwrap_or(u64::MAX);
-            self.fixed_bytes = self.fixed_bytes.saturating_add(elements.saturating_mul(exported_bytes));
+        match SampleSize::new(schema, &target) {
+            Some(size) => self.ragged.push(RaggedColumn { index: self.builders.len(), chunk: 0..0, size }),
+            None => {
+                let elements = target.shape.inner_elements().unwrap_or(u64::MAX);
+                let bytes = elements.saturating_mul(exported_bytes(target.dtype, &target.element));
+                self.fixed_bytes = self.fixed_bytes.saturating_add(bytes);
+            }
         }
         self.builders.push(ColumnBuilder::new(schema, target));
     }
@@ -184,12 +177,8 @@ impl Batches {
             let mut bytes = self.fixed_bytes;
             for ragged in &self.ragged {
                 let Some(cursor) = cursors.get_mut(ragged.index) else { continue };
-                let stored = u64_of(sample_bytes(cursor, i)?);
-                let exported = (stored / ragged.element_bytes).saturating_mul(ragged.exported_bytes);
-                bytes = bytes.saturating_add(exported);
-                if ragged.is_lists {
-                    bytes = bytes.saturating_add(offset_bytes(cursor.read(i)?.shape()));
-                }
+                let own = ragged.size.of(cursor, i).map_err(|error| self.reader.place(error))?;
+                bytes = bytes.saturating_add(own);
             }
             if !budget.take(bytes) {
                 return Ok(i);
@@ -224,25 +213,6 @@ impl Batches {
         });
         results.collect()
     }
-}
-
-/// Returns the number of bytes of the offsets of lists in lists.
-fn offset_bytes(shape: &[u32]) -> u64 {
-    let mut lists = 1_u64;
-    let levels = shape.iter().map(|extent| {
-        let own = lists;
-        lists = lists.saturating_mul(u64::from(*extent));
-        own
-    });
-    levels.fold(0_u64, u64::saturating_add).saturating_mul(4)
-}
-
-/// Returns the number of bytes of the elements of sample `i`.
-fn sample_bytes(cursor: &mut Cursor, i: u64) -> Result<usize> {
-    if cursor.column().schema().levels.is_empty() {
-        return cursor.read(i).map(|sample| sample.bytes().len());
-    }
-    cursor.read_list(i).map(|list| list.sample_bytes().len())
 }
 
 /// The bytes that may still go into a batch.

@@ -35,7 +35,7 @@ impl ColumnBuilder {
         Self {
             extents: target.shape.extents().to_vec(),
             values_per_element: values_per_element(&target.element),
-            elements: ElementsBuilder::new(column.dtype, target.element.clone()),
+            elements: ElementsBuilder::new(column.dtype, target.element.clone(), target.parts),
             target,
             lists: column.levels.iter().map(|_| ListsBuilder::new()).collect(),
             ends: Vec::new(),

@@ -1,5 +1,6 @@
 //! The elements of a column, as they go into an Arrow buffer.
 
+use super::field::Parts;
 use super::packed::{self, Append};
 use crate::arrow_type::stored_element;
 use crate::le::u64_of;
@@ -27,7 +28,7 @@ enum Change {
     Convert(Append),
 }
 
-/// ElementsBuilder of an array that grows.
+/// The elements of an array that grows.
 pub(super) struct ElementsBuilder {
     data_type: DataType,
     change: Change,
@@ -38,8 +39,8 @@ pub(super) struct ElementsBuilder {
 }
 
 impl ElementsBuilder {
-    /// ElementsBuilder of a column of type `source`, which become `data_type`.
-    pub(super) fn new(source: DType, data_type: DataType) -> Self {
+    /// Makes the elements of a column of type `source`, which become `data_type`.
+    pub(super) fn new(source: DType, data_type: DataType, parts: Parts) -> Self {
         let change = match (source, &data_type) {
             (DType::Bf16, DataType::Float64) => {
                 Change::Unround(|from, to| unround(from, to, |b| f64::from(widened(b))))
@@ -56,7 +57,7 @@ impl ElementsBuilder {
             }
             (DType::Bool, _) => Change::Pack,
             (DType::I64, DataType::Date32 | DataType::Time32(_)) => Change::Narrow,
-            (_, data_type) => packed::appender(source, data_type).map_or(Change::Copy, Change::Convert),
+            (_, data_type) => packed::appender(source, data_type, parts).map_or(Change::Copy, Change::Convert),
         };
         let source_width = source_bytes(source, &data_type);
         Self {
@@ -77,7 +78,7 @@ impl ElementsBuilder {
             Change::Unround(unround) => unround(bytes, &mut self.bytes),
             Change::Narrow => self.append_narrowed(bytes)?,
             Change::Pack => self.append_packed(bytes)?,
-            Change::Convert(append) => append(bytes, &mut self.bytes)?,
+            Change::Convert(append) => append(bytes, &mut self.bytes, &self.data_type)?,
         }
         // at least 1; they are in memory, so the sum fits
         self.count += bytes.len() / self.source_width;

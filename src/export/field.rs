@@ -2,7 +2,7 @@
 
 use super::tensor_lists::extent_of;
 use super::{json, tensor_lists};
-use crate::arrow_type::{self, ArrowType, stored_element};
+use crate::arrow_type::{self, ArrowType, FIXED_SHAPE_TENSOR, VARIABLE_SHAPE_TENSOR, stored_element};
 use crate::format::CastFacts;
 use crate::format::ListLevel;
 use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
@@ -19,8 +19,8 @@ const DIM_NAMES: &str = "arrow.dim_names";
 /// The metadata key of the shape that an import found. An import of the export finds it again.
 const FOUND_SHAPE: &str = "import.shape";
 
-/// A null takes as much room as any other sample, so that metadata alone must not ask for more than
-/// this. Longer strings go out as `Binary`.
+/// A null takes as many bytes as any other sample, so that metadata alone must not ask for more
+/// than this. Longer strings are exported as `Binary`.
 const FIXED_STRING_BYTES: i32 = 16 << 20;
 
 /// How the samples of a column lie in an array.
@@ -74,12 +74,22 @@ pub(super) struct Target {
     pub shape: Shape,
     /// The type of the elements, or that of the array if its samples are strings.
     pub element: DataType,
+    /// The type of its values, before they become Arrow's.
+    pub dtype: DType,
+    pub parts: Parts,
 }
 
 impl Target {
-    pub(super) fn new(column: &ColumnSchema, cast: Option<&CastFacts>, parts: Parts, as_lists: bool) -> Result<Self> {
+    /// Makes the field of a column whose values become `dtype`.
+    pub(super) fn new(
+        column: &ColumnSchema,
+        dtype: DType,
+        cast: Option<&CastFacts>,
+        parts: Parts,
+        as_lists: bool,
+    ) -> Result<Self> {
         let restored = restored_type(column, parts);
-        let element = restored.clone().unwrap_or_else(|| plain_type(exported_dtype(column)));
+        let element = restored.clone().unwrap_or_else(|| plain_type(dtype));
         let column = &in_elements(column, &element);
         let form = match form(column, &element, parts) {
             Ok(Form::FixedTensor(_) | Form::Tensor { .. }) if as_lists => Ok(Form::Lists),
@@ -107,8 +117,13 @@ impl Target {
         };
         let data_type = column.levels.iter().rev().fold(items.clone(), list);
         let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
-        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element })
+        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element, dtype, parts })
     }
+}
+
+/// Returns whether a field is a tensor of an extension type.
+pub(super) fn is_tensor(field: &Field) -> bool {
+    matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
 }
 
 /// Returns the column with the shape that a sample has in elements of this type.
@@ -127,6 +142,13 @@ pub(super) fn exported_dtype(column: &ColumnSchema) -> DType {
         (DType::Bf16, DType::F16) => DType::F32,
         (_, pushed) => pushed,
     }
+}
+
+/// Returns the Arrow type of the elements of a column that was imported from a type that its own
+/// does not imply, such as a decimal or a timestamp. `None` if its metadata (`arrow.type`) state no
+/// such type, or one that its elements cannot have.
+pub fn imported_type(column: &ColumnSchema) -> Option<DataType> {
+    restored_type(column, Parts::Required)
 }
 
 /// Returns the type that the column was imported from, as its metadata state it, if its elements
@@ -254,10 +276,8 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
     let extents = join(extents);
     let any_fixed = column.shape.varying_count() < column.shape.rank();
     let (name, shape) = match form {
-        Form::FixedTensor(_) => ("arrow.fixed_shape_tensor", Some(format!("\"shape\":[{extents}]"))),
-        Form::Tensor { .. } => {
-            ("arrow.variable_shape_tensor", any_fixed.then(|| format!("\"uniform_shape\":[{extents}]")))
-        }
+        Form::FixedTensor(_) => (FIXED_SHAPE_TENSOR, Some(format!("\"shape\":[{extents}]"))),
+        Form::Tensor { .. } => (VARIABLE_SHAPE_TENSOR, any_fixed.then(|| format!("\"uniform_shape\":[{extents}]"))),
         Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::List | Form::Lists => return,
     };
     let names = metadata.get(DIM_NAMES).filter(|text| json::is_string_array(text, column.shape.rank()));

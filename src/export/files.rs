@@ -37,7 +37,8 @@ impl ExportFormat {
 /// [`ExportOptions::overwrite`] is set, and never the file that is read.
 ///
 /// Cost: each chunk is decoded once and copied once. Memory: a batch, see
-/// [`batches`](super::batches()), and what the writer of the format keeps of a row group.
+/// [`batches`](super::batches()), what the writer of the format keeps of a row group, and the
+/// dictionaries of an Arrow file: their values twice while a new value is added.
 pub fn export(reader: &Reader, output: impl AsRef<Path>, options: ExportOptions<'_>) -> Result<()> {
     let output = output.as_ref();
     let format = ExportFormat::of(output).ok_or_else(|| {
@@ -62,7 +63,7 @@ pub fn export_into<K: Sink + Send>(
     reader.check_output(sink.identity(), path.as_deref())?;
     let ExportOptions { columns, mut progress, tensors, stored_types, .. } = options;
     let format = format_of(format).map_err(to_output)?;
-    let choice = TypeChoice { parts: format.parts, tensors, stored_types };
+    let choice = TypeChoice { parts: format.parts, tensors, stored_types, ordered: true };
     let mut batches = batches::select(reader, columns.as_deref(), choice)?;
     let mut writer = (format.begin)(&mut sink, batches.arrow_schema()).map_err(to_output)?;
     while let Some(batch) = batches.next_batch()? {

@@ -1,4 +1,8 @@
-//! Export to Arrow and Parquet, without loss: re-importing gives the same values, nulls and shapes.
+//! Export to Arrow and Parquet, without loss of values and nulls.
+//!
+//! Importing the result gives the same columns, but what a conversion was told comes back as it is
+//! found: a shape that was declared, if tensors are exported as lists
+//! ([`TensorForm::Extension`] keeps shapes), and the type of rounded columns.
 //!
 //! | tensilo column | Arrow type |
 //! |---|---|
@@ -14,7 +18,9 @@
 //! unless [`ExportOptions::tensors`] says otherwise. A field that its columns do not fit, and one
 //! of which a column is missing, has the types above. Run-end encoded fields come back decoded.
 //!
-//! Columns that were rounded get the type that they had before.
+//! Columns that were rounded get the type that they had before, except f16 that was rounded to bf16
+//! and becomes `Float32`, because f16 does not have all values of bf16. With
+//! [`ExportOptions::stored_types`] they have the type of the table.
 //!
 //! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema
 //!   calls the elements of tensors nullable nonetheless, because only then do Arrow's C++ and
@@ -29,15 +35,16 @@
 //!   `time32[s]` and `date64` are plain integers. The embedded Arrow schema has their type, and an
 //!   import restores it, as Arrow's Rust library does. Its C++ library, and so Python's, does not.
 //! * Metadata of file and column become metadata of schema and field (`pandas` and `huggingface`
-//!   only if all fields that they describe are exported); `arrow.dim_names` of a tensor
-//!   (a JSON array) becomes a member of its extension type. What a cast did is told by the field's
-//!   metadata `tensilo.cast`.
+//!   only if all fields that they describe are exported as the source had them); `arrow.dim_names`
+//!   of a tensor (a JSON array) becomes a member of its extension type. What a cast did is told by
+//!   the field's metadata `tensilo.cast`.
 //! * Columns that are fields of one struct are joined, and null structs are null again. If a file
 //!   has no column for the nulls of a struct, the struct may be null if all its fields may. Other
 //!   columns keep their names, also those with dots.
 //!
-//! Batches, row groups and thereby memory are bounded (a single sample may be larger). The same
-//! file gives the same bytes.
+//! Batches, row groups and thereby memory are bounded (a single sample may be larger). An Arrow
+//! file also takes the values of its dictionaries, at most 256 MiB each; what has more is refused.
+//! The same file gives the same bytes.
 
 mod arrow_file;
 mod batches;
@@ -57,11 +64,13 @@ mod parquet_file;
 mod parquet_file;
 mod restore;
 mod retype;
+mod sample_size;
 mod selected;
 mod structs;
 mod tensor_lists;
 
 pub use batches::{Batches, batches};
+pub use field::imported_type;
 pub use files::{ExportFormat, export, export_into};
 pub use options::{ExportOptions, TensorForm};
 pub(crate) use restore::plain_fields;

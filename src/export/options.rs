@@ -34,8 +34,8 @@ impl<'a> ExportOptions<'a> {
     }
 
     /// Sets the columns that are exported, and their order. The default is all, in the order of the
-    /// file. The name of a struct stands for all its fields, and the nulls of a struct are there
-    /// with any of its fields.
+    /// file. The name of a struct stands for all its fields. A field of a struct brings the nulls
+    /// of the struct with it.
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
@@ -54,7 +54,7 @@ impl<'a> ExportOptions<'a> {
     }
 
     /// Sets whether the Arrow types of the source are left aside (default: no). The types are then
-    /// those that [the module](super) lists.
+    /// those that [the module](super) lists, also those of rounded columns.
     pub fn stored_types(mut self, stored_types: bool) -> Self {
         self.stored_types = stored_types;
         self

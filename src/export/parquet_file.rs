@@ -40,7 +40,12 @@ fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box
 fn has_empty_struct(data_type: &DataType) -> bool {
     match data_type {
         DataType::Struct(fields) => fields.is_empty() || fields.iter().any(|field| has_empty_struct(field.data_type())),
-        DataType::List(item) => has_empty_struct(item.data_type()),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => has_empty_struct(item.data_type()),
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 //! that the columns imply.
 
 use super::described;
-use super::field::{Parts, Target};
+use super::field::{Form, Parts, Target, exported_dtype, is_tensor};
 use super::options::TensorForm;
 use super::retype::Retype;
 use crate::error::Advice;
@@ -19,6 +19,8 @@ pub(super) struct TypeChoice {
     pub parts: Parts,
     pub tensors: TensorForm,
     pub stored_types: bool,
+    /// Whether dictionaries may say that their values are ordered: unless values were appended.
+    pub ordered: bool,
 }
 
 /// A field of an export.
@@ -58,10 +60,17 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Plans the export of columns from a file with this metadata.
-    pub(super) fn of(columns: &[ExportedColumn<'_>], metadata: &Metadata, choice: TypeChoice) -> Result<Self> {
-        let text = metadata.get(saved_schema::KEY).filter(|_| !choice.stored_types);
+    /// Plans the export of columns from a file with columns `all` and this metadata.
+    pub(super) fn of(
+        columns: &[ExportedColumn<'_>],
+        all: &[ColumnSchema],
+        metadata: &Metadata,
+        choice: TypeChoice,
+    ) -> Result<Self> {
+        let text = metadata.get(saved_schema::KEY);
         let saved: Vec<FieldRef> = text.map(|text| saved_schema::parse(text)).unwrap_or_default();
+        let whole = FieldNode::of_columns(all.iter());
+        let whole: HashMap<&str, usize> = whole.iter().map(|node| (node.name(), node.columns().len())).collect();
         let by_name: HashMap<&str, &FieldRef> = saved.iter().map(|field| (field.name().as_str(), field)).collect();
         let targets: Vec<Target> = columns
             .iter()
@@ -72,11 +81,13 @@ impl Outputs {
         let mut restored = described::ExportedFields::default();
         for node in FieldNode::of_columns(columns.iter().map(|column| column.schema)) {
             let wanted = by_name.get(node.name()).copied();
-            let retype = match wanted {
+            let retype = match wanted.filter(|_| !choice.stored_types) {
                 Some(wanted) => this.retype(&node, wanted, columns, choice)?,
                 None => None,
             };
-            restored.add(node.name(), wanted.is_none() || retype.is_some());
+            let is_whole = whole.get(node.name()) == Some(&node.columns().len());
+            let is_restored = retype.is_some() || (wanted.is_none() && this.is_as_implied(&node, choice.tensors));
+            restored.add(node.name(), is_whole && is_restored && this.has_source_types(&node, columns));
             let plain = this.plain(&node)?;
             this.all.push(Output { node, plain, retype });
         }
@@ -86,7 +97,22 @@ impl Outputs {
         Ok(this)
     }
 
-    /// Returns the change to a field of the source. `None`: the columns do not fit it.
+    /// Returns whether a field has the form that its columns imply if the caller asks for none.
+    fn is_as_implied(&self, node: &FieldNode, form: TensorForm) -> bool {
+        let is_lists = |number: usize| self.targets.get(number).is_some_and(|target| target.form == Form::Lists);
+        form == TensorForm::AsImported || !node.columns().into_iter().any(is_lists)
+    }
+
+    /// Returns whether columns that were rounded have the types that they were rounded from.
+    fn has_source_types(&self, node: &FieldNode, columns: &[ExportedColumn<'_>]) -> bool {
+        node.columns().into_iter().all(|number| {
+            let source = columns.get(number).and_then(|column| column.schema.cast).map(|cast| cast.source);
+            source.is_none_or(|source| self.targets.get(number).is_some_and(|target| target.dtype == source))
+        })
+    }
+
+    /// Returns the change to a field of the source. `None`: the columns do not fit it. Tensors that
+    /// were no extension types there get targets that are lists.
     fn retype(
         &mut self,
         node: &FieldNode,
@@ -102,7 +128,7 @@ impl Outputs {
         if choice.tensors == TensorForm::AsImported {
             self.replace(node, columns, choice, |name| !tensors.iter().any(|tensor| tensor == name))?;
         }
-        let retype = Retype::between(&*self.plain(node)?, wanted, choice.parts);
+        let retype = Retype::between(&*self.plain(node)?, wanted, choice.parts, choice.ordered);
         if retype.is_none() && choice.tensors == TensorForm::AsImported {
             self.replace(node, columns, choice, |_| false)?;
         }
@@ -155,13 +181,14 @@ pub(super) struct ExportedColumn<'a> {
 
 impl ExportedColumn<'_> {
     fn target(&self, choice: TypeChoice, as_lists: bool) -> Result<Target> {
-        Target::new(self.schema, self.cast.as_ref(), choice.parts, as_lists)
+        let dtype = if choice.stored_types { self.schema.dtype } else { exported_dtype(self.schema) };
+        Target::new(self.schema, dtype, self.cast.as_ref(), choice.parts, as_lists)
     }
 }
 
 /// Collects the names of the columns in a field that are tensors of an extension type.
 fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
-    if matches!(field.extension_type_name(), Some("arrow.fixed_shape_tensor" | "arrow.variable_shape_tensor")) {
+    if is_tensor(field) {
         tensors.push(name);
         return;
     }
@@ -185,7 +212,8 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     let columns: Vec<ExportedColumn<'_>> =
         schema.columns.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
-    let choice = TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: true };
-    let outputs = Outputs::of(&columns, &Metadata::new(), choice);
+    let choice =
+        TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
+    let outputs = Outputs::of(&columns, &schema.columns, &Metadata::new(), choice);
     outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
 }

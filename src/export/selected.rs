@@ -6,7 +6,7 @@ use crate::{Column, Error, Reader, Result};
 use std::collections::{HashMap, HashSet};
 
 /// Returns the columns of these names, in this order, and all if `None`. The name of a struct
-/// stands for all its fields. The nulls of a struct are there with any field of it.
+/// stands for all its fields. A field of a struct brings the nulls of the struct with it.
 pub(super) fn columns(reader: &Reader, names: Option<&[String]>) -> Result<Vec<Column>> {
     let Some(names) = names else { return Ok(reader.columns().collect()) };
     let mut named = HashSet::new();

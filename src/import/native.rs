@@ -8,7 +8,7 @@ use super::native_structs::{self, NoNulls};
 use super::source::{BatchIter, BatchSource};
 use crate::le::u64_of;
 use crate::list_buffer::ListBuffer;
-use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result};
+use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result, saved_schema};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,11 +27,15 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
     let stored = native_structs::stored(schema);
     let stored = reader.columns().zip(stored).map(|(column, nulls)| input_column(&column, nulls));
     let (added, absent): (Vec<_>, Vec<_>) = native_structs::absent(schema).into_iter().unzip();
+    let mut metadata = schema.metadata.clone();
+    if reader.commit_count() > 1 {
+        saved_schema::forget_order(&mut metadata);
+    }
     let content = NativeFile {
         file: Arc::clone(file),
         columns: stored.chain(added).collect(),
         absent,
-        metadata: reader.schema().metadata.clone(),
+        metadata,
         sample_count: reader.sample_count(),
     };
     Ok((content, origin))

@@ -4,6 +4,8 @@ use super::opened_column::OpenedColumn;
 use super::sample::Sample;
 use crate::format::content::Content;
 use crate::format::lists::Lists;
+#[cfg(feature = "arrow")]
+use crate::le::u64_of;
 use crate::{Error, Result};
 use std::fmt;
 use std::ops::Range;
@@ -120,6 +122,25 @@ impl<'a> List<'a> {
     pub fn items(&self) -> impl Iterator<Item = Result<Sample<'a>>> + use<'a> {
         let list = *self;
         (0..list.len).map(move |k| list.item(k))
+    }
+
+    /// Returns the number of lists that the list consists of, itself included, and that of the
+    /// items in them.
+    ///
+    /// Cost: some steps for each level of the column.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn entry_counts(&self) -> Result<(u64, u64)> {
+        let (mut level, mut list_count) = (0, 0_u64);
+        let mut entries = self.number..self.number + 1;
+        self.content.items(self.column.layout(), |lists: Lists<'_>| {
+            if level >= self.level {
+                list_count = list_count.saturating_add(u64_of(entries.len()));
+                entries = lists.entries(&entries)?;
+            }
+            level += 1;
+            Ok(())
+        })?;
+        Ok((list_count, u64_of(entries.len())))
     }
 
     fn member(&self, k: usize) -> Result<usize> {

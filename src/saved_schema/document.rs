@@ -2,8 +2,16 @@
 
 use serde_json::Value;
 
+/// The metadata key of a field in the schema: the values of its dictionary, as a JSON array.
+pub(crate) const DICTIONARY: &str = "tensilo.dictionary";
+
 pub(super) fn document(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok() // refuses what is nested deeper than 128 levels
+}
+
+/// Returns the name of a field.
+pub(super) fn name(field: &Value) -> Option<&str> {
+    field.get("name")?.as_str()
 }
 
 pub(super) fn fields_mut(document: &mut Value) -> Option<&mut Vec<Value>> {

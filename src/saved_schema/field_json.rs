@@ -7,8 +7,10 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The most fields around a field, and itself. `serde_json` reads twice as many levels, and more.
-const DEPTH: usize = 48;
+/// The most fields around a field, and itself. A field in a struct is three levels deeper in the
+/// text than the struct, and `serde_json` reads 127 levels: two around the outermost field, and one
+/// for the metadata of the innermost.
+const DEPTH: usize = 42;
 
 /// Returns the text of fields. Fields whose types cannot be stored are left out. `None`: no field
 /// is left.

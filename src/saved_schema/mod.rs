@@ -22,6 +22,7 @@ mod document;
 mod field_json;
 mod merge;
 mod names;
+mod shorten;
 #[cfg(feature = "arrow")]
 mod simple_types;
 
@@ -37,12 +38,16 @@ use std::collections::HashSet;
 /// The metadata key.
 pub(crate) const KEY: &str = "arrow.schema";
 
-/// The metadata key of a field in the schema: the values of its dictionary, as a JSON array.
+/// Longer values of a field's metadata are not in the schema. Those of columns have them.
 #[cfg(feature = "arrow")]
-pub(crate) const DICTIONARY: &str = "tensilo.dictionary";
+pub(crate) const METADATA_BYTES: usize = 64 << 10;
 
 #[cfg(feature = "arrow")]
+pub(crate) use document::DICTIONARY;
+#[cfg(feature = "arrow")]
 pub(crate) use field_json::{parse, text};
+#[cfg(feature = "arrow")]
+pub(crate) use shorten::{DROPPED, add_dropped};
 
 /// Joins the schema of another source to that of the first: a field is nullable if it is in either.
 pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
@@ -55,8 +60,16 @@ pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
     metadata.insert(KEY.to_owned(), own.to_string());
 }
 
+/// Removes that the values of dictionaries are ordered: values that were appended have other places
+/// in the order than after all others.
+pub(crate) fn forget_order(metadata: &mut Metadata) {
+    let Some(mut document) = metadata.get(KEY).and_then(|text| document(text)) else { return };
+    merge::forget_order(&mut document);
+    metadata.insert(KEY.to_owned(), document.to_string());
+}
+
 /// Leaves out the fields that are not made of these columns alone, and those for which `is_needed`
-/// is false.
+/// is false. What is then too long for the format is left out too, and listed.
 pub(crate) fn reduce(metadata: &mut Metadata, columns: &HashSet<&str>, is_needed: impl Fn(&Value) -> bool) {
     let Some(mut document) = metadata.get(KEY).and_then(|text| document(text)) else { return };
     let Some(fields) = fields_mut(&mut document) else { return };
@@ -64,7 +77,10 @@ pub(crate) fn reduce(metadata: &mut Metadata, columns: &HashSet<&str>, is_needed
         let names = names::columns(field);
         !names.is_empty() && names.iter().all(|name| columns.contains(name.as_str())) && is_needed(field)
     });
-    if fields.is_empty() {
+    let left_out = shorten::shorten(&mut document);
+    let left_out: Vec<String> = left_out.into_iter().map(|name| format!("{KEY} of {name}")).collect();
+    shorten::add_dropped(metadata, &left_out);
+    if fields_mut(&mut document).is_none_or(|fields| fields.is_empty()) {
         metadata.remove(KEY);
     } else {
         metadata.insert(KEY.to_owned(), document.to_string());
@@ -77,6 +93,7 @@ pub(crate) fn differs(field: &Value, plain: &HashMap<&str, &FieldRef>) -> bool {
     let Some(field) = field_json::field(field) else { return false };
     let Some(plain) = plain.get(field.name().as_str()) else { return true };
     let mut plain = Field::clone(plain);
-    plain.metadata_mut().remove("import.dropped_metadata"); // the importer's word
+    // what the schema does not have either
+    plain.metadata_mut().retain(|key, value| key != DROPPED && value.len() <= METADATA_BYTES);
     plain != *field
 }

@@ -1,5 +1,6 @@
 //! The columns that a field becomes.
 
+use crate::arrow_type::VARIABLE_SHAPE_TENSOR;
 use serde_json::Value;
 
 /// Returns the names of the columns that a field becomes; none if it is not well formed.
@@ -13,8 +14,8 @@ pub(super) fn columns(field: &Value) -> Vec<String> {
 
 fn collect(field: &Value, name: String, names: &mut Vec<String>) {
     let Some(data_type) = field.get("type") else { return };
-    let is_tensor =
-        field.pointer("/metadata/ARROW:extension:name").and_then(Value::as_str) == Some("arrow.variable_shape_tensor");
+    let extension = field.pointer("/metadata/ARROW:extension:name").and_then(Value::as_str);
+    let is_tensor = extension == Some(VARIABLE_SHAPE_TENSOR);
     let children = data_type.get("struct").and_then(Value::as_array).filter(|children| !children.is_empty());
     if let (Some(children), false) = (children, is_tensor) {
         for child in children {

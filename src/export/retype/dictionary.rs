@@ -1,5 +1,6 @@
 //! Dictionary encoding.
 
+use super::dictionary_values::DictionaryValues;
 use super::mismatch::mismatch;
 use super::texts;
 use crate::export::field::Parts;
@@ -7,12 +8,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray, make_array};
+use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, Buffer};
-use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Makes dictionaries of arrays. Values get keys in the order in which they are met.
@@ -24,14 +23,10 @@ pub(super) struct DictionaryEncoder {
     value: DataType,
     /// The type of arrays to encode.
     plain: DataType,
-    ordered: bool,
+    /// The number of values that are ordered: all. `None` if they are not.
+    ordered: Option<usize>,
     grows: bool,
-    keys: HashMap<Box<[u8]>, usize>,
-    bytes: Vec<u8>,
-    /// The end of each value in `bytes`.
-    ends: Vec<usize>,
-    /// The dictionary of these values.
-    built: Option<ArrayRef>,
+    values: DictionaryValues,
 }
 
 impl DictionaryEncoder {
@@ -54,20 +49,17 @@ impl DictionaryEncoder {
             key: key.as_ref().clone(),
             value: value.as_ref().clone(),
             plain: plain.clone(),
-            ordered,
+            ordered: None,
             grows: parts == Parts::Required,
-            keys: HashMap::new(),
-            bytes: Vec::new(),
-            ends: Vec::new(),
-            built: None,
+            values: DictionaryValues::default(),
         };
         // Parquet's writer keeps no order: that of a dictionary would be another
-        this.ordered = this.grows && this.begin(values) && ordered;
+        this.ordered = (this.grows && this.begin(values) && ordered).then(|| this.values.len());
         Some(this)
     }
 
     pub(super) fn is_ordered(&self) -> bool {
-        self.ordered
+        self.ordered.is_some()
     }
 
     /// Adds the first values. Returns whether there are some, all different.
@@ -79,24 +71,12 @@ impl DictionaryEncoder {
             .and_then(|values| values.iter().map(|value| bytes_of(value, &self.plain)).collect::<Option<Vec<_>>>());
         let Some(values) = bytes.filter(|_| self.grows) else { return false };
         for (number, value) in values.iter().enumerate() {
-            if self.key_of(value) != number {
-                (self.keys, self.bytes, self.ends) = (HashMap::new(), Vec::new(), Vec::new());
+            if self.values.key_of(value).ok() != Some(number) {
+                self.values = DictionaryValues::default();
                 return false;
             }
         }
         true
-    }
-
-    fn key_of(&mut self, value: &[u8]) -> usize {
-        if let Some(key) = self.keys.get(value) {
-            return *key;
-        }
-        let key = self.ends.len();
-        self.keys.insert(value.into(), key);
-        self.bytes.extend_from_slice(value);
-        self.ends.push(self.bytes.len());
-        self.built = None;
-        key
     }
 
     pub(super) fn encode(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
@@ -104,15 +84,14 @@ impl DictionaryEncoder {
             return Err(mismatch(array, &self.plain));
         }
         if !self.grows {
-            (self.keys, self.bytes, self.ends) = (HashMap::new(), Vec::new(), Vec::new());
-            self.built = None;
+            self.values = DictionaryValues::default();
         }
         let keys = self.keys(array)?;
-        let values = match &self.built {
-            Some(built) => built.clone(),
-            None => self.values()?,
-        };
-        self.built = Some(values.clone());
+        if self.ordered.is_some_and(|count| self.values.len() > count) {
+            let message = "a value that the ordered dictionary of the source did not begin with";
+            return Err(ArrowError::InvalidArgumentError(message.to_owned()));
+        }
+        let values = self.values.array(&self.plain, &self.value)?;
         match self.key.clone() {
             DataType::Int8 => encoded::<Int8Type>(&keys, values),
             DataType::Int16 => encoded::<Int16Type>(&keys, values),
@@ -128,41 +107,26 @@ impl DictionaryEncoder {
 
     /// Returns the key of each value, `None` for nulls.
     fn keys(&mut self, array: &ArrayRef) -> Result<Vec<Option<usize>>, ArrowError> {
-        let (mut keys, width) = (Vec::with_capacity(array.len()), width(&self.plain));
-        let mut add = |i: usize, value: &[u8]| keys.push(array.is_valid(i).then(|| self.key_of(value)));
+        let values = &mut self.values;
+        let mut key = |i: usize, value: &[u8]| array.is_valid(i).then(|| values.key_of(value)).transpose();
         match array.data_type() {
             DataType::Utf8 => {
                 let texts = array.as_string::<i32>();
-                (0..texts.len()).for_each(|i| add(i, texts.value(i).as_bytes()));
+                (0..texts.len()).map(|i| key(i, texts.value(i).as_bytes())).collect()
             }
             DataType::Binary => {
                 let binaries = array.as_binary::<i32>();
-                (0..binaries.len()).for_each(|i| add(i, binaries.value(i)));
+                (0..binaries.len()).map(|i| key(i, binaries.value(i))).collect()
             }
             _ => {
                 let data = array.to_data();
                 let bytes = data.buffers().first().map_or(&[][..], Buffer::as_slice);
-                let width = width.ok_or_else(|| mismatch(array, array.data_type()))?; // not 0
+                // not 0
+                let width = width(&self.plain).ok_or_else(|| mismatch(array, array.data_type()))?;
                 let values = bytes.chunks_exact(width).skip(data.offset()).take(data.len());
-                values.enumerate().for_each(|(i, value)| add(i, value));
+                values.enumerate().map(|(i, value)| key(i, value)).collect()
             }
         }
-        Ok(keys)
-    }
-
-    /// Returns all values as an array.
-    fn values(&self) -> Result<ArrayRef, ArrowError> {
-        let data = ArrayData::builder(self.plain.clone()).len(self.ends.len());
-        let data = if width(&self.plain).is_none() {
-            let offsets: Result<Vec<i32>, _> =
-                std::iter::once(&0).chain(&self.ends).map(|end| i32::try_from(*end)).collect();
-            let offsets = offsets.map_err(|_| ArrowError::OffsetOverflowError(self.bytes.len()))?;
-            data.add_buffer(Buffer::from_vec(offsets))
-        } else {
-            data
-        };
-        let values = make_array(data.add_buffer(Buffer::from_slice_ref(&self.bytes)).build()?);
-        if self.plain == self.value { Ok(values) } else { texts::relaid(&values, &self.value) }
     }
 }
 

@@ -1,6 +1,8 @@
-//! ListParts of one sort as lists of another.
+//! Lists of one sort as lists of another.
 
 use super::mismatch::mismatch;
+use crate::export::sample_size::NULL_BYTES;
+use crate::le::u64_of;
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray, OffsetSizeTrait, make_array,
@@ -10,10 +12,7 @@ use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, DataType};
 use std::sync::Arc;
 
-/// The most members of null lists beyond one for each other member.
-const MEMBERS_OF_NULLS: usize = 1 << 24;
-
-/// ListParts, one after the other.
+/// The lists of an array.
 struct ListParts {
     offsets: OffsetBuffer<i32>,
     members: ArrayRef,
@@ -87,6 +86,23 @@ fn views<O: OffsetSizeTrait + From<i32>>(offsets: &[i32]) -> (Vec<O>, Vec<O>) {
     lengths.map(|(&start, &end)| (O::from(start), O::from(end.saturating_sub(start)))).unzip()
 }
 
+/// Returns the bytes that a null takes in an array of a type, at least 1.
+fn null_bytes(data_type: &DataType) -> u64 {
+    let bytes = match data_type {
+        DataType::FixedSizeBinary(bytes) => u64::try_from(*bytes).unwrap_or(0), // not negative
+        DataType::FixedSizeList(item, length) => {
+            let length = u64::try_from(*length).unwrap_or(0); // not negative
+            length.saturating_mul(null_bytes(item.data_type()))
+        }
+        DataType::Struct(fields) => {
+            fields.iter().fold(0, |sum, field| null_bytes(field.data_type()).saturating_add(sum))
+        }
+        // others are offsets of 4 bytes
+        other => other.primitive_width().map_or(4, u64_of),
+    };
+    bytes.max(1)
+}
+
 /// Returns the members of lists that all have one length, null lists included.
 fn padded(
     members: &ArrayRef,
@@ -96,9 +112,11 @@ fn padded(
 ) -> Result<ArrayRef, ArrowError> {
     let data = members.to_data();
     let due = usize::try_from(length).unwrap_or(0); // not negative
-    let in_nulls = nulls.map_or(0, NullBuffer::null_count).saturating_mul(due);
-    if in_nulls > data.len().saturating_add(MEMBERS_OF_NULLS) {
-        let message = format!("null lists of {length} members are too long");
+    let in_nulls = u64_of(nulls.map_or(0, NullBuffer::null_count)).saturating_mul(u64_of(due));
+    let member_bytes = null_bytes(members.data_type());
+    let bytes = in_nulls.saturating_mul(member_bytes);
+    if bytes > u64_of(data.len()).saturating_mul(member_bytes).saturating_add(NULL_BYTES) {
+        let message = format!("null lists of {length} members take {bytes} bytes, which is too much");
         return Err(ArrowError::InvalidArgumentError(message));
     }
     let mut padded = MutableArrayData::new(vec![&data], true, data.len());

@@ -5,13 +5,14 @@
 //! the number of values in a dictionary.
 
 mod dictionary;
+mod dictionary_values;
 mod lists;
 mod mismatch;
 mod structs;
 mod texts;
 
-use super::field::{CAST, Parts};
-use crate::saved_schema::DICTIONARY;
+use super::field::{CAST, Parts, is_tensor};
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES};
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use dictionary::DictionaryEncoder;
@@ -37,6 +38,8 @@ enum ArrayChange {
 #[derive(Clone, Copy)]
 struct Context {
     parts: Parts,
+    /// Whether dictionaries may say that their values are ordered.
+    ordered: bool,
     /// Whether a struct around the field may be null, and its fields with it.
     masked: bool,
     /// Whether it is a part of a tensor, which the format may want to be nullable.
@@ -44,9 +47,10 @@ struct Context {
 }
 
 impl Retype {
-    /// Returns the change of arrays of one field to another, or `None` if there is none.
-    pub(super) fn between(from: &Field, to: &Field, parts: Parts) -> Option<Self> {
-        between(from, to, Context { parts, masked: false, in_tensor: false })
+    /// Returns the change of arrays of one field to another, or `None` if the types do not fit.
+    /// `ordered` says whether dictionaries may say that their values are ordered.
+    pub(super) fn between(from: &Field, to: &Field, parts: Parts, ordered: bool) -> Option<Self> {
+        between(from, to, Context { parts, ordered, masked: false, in_tensor: false })
     }
 
     /// Changes an array.
@@ -69,8 +73,7 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
         let plain = Field::new(to.name(), values.data_type().clone(), nullable);
         return between(from, &plain.with_metadata(to.metadata().clone()), context);
     }
-    context.in_tensor |=
-        matches!(to.extension_type_name(), Some("arrow.fixed_shape_tensor" | "arrow.variable_shape_tensor"));
+    context.in_tensor |= is_tensor(to);
     let is_struct = matches!(to.data_type(), DataType::Struct(_));
     let may_be_null = to.is_nullable() || context.masked || context.in_tensor;
     if from.is_nullable() && !may_be_null && !is_struct {
@@ -78,7 +81,8 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     }
     let mut metadata = to.metadata().clone();
     let values = metadata.remove(DICTIONARY);
-    metadata.extend(from.metadata().get(CAST).map(|facts| (CAST.to_owned(), facts.clone())));
+    let own = from.metadata().iter().filter(|(key, value)| key.as_str() == CAST || value.len() > METADATA_BYTES);
+    metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
     let (data_type, change) = change(from, to, context, values)?;
     let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
     let nullable = to.is_nullable() || (context.in_tensor && from.is_nullable());
@@ -123,13 +127,26 @@ fn change(from: &Field, to: &Field, context: Context, values: Option<String>) ->
             let is_map = keys_and_values && !entries.field.is_nullable();
             is_map.then(|| (DataType::Map(entries.field.clone(), *sorted), ArrayChange::List(entries)))
         }
+        (own, DataType::Dictionary(_, value)) if context.parts == Parts::Optional && is_fixed_bytes(value) => {
+            (own == value.as_ref()).then(|| (own.clone(), ArrayChange::Same))
+        }
         (own, wanted @ DataType::Dictionary(..)) => {
-            let ordered = to.dict_is_ordered() == Some(true);
+            let ordered = context.ordered && to.dict_is_ordered() == Some(true);
             let encoder = DictionaryEncoder::new(own, wanted, ordered, values.as_deref(), context.parts)?;
             Some((wanted.clone(), ArrayChange::Dictionary(Box::new(encoder))))
         }
         (own, wanted) if own == wanted && !own.is_nested() => Some((own.clone(), ArrayChange::Same)),
         (own, wanted) if texts::can_relay(own, wanted) => Some((wanted.clone(), ArrayChange::Text)),
         _ => None,
+    }
+}
+
+/// Returns whether Parquet stores values as bytes of a fixed length that its readers take for
+/// something else in a dictionary.
+fn is_fixed_bytes(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Float16 | DataType::Interval(_) => true,
+        DataType::Decimal128(precision, _) | DataType::Decimal256(precision, _) => *precision > 18,
+        _ => false,
     }
 }

@@ -5,17 +5,14 @@ use super::types::{ENCRYPTED, INT96, element_type};
 use crate::arrow_type::{self, ArrowType};
 use crate::format::path;
 use crate::import::found;
+use crate::saved_schema::DROPPED;
 use crate::{Metadata, limits, saved_schema};
 use arrow_schema::{Field, Schema};
 
 /// The key of the names of a tensor's dimensions: a JSON array of texts.
 const DIM_NAMES: &str = "arrow.dim_names";
-/// Lists the keys that were left out because they or their values are over a limit of the format.
-const DROPPED: &str = "import.dropped_metadata";
 /// Keys of a field that are about its source, or the importer's own.
 pub(super) const IMPORTERS: [&str; 6] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED, path::KEY];
-/// The most bytes of that list that are kept.
-const LISTED_CHARS: usize = 4096;
 
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.
@@ -34,32 +31,28 @@ pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     metadata
 }
 
-/// Returns the metadata of the file. `saved` is the text of the schema.
+/// Returns the metadata of the file. `saved` is the text of the schema; it may be over the limit of
+/// the format until what is not needed is left out of it.
 pub(super) fn of_file(schema: &Schema, saved: Option<String>) -> Metadata {
     let own = schema.metadata().iter();
     let own = own.filter(|(key, _)| !matches!(key.as_str(), "ARROW:schema" | saved_schema::KEY));
     let mut metadata = within_limits(own);
-    if let Some(text) = saved.filter(|text| text.len() <= limits::METADATA_VALUE_BYTES) {
-        metadata.insert(saved_schema::KEY.to_owned(), text);
-    }
+    metadata.extend(saved.map(|text| (saved_schema::KEY.to_owned(), text)));
     metadata
 }
 
 fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>) -> Metadata {
     let mut metadata = Metadata::new();
-    let mut dropped: Vec<&str> = Vec::new();
+    let mut dropped = Vec::new();
     for (key, value) in entries {
         let key_fits = (1..=limits::METADATA_KEY_BYTES).contains(&key.len());
         let room = metadata.len() < limits::METADATA_ENTRIES / 2;
         if key_fits && room && value.len() <= limits::METADATA_VALUE_BYTES {
             metadata.insert(key.clone(), value.clone());
         } else {
-            dropped.push(key);
+            dropped.push(key.clone());
         }
     }
-    if !dropped.is_empty() {
-        let list: String = dropped.join(", ").chars().take(LISTED_CHARS).collect();
-        metadata.insert(DROPPED.to_owned(), list);
-    }
+    saved_schema::add_dropped(&mut metadata, &dropped);
     metadata
 }

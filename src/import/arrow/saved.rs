@@ -1,7 +1,7 @@
 //! The schema of a source as it is kept for an export.
 
 use super::metadata::IMPORTERS;
-use crate::saved_schema::{DICTIONARY, text};
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES, text};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
@@ -9,8 +9,6 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Longer values of a field's metadata are not kept twice.
-const METADATA_BYTES: usize = 64 << 10;
 /// A dictionary with more bytes of values is not kept.
 const DICTIONARY_BYTES: usize = 64 << 10;
 

@@ -217,3 +217,27 @@ proptest! {
         }
     }
 }
+
+/// Parquet keeps only as many bytes as the digits of the type need.
+#[test]
+fn decimals_of_more_digits_than_their_type_states_are_kept_in_arrow_and_refused_in_parquet() {
+    use tensilo::export::{ExportFormat, ExportOptions, export_into};
+    use tensilo::sink::Stream;
+    let power = |bits: u32| i256::from_i128(1 << bits);
+    let arrays: [ArrayRef; 4] = [
+        Arc::new(Decimal128Array::from(vec![1, 1 << 100]).with_precision_and_scale(19, 0).unwrap()),
+        Arc::new(Decimal128Array::from(vec![1, -(1 << 100)]).with_precision_and_scale(20, 2).unwrap()),
+        Arc::new(Decimal256Array::from(vec![i256::ONE, power(100)]).with_precision_and_scale(19, 0).unwrap()),
+        Arc::new(Decimal256Array::from(vec![i256::ONE, i256::MIN]).with_precision_and_scale(40, 1).unwrap()),
+    ];
+    for array in arrays {
+        let file = import(&one(array.clone()));
+        assert_eq!(&exported(&file), &array);
+        if cfg!(feature = "parquet") {
+            let parquet = export_into(&file, Stream(Vec::new()), ExportFormat::Parquet, ExportOptions::new());
+            let Err(error) = parquet else { panic!("{} was not refused", array.data_type()) };
+            assert_eq!((error.kind(), error.column()), (ErrorKind::OverLimit, Some("x")));
+            assert!(error.message().contains("export to an Arrow file"), "{error}");
+        }
+    }
+}

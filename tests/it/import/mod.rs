@@ -25,6 +25,10 @@ mod partitions;
 mod refusals;
 mod restored;
 mod restored_any;
+mod restored_inputs;
+mod restored_limits;
+#[cfg(feature = "parquet")]
+mod restored_parquet;
 mod sample_numbers;
 mod shapes;
 #[cfg(feature = "parquet")]

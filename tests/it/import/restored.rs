@@ -262,6 +262,58 @@ fn descriptions_of_fields_are_kept_while_all_fields_are() {
     assert_eq!(keys("b"), ["author"]);
 }
 
+/// Returns the keys of the metadata of an export.
+fn keys(file: &Reader, options: ExportOptions<'_>) -> Vec<String> {
+    let schema = only_batch(exported(file, ExportFormat::Arrow, options).unwrap(), ExportFormat::Arrow).schema();
+    schema.metadata().keys().cloned().collect()
+}
+
+#[test]
+fn descriptions_are_left_out_with_fields_that_are_not_as_in_the_source() {
+    let huggingface = r#"{"info":{"features":{"s":{"a":{},"b":{}},"l":{},"t":{}}}}"#;
+    let fields = vec![Field::new("a", DataType::LargeUtf8, true), Field::new("b", DataType::Int8, true)];
+    let columns: Vec<ArrayRef> = vec![Arc::new(LargeStringArray::from(vec!["x"])), Arc::new(Int8Array::from(vec![1]))];
+    let structs = StructArray::new(Fields::from(fields), columns, None);
+    let lists = ListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0), Some(2.0)])]);
+    let text = StringArray::from(vec!["x"]);
+    let field = |name: &str, array: &dyn Array| Field::new(name, array.data_type().clone(), true);
+    let fields = vec![field("s", &structs), field("l", &lists), field("t", &text)];
+    let schema = Schema::new(fields).with_metadata([("huggingface", huggingface)]);
+    let columns: Vec<ArrayRef> = vec![Arc::new(structs), Arc::new(lists), Arc::new(text)];
+    let file = import(&RecordBatch::try_new(Arc::new(schema), columns).unwrap());
+    assert_eq!(keys(&file, ExportOptions::new()), ["huggingface"]);
+    assert_eq!(keys(&file, ExportOptions::new().columns(["t", "l", "s"])), ["huggingface"]);
+    assert_eq!(keys(&file, ExportOptions::new().tensors(TensorForm::Lists)), ["huggingface"]);
+    assert!(keys(&file, ExportOptions::new().columns(["s.a", "l", "t"])).is_empty());
+    assert!(keys(&file, ExportOptions::new().stored_types(true)).is_empty());
+    assert!(keys(&file, ExportOptions::new().tensors(TensorForm::Extension)).is_empty());
+    // a file that keeps no schema
+    let column = tensilo::ColumnSchema::tensor("l", DType::F32, tensilo::Shape::fixed(&[2]));
+    let mut schema = tensilo::Schema::new([column]);
+    schema.metadata.insert("huggingface".to_owned(), r#"{"info":{"features":{"l":{}}}}"#.to_owned());
+    let mut writer = tensilo::Writer::new(Stream(Vec::new()), schema, &tensilo::WriterOptions::new()).unwrap();
+    writer.push(&[tensilo::Value::tensor(&[1.0_f32, 2.0])]).unwrap();
+    let file = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    assert_eq!(keys(&file, ExportOptions::new().stored_types(true)), ["huggingface"]);
+    assert!(keys(&file, ExportOptions::new().tensors(TensorForm::Lists)).is_empty());
+}
+
+#[test]
+fn stored_types_of_rounded_columns_are_those_of_the_file() {
+    let doubles: ArrayRef = Arc::new(Float64Array::from(vec![0.1, 1.0]));
+    let field = |name: &str| Field::new(name, DataType::Float64, true);
+    let whole = batch(["h", "b", "f"].map(|name| (field(name), doubles.clone())).into());
+    let options = ConvertOptions::new().casts([("h", DType::F16), ("b", DType::Bf16), ("f", DType::F32)]);
+    let file = import_with(&[whole], &options).unwrap();
+    let types = |options: ExportOptions<'_>| -> Vec<DataType> {
+        let batch = only_batch(exported(&file, ExportFormat::Arrow, options).unwrap(), ExportFormat::Arrow);
+        batch.columns().iter().map(|column| column.data_type().clone()).collect()
+    };
+    assert_eq!(types(ExportOptions::new()), [DataType::Float64, DataType::Float64, DataType::Float64]);
+    let stored = [DataType::Float16, DataType::Float32, DataType::Float32];
+    assert_eq!(types(ExportOptions::new().stored_types(true)), stored);
+}
+
 #[test]
 fn a_schema_is_kept_only_if_it_is_needed() {
     let key = "arrow.schema";

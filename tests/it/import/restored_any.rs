@@ -9,7 +9,7 @@ use tensilo::export::ExportOptions;
 use tensilo::import::arrow::array::types::Int16Type;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
-use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
+use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit, i256};
 use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
 use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Reader, Schema, Shape, Writer, WriterOptions};
@@ -39,8 +39,15 @@ fn leaves() -> impl Strategy<Value = Tree> {
         DataType::Utf8View,
         DataType::LargeBinary,
         DataType::FixedSizeBinary(3),
+        DataType::Float16,
+        DataType::Decimal128(7, 2),
+        DataType::Decimal128(30, 3),
+        DataType::Decimal256(50, 2),
+        DataType::Null,
         dictionary(DataType::Utf8),
         dictionary(DataType::Int64),
+        dictionary(DataType::Float32),
+        dictionary(DataType::FixedSizeBinary(2)),
     ])
     .prop_map(Tree::Leaf)
 }
@@ -67,6 +74,10 @@ impl Tree {
         }
     }
 
+    fn is_always_null(&self) -> bool {
+        matches!(self, Self::Leaf(DataType::Null))
+    }
+
     fn array(&self, count: usize, nullable: bool, numbers: &mut Random) -> ArrayRef {
         let nulls = nullable.then(|| (0..count).map(|_| !numbers.bits().is_multiple_of(4)).collect::<NullBuffer>());
         match self {
@@ -77,7 +88,7 @@ impl Tree {
                 let (kind, null) = if is_tensor { (*kind, false) } else { (*kind % 4, *null) };
                 let lengths: Vec<usize> =
                     (0..count).map(|_| if is_tensor { 2 } else { (numbers.bits() % 3) as usize }).collect();
-                let nullable = null;
+                let nullable = null || item.is_always_null();
                 let members = item.array(lengths.iter().sum(), nullable, numbers);
                 let metadata = [("depth", "1")];
                 let field = Field::new(["item", "element"][usize::from(null)], members.data_type().clone(), nullable);
@@ -87,7 +98,11 @@ impl Tree {
                 let array = |(tree, nullable): &(Self, bool)| tree.array(count, *nullable, numbers);
                 let arrays: Vec<ArrayRef> = members.iter().map(array).collect();
                 let field = |(i, array): (usize, &ArrayRef)| {
-                    Field::new(format!("f{i}"), array.data_type().clone(), members[i].1)
+                    Field::new(
+                        format!("f{i}"),
+                        array.data_type().clone(),
+                        members[i].1 || members[i].0.is_always_null(),
+                    )
                 };
                 let fields: Fields = arrays.iter().enumerate().map(field).collect();
                 Arc::new(StructArray::new(fields, arrays, None))
@@ -96,9 +111,9 @@ impl Tree {
                 let lengths: Vec<usize> = (0..count).map(|_| (numbers.bits() % 3) as usize).collect();
                 let total = lengths.iter().sum();
                 let keys: ArrayRef = Arc::new(StringArray::from_iter_values((0..total).map(|i| format!("k{i}"))));
-                let values = values.array(total, false, numbers);
+                let (values, null) = (values.array(total, false, numbers), values.is_always_null());
                 let key = Field::new("keys", DataType::Utf8, false);
-                let value = Field::new("values", values.data_type().clone(), false);
+                let value = Field::new("values", values.data_type().clone(), null);
                 let entries = StructArray::new(Fields::from(vec![key, value]), vec![keys, values], None);
                 let field = Field::new("entries", entries.data_type().clone(), false);
                 let offsets = OffsetBuffer::from_lengths(lengths);
@@ -154,13 +169,34 @@ fn leaf_array(leaf: &DataType, count: usize, nulls: Option<NullBuffer>, numbers:
             let values = integers().map(|value| value.map(|value| [value; 3]));
             Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, 3).unwrap())
         }
+        DataType::Null => Arc::new(NullArray::new(count)),
+        DataType::Float16 => Arc::new(Float16Array::from_iter(
+            integers().map(|value| value.map(|value| half::f16::from_f32(value.into()))),
+        )),
+        DataType::Decimal128(precision, scale) => {
+            let values = Decimal128Array::from_iter(integers().map(|value| value.map(i128::from)));
+            Arc::new(values.with_precision_and_scale(*precision, *scale).unwrap())
+        }
+        DataType::Decimal256(precision, scale) => {
+            let values =
+                Decimal256Array::from_iter(integers().map(|value| value.map(|value| i256::from(i32::from(value)))));
+            Arc::new(values.with_precision_and_scale(*precision, *scale).unwrap())
+        }
         DataType::Dictionary(_, values) if **values == DataType::Utf8 => {
             Arc::new(DictionaryArray::<Int16Type>::from_iter(texts.iter().map(|text| text.as_deref())))
         }
-        _ => {
+        DataType::Dictionary(_, values) => {
             let keys = Int16Array::from_iter(integers().map(|value| value.map(i16::from)));
-            Arc::new(DictionaryArray::new(keys, Arc::new(Int64Array::from_iter_values((0..9).map(|i| i * i)))))
+            let values: ArrayRef = match **values {
+                DataType::Float32 => Arc::new(Float32Array::from_iter_values((0..9_u8).map(f32::from))),
+                DataType::FixedSizeBinary(_) => {
+                    Arc::new(FixedSizeBinaryArray::try_from_iter((0..9).map(|i| [i, 7])).unwrap())
+                }
+                _ => Arc::new(Int64Array::from_iter_values((0..9).map(|i| i * i))),
+            };
+            Arc::new(DictionaryArray::new(keys, values))
         }
+        other => panic!("{other}"),
     }
 }
 
@@ -176,7 +212,7 @@ proptest! {
         let mut numbers = Random(seed);
         let column = |(i, (tree, nullable)): (usize, &(Tree, bool))| {
             let array = tree.array(count, *nullable, &mut numbers);
-            let field = Field::new(format!("c{i}"), array.data_type().clone(), *nullable);
+            let field = Field::new(format!("c{i}"), array.data_type().clone(), *nullable || tree.is_always_null());
             (field.with_metadata([("number", i.to_string())]), array)
         };
         check(&batch(trees.iter().enumerate().map(column).collect()));
@@ -185,22 +221,34 @@ proptest! {
 
 /// A file with columns of several shapes, and this text as schema.
 fn hostile(text: &str) -> Reader {
+    let of_type = |mut column: ColumnSchema, data_type: &str| {
+        column.metadata.insert("arrow.type".to_owned(), data_type.to_owned());
+        column
+    };
     let mut schema = Schema::new([
         ColumnSchema::tensor("n", DType::I64, Shape::scalar()),
         ColumnSchema::utf8("t").nullable(),
         ColumnSchema::tensor("e", DType::F32, Shape::fixed(&[2])),
         ColumnSchema::utf8("l").nullable().list(),
+        of_type(ColumnSchema::tensor("d", DType::U8, Shape::fixed(&[16])).nullable(), "decimal128[20, 2]"),
+        of_type(ColumnSchema::bytes("b").nullable().list().nullable(), "fixed_size_binary[3]"),
     ]);
     schema.metadata.insert("arrow.schema".to_owned(), text.to_owned());
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     let floats: [f32; 6] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
     let lists = [ListBatch::new(&[2, 0, 1])];
+    let null_lists = [ListBatch::new(&[2, 0, 1]).with_validity(&[0b101])];
+    let decimals = [7_u128, 0, 1].map(u128::to_le_bytes).concat();
     writer
         .push_batch(&[
             ColumnBatch::fixed(3, &[3_i64, 300, -3]),
             ColumnBatch::from_bytes(DType::Utf8, 3, &[1, 0, 2], b"abb").with_validity(&[0b101]),
             ColumnBatch::fixed(3, &floats),
             ColumnBatch::from_bytes(DType::Utf8, 3, &[1, 0, 1], b"xy").with_validity(&[0b101]).in_lists(&lists),
+            ColumnBatch::fixed(3, &decimals).with_validity(&[0b101]),
+            ColumnBatch::from_bytes(DType::Bytes, 3, &[3, 0, 3], b"abcdef")
+                .with_validity(&[0b101])
+                .in_lists(&null_lists),
         ])
         .unwrap();
     Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap()
@@ -213,16 +261,20 @@ fn bytes(file: &Reader, name: &str) -> Vec<u8> {
     buffer.bytes().to_vec()
 }
 
-/// Exports a file with this schema, and compares what comes back, if anything does.
+/// Exports a file with this schema, and compares what comes back. If its types do not fit the
+/// samples, those that the file states do.
 fn check_hostile(text: &str) -> usize {
     let file = hostile(text);
     let mut exports = 0;
     for format in formats() {
-        let Ok(out) = exported(&file, format, ExportOptions::new()) else { continue };
-        exports += 1;
-        let back = import(&only_batch(out, format));
-        for column in &file.schema().columns {
-            assert_eq!(bytes(&back, &column.name), bytes(&file, &column.name), "{} {text}", column.name);
+        let out = exported(&file, format, ExportOptions::new());
+        exports += usize::from(out.is_ok());
+        let stored = exported(&file, format, ExportOptions::new().stored_types(true)).unwrap();
+        for out in out.into_iter().chain([stored]) {
+            let back = import(&only_batch(out, format));
+            for column in &file.schema().columns {
+                assert_eq!(bytes(&back, &column.name), bytes(&file, &column.name), "{} {text}", column.name);
+            }
         }
     }
     exports
@@ -230,9 +282,11 @@ fn check_hostile(text: &str) -> usize {
 
 const GOOD: &str = concat!(
     r#"{"fields":[{"name":"n","type":{"dictionary":"int64","index":"int8"},"nullable":false},"#,
-    r#"{"name":"t","type":{"dictionary":"utf8","index":"uint32"},"ordered":true,"metadata":{"tensilo.dictionary":"[\"a\"]"}},"#,
+    r#"{"name":"t","type":{"dictionary":"utf8","index":"uint32"},"ordered":true,"metadata":{"tensilo.dictionary":"[\"a\",\"bb\"]"}},"#,
     r#"{"name":"e","type":{"large_list":{"name":"item","type":"float32","nullable":false}},"nullable":false},"#,
-    r#"{"name":"l","type":{"list_view":{"name":"element","type":"large_utf8","metadata":{"k":"v"}}},"nullable":false}]}"#,
+    r#"{"name":"l","type":{"list_view":{"name":"element","type":"large_utf8","metadata":{"k":"v"}}},"nullable":false},"#,
+    r#"{"name":"d","type":"decimal128[20, 2]"},"#,
+    r#"{"name":"b","type":{"large_list":{"name":"item","type":{"dictionary":"fixed_size_binary[3]","index":"int8"}}}}]}"#,
 );
 
 #[test]

@@ -1,6 +1,8 @@
 //! Proves that the smallest and the largest files work, or that the error names the limit. Memory
 //! is that of a few chunks or of the largest sample, never that of the file.
 
+#[cfg(feature = "arrow")]
+mod exports;
 mod few;
 #[cfg(feature = "zstd")]
 mod large_encoded_samples;

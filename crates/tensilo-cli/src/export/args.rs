@@ -12,10 +12,11 @@ Examples:
   tensilo export train.tsl -o - --format arrow | other-program
 
 The extension selects the format: .parquet, or .arrow for an Arrow IPC file.
-The export is lossless: values to the last bit (bf16 as float32), shapes, nulls
-and metadata. If the file was made from Arrow or Parquet, the export has the
-Arrow types of that source, such as large strings, dictionaries and maps. Rounded
-columns get the type they had before they were rounded.";
+The export loses no value, null or metadata. If the file was made from Arrow or
+Parquet, it has the Arrow types of that source, such as large strings,
+dictionaries and maps. Rounded columns get the type that they had before they
+were rounded; other bf16 columns become float32. Declared shapes are kept by
+--tensors extension.";
 
 /// The arguments of `tensilo export`.
 #[derive(Args, Debug)]

@@ -18,8 +18,8 @@ json  One index gives the sample itself, anything else an array with a line
       for each sample. Tensors are nested arrays. Floats are the shortest
       decimals that read back the same (bf16 and f16 as the equal f32);
       \"NaN\", \"Infinity\" and \"-Infinity\" are strings. Text is a string, bytes
-      are a string of hexadecimal digits, a null is null. Decimals (arrow.type in
-      the metadata) are strings such as \"-0.05\", unless --as bits is given.
+      are a string of hexadecimal digits, a null is null. Decimals (arrow.type
+      in the metadata) are strings such as \"-0.05\", unless --as bits is given.
       The name of a struct gives objects with all its fields.
 npy   NumPy's format, little-endian, C order. One index gives an array of the
       sample's shape; anything else gives an array with one dimension more, the

@@ -2,10 +2,9 @@
 
 use super::element::element;
 use std::io::{self, Write};
-use tensilo::{ColumnSchema, DType, Extent};
-
-/// The metadata key of the Arrow type that a column was imported from.
-const ARROW_TYPE: &str = "arrow.type";
+use tensilo::export::imported_type;
+use tensilo::import::arrow::datatypes::DataType;
+use tensilo::{ColumnSchema, DType};
 
 /// How the decimals of a column are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,17 +18,13 @@ impl Decimals {
     /// Returns the decimals of a column, if its metadata say that it has some, and it has the form
     /// in which they are imported.
     pub(super) fn of(column: &ColumnSchema) -> Option<Self> {
-        let (name, arguments) = column.metadata.get(ARROW_TYPE)?.strip_suffix(']')?.split_once('[')?;
-        let (precision, scale) = arguments.split_once(", ")?;
-        if !matches!(name, "decimal32" | "decimal64" | "decimal128" | "decimal256") {
-            return None;
+        match imported_type(column)? {
+            DataType::Decimal32(_, scale)
+            | DataType::Decimal64(_, scale)
+            | DataType::Decimal128(_, scale)
+            | DataType::Decimal256(_, scale) => Some(Self { scale, have_dimension: column.dtype == DType::U8 }),
+            _ => None,
         }
-        let have_dimension = match (precision.parse().ok()?, column.dtype, column.shape.extents().last()) {
-            (1..=9_u8, DType::I32, _) | (10..=18, DType::I64, _) => false,
-            (19..=38, DType::U8, Some(Extent::Fixed(16))) | (39..=76, DType::U8, Some(Extent::Fixed(32))) => true,
-            _ => return None,
-        };
-        Some(Self { scale: scale.parse().ok()?, have_dimension })
     }
 
     /// Writes a decimal, given as the bytes of its unscaled value, as a string.
@@ -115,7 +110,7 @@ mod tests {
     fn only_columns_in_the_form_of_an_import_are_decimals() {
         let column = |dtype, shape: &[u32], text: &str| {
             let mut column = ColumnSchema::tensor("x", dtype, Shape::fixed(shape));
-            column.metadata.insert(ARROW_TYPE.to_owned(), text.to_owned());
+            column.metadata.insert("arrow.type".to_owned(), text.to_owned());
             Decimals::of(&column)
         };
         let wide = Some(Decimals { scale: -2, have_dimension: true });
@@ -125,6 +120,8 @@ mod tests {
             (DType::U8, &[16][..], "decimal256[39, 2]"),
             (DType::I64, &[], "decimal64[9, 2]"),
             (DType::I32, &[], "decimal64[9, 200]"),
+            (DType::I64, &[], "decimal32[18, 2]"),
+            (DType::I32, &[], "decimal32[09, 2]"),
             (DType::I32, &[], "time32[s, 2]"),
             (DType::I32, &[], "decimal"),
         ] {

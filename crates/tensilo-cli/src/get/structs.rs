@@ -37,14 +37,21 @@ impl NamedStruct {
         let prints = prints.collect::<Outcome<Vec<Printer>>>()?;
         let mut cursors: Vec<Cursor> = columns.iter().map(Column::cursor).collect();
         write_samples(selection, destination, |output, i| {
-            let parts = cursors.iter_mut().zip(&prints).map(|(cursor, print)| Part::read(cursor, *print, i));
-            write_struct(output, &self.node, self.lists, &parts.collect::<Outcome<Vec<Part>>>()?)
+            let parts = cursors.iter_mut().zip(&columns).zip(&prints);
+            let parts = parts.map(|((cursor, column), print)| Part::read(cursor, &column.schema().name, *print, i));
+            let written = write_struct(output, &self.node, self.lists, &parts.collect::<Outcome<Vec<Part>>>()?);
+            written.map_err(|failure| match failure {
+                Failure::Usage(message) => Failure::Usage(format!("sample {i}: {message}")),
+                other => other,
+            })
         })
     }
 }
 
 /// A sample of one column of a struct, or what of it is in a member of a list.
 struct Part<'a> {
+    /// The name of the column.
+    name: &'a str,
     print: Printer,
     entry: Samples<'a>,
 }
@@ -55,10 +62,10 @@ enum Samples<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn read(cursor: &'a mut Cursor, print: Printer, i: u64) -> Outcome<Self> {
+    fn read(cursor: &'a mut Cursor, name: &'a str, print: Printer, i: u64) -> Outcome<Self> {
         let is_nested = !cursor.column().schema().levels.is_empty();
         let entry = if is_nested { Samples::List(cursor.read_list(i)?) } else { Samples::Item(cursor.read(i)?) };
-        Ok(Self { print, entry })
+        Ok(Self { name, print, entry })
     }
 
     fn is_null(&self) -> bool {
@@ -89,9 +96,28 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Checks that the lists of all columns of a struct are the same. In a file that was salvaged they
+/// may differ.
+fn check_lists(parts: &[Part<'_>]) -> Outcome {
+    let Some(first) = parts.first() else { return Ok(()) };
+    let is_other = |part: &&Part<'_>| part.is_null() != first.is_null() || part.list_len() != first.list_len();
+    let Some(other) = parts.iter().find(is_other) else { return Ok(()) };
+    let length = |part: &Part<'_>| if part.is_null() { "null".to_owned() } else { part.list_len().to_string() };
+    Err(Failure::Usage(format!(
+        "the fields of a struct have different lists: {:?} has the length {}, {:?} has {}; print each by itself",
+        first.name,
+        length(first),
+        other.name,
+        length(other)
+    )))
+}
+
 /// Writes a struct in so many lists. `parts` are those of its columns, in their order.
 fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, parts: &[Part<'_>]) -> Outcome {
     let Some(first) = parts.first() else { return Ok(output.write_all(b"null")?) };
+    if lists > 0 {
+        check_lists(parts)?;
+    }
     match node {
         _ if lists > 0 && first.is_null() => output.write_all(b"null")?,
         _ if lists > 0 => {

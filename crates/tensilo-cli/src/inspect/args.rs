@@ -43,7 +43,7 @@ JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
       bits_per_element, cold_read_bytes, read_amplification
       pieces   [{ name, detail, stored_bytes, bits_per_element }]
       trials   [{ encoding, profiles, stored_bytes, bits_per_element, ratio,
-                  in_file }]; stored_bytes is null if the encoding cannot be used
+                  in_file }]; stored_bytes is null if it cannot be used
       choices  [{ profile, encoding, stored_bytes, reason, in_file }] }]";
 
 /// The arguments of `tensilo inspect`.

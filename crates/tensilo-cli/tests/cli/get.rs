@@ -242,3 +242,40 @@ fn the_name_of_a_struct_gives_objects() {
     get("-c box -i 0 --format npy").failed(2, "struct");
     get("-c bo -i 0").failed(2, "box");
 }
+
+/// The fields of a struct in lists may have other lists than each other, as what is left of a
+/// damaged file.
+#[test]
+fn fields_of_a_struct_that_do_not_fit_together_are_refused() {
+    use tensilo::nested::ListBatch;
+    use tensilo::{ColumnBatch, ColumnSchema, Schema, Shape, Writer, WriterOptions};
+
+    let column = |name: &str| {
+        let column = ColumnSchema::tensor(format!("x.{name}"), DType::I8, Shape::scalar()).nullable().list().nullable();
+        let mut column = column;
+        column.metadata.insert("tensilo.path".to_owned(), format!("x[].{name}"));
+        column
+    };
+    let schema = Schema::new([column("a"), column("b")]);
+    let folder = Folder::new();
+    let path = folder.path("x.tsl");
+    let sink = tensilo::sink::AtomicFile::create(&path, false).unwrap();
+    let mut writer = Writer::new(sink, schema, &WriterOptions::new()).unwrap();
+    let lists = |lengths, validity| [ListBatch::new(lengths).with_validity(validity)];
+    let (a, b) = (lists(&[2, 2, 0, 0], &[0b0111]), lists(&[2, 1, 1, 0], &[0b1111]));
+    let numbers = [1_i8, 2, 3, 4];
+    writer
+        .push_batch(&[ColumnBatch::fixed(4, &numbers).in_lists(&a), ColumnBatch::fixed(4, &numbers).in_lists(&b)])
+        .unwrap();
+    writer.finish().unwrap();
+
+    let get = |words: &str| on("get", &path, words);
+    let due = json!([[{"a": 1, "b": 1}, {"a": 2, "b": 2}]]);
+    assert_eq!(get("-c x -i 0..1").done().json(), due);
+    for sample in ["1", "2", "3"] {
+        let run = get(&format!("-c x -i {sample}"));
+        run.failed(2, "x.a");
+        assert!(run.stderr.contains("x.b") && run.stderr.contains(&format!("sample {sample}")), "{}", run.stderr);
+    }
+    assert_eq!(get("-c x.b -i 2").done().json(), json!([4]));
+}

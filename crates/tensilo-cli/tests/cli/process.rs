@@ -21,6 +21,8 @@ fn help_has_examples() {
     ] {
         let text = run([command, "--help"]).done().text();
         assert!(text.contains("Examples:") && text.contains(example), "{text}");
+        let (_, examples) = text.split_once("Examples:").unwrap(); // their lines are not wrapped
+        assert!(examples.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }
 

@@ -1,0 +1,114 @@
+//! The schema of a file that was made from several inputs.
+
+use super::common::*;
+use super::restored::{check, exported, formats, only_batch};
+use std::fs;
+use std::sync::Arc;
+use tensilo::export::{ExportFormat, ExportOptions};
+use tensilo::import::arrow::array::types::{Int8Type, Int32Type};
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::datatypes::{DataType, Field, Fields};
+use tensilo::import::{AppendOptions, ConvertOptions, write_batches};
+use tensilo::{Error, Reader};
+use tensilo_testing::Folder;
+
+/// Converts batches, each from a file of its own.
+fn joined(batches: &[RecordBatch]) -> Reader {
+    let folder = Folder::new();
+    let input =
+        |(i, batch): (usize, &RecordBatch)| arrow_file(&folder, &format!("{i}.arrow"), std::slice::from_ref(batch));
+    let inputs: Vec<_> = batches.iter().enumerate().map(input).collect();
+    converted(&folder, &inputs, &ConvertOptions::new()).unwrap()
+}
+
+fn arrow(file: &Reader) -> Result<RecordBatch, Error> {
+    Ok(only_batch(exported(file, ExportFormat::Arrow, ExportOptions::new())?, ExportFormat::Arrow))
+}
+
+/// One struct of large texts, with these fields.
+fn structs(fields: &[(&str, bool, Option<&str>)]) -> RecordBatch {
+    let field = |(name, nullable, _): &(&str, bool, Option<&str>)| Field::new(*name, DataType::LargeUtf8, *nullable);
+    let array =
+        |(_, _, text): &(&str, bool, Option<&str>)| -> ArrayRef { Arc::new(LargeStringArray::from(vec![*text])) };
+    let array = StructArray::new(fields.iter().map(field).collect(), fields.iter().map(array).collect(), None);
+    batch(vec![(Field::new("s", array.data_type().clone(), false), Arc::new(array))])
+}
+
+#[test]
+fn the_fields_of_structs_are_joined_by_name() {
+    let file = joined(&[
+        structs(&[("a", false, Some("x")), ("b", false, Some("y"))]),
+        structs(&[("b", true, None), ("a", false, Some("x"))]),
+    ]);
+    let found = arrow(&file).unwrap();
+    let large = |name, nullable| Field::new(name, DataType::LargeUtf8, nullable);
+    let due = Fields::from(vec![large("a", false), large("b", true)]);
+    assert_eq!(*found.schema().field(0).data_type(), DataType::Struct(due));
+    assert!(found.column(0).as_struct().column(1).is_null(1));
+    // the other way round
+    let file = joined(&[
+        structs(&[("b", false, Some("y")), ("a", false, Some("x"))]),
+        structs(&[("a", false, Some("x")), ("b", true, None)]),
+    ]);
+    let due = Fields::from(vec![large("b", true), large("a", false)]);
+    assert_eq!(*arrow(&file).unwrap().schema().field(0).data_type(), DataType::Struct(due));
+}
+
+/// A batch with a dictionary of these texts.
+fn dictionary(texts: &[String], ordered: bool) -> RecordBatch {
+    let array: DictionaryArray<Int8Type> = texts.iter().map(|text| Some(text.as_str())).collect();
+    let field = Field::new("k", array.data_type().clone(), true).with_dict_is_ordered(ordered);
+    batch(vec![(field, Arc::new(array))])
+}
+
+fn texts(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|i| format!("{prefix}{i}")).collect()
+}
+
+#[test]
+fn dictionaries_of_other_values_get_wider_keys() {
+    let file = joined(&[dictionary(&texts("a", 100), false), dictionary(&texts("b", 100), false)]);
+    let all = [texts("a", 100), texts("b", 100)].concat();
+    for format in formats() {
+        let found = only_batch(exported(&file, format, ExportOptions::new()).unwrap(), format);
+        let found = found.column(0).as_dictionary::<Int32Type>();
+        let found: Vec<Option<&str>> = found.downcast_dict::<StringArray>().unwrap().into_iter().collect();
+        assert_eq!(found, all.iter().map(|text| Some(text.as_str())).collect::<Vec<_>>());
+    }
+    // the same values need no more keys
+    let file = joined(&[dictionary(&texts("a", 100), true), dictionary(&texts("a", 100), true)]);
+    let schema = arrow(&file).unwrap().schema();
+    assert_eq!(schema, dictionary(&texts("a", 100), true).schema());
+}
+
+#[test]
+fn the_order_of_a_dictionary_is_not_claimed_for_appended_values() {
+    let named = |names: &[&str]| dictionary(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), true);
+    let folder = Folder::new();
+    let first = arrow_file(&folder, "a.arrow", &[named(&["low", "high"])]);
+    let second = arrow_file(&folder, "b.arrow", &[named(&["low", "mid", "high"])]);
+    let path = folder.path("x.tsl");
+    convert_with(std::slice::from_ref(&first), &path, &ConvertOptions::new()).unwrap();
+    check(&named(&["low", "high"]));
+    append_with(&[second], &path, &AppendOptions::new()).unwrap();
+    let is_ordered = |file: &Reader| arrow(file).unwrap().schema().field(0).dict_is_ordered();
+    assert_eq!(is_ordered(&read(&path)), Some(false));
+    // one commit again
+    write_old(&path, &fs::read(&path).unwrap());
+    let file = converted(&folder, &[path], &ConvertOptions::new()).unwrap();
+    assert_eq!(is_ordered(&file), Some(false));
+}
+
+#[test]
+fn an_ordered_dictionary_that_grows_is_refused() {
+    let parts = [&["low", "high"][..], &["low", "mid", "high"]]
+        .map(|names| dictionary(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), true));
+    let sink = tensilo::sink::Stream(Vec::new());
+    let file = write_batches(&parts[0].schema(), &parts, sink, &ConvertOptions::new()).unwrap().sink.0;
+    let file = opened(file);
+    match arrow(&file) {
+        Ok(found) => assert_ne!(found.schema().field(0).dict_is_ordered(), Some(true)),
+        Err(error) => assert!(!error.advice().is_empty(), "{error}"),
+    }
+    assert!(exported(&file, ExportFormat::Arrow, ExportOptions::new().stored_types(true)).is_ok());
+}

@@ -1,0 +1,126 @@
+//! What of a schema is kept if it is long or deep.
+
+use super::common::*;
+use super::restored::{check, exported, only_batch};
+use std::sync::Arc;
+use tensilo::Reader;
+use tensilo::export::{ExportFormat, ExportOptions};
+use tensilo::import::arrow::array::types::{Float32Type, Int16Type};
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::datatypes::{DataType, Field, Fields};
+
+fn large(text: &str) -> ArrayRef {
+    Arc::new(LargeStringArray::from(vec![text]))
+}
+
+/// Exports the only batch to an Arrow file.
+fn arrow(file: &Reader) -> RecordBatch {
+    only_batch(exported(file, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow)
+}
+
+#[test]
+fn long_metadata_of_a_field_come_back() {
+    let long = || [("long", "v".repeat(70_000)), ("short", "s".to_owned())];
+    let field = Field::new("large", DataType::LargeUtf8, true).with_metadata(long());
+    let plain = Field::new("plain", DataType::Utf8, true).with_metadata(long());
+    let lists = ListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0)])]);
+    let list = Field::new("list", lists.data_type().clone(), true).with_metadata(long());
+    check(&batch(vec![
+        (field, large("a")),
+        (plain.clone(), Arc::new(StringArray::from(vec!["a"]))),
+        (list, Arc::new(lists)),
+    ]));
+    // a plain field is not kept for the sake of its metadata
+    let file = import(&batch(vec![(plain, Arc::new(StringArray::from(vec!["a"])))]));
+    assert!(!file.schema().metadata.contains_key("arrow.schema"));
+}
+
+/// A large text in so many structs.
+fn nested(structs: usize) -> ArrayRef {
+    (0..structs).fold(large("a"), |inner, _| {
+        let fields = Fields::from(vec![Field::new("s", inner.data_type().clone(), true)]);
+        Arc::new(StructArray::new(fields, vec![inner], None))
+    })
+}
+
+/// Returns the type in all structs.
+fn innermost(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Struct(fields) => innermost(fields[0].data_type()),
+        leaf => leaf,
+    }
+}
+
+#[test]
+fn a_field_that_is_too_deep_leaves_the_others_as_they_were() {
+    for structs in 38..50 {
+        let deep = nested(structs);
+        let file = import(&batch(vec![
+            (Field::new("deep", deep.data_type().clone(), true), deep),
+            (Field::new("x", DataType::LargeUtf8, true), large("b")),
+        ]));
+        let found = arrow(&file).schema();
+        assert_eq!(*found.field(1).data_type(), DataType::LargeUtf8, "{structs} structs");
+        let due = if structs < 42 { DataType::LargeUtf8 } else { DataType::Utf8 };
+        assert_eq!(*innermost(found.field(0).data_type()), due, "{structs} structs");
+    }
+}
+
+/// A field with this number of bytes of metadata.
+fn described(name: String, data_type: DataType, bytes: usize) -> Field {
+    Field::new(name, data_type, true).with_metadata([("k", "v".repeat(bytes))])
+}
+
+#[test]
+fn fields_that_need_no_schema_do_not_count() {
+    let plain = (0..40).map(|i| {
+        let array: ArrayRef = Arc::new(Int8Array::from(vec![1]));
+        (described(format!("p{i}"), DataType::Int8, 30_000), array)
+    });
+    let all = plain.chain([(Field::new("x", DataType::LargeUtf8, true), large("a"))]);
+    check(&batch(all.collect()));
+}
+
+#[test]
+fn the_values_of_dictionaries_are_left_out_before_fields() {
+    let dictionary = |k: usize| -> ArrayRef {
+        let texts: Vec<String> = (0..4000).map(|i| format!("c{k}_{i:06}")).collect();
+        Arc::new(texts.iter().map(|text| Some(text.as_str())).collect::<DictionaryArray<Int16Type>>())
+    };
+    let mut columns: Vec<(Field, ArrayRef)> = (0..20)
+        .map(|k| {
+            let array = dictionary(k);
+            let field = Field::new(format!("k{k}"), array.data_type().clone(), true).with_dict_is_ordered(true);
+            (field, array)
+        })
+        .collect();
+    let texts: ArrayRef = Arc::new(LargeStringArray::from(vec!["a"; 4000]));
+    columns.push((Field::new("x", DataType::LargeUtf8, true), texts));
+    let whole = batch(columns);
+    let found = arrow(&import(&whole));
+    let types = |batch: &RecordBatch| -> Vec<DataType> {
+        batch.schema().fields().iter().map(|field| field.data_type().clone()).collect()
+    };
+    assert_eq!(types(&found), types(&whole));
+    assert_eq!(found.columns(), whole.columns());
+    // as many as have place
+    let ordered = found.schema().fields().iter().filter(|field| field.dict_is_ordered() == Some(true)).count();
+    assert!((10..20).contains(&ordered), "{ordered}");
+}
+
+#[test]
+fn fields_that_are_left_out_are_named() {
+    let columns = (0..40).map(|i| (described(format!("x{i}"), DataType::LargeUtf8, 40_000), large("a")));
+    let file = import(&batch(columns.collect()));
+    let found = arrow(&file).schema();
+    let is_kept = |i: usize| *found.field(i).data_type() == DataType::LargeUtf8;
+    let kept = (0..40).filter(|i| is_kept(*i)).count();
+    assert!((20..30).contains(&kept), "{kept}");
+    let dropped = &file.schema().metadata["import.dropped_metadata"];
+    let names: Vec<&str> = dropped.split(", ").collect();
+    assert_eq!(names.len(), 40 - kept, "{dropped}");
+    for i in 0..40 {
+        assert_eq!(names.contains(&format!("arrow.schema of x{i}").as_str()), !is_kept(i), "x{i}: {dropped}");
+    }
+    assert!(exported(&file, ExportFormat::Arrow, ExportOptions::new().stored_types(true)).is_ok());
+}

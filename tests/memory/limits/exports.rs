@@ -1,0 +1,126 @@
+//! Memory of exports: a batch has at most 16 MiB, unless one sample has more.
+
+use super::{ENCODED, MIB, finish, in_memory};
+use tensilo::export::{ExportFormat, ExportOptions, batches, export_into};
+use tensilo::import::arrow::array::Array;
+use tensilo::import::arrow::error::ArrowError;
+use tensilo::nested::ListBatch;
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Error, ErrorKind, Reader, Schema, Shape, Value};
+use tensilo_testing::alone;
+
+fn of_type(mut column: ColumnSchema, data_type: &str) -> Schema {
+    column.metadata.insert("arrow.type".to_owned(), data_type.to_owned());
+    Schema::new([column])
+}
+
+/// Lists of `length` null items in each sample.
+fn nulls(schema: Schema, samples: u32, length: u32) -> Reader {
+    let mut writer = in_memory(schema, ENCODED);
+    let items = length as usize;
+    let (bits, lengths) = (vec![0; items.div_ceil(8)], [length]);
+    let (extents, levels) = (vec![0; items], [ListBatch::new(&lengths)]);
+    for _ in 0..samples {
+        let items = ColumnBatch::from_bytes(DType::Bytes, items, &extents, b"").with_validity(&bits);
+        writer.push_batch(&[items.in_lists(&levels)]).expect("a list of nulls");
+    }
+    Reader::from_bytes(finish(writer)).expect("an intact file")
+}
+
+/// Reads all batches, and returns the bytes of the largest.
+fn largest(reader: &Reader) -> Result<usize, Error> {
+    let mut most = 0;
+    for batch in batches(reader, None)? {
+        match batch {
+            Ok(batch) => most = most.max(batch.columns().iter().map(|column| column.get_buffer_memory_size()).sum()),
+            Err(ArrowError::ExternalError(error)) => return Err(*error.downcast().expect("an error of the crate")),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    Ok(most)
+}
+
+#[test]
+fn null_items_of_a_fixed_width_are_counted() {
+    let alone = alone();
+    let column = || ColumnSchema::bytes("x").nullable().list();
+    let reader = nulls(of_type(column(), "fixed_size_binary[4096]"), 60, 1000);
+    let (most, peak) = alone.peak_bytes(|| largest(&reader));
+    let most = most.expect("batches of nulls");
+    assert!((4 * MIB..=40 * MIB).contains(&most) && peak < 80 * MIB, "{most} bytes, {} MiB", peak / MIB);
+    // more than all that a sample may have
+    let reader = nulls(of_type(column(), "fixed_size_binary[65536]"), 1, 4000);
+    let (error, peak) = alone.peak_bytes(|| largest(&reader).expect_err("260 MB of nulls"));
+    assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::OverLimit, Some("x"), Some(0..1)));
+    assert!(error.message().contains("null items"), "{error}");
+    assert!(peak < MIB, "{} MiB", peak / MIB);
+}
+
+#[test]
+fn null_lists_of_one_length_are_counted_in_bytes() {
+    let alone = alone();
+    let column = ColumnSchema::bytes("x").nullable().list().nullable();
+    let mut schema = of_type(column, "fixed_size_binary[16384]");
+    let saved = r#"{"fields":[{"name":"x","type":{"fixed_size_list":{"name":"item","type":"fixed_size_binary[16384]"},"length":100}}]}"#;
+    schema.metadata.insert("arrow.schema".to_owned(), saved.to_owned());
+    let mut writer = in_memory(schema, ENCODED);
+    let lengths = [0; 100];
+    let levels = [ListBatch::new(&lengths).with_validity(&[0; 13])];
+    let items = ColumnBatch::from_bytes(DType::Bytes, 0, &[], b"");
+    writer.push_batch(&[items.in_lists(&levels)]).expect("null lists");
+    let reader = Reader::from_bytes(finish(writer)).expect("an intact file");
+    let (error, peak) = alone.peak_bytes(|| largest(&reader).expect_err("160 MB of nulls"));
+    assert!(error.message().contains("null lists of 100 members"), "{error}");
+    assert!(peak < 20 * MIB, "{} MiB", peak / MIB);
+}
+
+#[test]
+fn offsets_of_nested_lists_are_counted() {
+    let alone = alone();
+    let count = 20_000_u32;
+    let texts = Schema::new([ColumnSchema::utf8("x").list()]);
+    let lists = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::scalar()).list().list()]);
+    let tensors = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::new([tensilo::Extent::Varying; 2])).list()]);
+    let (lengths, extents, inner) = ([count], vec![0; count as usize], vec![0; count as usize]);
+    let one = [ListBatch::new(&lengths)];
+    let two = [ListBatch::new(&lengths), ListBatch::new(&inner)];
+    let pairs = vec![0; 2 * count as usize];
+    let cases = [
+        (texts, ColumnBatch::from_bytes(DType::Utf8, count as usize, &extents, b"").in_lists(&one)),
+        (lists, ColumnBatch::fixed::<u8>(0, &[]).in_lists(&two)),
+        (tensors, ColumnBatch::ragged::<u8>(count as usize, &pairs, &[]).in_lists(&one)),
+    ];
+    for (schema, batch) in cases {
+        let mut writer = in_memory(schema, ENCODED);
+        (0..1000).for_each(|_| writer.push_batch(std::slice::from_ref(&batch)).expect("empty lists"));
+        let reader = Reader::from_bytes(finish(writer)).expect("an intact file");
+        let (most, peak) = alone.peak_bytes(|| largest(&reader).expect("batches of empty lists"));
+        assert!((4 * MIB..=40 * MIB).contains(&most) && peak < 120 * MIB, "{most} bytes, {} MiB", peak / MIB);
+    }
+}
+
+#[test]
+fn a_dictionary_takes_a_limited_number_of_bytes() {
+    let alone = alone();
+    let mut schema = Schema::new([ColumnSchema::bytes("x")]);
+    let saved = r#"{"fields":[{"name":"x","type":{"dictionary":"large_binary","index":"int32"},"nullable":false}]}"#;
+    schema.metadata.insert("arrow.schema".to_owned(), saved.to_owned());
+    let mut writer = in_memory(schema, ENCODED);
+    let mut value = vec![0; 16 * MIB];
+    for i in 0..18 {
+        value[0] = i;
+        writer.push(&[Value::bytes(&value)]).expect("a sample of 16 MiB");
+    }
+    let reader = Reader::from_bytes(finish(writer)).expect("an intact file");
+    let export = |stored| {
+        let options = ExportOptions::new().stored_types(stored);
+        export_into(&reader, Stream(std::io::sink()), ExportFormat::Arrow, options).map(|_| ())
+    };
+    let (error, peak) = alone.peak_bytes(|| export(false).expect_err("a dictionary of 288 MiB"));
+    assert_eq!(error.column(), Some("x"));
+    assert!(error.message().contains("a dictionary of more than 256 MiB"), "{error}");
+    assert!(peak < 720 * MIB, "{} MiB", peak / MIB);
+    let (done, peak) = alone.peak_bytes(|| export(true));
+    done.expect("an export of the types that the file states");
+    assert!(peak < 120 * MIB, "{} MiB", peak / MIB);
+}
