@@ -73,6 +73,9 @@ pub(super) struct ColumnKind {
     /// Levels of lists around the elements, outermost first, and then the dimension that several
     /// values of an element are stored as.
     pub levels: Vec<Level>,
+    /// Whether members of the outermost of these levels may be null, and of the next, and so on. Those
+    /// that are not stated may be.
+    pub members_nullable: Vec<bool>,
     /// Whether the type allows nulls inside a sample: null elements, or null lists around them.
     pub inner_nulls: bool,
     /// The number of values that each element of the input is stored as, if these have a dimension
@@ -109,6 +112,7 @@ impl ColumnKind {
             dtype,
             lists: Vec::new(),
             levels: Vec::new(),
+            members_nullable: Vec::new(),
             inner_nulls: false,
             element_extent: None,
             variable_tensor: false,
@@ -160,11 +164,12 @@ impl ColumnKind {
         !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))
     }
 
-    /// Makes lists of the outermost dimensions, and returns these. Members of the lists may be
-    /// null.
+    /// Makes lists of the outermost dimensions, and returns these.
     pub(super) fn unfold(&mut self, dimensions: usize) -> Vec<Level> {
         let unfolded: Vec<Level> = self.levels.drain(..dimensions.min(self.levels.len())).collect();
-        self.lists.extend(unfolded.iter().map(|_| ListLevel { nullable: true }));
+        let known = unfolded.len().min(self.members_nullable.len());
+        let known = self.members_nullable.drain(..known).chain(std::iter::repeat(true));
+        self.lists.extend(known.take(unfolded.len()).map(|nullable| ListLevel { nullable }));
         unfolded
     }
 }

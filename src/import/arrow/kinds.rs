@@ -6,6 +6,7 @@ use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement};
 use crate::import::input_column::{ColumnKind, Level};
 use arrow_schema::{DataType, Field, FieldRef};
+use std::iter;
 use std::result::Result;
 
 /// Returns how a field that is no plain struct is stored, or why it cannot be.
@@ -20,12 +21,14 @@ pub(super) fn kind_of(field: &Field) -> Result<ColumnKind, String> {
     }
     let mut levels = Vec::new();
     let (element, instants) = descend(field, &mut levels)?;
-    Ok(ColumnKind { inner_nulls: has_nulls_inside(field), instants, ..ColumnKind::tensors(element, levels)? })
+    let members_nullable = members_nullable(field);
+    let inner_nulls = members_nullable.contains(&true);
+    Ok(ColumnKind { members_nullable, inner_nulls, instants, ..ColumnKind::tensors(element, levels)? })
 }
 
-/// Returns whether a member of a list, at any depth, may be null.
-fn has_nulls_inside(field: &Field) -> bool {
-    list_item(field).is_some_and(|item| item.is_nullable() || has_nulls_inside(item))
+/// Returns whether the members of lists may be null, level by level.
+fn members_nullable(field: &Field) -> Vec<bool> {
+    iter::successors(list_item(field), |item| list_item(item)).map(|item| item.is_nullable()).collect()
 }
 
 /// Returns the members of lists, of a field that has such.

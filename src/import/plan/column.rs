@@ -75,6 +75,9 @@ impl Column {
         for (level, other) in self.kind.lists.iter_mut().zip(&other.kind.lists) {
             level.nullable |= other.nullable;
         }
+        for (nullable, other) in self.kind.members_nullable.iter_mut().zip(&other.kind.members_nullable) {
+            *nullable |= *other;
+        }
         self.metadata.remove(found::KEY); // it is about the samples of one source
         if self.path() != other.path() {
             self.metadata.remove(path::KEY); // a field of a struct in one source only
