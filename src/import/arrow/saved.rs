@@ -1,6 +1,7 @@
 //! The schema of a source as it is kept for an export.
 
 use super::metadata::IMPORTERS;
+use super::types::decoded;
 use crate::saved_schema::{DICTIONARY, text};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
@@ -60,6 +61,11 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
         DataType::Struct(fields) => {
             let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
             DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i))).collect::<Fields>())
+        }
+        // values with parts are exported as they are
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {
+            let values = Field::new(field.name(), decoded(field.data_type()).clone(), field.is_nullable());
+            return kept(&Arc::new(values.with_metadata(metadata)), None);
         }
         other => other.clone(),
     };

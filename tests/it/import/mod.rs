@@ -5,6 +5,7 @@ mod arrow_types;
 mod changed;
 mod common;
 mod decimals;
+mod encoded;
 #[cfg(feature = "parquet")]
 mod folders;
 #[cfg(feature = "parquet")]
