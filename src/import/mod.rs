@@ -138,6 +138,8 @@
 //! those of the file, with these exceptions:
 //!
 //! - `ARROW:schema` and `PARQUET:field_id` are left out: they describe the layout of the source.
+//! - A field of a struct, or of the schema, that has the name `a` of another one before it gets the
+//!   name `a#2`, and one of the schema without a name `#1`. An export gives them their own names.
 //! - `arrow.schema` has the fields that an export would not give as they were in the source, as
 //!   JSON, with the first values of dictionaries. It is left out if it has more than 1 MiB.
 //! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under

@@ -37,6 +37,11 @@ use std::collections::HashSet;
 /// The metadata key.
 pub(crate) const KEY: &str = "arrow.schema";
 
+/// The metadata key of a field in the schema: the name that it had in the source, if another field
+/// of the same struct has it, too.
+#[cfg(feature = "arrow")]
+pub(crate) const NAME: &str = "tensilo.name";
+
 /// The metadata key of a field in the schema: the values of its dictionary, as a JSON array.
 #[cfg(feature = "arrow")]
 pub(crate) const DICTIONARY: &str = "tensilo.dictionary";

@@ -11,7 +11,7 @@ mod structs;
 mod texts;
 
 use super::field::{CAST, Parts};
-use crate::saved_schema::DICTIONARY;
+use crate::saved_schema::{DICTIONARY, NAME};
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use dictionary::DictionaryEncoder;
@@ -78,11 +78,12 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     }
     let mut metadata = to.metadata().clone();
     let values = metadata.remove(DICTIONARY);
+    let name = metadata.remove(NAME).unwrap_or_else(|| to.name().clone());
     metadata.extend(from.metadata().get(CAST).map(|facts| (CAST.to_owned(), facts.clone())));
     let (data_type, change) = change(from, to, context, values)?;
     let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
     let nullable = to.is_nullable() || (context.in_tensor && from.is_nullable());
-    let field = Field::new(to.name(), data_type, nullable).with_dict_is_ordered(ordered).with_metadata(metadata);
+    let field = Field::new(name, data_type, nullable).with_dict_is_ordered(ordered).with_metadata(metadata);
     Some(Retype { field: Arc::new(field), change })
 }
 

@@ -13,7 +13,8 @@ const DIM_NAMES: &str = "arrow.dim_names";
 /// Lists the keys that were left out because they or their values are over a limit of the format.
 const DROPPED: &str = "import.dropped_metadata";
 /// Keys of a field that are about its source, or the importer's own.
-pub(super) const IMPORTERS: [&str; 6] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED, path::KEY];
+pub(super) const IMPORTERS: [&str; 7] =
+    ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED, path::KEY, saved_schema::NAME];
 /// The most bytes of that list that are kept.
 const LISTED_CHARS: usize = 4096;
 

@@ -8,6 +8,7 @@
 pub(super) mod column_path;
 mod decimals;
 mod decode;
+mod distinct;
 mod elements;
 mod extension;
 mod fields;

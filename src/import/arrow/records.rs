@@ -1,6 +1,7 @@
 //! From record batches to the batches of this crate.
 
 use super::column_path::{ColumnPath, samples};
+use super::distinct::distinct;
 use super::fields::FieldWay;
 use super::slices::Slices;
 use super::{metadata, saved};
@@ -64,6 +65,7 @@ impl<R: Records> ArrowSource<R> {
     /// Makes a source whose columns are the fields of the schema. Those inside structs get dotted
     /// names.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
+        let schema = &distinct(schema);
         let metadata = metadata::of_file(schema, saved::of(schema, |fields| records.first_batch(fields)));
         let mut found = Vec::new();
         for (i, field) in schema.fields().iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::metadata::IMPORTERS;
 use super::types::decoded;
-use crate::saved_schema::{DICTIONARY, text};
+use crate::saved_schema::{DICTIONARY, NAME, text};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
@@ -42,8 +42,8 @@ fn has_dictionary(field: &Field) -> bool {
 /// Returns a field with the metadata to keep. `array` has samples of it.
 fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
     let own = |(key, value): &(&String, &String)| {
-        let is_importers = IMPORTERS.contains(&key.as_str()) && key.as_str() != "PARQUET:field_id";
-        !is_importers && key.as_str() != DICTIONARY && value.len() <= METADATA_BYTES
+        let is_kept = ["PARQUET:field_id", NAME].contains(&key.as_str()) || !IMPORTERS.contains(&key.as_str());
+        is_kept && key.as_str() != DICTIONARY && value.len() <= METADATA_BYTES
     };
     let metadata = field.metadata().iter().filter(own);
     let mut metadata: HashMap<String, String> = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -23,6 +23,7 @@ mod parquet;
 #[cfg(feature = "parquet")]
 mod partitions;
 mod refusals;
+mod renamed;
 mod restored;
 mod restored_any;
 mod shapes;
