@@ -73,8 +73,8 @@ pub(super) struct ColumnKind {
     /// Levels of lists around the elements, outermost first, and then the dimension that several
     /// values of an element are stored as.
     pub levels: Vec<Level>,
-    /// Whether members of the outermost of these levels may be null, and of the next, and so on. Those
-    /// that are not stated may be.
+    /// Whether members of the outermost of these levels may be null, and of the next, and so on.
+    /// Those that are not stated may be.
     pub members_nullable: Vec<bool>,
     /// Whether the type allows nulls inside a sample: null elements, or null lists around them.
     pub inner_nulls: bool,

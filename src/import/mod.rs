@@ -88,7 +88,7 @@
 //! | lists of text, binary or structs; maps | nested columns, one for each field of a struct |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
 //! | struct | its fields, named `struct.field`; a null struct makes all of them null, see below |
-//! | dictionary- or run-end-encoded | the type of the decoded values, also if these are lists or structs |
+//! | dictionary- or run-end-encoded | the type of the decoded values, structs too |
 //! | union | refused; skip the column |
 //!
 //! Decimals, intervals and nulls have a metadata `arrow.type` too: `decimal128[10, 2]`,

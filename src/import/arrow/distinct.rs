@@ -17,7 +17,8 @@ fn all(fields: &Fields, is_schema: bool) -> Fields {
     let known: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
     let mut taken: HashSet<String> = HashSet::new();
     let mut named: Vec<FieldRef> = Vec::with_capacity(fields.len());
-    let mut next: HashMap<&str, u64> = HashMap::new(); // so that many fields of one name take no longer
+    // where the search of a free number goes on: many fields may have one name
+    let mut next: HashMap<&str, u64> = HashMap::new();
     for field in fields {
         let name: &str = field.name();
         let is_named = !(is_schema && name.is_empty()) && taken.insert(name.to_owned());
