@@ -165,7 +165,11 @@ fn restored_type(column: &ColumnSchema, parts: Parts) -> Option<DataType> {
         | DataType::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond)
         | DataType::Timestamp(..)
         | DataType::Duration(_) => column.dtype == DType::I64,
-        DataType::FixedSizeBinary(bytes) => column.dtype == DType::Bytes && (0..=FIXED_STRING_BYTES).contains(bytes),
+        DataType::FixedSizeBinary(bytes) => {
+            // Parquet has none of 0 bytes
+            let least = i32::from(parts == Parts::Optional);
+            column.dtype == DType::Bytes && (least..=FIXED_STRING_BYTES).contains(bytes)
+        }
         DataType::Null => {
             let nullable = column.levels.last().map_or(column.nullable, |level| level.nullable);
             column.dtype == DType::Bool && column.shape.rank() == 0 && nullable

@@ -16,7 +16,8 @@
 //! `arrow.schema`). These come back as they were: layouts of strings, dictionaries, kinds of
 //! lists, maps, names of items, nullability, metadata. Tensors that were lists are lists again,
 //! unless [`ExportOptions::tensors`] says otherwise. A field that its columns do not fit, and one
-//! of which a column is missing, has the types above. Run-end encoded fields come back decoded.
+//! of which a column is missing, has the types above. Run-end encoded fields come back
+//! decoded, and dictionaries of bools, lists, structs or maps.
 //!
 //! Columns that were rounded get the type that they had before, except f16 that was rounded to bf16
 //! and becomes `Float32`, because f16 does not have all values of bf16. With

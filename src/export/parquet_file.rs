@@ -4,12 +4,14 @@ use super::field::Parts;
 use super::format::{BatchWriter, Format, write_error};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{Compression, Encoding, LogicalType, Type, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnDescriptor;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// A row group is closed before its batches have more bytes than this in memory.
@@ -54,13 +56,22 @@ fn has_empty_struct(data_type: &DataType) -> bool {
 /// pays only where few values repeat, and the sign of zero and the payload of NaN must not depend
 /// on how it compares values.
 fn properties(schema: &SchemaRef) -> std::result::Result<WriterProperties, ParquetError> {
-    let mut builder = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
+    let mut builder = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata(Some(entries(schema)));
     for column in ArrowSchemaConverter::new().convert(schema)?.columns().iter().filter(|column| is_float(column)) {
         builder = builder
             .set_column_dictionary_enabled(column.path().clone(), false)
             .set_column_encoding(column.path().clone(), Encoding::BYTE_STREAM_SPLIT);
     }
     Ok(builder.build())
+}
+
+/// Returns the metadata of the schema, which not all readers look for in the Arrow schema that is
+/// written too.
+fn entries(schema: &Schema) -> Vec<KeyValue> {
+    let sorted: BTreeMap<&String, &String> = schema.metadata().iter().collect();
+    sorted.into_iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect()
 }
 
 fn is_float(column: &ColumnDescriptor) -> bool {

@@ -88,7 +88,7 @@
 //! | lists of text, binary or structs; maps | nested columns, one for each field of a struct |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
 //! | struct | its fields, named `struct.field`; a null struct makes all of them null, see below |
-//! | dictionary- or run-end-encoded | the type of the decoded values |
+//! | dictionary- or run-end-encoded | the type of the decoded values, structs too |
 //! | union | refused; skip the column |
 //!
 //! Decimals, intervals and nulls have a metadata `arrow.type` too: `decimal128[10, 2]`,
@@ -140,6 +140,8 @@
 //! those of the file, with these exceptions:
 //!
 //! - `ARROW:schema` and `PARQUET:field_id` are left out: they describe the layout of the source.
+//! - A field of a struct, or of the schema, that has the name `a` of another one before it gets the
+//!   name `a#2`, and one of the schema without a name `#1`. An export gives them their own names.
 //! - `arrow.schema` has the fields that an export would not give as they were in the source, as
 //!   JSON, with the first values of dictionaries. It is left out if it has more than 1 MiB.
 //! - Of nested columns, the metadata of the outermost list come first, and then those of the

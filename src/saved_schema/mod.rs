@@ -38,6 +38,11 @@ use std::collections::HashSet;
 /// The metadata key.
 pub(crate) const KEY: &str = "arrow.schema";
 
+/// The metadata key of a field in the schema: the name that it had in the source, if another field
+/// of the same struct has it, too.
+#[cfg(feature = "arrow")]
+pub(crate) const NAME: &str = "tensilo.name";
+
 /// Longer values of a field's metadata are not in the schema. Those of columns have them.
 #[cfg(feature = "arrow")]
 pub(crate) const METADATA_BYTES: usize = 64 << 10;

@@ -12,7 +12,7 @@ mod structs;
 mod texts;
 
 use super::field::{CAST, Parts, is_tensor};
-use crate::saved_schema::{DICTIONARY, METADATA_BYTES};
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME};
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use dictionary::DictionaryEncoder;
@@ -81,12 +81,13 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     }
     let mut metadata = to.metadata().clone();
     let values = metadata.remove(DICTIONARY);
+    let name = metadata.remove(NAME).unwrap_or_else(|| to.name().clone());
     let own = from.metadata().iter().filter(|(key, value)| key.as_str() == CAST || value.len() > METADATA_BYTES);
     metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
     let (data_type, change) = change(from, to, context, values)?;
     let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
     let nullable = to.is_nullable() || (context.in_tensor && from.is_nullable());
-    let field = Field::new(to.name(), data_type, nullable).with_dict_is_ordered(ordered).with_metadata(metadata);
+    let field = Field::new(name, data_type, nullable).with_dict_is_ordered(ordered).with_metadata(metadata);
     Some(Retype { field: Arc::new(field), change })
 }
 

@@ -72,10 +72,10 @@ fn locate(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Locat
     let mut array = batch.columns().get(position).ok_or_else(mismatch)?.clone();
     let mut around: Option<NullBuffer> = None;
     for &child in rest {
-        let parent = array.as_struct_opt().ok_or_else(mismatch)?;
+        let parent = decode(&array)?;
+        let parent = parent.as_struct_opt().ok_or_else(mismatch)?;
         around = NullBuffer::union(around.as_ref(), parent.nulls());
-        let child = parent.columns().get(child).ok_or_else(mismatch)?.clone();
-        array = child;
+        array = parent.columns().get(child).ok_or_else(mismatch)?.clone();
     }
     Ok(Located { array: decode(&array)?, around })
 }

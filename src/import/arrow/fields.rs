@@ -45,23 +45,23 @@ impl<'a> FieldWay<'a> {
 
     /// Finds the columns that a field becomes, with the way to each. The way leads to the field.
     pub(super) fn enter(self, field: &'a Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
-        let data_type = if self.levels.is_empty() { field.data_type() } else { decoded(field.data_type()) };
-        match (data_type, decoded(field.data_type())) {
-            (DataType::Struct(fields), _) if !extension::is_variable_tensor(field) => {
+        match decoded(field.data_type()) {
+            DataType::Struct(fields) if !extension::is_variable_tensor(field) => {
                 found.push(self.clone().struct_column(field, !fields.is_empty()));
                 for (i, child) in fields.iter().enumerate() {
                     self.to_child(i, child).enter(child, found);
                 }
             }
-            (
-                _,
-                DataType::List(item)
-                | DataType::LargeList(item)
-                | DataType::ListView(item)
-                | DataType::LargeListView(item)
-                | DataType::FixedSizeList(item, _)
-                | DataType::Map(item, _),
-            ) if is_nested(field) => self.enter_lists(field, item, found),
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::Map(item, _)
+                if is_nested(field) =>
+            {
+                self.enter_lists(field, item, found)
+            }
             _ => found.push(self.column(field)),
         }
     }

@@ -12,7 +12,8 @@ use arrow_schema::{Field, Schema};
 /// The key of the names of a tensor's dimensions: a JSON array of texts.
 const DIM_NAMES: &str = "arrow.dim_names";
 /// Keys of a field that are about its source, or the importer's own.
-pub(super) const IMPORTERS: [&str; 6] = ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED, path::KEY];
+pub(super) const IMPORTERS: [&str; 7] =
+    ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED, path::KEY, saved_schema::NAME];
 
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.

@@ -10,6 +10,7 @@ pub(super) mod column_path;
 mod decimals;
 mod decode;
 mod decoded_bytes;
+mod distinct;
 mod elements;
 mod extension;
 mod fields;

@@ -1,6 +1,7 @@
 //! From record batches to the batches of this crate.
 
 use super::column_path::{ColumnPath, samples};
+use super::distinct::distinct;
 use super::fields::FieldWay;
 use super::slices::Slices;
 use super::{metadata, saved};
@@ -10,7 +11,7 @@ use crate::import::problem::Problem;
 use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::{Error, Metadata, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
@@ -70,14 +71,15 @@ pub(in crate::import) struct ArrowSource<R> {
 impl<R: Records> ArrowSource<R> {
     /// Makes a source whose columns are the fields of the schema. Those inside structs get dotted
     /// names.
-    pub(in crate::import) fn new(schema: &SchemaRef, records: R) -> Self {
+    pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
+        let schema = distinct(schema);
         let mut found = Vec::new();
         for (i, field) in schema.fields().iter().enumerate() {
             FieldWay::to(i, field).enter(field, &mut found);
         }
         let (columns, paths) = found.into_iter().unzip();
         let is_belied = AtomicBool::new(false);
-        Self { records, schema: Arc::clone(schema), columns, paths, metadata: OnceLock::new(), is_belied }
+        Self { records, schema: Arc::new(schema), columns, paths, metadata: OnceLock::new(), is_belied }
     }
 }
 

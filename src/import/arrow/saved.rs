@@ -1,7 +1,8 @@
 //! The schema of a source as it is kept for an export.
 
 use super::metadata::IMPORTERS;
-use crate::saved_schema::{DICTIONARY, METADATA_BYTES, text};
+use super::types::decoded;
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME, text};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
@@ -39,8 +40,8 @@ fn has_dictionary(field: &Field) -> bool {
 /// Returns a field with the metadata to keep. `array` has samples of it.
 fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
     let own = |(key, value): &(&String, &String)| {
-        let is_importers = IMPORTERS.contains(&key.as_str()) && key.as_str() != "PARQUET:field_id";
-        !is_importers && key.as_str() != DICTIONARY && value.len() <= METADATA_BYTES
+        let is_kept = ["PARQUET:field_id", NAME].contains(&key.as_str()) || !IMPORTERS.contains(&key.as_str());
+        is_kept && key.as_str() != DICTIONARY && value.len() <= METADATA_BYTES
     };
     let metadata = field.metadata().iter().filter(own);
     let mut metadata: HashMap<String, String> = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -58,6 +59,11 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
         DataType::Struct(fields) => {
             let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
             DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i))).collect::<Fields>())
+        }
+        // values with parts are exported as they are
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {
+            let values = Field::new(field.name(), decoded(field.data_type()).clone(), field.is_nullable());
+            return kept(&Arc::new(values.with_metadata(metadata)), None);
         }
         other => other.clone(),
     };

@@ -14,6 +14,7 @@ use ::parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit as Parqu
 use ::parquet::errors::Result;
 use ::parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use ::parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -90,6 +91,10 @@ impl Leaves<'_> {
             // months, days and milliseconds: only an Arrow schema can tell that some are zero
             DataType::Interval(_) if !self.has_arrow_schema => {
                 field = field.with_data_type(DataType::Interval(IntervalUnit::MonthDayNano));
+            }
+            // as pyarrow reads it, and the decoder does not
+            DataType::FixedSizeBinary(16) if matches!(column.logical_type_ref(), Some(LogicalType::Uuid)) => {
+                field.metadata_mut().insert(EXTENSION_TYPE_NAME_KEY.to_owned(), "arrow.uuid".to_owned());
             }
             data_type if data_type.is_decimal() => {
                 let data_type = stated_decimal(data_type, column);

@@ -94,7 +94,16 @@ fn files() -> Vec<(String, Vec<u8>)> {
 #[test]
 fn the_files_have_every_encoding() {
     let found: BTreeSet<String> = files().iter().flat_map(|(_, file)| encodings(file)).collect();
-    let due = ["bitshuffle-zstd", "constant", "exponent-tiers", "planes-zstd", "raw", "residual-tiers", "zstd"];
+    let due = [
+        "bitshuffle-zstd",
+        "constant",
+        "exponent-tiers",
+        "planes-zstd",
+        "raw",
+        "residual-tiers",
+        "zstd",
+        "zstd-dictionary",
+    ];
     assert_eq!(found.iter().collect::<Vec<_>>(), due);
 }
 

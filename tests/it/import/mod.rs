@@ -5,6 +5,7 @@ mod arrow_types;
 mod changed;
 mod common;
 mod decimals;
+mod encoded;
 mod encodings;
 #[cfg(feature = "parquet")]
 mod folders;
@@ -23,6 +24,7 @@ mod parquet;
 #[cfg(feature = "parquet")]
 mod partitions;
 mod refusals;
+mod renamed;
 mod restored;
 mod restored_any;
 mod restored_inputs;

@@ -162,6 +162,19 @@ fn ragged_tensors_are_lists_again() {
 }
 
 #[test]
+fn jagged_lists_without_nulls_stay_so() {
+    let values = Int32Array::from_iter_values(0..5);
+    let element = Field::new("element", DataType::Int32, false);
+    let inner = ListArray::new(Arc::new(element), OffsetBuffer::from_lengths([2, 0, 3]), Arc::new(values), None);
+    let array = Field::new("array", inner.data_type().clone(), false);
+    let outer = LargeListArray::new(Arc::new(array), OffsetBuffer::from_lengths([2, 1]), Arc::new(inner), None);
+    let whole = batch(vec![(Field::new("x", outer.data_type().clone(), false), Arc::new(outer))]);
+    check(&whole);
+    let levels: Vec<bool> = import(&whole).schema().columns[0].levels.iter().map(|level| level.nullable).collect();
+    assert_eq!(levels, [false]);
+}
+
+#[test]
 fn maps() {
     let mut map = MapBuilder::new(None, StringBuilder::new(), ListBuilder::new(LargeStringBuilder::new()));
     map.keys().append_value("a");
@@ -343,4 +356,33 @@ fn a_field_is_nullable_if_it_is_in_any_input() {
     let file = converted(&folder, &[required, nullable], &ConvertOptions::new()).unwrap();
     let found = only_batch(exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow);
     assert_eq!(found, of(true, vec![Some("a"), None]));
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_parquet_file_itself_has_the_metadata_of_the_schema() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let schema = Schema::new(vec![Field::new("x", DataType::Int8, true)]).with_metadata([("b", ""), ("a", "1")]);
+    let whole = RecordBatch::try_new(Arc::new(schema), vec![Arc::new(Int8Array::from(vec![1]))]).unwrap();
+    check(&whole);
+    let bytes = exported(&import(&whole), ExportFormat::Parquet, ExportOptions::new()).unwrap();
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+    let entries = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    let entries: Vec<_> = entries.iter().map(|entry| (entry.key.as_str(), entry.value.as_deref())).collect();
+    assert_eq!(entries[..2], [("a", Some("1")), ("b", Some(""))]);
+    assert_eq!((entries.len(), entries[2].0), (3, "ARROW:schema"));
+}
+
+#[test]
+fn binaries_of_no_bytes_come_back() {
+    let values = FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some([]), None].into_iter(), 0).unwrap();
+    let whole = one(Arc::new(values));
+    let file = import(&whole);
+    for format in formats() {
+        let bytes = exported(&file, format, ExportOptions::new()).unwrap();
+        let found = only_batch(bytes, format);
+        let due = [DataType::FixedSizeBinary(0), DataType::Binary];
+        assert_eq!(found.schema().field(0).data_type(), &due[usize::from(format != ExportFormat::Arrow)]);
+        assert_eq!(strings(&import(&found), "x"), strings(&file, "x"), "{format:?}");
+    }
 }

@@ -52,8 +52,9 @@ fn leaves() -> impl Strategy<Value = Tree> {
     .prop_map(Tree::Leaf)
 }
 
+/// Types of at most 6 levels, which most have, and 64 leaves. A level has one child or two.
 fn trees() -> impl Strategy<Value = Tree> {
-    leaves().prop_recursive(4, 12, 3, |inner| {
+    leaves().prop_recursive(6, 24, 1, |inner| {
         let members = prop::collection::vec((inner.clone(), any::<bool>()), 1..3);
         prop_oneof![
             (0..5_u8, inner.clone(), any::<bool>()).prop_map(|(kind, item, null)| Tree::Lists(kind, item.into(), null)),
@@ -201,7 +202,7 @@ fn leaf_array(leaf: &DataType, count: usize, nulls: Option<NullBuffer>, numbers:
 }
 
 proptest! {
-    #![proptest_config(config(64))]
+    #![proptest_config(config(128))]
 
     #[test]
     fn any_schema_comes_back(

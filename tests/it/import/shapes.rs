@@ -185,11 +185,13 @@ fn all_columns_whose_schema_is_at_fault_are_in_one_error() {
     let column = |name: &str| (Field::new(name, DataType::Int8, true), Arc::new(Int8Array::from(vec![1])) as ArrayRef);
     let digits = Decimal128Array::from(vec![1]).with_data_type(DataType::Decimal128(39, 0));
     let digits = (Field::new("digits", digits.data_type().clone(), true), Arc::new(digits) as ArrayRef);
-    let error =
-        refused(&[batch(vec![column("a\nb"), column("twice"), digits, column("twice")])], &ConvertOptions::new());
+    let (field, array) = column("x");
+    let inside = StructArray::from(vec![(Arc::new(field), array)]);
+    let inside = (Field::new("s", inside.data_type().clone(), true), Arc::new(inside) as ArrayRef);
+    let error = refused(&[batch(vec![column("a\nb"), column("s.x"), digits, inside])], &ConvertOptions::new());
     let due = [
         r#""a\nb" (a name has 1 to 1,024 bytes and no control characters)"#,
-        r#""twice" (2 columns have this name)"#,
+        r#""s.x" (2 columns have this name)"#,
         r#""digits" (decimal128[39, 0])"#,
     ];
     assert_eq!(error.message(), format!("these columns cannot be stored: {}", due.join(", ")));

@@ -4,7 +4,10 @@
 use super::common::*;
 use parquet::arrow::encode_arrow_schema;
 use parquet::basic::{LogicalType, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType as ParquetType, Int32Type, Int64Type, Int96, Int96Type};
+use parquet::data_type::{
+    ByteArray, ByteArrayType, DataType as ParquetType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
+    Int96, Int96Type,
+};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -302,4 +305,16 @@ fn text_is_checked_to_be_text_whatever_annotates_it() {
         (super::common::column(&file, "x").dtype, strings(&file, "x")[1].as_deref()),
         (DType::Bytes, Some(&b"\xFF\xFE"[..]))
     );
+}
+
+#[test]
+fn uuids_of_parquet_have_their_extension_type() {
+    let folder = Inputs::new();
+    let values = [FixedLenByteArray::from(vec![7; 16])];
+    let schema = "required fixed_len_byte_array(16) x (UUID);";
+    let input = folder.file("a", &Column::<FixedLenByteArrayType>::new(schema, &values).bytes());
+    let file = folder.convert(&[input]).unwrap();
+    let metadata = &column(&file, "x").metadata;
+    assert_eq!(metadata["arrow.type"], "fixed_size_binary[16]");
+    assert_eq!(metadata["ARROW:extension:name"], "arrow.uuid");
 }

@@ -1,0 +1,85 @@
+"""Known differences between a source and what comes back."""
+import dataclasses
+import fnmatch
+import re
+import threading
+
+from describe import schema_text
+from program import Refused, first_difference, same_rows, same_values
+
+
+@dataclasses.dataclass
+class Known:
+    """A difference, and where it occurs. Cases and formats are patterns, separated by spaces."""
+
+    reason: str
+    cases: str
+    source: str = "*"
+    target: str = "*"
+    route: str = "*"
+    # expressions and what replaces each of them in the text of the schema
+    schema: tuple = ()
+    # "equal"; "rows": the same rows in other arrays; "other": not compared
+    values: str = "equal"
+    # what the program says instead of converting or exporting
+    refused: str = ""
+    uses: int = 0
+
+    def applies(self, case, source, target, route):
+        found = zip((case, source, target, route), (self.cases, self.source, self.target, self.route))
+        return all(any(fnmatch.fnmatchcase(name, one) for one in pattern.split()) for name, pattern in found)
+
+
+class Differences:
+    """The known differences of a test, of which each must occur."""
+
+    def __init__(self, known):
+        self.known = known
+        self.lock = threading.Lock()
+
+    def problem(self, case, source, target, route, found, due):
+        """Returns what is wrong with a table that came back, or a refusal; `None` if nothing is."""
+        known = [one for one in self.known if one.applies(case, source, target, route)]
+        with self.lock:
+            for one in known:
+                one.uses += 1
+        problem = compare(found, due, known)
+        return problem and f"{case}, {source} to {target}, {route}: {problem}"
+
+    def check(self, test, problems):
+        """Fails a test if there are problems, or if a known difference did not occur."""
+        unused = [f"no longer so: {one.cases}: {one.reason}" for one in self.known if not one.uses]
+        if problems or unused:
+            test.fail("\n".join([f"{len(problems)} tables are not equal", *problems, *unused]))
+
+
+def compare(found, due, known):
+    refusals = [one.refused for one in known if one.refused]
+    if isinstance(found, Refused):
+        return None if any(text in str(found) for text in refusals) else f"refused: {found}"
+    if refusals:
+        return f"is not refused any more with {refusals}"
+    wanted = schema_text(due.schema)
+    for one in known:
+        for pattern, replacement in one.schema:
+            changed = re.sub(pattern, replacement, wanted, flags=re.MULTILINE)
+            if changed == wanted:
+                return f"the known difference changes nothing: {pattern}: {wanted}"
+            wanted = changed
+    if schema_text(found.schema) != wanted:
+        return f"schema:\n{schema_text(found.schema)}\ninstead of\n{wanted}"
+    if not any(one.schema for one in known) and not found.schema.equals(due.schema, check_metadata=True):
+        return "pyarrow finds schemas unequal whose texts are the same"
+    return compare_values(found, due, {one.values for one in known} - {"equal"})
+
+
+def compare_values(found, due, known):
+    if found.num_rows != due.num_rows:
+        return f"{found.num_rows} rows instead of {due.num_rows}"
+    if found.schema.types == due.schema.types and same_values(found, due):
+        return f"values are not {known} any more" if known else None
+    if "other" in known or (known and same_rows(found, due)):
+        return None
+    if found.schema.types != due.schema.types and same_rows(found, due):
+        return None  # the schema is known to differ
+    return f"values: {first_difference(found, due)}"

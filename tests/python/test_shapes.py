@@ -1,0 +1,81 @@
+"""Tables of all shapes come back from a conversion and an export as they were."""
+import concurrent.futures
+import os
+import pathlib
+import tempfile
+import unittest
+
+import pyarrow as pa
+
+import shapes_media
+import shapes_nested
+import shapes_text
+import shapes_types
+from differences import KNOWN
+from known import Differences
+from program import FORMATS, Refused, export, read, tensilo, write
+
+
+def routes(folder, source, due):
+    """Yields the ways to a tensilo file: name, file or refusal, and the table that is due."""
+    first, second, longer = (folder / name for name in ("first.tsl", "second.tsl", "longer.tsl"))
+
+    def attempt(file, *arguments):
+        try:
+            tensilo(*arguments)
+            return file
+        except Refused as refused:
+            return refused
+
+    converted = attempt(first, "convert", source, "-o", first)
+    yield "convert", converted, due
+    if converted is first:
+        tensilo("verify", "--deep", first)
+        yield "tsl", attempt(second, "convert", first, "-o", second), due
+        tensilo("convert", source, "-o", longer)
+        yield "append", attempt(longer, "append", longer, source), pa.concat_tables([due, due])
+
+
+def problems(differences, case, table):
+    """Returns all that is wrong with what comes back of a table."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for format in FORMATS:
+            source = folder / f"source.{format}"
+            try:
+                write(table, source)
+                due = read(source)
+            except (pa.ArrowException, OSError):
+                continue  # pyarrow does not write this type, or does not read what it writes
+            for route, file, due in routes(folder, source, due):
+                for target in FORMATS:
+                    try:
+                        back = file if isinstance(file, Refused) else export(file, folder / f"back.{target}")
+                    except Refused as refused:
+                        back = refused
+                    found.append(differences.problem(case, format, target, route, back, due))
+            for file in folder.glob("*.tsl"):
+                file.unlink()
+    return [problem for problem in found if problem]
+
+
+class Shapes(unittest.TestCase):
+    def test_tables_come_back_equal(self):
+        differences = Differences(KNOWN)
+        found, cases = [], set()
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+            jobs = []
+            for shapes in (shapes_text, shapes_media, shapes_nested, shapes_types):
+                for case, table in shapes.tables():
+                    self.assertNotIn(case, cases)
+                    cases.add(case)
+                    jobs.append(threads.submit(problems, differences, case, table))
+            for job in jobs:
+                found += job.result()
+        differences.check(self, found)
+        print(f"{len(cases)} tables came back equal, but for {len(KNOWN)} known differences")
+
+
+if __name__ == "__main__":
+    unittest.main()
