@@ -1,16 +1,17 @@
 //! Decodes the parts of chunks.
 
+use super::chunk_parts::{check_tables, parts, ranges};
 use super::encoding::{Codec, PartSpec, Tables};
 use super::registry::codec;
 use super::scratch::DecodeScratch;
 use super::zstandard::Dictionary;
-use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::chunk::ChunkHead;
 use crate::format::content::{Content, validity_bytes};
 use crate::format::part_table::{Part, PartTable};
 use crate::format::schema::Layout;
 use crate::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
 use crate::pod::AlignedBytes;
-use crate::{Error, Result, limits};
+use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -327,29 +328,6 @@ fn locate(
     Ok(PartBytes::Encoded(EncodedPart { codec, element_bytes, raw_bytes, dictionary, range }))
 }
 
-/// Returns the ranges of validity, shape and values in the body of a chunk with these parts.
-fn ranges(parts: &PartTable, head: &ChunkHead, body: &[u8]) -> Result<[Range<usize>; 3]> {
-    if head.entry.has_parts() {
-        return parts.ranges().ok_or_else(|| Error::internal("the parts of a checked chunk lie outside it"));
-    }
-    Ok([0..0, 0..0, 0..body.len()])
-}
-
-/// Checks that the tables that the parts need are there.
-fn check_tables(parts: &PartTable, head: &ChunkHead, tables: &dyn Tables, body: &[u8]) -> Result<()> {
-    let all = [parts.validity, parts.shape, parts.values];
-    for (part, range) in all.into_iter().zip(ranges(parts, head, body)?) {
-        let codec = codec(part.encoding)?;
-        if codec.needs_table()
-            && part.raw_bytes > 0
-            && let Some(table) = codec.table(body.get(range).ok_or_else(wrong_length)?)?
-        {
-            tables.dictionary(table)?;
-        }
-    }
-    Ok(())
-}
-
 /// Checks of a part without decoded bytes.
 fn check_empty(codec: &dyn Codec, stored: &[u8]) -> Result<()> {
     if stored.is_empty() && codec.id() == 0 {
@@ -361,42 +339,4 @@ fn check_empty(codec: &dyn Codec, stored: &[u8]) -> Result<()> {
 
 fn wrong_length() -> Error {
     Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need")
-}
-
-/// Parses the part table of a body, and checks that the column allows its parts (R-4.3, R-4.6,
-///
-pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<PartTable> {
-    if !head.entry.has_parts() {
-        if layout.has_shape() {
-            return Err(Error::corrupt("R-4.3", "a chunk of a ragged or nested column has no table of parts"));
-        }
-        let ChunkEntry { stored_bytes, encoding, .. } = head.entry;
-        return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: head.raw_bytes, encoding }));
-    }
-    let parts = PartTable::parse(body, head.entry.encoding, head.raw_bytes)?;
-    if !parts.shape.is_absent() && !layout.has_shape() {
-        return Err(Error::corrupt("R-4.4", "a chunk of a fixed column has a shape part"));
-    }
-    if parts.validity.is_absent() && !layout.has_shape() {
-        return Err(Error::corrupt("R-4.3", "a chunk has a table of parts and does not need it"));
-    }
-    if !parts.validity.is_absent() && !layout.may_have_nulls() {
-        return Err(Error::corrupt("R-4.6", "a chunk of a column that is not nullable has nulls"));
-    }
-    if layout.is_nested() {
-        check_validity_and_shape(&parts)?;
-    }
-    Ok(parts)
-}
-
-/// Checks of validity and shape of a nested column.
-fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
-    // below 2^33
-    let bytes = u64::from(parts.validity.raw_bytes) + u64::from(parts.shape.raw_bytes);
-    if bytes <= u64::from(limits::VALIDITY_AND_SHAPE_BYTES) {
-        return Ok(());
-    }
-    let message =
-        format!("validity and shape of a chunk have {bytes} bytes; {} are allowed", limits::VALIDITY_AND_SHAPE_BYTES);
-    Err(Error::corrupt("R-4.12", message))
 }

@@ -2,8 +2,9 @@
 //! is read by it.
 
 use super::anatomy::Anatomy;
-use super::chunk_decoder::{ChunkDecoder, parts};
+use super::chunk_decoder::ChunkDecoder;
 use super::chunk_encoder::{ChunkEncoder, saves_enough};
+use super::chunk_parts::parts;
 use super::encoding::{Codec, Encoder, PartSpec, Tables};
 use super::geometry::Geometry;
 use super::profile::{Candidates, Profile};

@@ -7,6 +7,7 @@
 mod anatomy;
 mod chunk_decoder;
 mod chunk_encoder;
+mod chunk_parts;
 mod constant;
 mod encoding;
 mod explain;
@@ -33,8 +34,9 @@ mod zstandard;
 
 pub(crate) use anatomy::Anatomy;
 pub use anatomy::Section;
-pub(crate) use chunk_decoder::{ChunkDecoder, SideFacts, parts};
+pub(crate) use chunk_decoder::{ChunkDecoder, SideFacts};
 pub(crate) use chunk_encoder::{ChunkEncoder, EncodedChunk, RawChunk};
+pub(crate) use chunk_parts::parts;
 pub(crate) use encoding::Tables;
 pub(crate) use explain::Values;
 pub use explain::{Choice, Trial};

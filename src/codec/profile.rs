@@ -16,7 +16,7 @@ pub enum Profile {
     /// raw.
     Fast,
     /// The default. Numbers are coded in tiers, or with Zstandard where that saves much more. Text
-    /// and bytes are compressed with Zstandard.
+    /// and bytes are compressed with Zstandard, and with a dictionary if there is much of them.
     #[default]
     Balanced,
     /// The smallest: of all encodings the one with the fewest bytes, in chunks of 256 KiB. Several
@@ -105,7 +105,8 @@ impl Profile {
         }
     }
 
-    /// Returns the chunk size in decoded bytes, unless [`WriterOptions::chunk_bytes`] sets it.
+    /// Returns the chunk size in decoded bytes, unless [`WriterOptions::chunk_bytes`] sets it. A
+    /// column that has a dictionary has chunks of 32 KiB with [`Profile::Balanced`].
     ///
     /// [`WriterOptions::chunk_bytes`]: crate::WriterOptions::chunk_bytes
     pub fn chunk_bytes(self) -> usize {

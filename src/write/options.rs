@@ -57,7 +57,8 @@ impl WriterOptions {
     }
 
     /// Sets the decoded bytes that a chunk has at most: 1 to 33,554,432 (32 MiB). The default is
-    /// that of the profile: 64 KiB, or 256 KiB with [`Profile::Small`].
+    /// that of the profile: 64 KiB, or 256 KiB with [`Profile::Small`]. A column of text that has a
+    /// dictionary has 32 KiB with [`Profile::Balanced`].
     ///
     /// The validity is not counted. A larger sample has a chunk of its own. The first read of a
     /// random sample costs about as much as one chunk.

@@ -31,7 +31,8 @@ const QUEUE_BYTES_PER_THREAD: usize = 1 << 20;
 ///
 /// Samples are pushed one at a time or in batches, which give the same bytes. The memory for each
 /// column is at most the chunk size or the largest sample, plus 32 bytes for each chunk since the
-/// last commit.
+/// last commit. A column of text or bytes holds its first 2 MiB back, to train a dictionary with
+/// them; all columns together at most 64 MiB.
 ///
 /// # Durability
 ///

@@ -1,0 +1,74 @@
+//! The parts of a chunk: checked against its column, and found in its body.
+
+use super::encoding::Tables;
+use super::registry::codec;
+use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::part_table::{Part, PartTable};
+use crate::format::schema::Layout;
+use crate::{Error, Result, limits};
+use std::ops::Range;
+
+/// Parses the part table of a body, and checks that the column allows its parts (R-4.3, R-4.6,
+///
+pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<PartTable> {
+    if !head.entry.has_parts() {
+        if layout.has_shape() {
+            return Err(Error::corrupt("R-4.3", "a chunk of a ragged or nested column has no table of parts"));
+        }
+        let ChunkEntry { stored_bytes, encoding, .. } = head.entry;
+        return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: head.raw_bytes, encoding }));
+    }
+    let parts = PartTable::parse(body, head.entry.encoding, head.raw_bytes)?;
+    if !parts.shape.is_absent() && !layout.has_shape() {
+        return Err(Error::corrupt("R-4.4", "a chunk of a fixed column has a shape part"));
+    }
+    if parts.validity.is_absent() && !layout.has_shape() {
+        return Err(Error::corrupt("R-4.3", "a chunk has a table of parts and does not need it"));
+    }
+    if !parts.validity.is_absent() && !layout.may_have_nulls() {
+        return Err(Error::corrupt("R-4.6", "a chunk of a column that is not nullable has nulls"));
+    }
+    if layout.is_nested() {
+        check_validity_and_shape(&parts)?;
+    }
+    Ok(parts)
+}
+
+/// Checks of validity and shape of a nested column.
+fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
+    // below 2^33
+    let bytes = u64::from(parts.validity.raw_bytes) + u64::from(parts.shape.raw_bytes);
+    if bytes <= u64::from(limits::VALIDITY_AND_SHAPE_BYTES) {
+        return Ok(());
+    }
+    let message =
+        format!("validity and shape of a chunk have {bytes} bytes; {} are allowed", limits::VALIDITY_AND_SHAPE_BYTES);
+    Err(Error::corrupt("R-4.12", message))
+}
+
+/// Returns the ranges of validity, shape and values in the body of a chunk with these parts.
+pub(super) fn ranges(parts: &PartTable, head: &ChunkHead, body: &[u8]) -> Result<[Range<usize>; 3]> {
+    if head.entry.has_parts() {
+        return parts.ranges().ok_or_else(outside);
+    }
+    Ok([0..0, 0..0, 0..body.len()])
+}
+
+/// Checks that the tables that the parts need are there.
+pub(super) fn check_tables(parts: &PartTable, head: &ChunkHead, tables: &dyn Tables, body: &[u8]) -> Result<()> {
+    let all = [parts.validity, parts.shape, parts.values];
+    for (part, range) in all.into_iter().zip(ranges(parts, head, body)?) {
+        let codec = codec(part.encoding)?;
+        if codec.needs_table()
+            && part.raw_bytes > 0
+            && let Some(table) = codec.table(body.get(range).ok_or_else(outside)?)?
+        {
+            tables.dictionary(table)?;
+        }
+    }
+    Ok(())
+}
+
+fn outside() -> Error {
+    Error::internal("the parts of a checked chunk lie outside it")
+}
