@@ -83,6 +83,10 @@ KNOWN = [
         schema=((r"ordered dictionary", "dictionary"),), values="rows",
     ),
     Known(
+        "An append may bring values that are out of order: no file of several commits has ordered dictionaries.",
+        "dictionary_ordered", target="arrow", route="append", schema=((r"ordered dictionary", "dictionary"),),
+    ),
+    Known(
         "Of Parquet's dictionaries, pyarrow reads all texts with 32-bit offsets. The Arrow schema in the file says "
         "large.", "dictionary_unused dictionary_binaries", source="parquet", target="arrow",
         schema=((r"<(string|binary)>", r"<large_\1>"),),
