@@ -3,8 +3,8 @@
 use super::field::Parts;
 use crate::{DType, Error, Result};
 use arrow_buffer::{ArrowNativeType, IntervalMonthDayNano, MutableBuffer, i256};
-use arrow_data::decimal::{validate_decimal_precision, validate_decimal256_precision};
-use arrow_schema::{ArrowError, DataType, IntervalUnit};
+use arrow_schema::{DataType, IntervalUnit};
+use std::fmt::Display;
 
 /// Appends elements of a type, given as the bytes of their values in memory order.
 pub(super) type Append = fn(&[u8], &mut MutableBuffer, &DataType) -> Result<()>;
@@ -13,7 +13,7 @@ pub(super) type Append = fn(&[u8], &mut MutableBuffer, &DataType) -> Result<()>;
 /// the bytes of both are the same.
 ///
 /// A decimal of 16 or 32 bytes may have more digits than its type states. Arrow keeps all its
-/// bytes, Parquet only as many as the digits of the type need.
+/// bytes, Parquet only as many as the digits of the type need: a value that has more is refused.
 pub(super) fn appender(source: DType, data_type: &DataType, parts: Parts) -> Option<Append> {
     let is_parquet = parts == Parts::Optional;
     Some(match (data_type, source) {
@@ -40,10 +40,8 @@ pub(super) fn appender(source: DType, data_type: &DataType, parts: Parts) -> Opt
 }
 
 fn append_checked_128(from: &[u8], to: &mut MutableBuffer, data_type: &DataType) -> Result<()> {
-    append_checked(from, to, i128::from_le_bytes, |value| match data_type {
-        DataType::Decimal128(precision, scale) => validate_decimal_precision(value, *precision, *scale),
-        _ => Ok(()),
-    })
+    let cut = 128 - parquet_bits(data_type, 128);
+    append_checked(from, to, data_type, i128::from_le_bytes, |value| value << cut >> cut == value)
 }
 
 fn append_checked_256<const N: usize>(
@@ -52,27 +50,35 @@ fn append_checked_256<const N: usize>(
     data_type: &DataType,
     convert: impl Fn([u8; N]) -> i256,
 ) -> Result<()> {
-    append_checked(from, to, convert, |value| match data_type {
-        DataType::Decimal256(precision, scale) => validate_decimal256_precision(value, *precision, *scale),
-        _ => Ok(()),
-    })
+    let cut = u8::try_from(256 - parquet_bits(data_type, 256)).unwrap_or(0); // below 256: a byte is kept
+    append_checked(from, to, data_type, convert, |value| (value << cut) >> cut == value)
 }
 
-fn append_checked<const N: usize, T: ArrowNativeType>(
+/// Returns the bits that Parquet keeps of a decimal, at most `most`: the fewest bytes that hold all
+/// numbers of its digits.
+fn parquet_bits(data_type: &DataType, most: u32) -> u32 {
+    let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return most };
+    // at most 848: no power of ten but 1 is one of two, so one bit more holds it, and one the sign
+    let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
+    bits.next_multiple_of(8).min(most)
+}
+
+fn append_checked<const N: usize, T: ArrowNativeType + Display>(
     from: &[u8],
     to: &mut MutableBuffer,
+    data_type: &DataType,
     convert: impl Fn([u8; N]) -> T,
-    check: impl Fn(T) -> std::result::Result<(), ArrowError>,
+    fits: impl Fn(T) -> bool,
 ) -> Result<()> {
     for bytes in from.as_chunks::<N>().0 {
         let value = convert(*bytes);
-        check(value).map_err(|error| {
-            let text = error.to_string();
-            let text = text.strip_prefix("Invalid argument error: ").unwrap_or(&text);
-            let message =
-                format!("{text}; Parquet has no such value: export to an Arrow file, or leave the column out");
-            Error::over_limit(message)
-        })?;
+        if !fits(value) {
+            let message = format!(
+                "the digits {value} are too many for {data_type}, and Parquet would cut them: export to an Arrow file, \
+                 or leave the column out"
+            );
+            return Err(Error::over_limit(message));
+        }
         to.push(value);
     }
     Ok(())
