@@ -105,3 +105,34 @@ impl Measured for Open<'_> {
         Ok(false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nested::data::{self, Folders};
+
+    #[test]
+    fn every_competitor_returns_every_sample() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in data::NAMES {
+            let data = data::load(name, Folders { tensors: None, texts: None }, 200_000).unwrap();
+            for (number, peer) in peers::all().into_iter().enumerate() {
+                prepare(&data, peer, &folder.path().join(format!("{name}-{number}"))).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn other_values_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let load = |bytes| data::load("captions", Folders { tensors: None, texts: None }, bytes).unwrap();
+        let (data, other) = (load(20_000), load(30_000));
+        let file = folder.path().join("captions");
+        for peer in peers::all().into_iter().skip(1) {
+            peer.encode(&other, &file).unwrap();
+            let mut store = peer.open(&other, &file).unwrap();
+            assert!(check(&data, store.as_mut()).is_err(), "{}", peer.name());
+            std::fs::remove_file(&file).unwrap();
+        }
+    }
+}
