@@ -15,7 +15,8 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy,
+    RowSelector,
 };
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::PageIndexPolicy;
@@ -102,7 +103,9 @@ impl Open {
             selectors.push(RowSelector::select(1));
             (next, count) = (i + 1, count + 1);
         }
-        let builder = self.builder().with_row_selection(RowSelection::from(selectors)).with_batch_size(count);
+        // by default a request of many samples would decode the pages between them, too
+        let builder = self.builder().with_row_selection_policy(RowSelectionPolicy::Selectors);
+        let builder = builder.with_row_selection(RowSelection::from(selectors)).with_batch_size(count);
         let batch = builder.build()?.next().context("no batch")??;
         ensure!(batch.num_rows() == count, "too few samples");
         Arrays::new(&self.layout, &batch)
