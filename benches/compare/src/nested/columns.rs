@@ -90,7 +90,8 @@ impl Columns {
 impl Values {
     #[inline]
     pub fn push(&mut self, bytes: &[u8], element: Element) {
-        self.lengths.push((bytes.len() / element.bytes()) as u32); // the data is far below 2^32 bytes
+        // the data is far below 2^32 bytes
+        self.lengths.push((bytes.len() / element.bytes()) as u32);
         self.bytes.extend_from_slice(bytes);
     }
 }

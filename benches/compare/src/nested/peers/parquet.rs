@@ -2,8 +2,8 @@
 //!
 //! Zstandard 3, one row group; for numbers, BYTE_STREAM_SPLIT. A dictionary only for the few roles
 //! of chats: with one for texts that are all different, each random sample would have to decode it.
-//! No statistics. Footer and offset index are read once. The index lets a random sample decode its pages alone: small ones
-//! make that quicker, large ones make the file smaller.
+//! No statistics. Footer and offset index are read once. The index lets a random sample decode its
+//! pages alone: small ones make that quicker, large ones make the file smaller.
 
 use super::arrow::{self, Arrays};
 use super::{LEVEL, Peer, Store};
