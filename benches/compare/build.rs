@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=Cargo.lock");
     let packages = packages()?;
-    for name in ["tensilo", "arrow-ipc", "parquet", "pco", "safetensors"] {
+    for name in ["tensilo", "arrow-ipc", "parquet", "pco", "rmp-serde", "safetensors"] {
         let version = package(&packages, name)?["version"].as_str().unwrap_or("");
         println!("cargo:rustc-env={}_VERSION={version}", name.to_uppercase().replace('-', "_"));
     }

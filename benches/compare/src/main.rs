@@ -1,24 +1,32 @@
-//! tensilo beside other ways to store tensors: ratio, speed of encoding and decoding, random
-//! samples.
+//! tensilo beside other ways to store tensors, texts and lists: ratio, speed of encoding and
+//! decoding, random samples.
 //!
 //! `README.md` says what is compared and how it is kept fair; `peers/mod.rs` and `run.rs` do it.
 
+mod chats;
 mod damage;
 mod data;
 mod measure;
+mod nested;
 mod peers;
 mod report;
 mod run;
+mod tensors;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
+use nested::data::Folders;
 use report::Report;
 use run::Settings;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Compares tensilo with other ways to store tensors, on the same data, in one thread.
+/// The raw bytes of a data set of texts.
+const TEXT_BYTES: usize = 16 << 20;
+
+/// Compares tensilo with other ways to store tensors, texts and lists, on the same data, in one
+/// thread.
 ///
 /// Prints a table for each data set. Every competitor's results are compared with the input.
 #[derive(Parser)]
@@ -31,23 +39,28 @@ struct Arguments {
     /// data are used
     #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
     data: Option<PathBuf>,
+    /// Folder with texts (*.txt, UTF-8) for chat, captions and web, or with a folder of that name
+    /// for each; without it, generated texts are used
+    #[arg(long, value_name = "DIR", env = "TENSILO_TEXTS")]
+    texts: Option<PathBuf>,
     /// Folder to write compare.md, compare.json and compare.svg to, made if it is not there
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only this data set; may be given several times
-    #[arg(long, value_name = "DATASET", value_parser = data::NAMES)]
+    #[arg(long, value_name = "DATASET", value_parser = names())]
     only: Vec<String>,
     /// Rounds, each of which measures everything once; reports show medians and quartiles over them
     /// [default: 9]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,
-    /// 3 rounds of short measurements: to see that it runs, not to quote
+    /// 3 rounds of short measurements, and little text: to see that it runs, not to quote
     #[arg(long)]
     quick: bool,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    Chats(chats::Arguments),
     Damage(damage::Arguments),
     #[command(hide = true)]
     DamageTrials(damage::child::Arguments),
@@ -56,6 +69,7 @@ enum Command {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match &arguments.command {
+        Some(Command::Chats(arguments)) => return chats::run(arguments),
         Some(Command::Damage(arguments)) => return damage::run(arguments),
         Some(Command::DamageTrials(arguments)) => return damage::child::run(arguments),
         None => {}
@@ -71,11 +85,16 @@ fn main() -> Result<()> {
     }
     let folder = tempfile::Builder::new().prefix("tensilo-compare").tempdir().context("a temporary folder")?;
     let mut tables = Vec::new();
-    for name in data::NAMES {
-        if arguments.only.is_empty() || arguments.only.iter().any(|only| only == name) {
-            let data = data::load(name, arguments.data.as_deref())?;
-            tables.push(run::run(data, peers::all(), settings, folder.path())?);
-        }
+    let is_wanted = |name: &&str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
+    for name in data::NAMES.into_iter().filter(is_wanted) {
+        let data = data::load(name, arguments.data.as_deref())?;
+        tables.push(tensors::run(&data, settings, folder.path())?);
+    }
+    let folders = Folders { tensors: arguments.data.as_deref(), texts: arguments.texts.as_deref() };
+    let text_bytes = if arguments.quick { TEXT_BYTES / 8 } else { TEXT_BYTES };
+    for name in nested::data::NAMES.into_iter().filter(is_wanted) {
+        let data = nested::data::load(name, folders, text_bytes)?;
+        tables.push(nested::run(&data, settings, folder.path())?);
     }
     let report = Report { cpu: report::cpu_model(), settings, simd, tables };
     let text = report.markdown();
@@ -90,6 +109,11 @@ fn main() -> Result<()> {
         write().with_context(|| out.display().to_string())?;
     }
     Ok(())
+}
+
+/// The names of all data sets.
+fn names() -> Vec<&'static str> {
+    data::NAMES.into_iter().chain(nested::data::NAMES).collect()
 }
 
 /// The linker could have taken another Zstandard than the one that everybody is said to use.

@@ -1,28 +1,60 @@
-//! Runs all competitors on one data set.
+//! The rounds of a comparison, for any kind of data.
 //!
-//! First each writes its file, opens it, and has all its values compared with the input: a
-//! competitor that is wrong is an error. This also warms it up. Then come the rounds. In each,
-//! every measurement is taken of every competitor in turn, beginning with another one each time, so
-//! that noise of the machine affects all alike. All get the same requests.
+//! Each competitor has written its file, opened it, and had all its values compared with the input
+//! before (`tensors.rs`, `nested/compared.rs`), which also warms it up. In each round, every
+//! measurement is taken of every competitor in turn, beginning with another one each time, so that
+//! noise of the machine affects all alike. All get the same requests.
 
-use crate::data::Dataset;
 use crate::measure::{Random, Stats, seconds_per_call};
-use crate::peers::{Family, Peer, Store};
-use anyhow::{Context, Result, bail, ensure};
-use half::bf16;
+use crate::peers::Family;
+use anyhow::{Context, Result};
 use std::fs;
-use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
 /// Samples of one gathering request.
 pub const GATHERED: usize = 256;
 
+/// The samples of one gathering request.
+pub type Request = [usize; GATHERED];
+
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub rounds: usize,
     /// The shortest time of a measurement in a round.
     pub least: Duration,
+}
+
+/// The data of a table, for the reports.
+pub struct Facts {
+    pub name: &'static str,
+    /// The type of the elements, or of a nested column.
+    pub dtype: String,
+    /// The shape of one sample; `None` if samples are texts or lists.
+    pub shape: Option<Vec<u32>>,
+    /// The origin of the values.
+    pub origin: String,
+    pub samples: usize,
+    pub raw_bytes: usize,
+}
+
+impl Facts {
+    /// Bytes of one sample: the mean, if samples differ.
+    pub fn sample_bytes(&self) -> usize {
+        self.raw_bytes / self.samples
+    }
+
+    /// Whether samples are texts or lists, of any length.
+    pub fn is_nested(&self) -> bool {
+        self.shape.is_none()
+    }
+
+    /// `mel [101,128]`, `captions: list<utf8>`.
+    pub fn title(&self) -> String {
+        let Some(shape) = &self.shape else { return format!("{}: {}", self.name, self.dtype) };
+        let shape: Vec<String> = shape.iter().map(u32::to_string).collect();
+        format!("{} [{}]", self.name, shape.join(","))
+    }
 }
 
 /// The measurements of one competitor. Times are in seconds.
@@ -56,13 +88,41 @@ impl Row {
 
 /// All rows of a data set; the first is memcpy.
 pub struct Table {
-    pub data: Dataset,
+    pub facts: Facts,
     pub rows: Vec<Row>,
+}
+
+/// A competitor with its file open.
+pub trait Measured {
+    /// The caller's memory, which all competitors share.
+    type Memory;
+
+    /// Writes all samples to a file, which is not there yet.
+    fn encode(&self, file: &Path) -> Result<()>;
+
+    fn decode_all(&mut self) -> Result<()>;
+
+    /// Copies sample `i` to `memory`.
+    fn sample(&mut self, i: usize, memory: &mut Self::Memory) -> Result<()>;
+
+    fn gather(&mut self, request: &Request, memory: &mut Self::Memory) -> Result<()>;
+
+    /// Borrows sample `i` from the mapped file. Returns whether that is possible.
+    fn view(&mut self, i: usize) -> Result<bool>;
+}
+
+pub struct Contender<M> {
+    pub name: String,
+    pub about: String,
+    pub family: Family,
+    pub stored_bytes: u64,
+    pub measured: M,
+    pub times: Times,
 }
 
 /// The times of one competitor, by round.
 #[derive(Default)]
-struct Times {
+pub struct Times {
     encode: Vec<f64>,
     decode: Vec<f64>,
     sample: Vec<f64>,
@@ -70,93 +130,45 @@ struct Times {
     view: Vec<f64>,
 }
 
-struct Contender {
-    peer: Box<dyn Peer>,
-    store: Box<dyn Store>,
-    stored_bytes: u64,
-    times: Times,
-}
-
-pub fn run(data: Dataset, peers: Vec<Box<dyn Peer>>, settings: Settings, folder: &Path) -> Result<Table> {
-    let mut contenders = Vec::new();
-    for (number, peer) in peers.into_iter().enumerate() {
-        let contender = prepare(&data, peer, &folder.join(format!("{}-{number}", data.name)));
-        contenders.push(contender?);
-    }
-    let mut memory = vec![bf16::ZERO; GATHERED * data.elements()];
+/// Measures all competitors on one data set.
+pub fn run<M: Measured>(
+    facts: Facts,
+    mut contenders: Vec<Contender<M>>,
+    mut memory: M::Memory,
+    settings: Settings,
+    folder: &Path,
+) -> Result<Table> {
     let scratch = folder.join("scratch");
     for round in 0..settings.rounds {
-        eprint!("\r{}: round {} of {} ", data.name, round + 1, settings.rounds);
+        eprint!("\r{}: round {} of {} ", facts.name, round + 1, settings.rounds);
         contenders.rotate_left(usize::from(round > 0));
-        for contender in &mut contenders {
-            contender.times.encode.push(encode(contender.peer.as_ref(), &data, &scratch, settings.least)?);
+        for Contender { name, measured, times, .. } in &mut contenders {
+            times.encode.push(encode(measured, &scratch, settings.least).with_context(|| name.clone())?);
         }
-        for contender in &mut contenders {
-            let store = &mut contender.store;
-            contender.times.decode.push(seconds_per_call(settings.least, || {
-                black_box(store.decode_all()?);
-                Ok(())
-            })?);
+        for Contender { measured, times, .. } in &mut contenders {
+            times.decode.push(seconds_per_call(settings.least, || measured.decode_all())?);
         }
         let seed = round as u64;
         for contender in &mut contenders {
-            random(contender, &data, Random::new(seed), &mut memory, settings.least)?;
+            random(contender, facts.samples, Random::new(seed), &mut memory, settings.least)?;
         }
     }
     eprintln!();
     let turns = (settings.rounds - 1) % contenders.len();
     contenders.rotate_right(turns);
-    let rows = contenders.into_iter().map(|contender| row(&data, contender)).collect();
-    Ok(Table { data, rows })
+    let rows = contenders.into_iter().map(|contender| row(&facts, contender)).collect();
+    Ok(Table { facts, rows })
 }
 
-/// Writes, opens, checks.
-fn prepare(data: &Dataset, peer: Box<dyn Peer>, file: &Path) -> Result<Contender> {
-    let result = (|| {
-        peer.encode(data, file)?;
-        let mut store = peer.open(data, file)?;
-        check(data, store.as_mut())?;
-        Ok((peer.stored_bytes(data, file)?, store))
-    })();
-    let (stored_bytes, store) =
-        result.map_err(|error: anyhow::Error| error.context(format!("{} on {}", peer.name(), data.name)))?;
-    Ok(Contender { peer, store, stored_bytes, times: Times::default() })
-}
-
-/// Whether everything comes back as it was, to the bit.
-fn check(data: &Dataset, store: &mut dyn Store) -> Result<()> {
-    let same = |a: &[bf16], b: &[bf16]| bytemuck::cast_slice::<_, u16>(a) == bytemuck::cast_slice::<_, u16>(b);
-    ensure!(same(store.decode_all()?, &data.values), "decoding all gives other values");
-    let mut out = vec![bf16::ZERO; data.elements()];
-    let mut random = Random::new(u64::MAX);
-    for i in (0..data.samples()).map(|_| random.below(data.samples())) {
-        out.fill(bf16::NAN);
-        store.sample(i, &mut out)?;
-        ensure!(same(&out, data.sample(i)), "sample {i} has other values");
-        if let Some(view) = store.view(i)? {
-            ensure!(same(view, data.sample(i)), "the view of sample {i} has other values");
-        }
-    }
-    let mut out = vec![bf16::NAN; GATHERED * data.elements()];
-    for _ in 0..3 {
-        let request = request(&mut random, data);
-        store.gather(&request, &mut out)?;
-        for (&i, sample) in request.iter().zip(out.chunks_exact(data.elements())) {
-            ensure!(same(sample, data.sample(i)), "gathered sample {i} has other values");
-        }
-    }
-    Ok(())
-}
-
-fn request(random: &mut Random, data: &Dataset) -> [usize; GATHERED] {
-    std::array::from_fn(|_| random.below(data.samples()))
+pub fn request(random: &mut Random, samples: usize) -> Request {
+    std::array::from_fn(|_| random.below(samples))
 }
 
 /// Encodes to a file that is removed when the clock has stopped.
-fn encode(peer: &dyn Peer, data: &Dataset, file: &Path, least: Duration) -> Result<f64> {
+fn encode(measured: &impl Measured, file: &Path, least: Duration) -> Result<f64> {
     let (mut passed, mut calls) = (0.0, 0);
     while calls == 0 || passed < least.as_secs_f64() {
-        passed += seconds_per_call(Duration::ZERO, || peer.encode(data, file)).with_context(|| peer.name())?;
+        passed += seconds_per_call(Duration::ZERO, || measured.encode(file))?;
         calls += 1;
         if file.exists() {
             fs::remove_file(file)?;
@@ -166,24 +178,18 @@ fn encode(peer: &dyn Peer, data: &Dataset, file: &Path, least: Duration) -> Resu
 }
 
 /// The measurements of random samples.
-fn random(
-    contender: &mut Contender,
-    data: &Dataset,
+fn random<M: Measured>(
+    contender: &mut Contender<M>,
+    samples: usize,
     mut random: Random,
-    memory: &mut [bf16],
+    memory: &mut M::Memory,
     least: Duration,
 ) -> Result<()> {
-    let Contender { store, times, .. } = contender;
-    let sample = &mut memory[..data.elements()];
-    times.sample.push(batched(least, || store.sample(random.below(data.samples()), black_box(&mut *sample)))?);
-    times.gather.push(seconds_per_call(least, || store.gather(&request(&mut random, data), black_box(&mut *memory)))?);
-    if store.view(0)?.is_some() {
-        times.view.push(batched(least, || {
-            let view = store.view(random.below(data.samples()))?;
-            let Some(first) = view.and_then(<[bf16]>::first) else { bail!("no view") };
-            black_box(*first);
-            Ok(())
-        })?);
+    let Contender { measured, times, .. } = contender;
+    times.sample.push(batched(least, || measured.sample(random.below(samples), memory))?);
+    times.gather.push(seconds_per_call(least, || measured.gather(&request(&mut random, samples), memory))?);
+    if measured.view(0)? {
+        times.view.push(batched(least, || measured.view(random.below(samples)).map(drop))?);
     }
     Ok(())
 }
@@ -195,14 +201,14 @@ fn batched(least: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64>
     Ok(seconds_per_call(least, || (0..CALLS).try_for_each(|_| work()))? / f64::from(CALLS))
 }
 
-fn row(data: &Dataset, contender: Contender) -> Row {
-    let Contender { peer, stored_bytes, times, .. } = contender;
+fn row<M>(facts: &Facts, contender: Contender<M>) -> Row {
+    let Contender { name, about, family, stored_bytes, times, .. } = contender;
     Row {
-        name: peer.name(),
-        about: peer.about(),
-        family: peer.family(),
+        name,
+        about,
+        family,
         stored_bytes,
-        raw_bytes: data.raw_bytes(),
+        raw_bytes: facts.raw_bytes,
         encode: Stats::of(&times.encode),
         decode: Stats::of(&times.decode),
         sample: Stats::of(&times.sample),

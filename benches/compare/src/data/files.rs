@@ -29,8 +29,13 @@ pub fn embeddings(folder: &Path) -> Result<Dataset> {
 }
 
 pub fn speech(folder: &Path, name: &'static str, field: &str, shape: &[u32]) -> Result<Dataset> {
-    let values = column(&folder.join(SPEECH), field)?;
-    Dataset::new(name, shape, to_bf16(&values), format!("column {field} of {SPEECH}, cast to BF16"))
+    let (values, origin) = speech_values(folder, field)?;
+    Dataset::new(name, shape, to_bf16(&values), format!("{origin}, cast to BF16"))
+}
+
+/// The values of a column of the speech features, and their origin.
+pub fn speech_values(folder: &Path, field: &str) -> Result<(Vec<f32>, String)> {
+    Ok((column(&folder.join(SPEECH), field)?, format!("column {field} of {SPEECH}")))
 }
 
 /// Returns all BF16 tensors, in the order of the file, as one sequence cut into rows. Drops the

@@ -14,7 +14,7 @@
 //! * `weights`: independent normal values, each row with its own deviation between 0.01 and 0.05.
 
 use super::Dataset;
-use super::files::{F0_SHAPE, MEL_SHAPE, POSTERIOR_SHAPE, WEIGHTS_ROW, column};
+use super::files::{F0_SHAPE, MEL_SHAPE, POSTERIOR_SHAPE, WEIGHTS_ROW, column, to_bf16};
 use crate::measure::Random;
 use anyhow::Result;
 use half::bf16;
@@ -69,30 +69,36 @@ pub fn posterior() -> Result<Dataset> {
 }
 
 pub fn mel() -> Result<Dataset> {
-    varied("mel", "mel", &MEL_SHAPE, 200, |random| {
+    let (values, origin) = mel_values()?;
+    Dataset::new("mel", &MEL_SHAPE, to_bf16(&values), format!("{origin}, cast to BF16"))
+}
+
+/// The values of `mel` before they are rounded, and their origin.
+pub fn mel_values() -> Result<(Vec<f32>, String)> {
+    varied("mel", &MEL_SHAPE, 200, |random| {
         let gain = 2.0 * random.uniform() - 1.0;
         Box::new(move |value| value + gain)
     })
 }
 
 pub fn f0() -> Result<Dataset> {
-    varied("f0", "f0_hz", &F0_SHAPE, 5000, |random| {
+    let (values, origin) = varied("f0_hz", &F0_SHAPE, 5000, |random| {
         let factor = (random.uniform() - 0.5).exp2();
         Box::new(move |value| value * factor)
-    })
+    })?;
+    Dataset::new("f0", &F0_SHAPE, to_bf16(&values), format!("{origin}, cast to BF16"))
 }
 
 /// A change of each value of a clip.
 type Change = Box<dyn Fn(f32) -> f32>;
 
-/// `count` variations of the clips of the excerpt.
+/// `count` variations of the clips of the excerpt, and their origin.
 fn varied(
-    name: &'static str,
     field: &str,
     shape: &[u32],
     count: usize,
     variation: fn(&mut Random) -> Change,
-) -> Result<Dataset> {
+) -> Result<(Vec<f32>, String)> {
     let clips = column(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(SPEECH), field)?;
     let elements = shape.iter().product::<u32>() as usize;
     let mut random = Random::new(4);
@@ -100,8 +106,7 @@ fn varied(
     for clip in clips.chunks_exact(elements).cycle().take(count) {
         let (late, early) = clip.split_at(random.below(FRAMES) * (elements / FRAMES));
         let change = variation(&mut random);
-        values.extend(early.iter().chain(late).map(|&value| bf16::from_f32(change(value))));
+        values.extend(early.iter().chain(late).map(|&value| change(value)));
     }
-    let origin = format!("column {field} of {SPEECH}, {count} variations of its clips, cast to BF16");
-    Dataset::new(name, shape, values, origin)
+    Ok((values, format!("column {field} of {SPEECH}, {count} variations of its clips")))
 }

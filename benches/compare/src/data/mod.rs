@@ -65,6 +65,15 @@ impl Dataset {
     }
 }
 
+/// The mel spectra as 32-bit floats, the number of values of a frame, and their origin.
+pub fn mel_values(folder: Option<&Path>) -> Result<(Vec<f32>, usize, String)> {
+    let (values, origin) = match folder {
+        Some(folder) => files::speech_values(folder, "mel")?,
+        None => generated::mel_values()?,
+    };
+    Ok((values, files::MEL_SHAPE[1] as usize, origin))
+}
+
 /// The data set of this name.
 pub fn load(name: &str, folder: Option<&Path>) -> Result<Dataset> {
     match (name, folder) {

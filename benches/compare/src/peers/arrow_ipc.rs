@@ -11,8 +11,8 @@ use arrow_array::{FixedSizeListArray, RecordBatch, UInt16Array};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
-use arrow_ipc::root_as_footer;
 use arrow_ipc::writer::FileWriter;
+use arrow_ipc::{Block, root_as_footer};
 use arrow_schema::{DataType, Field, Schema};
 use half::bf16;
 use std::fs::File;
@@ -55,9 +55,9 @@ impl Peer for ArrowIpc {
 
     fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
         let file = Buffer::from(bytes::Bytes::from_owner(map(file)?));
-        let batches = batches(&file)?;
+        let blocks = Blocks::new(&file, true)?;
         let per_batch = data.samples_in(BATCH_BYTES);
-        let values = batches.iter().map(values).collect::<Result<Vec<_>>>()?;
+        let values = (0..blocks.len()).map(|number| values(&blocks.read(number)?)).collect::<Result<Vec<_>>>()?;
         let in_file = file.as_slice().as_ptr_range();
         ensure!(values.iter().all(|values| in_file.contains(&values.as_ptr().cast())), "the values were copied");
         let out = vec![bf16::ZERO; data.values.len()];
@@ -65,20 +65,38 @@ impl Peer for ArrowIpc {
     }
 }
 
-/// The record batches of a file, which borrow from it.
-fn batches(file: &Buffer) -> Result<Vec<RecordBatch>> {
-    let end = file.len().checked_sub(10).context("the file is too short")?;
-    let footer_bytes = read_footer_length(*file[end..].first_chunk().context("the file is too short")?)?;
-    let footer = root_as_footer(&file[end - footer_bytes..end]).map_err(|error| anyhow::anyhow!("footer: {error}"))?;
-    let schema = Arc::new(try_fb_to_schema(footer.schema().context("no schema")?)?);
-    let decoder = FileDecoder::new(schema, footer.version()).with_require_alignment(true);
-    let mut batches = Vec::new();
-    for block in footer.recordBatches().context("no batches")? {
-        let length = usize::try_from(block.bodyLength())? + usize::try_from(block.metaDataLength())?;
-        let block_bytes = file.slice_with_length(usize::try_from(block.offset())?, length);
-        batches.push(decoder.read_record_batch(block, &block_bytes)?.context("an empty batch")?);
+/// The record batches of a file, not decoded yet.
+pub struct Blocks {
+    file: Buffer,
+    decoder: FileDecoder,
+    blocks: Vec<Block>,
+}
+
+impl Blocks {
+    /// Reads the footer. If `in_place`, it is an error if a batch is misaligned and would be
+    /// copied.
+    pub fn new(file: &Buffer, in_place: bool) -> Result<Self> {
+        let end = file.len().checked_sub(10).context("the file is too short")?;
+        let footer_bytes = read_footer_length(*file[end..].first_chunk().context("the file is too short")?)?;
+        let footer =
+            root_as_footer(&file[end - footer_bytes..end]).map_err(|error| anyhow::anyhow!("footer: {error}"))?;
+        let schema = Arc::new(try_fb_to_schema(footer.schema().context("no schema")?)?);
+        let decoder = FileDecoder::new(schema, footer.version()).with_require_alignment(in_place);
+        let blocks = footer.recordBatches().context("no batches")?.iter().copied().collect();
+        Ok(Self { file: file.clone(), decoder, blocks })
     }
-    Ok(batches)
+
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Decodes a batch. If it is not compressed, it borrows from the file.
+    pub fn read(&self, number: usize) -> Result<RecordBatch> {
+        let block = self.blocks.get(number).context("no such batch")?;
+        let length = usize::try_from(block.bodyLength())? + usize::try_from(block.metaDataLength())?;
+        let bytes = self.file.slice_with_length(usize::try_from(block.offset())?, length);
+        self.decoder.read_record_batch(block, &bytes)?.context("an empty batch")
+    }
 }
 
 /// Returns the values of a batch, if it is of the type that is written here.

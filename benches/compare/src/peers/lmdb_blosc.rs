@@ -18,9 +18,12 @@ pub struct LmdbBlosc;
 
 const LEVEL: blosc2::Level = blosc2::Level::Nine;
 
-type Samples = Database<Bytes, Bytes>;
+pub type Samples = Database<Bytes, Bytes>;
 
-fn key(i: usize) -> [u8; 4] {
+/// The flags of writing: nothing is synced, because no competitor waits for the disk.
+pub const WRITE: EnvFlags = EnvFlags::NO_SYNC.union(EnvFlags::NO_META_SYNC);
+
+pub fn key(i: usize) -> [u8; 4] {
     (i as u32).to_be_bytes() // far fewer than 2^32
 }
 
@@ -28,11 +31,17 @@ fn coder() -> Result<Box<dyn Coder>> {
     blosc2::Blosc2 { chunk_bytes: 0, level: LEVEL }.coder() // the samples are the chunks
 }
 
-/// One file without a lock file; nothing is synced: no competitor waits for the disk.
-fn environment(data: &Dataset, file: &Path, flags: EnvFlags) -> Result<Env<WithoutTls>> {
+/// `0.9.70`.
+pub fn version() -> String {
+    let lmdb = heed::lmdb_version();
+    format!("{}.{}.{}", lmdb.major, lmdb.minor, lmdb.patch)
+}
+
+/// Opens one file, without a lock file, for so many samples.
+pub fn environment(raw_bytes: usize, samples: usize, file: &Path, flags: EnvFlags) -> Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     // each value takes whole pages if it is large; nothing is allocated in advance
-    options.map_size((2 * data.raw_bytes() + 8192 * data.samples()).next_multiple_of(1 << 20));
+    options.map_size((2 * raw_bytes + 8192 * samples).next_multiple_of(1 << 20));
     // SAFETY: no other process and no other environment has this file open while it is written, so
     // that no lock is needed.
     unsafe {
@@ -47,8 +56,7 @@ impl Peer for LmdbBlosc {
     }
 
     fn about(&self) -> String {
-        let lmdb = heed::lmdb_version();
-        let version = format!("{}.{}.{}", lmdb.major, lmdb.minor, lmdb.patch);
+        let version = version();
         format!("LMDB {version}; each sample by {}", blosc2::settings(LEVEL))
     }
 
@@ -57,7 +65,7 @@ impl Peer for LmdbBlosc {
     }
 
     fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
-        let env = environment(data, file, EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC)?;
+        let env = environment(data.raw_bytes(), data.samples(), file, WRITE)?;
         let mut coder = coder()?;
         let mut transaction = env.write_txn()?;
         let samples: Samples = env.create_database(&mut transaction, None)?;
@@ -71,7 +79,7 @@ impl Peer for LmdbBlosc {
     }
 
     fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
-        let env = environment(data, file, EnvFlags::READ_ONLY)?;
+        let env = environment(data.raw_bytes(), data.samples(), file, EnvFlags::READ_ONLY)?;
         let transaction = env.clone().static_read_txn()?;
         let samples: Samples = env.open_database(&transaction, None)?.context("the database is missing")?;
         let out = vec![bf16::ZERO; data.values.len()];

@@ -119,7 +119,7 @@ pub fn all() -> Vec<Box<dyn Peer>> {
 }
 
 /// Maps a file of this program's own.
-fn map(file: &Path) -> Result<Mmap> {
+pub fn map(file: &Path) -> Result<Mmap> {
     let opened = File::open(file).with_context(|| file.display().to_string())?;
     // SAFETY: the file is in a temporary folder of this process, which does not change it once it
     // is written.
@@ -127,6 +127,6 @@ fn map(file: &Path) -> Result<Mmap> {
 }
 
 /// `64 KiB`, `1 MiB`.
-fn size(bytes: usize) -> String {
+pub fn size(bytes: usize) -> String {
     if bytes >= 1 << 20 { format!("{} MiB", bytes >> 20) } else { format!("{} KiB", bytes >> 10) }
 }

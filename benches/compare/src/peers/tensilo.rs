@@ -5,7 +5,7 @@
 //! them. Each decoding of everything takes a new cursor: an old one keeps the chunk decoded last,
 //! which in a small file is all of it.
 
-use super::{Family, Peer, Store};
+use super::{Family, Peer, Store, size};
 use crate::data::Dataset;
 use anyhow::{Context, Result};
 use half::bf16;
@@ -24,18 +24,27 @@ pub const COLUMN: &str = "x";
 /// As much as tensilo's own file sink has.
 const BUFFER_BYTES: usize = 256 << 10;
 
+pub fn name(profile: Profile) -> String {
+    format!("tensilo {}", profile.name())
+}
+
+pub fn about(profile: Profile) -> String {
+    let (version, chunks) = (env!("TENSILO_VERSION"), size(profile.chunk_bytes()));
+    format!("{version}, profile {}, chunks of {chunks}, mapped", profile.name())
+}
+
+/// Makes the file, and buffers what is written to it.
+pub fn sink(file: &Path) -> Result<Stream<BufWriter<File>>> {
+    Ok(Stream(BufWriter::with_capacity(BUFFER_BYTES, File::create_new(file)?)))
+}
+
 impl Peer for Tensilo {
     fn name(&self) -> String {
-        format!("tensilo {}", self.0.name())
+        name(self.0)
     }
 
     fn about(&self) -> String {
-        format!(
-            "{}, profile {}, chunks of {} KiB, mapped",
-            env!("TENSILO_VERSION"),
-            self.0.name(),
-            self.0.chunk_bytes() >> 10
-        )
+        about(self.0)
     }
 
     fn family(&self) -> Family {
@@ -44,8 +53,7 @@ impl Peer for Tensilo {
 
     fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
         let schema = Schema::new([ColumnSchema::tensor(COLUMN, DType::Bf16, Shape::fixed(&data.shape))]);
-        let sink = Stream(BufWriter::with_capacity(BUFFER_BYTES, File::create_new(file)?));
-        let mut writer = Writer::new(sink, schema, &WriterOptions::new().profile(self.0))?;
+        let mut writer = Writer::new(sink(file)?, schema, &WriterOptions::new().profile(self.0))?;
         writer.push_batch(&[ColumnBatch::fixed(data.samples(), &data.values)])?;
         writer.finish()?;
         Ok(())

@@ -32,15 +32,16 @@ impl Report {
 }
 
 fn table(table: &Table) -> Value {
-    let data = &table.data;
+    let facts = &table.facts;
     json!({
-        "name": data.name,
-        "origin": data.origin,
-        "dtype": "bf16",
-        "shape": data.shape,
-        "samples": data.samples(),
-        "sample_bytes": data.sample_bytes(),
-        "raw_bytes": data.raw_bytes(),
+        "name": facts.name,
+        "origin": facts.origin,
+        "dtype": facts.dtype,
+        "shape": facts.shape.as_deref().unwrap_or(&[]),
+        "nested": facts.is_nested(),
+        "samples": facts.samples,
+        "sample_bytes": facts.sample_bytes(),
+        "raw_bytes": facts.raw_bytes,
         "peers": table.rows.iter().map(row).collect::<Vec<_>>(),
     })
 }

@@ -31,10 +31,10 @@ impl Report {
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              role=\"img\" aria-label=\"Compression ratio and decoding speed of tensilo and others\">\n<style>{STYLE}</style>\n\
-             <text class=\"title\" x=\"16\" y=\"26\">Ratio and decoding speed, one thread, BF16</text>\n"
+             <text class=\"title\" x=\"16\" y=\"26\">Ratio and decoding speed, one thread</text>\n"
         );
         let families = [Family::Tensilo, Family::Recipe, Family::Other, Family::Memory];
-        let words = ["tensilo", "LMDB + Blosc", "other formats", "nothing encoded"];
+        let words = ["tensilo", "LMDB", "other formats", "nothing encoded"];
         let mut x = 22.0;
         for (family, word) in families.into_iter().zip(words) {
             let class = family.name();
@@ -98,10 +98,8 @@ impl<'a> Panel<'a> {
     }
 
     fn draw(&self) -> String {
-        let data = &self.table.data;
-        let shape: Vec<String> = data.shape.iter().map(u32::to_string).collect();
-        let mut out =
-            format!("<text class=\"panel\" x=\"{}\" y=\"22\">{} [{}]</text>\n", MARGIN.0, data.name, shape.join(","));
+        let title = self.table.facts.title().replace('<', "&lt;").replace('>', "&gt;");
+        let mut out = format!("<text class=\"panel\" x=\"{}\" y=\"22\">{title}</text>\n", MARGIN.0);
         self.axes(&mut out);
         self.points(&mut out);
         out

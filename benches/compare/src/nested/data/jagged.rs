@@ -1,0 +1,28 @@
+//! Jagged lists of 32-bit floats, of mel spectra: the values of each frame that are above its mean.
+
+use crate::data;
+use crate::measure::Random;
+use crate::nested::columns::{Columns, Element, Values};
+use anyhow::Result;
+use std::path::Path;
+
+/// The most frames of a sample.
+const FRAMES: usize = 20;
+
+/// All frames of the spectra of this folder, or of variations of the excerpt, and their origin.
+pub fn frames(folder: Option<&Path>) -> Result<(Columns, String)> {
+    let (values, bins, origin) = data::mel_values(folder)?;
+    let mut columns = Columns { lists: Vec::new(), fields: vec![Values::default()] };
+    let mut random = Random::new(7);
+    let mut frames = values.chunks_exact(bins);
+    while frames.len() > 0 {
+        let count = frames.len().min(1 + random.below(FRAMES));
+        columns.lists.push(count as u32); // at most `FRAMES`
+        for frame in frames.by_ref().take(count) {
+            let mean = frame.iter().sum::<f32>() / bins as f32;
+            let above: Vec<f32> = frame.iter().copied().filter(|&value| value > mean).collect();
+            columns.fields[0].push(bytemuck::cast_slice(&above), Element::F32);
+        }
+    }
+    Ok((columns, format!("{origin}, the values of each frame above its mean")))
+}

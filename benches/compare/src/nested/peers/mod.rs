@@ -1,0 +1,82 @@
+//! The competitors for texts and lists, and the interface that each implements.
+//!
+//! The rules are those of `src/peers/mod.rs`, and these:
+//!
+//! * One sample is appended to columns that the caller has, as lengths and elements.
+//! * Decoding everything and gathering end in columns in memory of the competitor: those that its
+//!   library returns if it does, else the same as the caller's. They do not refer to the file, and
+//!   the samples of a request are in its order.
+//! * All texts that come from a file are checked to be UTF-8: when the file is opened (Arrow IPC,
+//!   uncompressed) or when they are read (all others).
+
+pub mod arrow;
+mod arrow_ipc;
+mod lmdb;
+mod memory;
+mod parquet;
+mod tensilo;
+
+use super::columns::Columns;
+use super::data::Dataset;
+use crate::peers::Family;
+use ::tensilo::Profile;
+use anyhow::Result;
+use std::fs;
+use std::path::Path;
+
+/// The Zstandard level of everybody but tensilo, whose profiles have their own.
+const LEVEL: i32 = 3;
+
+/// A competitor.
+pub trait Peer {
+    /// Short, and different from all others.
+    fn name(&self) -> String;
+
+    /// Settings, in one line.
+    fn about(&self) -> String;
+
+    fn family(&self) -> Family {
+        Family::Other
+    }
+
+    /// Writes the samples to a file, which is not there yet.
+    fn encode(&self, data: &Dataset, file: &Path) -> Result<()>;
+
+    /// Opens it.
+    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>>;
+
+    /// Bytes that the samples take.
+    fn stored_bytes(&self, _data: &Dataset, file: &Path) -> Result<u64> {
+        Ok(fs::metadata(file)?.len())
+    }
+}
+
+/// A file of a competitor, open.
+pub trait Store {
+    /// Decodes everything, in order, to memory of its own.
+    fn decode_all(&mut self) -> Result<()>;
+
+    /// Appends sample `i` to `out`.
+    fn sample(&mut self, i: usize, out: &mut Columns) -> Result<()>;
+
+    /// Copies these samples, in this order, to memory of its own.
+    fn gather(&mut self, request: &[usize]) -> Result<()>;
+
+    /// Appends what the last call of `decode_all` or `gather` made to `out`.
+    fn results(&self, out: &mut Columns) -> Result<()>;
+}
+
+/// All competitors, in the order of the reports.
+pub fn all() -> Vec<Box<dyn Peer>> {
+    let mut peers: Vec<Box<dyn Peer>> = vec![Box::new(memory::Memory)];
+    let profiles = [Profile::Raw, Profile::Fast, Profile::Balanced, Profile::Small];
+    peers.extend(profiles.map(|profile| Box::new(tensilo::Tensilo(profile)) as Box<dyn Peer>));
+    peers.extend([false, true].map(|compressed| Box::new(lmdb::Lmdb { compressed }) as Box<dyn Peer>));
+    peers.extend(
+        [8 << 10, 64 << 10, 1 << 20].map(|page_bytes| Box::new(parquet::Parquet { page_bytes }) as Box<dyn Peer>),
+    );
+    for (batch_bytes, compressed) in [(1 << 20, false), (64 << 10, true), (1 << 20, true)] {
+        peers.push(Box::new(arrow_ipc::ArrowIpc { batch_bytes, compressed }));
+    }
+    peers
+}
