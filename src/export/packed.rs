@@ -50,7 +50,8 @@ fn append_checked_256<const N: usize>(
     data_type: &DataType,
     convert: impl Fn([u8; N]) -> i256,
 ) -> Result<()> {
-    let cut = u8::try_from(256 - parquet_bits(data_type, 256)).unwrap_or(0); // below 256: a byte is kept
+    // below 256: at least a byte is kept
+    let cut = u8::try_from(256 - parquet_bits(data_type, 256)).unwrap_or(0);
     append_checked(from, to, data_type, convert, |value| (value << cut) >> cut == value)
 }
 
@@ -58,7 +59,7 @@ fn append_checked_256<const N: usize>(
 /// numbers of its digits.
 fn parquet_bits(data_type: &DataType, most: u32) -> u32 {
     let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return most };
-    // at most 848: no power of ten but 1 is one of two, so one bit more holds it, and one the sign
+    // at most 848; no power of ten but 1 is one of two, so one bit more holds it, and one the sign
     let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
     bits.next_multiple_of(8).min(most)
 }

@@ -202,6 +202,14 @@ fn is_locked(path: &Path) -> bool {
 #[derive(Debug)]
 pub(super) struct DiskFile(PositionedFile);
 
+/// Unlocks the file. Closing it would not be enough: a child process that another thread is just
+/// starting shares the file, and with it the lock, until it runs its program.
+impl Drop for DiskFile {
+    fn drop(&mut self) {
+        let _ = self.0.file().unlock(); // else closing does it
+    }
+}
+
 impl StoredFile for DiskFile {
     fn cut(&mut self, bytes: u64) -> io::Result<()> {
         let mut file = self.0.file();
@@ -267,3 +275,17 @@ fn keep_appenders_out(file: &File) {
 /// Does nothing: locks of other systems would also exclude readers.
 #[cfg(not(unix))]
 fn keep_appenders_out(_: &File) {}
+
+#[cfg(all(test, unix))]
+#[test]
+fn a_closed_file_is_not_locked_by_those_who_share_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x");
+    fs::write(&path, b"").expect("a file");
+    let file = Disk.open(&path).expect("no other writer");
+    assert!(Disk.open(&path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock));
+    let shared = file.0.file().try_clone().expect("a descriptor");
+    drop(file);
+    Disk.open(&path).expect("no writer any more");
+    drop(shared);
+}
