@@ -28,12 +28,12 @@ impl OpenedColumn {
         Ok(Some(bodies))
     }
 
-    /// Reads the tables of the column, so that decoding does no I/O. Those that are damaged are
-    /// reported by the chunks that need them.
+    /// Reads the tables of the column, so that decoding does no I/O. The chunks that need one report
+    /// that it is damaged, or is no dictionary.
     pub(super) fn load_tables(&self) -> Result<()> {
         for slot in &self.index().tables {
             match slot.dictionary(&*self.file.source, self.file.file_id) {
-                Err(error) if error.kind() != ErrorKind::Corrupt => return Err(self.in_column(error)),
+                Err(error) if error.kind() == ErrorKind::Io => return Err(self.in_column(error)),
                 _ => {}
             }
         }

@@ -78,7 +78,8 @@ pub(super) fn append<S: Storage, K: Sink>(
         if !options.discard_tail {
             check_tail(&file, header.header.file_id, end)?;
         }
-        let dictionaries = last_dictionaries(&file, &header, &commit.footer.tables)?;
+        let tables = if options.profile.has_dictionaries() { commit.footer.tables.as_slice() } else { &[] };
+        let dictionaries = last_dictionaries(&file, &header, tables)?;
         let sink = Appended::new(storage, path, file, end);
         let output = RegionWriter::new(wrap(sink), header.header.file_id, header.header.alignment.into(), end);
         Writer::start(output, continuation(header, commit, dictionaries), options)

@@ -72,6 +72,7 @@ impl TextSample {
     /// Trains a dictionary. Returns `None` if it would not save enough.
     pub(super) fn train(&self) -> Option<Vec<u8>> {
         let values: Vec<&[u8]> = self.chunks.iter().map(|chunk| chunk.values.as_slice()).collect();
-        codec::train(&values, self.rule.sample_bytes / PART)
+        let sample_bytes = self.rule.sample_bytes;
+        codec::train(&values, sample_bytes, sample_bytes / PART)
     }
 }

@@ -150,6 +150,13 @@ fn few_texts_noise_and_other_profiles_have_none() {
     (0..1000).for_each(|_| writer.push(&[Value::bytes(&random.bytes(5000))]).unwrap());
     let file = writer.finish().unwrap().sink.0;
     assert!(tables(&file).is_empty());
+    // texts that are each a large chunk
+    let mut writer =
+        Writer::new(Stream(Vec::new()), Schema::new([ColumnSchema::utf8("book")]), &WriterOptions::new()).unwrap();
+    let book = |i: u64| (1500 * i..1500 * (i + 1)).map(text).collect::<String>();
+    (0..6).for_each(|i| writer.push(&[Value::text(&book(i))]).unwrap());
+    let file = writer.finish().unwrap().sink.0;
+    assert!(tables(&file).is_empty());
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl EncodingDictionary {
 }
 
 /// Trains no dictionary.
-pub(crate) fn train(_: &[&[u8]], _: usize) -> Option<Vec<u8>> {
+pub(crate) fn train(_: &[&[u8]], _: usize, _: usize) -> Option<Vec<u8>> {
     None
 }
 

@@ -56,17 +56,22 @@ impl EncodingDictionary {
     }
 }
 
+/// The most bytes of a part that is encoded with a dictionary. Longer ones hardly gain.
+pub(super) const MOST_BYTES: usize = 256 << 10;
 /// The length of the pieces that the trainer chooses from.
 const PIECE: usize = 2048;
 /// A piece in this many is not trained with, and tells what a dictionary saves.
 const HELD_OUT: usize = 8;
 
-/// Trains a dictionary of at most `most_bytes`. Returns `None` if it would save too little.
+/// Trains a dictionary of at most `most_bytes` with the first `sample_bytes` of the parts that would
+/// be encoded with it. Returns `None` if these are less than half of that, or if it would save too
+/// little.
 ///
 /// The trainer is that of libzstd, `ZDICT_trainFromBuffer`.
-pub(crate) fn train(samples: &[&[u8]], most_bytes: usize) -> Option<Vec<u8>> {
+pub(crate) fn train(parts: &[&[u8]], sample_bytes: usize, most_bytes: usize) -> Option<Vec<u8>> {
     let (mut trained, mut held_out) = (Vec::new(), Vec::new());
-    let pieces = samples.iter().flat_map(|sample| sample.chunks(PIECE));
+    let parts = parts.iter().filter(|part| part.len() <= MOST_BYTES);
+    let pieces = parts.flat_map(|part| part.chunks(PIECE)).take(sample_bytes / PIECE);
     let mut lengths = Vec::new();
     for (i, piece) in pieces.enumerate() {
         if i % HELD_OUT == HELD_OUT - 1 {
@@ -75,6 +80,9 @@ pub(crate) fn train(samples: &[&[u8]], most_bytes: usize) -> Option<Vec<u8>> {
             trained.extend_from_slice(piece);
             lengths.push(piece.len());
         }
+    }
+    if trained.len() < sample_bytes / 2 {
+        return None;
     }
     let (mut context, mut frame) = (zstd_safe::CCtx::try_create()?, Vec::new());
     let alone = stored_bytes(&held_out, 64 << 10, &mut frame, |frame, piece| context.compress(frame, piece, LEVEL))?;

@@ -1,13 +1,11 @@
 //! Chapter 5.11: one frame that needs a dictionary.
 
+use super::dictionary::MOST_BYTES;
 use super::frame::check_frame;
 use crate::codec::encoding::{Codec, Encoder, PartSpec};
 use crate::codec::geometry::Geometry;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
-
-/// The most bytes of a part that is encoded with a dictionary. Longer ones hardly gain.
-const MOST_BYTES: usize = 256 << 10;
 
 pub(in crate::codec) struct ZstdDictionary;
 

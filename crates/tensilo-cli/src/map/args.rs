@@ -14,7 +14,7 @@ Draws the file to scale, from its first byte to its last. On the terminal each
 character represents a range of the file, and shows the column that takes most
 of it: a letter where the column changes and at the start of a line, otherwise
 a block. The lighter the block, the better its chunks are compressed. Bytes
-outside chunks (header, heads of chunks, index, footers, padding) are
+outside chunks (header, heads, dictionaries, index, footers, padding) are
 structure, shown as a dot.
 
 With --verify every byte is read and checked first. On the terminal, a range

@@ -113,7 +113,7 @@ fn write_rows(output: &mut impl Write, reader: &Reader, frame: &Frame) -> io::Re
         let start = row.saturating_mul(frame.row_bytes);
         let bytes = reader.file_bytes().saturating_sub(start).min(frame.row_bytes);
         text(output, MARGIN, frame.y(row) + 15.0, &human::bytes(start))?;
-        let title = "structure: header, heads of chunks, index, footers, padding";
+        let title = "structure: header, heads, dictionaries, index, footers, padding";
         rect(output, (GUTTER + MARGIN, frame.y(row)), frame.width_of(bytes), &grey(), title)?;
     }
     Ok(())
@@ -204,7 +204,7 @@ fn write_legend(output: &mut impl Write, subject: &Subject, top: f64) -> io::Res
     }
     let structure = human::bytes(legend::structure_bytes(reader));
     let name = subject.structure_name();
-    line(Some(grey()), &format!("{name}, {structure}: header, heads of chunks, index, footers, padding"))?;
+    line(Some(grey()), &format!("{name}, {structure}: header, heads, dictionaries, index, footers, padding"))?;
     match subject.damages.len() {
         _ if !subject.is_verified => {}
         0 => line(None, "nothing is damaged: every byte was checked")?,
