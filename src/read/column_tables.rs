@@ -28,8 +28,8 @@ impl OpenedColumn {
         Ok(Some(bodies))
     }
 
-    /// Reads the tables of the column, so that decoding does no I/O. The chunks that need one report
-    /// that it is damaged, or is no dictionary.
+    /// Reads the tables of the column, so that decoding does no I/O. The chunks that need one
+    /// report that it is damaged, or is no dictionary.
     pub(super) fn load_tables(&self) -> Result<()> {
         for slot in &self.index().tables {
             match slot.dictionary(&*self.file.source, self.file.file_id) {

@@ -63,9 +63,9 @@ const PIECE: usize = 2048;
 /// A piece in this many is not trained with, and tells what a dictionary saves.
 const HELD_OUT: usize = 8;
 
-/// Trains a dictionary of at most `most_bytes` with the first `sample_bytes` of the parts that would
-/// be encoded with it. Returns `None` if these are less than half of that, or if it would save too
-/// little.
+/// Trains a dictionary of at most `most_bytes` with the first `sample_bytes` of the parts that
+/// would be encoded with it. Returns `None` if these are less than half of that, or if it would
+/// save too little.
 ///
 /// The trainer is that of libzstd, `ZDICT_trainFromBuffer`.
 pub(crate) fn train(parts: &[&[u8]], sample_bytes: usize, most_bytes: usize) -> Option<Vec<u8>> {
