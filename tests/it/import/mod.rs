@@ -45,4 +45,5 @@ mod threads;
 mod thrift;
 #[cfg(feature = "parquet")]
 mod unfolded;
+#[cfg(feature = "parquet")]
 mod values;
