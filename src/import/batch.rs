@@ -94,6 +94,18 @@ impl Samples {
         (0..count).zip(is_inside).find(|&(i, is_inside)| self.is_null(i) && !is_inside).map(|(i, _)| i)
     }
 
+    /// Returns whether there are nulls inside samples of a column with so many levels of lists: null
+    /// elements, or null members of lists that are dimensions.
+    pub(super) fn has_nulls_inside(&self, level_count: usize) -> bool {
+        let is_some_null = |nulls: &Option<Nulls>, count: usize| {
+            nulls.as_ref().is_some_and(|nulls| (0..count).any(|i| nulls.is_null(i)))
+        };
+        let unfolded = self.lists.get(level_count..).unwrap_or(&[]);
+        let inner = unfolded.iter().skip(1).any(|lists| is_some_null(&lists.nulls, lists.lengths.len()));
+        let members = !unfolded.is_empty() && is_some_null(&self.nulls, self.ranges.len());
+        self.element_nulls.is_some() || inner || members
+    }
+
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }

@@ -5,7 +5,7 @@ use super::options::{AppendOptions, ConvertOptions, Progress};
 use super::source::BatchSource;
 use super::{input, run};
 use crate::write::{AtomicFile, Sink};
-use crate::{Result, Summary};
+use crate::{Error, ErrorKind, Result, Summary};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,9 @@ pub fn convert(
     let sink = AtomicFile::create(output, options.overwrite)?;
     let inputs = open(inputs, options)?;
     let mut converted = convert_open(&inputs, sink, options, progress);
-    if converted.is_err() && inputs.iter().any(|input| input.source().is_belied()) {
+    let is_refused = |error: &Error| error.kind() == ErrorKind::BadInput;
+    let is_belied = || inputs.iter().any(|input| input.source().is_belied());
+    if converted.as_ref().is_err_and(is_refused) && is_belied() {
         distrust(&inputs);
         converted = convert_open(&inputs, AtomicFile::create(output, options.overwrite)?, options, progress);
     }

@@ -78,10 +78,9 @@ pub(super) fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, most: usize) -
         }
         DataType::FixedSizeBinary(width) => rows.len().saturating_mul(usize::try_from(*width).unwrap_or(0)),
         DataType::Boolean => rows.len(),
-        data_type => match (data_type.primitive_width(), AnyList::of_any(array)) {
-            (Some(width), _) => rows.len().saturating_mul(width),
-            (None, Ok(list)) => decoded_bytes(list.values(), list.start(rows.start)..list.start(rows.end), most),
-            (None, Err(_)) => 0,
+        data_type => match data_type.primitive_width() {
+            Some(width) => rows.len().saturating_mul(width),
+            None => list_bytes(array, &rows, most),
         },
     }
 }
@@ -131,6 +130,13 @@ fn run_bytes<R: RunEndIndexType>(array: &ArrayRef, rows: &Range<usize>, most: us
     });
     let used = (first..).zip(lengths).take_while(|(_, length)| *length > 0);
     sum(used, most, |(run, length), most| decoded_bytes(runs.values(), one(run), most).saturating_mul(length))
+}
+
+/// Returns the bytes of lists: those of their members, and at least one for each.
+fn list_bytes(array: &ArrayRef, rows: &Range<usize>, most: usize) -> usize {
+    let Ok(list) = AnyList::of_any(array) else { return 0 };
+    let members = list.start(rows.start)..list.start(rows.end);
+    members.len().max(decoded_bytes(list.values(), members, most))
 }
 
 fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, most: usize) -> usize {

@@ -3,7 +3,7 @@
 use super::column_path::ColumnPath;
 use super::kinds::kind_of;
 use super::nested::Step;
-use super::types::{decoded, is_null};
+use super::types::{decoded, is_null, is_nullable};
 use super::{extension, metadata};
 use crate::format::{ListLevel, path};
 use crate::import::input_column::{ColumnKind, InputColumn, StructNulls};
@@ -37,7 +37,7 @@ impl<'a> FieldWay<'a> {
             fields: vec![i],
             steps: Vec::new(),
             levels: Vec::new(),
-            nullable: field.is_nullable(),
+            nullable: is_nullable(field),
             in_struct: false,
             list: None,
         }
@@ -79,8 +79,8 @@ impl<'a> FieldWay<'a> {
         way.in_struct = true;
         way.list = None;
         match way.levels.last_mut() {
-            Some(level) => level.nullable |= child.is_nullable(),
-            None => way.nullable |= child.is_nullable(),
+            Some(level) => level.nullable |= is_nullable(child),
+            None => way.nullable |= is_nullable(child),
         }
         if way.levels.is_empty() {
             way.fields.push(i);
@@ -94,7 +94,7 @@ impl<'a> FieldWay<'a> {
         self.list = self.list.or(Some(list));
         self.path.push_str("[]");
         self.steps.push(Step::List);
-        self.levels.push(ListLevel { nullable: item.is_nullable() });
+        self.levels.push(ListLevel { nullable: is_nullable(item) });
         self.enter(item, found);
     }
 
@@ -114,7 +114,7 @@ impl<'a> FieldWay<'a> {
     /// Returns the column of the nulls of a struct.
     fn struct_column(self, field: &Field, has_fields: bool) -> (InputColumn, ColumnPath) {
         let mut column = self.input_column(Ok(ColumnKind::struct_nulls(Vec::new())), Metadata::new());
-        column.struct_nulls = Some(StructNulls::new(has_fields, field.is_nullable()));
+        column.struct_nulls = Some(StructNulls::new(has_fields, is_nullable(field)));
         column.metadata.insert(path::KEY.to_owned(), self.path);
         (column, ColumnPath { fields: self.fields, steps: self.steps, is_struct: true })
     }

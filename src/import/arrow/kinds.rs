@@ -1,7 +1,7 @@
 //! The columns of a schema, as they are stored.
 
 use super::extension;
-use super::types::{ENCRYPTED, INT96, decoded, element};
+use super::types::{ENCRYPTED, INT96, decoded, element, is_nullable};
 use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement};
 use crate::import::input_column::{ColumnKind, Level};
@@ -23,7 +23,7 @@ pub(super) fn kind_of(field: &Field, in_list: bool) -> Result<ColumnKind, String
     let mut levels = Vec::new();
     let (element, instants) = descend(field, in_list, &mut levels)?;
     let items = iter::successors(list_item(field), |item| list_item(item));
-    let nullable_members = items.map(|item| item.is_nullable()).collect();
+    let nullable_members = items.map(|item| is_nullable(item)).collect();
     Ok(ColumnKind { nullable_members, instants, ..ColumnKind::tensors(element, levels)? })
 }
 

@@ -64,8 +64,10 @@ pub(in crate::import) struct ArrowSource<R> {
     paths: Vec<ColumnPath>,
     /// Made when it is asked for: dictionaries are read from the first batch.
     metadata: OnceLock<Metadata>,
-    /// Whether the file denies nulls that were found, or has to be taken for such a file.
+    /// Whether the file denies nulls that were found.
     is_belied: AtomicBool,
+    /// Whether what the file states of its nulls is not to be used.
+    is_distrusted: AtomicBool,
 }
 
 impl<R: Records> ArrowSource<R> {
@@ -78,8 +80,15 @@ impl<R: Records> ArrowSource<R> {
             FieldWay::to(i, field).enter(field, &mut found);
         }
         let (columns, paths) = found.into_iter().unzip();
-        let is_belied = AtomicBool::new(false);
-        Self { records, schema: Arc::new(schema), columns, paths, metadata: OnceLock::new(), is_belied }
+        Self {
+            records,
+            schema: Arc::new(schema),
+            columns,
+            paths,
+            metadata: OnceLock::new(),
+            is_belied: AtomicBool::new(false),
+            is_distrusted: AtomicBool::new(false),
+        }
     }
 }
 
@@ -106,7 +115,8 @@ impl<R: Records> BatchSource for ArrowSource<R> {
     }
 
     fn may_have_nulls(&self, column: usize) -> bool {
-        self.is_belied() || self.paths.get(column).is_none_or(|path| self.records.may_have_nulls(path))
+        let is_distrusted = self.is_distrusted.load(Ordering::Relaxed);
+        is_distrusted || self.paths.get(column).is_none_or(|path| self.records.may_have_nulls(path))
     }
 
     fn is_belied(&self) -> bool {
@@ -114,7 +124,7 @@ impl<R: Records> BatchSource for ArrowSource<R> {
     }
 
     fn distrust(&self) {
-        self.is_belied.store(true, Ordering::Relaxed);
+        self.is_distrusted.store(true, Ordering::Relaxed);
     }
 
     fn part_count(&self) -> usize {
@@ -170,7 +180,7 @@ impl Wanted<'_> {
     fn is_belied_by(&self, samples: &Samples) -> bool {
         let has_nulls = match samples.values {
             SampleValues::Structs { first_null } => first_null.is_some(),
-            _ => samples.element_nulls.is_some() || samples.no_tensor.is_some(),
+            _ => samples.has_nulls_inside(self.kind.lists.len()),
         };
         self.is_denied && has_nulls
     }

@@ -1,7 +1,7 @@
 //! The schema of a source as it is kept for an export.
 
 use super::metadata::IMPORTERS;
-use super::types::decoded;
+use super::types::{decoded, is_nullable};
 use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME, text};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
@@ -62,7 +62,7 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
         }
         // values with parts are exported as they are
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {
-            let values = Field::new(field.name(), decoded(field.data_type()).clone(), field.is_nullable());
+            let values = Field::new(field.name(), decoded(field.data_type()).clone(), is_nullable(field));
             return kept(&Arc::new(values.with_metadata(metadata)), None);
         }
         other => other.clone(),

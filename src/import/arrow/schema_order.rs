@@ -70,11 +70,12 @@ impl ListedField {
             | DataType::ListView(item)
             | DataType::LargeListView(item)
             | DataType::Map(item, _) => of_all(&mut iter::once(item.data_type())),
-            // no path leads into these
             DataType::RunEndEncoded(ends, values) if listed.own() > 0 => {
                 of_all(&mut [ends.data_type(), values.data_type()].into_iter());
-                Vec::new()
+                // their nulls are not counted
+                return Self { range: start..start, inside: Vec::new() };
             }
+            // no path leads into these
             DataType::Union(fields, _) if listed.own() > 0 => {
                 of_all(&mut fields.iter().map(|(_, field)| field.data_type()));
                 Vec::new()

@@ -2,7 +2,7 @@
 
 use crate::DType;
 use crate::arrow_type::{StoredElement, stored_element};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 
 /// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
 pub(in crate::import) const INT96: &str = "PARQUET:int96";
@@ -28,6 +28,15 @@ pub(in crate::import) fn element_type(data_type: &DataType) -> &DataType {
         | DataType::LargeListView(item) => element_type(item.data_type()),
         other => other,
     }
+}
+
+/// Returns whether samples of a field may be null. Runs have no nulls of their own.
+pub(super) fn is_nullable(field: &Field) -> bool {
+    let has_null_runs = |data_type: &DataType| match data_type {
+        DataType::RunEndEncoded(_, values) => is_nullable(values),
+        _ => false,
+    };
+    field.is_nullable() || has_null_runs(field.data_type())
 }
 
 /// Returns whether all values of an array are null by its type.

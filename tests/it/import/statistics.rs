@@ -6,8 +6,8 @@ use super::thrift::set;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tensilo::import::arrow::array::*;
-use tensilo::import::arrow::datatypes::{DataType, Int32Type};
-use tensilo::import::{AppendOptions, ConvertOptions, convert_into};
+use tensilo::import::arrow::datatypes::{DataType, Field, Int32Type};
+use tensilo::import::{AppendOptions, ConvertOptions, Progress, convert, convert_into};
 use tensilo::sink::Stream;
 use tensilo_testing::Folder;
 
@@ -99,4 +99,42 @@ fn null_elements_that_statistics_deny_are_kept() {
     assert_eq!(column(&file, "x").type_name(), "list<i32>");
     assert_eq!(values(&exported_alone(&file)), values(&array));
     assert_eq!(exported_alone(&file).data_type(), &list(DataType::Int32));
+}
+
+/// Lists of different lengths in lists, which no statistics deny.
+fn jagged(count: i32) -> Vec<Value> {
+    let inner = |i: i32| List((0..i).map(Number).collect());
+    (0..count).map(|i| List(vec![inner(1), inner(i % 3)])).collect()
+}
+
+#[test]
+fn a_null_struct_that_statistics_deny_is_kept_beside_jagged_lists() {
+    let folder = Folder::new();
+    let (numbers, pairs) = (list(list(DataType::Int32)), rows());
+    let table = batch(vec![
+        (Field::new("x", pair(), true), array(&pair(), &pairs)),
+        (Field::new("y", numbers.clone(), true), array(&numbers, &jagged(30))),
+    ]);
+    let patches = [0, 1].map(|column| (of_column(column, &NULL_COUNT), 0));
+    let input = write_patched(&folder, "x.parquet", &table, &patches);
+    let file = converted(&folder, &[input], &ConvertOptions::new()).unwrap();
+    let exported = tensilo::export::batches(&file, None).unwrap().next().unwrap().unwrap();
+    assert_eq!((values(exported.column(0)), values(exported.column(1))), (pairs, jagged(30)));
+}
+
+#[test]
+fn a_conversion_that_is_cancelled_does_not_begin_again() {
+    let folder = Folder::new();
+    let input = folder.path("x.parquet");
+    let numbers = list(list(DataType::Int32));
+    write_parquet(&input, &[batch_of(&numbers, &jagged(30))]);
+    let mut calls = 0;
+    let mut cancel = |progress: Progress| {
+        calls += 1;
+        if matches!(progress, Progress::Scanning { .. }) { GO_ON } else { std::ops::ControlFlow::Break(()) }
+    };
+    let error = convert(&[input], &folder.path("x.tsl"), &ConvertOptions::new(), &mut cancel).unwrap_err();
+    assert_eq!(error.kind(), tensilo::ErrorKind::Cancelled);
+    let scanned = calls;
+    assert!(scanned < 5, "{scanned}");
 }
