@@ -67,7 +67,7 @@ def find_dictionary(stored, tables):  # `tables` are the bodies of those of the 
     table = int.from_bytes(stored[:4], "little")
     check({"R-5.13 the stored bytes end within the number": len(stored) >= 4, f"R-5.13 no table {table}": table < len(tables)})
     body = tables[table]
-    check({"R-5.13 magic or length": body[:4] == b"\x37\xa4\x30\xec" and len(body) <= 1 << 20})
+    check({"R-5.13 magic or length": body[:4] == b"\x37\xa4\x30\xec" and 8 <= len(body) <= 1 << 20})
     dictionary = zstandard.ZstdCompressionDict(body)
     with suppress(zstandard.ZstdError):  # of an empty frame, to see whether the dictionary is one
         zstandard.ZstdDecompressor(dictionary).decompress(bytes.fromhex("28b52ffd2000010000"))

@@ -362,6 +362,7 @@ def dictionary_cases():
             ('magic', 'a table with another magic number', b'\x38' + DICTIONARY[1:], dictionary(0)),
             ('raw-content', 'a table of content alone', DICTIONARY_TEXT, dictionary(0)),
             ('empty-table', 'an empty table', b'', dictionary(0)),
+            ('magic-alone', 'a table of a magic number and nothing else', DICTIONARY[:4], dictionary(0)),
             ('entropy', 'a dictionary with malformed entropy tables', DICTIONARY[:8] + b'\xFF' * 32 + DICTIONARY[40:], dictionary(0)),
             ('cut', 'a dictionary that is cut', DICTIONARY[:80], dictionary(0))):
         f = Tsl([col('t', 'utf8', [None])])

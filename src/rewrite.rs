@@ -47,14 +47,16 @@ impl<'a> RewriteOptions<'a> {
 impl Salvaged {
     /// Writes a file of the intact samples, with the same columns, metadata and facts of casts.
     ///
-    /// Chunks are copied as they are stored, checked but not decoded. Only chunks of which samples
-    /// are left out, and the nulls for lost samples, are encoded, with the options of `writer`. If
-    /// these set neither [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is
-    /// derived from that of the damaged file.
+    /// Chunks and tables are copied as they are stored, checked but not decoded. Only chunks of
+    /// which samples are left out, those of a column that has lost a table, and the nulls for lost
+    /// samples are encoded, with the options of `writer`. If these set neither
+    /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is derived from that of the
+    /// damaged file.
     ///
     /// Refuses a sink that writes to the damaged file itself.
     ///
-    /// Cost: reading and writing the file once; memory for the largest chunk and 32 bytes for each.
+    /// Cost: reading and writing the file once; memory for the largest chunk, for the tables of one
+    /// column, and 32 bytes for each chunk.
     pub fn write_to<K: Sink>(
         &self,
         sink: K,

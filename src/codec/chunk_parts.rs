@@ -54,7 +54,7 @@ pub(super) fn ranges(parts: &PartTable, head: &ChunkHead, body: &[u8]) -> Result
     Ok([0..0, 0..0, 0..body.len()])
 }
 
-/// Checks that the tables that the parts need are there.
+/// Checks that the column has the tables that the parts need.
 pub(super) fn check_tables(parts: &PartTable, head: &ChunkHead, tables: &dyn Tables, body: &[u8]) -> Result<()> {
     let all = [parts.validity, parts.shape, parts.values];
     for (part, range) in all.into_iter().zip(ranges(parts, head, body)?) {

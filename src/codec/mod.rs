@@ -9,6 +9,7 @@ mod chunk_decoder;
 mod chunk_encoder;
 mod chunk_parts;
 mod constant;
+mod dictionary_body;
 mod encoding;
 mod explain;
 mod exponent_tiers;

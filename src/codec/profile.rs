@@ -88,6 +88,7 @@ const SMALL: Candidates = Candidates {
 const CLASSIC_NUMBERS: Candidates = Candidates { tried: &[CONSTANT, CLASSIC], rivals: &[] };
 const CLASSIC_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT], rivals: &[] };
 const STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[TEXT, DICTIONARY] };
+const SMALL_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT, DICTIONARY], rivals: &[] };
 const FAST_STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[] };
 
 impl Profile {
@@ -130,7 +131,8 @@ impl Profile {
             (Self::Balanced, false) => BALANCED,
             (Self::Small, false) => SMALL,
             (Self::BitshuffleZstd, false) => CLASSIC_NUMBERS,
-            (Self::Balanced | Self::Small, true) => STRINGS,
+            (Self::Balanced, true) => STRINGS,
+            (Self::Small, true) => SMALL_STRINGS,
             (Self::BitshuffleZstd, true) => CLASSIC_STRINGS,
         }
     }

@@ -3,7 +3,7 @@
 use super::column_record::{ColumnRecord, malformed, short};
 use super::content_id::{ContentHasher, ContentId};
 use super::flags::Flags;
-use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind, region_head};
+use super::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, region_head};
 use super::schema::Schema;
 use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
@@ -167,6 +167,14 @@ fn tables(fields: &mut Fields) -> Result<Vec<TableEntry>> {
     }
     if !tables.is_sorted_by(|a, b| (a.column, a.table) < (b.column, b.table)) {
         return Err(Error::corrupt("R-7.4", "the footer's tables do not ascend"));
+    }
+    let mut ranges: Vec<(u64, u64)> = memory::with_capacity(tables.len())?;
+    ranges.extend(
+        tables.iter().map(|table| (table.offset, table.offset.saturating_add(HEAD + u64::from(table.body_bytes)))),
+    );
+    ranges.sort_unstable();
+    if !ranges.is_sorted_by(|(_, end), (start, _)| end <= start) {
+        return Err(Error::corrupt("R-7.4", "the footer's tables overlap"));
     }
     Ok(tables)
 }

@@ -94,8 +94,9 @@ impl Samples {
         (0..count).zip(is_inside).find(|&(i, is_inside)| self.is_null(i) && !is_inside).map(|(i, _)| i)
     }
 
-    /// Returns whether there are nulls inside samples of a column with so many levels of lists: null
-    /// elements, or null members of lists that are dimensions.
+    /// Returns whether there are nulls inside samples: null elements, or null members of lists that
+    /// are dimensions. The column has `level_count` levels of lists.
+    #[cfg(feature = "arrow")]
     pub(super) fn has_nulls_inside(&self, level_count: usize) -> bool {
         let is_some_null = |nulls: &Option<Nulls>, count: usize| {
             nulls.as_ref().is_some_and(|nulls| (0..count).any(|i| nulls.is_null(i)))

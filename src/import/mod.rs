@@ -143,8 +143,8 @@
 //! - A field of a struct, or of the schema, that has the name `a` of another one before it gets the
 //!   name `a#2`, and one of the schema without a name `#1`. An export gives them their own names.
 //! - `arrow.schema` has the fields that an export would not give as they were in the source, as
-//!   JSON, with the first values of dictionaries. Of more than 1 MiB, these values are left out first,
-//!   and then the longest fields.
+//!   JSON, with the first values of dictionaries. Of more than 1 MiB, these values are left out
+//!   first, and then the longest fields.
 //! - Of nested columns, the metadata of the outermost list come first, and then those of the
 //!   members. The fields of a struct have their own only.
 //! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under

@@ -26,6 +26,14 @@ impl TableSlot {
         if let Some(dictionary) = self.loaded.get() {
             return Ok(dictionary.clone());
         }
+        if self.entry.body_bytes > limits::DICTIONARY_BYTES {
+            let message = format!(
+                "a table of {} bytes is no dictionary: {} are allowed",
+                self.entry.body_bytes,
+                limits::DICTIONARY_BYTES
+            );
+            return Err(Error::corrupt("R-5.13", message).with_offset(self.entry.offset));
+        }
         let loaded = self.body(source, file_id).and_then(Dictionary::new);
         let dictionary = Arc::new(loaded.map_err(|error| error.with_offset(self.entry.offset))?);
         Ok(self.loaded.get_or_init(|| dictionary).clone())
@@ -38,9 +46,6 @@ impl TableSlot {
         head.expect(RegionKind::Table, file_id)?;
         if TableHead::parse(&head)?.entry(&head) != self.entry {
             return Err(Error::corrupt("R-7.4", "the footer does not agree with the head of the table"));
-        }
-        if head.body_bytes > limits::DICTIONARY_BYTES {
-            return Err(Error::corrupt("R-5.13", "a table is no dictionary: it is longer than the limit"));
         }
         body(source, &head)
     }

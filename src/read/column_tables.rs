@@ -1,15 +1,17 @@
 //! The tables of a column of an open file, for the chunks that need them.
 
 use super::opened_column::OpenedColumn;
-use crate::codec::{Dictionary, Tables};
+use crate::codec::{Dictionary, Tables, codec};
 use crate::open::no_table;
 use crate::{ErrorKind, Result};
 use std::sync::Arc;
 
 impl Tables for OpenedColumn {
     fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>> {
-        let slot = self.index().tables.iter().find(|slot| slot.entry.table == table);
-        slot.ok_or_else(|| no_table(table))?.dictionary(&*self.file.source, self.file.file_id)
+        let tables = &self.index().tables;
+        let found = tables.binary_search_by_key(&table, |slot| slot.entry.table).ok();
+        let slot = found.and_then(|at| tables.get(at)).ok_or_else(|| no_table(table))?;
+        slot.dictionary(&*self.file.source, self.file.file_id)
     }
 }
 
@@ -28,15 +30,18 @@ impl OpenedColumn {
         Ok(Some(bodies))
     }
 
-    /// Reads the tables of the column, so that decoding does no I/O. The chunks that need one
-    /// report that it is damaged, or is no dictionary.
-    pub(super) fn load_tables(&self) -> Result<()> {
-        for slot in &self.index().tables {
-            match slot.dictionary(&*self.file.source, self.file.file_id) {
-                Err(error) if error.kind() == ErrorKind::Io => return Err(self.in_column(error)),
-                _ => {}
+    /// Reads the first tables of a column whose chunks need some, so that decoding does no I/O.
+    /// Chunks report what is wrong with the table that they need.
+    pub(super) fn load_tables(&self) {
+        let index = self.index();
+        if index.facts.encodings.iter().any(|&(id, _)| codec(id).is_ok_and(|codec| codec.needs_table())) {
+            for slot in index.tables.iter().take(LOADED_TABLES) {
+                let _ = slot.dictionary(&*self.file.source, self.file.file_id);
             }
         }
-        Ok(())
     }
 }
+
+/// The most tables of a column that are read before a chunk needs them. Writers make one, and
+/// another only if that is damaged.
+const LOADED_TABLES: usize = 16;

@@ -69,7 +69,7 @@ impl TaskList {
     ///
     /// Reads the index; of raw chunks that are never verified also the head.
     pub(super) fn add_column(&mut self, number: usize, column: &OpenedColumn, held: Option<&HeldChunk>) -> Result<()> {
-        column.load_tables()?;
+        column.load_tables();
         let bytes = column.file.bytes();
         let count = self.selection.sample_count();
         let first_task = self.tasks.len();

@@ -142,6 +142,16 @@ const MOST_TABLE_BYTES: u32 = 64 << 20;
 
 /// Checks of the facts that the next footer repeats, as far as footer and schema alone tell.
 fn check_facts(commit: &OpenedCommit, schema: &Schema) -> Result<()> {
+    let mut due = (0, 0);
+    for TableEntry { column, table, .. } in &commit.footer.tables {
+        due = if *column == due.0 { due } else { (*column, 0) };
+        if *table != due.1 {
+            let message =
+                "the footer cannot be true, and is not continued (a table is missing); copy the file by exporting it";
+            return Err(Error::corrupt("R-4.11", message).with_offset(commit.trailer.footer_offset));
+        }
+        due.1 += 1; // at most limits::TABLES
+    }
     let samples = commit.footer.sample_count;
     let commits = usize::try_from(commit.footer.commit).unwrap_or(usize::MAX).saturating_add(1);
     for (record, column) in commit.footer.columns.iter().zip(&schema.columns) {

@@ -4,8 +4,7 @@
 use crate::codec::{self, RawChunk};
 use crate::{Profile, WriterOptions};
 
-/// The bytes of the values of a column that a dictionary is trained with, and the memory that all
-/// columns take for that.
+/// The bytes of a column that are held back to train a dictionary with, and those of all columns.
 const SAMPLE_BYTES: usize = 2 << 20;
 const ALL_SAMPLES_BYTES: usize = 64 << 20;
 /// With fewer bytes for each column, none has a dictionary.
@@ -51,9 +50,10 @@ impl TextSample {
         Self { rule, chunks: Vec::new(), bytes: 0 }
     }
 
-    /// Adds a chunk. Returns whether the sample is large enough.
+    /// Adds a chunk. Returns whether the chunks have enough bytes: also of nulls and lengths, since
+    /// they are in memory.
     pub(super) fn add(&mut self, chunk: RawChunk) -> bool {
-        self.bytes = self.bytes.saturating_add(chunk.values.len());
+        self.bytes = self.bytes.saturating_add(chunk.raw_bytes()).saturating_add(size_of::<RawChunk>());
         self.chunks.push(chunk);
         self.bytes >= self.rule.sample_bytes
     }

@@ -307,12 +307,15 @@ impl<K: Sink> Writer<K> {
     /// Writes a table. Returns its number.
     pub(super) fn write_table(&mut self, column: usize, body: &[u8]) -> Result<u32> {
         let column = u32::try_from(column).map_err(|_| Error::internal("a table belongs to an unknown column"))?;
-        let before = self.state.tables.iter().filter(|table| table.column == column).count();
-        let table = u32::try_from(before).unwrap_or(u32::MAX); // at most limits::TABLES
+        if self.state.tables.len() >= limits::TABLES {
+            return Err(Error::over_limit(format!("more than {} tables", limits::TABLES)));
+        }
+        let at = self.state.tables.partition_point(|other| other.column <= column);
+        let last = at.checked_sub(1).and_then(|last| self.state.tables.get(last)).filter(|last| last.column == column);
+        let table = last.map_or(0, |last| last.table.saturating_add(1));
         let offset = self.output.next(RegionKind::Table);
         let (head, entry) = TableHead { column, table }.seal(self.output.file_id, offset, body)?;
         self.output.region(RegionKind::Table, &head, body)?;
-        let at = self.state.tables.partition_point(|other| (other.column, other.table) < (column, table));
         self.state.tables.insert(at, entry); // they ascend
         Ok(table)
     }

@@ -1,6 +1,7 @@
 //! Proves that texts come back from files with dictionaries by every path, and that damage to a
 //! dictionary costs exactly the texts that need it.
 
+use crate::support::build::seal;
 use crate::support::intact::assert_intact;
 use crate::support::on_disk::OnDisk;
 use crate::support::positional::Positional;
@@ -224,4 +225,52 @@ fn salvage_copies_dictionaries() {
         assert_eq!(tables(&copy).len(), 2);
         check(&Reader::from_bytes(copy).unwrap(), MANY);
     }
+}
+
+#[test]
+fn chunks_of_any_size_have_dictionaries() {
+    for chunk_bytes in [1000, 100 << 10] {
+        let file = written(MANY, &WriterOptions::new().chunk_bytes(chunk_bytes));
+        assert_eq!(tables(&file).len(), 2, "{chunk_bytes}");
+        check(&Reader::from_bytes(file).unwrap(), MANY);
+    }
+}
+
+#[test]
+fn a_dictionary_after_a_damaged_one_is_intact() {
+    let file = OnDisk::new(&written(MANY, &WriterOptions::new()));
+    let mut bytes = file.bytes();
+    let damaged = tables(&bytes).remove(0);
+    bytes[damaged.head + 5000] ^= 4;
+    std::fs::write(file.path(), &bytes).unwrap();
+    let mut writer = Writer::append(file.path(), &WriterOptions::new()).unwrap();
+    push(&mut writer, MANY..2 * MANY);
+    writer.finish().unwrap();
+    let bytes = file.bytes();
+    assert_eq!(tables(&bytes).iter().filter(|table| table.column == damaged.column).count(), 2);
+    let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(false)).unwrap();
+    let found: Vec<_> = report.damages.iter().map(|damage| damage.file_range.start).collect();
+    assert_eq!(found, [damaged.head as u64]);
+    // what is left is copied, and encoded anew where numbers of tables changed
+    let salvaged = salvage(InMemory(bytes), SalvageOptions::new()).unwrap();
+    let copy = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), RewriteOptions::new()).unwrap().sink.0;
+    assert_intact(&InMemory(copy.as_slice()));
+    let reader = Reader::from_bytes(copy).unwrap();
+    let lost: u64 = salvaged.losses.columns.iter().map(|(_, lost)| lost.count()).sum();
+    assert_eq!(lost, MANY);
+    assert_eq!(reader.sample_count(), 2 * MANY);
+}
+
+#[test]
+fn tables_that_overlap_are_refused() {
+    let mut file = written(MANY, &WriterOptions::new());
+    let [first, second] = tables(&file).try_into().unwrap();
+    let footer = regions(&file).into_iter().find(|region| region.kind == RegionKind::Footer).unwrap();
+    let (from, to) = ((second.head as u64).to_le_bytes(), (first.head as u64 + 64).to_le_bytes());
+    let at = (footer.head..footer.end).find(|&at| file[at..at + 8] == from).unwrap();
+    file[at..at + 8].copy_from_slice(&to);
+    seal(&mut file, footer.head);
+    let error = Reader::from_bytes(file).map(|_| ()).unwrap_err();
+    assert_eq!(error.rule(), Some("R-7.4"), "{error}");
+    assert!(error.to_string().contains("overlap"), "{error}");
 }

@@ -1,5 +1,6 @@
 //! The Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
+use super::dictionary_body;
 use super::encoding::{Codec, Encoder, PartSpec};
 use super::geometry::Geometry;
 use super::scratch::{DecodeScratch, EncodeScratch};
@@ -15,8 +16,8 @@ pub(super) struct ZstdDictionary;
 pub(crate) struct Dictionary;
 
 impl Dictionary {
-    pub(crate) fn new(_: Vec<u8>) -> Result<Self> {
-        Err(Error::not_built("zstd", "dictionaries"))
+    pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
+        dictionary_body::check(&body).map(|()| Self)
     }
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn train(_: &[&[u8]], _: usize, _: usize) -> Option<Vec<u8>> {
 }
 
 macro_rules! absent {
-    ($codec:ty, $id:literal, $name:literal) => {
+    ($codec:ty, $id:literal, $name:literal $(, { $($more:tt)* })?) => {
         impl Codec for $codec {
             fn id(&self) -> u16 {
                 $id
@@ -58,6 +59,8 @@ macro_rules! absent {
             fn decode(&self, _: PartSpec<'_>, _: &[u8], _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
                 self.check_built()
             }
+
+            $($($more)*)?
         }
     };
 }
@@ -75,7 +78,15 @@ macro_rules! absent_encoder {
 absent!(BitshuffleZstd, 2, "bitshuffle-zstd");
 absent!(Zstd, 3, "zstd");
 absent!(PlanesZstd, 6, "planes-zstd");
-absent!(ZstdDictionary, 7, "zstd-dictionary");
+absent!(ZstdDictionary, 7, "zstd-dictionary", {
+    fn needs_table(&self) -> bool {
+        true
+    }
+
+    fn table(&self, stored: &[u8]) -> Result<Option<u32>> {
+        dictionary_body::table(stored).map(|(table, _)| Some(table))
+    }
+});
 absent_encoder!(BitshuffleZstd);
 absent_encoder!(Zstd);
 absent_encoder!(PlanesZstd);

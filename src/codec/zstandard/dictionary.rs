@@ -1,12 +1,11 @@
 //! Dictionaries for frames: tables of a column (chapters 4.5 and 5.11).
 
 use super::frame::{DICTIONARY_LEVEL, LEVEL};
-use crate::{Error, Result, limits};
+use crate::codec::dictionary_body::{self, no_dictionary};
+use crate::{Error, Result};
 use std::sync::Arc;
 use zstd::zstd_safe::{self, CDict, DDict, SafeResult};
 
-/// The bytes that a dictionary begins with (RFC 8878, 5).
-const MAGIC: [u8; 4] = 0xEC30_A437_u32.to_le_bytes();
 /// The bytes of its id, which has no meaning here: the format names a table instead.
 const ID: std::ops::Range<usize> = 4..8;
 
@@ -19,14 +18,12 @@ pub(crate) struct Dictionary {
 impl Dictionary {
     /// Prepares the body of a table.
     pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
-        let refused = |what: &str| Error::corrupt("R-5.13", format!("a table is no dictionary: {what}"));
-        if !body.starts_with(&MAGIC) {
-            return Err(refused("it does not begin with the magic number"));
-        }
-        if u32::try_from(body.len()).is_ok_and(|bytes| bytes > limits::DICTIONARY_BYTES) {
-            return Err(refused("it is longer than the limit"));
-        }
-        let prepared = DDict::try_create(&body).ok_or_else(|| refused("its entropy tables are malformed"))?;
+        dictionary_body::check(&body)?;
+        let prepared = DDict::try_create(&body).ok_or_else(|| {
+            // libzstd does not tell whether memory lacks
+            let has_memory = Vec::<u8>::new().try_reserve_exact(body.len().saturating_add(DECODING_BYTES)).is_ok();
+            if has_memory { no_dictionary("its entropy tables are malformed") } else { no_memory() }
+        })?;
         Ok(Self { body, prepared })
     }
 
@@ -51,9 +48,16 @@ impl EncodingDictionary {
         // so that frames name no dictionary
         without_id.get_mut(ID).into_iter().for_each(|id| id.fill(0));
         let prepared = CDict::try_create(&without_id, DICTIONARY_LEVEL);
-        let prepared = prepared.ok_or_else(|| Error::over_limit("memory for a dictionary cannot be allocated"))?;
+        let prepared = prepared.ok_or_else(no_memory)?;
         Ok(Self { table, prepared, decoding })
     }
+}
+
+/// About the bytes that libzstd takes to decode with a dictionary, besides its own.
+const DECODING_BYTES: usize = 32 << 10;
+
+fn no_memory() -> Error {
+    Error::over_limit("memory for a dictionary cannot be allocated")
 }
 
 /// The most bytes of a part that is encoded with a dictionary. Longer ones hardly gain.
@@ -71,9 +75,11 @@ const HELD_OUT: usize = 8;
 pub(crate) fn train(parts: &[&[u8]], sample_bytes: usize, most_bytes: usize) -> Option<Vec<u8>> {
     let (mut trained, mut held_out) = (Vec::new(), Vec::new());
     let parts = parts.iter().filter(|part| part.len() <= MOST_BYTES);
-    let pieces = parts.flat_map(|part| part.chunks(PIECE)).take(sample_bytes / PIECE);
     let mut lengths = Vec::new();
-    for (i, piece) in pieces.enumerate() {
+    for (i, piece) in parts.flat_map(|part| part.chunks(PIECE)).enumerate() {
+        if trained.len() + held_out.len() >= sample_bytes {
+            break;
+        }
         if i % HELD_OUT == HELD_OUT - 1 {
             held_out.extend_from_slice(piece);
         } else {

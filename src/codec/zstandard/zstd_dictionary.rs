@@ -2,20 +2,13 @@
 
 use super::dictionary::MOST_BYTES;
 use super::frame::check_frame;
+use crate::codec::dictionary_body::table;
 use crate::codec::encoding::{Codec, Encoder, PartSpec};
 use crate::codec::geometry::Geometry;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
 
 pub(in crate::codec) struct ZstdDictionary;
-
-/// Splits stored bytes into the number of the table and the frame.
-fn split(stored: &[u8]) -> Result<(u32, &[u8])> {
-    let (table, frame) = stored
-        .split_first_chunk()
-        .ok_or_else(|| Error::corrupt("R-5.13", "the stored bytes end within the number of the table"))?;
-    Ok((u32::from_le_bytes(*table), frame))
-}
 
 impl Codec for ZstdDictionary {
     fn id(&self) -> u16 {
@@ -31,16 +24,16 @@ impl Codec for ZstdDictionary {
     }
 
     fn table(&self, stored: &[u8]) -> Result<Option<u32>> {
-        split(stored).map(|(table, _)| Some(table))
+        table(stored).map(|(table, _)| Some(table))
     }
 
     fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
-        check_frame(spec.raw_bytes, split(stored)?.1)
+        check_frame(spec.raw_bytes, table(stored)?.1)
     }
 
     fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         let dictionary = spec.dictionary.ok_or_else(|| Error::internal("a part is decoded without its table"))?;
-        scratch.frames.zstd.decode_with(dictionary.prepared(), split(stored)?.1, out)
+        scratch.frames.zstd.decode_with(dictionary.prepared(), table(stored)?.1, out)
     }
 }
 

@@ -110,6 +110,7 @@ impl Collector<'_> {
         let table = TableHead::parse(head)?;
         let column = usize::try_from(table.column).ok().and_then(|column| self.found.columns.get_mut(column));
         if let Some(column) = column
+            && usize::try_from(table.table).is_ok_and(|number| number < limits::TABLES)
             && column.tables.last().is_none_or(|last| last.entry.table < table.table)
         {
             column.tables.push(TableSlot::new(table.entry(head)));
@@ -167,8 +168,9 @@ struct FoundTables<'a> {
 
 impl Tables for FoundTables<'_> {
     fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>> {
-        let slot = self.tables.iter().find(|slot| slot.entry.table == table);
-        slot.ok_or_else(|| no_table(table))?.dictionary(self.file.source, self.file.file_id)
+        let found = self.tables.binary_search_by_key(&table, |slot| slot.entry.table).ok();
+        let slot = found.and_then(|at| self.tables.get(at)).ok_or_else(|| no_table(table))?;
+        slot.dictionary(self.file.source, self.file.file_id)
     }
 }
 

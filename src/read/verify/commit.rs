@@ -96,7 +96,7 @@ impl<'a> CommitCheck<'a> {
         match head.kind {
             RegionKind::Header => Ok(()),
             RegionKind::Chunk => self.chunk(head, parts, is_clean),
-            RegionKind::Table => self.table(head),
+            RegionKind::Table => self.table(head, is_clean),
             RegionKind::IndexPage => self.page(head, body, is_clean),
             RegionKind::Footer => self.footer(head, body, damages),
             RegionKind::Trailer => self.trailer(head, is_clean),
@@ -223,14 +223,14 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Checks a table.
-    fn table(&mut self, head: &RegionHead) -> Result<()> {
+    fn table(&mut self, head: &RegionHead, is_clean: bool) -> Result<()> {
         let TableHead { column: number, table } = TableHead::parse(head)?;
-        let column = column_mut(&mut self.columns, number).filter(|column| column.table_count == table);
+        let column = column_mut(&mut self.columns, number).filter(|column| !is_clean || column.table_count == table);
         let column = column.ok_or_else(|| {
             let message = format!("table {table} of column number {number} is out of order");
             Error::corrupt("R-4.11", message).with_offset(head.offset)
         })?;
-        column.table_count += 1;
+        column.table_count = table.saturating_add(1);
         self.tables.push(TableHead { column: number, table }.entry(head));
         Ok(())
     }

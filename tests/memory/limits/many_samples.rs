@@ -154,3 +154,19 @@ fn more_commits_than_the_format_allows_are_refused_and_the_file_can_still_be_fin
     assert_eq!(reader.column("x").expect("the column").cursor().read(1).expect("a sample").bytes(), [2]);
     assert_intact(reader.source());
 }
+
+#[test]
+fn columns_without_texts_do_not_wait_for_a_dictionary() {
+    let alone = alone();
+    let disk = OnDisk::absent();
+    let ((), peak) = alone.peak_bytes(|| {
+        let mut writer = large_file(&disk, Schema::new([ColumnSchema::utf8("x").nullable()]), &WriterOptions::new());
+        let (lengths, validity) = (vec![0; 100_000], vec![0; 12_500]);
+        for _ in 0..100 {
+            let nulls = ColumnBatch::ragged(lengths.len(), &lengths, &[0_u8; 0]).with_validity(&validity);
+            writer.push_batch(&[nulls]).expect("good samples");
+        }
+        writer.finish().expect("disk space");
+    });
+    assert!(peak < 16 * MIB, "{} MiB to write 10 million nulls", peak / MIB);
+}
