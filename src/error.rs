@@ -60,6 +60,8 @@ pub enum Advice {
     DiscardTail,
     /// `ExportOptions::stored_types`.
     StoredTypes,
+    /// `ConvertOptions::distrust_statistics`.
+    DistrustStatistics,
 }
 
 impl Advice {
@@ -76,6 +78,7 @@ impl Advice {
                 extents_text(extents)
             ),
             Self::StoredTypes => "export the types that the file states".to_owned(),
+            Self::DistrustStatistics => "do not trust what the input states of its nulls".to_owned(),
             Self::DiscardTail => "cut the bytes off, which loses what they hold".to_owned(),
         }
     }
@@ -96,6 +99,7 @@ impl fmt::Display for Advice {
             Self::ReplaceNullsWithZero => "NullElements::Zero",
             Self::DeclareShape(_) | Self::ConvertAgain(_) => "ConvertOptions::shapes",
             Self::StoredTypes => "ExportOptions::stored_types",
+            Self::DistrustStatistics => "ConvertOptions::distrust_statistics",
             Self::DiscardTail => "WriterOptions::discard_tail",
         };
         write!(f, "{} (`{option}`)", self.action())

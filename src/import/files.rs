@@ -4,6 +4,7 @@ use super::input::OpenInput;
 use super::options::{AppendOptions, ConvertOptions, Progress};
 use super::source::BatchSource;
 use super::{input, run};
+use crate::error::Advice;
 use crate::write::{AtomicFile, Sink};
 use crate::{Error, ErrorKind, Result, Summary};
 use std::ops::ControlFlow;
@@ -27,10 +28,11 @@ pub fn convert(
 ) -> Result<u64> {
     let sink = AtomicFile::create(output, options.overwrite)?;
     let inputs = open(inputs, options)?;
+    if options.distrust_statistics {
+        distrust(&inputs);
+    }
     let mut converted = convert_open(&inputs, sink, options, progress);
-    let is_refused = |error: &Error| error.kind() == ErrorKind::BadInput;
-    let is_belied = || inputs.iter().any(|input| input.source().is_belied());
-    if converted.as_ref().is_err_and(is_refused) && is_belied() {
+    if converted.as_ref().is_err_and(|error| is_of_denied_nulls(error, &inputs)) {
         distrust(&inputs);
         converted = convert_open(&inputs, AtomicFile::create(output, options.overwrite)?, options, progress);
     }
@@ -38,7 +40,8 @@ pub fn convert(
 }
 
 /// Converts files as [`convert`] does, to any sink, such as a pipe or memory.
-/// [`ConvertOptions::overwrite`] has no effect.
+/// [`ConvertOptions::overwrite`] has no effect. An input with nulls that its statistics deny is
+/// refused, unless [`ConvertOptions::distrust_statistics`] is set.
 pub fn convert_into<K: Sink>(
     inputs: &[PathBuf],
     sink: K,
@@ -46,8 +49,19 @@ pub fn convert_into<K: Sink>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
     let inputs = open(inputs, options)?;
-    distrust(&inputs); // the sink cannot be begun again
-    convert_open(&inputs, sink, options, progress)
+    if options.distrust_statistics {
+        distrust(&inputs);
+    }
+    // the sink cannot be begun again
+    convert_open(&inputs, sink, options, progress).map_err(|error| match is_of_denied_nulls(&error, &inputs) {
+        true => error.with_advice([Advice::DistrustStatistics]),
+        false => error,
+    })
+}
+
+/// Returns whether an error may be due to nulls that the statistics of an input deny.
+fn is_of_denied_nulls(error: &Error, inputs: &[OpenInput]) -> bool {
+    error.kind() == ErrorKind::BadInput && inputs.iter().any(|input| input.source().is_belied())
 }
 
 fn open(inputs: &[PathBuf], options: &ConvertOptions) -> Result<Vec<OpenInput>> {

@@ -127,8 +127,9 @@
 //! - A first pass over the structs that may be null finds out whether one is, in any input. It
 //!   ends as soon as it has found one of each. [`convert`] leaves it out if the statistics of a
 //!   Parquet file, or the counts of nulls in an Arrow file, say that a field of the struct is null
-//!   nowhere. If they turn out to be wrong, it begins again and makes that pass. `write_reader`,
-//!   which has no first pass, writes the column of every struct that may be null.
+//!   nowhere. If they turn out to be wrong, it begins again and makes that pass; [`convert_into`]
+//!   ends with an error then. `write_reader`, which has no first pass, writes the column of every
+//!   struct that may be null.
 //! - A struct without fields always has its column.
 //! - Where inputs differ in whether a column is a field of a struct (`a.b` may also be a name), it
 //!   is none in the file.

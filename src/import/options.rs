@@ -32,6 +32,7 @@ pub struct ConvertOptions {
     pub(super) skip: Vec<String>,
     pub(super) shapes: Vec<(String, Shape)>,
     pub(super) null_elements: NullElements,
+    pub(super) distrust_statistics: bool,
     pub(super) writer: WriterOptions,
     pub(super) overwrite: bool,
     pub(super) dash_is_stdin: bool,
@@ -82,6 +83,15 @@ impl ConvertOptions {
     /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Keep`].
     pub fn null_elements(mut self, treatment: NullElements) -> Self {
         self.null_elements = treatment;
+        self
+    }
+
+    /// Sets whether nulls may be where the statistics of an input deny them (default: no). Then
+    /// every struct and list that may have nulls by its type is looked at in a first pass.
+    /// [`convert`](super::convert) does that by itself when it meets such a null;
+    /// [`convert_into`](super::convert_into) cannot begin again.
+    pub fn distrust_statistics(mut self, distrust: bool) -> Self {
+        self.distrust_statistics = distrust;
         self
     }
 

@@ -22,6 +22,7 @@ fn flag(advice: &Advice, column: Option<&str>) -> String {
         Advice::DeclareShape(extents) => shape_flag(&name, extents),
         Advice::ConvertAgain(extents) => format!("convert {}", shape_flag(&name, extents)),
         Advice::StoredTypes => "--stored-types".to_owned(),
+        Advice::DistrustStatistics => "--distrust-statistics".to_owned(),
         Advice::DiscardTail => "--discard-tail".to_owned(),
         other => other.to_string(), // advice newer than this program
     }

@@ -125,7 +125,10 @@ fn counts_in_a_footer_end_at_their_limits() {
 #[test]
 #[cfg_attr(miri, ignore = "megabytes")]
 fn tables_ascend_and_are_no_more_than_the_format_allows() {
-    let table = |column, table| TableEntry { column, table, offset: 64, body_bytes: 1, body_crc: 2 };
+    let table = |column: u32, table: u32| {
+        let offset = 128 * u64::from(3 * table + column);
+        TableEntry { column, table, offset, body_bytes: 64, body_crc: 2 }
+    };
     let parse = |tables: Vec<TableEntry>| {
         let footer = Footer { columns: Vec::new(), tables, ..footer(0, &[]) };
         parse_at(FOOTER_AT, &footer, &Schema::default()).map(|found| assert_eq!(found, footer))
@@ -134,6 +137,8 @@ fn tables_ascend_and_are_no_more_than_the_format_allows() {
     for wrong in [[table(0, 1), table(0, 1)], [table(0, 1), table(0, 0)], [table(1, 0), table(0, 1)]] {
         assert_eq!(rule(parse(wrong.to_vec())), Some("R-7.4"));
     }
+    let long = TableEntry { body_bytes: 65, ..table(0, 0) };
+    assert_eq!(rule(parse(vec![long, table(1, 0)])), Some("R-7.4"), "they overlap");
     let most = limits::TABLES as u32;
     assert_eq!(rule(parse((0..most).map(|i| table(0, i)).collect())), None);
     assert_eq!(rule(parse((0..=most).map(|i| table(0, i)).collect())), Some("R-7.2"));

@@ -51,8 +51,11 @@ fn a_null_struct_that_statistics_deny_is_kept() {
         let options = ConvertOptions::new().writer(tensilo::WriterOptions::new().threads(threads));
         let file = converted(&folder, std::slice::from_ref(&input), &options).unwrap();
         assert_eq!(values(&exported_alone(&file)), rows());
-        let file = convert_into(std::slice::from_ref(&input), Stream(Vec::new()), &options, &mut |_| GO_ON);
-        assert_eq!(values(&exported_alone(&opened(file.unwrap().sink.0))), rows());
+        let into = |options| convert_into(std::slice::from_ref(&input), Stream(Vec::new()), options, &mut |_| GO_ON);
+        let error = into(&options).map(|_| ()).unwrap_err();
+        assert_eq!(error.advice(), [tensilo::error::Advice::DistrustStatistics]);
+        let file = into(&options.clone().distrust_statistics(true)).unwrap().sink.0;
+        assert_eq!(values(&exported_alone(&opened(file))), rows());
     }
     // beside files that tell the truth
     let full: Vec<Value> = (0..9).map(|i| of([Number(i), Null])).collect();

@@ -92,6 +92,9 @@ pub(crate) struct ConvertArgs {
     /// Treatment of a null element of a tensor, which cannot be stored (a null tensor can)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,
+    /// Look for nulls also where the statistics of an input deny them, which takes a second pass
+    #[arg(long)]
+    pub(crate) distrust_statistics: bool,
     /// Replace OUT.tsl if it exists; write binary data to a terminal
     #[arg(short, long)]
     pub(crate) force: bool,

@@ -52,6 +52,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         .skip(args.skip.clone())
         .shapes(args.shape.clone())
         .null_elements(args.null_elements.into())
+        .distrust_statistics(args.distrust_statistics)
         .writer(args.encoding.writer_options().alignment(args.align))
         .dash_is_stdin(true);
     match Names::all(&args.columns) {
