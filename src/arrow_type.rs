@@ -17,6 +17,18 @@ pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 /// The extension type of tensors of several shapes.
 pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 
+/// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.
+#[cfg(feature = "arrow")]
+pub(crate) const DIM_NAMES: &str = "arrow.dim_names";
+/// The metadata key of the shape that an import found.
+pub(crate) const FOUND_SHAPE: &str = "import.shape";
+
+/// Returns whether a field has one of these extension types.
+#[cfg(feature = "arrow")]
+pub(crate) fn is_tensor(field: &arrow_schema::Field) -> bool {
+    matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
+}
+
 /// A type that needs to be kept. Its `Display` is the text of the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ArrowType {

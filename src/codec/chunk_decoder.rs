@@ -1,11 +1,10 @@
 //! Decodes the parts of chunks.
 
-use super::chunk_parts::{check_tables, parts, ranges};
+use super::chunk_parts::StoredChunk;
 use super::encoding::{Codec, PartSpec, Tables};
 use super::registry::codec;
 use super::scratch::DecodeScratch;
 use super::zstandard::Dictionary;
-use crate::format::chunk::ChunkHead;
 use crate::format::content::{Content, validity_bytes};
 use crate::format::part_table::{Part, PartTable};
 use crate::format::schema::Layout;
@@ -81,14 +80,9 @@ impl ChunkDecoder {
     /// Cost: validity and shape of a nested column are expanded, since the levels depend on each
     /// other. That takes the time of up to 64 MiB, and of up to 2^24 items without elements, for a
     /// chunk of some hundred bytes.
-    pub(crate) fn check(
-        &mut self,
-        layout: &Layout,
-        tables: &dyn Tables,
-        head: &ChunkHead,
-        body: &[u8],
-    ) -> Result<SideFacts> {
-        let table = self.open_parts(layout, tables, head, body, true)?;
+    pub(crate) fn check(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
+        let StoredChunk { layout, head, body, .. } = *chunk;
+        let table = self.open_parts(chunk, true)?;
         let element = self.constant::<VALUES>(body)?;
         if element.is_none() {
             self.decode_values(body)?;
@@ -111,33 +105,27 @@ impl ChunkDecoder {
         })
     }
 
-    /// Decodes the parts of `body`: and chapter 5. The meaning of the decoded bytes
+    /// Decodes the parts of a chunk: and chapter 5. The meaning of the decoded bytes
     /// is not checked.
-    pub(crate) fn load(&mut self, layout: &Layout, tables: &dyn Tables, head: &ChunkHead, body: &[u8]) -> Result<()> {
-        self.open(layout, tables, head, body)?;
-        self.decode_values(body)
+    pub(crate) fn load(&mut self, chunk: &StoredChunk<'_>) -> Result<()> {
+        self.open(chunk)?;
+        self.decode_values(chunk.body)
     }
 
-    /// Decodes validity and shape of `body`, and finds the values. [`ChunkDecoder::decode_values`]
+    /// Decodes validity and shape of a chunk, and finds the values. [`ChunkDecoder::decode_values`]
     /// or [`ChunkDecoder::decode_range`] decode those; values that are stored raw need neither.
-    pub(crate) fn open(&mut self, layout: &Layout, tables: &dyn Tables, head: &ChunkHead, body: &[u8]) -> Result<()> {
-        self.open_parts(layout, tables, head, body, false).map(|_| ())
+    pub(crate) fn open(&mut self, chunk: &StoredChunk<'_>) -> Result<()> {
+        self.open_parts(chunk, false).map(|_| ())
     }
 
     /// Opens a chunk as [`ChunkDecoder::open`] does. If `brief`, decodes only two of shapes that
     /// are all the same: the samples after the first are then empty.
-    fn open_parts(
-        &mut self,
-        layout: &Layout,
-        tables: &dyn Tables,
-        head: &ChunkHead,
-        body: &[u8],
-        brief: bool,
-    ) -> Result<PartTable> {
+    fn open_parts(&mut self, chunk: &StoredChunk<'_>, brief: bool) -> Result<PartTable> {
+        let StoredChunk { layout, tables, head, body } = *chunk;
         self.sample_count = usize::try_from(head.entry.sample_count).unwrap_or(0); // at most 2^24
         let n = self.sample_count;
-        let parts = parts(layout, head, body)?;
-        let [validity, shape, values] = ranges(&parts, head, body)?;
+        let parts = chunk.parts()?;
+        let [validity, shape, values] = chunk.ranges(&parts)?;
         let [validity_due, shape_due] = self.validity_and_shape_due(layout, &parts)?;
         self.parts[VALIDITY] = locate(parts.validity, tables, 1, true, validity_due, validity, body)?;
         self.decode::<VALIDITY>(body)?;
@@ -195,21 +183,15 @@ impl ChunkDecoder {
     }
 
     /// Returns the encodings of validity and shape, and the number of nulls, without decoding the
-    /// values. If the chunk has no part table and needs no other, `body` is not used.
-    pub(crate) fn side_facts(
-        &mut self,
-        layout: &Layout,
-        tables: &dyn Tables,
-        head: &ChunkHead,
-        body: &[u8],
-    ) -> Result<SideFacts> {
-        let parts = parts(layout, head, body)?;
-        check_tables(&parts, head, tables, body)?;
+    /// values. If the chunk has no part table and needs no other, its body is not used.
+    pub(crate) fn side_facts(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
+        let parts = chunk.parts()?;
+        chunk.check_tables(&parts)?;
         let encoding = |part: &Part| (!part.is_absent()).then_some(part.encoding);
         let mut null_count = 0;
         if !parts.validity.is_absent() {
-            self.open(layout, tables, head, body)?;
-            null_count = u64_of(self.content(body).null_sample_count());
+            self.open(chunk)?;
+            null_count = u64_of(self.content(chunk.body).null_sample_count());
         }
         Ok(SideFacts { encodings: [encoding(&parts.validity), encoding(&parts.shape)], null_count })
     }

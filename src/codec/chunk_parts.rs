@@ -8,6 +8,46 @@ use crate::format::schema::Layout;
 use crate::{Error, Result, limits};
 use std::ops::Range;
 
+/// A chunk as it is stored, and what decoding it needs of its column.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredChunk<'a> {
+    pub layout: &'a Layout,
+    pub tables: &'a dyn Tables,
+    pub head: &'a ChunkHead,
+    pub body: &'a [u8],
+}
+
+impl StoredChunk<'_> {
+    /// Returns the parts: see [`parts`].
+    pub(super) fn parts(&self) -> Result<PartTable> {
+        parts(self.layout, self.head, self.body)
+    }
+
+    /// Returns the ranges of validity, shape and values in the body; `parts` are those of the
+    /// chunk.
+    pub(super) fn ranges(&self, parts: &PartTable) -> Result<[Range<usize>; 3]> {
+        if self.head.entry.has_parts() {
+            return parts.ranges().ok_or_else(outside);
+        }
+        Ok([0..0, 0..0, 0..self.body.len()])
+    }
+
+    /// Checks that the column has the tables that the parts need.
+    pub(super) fn check_tables(&self, parts: &PartTable) -> Result<()> {
+        let all = [parts.validity, parts.shape, parts.values];
+        for (part, range) in all.into_iter().zip(self.ranges(parts)?) {
+            let codec = codec(part.encoding)?;
+            if codec.needs_table()
+                && part.raw_bytes > 0
+                && let Some(table) = codec.table(self.body.get(range).ok_or_else(outside)?)?
+            {
+                self.tables.dictionary(table)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Parses the part table of a body, and checks that the column allows its parts (R-4.3, R-4.6,
 ///
 pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<PartTable> {
@@ -44,29 +84,6 @@ fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
     let message =
         format!("validity and shape of a chunk have {bytes} bytes; {} are allowed", limits::VALIDITY_AND_SHAPE_BYTES);
     Err(Error::corrupt("R-4.12", message))
-}
-
-/// Returns the ranges of validity, shape and values in the body of a chunk with these parts.
-pub(super) fn ranges(parts: &PartTable, head: &ChunkHead, body: &[u8]) -> Result<[Range<usize>; 3]> {
-    if head.entry.has_parts() {
-        return parts.ranges().ok_or_else(outside);
-    }
-    Ok([0..0, 0..0, 0..body.len()])
-}
-
-/// Checks that the column has the tables that the parts need.
-pub(super) fn check_tables(parts: &PartTable, head: &ChunkHead, tables: &dyn Tables, body: &[u8]) -> Result<()> {
-    let all = [parts.validity, parts.shape, parts.values];
-    for (part, range) in all.into_iter().zip(ranges(parts, head, body)?) {
-        let codec = codec(part.encoding)?;
-        if codec.needs_table()
-            && part.raw_bytes > 0
-            && let Some(table) = codec.table(body.get(range).ok_or_else(outside)?)?
-        {
-            tables.dictionary(table)?;
-        }
-    }
-    Ok(())
 }
 
 fn outside() -> Error {

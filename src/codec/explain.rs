@@ -4,15 +4,13 @@
 use super::anatomy::Anatomy;
 use super::chunk_decoder::ChunkDecoder;
 use super::chunk_encoder::{ChunkEncoder, saves_enough};
-use super::chunk_parts::parts;
-use super::encoding::{Codec, Encoder, PartSpec, Tables};
+use super::chunk_parts::StoredChunk;
+use super::encoding::{Codec, Encoder, PartSpec};
 use super::geometry::Geometry;
 use super::profile::{Candidates, Profile};
 use super::registry::{RAW, codec};
 use super::scratch::EncodeScratch;
 use super::zstandard::EncodingDictionary;
-use crate::format::chunk::ChunkHead;
-use crate::format::schema::Layout;
 use crate::le::{swap_to_native, u64_of};
 use crate::{Error, Result, memory};
 use std::sync::Arc;
@@ -61,15 +59,16 @@ pub(crate) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Decodes the values of a chunk of a column with this layout.
-    pub(crate) fn of_chunk(layout: &Layout, tables: &dyn Tables, head: &ChunkHead, body: &'a [u8]) -> Result<Self> {
+    /// Decodes the values of a chunk.
+    pub(crate) fn of_chunk(chunk: &StoredChunk<'a>) -> Result<Self> {
+        let StoredChunk { layout, tables, body, .. } = *chunk;
         let mut decoder = ChunkDecoder::new();
-        decoder.load(layout, tables, head, body)?;
+        decoder.load(chunk)?;
         let values = decoder.content(body).values;
         let mut raw = memory::with_capacity(values.len())?;
         raw.extend_from_slice(values);
         swap_to_native(layout.element_bytes, &mut raw); // back: the same operation
-        let part = parts(layout, head, body)?.values;
+        let part = chunk.parts()?.values;
         let length = usize::try_from(part.stored_bytes).ok();
         let start = length.and_then(|length| body.len().checked_sub(length)); // values come last
         let stored = start.and_then(|start| body.get(start..));

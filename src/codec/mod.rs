@@ -37,7 +37,7 @@ pub(crate) use anatomy::Anatomy;
 pub use anatomy::Section;
 pub(crate) use chunk_decoder::{ChunkDecoder, SideFacts};
 pub(crate) use chunk_encoder::{ChunkEncoder, EncodedChunk, RawChunk};
-pub(crate) use chunk_parts::parts;
+pub(crate) use chunk_parts::{StoredChunk, parts};
 pub(crate) use encoding::Tables;
 pub(crate) use explain::Values;
 pub use explain::{Choice, Trial};

@@ -2,23 +2,19 @@
 
 use super::tensor_lists::extent_of;
 use super::{json, tensor_lists};
-use crate::arrow_type::{self, ArrowType, FIXED_SHAPE_TENSOR, VARIABLE_SHAPE_TENSOR, stored_element};
+use crate::arrow_type::{
+    self, ArrowType, DIM_NAMES, FIXED_SHAPE_TENSOR, FOUND_SHAPE, VARIABLE_SHAPE_TENSOR, stored_element,
+};
 use crate::format::CastFacts;
 use crate::format::ListLevel;
 use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-const EXTENSION_NAME: &str = "ARROW:extension:name";
-const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 /// The metadata key of what the cast of a column did, for people.
 pub(super) const CAST: &str = "tensilo.cast";
-/// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.
-const DIM_NAMES: &str = "arrow.dim_names";
-/// The metadata key of the shape that an import found. An import of the export finds it again.
-const FOUND_SHAPE: &str = "import.shape";
-
 /// A null takes as many bytes as any other sample, so that metadata alone must not ask for more
 /// than this. Longer strings are exported as `Binary`.
 const FIXED_STRING_BYTES: i32 = 16 << 20;
@@ -119,11 +115,6 @@ impl Target {
         let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
         Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element, dtype, parts })
     }
-}
-
-/// Returns whether a field is a tensor of an extension type.
-pub(super) fn is_tensor(field: &Field) -> bool {
-    matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
 }
 
 /// Returns the column with the shape that a sample has in elements of this type.
@@ -290,8 +281,8 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
         metadata.remove(DIM_NAMES); // the extension type says it
     }
     let members = join([shape, names].into_iter().flatten());
-    metadata.insert(EXTENSION_NAME.to_owned(), name.to_owned());
-    metadata.insert(EXTENSION_METADATA.to_owned(), format!("{{{members}}}"));
+    metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());
+    metadata.insert(EXTENSION_TYPE_METADATA_KEY.to_owned(), format!("{{{members}}}"));
 }
 
 fn join(texts: impl Iterator<Item = String>) -> String {

@@ -2,9 +2,10 @@
 //! that the columns imply.
 
 use super::described;
-use super::field::{Form, Parts, Target, exported_dtype, is_tensor};
+use super::field::{Form, Parts, Target, exported_dtype};
 use super::options::TensorForm;
 use super::retype::Retype;
+use crate::arrow_type::is_tensor;
 use crate::error::Advice;
 use crate::format::{CastFacts, FieldNode};
 use crate::saved_schema;

@@ -1,11 +1,10 @@
 //! Shapes that were found by looking at samples, kept in the metadata of columns.
 
+use crate::arrow_type::FOUND_SHAPE;
 use crate::le::u64_of;
 use crate::{ColumnSchema, Extent, Shape};
 use std::fmt;
 
-/// The metadata key.
-pub(super) const KEY: &str = "import.shape";
 /// Samples with another shape that are listed.
 const LISTED: usize = 3;
 
@@ -40,7 +39,7 @@ impl FoundShape {
     /// Reads the shape that the conversion of this column found. Returns `None` if it found none,
     /// or if the shape was declared.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
-        parse(column.metadata.get(KEY)?)
+        parse(column.metadata.get(FOUND_SHAPE)?)
     }
 
     /// Makes the shape from all samples with another shape, `odd`.

@@ -3,7 +3,7 @@
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
 use super::stored_parts::{StoredParts, body_in};
-use crate::codec::ChunkDecoder;
+use crate::codec::{ChunkDecoder, StoredChunk};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
 use crate::{Error, Result};
@@ -127,7 +127,8 @@ impl HeldChunk {
         body: &[u8],
     ) -> Result<()> {
         self.close();
-        self.decoder.open(column.layout(), column, head, body).map_err(|error| in_chunk(error, location))?;
+        let chunk = StoredChunk { layout: column.layout(), tables: column, head, body };
+        self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))?;
         self.state = match self.decoder.encoded_bytes() {
             Some(_) => ChunkState::Opened { location: *location, taken: 0 },
             None => ChunkState::Decoded { location: *location },

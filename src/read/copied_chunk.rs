@@ -3,8 +3,7 @@
 use super::buffer::ColumnBuffer;
 use super::nested;
 use super::opened_column::OpenedColumn;
-use crate::codec::{ChunkDecoder, EncodedChunk, RawChunk};
-use crate::format::chunk::ChunkHead;
+use crate::codec::{ChunkDecoder, EncodedChunk, RawChunk, StoredChunk};
 use crate::format::content::{Content, validity_bytes};
 use crate::format::schema::Layout;
 use crate::le::{self, u64_of};
@@ -29,9 +28,10 @@ pub(super) fn stored_chunk(
     chunk: u64,
     scratch: &mut ChunkScratch,
 ) -> Result<(EncodedChunk, u64)> {
-    with_chunk(column, chunk, scratch, |layout, head, body, decoder| {
-        let side = decoder.side_facts(layout, column, &head, body)?;
-        let chunk = EncodedChunk { head, body: body.to_vec(), side_encodings: side.encodings };
+    with_chunk(column, chunk, scratch, |stored, decoder| {
+        let side = decoder.side_facts(stored)?;
+        let body = stored.body.to_vec();
+        let chunk = EncodedChunk { head: *stored.head, body, side_encodings: side.encodings };
         Ok((chunk, side.null_count))
     })
 }
@@ -45,10 +45,10 @@ pub(super) fn some_of_chunk(
     first_sample: u64,
     scratch: &mut ChunkScratch,
 ) -> Result<RawChunk> {
-    with_chunk(column, chunk, scratch, |layout, head, body, decoder| {
-        decoder.load(layout, column, &head, body)?;
-        let mut raw = some_of(layout, &decoder.content(body), samples)?;
-        (raw.column, raw.first_sample) = (usize::try_from(head.column).unwrap_or(usize::MAX), first_sample);
+    with_chunk(column, chunk, scratch, |stored, decoder| {
+        decoder.load(stored)?;
+        let mut raw = some_of(stored.layout, &decoder.content(stored.body), samples)?;
+        (raw.column, raw.first_sample) = (usize::try_from(stored.head.column).unwrap_or(usize::MAX), first_sample);
         Ok(raw)
     })
 }
@@ -57,7 +57,7 @@ fn with_chunk<T>(
     column: &OpenedColumn,
     chunk: u64,
     scratch: &mut ChunkScratch,
-    then: impl FnOnce(&Layout, ChunkHead, &[u8], &mut ChunkDecoder) -> Result<T>,
+    then: impl FnOnce(&StoredChunk<'_>, &mut ChunkDecoder) -> Result<T>,
 ) -> Result<T> {
     let take = || {
         let location = column.locate_chunk(chunk)?;
@@ -67,7 +67,8 @@ fn with_chunk<T>(
             // each time: the copy gets a checksum of its own, which would vouch for bytes
             // that have changed since
             region.check_body(body)?;
-            then(column.layout(), head, body, &mut scratch.decoder)
+            let stored = StoredChunk { layout: column.layout(), tables: column, head: &head, body };
+            then(&stored, &mut scratch.decoder)
         };
         copy().map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))
     };

@@ -4,7 +4,7 @@ use super::chunk_info::ChunkInfo;
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
 use crate::Result;
-use crate::codec::{Anatomy, Choice, Section, Trial, Values};
+use crate::codec::{Anatomy, Choice, Section, StoredChunk, Trial, Values};
 use crate::format::region::HEAD;
 use crate::le::u64_of;
 
@@ -73,7 +73,7 @@ pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result
     let entry = &location.entry;
     let mut buffer = Vec::new();
     let (head, body) = column.load_chunk(location, &mut buffer)?;
-    let values = Values::of_chunk(column.layout(), column, &head, body);
+    let values = Values::of_chunk(&StoredChunk { layout: column.layout(), tables: column, head: &head, body });
     let values = values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?;
     let Anatomy { transform, sections } = values.anatomy()?;
     let trials = values.trials()?;

@@ -30,6 +30,16 @@ class Known:
         return all(any(fnmatch.fnmatchcase(name, one) for one in pattern.split()) for name, pattern in found)
 
 
+def month_day_nano(cases, field):
+    """The difference of a field of intervals that Parquet does not have."""
+    return Known(
+        "Parquet has no intervals of months, days and nanoseconds. They are stored as three integers.", cases,
+        target="parquet", values="other",
+        schema=((f'"{field}": month_day_nano_interval', f'"{field}"{{arrow.type=month_day_nano_interval}}: '
+                 'extension<arrow.fixed_shape_tensor[value_type=int64, shape=[3]]> of list[3]<"item": int64>'),),
+    )
+
+
 class Differences:
     """The known differences of a test, of which each must occur."""
 

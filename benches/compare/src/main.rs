@@ -8,6 +8,7 @@ mod damage;
 mod data;
 mod measure;
 mod nested;
+mod opened;
 mod peers;
 mod report;
 mod run;

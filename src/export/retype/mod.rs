@@ -11,7 +11,8 @@ mod mismatch;
 mod structs;
 mod texts;
 
-use super::field::{CAST, Parts, is_tensor};
+use super::field::{CAST, Parts};
+use crate::arrow_type::is_tensor;
 use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME};
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};

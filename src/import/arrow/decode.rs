@@ -1,6 +1,7 @@
 //! Arrays without encodings of the whole: no dictionaries, no runs, no list views.
 
-use super::gather::{by_index, by_range, failed, one};
+use super::decoded_bytes::one;
+use super::gather::{by_index, by_range, failed};
 use crate::import::problem::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};

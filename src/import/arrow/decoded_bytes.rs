@@ -146,6 +146,6 @@ fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, mos
     sum(present, most, |(start, size), most| decoded_bytes(views.values(), start..start.saturating_add(size), most))
 }
 
-fn one(i: usize) -> Range<usize> {
+pub(super) fn one(i: usize) -> Range<usize> {
     i..i.saturating_add(1)
 }

@@ -1,5 +1,6 @@
 //! Names for fields that have none of their own: a column is found by its name.
 
+use super::types::with_members;
 use crate::saved_schema::NAME;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use std::collections::{HashMap, HashSet};
@@ -59,15 +60,9 @@ fn inside(data_type: &DataType) -> Option<DataType> {
     let item = |item: &FieldRef| one(item, None);
     Some(match data_type {
         DataType::Struct(fields) => DataType::Struct(all(fields, false)),
-        DataType::List(of) => DataType::List(item(of)),
-        DataType::LargeList(of) => DataType::LargeList(item(of)),
-        DataType::ListView(of) => DataType::ListView(item(of)),
-        DataType::LargeListView(of) => DataType::LargeListView(item(of)),
-        DataType::FixedSizeList(of, length) => DataType::FixedSizeList(item(of), *length),
-        DataType::Map(entries, sorted) => DataType::Map(item(entries), *sorted),
         DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(inside(values)?)),
         DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(ends.clone(), item(values)),
-        _ => return None,
+        _ => return with_members(data_type, item),
     })
 }
 

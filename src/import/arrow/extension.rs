@@ -1,26 +1,21 @@
 //! The canonical tensor extension types of Arrow.
 
 use super::types::{decoded, element};
+use crate::arrow_type::{FIXED_SHAPE_TENSOR as FIXED, VARIABLE_SHAPE_TENSOR as VARIABLE, is_tensor};
 use crate::import::input_column::{ColumnKind, Level};
 use crate::limits;
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field};
 use serde_json::Value;
 use std::result::Result;
-
-const FIXED: &str = "arrow.fixed_shape_tensor";
-const VARIABLE: &str = "arrow.variable_shape_tensor";
 
 pub(super) fn is_variable_tensor(field: &Field) -> bool {
     field.extension_type_name() == Some(VARIABLE)
 }
 
-fn is_tensor(field: &Field) -> bool {
-    matches!(field.extension_type_name(), Some(FIXED | VARIABLE))
-}
-
 /// Returns whether a metadata key of the field is expressed by the column's shape.
 pub(super) fn expressed_by_shape(field: &Field, key: &str) -> bool {
-    is_tensor(field) && matches!(key, "ARROW:extension:name" | "ARROW:extension:metadata")
+    is_tensor(field) && matches!(key, EXTENSION_TYPE_NAME_KEY | EXTENSION_TYPE_METADATA_KEY)
 }
 
 /// Returns the names of the dimensions, as a JSON array, if the field has some.

@@ -3,7 +3,7 @@
 //! `arrow_select::take` would do the same. Its crate is compiled without optimisation, because it
 //! takes minutes otherwise.
 
-use super::decoded_bytes::{check_bytes, check_rows};
+use super::decoded_bytes::{check_bytes, check_rows, one};
 use super::fixed_width::plain_bytes;
 use crate::import::problem::Problem;
 use arrow_array::builder::GenericByteBuilder;
@@ -125,10 +125,6 @@ fn copied(
     }
     out.try_extend(0, pending.start, pending.end)?;
     Ok(make_array(out.freeze()))
-}
-
-pub(super) fn one(i: usize) -> Range<usize> {
-    i..i.saturating_add(1)
 }
 
 pub(super) fn failed(array: &ArrayRef, error: &ArrowError) -> Problem {

@@ -2,18 +2,15 @@
 
 use super::extension;
 use super::types::{ENCRYPTED, INT96, element_type};
-use crate::arrow_type::{self, ArrowType};
+use crate::arrow_type::{self, ArrowType, DIM_NAMES, FOUND_SHAPE};
 use crate::format::path;
-use crate::import::found;
 use crate::saved_schema::DROPPED;
 use crate::{Metadata, limits, saved_schema};
 use arrow_schema::{Field, Schema};
 
-/// The key of the names of a tensor's dimensions: a JSON array of texts.
-const DIM_NAMES: &str = "arrow.dim_names";
 /// Keys of a field that are about its source, or the importer's own.
 pub(super) const IMPORTERS: [&str; 7] =
-    ["PARQUET:field_id", INT96, ENCRYPTED, found::KEY, DROPPED, path::KEY, saved_schema::NAME];
+    ["PARQUET:field_id", INT96, ENCRYPTED, FOUND_SHAPE, DROPPED, path::KEY, saved_schema::NAME];
 
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.

@@ -1,7 +1,7 @@
 //! The schema of a source as it is kept for an export.
 
 use super::metadata::IMPORTERS;
-use super::types::{decoded, is_nullable};
+use super::types::{decoded, is_nullable, with_members};
 use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME, text};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
@@ -50,12 +50,6 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
     }
     let item = |item: &FieldRef| kept(item, array.and_then(members).as_ref());
     let data_type = match field.data_type() {
-        DataType::List(of) => DataType::List(item(of)),
-        DataType::LargeList(of) => DataType::LargeList(item(of)),
-        DataType::ListView(of) => DataType::ListView(item(of)),
-        DataType::LargeListView(of) => DataType::LargeListView(item(of)),
-        DataType::FixedSizeList(of, length) => DataType::FixedSizeList(item(of), *length),
-        DataType::Map(entries, sorted) => DataType::Map(item(entries), *sorted),
         DataType::Struct(fields) => {
             let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
             DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i))).collect::<Fields>())
@@ -65,7 +59,7 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
             let values = Field::new(field.name(), decoded(field.data_type()).clone(), is_nullable(field));
             return kept(&Arc::new(values.with_metadata(metadata)), None);
         }
-        other => other.clone(),
+        other => with_members(other, item).unwrap_or_else(|| other.clone()),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type).with_metadata(metadata))
 }

@@ -6,7 +6,7 @@
 //! read as bytes too, because the decoder drops parts of them. It also believes the embedded Arrow
 //! schema where that denies the unit of a nanosecond timestamp, or the digits of a decimal.
 
-use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
+use crate::import::arrow::types::{ENCRYPTED, INT96, decoded, with_members};
 use crate::import::arrow::{int96, intervals};
 use ::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -61,13 +61,10 @@ impl Leaves<'_> {
             DataType::Struct(fields) => {
                 DataType::Struct(fields.iter().map(|field| self.field(field)).collect::<Fields>())
             }
-            DataType::List(item) => DataType::List(self.field(item)),
-            DataType::LargeList(item) => DataType::LargeList(self.field(item)),
-            DataType::ListView(item) => DataType::ListView(self.field(item)),
-            DataType::LargeListView(item) => DataType::LargeListView(self.field(item)),
-            DataType::FixedSizeList(item, length) => DataType::FixedSizeList(self.field(item), *length),
-            DataType::Map(entries, sorted) => DataType::Map(self.field(entries), *sorted),
-            _ => return self.leaf(field),
+            other => match with_members(other, |item| self.field(item)) {
+                Some(lists) => lists,
+                None => return self.leaf(field),
+            },
         };
         Arc::new(field.as_ref().clone().with_data_type(data_type))
     }

@@ -1,8 +1,8 @@
 //! A column of the file that a conversion makes.
 
 use super::shape::ShapeFinder;
+use crate::arrow_type::FOUND_SHAPE;
 use crate::format::{CastFacts, path};
-use crate::import::found;
 use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls};
 use crate::import::unfold::ListForm;
 use crate::{CastSpec, ColumnSchema, DType, Extent, Metadata, Shape, arrow_type};
@@ -81,7 +81,7 @@ impl Column {
         for (level, other) in self.kind.lists.iter_mut().zip(&other.kind.lists) {
             level.nullable |= other.nullable;
         }
-        self.metadata.remove(found::KEY); // it is about the samples of one source
+        self.metadata.remove(FOUND_SHAPE); // it is about the samples of one source
         if self.path() != other.path() {
             self.metadata.remove(path::KEY); // a field of a struct in one source only
         }

@@ -3,9 +3,9 @@
 
 use super::sample_error::{Origin, sample_error, total_rows};
 use crate::Result;
+use crate::arrow_type::FOUND_SHAPE;
 use crate::error::go_on;
 use crate::import::batch::{InputBatch, Samples};
-use crate::import::found;
 use crate::import::options::{NullElements, Progress};
 use crate::import::plan::{Column, Plan, ShapeFinder, UnfoldFinder, UnitFinder};
 use crate::import::problem::Problem;
@@ -67,7 +67,7 @@ impl Finder {
             column.set_shape(shape.shape(&column.kind));
         }
         if let Some(shape) = self.shape.as_ref().filter(|_| column.kind.lists.is_empty()) {
-            let found = shape.found(&column.kind).map(|found| (found::KEY.to_owned(), found.to_string()));
+            let found = shape.found(&column.kind).map(|found| (FOUND_SHAPE.to_owned(), found.to_string()));
             column.metadata.extend(found);
         }
         if let (Some(found), Some(nulls)) = (self.null_structs, &mut column.struct_nulls) {

@@ -3,7 +3,7 @@
 use super::identity::Identity;
 use super::progress::ScanProgress;
 use super::scan::FoundRegion;
-use crate::codec::{self, ChunkDecoder, Dictionary, Tables, parts};
+use crate::codec::{self, ChunkDecoder, Dictionary, StoredChunk, Tables, parts};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::Footer;
@@ -180,26 +180,24 @@ impl FoundColumn {
     fn add(
         &mut self,
         file: SalvagedFile<'_>,
-        chunk: &ChunkHead,
+        head: &ChunkHead,
         body: &[u8],
         decoder: &mut ChunkDecoder,
         decode: bool,
     ) -> Result<()> {
-        let entry = &chunk.entry;
-        let parts = parts(&self.layout, chunk, body)?;
+        let entry = &head.entry;
+        let parts = parts(&self.layout, head, body)?;
         for part in [parts.validity, parts.shape, parts.values] {
             // else a file that is too new would be salvaged without its data
             codec::known(part.encoding)?;
         }
         let tables = FoundTables { file, tables: &self.tables };
-        let side = match decode {
-            true => decoder.check(&self.layout, &tables, chunk, body)?,
-            false => decoder.side_facts(&self.layout, &tables, chunk, body)?,
-        };
+        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body };
+        let side = if decode { decoder.check(&chunk)? } else { decoder.side_facts(&chunk)? };
         let facts = &mut self.facts;
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
         facts.count_encoding(entry.encoding, 1);
-        facts.raw_bytes = facts.raw_bytes.saturating_add(chunk.raw_bytes.into());
+        facts.raw_bytes = facts.raw_bytes.saturating_add(head.raw_bytes.into());
         facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes.into());
         facts.null_count = facts.null_count.saturating_add(side.null_count);
         facts.chunk_count = facts.chunk_count.saturating_add(1);

@@ -4,7 +4,7 @@
 use super::met_tables::{MetTables, TablesBefore};
 use super::span::SpanBytes;
 use crate::checksum::Crc;
-use crate::codec::{ChunkDecoder, SideFacts};
+use crate::codec::{ChunkDecoder, SideFacts, StoredChunk};
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
@@ -90,7 +90,7 @@ impl<'a> BodyCheck<'a> {
             let tables = TablesBefore { met: self.tables, column: chunk.column, offset: head.offset };
             let mut decode = |body: &[u8]| {
                 head.check_body(body)?;
-                Ok(decoder.check(layout, &tables, chunk, body))
+                Ok(decoder.check(&StoredChunk { layout, tables: &tables, head: chunk, body }))
             };
             let range = head.body_offset()..head.end();
             let decoded = match span.get(range.start, range.end) {

@@ -2,18 +2,17 @@
 
 use super::columns::Columns;
 use super::data::Dataset;
-use super::peers::{self, Peer, Store};
+use super::peers::{self, Store};
 use crate::measure::Random;
-use crate::run::{self, Contender, Facts, Measured, Request, Settings, Table, Times, request};
+use crate::opened::{Opened, prepare};
+use crate::peers::Data;
+use crate::run::{self, Facts, Measured, Request, Settings, Table, request};
 use anyhow::{Result, ensure};
 use std::hint::black_box;
 use std::path::Path;
 
 pub fn run(data: &Dataset, settings: Settings, folder: &Path) -> Result<Table> {
-    let mut contenders = Vec::new();
-    for (number, peer) in peers::all().into_iter().enumerate() {
-        contenders.push(prepare(data, peer, &folder.join(format!("{}-{number}", data.name)))?);
-    }
+    let contenders = prepare(data, peers::all(), folder)?;
     let layout = data.samples.layout();
     let facts = Facts {
         name: data.name,
@@ -26,61 +25,42 @@ pub fn run(data: &Dataset, settings: Settings, folder: &Path) -> Result<Table> {
     run::run(facts, contenders, Columns::new(layout), settings, folder)
 }
 
-/// Writes, opens, checks.
-fn prepare<'a>(data: &'a Dataset, peer: Box<dyn Peer>, file: &Path) -> Result<Contender<Open<'a>>> {
-    let result = (|| {
-        peer.encode(data, file)?;
-        let mut store = peer.open(data, file)?;
-        check(data, store.as_mut())?;
-        Ok((peer.stored_bytes(data, file)?, store))
-    })();
-    let (stored_bytes, store) =
-        result.map_err(|error: anyhow::Error| error.context(format!("{} on {}", peer.name(), data.name)))?;
-    Ok(Contender {
-        name: peer.name(),
-        about: peer.about(),
-        family: peer.family(),
-        stored_bytes,
-        measured: Open { data, peer, store },
-        times: Times::default(),
-    })
-}
+impl Data for Dataset {
+    type Store = dyn Store;
 
-/// Whether everything comes back as it was, to the bit.
-fn check(data: &Dataset, store: &mut dyn Store) -> Result<()> {
-    let samples = data.samples.samples();
-    let mut found = Columns::new(data.samples.layout());
-    store.decode_all()?;
-    store.results(&mut found)?;
-    ensure!(found == data.samples.columns, "decoding all gives other values");
-    let mut due = Columns::new(data.samples.layout());
-    let mut random = Random::new(u64::MAX);
-    for i in (0..samples.min(10_000)).map(|_| random.below(samples)) {
-        found.clear();
-        due.clear();
-        store.sample(i, &mut found)?;
-        data.samples.copy(i..i + 1, &mut due);
-        ensure!(found == due, "sample {i} has other values");
+    fn name(&self) -> &str {
+        self.name
     }
-    for _ in 0..3 {
-        let request = request(&mut random, samples);
-        found.clear();
-        due.clear();
-        store.gather(&request)?;
+
+    fn check(&self, store: &mut Self::Store) -> Result<()> {
+        let samples = self.samples.samples();
+        let mut found = Columns::new(self.samples.layout());
+        store.decode_all()?;
         store.results(&mut found)?;
-        request.iter().for_each(|&i| data.samples.copy(i..i + 1, &mut due));
-        ensure!(found == due, "gathered samples have other values");
+        ensure!(found == self.samples.columns, "decoding all gives other values");
+        let mut due = Columns::new(self.samples.layout());
+        let mut random = Random::new(u64::MAX);
+        for i in (0..samples.min(10_000)).map(|_| random.below(samples)) {
+            found.clear();
+            due.clear();
+            store.sample(i, &mut found)?;
+            self.samples.copy(i..i + 1, &mut due);
+            ensure!(found == due, "sample {i} has other values");
+        }
+        for _ in 0..3 {
+            let request = request(&mut random, samples);
+            found.clear();
+            due.clear();
+            store.gather(&request)?;
+            store.results(&mut found)?;
+            request.iter().for_each(|&i| self.samples.copy(i..i + 1, &mut due));
+            ensure!(found == due, "gathered samples have other values");
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-struct Open<'a> {
-    data: &'a Dataset,
-    peer: Box<dyn Peer>,
-    store: Box<dyn Store>,
-}
-
-impl Measured for Open<'_> {
+impl Measured for Opened<'_, Dataset> {
     type Memory = Columns;
 
     fn encode(&self, file: &Path) -> Result<()> {
@@ -116,9 +96,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for name in data::NAMES {
             let data = data::load(name, Folders { tensors: None, texts: None }, 200_000).unwrap();
-            for (number, peer) in peers::all().into_iter().enumerate() {
-                prepare(&data, peer, &folder.path().join(format!("{name}-{number}"))).unwrap();
-            }
+            prepare(&data, peers::all(), folder.path()).unwrap();
         }
     }
 
@@ -131,7 +109,7 @@ mod tests {
         for peer in peers::all().into_iter().skip(1) {
             peer.encode(&other, &file).unwrap();
             let mut store = peer.open(&other, &file).unwrap();
-            assert!(check(&data, store.as_mut()).is_err(), "{}", peer.name());
+            assert!(data.check(store.as_mut()).is_err(), "{}", peer.name());
             std::fs::remove_file(&file).unwrap();
         }
     }

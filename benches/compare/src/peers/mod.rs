@@ -53,8 +53,18 @@ impl Family {
     }
 }
 
-/// A competitor.
-pub trait Peer {
+/// A sort of data, and how competitors give it back.
+pub trait Data {
+    type Store: ?Sized;
+
+    fn name(&self) -> &str;
+
+    /// Whether everything comes back as it was, to the bit.
+    fn check(&self, store: &mut Self::Store) -> Result<()>;
+}
+
+/// A competitor for data of one sort.
+pub trait Peer<D: Data = Dataset> {
     /// Short, and different from all others.
     fn name(&self) -> String;
 
@@ -65,14 +75,14 @@ pub trait Peer {
         Family::Other
     }
 
-    /// Writes the tensors to a file, which is not there yet.
-    fn encode(&self, data: &Dataset, file: &Path) -> Result<()>;
+    /// Writes the samples to a file, which is not there yet.
+    fn encode(&self, data: &D, file: &Path) -> Result<()>;
 
     /// Opens it.
-    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>>;
+    fn open(&self, data: &D, file: &Path) -> Result<Box<D::Store>>;
 
-    /// Bytes that the tensors take.
-    fn stored_bytes(&self, _data: &Dataset, file: &Path) -> Result<u64> {
+    /// Bytes that the samples take.
+    fn stored_bytes(&self, _data: &D, file: &Path) -> Result<u64> {
         Ok(fs::metadata(file)?.len())
     }
 }

@@ -32,7 +32,7 @@ impl ArrowIpc {
     }
 }
 
-impl Peer for ArrowIpc {
+impl Peer<Dataset> for ArrowIpc {
     fn name(&self) -> String {
         if self.compressed {
             format!("Arrow IPC zstd {LEVEL} {}", size(self.batch_bytes))

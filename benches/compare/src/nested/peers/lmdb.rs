@@ -29,7 +29,7 @@ struct Message<'a> {
     content: &'a str,
 }
 
-impl Peer for Lmdb {
+impl Peer<Dataset> for Lmdb {
     fn name(&self) -> String {
         if self.compressed { format!("LMDB msgpack zstd {LEVEL}") } else { "LMDB msgpack".to_owned() }
     }

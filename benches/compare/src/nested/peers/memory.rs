@@ -15,7 +15,7 @@ thread_local! {
     static COPY: RefCell<Columns> = RefCell::default();
 }
 
-impl Peer for Memory {
+impl Peer<Dataset> for Memory {
     fn name(&self) -> String {
         "memcpy".to_owned()
     }

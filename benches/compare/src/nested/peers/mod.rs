@@ -18,38 +18,12 @@ mod tensilo;
 
 use super::columns::Columns;
 use super::data::Dataset;
-use crate::peers::Family;
+use crate::peers::Peer;
 use ::tensilo::Profile;
 use anyhow::Result;
-use std::fs;
-use std::path::Path;
 
 /// The Zstandard level of everybody but tensilo, whose profiles have their own.
 const LEVEL: i32 = 3;
-
-/// A competitor.
-pub trait Peer {
-    /// Short, and different from all others.
-    fn name(&self) -> String;
-
-    /// Settings, in one line.
-    fn about(&self) -> String;
-
-    fn family(&self) -> Family {
-        Family::Other
-    }
-
-    /// Writes the samples to a file, which is not there yet.
-    fn encode(&self, data: &Dataset, file: &Path) -> Result<()>;
-
-    /// Opens it.
-    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>>;
-
-    /// Bytes that the samples take.
-    fn stored_bytes(&self, _data: &Dataset, file: &Path) -> Result<u64> {
-        Ok(fs::metadata(file)?.len())
-    }
-}
 
 /// A file of a competitor, open.
 pub trait Store {
@@ -67,13 +41,14 @@ pub trait Store {
 }
 
 /// All competitors, in the order of the reports.
-pub fn all() -> Vec<Box<dyn Peer>> {
-    let mut peers: Vec<Box<dyn Peer>> = vec![Box::new(memory::Memory)];
+pub fn all() -> Vec<Box<dyn Peer<Dataset>>> {
+    let mut peers: Vec<Box<dyn Peer<Dataset>>> = vec![Box::new(memory::Memory)];
     let profiles = [Profile::Raw, Profile::Fast, Profile::Balanced, Profile::Small];
-    peers.extend(profiles.map(|profile| Box::new(tensilo::Tensilo(profile)) as Box<dyn Peer>));
-    peers.extend([false, true].map(|compressed| Box::new(lmdb::Lmdb { compressed }) as Box<dyn Peer>));
+    peers.extend(profiles.map(|profile| Box::new(tensilo::Tensilo(profile)) as Box<dyn Peer<Dataset>>));
+    peers.extend([false, true].map(|compressed| Box::new(lmdb::Lmdb { compressed }) as Box<dyn Peer<Dataset>>));
     peers.extend(
-        [8 << 10, 64 << 10, 1 << 20].map(|page_bytes| Box::new(parquet::Parquet { page_bytes }) as Box<dyn Peer>),
+        [8 << 10, 64 << 10, 1 << 20]
+            .map(|page_bytes| Box::new(parquet::Parquet { page_bytes }) as Box<dyn Peer<Dataset>>),
     );
     for (batch_bytes, compressed) in [(1 << 20, false), (64 << 10, true), (1 << 20, true)] {
         peers.push(Box::new(arrow_ipc::ArrowIpc { batch_bytes, compressed }));

@@ -35,7 +35,7 @@ const BATCH_ROWS: usize = 8192;
 /// The field with few different texts.
 const ROLE: [&str; 4] = ["messages", "list", "item", "role"];
 
-impl Peer for Parquet {
+impl Peer<Dataset> for Parquet {
     fn name(&self) -> String {
         format!("Parquet {} pages", size(self.page_bytes))
     }

@@ -21,7 +21,7 @@ pub struct Tensilo(pub Profile);
 /// The metadata key of a column's path (chapter 3.4 of the specification).
 const PATH: &str = "tensilo.path";
 
-impl Peer for Tensilo {
+impl Peer<Dataset> for Tensilo {
     fn name(&self) -> String {
         tensors::name(self.0)
     }

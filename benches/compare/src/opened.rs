@@ -1,0 +1,42 @@
+//! Competitors that have written and opened their file, and were found to be right.
+
+use crate::peers::{Data, Peer};
+use crate::run::{Contender, Times};
+use anyhow::Result;
+use std::path::Path;
+
+/// A competitor with its file open.
+pub struct Opened<'a, D: Data> {
+    pub data: &'a D,
+    pub peer: Box<dyn Peer<D>>,
+    pub store: Box<D::Store>,
+}
+
+/// Writes, opens, checks: each competitor in a file of its own.
+pub fn prepare<'a, D: Data>(
+    data: &'a D,
+    peers: Vec<Box<dyn Peer<D>>>,
+    folder: &Path,
+) -> Result<Vec<Contender<Opened<'a, D>>>> {
+    let numbered = peers.into_iter().enumerate();
+    numbered.map(|(number, peer)| prepare_one(data, peer, &folder.join(format!("{}-{number}", data.name())))).collect()
+}
+
+fn prepare_one<'a, D: Data>(data: &'a D, peer: Box<dyn Peer<D>>, file: &Path) -> Result<Contender<Opened<'a, D>>> {
+    let result = (|| {
+        peer.encode(data, file)?;
+        let mut store = peer.open(data, file)?;
+        data.check(&mut store)?;
+        Ok((peer.stored_bytes(data, file)?, store))
+    })();
+    let (stored_bytes, store) =
+        result.map_err(|error: anyhow::Error| error.context(format!("{} on {}", peer.name(), data.name())))?;
+    Ok(Contender {
+        name: peer.name(),
+        about: peer.about(),
+        family: peer.family(),
+        stored_bytes,
+        measured: Opened { data, peer, store },
+        times: Times::default(),
+    })
+}
