@@ -57,7 +57,8 @@ pub(crate) use shorten::{DROPPED, add_dropped};
 /// Joins the schema of another source to that of the first: a field is nullable if it is in either.
 pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
     let (Some(own), Some(other)) = (metadata.get(KEY), other.get(KEY)) else { return };
-    if own == other {
+    // the values of dictionaries may differ where they are not in the schema
+    if own == other && !own.contains("\"dictionary\"") {
         return;
     }
     let (Some(mut own), Some(other)) = (document(own), document(other)) else { return };
