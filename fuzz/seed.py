@@ -6,7 +6,7 @@ import random
 import sys
 
 here = pathlib.Path(__file__).parent
-DECODE = ['raw', 'constant', 'bitshuffle_zstd', 'zstd', 'exponent_tiers', 'residual_tiers', 'planes_zstd']
+DECODE = ['raw', 'constant', 'bitshuffle_zstd', 'zstd', 'exponent_tiers', 'residual_tiers', 'planes_zstd', 'zstd_dictionary']
 DTYPES = {1: 4, 2: 0, 4: 2, 8: 3}  # i8, bf16, f32 and f64 among the numbers, by their bytes
 RAW_BYTES = 1 << 14  # larger parts are passed over, see decode.rs
 
@@ -25,15 +25,28 @@ def write(target, name, data):
     (folder / name).write_bytes(data)
 
 
-def parts(file):
-    """Encoding, decoded length and stored bytes of the values of each chunk."""
+def regions(file, magic):
+    """Offset and body of each region of this kind."""
     for at in range(0, len(file), 64):
-        if file[at:at + 4] == b'TSLC':
-            body = file[at + 64:at + 64 + number(file, at + 44, 4)]
-            raw, stored = number(file, at + 48, 4), len(body)
-            if file[at + 54] & 1:
-                stored, raw = number(body, 32, 4), number(body, 36, 4)
-            yield number(file, at + 52, 2), raw, body[len(body) - stored:]
+        if file[at:at + 4] == magic:
+            yield at, file[at + 64:at + 64 + number(file, at + 44, 4)]
+
+
+def parts(file):
+    """Encoding, decoded length and stored bytes of the values of each chunk, behind the length of the table and the table if it needs one."""
+    tables = [body for _, body in regions(file, b'TSLT')]
+    for at, body in regions(file, b'TSLC'):
+        raw, stored = number(file, at + 48, 4), len(body)
+        if file[at + 54] & 1:
+            stored, raw = number(body, 32, 4), number(body, 36, 4)
+        encoding, values = number(file, at + 52, 2), body[len(body) - stored:]
+        table = b''
+        if encoding == 7:
+            of_chunk = number(values, 0, 4)
+            body = tables[of_chunk] if of_chunk < len(tables) else b''
+            table = le(len(body), 2) + body
+            values = le(0, 4) + values[4:]  # see decode.rs: there is one table
+        yield encoding, raw, table, values
 
 
 for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
@@ -41,12 +54,12 @@ for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
     data = bytes.fromhex(''.join(line.split('#')[0] for line in lines))
     for target in ('open', 'resealed', 'salvage'):
         write(target, path.stem, data)
-    for i, (encoding, raw, stored) in enumerate(parts(data)):
+    for i, (encoding, raw, table, stored) in enumerate(parts(data)):
         for w, dtype in DTYPES.items():
             if encoding < len(DECODE) and raw % w == 0 and 0 < raw <= RAW_BYTES:
                 # see decode.rs; the part stands in both chunks, and the file is verified
                 head = le(0x80 + dtype, 1) + le(0, 1) + le(raw // w, 2) + le(len(stored), 2)
-                write('decode_' + DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), head + stored + stored)
+                write('decode_' + DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), head + table + stored + stored)
 
 for target in ('gather', 'roundtrip', 'writer_faults'):
     for seed in range(64):

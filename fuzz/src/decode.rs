@@ -3,7 +3,8 @@
 //! that reads them.
 
 use super::regions::{
-    CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, body, heads, number, put, put_content_id, seal,
+    CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put, put_content_id,
+    seal, tables,
 };
 use std::sync::LazyLock;
 use tensilo::sink::Stream;
@@ -18,6 +19,8 @@ const RAW_BYTES: usize = 1 << 14;
 /// The offsets of dtype and extent of the only column, of a one-letter name, in the schema.
 const DTYPE: usize = 13;
 const EXTENT: usize = 17;
+/// The only encoding that needs a table.
+const ZSTD_DICTIONARY: u16 = 7;
 /// The bytes of a footer behind the facts of the only column: one encoding and one run.
 const ENCODING: usize = 16;
 const RUN: usize = 40;
@@ -30,6 +33,8 @@ struct Parts<'a> {
     samples: usize,
     sample_elements: usize,
     stored: [&'a [u8]; 2],
+    /// The body of the only table, if the encoding needs one.
+    table: Option<&'a [u8]>,
     /// Whether the file is verified as well, which takes as long as all else.
     verified: bool,
 }
@@ -41,7 +46,8 @@ pub fn run(encoding: u16, input: &[u8]) {
 }
 
 impl<'a> Parts<'a> {
-    /// Six bytes say what the column is and where the second part begins; seed.py knows them.
+    /// Six bytes say what the column is and how long the first part is. If the encoding needs a
+    /// table, two say how long that is, and it follows. seed.py knows them.
     fn new(encoding: u16, input: &'a [u8]) -> Option<Self> {
         // strings have shapes, too; and the encoding allows values of bools and texts that are
         // refused
@@ -59,7 +65,13 @@ impl<'a> Parts<'a> {
             DType::U32,
             DType::U64,
         ];
-        let (&[dtype, samples, elements @ .., a, b], stored) = input.split_first_chunk::<6>()?;
+        let (&[dtype, samples, elements @ .., a, b], mut stored) = input.split_first_chunk::<6>()?;
+        let mut table = None;
+        if encoding == ZSTD_DICTIONARY {
+            let (&length, rest) = stored.split_first_chunk()?;
+            let (body, rest) = rest.split_at_checked(u16::from_le_bytes(length).into())?;
+            (table, stored) = (Some(body), rest);
+        }
         let (first, second) = stored.split_at_checked(u16::from_le_bytes([a, b]).into())?;
         let parts = Self {
             encoding,
@@ -67,6 +79,7 @@ impl<'a> Parts<'a> {
             samples: 1 + usize::from(samples),
             sample_elements: u16::from_le_bytes(elements).into(),
             stored: [first, second],
+            table,
             verified: dtype >= 0x80,
         };
         (1..=RAW_BYTES).contains(&parts.raw_bytes()).then_some(parts)
@@ -89,12 +102,12 @@ impl<'a> Parts<'a> {
 
     /// Takes the file of [`PLAIN`], and puts other parts and another column in.
     fn file(&self) -> Vec<u8> {
-        let [_, chunk, _, old_page, old_footer, trailer] = PLAIN.regions;
+        let [_, chunk, _, old_page, old_footer, old_trailer] = PLAIN.regions;
         let plain = &PLAIN.file;
-        let mut file = Vec::with_capacity(plain.len() + self.stored[0].len() + self.stored[1].len() + 2 * HEAD);
-        file.extend(&plain[..chunk]);
+        let mut file = plain[..chunk].to_vec();
         self.put_schema(&mut file, HEAD);
         seal(&mut file, 0);
+        let table = self.push_table(&mut file);
         let mut chunks = [0; 2];
         for (i, at) in (0..).zip(&mut chunks) {
             *at = file.len();
@@ -109,15 +122,16 @@ impl<'a> Parts<'a> {
             file.resize(file.len().next_multiple_of(HEAD), 0);
         }
         let page = file.len();
-        file.extend(&plain[old_page..]);
-        let moved = |at: usize| at - old_page + page;
+        file.extend(&plain[old_page..old_footer]);
         for (i, chunk) in chunks.into_iter().enumerate() {
             self.put_entry(&mut file, page + HEAD + ENTRY * i, chunk);
         }
         seal(&mut file, page);
-        self.put_footer(&mut file, moved(old_footer), page);
-        put(&mut file, moved(trailer) + 32, 8, moved(old_footer) as u64);
-        seal(&mut file, moved(trailer));
+        let footer = self.push_footer(&mut file, page, table);
+        let trailer = file.len();
+        file.extend(&plain[old_trailer..]);
+        put(&mut file, trailer + 32, 8, footer as u64);
+        seal(&mut file, trailer);
         file
     }
 
@@ -135,7 +149,43 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn put_footer(&self, file: &mut [u8], at: usize, page: usize) {
+    /// Appends the table, if there is one, and returns its offset.
+    fn push_table(&self, file: &mut Vec<u8>) -> Option<usize> {
+        let body = self.table?;
+        let at = file.len();
+        file.extend(&PLAIN.file[..HEAD]);
+        file[at..at + 8].fill(0);
+        file[at + 32..at + HEAD].fill(0);
+        file[at..at + 4].copy_from_slice(&TABLE);
+        put(file, at + 44, 4, body.len() as u64);
+        file.extend(body);
+        seal(file, at);
+        file.resize(file.len().next_multiple_of(HEAD), 0);
+        Some(at)
+    }
+
+    /// Appends the footer of the page and the table at these offsets, and returns its own.
+    fn push_footer(&self, file: &mut Vec<u8>, page: usize, table: Option<usize>) -> usize {
+        let at = file.len();
+        let plain = PLAIN.footer();
+        file.extend(plain);
+        if let Some(table) = table {
+            let count = tables(plain, 0).start - 4;
+            put(file, at + count, 4, 1);
+            let mut entry = [0; 24];
+            put(&mut entry, 8, 8, table as u64);
+            entry[16..20].copy_from_slice(&file[table + 44..table + 48]);
+            entry[20..].copy_from_slice(&file[table + 56..table + 60]);
+            file.splice(at + count + 4..at + count + 4, entry);
+            let body_bytes = file.len() - at - HEAD;
+            put(file, at + 44, 4, body_bytes as u64);
+        }
+        self.put_facts(file, at, page);
+        file.resize(file.len().next_multiple_of(HEAD), 0);
+        at
+    }
+
+    fn put_facts(&self, file: &mut [u8], at: usize, page: usize) {
         let samples = self.chunk(1).end;
         let stored_bytes = self.stored.iter().map(|stored| stored.len() as u64).sum();
         put(file, at + 48, 8, samples);
@@ -215,6 +265,14 @@ struct Plain {
     file: Vec<u8>,
     /// Header, chunks, page, footer, trailer.
     regions: [usize; 6],
+}
+
+impl Plain {
+    /// The footer, without what fills its last 64 bytes.
+    fn footer(&self) -> &[u8] {
+        let at = self.regions[4];
+        &self.file[at..at + HEAD + number(&self.file, at + 44, 4) as usize]
+    }
 }
 
 static PLAIN: LazyLock<Plain> = LazyLock::new(|| {

@@ -31,6 +31,7 @@ pub const TARGETS: &[(&str, Run)] = &[
     ("decode_raw", |input| decode::run(0, input)),
     ("decode_residual_tiers", |input| decode::run(5, input)),
     ("decode_zstd", |input| decode::run(3, input)),
+    ("decode_zstd_dictionary", |input| decode::run(7, input)),
     ("gather", gather::run),
     #[cfg(feature = "parquet")]
     ("import_arrow", import::arrow),

@@ -1,11 +1,14 @@
 //! Regions of a file (chapter 2 of the specification), as far as fuzzing changes them.
 
 use sha2::{Digest, Sha256};
+use std::ops::Range;
 
 /// Bytes of a head.
 pub const HEAD: usize = 64;
 /// Bytes of an entry of an index page.
 pub const ENTRY: usize = 32;
+/// Bytes of a footer's entry of a table.
+const TABLE_ENTRY: usize = 24;
 /// Bytes of the content id that a footer's body begins with.
 pub const CONTENT_ID: usize = 16;
 /// The offset of the schema in a footer, counted from its head.
@@ -13,6 +16,7 @@ pub const FOOTER_SCHEMA: usize = HEAD + CONTENT_ID + 4;
 
 pub const HEADER: [u8; 4] = *b"\x89TSL";
 pub const CHUNK: [u8; 4] = *b"TSLC";
+pub const TABLE: [u8; 4] = *b"TSLT";
 pub const PAGE: [u8; 4] = *b"TSLI";
 pub const FOOTER: [u8; 4] = *b"TSLF";
 
@@ -59,7 +63,7 @@ pub fn put_content_id(file: &mut [u8], at: usize, before: &[u8]) -> Vec<u8> {
 }
 
 /// Corrects the offsets, the checksums and the content ids of all regions, and the checksums that
-/// index pages repeat.
+/// index pages and footers repeat.
 pub fn reseal(file: &mut [u8]) {
     let mut content = vec![0; CONTENT_ID];
     let heads: Vec<(usize, [u8; 4])> = heads(file).collect();
@@ -71,9 +75,32 @@ pub fn reseal(file: &mut [u8]) {
             content.extend(body(file, at).unwrap_or(&[]));
         }
         if magic == FOOTER {
+            for entry in tables(file, at).step_by(TABLE_ENTRY) {
+                put_table_crc(file, entry);
+            }
             content = put_content_id(file, at, &content);
         }
         seal(file, at);
+    }
+}
+
+/// Returns where the entries of tables are in the footer at `at`, as far as they lie inside it.
+pub fn tables(file: &[u8], at: usize) -> Range<usize> {
+    let body = body(file, at).unwrap_or(&[]);
+    let four = |at: usize| body.get(at..at.saturating_add(4)).map_or(0, |bytes| number(bytes, 0, 4) as usize);
+    let count = CONTENT_ID + 4 + four(CONTENT_ID);
+    let start = body.len().min(count + 4);
+    let end = body.len().min(start + TABLE_ENTRY * four(count));
+    at + HEAD + start..at + HEAD + end
+}
+
+/// Repeats the checksum of a table in this entry of a footer.
+fn put_table_crc(file: &mut [u8], entry: usize) {
+    let Some(fields) = file.get(entry..entry + TABLE_ENTRY) else { return };
+    let table = number(fields, 8, 8) as usize;
+    let is_table = file.get(table..table.saturating_add(HEAD)).is_some_and(|head| head.starts_with(&TABLE));
+    if is_table {
+        file.copy_within(table + 56..table + 60, entry + 20);
     }
 }
 
