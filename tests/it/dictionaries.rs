@@ -103,6 +103,20 @@ fn texts_come_back_from_chunks_with_dictionaries() {
 }
 
 #[test]
+fn threads_share_the_dictionaries_of_a_reader() {
+    let file = written(MANY, &WriterOptions::new());
+    let readers = [Reader::from_bytes(file.clone()).unwrap(), OpenOptions::new().open(Positional(file)).unwrap()];
+    for reader in &readers {
+        std::thread::scope(|scope| {
+            // the first of them meets tables that nobody has prepared
+            for _ in 0..4 {
+                scope.spawn(|| check(reader, MANY));
+            }
+        });
+    }
+}
+
+#[test]
 fn dictionaries_make_files_smaller() {
     let bytes = |profile| written(MANY, &WriterOptions::new().profile(profile)).len();
     let (with, without) = (bytes(Profile::Balanced), bytes(Profile::BitshuffleZstd));
