@@ -21,7 +21,7 @@ mod sink;
 mod storage;
 #[cfg(test)]
 mod tests;
-mod text_sample;
+mod training_texts;
 mod unnamed;
 mod writer;
 

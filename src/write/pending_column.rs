@@ -2,7 +2,7 @@
 
 use super::pending_items::PendingItems;
 use super::pending_lists::{BatchPosition, PendingLists};
-use super::text_sample::{DictionaryRule, TextSample};
+use super::training_texts::{DictionaryRule, TrainingTexts};
 use crate::batch::ColumnBatch;
 use crate::codec::RawChunk;
 use crate::format::column_record::ColumnRecord;
@@ -35,7 +35,7 @@ pub(super) struct PendingColumn {
     items: PendingItems,
     pub(super) total_nulls: u64,
     /// The first chunks, until there is a dictionary or there will be none.
-    text_sample: Option<TextSample>,
+    training_texts: Option<TrainingTexts>,
 }
 
 impl PendingColumn {
@@ -50,7 +50,7 @@ impl PendingColumn {
             lists: PendingLists::new(&column.layout()?),
             items: PendingItems::new(column)?,
             total_nulls: 0,
-            text_sample: None,
+            training_texts: None,
         })
     }
 
@@ -63,8 +63,8 @@ impl PendingColumn {
     }
 
     /// Holds the first chunks back, to train a dictionary with them.
-    pub(super) fn with_text_sample(self, rule: DictionaryRule) -> Self {
-        Self { text_sample: Some(TextSample::new(rule)), ..self }
+    pub(super) fn with_training_texts(self, rule: DictionaryRule) -> Self {
+        Self { training_texts: Some(TrainingTexts::new(rule)), ..self }
     }
 
     /// Returns a column that has a dictionary.
@@ -256,24 +256,24 @@ impl PendingColumn {
     fn cut_full(&mut self, cut: &mut Vec<CutChunk>) {
         let Some(chunk) = self.cut() else { return };
         let end_sample = self.first_sample;
-        let Some(mut sample) = self.text_sample.take() else {
+        let Some(mut training) = self.training_texts.take() else {
             cut.push(CutChunk { chunk, end_sample, table: None });
             return;
         };
-        if !sample.add(chunk) {
-            self.text_sample = Some(sample);
+        if !training.add(chunk) {
+            self.training_texts = Some(training);
             return;
         }
-        let mut table = sample.train();
+        let mut table = training.train();
         if table.is_some() {
-            self.chunk_bytes = sample.chunk_bytes();
+            self.chunk_bytes = training.chunk_bytes();
         }
-        cut.extend(sample.take().into_iter().map(|chunk| CutChunk { chunk, end_sample, table: table.take() }));
+        cut.extend(training.take().into_iter().map(|chunk| CutChunk { chunk, end_sample, table: table.take() }));
     }
 
     /// Returns all chunks that are left. The column begins to wait for a dictionary anew.
     pub(super) fn cut_rest(&mut self) -> Vec<RawChunk> {
-        let mut rest = self.text_sample.as_mut().map(TextSample::take).unwrap_or_default();
+        let mut rest = self.training_texts.as_mut().map(TrainingTexts::take).unwrap_or_default();
         rest.extend(self.cut());
         rest
     }

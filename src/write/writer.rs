@@ -9,7 +9,7 @@ use super::pending_column::{CutChunk, PendingColumn};
 use super::region_writer::RegionWriter;
 use super::single_sample::single_sample;
 use super::sink::Sink;
-use super::text_sample::DictionaryRule;
+use super::training_texts::DictionaryRule;
 use crate::batch::ColumnBatch;
 use crate::codec::{Dictionary, EncodedChunk, EncodingDictionary, RawChunk};
 use crate::format::column_record::ColumnRecord;
@@ -147,7 +147,7 @@ impl<K: Sink> Writer<K> {
                 let pending = pending.after(state.sample_count, record);
                 Ok(match rule.filter(|_| column.dtype.is_string()) {
                     Some(rule) if dictionary.is_some() => pending.with_dictionary(rule),
-                    Some(rule) => pending.with_text_sample(rule),
+                    Some(rule) => pending.with_training_texts(rule),
                     None => pending,
                 })
             })

@@ -63,21 +63,21 @@ fn no_memory() -> Error {
 /// The most bytes of a part that is encoded with a dictionary. Longer ones hardly gain.
 pub(super) const MOST_BYTES: usize = 256 << 10;
 /// The length of the pieces that the trainer chooses from.
-const PIECE: usize = 2048;
+const PIECE_BYTES: usize = 2048;
 /// A piece in this many is not trained with, and tells what a dictionary saves.
 const HELD_OUT: usize = 8;
 
-/// Trains a dictionary of at most `most_bytes` with the first `sample_bytes` of the parts that
+/// Trains a dictionary of at most `most_bytes` with the first `training_bytes` of the parts that
 /// would be encoded with it. Returns `None` if these are less than half of that, or if it would
 /// save too little.
 ///
 /// The trainer is that of libzstd, `ZDICT_trainFromBuffer`.
-pub(crate) fn train(parts: &[&[u8]], sample_bytes: usize, most_bytes: usize) -> Option<Vec<u8>> {
+pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, most_bytes: usize) -> Option<Vec<u8>> {
     let (mut trained, mut held_out) = (Vec::new(), Vec::new());
     let parts = parts.iter().filter(|part| part.len() <= MOST_BYTES);
     let mut lengths = Vec::new();
-    for (i, piece) in parts.flat_map(|part| part.chunks(PIECE)).enumerate() {
-        if trained.len() + held_out.len() >= sample_bytes {
+    for (i, piece) in parts.flat_map(|part| part.chunks(PIECE_BYTES)).enumerate() {
+        if trained.len() + held_out.len() >= training_bytes {
             break;
         }
         if i % HELD_OUT == HELD_OUT - 1 {
@@ -87,7 +87,7 @@ pub(crate) fn train(parts: &[&[u8]], sample_bytes: usize, most_bytes: usize) -> 
             lengths.push(piece.len());
         }
     }
-    if trained.len() < sample_bytes / 2 {
+    if trained.len() < training_bytes / 2 {
         return None;
     }
     let (mut context, mut frame) = (zstd_safe::CCtx::try_create()?, Vec::new());

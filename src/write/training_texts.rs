@@ -5,12 +5,13 @@ use crate::codec::{self, RawChunk};
 use crate::{Profile, WriterOptions};
 
 /// The bytes of a column that are held back to train a dictionary with, and those of all columns.
-const SAMPLE_BYTES: usize = 2 << 20;
-const ALL_SAMPLES_BYTES: usize = 64 << 20;
+const TRAINING_BYTES: usize = 2 << 20;
+const ALL_TRAINING_BYTES: usize = 64 << 20;
 /// With fewer bytes for each column, none has a dictionary.
-const LEAST_SAMPLE_BYTES: usize = 256 << 10;
-/// A dictionary is at most this part of the bytes that it is trained with.
-const PART: usize = 18;
+const LEAST_TRAINING_BYTES: usize = 256 << 10;
+/// The bytes that one byte of a dictionary is trained with: the more of them, the smaller the
+/// dictionary. See the rationale for what other values would cost.
+const TRAINING_RATIO: usize = 11;
 
 /// The chunk size of a column with a dictionary: it makes up for the matches that smaller chunks
 /// lose, and one text is decoded in half the time.
@@ -19,7 +20,7 @@ const CHUNK_BYTES: usize = 32 << 10;
 /// The rule by which the columns of a file get dictionaries.
 #[derive(Clone, Copy)]
 pub(super) struct DictionaryRule {
-    sample_bytes: usize,
+    training_bytes: usize,
     /// The chunk size of a column that has one.
     pub chunk_bytes: usize,
 }
@@ -28,24 +29,24 @@ impl DictionaryRule {
     /// Returns the rule for a file of this many columns of text or bytes; `None` if none of them
     /// gets a dictionary.
     pub(super) fn new(options: &WriterOptions, text_columns: usize) -> Option<Self> {
-        let sample_bytes = ALL_SAMPLES_BYTES.checked_div(text_columns)?.min(SAMPLE_BYTES);
-        let is_due = options.profile.has_dictionaries() && sample_bytes >= LEAST_SAMPLE_BYTES;
+        let training_bytes = ALL_TRAINING_BYTES.checked_div(text_columns)?.min(TRAINING_BYTES);
+        let is_due = options.profile.has_dictionaries() && training_bytes >= LEAST_TRAINING_BYTES;
         let chunk_bytes = match options.profile {
             Profile::Balanced => options.given_chunk_bytes().unwrap_or(CHUNK_BYTES),
             _ => options.resolved_chunk_bytes(),
         };
-        is_due.then_some(Self { sample_bytes, chunk_bytes })
+        is_due.then_some(Self { training_bytes, chunk_bytes })
     }
 }
 
 /// The first chunks of a column.
-pub(super) struct TextSample {
+pub(super) struct TrainingTexts {
     rule: DictionaryRule,
     chunks: Vec<RawChunk>,
     bytes: usize,
 }
 
-impl TextSample {
+impl TrainingTexts {
     pub(super) fn new(rule: DictionaryRule) -> Self {
         Self { rule, chunks: Vec::new(), bytes: 0 }
     }
@@ -55,7 +56,7 @@ impl TextSample {
     pub(super) fn add(&mut self, chunk: RawChunk) -> bool {
         self.bytes = self.bytes.saturating_add(chunk.raw_bytes()).saturating_add(size_of::<RawChunk>());
         self.chunks.push(chunk);
-        self.bytes >= self.rule.sample_bytes
+        self.bytes >= self.rule.training_bytes
     }
 
     /// Returns the chunk size of the column once it has a dictionary.
@@ -72,7 +73,7 @@ impl TextSample {
     /// Trains a dictionary. Returns `None` if it would not save enough.
     pub(super) fn train(&self) -> Option<Vec<u8>> {
         let values: Vec<&[u8]> = self.chunks.iter().map(|chunk| chunk.values.as_slice()).collect();
-        let sample_bytes = self.rule.sample_bytes;
-        codec::train(&values, sample_bytes, sample_bytes / PART)
+        let training_bytes = self.rule.training_bytes;
+        codec::train(&values, training_bytes, training_bytes / TRAINING_RATIO)
     }
 }
