@@ -147,7 +147,7 @@ impl<R: Records> ArrowSource<R> {
         let fields: BTreeSet<usize> = wanted.iter().filter_map(|wanted| wanted.path.fields.first().copied()).collect();
         let denied = self.denied_structs(columns, &wanted);
         let fields: Vec<usize> = fields.into_iter().collect();
-        let records = records(&fields)?;
+        let records = guard(|| records(&fields))?; // opening a file reads its dictionaries
         Ok(Box::new(RecordPass { records, fields, wanted, denied, is_belied: &self.is_belied, slices: None }))
     }
 
