@@ -44,7 +44,7 @@ fn join(field: &mut Map<String, Value>, other: &Value) {
     join_types(own, other);
 }
 
-/// Removes from a document that the values of dictionaries are ordered. Its depth is bounded.
+/// Makes all dictionaries in a document unordered. The depth of a document is bounded.
 pub(super) fn forget_order(value: &mut Value) {
     match value {
         Value::Object(members) => {

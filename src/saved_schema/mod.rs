@@ -66,8 +66,8 @@ pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
     metadata.insert(KEY.to_owned(), own.to_string());
 }
 
-/// Removes that the values of dictionaries are ordered: values that were appended have other places
-/// in the order than after all others.
+/// Makes all dictionaries unordered: appended values stand behind the others, wherever their place
+/// in the order would be.
 pub(crate) fn forget_order(metadata: &mut Metadata) {
     let Some(mut document) = metadata.get(KEY).and_then(|text| document(text)) else { return };
     merge::forget_order(&mut document);

@@ -130,14 +130,14 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Refuses null structs that the file has no column for. It has so many.
+    /// Refuses null structs that the file has no column for: those behind its columns.
     fn check_structs(&self, batch: &InputBatch, origin: Origin, column_count: usize) -> Result<()> {
         for (column, samples) in self.columns.iter().zip(&batch.columns).skip(column_count) {
             let error = |problem: &Problem| sample_error(problem, origin, column);
             let samples = samples.as_ref().map_err(error)?;
             let outer: HashSet<&str> = column.path().into_iter().flat_map(path::around).collect();
             let is_outer =
-                |other: &Column| other.struct_nulls.is_some() && other.path().is_some_and(|p| outer.contains(p));
+                |other: &Column| other.struct_nulls.is_some() && other.path().is_some_and(|path| outer.contains(path));
             let others = self.columns.iter().zip(&batch.columns).filter(|(other, _)| is_outer(other));
             let around: Vec<&Samples> = others.filter_map(|(_, samples)| samples.as_ref().ok()).collect();
             if let Some(row) = samples.first_null_struct(&around) {
