@@ -23,7 +23,7 @@ pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
         warning(&format!("{}: {foreign}", tensilo::error::display_path(&args.file)));
     }
     let verdict = if report.damages.is_empty() { Exit::Done } else { Exit::Damaged };
-    match print(&report, args.json, quiet) {
+    match print(&report, args, quiet) {
         // if the reader closes the pipe early, the verdict stays the same
         Ok(()) | Err(Failure::Closed) => Ok(verdict),
         Err(failure) => Err(failure),
@@ -39,12 +39,12 @@ fn verify(args: &VerifyArgs, quiet: bool) -> Outcome<VerifyReport> {
     tensilo::verify::verify(&source, options).map_err(about)
 }
 
-fn print(report: &VerifyReport, json: bool, quiet: bool) -> Outcome {
+fn print(report: &VerifyReport, args: &VerifyArgs, quiet: bool) -> Outcome {
     let mut output = Output::stdout();
-    if json {
+    if args.json {
         write_json(&mut output, &document(report))?;
     } else {
-        write_text(report, quiet, &mut output)?;
+        write_text(report, args.deep, quiet, &mut output)?;
     }
     output.finish()
 }

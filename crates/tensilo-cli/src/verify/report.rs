@@ -32,12 +32,17 @@ fn damage_object(damage: &Damage) -> Value {
     })
 }
 
-pub(super) fn write_text(report: &VerifyReport, quiet: bool, output: &mut impl Write) -> io::Result<()> {
+/// Writes the report. `deep`: chunks were decoded, so that those which need a damaged table are
+/// among the damages.
+pub(super) fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl Write) -> io::Result<()> {
     for damage in &report.damages {
         writeln!(output, "{}", damage_line(damage))?;
     }
     if quiet {
         return Ok(());
+    }
+    if !deep && report.damages.iter().any(|damage| damage.region == Some(RegionKind::Table)) {
+        writeln!(output, "chunks that need a damaged table are lost with it; --deep names their samples")?;
     }
     let (bytes, chunks) = (report.file_bytes, report.chunk_count);
     let samples =

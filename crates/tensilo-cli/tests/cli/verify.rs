@@ -2,6 +2,8 @@
 
 use super::{Folder, SAMPLES, SampleFile, damaged_file, on, sample_file};
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
 
 #[test]
 fn a_file_that_is_missing_is_not_damaged() {
@@ -63,6 +65,30 @@ fn a_damaged_chunk_is_named() {
     assert!(damage["bytes"].as_u64().unwrap() > 0 && damage["offset"].as_u64().unwrap().is_multiple_of(64));
     assert_eq!(damage["samples"].as_array().unwrap().len(), 2);
     assert!(damage["message"].as_str().unwrap().contains("checksum"));
+}
+
+/// A vector of the specification whose dictionary is damaged.
+fn file_of_damaged_dictionary() -> Vec<u8> {
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format-spec/vectors");
+    let text = fs::read_to_string(vectors.join("valid/zstd-dictionary.hex")).unwrap();
+    let digits: String = text.lines().flat_map(|line| line.split('#').next()).collect();
+    let digits: Vec<u8> = digits.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+    let mut file: Vec<u8> = digits.chunks(2).map(byte).collect();
+    // no chunk needs the table before the last
+    let table = file.windows(4).rposition(|bytes| bytes == b"TSLT").unwrap();
+    file[table + 64 + 8] ^= 1;
+    file
+}
+
+#[test]
+fn a_damaged_table_is_named_and_deep_names_the_samples_that_need_it() {
+    let folder = Folder::new();
+    let path = folder.file("a.tsl", &file_of_damaged_dictionary());
+    let text = on("verify", &path, "").text();
+    assert!(text.contains(": table, column ") && text.contains("--deep names their samples\n"), "{text}");
+    let text = on("verify", &path, "--deep").text();
+    assert!(text.contains(": chunk, column ") && !text.contains("--deep"), "{text}");
 }
 
 #[test]
