@@ -1,6 +1,6 @@
 //! The way from a record batch to the samples of a column.
 
-use super::decode::decode;
+use super::decode::{decode, field_of};
 use super::nested;
 pub(in crate::import) use super::nested::Step;
 use super::samples::{plain_samples, struct_samples};
@@ -8,7 +8,6 @@ use super::walk::NoTensors;
 use crate::import::batch::Samples;
 use crate::import::input_column::ColumnKind;
 use crate::import::problem::Problem;
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use std::result::Result;
@@ -72,10 +71,8 @@ fn locate(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Locat
     let mut array = batch.columns().get(position).ok_or_else(mismatch)?.clone();
     let mut around: Option<NullBuffer> = None;
     for &child in rest {
-        let parent = decode(&array)?;
-        let parent = parent.as_struct_opt().ok_or_else(mismatch)?;
-        around = NullBuffer::union(around.as_ref(), parent.nulls());
-        array = parent.columns().get(child).ok_or_else(mismatch)?.clone();
+        around = NullBuffer::union(around.as_ref(), array.logical_nulls().as_ref());
+        array = field_of(&array, child).ok_or_else(mismatch)?;
     }
     Ok(Located { array: decode(&array)?, around })
 }

@@ -32,6 +32,29 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
     }
 }
 
+/// Returns a field of an array of structs, encoded as these are. Decoding all fields of structs for
+/// each of them would take a time that grows with the square of their number. Rows that are null
+/// because their struct is may have any value. Returns `None` if there is no such field.
+pub(super) fn field_of(array: &ArrayRef, child: usize) -> Option<ArrayRef> {
+    match array.data_type() {
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            Some(dictionary.with_values(field_of(dictionary.values(), child)?))
+        }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => field_of_runs::<Int16Type>(array, child),
+            DataType::Int32 => field_of_runs::<Int32Type>(array, child),
+            _ => field_of_runs::<Int64Type>(array, child),
+        },
+        _ => array.as_struct_opt()?.columns().get(child).cloned(),
+    }
+}
+
+fn field_of_runs<R: RunEndIndexType>(array: &ArrayRef, child: usize) -> Option<ArrayRef> {
+    let runs = array.as_run_opt::<R>()?;
+    Some(Arc::new(runs.with_values(field_of(runs.values(), child)?)))
+}
+
 /// Expands a run-end encoded array: each row has its own value.
 fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
     let runs = array.as_run_opt::<R>().ok_or_else(|| "run ends of an unknown type".to_owned())?;
@@ -73,7 +96,7 @@ mod tests {
     use arrow_array::NullArray;
     use arrow_array::builder::{Int32Builder, ListViewBuilder};
     use arrow_array::types::Int8Type;
-    use arrow_array::{DictionaryArray, Int8Array, Int32Array, Int64Array, RunArray, StringArray};
+    use arrow_array::{DictionaryArray, Int8Array, Int32Array, Int64Array, RunArray, StringArray, StructArray};
 
     fn decoded(array: impl Array + 'static) -> ArrayRef {
         decode(&(Arc::new(array) as ArrayRef)).unwrap()
@@ -101,6 +124,19 @@ mod tests {
         let outer = DictionaryArray::new(keys, Arc::new(inner));
         let due = StringArray::from(vec![Some("b"), None, None, Some("b")]);
         assert_eq!(decoded(outer.slice(1, 4)).as_string::<i32>(), &due);
+    }
+
+    #[test]
+    fn a_field_of_encoded_structs_is_encoded_as_they_are() {
+        let fields = [("a", Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef)];
+        let structs: ArrayRef = Arc::new(StructArray::try_from(fields.to_vec()).unwrap());
+        let keys = Int8Array::from(vec![Some(1), None, Some(0), Some(1)]);
+        let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, structs.clone()));
+        let runs: ArrayRef = Arc::new(RunArray::<Int16Type>::try_new(&vec![1, 4].into(), &structs).unwrap());
+        let of = |array: &ArrayRef| decode(&field_of(&array.slice(1, 3), 0).unwrap()).unwrap();
+        assert_eq!(of(&dictionary).as_primitive::<Int32Type>(), &Int32Array::from(vec![None, Some(1), Some(2)]));
+        assert_eq!(of(&runs).as_primitive::<Int32Type>(), &Int32Array::from(vec![2, 2, 2]));
+        assert!(field_of(&dictionary, 1).is_none() && field_of(structs.as_struct().column(0), 0).is_none());
     }
 
     #[test]

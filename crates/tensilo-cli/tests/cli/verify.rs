@@ -84,7 +84,7 @@ fn file_of_damaged_dictionary() -> Vec<u8> {
 #[test]
 fn a_damaged_table_is_named_and_deep_names_the_samples_that_need_it() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", &file_of_damaged_dictionary());
+    let path = folder.file("a.tsl", file_of_damaged_dictionary());
     let text = on("verify", &path, "").text();
     assert!(text.contains(": table, column ") && text.contains("--deep names their samples\n"), "{text}");
     let text = on("verify", &path, "--deep").text();
