@@ -44,13 +44,13 @@ fn written(profile: Profile, samples: u32, alignment: u32) -> Vec<u8> {
 }
 
 /// A file of lists of fixed, varying and text items, with nulls at every level.
-fn written_lists(profile: Profile, sample_count: usize) -> Vec<u8> {
-    let plan = |dtype, shape: &[Extent], levels: usize, seed| Plan {
+fn written_lists(profile: Profile, sample_count: usize, seed: u64) -> Vec<u8> {
+    let plan = |dtype, shape: &[Extent], levels: usize, column| Plan {
         dtype,
         shape: shape.to_vec(),
         nullable: vec![true; levels + 1],
         sample_count,
-        seed,
+        seed: 4 * seed + column,
     };
     let plans = [
         plan(DType::Utf8, &[Extent::Varying], 1, 1),
@@ -81,8 +81,9 @@ fn files() -> Vec<(String, Vec<u8>)> {
     assert!(files.len() >= 30, "the vectors are missing");
     for profile in Profile::ALL {
         files.push((format!("{profile:?}"), written(profile, 20, 64)));
-        files.push((format!("{profile:?}, lists"), written_lists(profile, if is_long() { 100 } else { 12 })));
+        files.push((format!("{profile:?}, lists"), written_lists(profile, 12, 0)));
         if is_long() {
+            files.extend([1, 2].map(|seed| (format!("{profile:?}, lists {seed}"), written_lists(profile, 100, seed))));
             files.extend(
                 [64, 4096].map(|alignment| (format!("{profile:?}, {alignment}"), written(profile, 330, alignment))),
             );
