@@ -11,7 +11,7 @@ const ALL_TRAINING_BYTES: usize = 64 << 20;
 const LEAST_TRAINING_BYTES: usize = 256 << 10;
 /// The bytes that one byte of a dictionary is trained with: the more of them, the smaller the
 /// dictionary. See the rationale for what other values would cost.
-const TRAINING_RATIO: usize = 11;
+const TRAINING_RATIO: usize = 8;
 
 /// The chunk size of a column with a dictionary: it makes up for the matches that smaller chunks
 /// lose, and one text is decoded in half the time.

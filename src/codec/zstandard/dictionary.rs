@@ -95,6 +95,9 @@ pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, most_bytes: usize) -
     if alone > held_out.len() - held_out.len() / 8 {
         return None; // noise, such as images
     }
+    if alone < held_out.len() / 32 {
+        return None; // repetitions within each chunk, which leave nothing to save
+    }
     let mut body = Vec::with_capacity(most_bytes);
     zstd_safe::train_from_buffer(&mut body, &trained, &lengths).ok()?;
     let decoding = Dictionary::new(body.clone()).ok()?;
