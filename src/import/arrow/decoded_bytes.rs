@@ -16,6 +16,8 @@ use arrow_schema::DataType;
 use std::ops::Range;
 use std::result::Result;
 
+/// The bytes that a row takes at least, of any type but null.
+const OFFSET_BYTES: usize = 4;
 /// The most bytes that are decoded at once: those of the largest sample.
 const MOST_BYTES: usize = limits::CHUNK_BYTES as usize; // exact: it has at least 32 bits
 
@@ -34,7 +36,11 @@ pub(super) fn is_encoded(data_type: &DataType) -> bool {
 
 /// Refuses rows that have too many bytes when they are decoded.
 pub(super) fn check_rows(array: &ArrayRef, ranges: impl Iterator<Item = Range<usize>>) -> Result<(), Problem> {
-    check_bytes(sum(ranges, MOST_BYTES, |range, most| decoded_bytes(array, range, most)))
+    let bytes = |range: Range<usize>, most| {
+        let offset_bytes = range.len().saturating_mul(OFFSET_BYTES);
+        offset_bytes.max(decoded_bytes(array, range, most))
+    };
+    check_bytes(sum(ranges, MOST_BYTES, bytes))
 }
 
 /// Refuses more bytes than a sample has, or than there is memory for. Several samples are decoded
@@ -139,13 +145,35 @@ fn list_bytes(array: &ArrayRef, rows: &Range<usize>, most: usize) -> usize {
     members.len().max(decoded_bytes(list.values(), members, most))
 }
 
+/// Returns the bytes of list views: those of their members, and at least one for each.
 fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, most: usize) -> usize {
     let Some(views) = array.as_list_view_opt::<O>() else { return 0 };
     let view = |row: usize| Some((views.offsets().get(row)?.as_usize(), views.sizes().get(row)?.as_usize()));
     let present = rows.filter(|&row| views.is_valid(row)).filter_map(view);
-    sum(present, most, |(start, size), most| decoded_bytes(views.values(), start..start.saturating_add(size), most))
+    sum(present, most, |(start, size), most| {
+        size.max(decoded_bytes(views.values(), start..start.saturating_add(size), most))
+    })
 }
 
 pub(super) fn one(i: usize) -> Range<usize> {
     i..i.saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::builder::{LargeListViewBuilder, StringBuilder};
+    use std::sync::Arc;
+
+    #[test]
+    fn members_without_bytes_count() {
+        let mut views = LargeListViewBuilder::new(StringBuilder::new());
+        views.append_value((0..1000).map(|_| Some("")));
+        let views: ArrayRef = Arc::new(views.finish());
+        assert_eq!(decoded_bytes(&views, 0..1, usize::MAX), 1000);
+        let members = views.as_list_view::<i64>().values();
+        let most = MOST_BYTES / OFFSET_BYTES / 1000;
+        let rows = |count| std::iter::repeat_n(0..1000, count);
+        assert!(check_rows(members, rows(1)).is_ok() && check_rows(members, rows(most + 1)).is_err());
+    }
 }

@@ -7,8 +7,8 @@ use super::types::{decoded, is_null, is_nullable};
 use super::{extension, metadata};
 use crate::format::{ListLevel, path};
 use crate::import::input_column::{ColumnKind, InputColumn, StructNulls};
-use crate::{Metadata, limits};
-use arrow_schema::{DataType, Field};
+use crate::{Error, Metadata, limits};
+use arrow_schema::{DataType, Field, Schema};
 use std::result::Result;
 
 /// The way from the schema to a field, and to the columns inside it.
@@ -26,6 +26,40 @@ pub(super) struct FieldWay<'a> {
     in_struct: bool,
     /// The outermost of the lists that the field is in, unless there is a struct between them.
     list: Option<&'a Field>,
+}
+
+/// Refuses a schema whose columns would take too much memory: a file of some megabytes can have
+/// very many in a struct of a long name, which each of them repeats.
+pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
+    const MOST_BYTES: usize = 256 << 20;
+    let fields = schema.fields().iter();
+    let bytes = fields.fold(0_usize, |bytes, field| bytes.saturating_add(column_bytes(field, 0)));
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Error::bad_input(format!("the schema has too many columns: their names and types take {bytes} bytes")))
+}
+
+/// Returns about the bytes of the columns of a field, behind a name of `outer` bytes. Every reader
+/// bounds the depth of schemas.
+fn column_bytes(field: &Field, outer: usize) -> usize {
+    /// Of what is not the name, which is there twice.
+    const COLUMN_BYTES: usize = 512;
+    let name = outer.saturating_add(field.name().len()).min(limits::NAME_BYTES);
+    let own = name.saturating_mul(2).saturating_add(COLUMN_BYTES);
+    let inside = |children: &mut dyn Iterator<Item = &Field>| {
+        children.fold(own, |bytes, child| bytes.saturating_add(column_bytes(child, name)))
+    };
+    match decoded(field.data_type()) {
+        DataType::Struct(fields) => inside(&mut fields.iter().map(AsRef::as_ref)),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => inside(&mut std::iter::once(item.as_ref())),
+        _ => own,
+    }
 }
 
 impl<'a> FieldWay<'a> {

@@ -11,6 +11,7 @@ use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::{CompressionType, Message, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The bytes with which messages of the newer format begin. Their length follows.
@@ -74,16 +75,30 @@ pub(super) fn file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
     let schema = try_fb_to_schema(schema).map_err(|error| malformed(&error.to_string()))?;
     let mut stated = Stated::default();
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
+    let mut taken: Vec<Range<u64>> = Vec::new();
     for block in blocks {
         let positive = |number: i64| u64::try_from(number).map_err(|_| malformed("a negative offset or length"));
         let (start, head) = (positive(block.offset())?, positive(block.metaDataLength().into())?);
         let head = bytes.read(start, head)?;
         let prefix = if head.starts_with(&CONTINUATION) { 8 } else { 4 };
         let metadata = head.get(prefix..).ok_or_else(cut_off)?;
+        let body_bytes = positive(block.bodyLength())?;
         let body = start + u64_of(head.len()); // both lie in the file
-        bytes.check_message(metadata, body, positive(block.bodyLength())?, &mut stated)?;
+        bytes.check_message(metadata, body, body_bytes, &mut stated)?;
+        taken.push(start..body + body_bytes); // checked with the message
     }
+    check_apart(taken)?;
     Ok((stated, Arc::new(schema)))
+}
+
+/// Refuses blocks that overlap: a small file could name one message any number of times, and the
+/// decoder appends the values of a dictionary each time.
+fn check_apart(mut blocks: Vec<Range<u64>>) -> Result<()> {
+    blocks.sort_unstable_by_key(|block| block.start);
+    match blocks.iter().zip(blocks.iter().skip(1)).all(|(block, next)| block.end <= next.start) {
+        true => Ok(()),
+        false => Err(malformed("messages that overlap")),
+    }
 }
 
 /// Checks a stream message by message.
@@ -216,14 +231,14 @@ impl<'a> Bytes<'a> {
         stated.add(&batch, bytes)
     }
 
-    /// Checks that buffers lie in the body, and what compressed ones say of their decompressed
-    /// length. Returns the length of all.
+    /// Checks that buffers lie in the body, side by side, and what compressed ones say of their
+    /// decompressed length. Returns the length of all, for which there is memory.
     fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<u64> {
         let ratio = batch.compression().map(|compression| match compression.codec() {
             CompressionType::ZSTD => ZSTD_RATIO,
             _ => LZ4_RATIO,
         });
-        let mut bytes = 0_u64;
+        let (mut bytes, mut stored_bytes) = (0_u64, 0_u64);
         for buffer in batch.buffers().into_iter().flatten() {
             let (offset, length) = (u64::try_from(buffer.offset()).ok(), u64::try_from(buffer.length()).ok());
             let (offset, length) = offset.zip(length).ok_or_else(|| malformed("a negative offset or length"))?;
@@ -231,6 +246,7 @@ impl<'a> Bytes<'a> {
             if !inside {
                 return Err(cut_off());
             }
+            stored_bytes = stored_bytes.saturating_add(length);
             if let Some(ratio) = ratio.filter(|_| length > 0) {
                 if length < 8 {
                     return Err(malformed("a compressed buffer without its length"));
@@ -241,12 +257,21 @@ impl<'a> Bytes<'a> {
                 bytes = bytes.saturating_add(length);
             }
         }
+        if stored_bytes > body_bytes {
+            return Err(malformed("buffers that overlap"));
+        }
+        check_memory(bytes)?;
         Ok(bytes)
     }
 }
 
-/// Returns a decompressed length. Refuses one that `length` compressed bytes cannot have, or for
-/// which there is no memory.
+/// Refuses more bytes than there is memory for: the decoder would abort the process.
+fn check_memory(bytes: u64) -> Result<()> {
+    let reserved = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+    if reserved { Ok(()) } else { Err(malformed(&format!("buffers of {bytes} bytes"))) }
+}
+
+/// Returns a decompressed length. Refuses one that `length` compressed bytes cannot have.
 fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<u64> {
     const NOT_COMPRESSED: i64 = -1;
     let claim = claim.try_into().map(i64::from_le_bytes).map_err(|_| cut_off())?;
@@ -254,9 +279,5 @@ fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<u64> {
         return Ok(length);
     }
     let possible = u64::try_from(claim).ok().filter(|&claim| claim <= length.saturating_mul(ratio));
-    let bytes = possible.and_then(|claim| usize::try_from(claim).ok());
-    let bytes = bytes.ok_or_else(|| malformed(&format!("{length} compressed bytes that claim to be {claim}")))?;
-    let reserved = Vec::<u8>::new().try_reserve_exact(bytes);
-    reserved.map_err(|_| malformed(&format!("a buffer of {bytes} bytes")))?;
-    Ok(u64_of(bytes))
+    possible.ok_or_else(|| malformed(&format!("{length} compressed bytes that claim to be {claim}")))
 }

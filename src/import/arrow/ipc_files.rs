@@ -15,17 +15,17 @@ use std::sync::Arc;
 /// Opens an IPC file.
 pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
     let (stated, schema) = ipc_check::file(file)?;
-    Ok(source(file, schema, stated, false))
+    source(file, schema, stated, false)
 }
 
 /// Opens an IPC stream that is in a file.
 pub(in crate::import) fn open_stream(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
     let stated = ipc_check::stream(file)?;
     let schema = stream_reader(file, None)?.schema();
-    Ok(source(file, schema, stated, true))
+    source(file, schema, stated, true)
 }
 
-fn source(file: &Arc<InputFile>, schema: SchemaRef, stated: Stated, is_stream: bool) -> ArrowSource<Ipc> {
+fn source(file: &Arc<InputFile>, schema: SchemaRef, stated: Stated, is_stream: bool) -> Result<ArrowSource<Ipc>> {
     let order = SchemaOrder::of(&schema, Listed::Nodes);
     let ipc = Ipc { file: Arc::clone(file), stated, order, is_stream };
     ArrowSource::new(&schema, ipc)

@@ -34,7 +34,7 @@ pub fn write_batches<K: Sink>(
     sink: K,
     options: &ConvertOptions,
 ) -> Result<Summary<K>> {
-    let source = ArrowSource::new(schema, BatchSlice { schema: Arc::clone(schema), batches });
+    let source = ArrowSource::new(schema, BatchSlice { schema: Arc::clone(schema), batches })?;
     run::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -48,7 +48,7 @@ pub fn write_batches<K: Sink>(
 /// dimensions is declared for them.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let schema = reader.schema();
-    let source = ArrowSource::new(&schema, Once { schema: Arc::clone(&schema), reader: RefCell::new(Some(reader)) });
+    let source = ArrowSource::new(&schema, Once { schema: Arc::clone(&schema), reader: RefCell::new(Some(reader)) })?;
     run::run_once(&source, sink, options)
 }
 

@@ -125,6 +125,9 @@ impl Position {
             if range.len().saturating_add(members.len()) > most {
                 return Err(Problem::at(row, format!("lists of more than {most} members that take no memory")));
             }
+            if members.try_reserve(range.len()).is_err() {
+                return Err(Problem::at(row, format!("no memory for more than {} members of lists", members.len())));
+            }
             members.extend(range);
         }
         let nulls: Option<Nulls> = shared_nulls(self.nulls_of_entries().as_ref());

@@ -2,7 +2,7 @@
 
 use super::column_path::{ColumnPath, samples};
 use super::distinct::distinct;
-use super::fields::FieldWay;
+use super::fields::{FieldWay, check_columns};
 use super::slices::Slices;
 use super::{metadata, saved};
 use crate::import::batch::{InputBatch, SampleValues, Samples};
@@ -72,15 +72,16 @@ pub(in crate::import) struct ArrowSource<R> {
 
 impl<R: Records> ArrowSource<R> {
     /// Makes a source whose columns are the fields of the schema. Those inside structs get dotted
-    /// names.
-    pub(in crate::import) fn new(schema: &Schema, records: R) -> Self {
+    /// names. Refuses a schema of too many columns.
+    pub(in crate::import) fn new(schema: &Schema, records: R) -> Result<Self> {
+        check_columns(schema)?;
         let schema = distinct(schema);
         let mut found = Vec::new();
         for (i, field) in schema.fields().iter().enumerate() {
             FieldWay::to(i, field).enter(field, &mut found);
         }
         let (columns, paths) = found.into_iter().unzip();
-        Self {
+        Ok(Self {
             records,
             schema: Arc::new(schema),
             columns,
@@ -88,7 +89,7 @@ impl<R: Records> ArrowSource<R> {
             metadata: OnceLock::new(),
             is_belied: AtomicBool::new(false),
             is_distrusted: AtomicBool::new(false),
-        }
+        })
     }
 }
 
@@ -237,7 +238,7 @@ impl Iterator for RecordPass<'_> {
     type Item = Result<InputBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.next_batch();
+        let next = guard(|| self.next_batch().transpose()).transpose();
         if !matches!(next, Some(Ok(_))) {
             (self.records, self.slices) = (Box::new(iter::empty()), None);
         }

@@ -1,7 +1,8 @@
 //! A look at the schema in a Parquet footer before its decoder believes it.
 //!
 //! The decoder follows nested groups by recursion, and some thousand levels, which take a few bytes
-//! each, would exhaust the stack and abort the process.
+//! each, would exhaust the stack and abort the process. So would the memory that it takes for as
+//! many children as a group claims to have.
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
 use crate::{Error, Result};
@@ -110,12 +111,17 @@ fn depth(thrift: &mut Thrift) -> Option<usize> {
 }
 
 /// Returns the depth of a schema. Parents precede their children, and each states their number.
+/// Returns `None` if they state more than there are.
 fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
     let (count, _) = thrift.list_head()?;
     let mut open: Vec<i32> = Vec::new(); // children still to come, for each group around
-    let mut deepest = 0;
+    let (mut deepest, mut stated) = (0, 1_u64); // the root is the child of none
     for _ in 0..count {
         let children = children(thrift)?;
+        stated = stated.saturating_add(u64::try_from(children).ok()?);
+        if stated > count {
+            return None;
+        }
         if let Some(rest) = open.last_mut() {
             *rest -= 1; // positive, as it is on the stack
         }

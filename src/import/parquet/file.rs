@@ -37,7 +37,7 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(|error| malformed(&error))?;
     let nulls = LeafNulls::of(metadata.metadata(), metadata.schema());
     let records = ParquetFile { input: Arc::clone(file), metadata, nulls, row_count };
-    Ok((ArrowSource::new(&schema, records), footer))
+    Ok((ArrowSource::new(&schema, records)?, footer))
 }
 
 /// Returns the metadata in a footer, which ends with their length and the magic number.
