@@ -7,7 +7,8 @@ use super::options::TensorForm;
 use super::restore::{ExportedColumn, Output, Outputs, TypeChoice};
 use super::sample_size::SampleSize;
 use super::selected;
-use crate::{Column, ColumnBuffer, ColumnSchema, Error, Reader, Result, Rows};
+use crate::error::Advice;
+use crate::{Column, ColumnBuffer, ColumnSchema, Error, Reader, Result, Rows, saved_schema};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
 use std::ops::Range;
@@ -23,7 +24,8 @@ const BATCH_BYTES: u64 = 16 << 20;
 /// the nulls of the struct with it.
 ///
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
-/// each chunk is decoded once and copied once.
+/// each chunk is decoded once and copied once. If the source had ordered dictionaries, this is done
+/// once before, to know whether samples have values that are not among them.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     let choice =
         TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
@@ -31,8 +33,24 @@ pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
 }
 
 pub(super) fn select(reader: &Reader, columns: Option<&[String]>, choice: TypeChoice) -> Result<Batches> {
-    let ordered = choice.ordered && reader.commit_count() <= 1;
-    Batches::new(reader, &selected::columns(reader, columns)?, TypeChoice { ordered, ..choice })
+    let columns = selected::columns(reader, columns)?;
+    let batches = |ordered| Batches::new(reader, &columns, TypeChoice { ordered, ..choice });
+    let may_be_ordered = choice.ordered && !choice.stored_types && reader.commit_count() <= 1;
+    let ordered = may_be_ordered && saved_schema::has_order(&reader.schema().metadata) && order_holds(batches(true)?);
+    batches(ordered)
+}
+
+/// Returns whether ordered dictionaries have all values that the samples have. The schema says
+/// which are ordered before any sample is read.
+fn order_holds(mut batches: Batches) -> bool {
+    loop {
+        match batches.next_batch() {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            // other errors will occur again
+            Err(error) => return !error.advice().contains(&Advice::StoredTypes),
+        }
+    }
 }
 
 /// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`];
