@@ -49,6 +49,10 @@ def times():
     yield "date64", pa.array([datetime.date(2020, 2, 29), None], pa.date64())
     yield "timestamps", pa.array([[1, None], [], None], pa.list_(pa.timestamp("ms", "UTC")))
     yield "seconds", pa.array([[1, None], [], None], pa.list_(pa.timestamp("s")))
+    zoned = pa.timestamp("s", "Europe/Zurich")
+    yield "seconds_in_lists", pa.array([[1, None], [], None], pa.list_(zoned))
+    yield "seconds_in_structs", pa.array([{"a": 1}, {"a": None}, None], pa.struct([("a", zoned)]))
+    yield "seconds_in_maps", pa.array([[("a", 1)], [], None], pa.map_(pa.string(), zoned))
     yield "durations_of_2", pa.array([[1, 2], None], pa.list_(pa.duration("us"), 2))
     yield "month_day_nano", pa.array([pa.MonthDayNano([1, 2, 3]), None], pa.month_day_nano_interval())
 
@@ -81,6 +85,10 @@ def dictionaries():
     yield "dictionary_bools", of(pa.array([True, False, True]))
     yield "dictionary_times", of(pa.array([1, 2, 3], pa.timestamp("us", "UTC")))
     yield "dictionary_decimals", of(pa.array([decimal.Decimal("1.25"), None, decimal.Decimal("2.50")]))
+    some = [decimal.Decimal("1.25"), decimal.Decimal("-2.50"), decimal.Decimal("0.00")]
+    for data_type in (pa.decimal128(5, 2), pa.decimal128(21, 2), pa.decimal256(60, 2)):
+        yield f"dictionary_{data_type}", of(pa.array(some, data_type))
+    yield "dictionary_halves", of(pa.array([5.5, -7, 0], pa.float16()))
     yield "dictionary_binaries", of(pa.array([b"a", b"", b"c"], pa.large_binary()))
     yield "dictionary_uuids", of(pa.array([bytes([i] * 16) for i in range(3)], pa.binary(16)))
     yield "dictionary_views", of(pa.array(["a", "b", "c"], pa.string_view()))

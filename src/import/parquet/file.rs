@@ -3,7 +3,7 @@
 use super::batch_rows::BatchRows;
 use super::errors::{encrypted_footer, malformed};
 use super::leaf_nulls::LeafNulls;
-use super::{check, mend, pages, raw};
+use super::{check, dictionaries, mend, pages, raw};
 use crate::import::arrow::column_path::ColumnPath;
 use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
 use crate::import::input_file::{InputFile, InputReader};
@@ -33,6 +33,7 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     let metadata = ArrowReaderMetadata::load(&reader, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
     let row_count = check_rows(metadata.metadata(), reader.byte_count())?;
     let metadata = mend::mended(metadata, row_count, &reader)?;
+    let metadata = dictionaries::readable(metadata)?;
     let encrypted = check::encrypted(thrift);
     let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(|error| malformed(&error))?;
     let nulls = LeafNulls::of(metadata.metadata(), metadata.schema());

@@ -2,13 +2,16 @@
 
 mod batch_rows;
 mod check;
+mod dictionaries;
 mod errors;
 mod file;
 mod leaf_nulls;
+mod leaves;
 mod mend;
 mod pages;
 mod raw;
 mod thrift;
+mod zones;
 
 pub(super) use errors::encrypted_footer;
 pub(super) use file::open;

@@ -4,18 +4,21 @@
 //! than they are. So it is given a schema in which they are bytes and plain 32-bit integers, and
 //! [`arrow::elements`](crate::import::arrow) converts them, exactly or not at all. Intervals are
 //! read as bytes too, because the decoder drops parts of them. It also believes the embedded Arrow
-//! schema where that denies the unit of a nanosecond timestamp, or the digits of a decimal.
+//! schema where that denies the unit of a nanosecond timestamp, or the digits of a decimal. It does
+//! not believe all [zones](super::zones) in that schema.
 
-use crate::import::arrow::types::{ENCRYPTED, INT96, decoded, with_members};
+use super::leaves::{plain_leaf, with_leaf_types, with_leaves};
+use super::zones::Zones;
+use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
 use crate::import::arrow::{int96, intervals};
 use ::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use ::parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit as ParquetUnit, Type as Physical};
+use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit as ParquetUnit, Type as Physical};
 use ::parquet::errors::Result;
 use ::parquet::file::metadata::{FileMetaData, ParquetMetaData};
-use ::parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
+use ::parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type};
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
-use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,8 +31,9 @@ pub(super) fn exact(
     let entries = metadata.metadata().file_metadata().key_value_metadata().into_iter().flatten();
     let has_arrow_schema = entries.into_iter().any(|entry| entry.key == ARROW_SCHEMA_META_KEY);
     let columns = metadata.parquet_schema().columns();
-    let mut leaves = Leaves { columns, next: 0, encrypted, has_arrow_schema };
-    let fields: Vec<FieldRef> = metadata.schema().fields().iter().map(|field| leaves.field(field)).collect();
+    let zones = if has_arrow_schema { Zones::of(&metadata)? } else { Zones::default() };
+    let leaves = Leaves { columns, encrypted, has_arrow_schema, zones };
+    let fields = with_leaves(metadata.schema().fields(), |number, field| leaves.leaf(number, field));
     let schema = Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
     if !metadata.parquet_schema().columns().iter().any(|column| is_read_raw(column)) {
         return Ok((schema, metadata));
@@ -40,7 +44,7 @@ pub(super) fn exact(
         file.num_rows(),
         file.created_by().map(str::to_owned),
         file.key_value_metadata().cloned(),
-        Arc::new(SchemaDescriptor::new(Arc::new(raw_type(metadata.parquet_schema().root_schema())?))),
+        with_leaf_types(metadata.parquet_schema(), raw_leaf)?,
         file.column_orders().cloned(),
     );
     let raw = ParquetMetaData::new(raw, metadata.metadata().row_groups().to_vec());
@@ -50,28 +54,13 @@ pub(super) fn exact(
 /// The columns of a file, which are the innermost fields of its schema, in order.
 struct Leaves<'a> {
     columns: &'a [ColumnDescPtr],
-    next: usize,
     encrypted: &'a BTreeSet<usize>,
     has_arrow_schema: bool,
+    zones: Zones,
 }
 
 impl Leaves<'_> {
-    fn field(&mut self, field: &FieldRef) -> FieldRef {
-        let data_type = match field.data_type() {
-            DataType::Struct(fields) => {
-                DataType::Struct(fields.iter().map(|field| self.field(field)).collect::<Fields>())
-            }
-            other => match with_members(other, |item| self.field(item)) {
-                Some(lists) => lists,
-                None => return self.leaf(field),
-            },
-        };
-        Arc::new(field.as_ref().clone().with_data_type(data_type))
-    }
-
-    fn leaf(&mut self, field: &FieldRef) -> FieldRef {
-        let number = self.next;
-        self.next += 1;
+    fn leaf(&self, number: usize, field: &FieldRef) -> FieldRef {
         let Some(column) = self.columns.get(number) else { return field.clone() };
         let mut field = Field::clone(field);
         if self.encrypted.contains(&number) {
@@ -83,7 +72,12 @@ impl Leaves<'_> {
             }
             DataType::Timestamp(unit, zone) if is_nanoseconds(column) && *unit != TimeUnit::Nanosecond => {
                 let data_type = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
-                field = field.with_data_type(data_type);
+                field = with_values(field, data_type);
+            }
+            DataType::Timestamp(unit, zone) => {
+                if let Some(data_type) = self.zones.stated(number, *unit, zone.as_deref()) {
+                    field = with_values(field, data_type);
+                }
             }
             // months, days and milliseconds: only an Arrow schema can tell that some are zero
             DataType::Interval(_) if !self.has_arrow_schema => {
@@ -95,12 +89,21 @@ impl Leaves<'_> {
             }
             data_type if data_type.is_decimal() => {
                 let data_type = stated_decimal(data_type, column);
-                field = field.with_data_type(data_type);
+                field = with_values(field, data_type);
             }
             _ => {}
         }
         Arc::new(field)
     }
+}
+
+/// Returns a field with values of another type, in a dictionary if the field is one.
+fn with_values(field: Field, values: DataType) -> Field {
+    let data_type = match field.data_type() {
+        DataType::Dictionary(keys, _) => DataType::Dictionary(keys.clone(), Box::new(values)),
+        _ => values,
+    };
+    field.with_data_type(data_type)
 }
 
 /// Returns the decimal of this width with the precision and scale of the column, or one of 256 bits
@@ -141,16 +144,7 @@ fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
         Physical::INT32 if is_narrow(leaf) => (Physical::INT32, 0),
         _ => return None,
     };
-    let builder = Type::primitive_type_builder(info.name(), physical)
-        .with_length(i32::try_from(length).unwrap_or(0)) // 0 or 12
-        .with_repetition(repetition(leaf).unwrap_or(Repetition::REQUIRED))
-        .with_id(info.has_id().then(|| info.id()));
-    Some(builder.build())
-}
-
-fn repetition(leaf: &Type) -> Option<Repetition> {
-    let info = leaf.get_basic_info();
-    info.has_repetition().then(|| info.repetition())
+    Some(plain_leaf(leaf, physical, i32::try_from(length).unwrap_or(0))) // 0 or 12
 }
 
 /// Returns whether the values are declared to have fewer than 32 bits.
@@ -163,24 +157,5 @@ fn is_narrow(leaf: &Type) -> bool {
             info.converted_type(),
             ConvertedType::INT_8 | ConvertedType::INT_16 | ConvertedType::UINT_8 | ConvertedType::UINT_16
         ),
-    }
-}
-
-/// Returns the schema with other leaves. Its depth has been [checked](super::check).
-fn raw_type(of: &Type) -> Result<Type> {
-    if of.is_primitive() {
-        return raw_leaf(of).unwrap_or_else(|| Ok(of.clone()));
-    }
-    let fields: Vec<TypePtr> =
-        of.get_fields().iter().map(|field| raw_type(field).map(Arc::new)).collect::<Result<_>>()?;
-    let info = of.get_basic_info();
-    let builder = Type::group_type_builder(info.name())
-        .with_logical_type(info.logical_type_ref().cloned())
-        .with_converted_type(info.converted_type())
-        .with_fields(fields)
-        .with_id(info.has_id().then(|| info.id()));
-    match repetition(of) {
-        Some(repetition) => builder.with_repetition(repetition).build(),
-        None => builder.build(),
     }
 }

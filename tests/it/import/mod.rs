@@ -5,6 +5,8 @@ mod arrow_types;
 mod changed;
 mod common;
 mod decimals;
+#[cfg(feature = "parquet")]
+mod embedded_schema;
 mod encoded;
 mod encodings;
 #[cfg(feature = "parquet")]
