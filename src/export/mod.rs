@@ -56,6 +56,7 @@ mod field;
 mod files;
 mod format;
 mod json;
+mod member_paths;
 mod options;
 mod packed;
 #[cfg(feature = "parquet")]

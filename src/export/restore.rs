@@ -3,6 +3,7 @@
 
 use super::described;
 use super::field::{Form, Parts, Target, exported_dtype};
+use super::member_paths::with_paths;
 use super::options::TensorForm;
 use super::retype::Retype;
 use crate::arrow_type::is_tensor;
@@ -68,9 +69,8 @@ impl Outputs {
         metadata: &Metadata,
         choice: TypeChoice,
     ) -> Result<Self> {
-        let text = metadata.get(saved_schema::KEY);
-        let saved: Vec<FieldRef> = text.map(|text| saved_schema::parse(text)).unwrap_or_default();
-        let whole = FieldNode::of_columns(all.iter());
+        let saved = saved_schema::fields(metadata);
+        let whole = FieldNode::of_columns(with_paths(all.iter(), &saved).iter().map(|column| &**column));
         let whole: HashMap<&str, usize> = whole.iter().map(|node| (node.name(), node.columns().len())).collect();
         let by_name: HashMap<&str, &FieldRef> = saved.iter().map(|field| (field.name().as_str(), field)).collect();
         let targets: Vec<Target> = columns
@@ -80,14 +80,16 @@ impl Outputs {
         let fields = targets.iter().map(|target| target.field.clone()).collect();
         let mut this = Self { targets, fields, all: Vec::new(), metadata: HashMap::new() };
         let mut restored = described::ExportedFields::default();
-        for node in FieldNode::of_columns(columns.iter().map(|column| column.schema)) {
+        let exported = with_paths(columns.iter().map(|column| column.schema), &saved);
+        for node in FieldNode::of_columns(exported.iter().map(|column| &**column)) {
             let wanted = by_name.get(node.name()).copied();
             let retype = match wanted.filter(|_| !choice.stored_types) {
                 Some(wanted) => this.retype(&node, wanted, columns, choice)?,
                 None => None,
             };
             let is_whole = whole.get(node.name()) == Some(&node.columns().len());
-            let is_restored = retype.is_some() || (wanted.is_none() && this.is_as_implied(&node, choice.tensors));
+            let is_exact = retype.as_ref().is_some_and(|retype| retype.is_exact);
+            let is_restored = is_exact || (wanted.is_none() && this.is_as_implied(&node, choice.tensors));
             restored.add(node.name(), is_whole && is_restored && this.has_source_types(&node, columns));
             let plain = this.plain(&node)?;
             this.all.push(Output { node, plain, retype });

@@ -1,8 +1,9 @@
 //! The columns of an export: those that are named, the fields of structs that are named, and the
 //! nulls of structs.
 
+use super::member_paths::with_paths;
 use crate::format::{FieldNode, followed_paths, path};
-use crate::{Column, Error, Reader, Result};
+use crate::{Column, Error, Reader, Result, saved_schema};
 use std::collections::{HashMap, HashSet};
 
 /// Returns the columns of these names, in this order, and all if `None`. The name of a struct
@@ -13,9 +14,10 @@ pub(super) fn columns(reader: &Reader, names: Option<&[String]>) -> Result<Vec<C
     if let Some(twice) = names.iter().find(|name| !named.insert(name.as_str())) {
         return Err(Error::bad_argument(format!("the column {twice:?} is named twice")));
     }
-    let all = &reader.schema().columns;
-    let nodes = FieldNode::of_columns(all.iter());
-    let paths = followed_paths(all.iter());
+    let all = with_paths(reader.schema().columns.iter(), &saved_schema::fields(&reader.schema().metadata));
+    let all = all.iter().map(|column| &**column);
+    let nodes = FieldNode::of_columns(all.clone());
+    let paths = followed_paths(all);
     let path_of = |number: usize| paths.get(number).and_then(Option::as_ref);
     let of_structs = (0..paths.len()).filter_map(|number| Some((path_of(number)?, number)));
     let nulls: HashMap<&str, usize> =

@@ -50,9 +50,15 @@ pub(crate) const METADATA_BYTES: usize = 64 << 10;
 #[cfg(feature = "arrow")]
 pub(crate) use document::DICTIONARY;
 #[cfg(feature = "arrow")]
-pub(crate) use field_json::{parse, text};
+pub(crate) use field_json::text;
 #[cfg(feature = "arrow")]
 pub(crate) use shorten::{DROPPED, add_dropped};
+
+/// Returns the fields of the source, as far as the metadata of a file have them.
+#[cfg(feature = "arrow")]
+pub(crate) fn fields(metadata: &Metadata) -> Vec<FieldRef> {
+    metadata.get(KEY).map(|text| field_json::parse(text)).unwrap_or_default()
+}
 
 /// Joins the schema of another source to that of the first: a field is nullable if it is in either.
 pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {

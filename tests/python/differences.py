@@ -100,8 +100,8 @@ KNOWN = [
     Known(
         "Dictionaries of values that are not whole bytes, or have parts, are exported as their values.",
         "dictionary_bools dictionary_lists dictionary_texts dictionary_structs dictionary_maps "
-        "list_of_dictionaries_of_structs", source="arrow",
-        schema=((r"dictionary\[int8\]<(.*?>|bool)>", r"\1"),),
+        "list_of_dictionaries_of_structs bools_in_*", source="arrow",
+        schema=((r"dictionary\[int8\]<(bool|.*?>)>", r"\1"),),
     ),
     Known(
         "Runs are exported as their rows.", "runs runs_of_*", source="arrow",

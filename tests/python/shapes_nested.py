@@ -80,6 +80,8 @@ TYPES = {
     "variant": PLAIN_VARIANT,
     "variants": pa.list_(PLAIN_VARIANT),
     "shredded_variant": SHREDDED_VARIANT,
+    "no_bools_in_structs": pa.struct([("n", pa.int8()), ("none", pa.list_(pa.bool_(), 0))]),
+    "no_bools_in_lists": pa.list_(pa.struct([("n", pa.int8()), ("none", pa.list_(pa.bool_(), 0))])),
     "structs_without_fields": pa.struct([]),
     "lists_of_structs_without_fields": pa.list_(pa.struct([])),
     "struct_of_empty": pa.struct([("n", pa.int8()), ("e", pa.struct([]))]),

@@ -100,6 +100,12 @@ def dictionaries():
     inner = pa.array(["a", None, "b", "a"]).dictionary_encode()
     yield "list_of_dictionaries", pa.ListArray.from_arrays([0, 2, 2, 4], inner)
     yield "struct_of_dictionaries", pa.StructArray.from_arrays([inner, pa.array([1, 2, 3, 4])], ["d", "n"])
+    two = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array([True, False]))
+    parts = [two, pa.array(["a", "b"], pa.large_string()), pa.array([[1.5, 2]] * 2, pa.list_(pa.float32(), 2))]
+    fields = [pa.field(name, part.type, False, {"k": name}) for name, part in zip("dsv", parts)]
+    yield "bools_in_structs", pa.StructArray.from_arrays(parts, fields=fields)
+    yield "bools_in_lists", pa.LargeListArray.from_arrays(pa.array([0, 1, 2], pa.int64()), two)
+    yield "bools_in_maps", pa.MapArray.from_arrays([0, 1, 2], pa.array(["a", "b"]), two)
     lists = pa.ListArray.from_arrays([0, 1, 2, 3, 5], of(pa.array([{"a": 1}, {"a": 2}, {"a": 3}])))
     yield "list_of_dictionaries_of_structs", lists
     yield "runs", pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 7], pa.int32()), pa.array([7, None, 8]))

@@ -3,6 +3,9 @@
 //! [`Retype::between`] compares the types before the first batch, so that what does not fit is
 //! known then. What depends on values is found in [`Retype::apply`]: lengths of fixed-size lists,
 //! the number of values in a dictionary.
+//!
+//! Values that cannot have the type that they had keep the one that their column implies. What is
+//! around them is as it was in the source.
 
 mod dictionary;
 mod dictionary_values;
@@ -12,9 +15,10 @@ mod structs;
 mod texts;
 
 use super::field::{CAST, Parts};
-use crate::arrow_type::is_tensor;
+use crate::arrow_type::{self, is_tensor};
 use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME};
 use arrow_array::ArrayRef;
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use dictionary::DictionaryEncoder;
 use std::sync::Arc;
@@ -22,7 +26,17 @@ use std::sync::Arc;
 /// The change of an array to a field of another type.
 pub(super) struct Retype {
     pub field: FieldRef,
+    /// Whether all values have the types that they had, but for encodings that Arrow's files and
+    /// Parquet's do not restore.
+    pub is_exact: bool,
     change: ArrayChange,
+}
+
+/// What becomes of the values of a field.
+struct Values {
+    data_type: DataType,
+    change: ArrayChange,
+    is_exact: bool,
 }
 
 enum ArrayChange {
@@ -81,30 +95,51 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
         return None;
     }
     let mut metadata = to.metadata().clone();
-    let values = metadata.remove(DICTIONARY);
+    let dictionary = metadata.remove(DICTIONARY);
     let name = metadata.remove(NAME).unwrap_or_else(|| to.name().clone());
-    let own = from.metadata().iter().filter(|(key, value)| key.as_str() == CAST || value.len() > METADATA_BYTES);
+    let Values { data_type, change, is_exact } = values(from, to, context, dictionary)?;
+    let is_kept = |key: &str| key == CAST || (key == arrow_type::KEY && !is_exact);
+    let own = from.metadata().iter().filter(|(key, value)| is_kept(key) || value.len() > METADATA_BYTES);
     metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
-    let (data_type, change) = change(from, to, context, values)?;
+    if !is_exact && !is_tensor(to) {
+        // an extension type is of one storage type
+        metadata.retain(|key, _| ![EXTENSION_TYPE_NAME_KEY, EXTENSION_TYPE_METADATA_KEY].contains(&key.as_str()));
+    }
     let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
     let nullable = to.is_nullable() || (context.in_tensor && from.is_nullable());
     let field = Field::new(name, data_type, nullable).with_dict_is_ordered(ordered).with_metadata(metadata);
-    Some(Retype { field: Arc::new(field), change })
+    Some(Retype { field: Arc::new(field), is_exact, change })
 }
 
-fn change(from: &Field, to: &Field, context: Context, values: Option<String>) -> Option<(DataType, ArrayChange)> {
+impl Values {
+    fn exact(data_type: &DataType, change: ArrayChange) -> Self {
+        Self { data_type: data_type.clone(), change, is_exact: true }
+    }
+
+    /// Returns those that keep the type that their column implies.
+    fn as_implied(data_type: &DataType) -> Self {
+        Self { data_type: data_type.clone(), change: ArrayChange::Same, is_exact: false }
+    }
+
+    fn in_lists(data_type: DataType, item: Box<Retype>) -> Self {
+        Self { data_type, is_exact: item.is_exact, change: ArrayChange::List(item) }
+    }
+}
+
+fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>) -> Option<Values> {
     let in_list = Context { masked: false, ..context };
     let lists = |from: &Field, item: &Field| between(from, item, in_list).map(Box::new);
     let list = |from: &Field, item: &Field, of: fn(FieldRef) -> DataType| {
         let item = lists(from, item)?;
-        Some((of(item.field.clone()), ArrayChange::List(item)))
+        Some(Values::in_lists(of(item.field.clone()), item))
     };
     match (from.data_type(), to.data_type()) {
         (DataType::Struct(own), DataType::Struct(wanted)) => {
             let context = Context { masked: context.masked || to.is_nullable(), ..context };
             let children = structs::children(own, wanted, |from, to| between(from, to, context))?;
             let fields: Fields = children.iter().map(|(_, child)| child.field.clone()).collect();
-            Some((DataType::Struct(fields), ArrayChange::Struct(children)))
+            let is_exact = children.iter().all(|(_, child)| child.is_exact);
+            Some(Values { data_type: DataType::Struct(fields), change: ArrayChange::Struct(children), is_exact })
         }
         (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::List(item)) => {
             list(own, item, DataType::List)
@@ -121,26 +156,39 @@ fn change(from: &Field, to: &Field, context: Context, values: Option<String>) ->
         (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, due)) if length != due => None,
         (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::FixedSizeList(item, length)) => {
             let item = lists(own, item)?;
-            Some((DataType::FixedSizeList(item.field.clone(), *length), ArrayChange::List(item)))
+            Some(Values::in_lists(DataType::FixedSizeList(item.field.clone(), *length), item))
         }
         (DataType::List(own), DataType::Map(entries, sorted)) => {
             let entries = lists(own, entries)?;
             let keys_and_values = matches!(entries.field.data_type(), DataType::Struct(fields) if fields.len() == 2);
             let is_map = keys_and_values && !entries.field.is_nullable();
-            is_map.then(|| (DataType::Map(entries.field.clone(), *sorted), ArrayChange::List(entries)))
+            is_map.then(|| Values::in_lists(DataType::Map(entries.field.clone(), *sorted), entries))
         }
         (own, DataType::Dictionary(_, value)) if context.parts == Parts::Optional && is_fixed_bytes(value) => {
-            (own == value.as_ref()).then(|| (own.clone(), ArrayChange::Same))
+            leaves(own, value)
         }
-        (own, wanted @ DataType::Dictionary(..)) => {
+        (own, wanted @ DataType::Dictionary(_, value)) => {
             let ordered = context.ordered && to.dict_is_ordered() == Some(true);
-            let encoder = DictionaryEncoder::new(own, wanted, ordered, values.as_deref(), context.parts)?;
-            Some((wanted.clone(), ArrayChange::Dictionary(Box::new(encoder))))
+            let encoder = DictionaryEncoder::new(own, wanted, ordered, dictionary.as_deref(), context.parts);
+            encoder.map_or_else(
+                || leaves(own, value).map(|values| Values { is_exact: false, ..values }),
+                |encoder| Some(Values::exact(wanted, ArrayChange::Dictionary(Box::new(encoder)))),
+            )
         }
-        (own, wanted) if own == wanted && !own.is_nested() => Some((own.clone(), ArrayChange::Same)),
-        (own, wanted) if texts::can_relay(own, wanted) => Some((wanted.clone(), ArrayChange::Text)),
-        _ => None,
+        (own, wanted) => leaves(own, wanted),
     }
+}
+
+/// Returns what becomes of values without parts.
+fn leaves(own: &DataType, wanted: &DataType) -> Option<Values> {
+    if own.is_nested() || wanted.is_nested() {
+        return None;
+    }
+    Some(match texts::can_relay(own, wanted) {
+        true => Values::exact(wanted, ArrayChange::Text),
+        false if own == wanted => Values::exact(own, ArrayChange::Same),
+        false => Values::as_implied(own),
+    })
 }
 
 /// Returns whether Parquet stores values as bytes of a fixed length that its readers take for

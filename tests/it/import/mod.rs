@@ -30,6 +30,7 @@ mod renamed;
 mod restored;
 mod restored_any;
 mod restored_inputs;
+mod restored_leaves;
 mod restored_limits;
 #[cfg(feature = "parquet")]
 mod restored_parquet;
