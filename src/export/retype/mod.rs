@@ -32,8 +32,8 @@ pub(super) struct Retype {
     change: ArrayChange,
 }
 
-/// What becomes of the values of a field.
-struct Values {
+/// The type that the values of a field get, and the change to it.
+struct FieldValues {
     data_type: DataType,
     change: ArrayChange,
     is_exact: bool,
@@ -97,7 +97,7 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     let mut metadata = to.metadata().clone();
     let dictionary = metadata.remove(DICTIONARY);
     let name = metadata.remove(NAME).unwrap_or_else(|| to.name().clone());
-    let Values { data_type, change, is_exact } = values(from, to, context, dictionary)?;
+    let FieldValues { data_type, change, is_exact } = values(from, to, context, dictionary)?;
     let is_kept = |key: &str| key == CAST || (key == arrow_type::KEY && !is_exact);
     let own = from.metadata().iter().filter(|(key, value)| is_kept(key) || value.len() > METADATA_BYTES);
     metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
@@ -111,7 +111,7 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     Some(Retype { field: Arc::new(field), is_exact, change })
 }
 
-impl Values {
+impl FieldValues {
     fn exact(data_type: &DataType, change: ArrayChange) -> Self {
         Self { data_type: data_type.clone(), change, is_exact: true }
     }
@@ -126,12 +126,12 @@ impl Values {
     }
 }
 
-fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>) -> Option<Values> {
+fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>) -> Option<FieldValues> {
     let in_list = Context { masked: false, ..context };
     let lists = |from: &Field, item: &Field| between(from, item, in_list).map(Box::new);
     let list = |from: &Field, item: &Field, of: fn(FieldRef) -> DataType| {
         let item = lists(from, item)?;
-        Some(Values::in_lists(of(item.field.clone()), item))
+        Some(FieldValues::in_lists(of(item.field.clone()), item))
     };
     match (from.data_type(), to.data_type()) {
         (DataType::Struct(own), DataType::Struct(wanted)) => {
@@ -139,7 +139,7 @@ fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>
             let children = structs::children(own, wanted, |from, to| between(from, to, context))?;
             let fields: Fields = children.iter().map(|(_, child)| child.field.clone()).collect();
             let is_exact = children.iter().all(|(_, child)| child.is_exact);
-            Some(Values { data_type: DataType::Struct(fields), change: ArrayChange::Struct(children), is_exact })
+            Some(FieldValues { data_type: DataType::Struct(fields), change: ArrayChange::Struct(children), is_exact })
         }
         (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::List(item)) => {
             list(own, item, DataType::List)
@@ -156,13 +156,13 @@ fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>
         (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, due)) if length != due => None,
         (DataType::List(own) | DataType::FixedSizeList(own, _), DataType::FixedSizeList(item, length)) => {
             let item = lists(own, item)?;
-            Some(Values::in_lists(DataType::FixedSizeList(item.field.clone(), *length), item))
+            Some(FieldValues::in_lists(DataType::FixedSizeList(item.field.clone(), *length), item))
         }
         (DataType::List(own), DataType::Map(entries, sorted)) => {
             let entries = lists(own, entries)?;
             let keys_and_values = matches!(entries.field.data_type(), DataType::Struct(fields) if fields.len() == 2);
             let is_map = keys_and_values && !entries.field.is_nullable();
-            is_map.then(|| Values::in_lists(DataType::Map(entries.field.clone(), *sorted), entries))
+            is_map.then(|| FieldValues::in_lists(DataType::Map(entries.field.clone(), *sorted), entries))
         }
         (own, DataType::Dictionary(_, value)) if context.parts == Parts::Optional && is_fixed_bytes(value) => {
             leaves(own, value)
@@ -171,8 +171,8 @@ fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>
             let ordered = context.ordered && to.dict_is_ordered() == Some(true);
             let encoder = DictionaryEncoder::new(own, wanted, ordered, dictionary.as_deref(), context.parts);
             encoder.map_or_else(
-                || leaves(own, value).map(|values| Values { is_exact: false, ..values }),
-                |encoder| Some(Values::exact(wanted, ArrayChange::Dictionary(Box::new(encoder)))),
+                || leaves(own, value).map(|values| FieldValues { is_exact: false, ..values }),
+                |encoder| Some(FieldValues::exact(wanted, ArrayChange::Dictionary(Box::new(encoder)))),
             )
         }
         (own, wanted) => leaves(own, wanted),
@@ -180,14 +180,14 @@ fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>
 }
 
 /// Returns what becomes of values without parts.
-fn leaves(own: &DataType, wanted: &DataType) -> Option<Values> {
+fn leaves(own: &DataType, wanted: &DataType) -> Option<FieldValues> {
     if own.is_nested() || wanted.is_nested() {
         return None;
     }
     Some(match texts::can_relay(own, wanted) {
-        true => Values::exact(wanted, ArrayChange::Text),
-        false if own == wanted => Values::exact(own, ArrayChange::Same),
-        false => Values::as_implied(own),
+        true => FieldValues::exact(wanted, ArrayChange::Text),
+        false if own == wanted => FieldValues::exact(own, ArrayChange::Same),
+        false => FieldValues::as_implied(own),
     })
 }
 
