@@ -170,6 +170,7 @@ mod tests {
 
     /// Compared with columns of one struct, whose number of fields was never looked through.
     #[test]
+    #[cfg_attr(miri, ignore = "large")]
     fn structs_of_the_most_columns_take_no_longer_than_their_names() {
         let time = |path: &dyn Fn(usize) -> String| {
             let columns: Vec<ColumnSchema> =
