@@ -3,12 +3,14 @@
 
 mod environment;
 mod folder;
+mod hex;
 mod patterns;
 mod random;
 mod sys;
 
 pub use environment::{asked, python_is_present, repository};
 pub use folder::Folder;
+pub use hex::commented_hex;
 pub use patterns::Pattern;
 pub use random::{Random, mix};
 pub use sys::{Allocations, Alone, CountingAllocator, allocations_of, alone};

@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 use std::fs;
 use std::path::PathBuf;
+use tensilo_testing::commented_hex;
 
 /// The folder of the specification, with the second reader, `reader.py`.
 pub fn spec_folder() -> PathBuf {
@@ -21,10 +22,7 @@ pub fn json(path: &str) -> Json {
 
 /// The bytes of a commented hex file.
 pub fn bytes(path: &str) -> Vec<u8> {
-    let text = fs::read_to_string(folder().join(path)).unwrap();
-    let uncommented = text.lines().map(|line| line.split('#').next().unwrap());
-    let digits = uncommented.flat_map(str::split_whitespace);
-    digits.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+    commented_hex(&fs::read_to_string(folder().join(path)).unwrap())
 }
 
 /// The manifest's entries for valid or for invalid vectors.

@@ -3,7 +3,7 @@
 use super::{Folder, SAMPLES, SampleFile, damaged_file, on, sample_file};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use tensilo_testing::{commented_hex, repository};
 
 #[test]
 fn a_file_that_is_missing_is_not_damaged() {
@@ -69,12 +69,8 @@ fn a_damaged_chunk_is_named() {
 
 /// A vector of the specification whose dictionary is damaged.
 fn file_of_damaged_dictionary() -> Vec<u8> {
-    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format-spec/vectors");
-    let text = fs::read_to_string(vectors.join("valid/zstd-dictionary.hex")).unwrap();
-    let digits: String = text.lines().flat_map(|line| line.split('#').next()).collect();
-    let digits: Vec<u8> = digits.bytes().filter(u8::is_ascii_hexdigit).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
-    let mut file: Vec<u8> = digits.chunks(2).map(byte).collect();
+    let vector = repository().join("format-spec/vectors/valid/zstd-dictionary.hex");
+    let mut file = commented_hex(&fs::read_to_string(vector).unwrap());
     // no chunk needs the table before the last
     let table = file.windows(4).rposition(|bytes| bytes == b"TSLT").unwrap();
     file[table + 64 + 8] ^= 1;
