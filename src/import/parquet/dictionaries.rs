@@ -3,13 +3,14 @@
 //! An embedded Arrow schema says of any type that it was a dictionary. The decoder believes it if
 //! the values have the type of the column, and then gives up on some columns when it reads them.
 
+use super::changed::changed;
 use super::errors::malformed;
 use super::leaves::with_leaves;
 use crate::Result;
-use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use ::parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 use ::parquet::basic::Type as Physical;
-use ::parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData};
+use ::parquet::file::metadata::KeyValue;
 use arrow_schema::{DataType, Schema};
 use std::sync::Arc;
 
@@ -30,7 +31,12 @@ pub(super) fn readable(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetad
         return Ok(metadata);
     }
     let schema = Schema::new_with_metadata(fields, metadata.schema().metadata().clone());
-    with_arrow_schema(&metadata, &schema)
+    let embedded = changed(&metadata, |footer| {
+        let entries = footer.entries.get_or_insert_default();
+        entries.retain(|entry| entry.key != ARROW_SCHEMA_META_KEY);
+        entries.push(KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema)));
+    });
+    embedded.map_err(|error| malformed(&error))
 }
 
 /// Returns whether the decoder can read a dictionary of these values from such a column. INT96 is
@@ -50,22 +56,4 @@ fn is_readable(values: &DataType, column: Physical) -> bool {
                 | DataType::FixedSizeBinary(_)
         ),
     }
-}
-
-/// Returns the metadata with another schema in the place of the embedded one.
-fn with_arrow_schema(metadata: &ArrowReaderMetadata, schema: &Schema) -> Result<ArrowReaderMetadata> {
-    let file = metadata.metadata().file_metadata();
-    let mut entries = file.key_value_metadata().cloned().unwrap_or_default();
-    entries.retain(|entry| entry.key != ARROW_SCHEMA_META_KEY);
-    entries.push(KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(schema)));
-    let file = FileMetaData::new(
-        file.version(),
-        file.num_rows(),
-        file.created_by().map(str::to_owned),
-        Some(entries),
-        file.schema_descr_ptr(),
-        file.column_orders().cloned(),
-    );
-    let metadata = ParquetMetaData::new(file, metadata.metadata().row_groups().to_vec());
-    ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new()).map_err(|error| malformed(&error))
 }

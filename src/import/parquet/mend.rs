@@ -3,13 +3,12 @@
 //! Not mended: `dict-page-offset-zero.parquet` of Apache's parquet-testing. Its footer has lists
 //! where the format has numbers, and the decoder does not skip fields of another type than theirs.
 
+use super::changed::{changed, decodable};
 use super::errors::malformed;
 use super::pages;
 use crate::Result;
 use crate::import::input_file::InputReader;
-use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use ::parquet::file::metadata::{FileMetaData, ParquetMetaData};
-use std::sync::Arc;
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 /// Returns the metadata of a file without the mistakes. Its row groups have `row_count` rows.
 pub(super) fn mended(metadata: ArrowReaderMetadata, row_count: u64, file: &InputReader) -> Result<ArrowReaderMetadata> {
@@ -23,19 +22,8 @@ fn with_row_count(metadata: ArrowReaderMetadata, row_count: u64) -> Result<Arrow
     if file.num_rows() != 0 || row_count == 0 {
         return Ok(metadata);
     }
-    let file = FileMetaData::new(
-        file.version(),
-        i64::try_from(row_count).unwrap_or(i64::MAX), // a sum that no file can hold
-        file.created_by().map(str::to_owned),
-        file.key_value_metadata().cloned(),
-        file.schema_descr_ptr(),
-        file.column_orders().cloned(),
-    );
-    decodable(ParquetMetaData::new(file, metadata.metadata().row_groups().to_vec()))
-}
-
-fn decodable(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata> {
-    ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new()).map_err(|error| malformed(&error))
+    let row_count = i64::try_from(row_count).unwrap_or(i64::MAX); // a sum that no file can hold
+    changed(&metadata, |footer| footer.row_count = row_count).map_err(|error| malformed(&error))
 }
 
 /// Corrects the lengths of columns: before 1.2.9, parquet-mr left the heads of dictionaries out of
@@ -58,7 +46,7 @@ fn with_dictionary_heads(metadata: ArrowReaderMetadata, file: &InputReader) -> R
         group = group.into_builder().set_column_metadata(columns).build().map_err(|error| malformed(&error))?;
         builder = builder.add_row_group(group);
     }
-    decodable(builder.build())
+    decodable(builder.build()).map_err(|error| malformed(&error))
 }
 
 /// Returns whether a writer is a parquet-mr before 1.2.9, or of no version.

@@ -1,6 +1,7 @@
 //! Parquet files.
 
 mod batch_rows;
+mod changed;
 mod check;
 mod dictionaries;
 mod errors;

@@ -7,15 +7,15 @@
 //! schema where that denies the unit of a nanosecond timestamp, or the digits of a decimal. It does
 //! not believe all [zones](super::zones) in that schema.
 
+use super::changed::changed;
 use super::leaves::{plain_leaf, with_leaf_types, with_leaves};
 use super::zones::Zones;
 use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
 use crate::import::arrow::{int96, intervals};
 use ::parquet::arrow::ARROW_SCHEMA_META_KEY;
-use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit as ParquetUnit, Type as Physical};
 use ::parquet::errors::Result;
-use ::parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use ::parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type};
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, Schema, SchemaRef, TimeUnit};
@@ -38,17 +38,8 @@ pub(super) fn exact(
     if !metadata.parquet_schema().columns().iter().any(|column| is_read_raw(column)) {
         return Ok((schema, metadata));
     }
-    let file = metadata.metadata().file_metadata();
-    let raw = FileMetaData::new(
-        file.version(),
-        file.num_rows(),
-        file.created_by().map(str::to_owned),
-        file.key_value_metadata().cloned(),
-        with_leaf_types(metadata.parquet_schema(), raw_leaf)?,
-        file.column_orders().cloned(),
-    );
-    let raw = ParquetMetaData::new(raw, metadata.metadata().row_groups().to_vec());
-    Ok((schema, ArrowReaderMetadata::try_new(Arc::new(raw), ArrowReaderOptions::new())?))
+    let raw = with_leaf_types(metadata.parquet_schema(), raw_leaf)?;
+    Ok((schema, changed(&metadata, |footer| footer.schema = raw)?))
 }
 
 /// The columns of a file, which are the innermost fields of its schema, in order.
