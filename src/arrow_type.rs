@@ -29,6 +29,18 @@ pub(crate) fn is_tensor(field: &arrow_schema::Field) -> bool {
     matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
 }
 
+/// Returns the members of lists or maps. Returns `None` if a type is neither.
+#[cfg(feature = "arrow")]
+pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schema::FieldRef> {
+    use arrow_schema::DataType;
+    match data_type {
+        DataType::List(item) | DataType::LargeList(item) => Some(item),
+        DataType::ListView(item) | DataType::LargeListView(item) => Some(item),
+        DataType::FixedSizeList(item, _) | DataType::Map(item, _) => Some(item),
+        _ => None,
+    }
+}
+
 /// A type that needs to be kept. Its `Display` is the text of the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ArrowType {

@@ -4,7 +4,7 @@
 //! nulls of a struct. A list of 0 bools in a struct is therefore a column without a path. The
 //! schema of the source says where it was.
 
-use crate::arrow_type::is_tensor;
+use crate::arrow_type::{is_tensor, members};
 use crate::format::path;
 use crate::{ColumnSchema, DType, Extent};
 use arrow_schema::{DataType, Field, FieldRef};
@@ -53,12 +53,10 @@ fn collect(field: &Field, name: String, path: String, in_struct: bool, paths: &m
         DataType::FixedSizeList(item, 0) if in_struct && *item.data_type() == DataType::Boolean => {
             paths.insert(name, path);
         }
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => collect(item, name, format!("{path}[]"), in_struct, paths),
-        _ => {}
+        other => {
+            if let Some(item) = members(other) {
+                collect(item, name, format!("{path}[]"), in_struct, paths);
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::field::Parts;
 use super::format::{BatchWriter, Format, write_error};
+use crate::arrow_type::members;
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
@@ -42,13 +43,7 @@ fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box
 fn has_empty_struct(data_type: &DataType) -> bool {
     match data_type {
         DataType::Struct(fields) => fields.is_empty() || fields.iter().any(|field| has_empty_struct(field.data_type())),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => has_empty_struct(item.data_type()),
-        _ => false,
+        other => members(other).is_some_and(|item| has_empty_struct(item.data_type())),
     }
 }
 

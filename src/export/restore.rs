@@ -6,7 +6,7 @@ use super::field::{Form, Parts, Target, exported_dtype};
 use super::member_paths::with_paths;
 use super::options::TensorForm;
 use super::retype::Retype;
-use crate::arrow_type::is_tensor;
+use crate::arrow_type::{is_tensor, members};
 use crate::error::Advice;
 use crate::format::{CastFacts, FieldNode};
 use crate::saved_schema;
@@ -196,18 +196,12 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
         return;
     }
     match field.data_type() {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => tensor_columns(item, name, tensors),
         DataType::Struct(fields) => {
             for field in fields {
                 tensor_columns(field, format!("{name}.{}", field.name()), tensors);
             }
         }
-        _ => {}
+        other => members(other).into_iter().for_each(|item| tensor_columns(item, name.clone(), tensors)),
     }
 }
 

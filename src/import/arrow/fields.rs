@@ -5,10 +5,11 @@ use super::kinds::kind_of;
 use super::nested::Step;
 use super::types::{decoded, is_null, is_nullable};
 use super::{extension, metadata};
+use crate::arrow_type::members;
 use crate::format::{ListLevel, path};
 use crate::import::input_column::{ColumnKind, InputColumn, StructNulls};
 use crate::{Error, Metadata, limits};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 use std::result::Result;
 
 /// The way from the schema to a field, and to the columns inside it.
@@ -47,19 +48,11 @@ fn column_bytes(field: &Field, outer: usize) -> usize {
     const COLUMN_BYTES: usize = 512;
     let name = outer.saturating_add(field.name().len()).min(limits::NAME_BYTES);
     let own = name.saturating_mul(2).saturating_add(COLUMN_BYTES);
-    let inside = |children: &mut dyn Iterator<Item = &Field>| {
-        children.fold(own, |bytes, child| bytes.saturating_add(column_bytes(child, name)))
+    let children = match decoded(field.data_type()) {
+        DataType::Struct(fields) => fields.as_ref(),
+        other => members(other).map_or(&[][..], std::slice::from_ref),
     };
-    match decoded(field.data_type()) {
-        DataType::Struct(fields) => inside(&mut fields.iter().map(AsRef::as_ref)),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => inside(&mut std::iter::once(item.as_ref())),
-        _ => own,
-    }
+    children.iter().fold(own, |bytes, child| bytes.saturating_add(column_bytes(child, name)))
 }
 
 impl<'a> FieldWay<'a> {
@@ -86,17 +79,10 @@ impl<'a> FieldWay<'a> {
                     self.to_child(i, child).enter(child, found);
                 }
             }
-            DataType::List(item)
-            | DataType::LargeList(item)
-            | DataType::ListView(item)
-            | DataType::LargeListView(item)
-            | DataType::FixedSizeList(item, _)
-            | DataType::Map(item, _)
-                if is_nested(field) =>
-            {
-                self.enter_lists(field, item, found)
-            }
-            _ => found.push(self.column(field)),
+            other => match members(other).filter(|_| is_nested(field)) {
+                Some(item) => self.enter_lists(field, item, found),
+                None => found.push(self.column(field)),
+            },
         }
     }
 
@@ -177,18 +163,12 @@ fn refused(name: &str) -> &str {
 
 /// Returns whether lists have members that are no elements of a tensor.
 fn is_nested(field: &Field) -> bool {
-    match decoded(field.data_type()) {
-        DataType::Map(..) => true,
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => match decoded(item.data_type()) {
-            DataType::Struct(_) => true,
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => true,
-            DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => true,
-            _ => is_nested(item),
-        },
-        _ => false,
-    }
+    let data_type = decoded(field.data_type());
+    let is_no_element = |item: &FieldRef| match decoded(item.data_type()) {
+        DataType::Struct(_) => true,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => true,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => true,
+        _ => is_nested(item),
+    };
+    matches!(data_type, DataType::Map(..)) || members(data_type).is_some_and(is_no_element)
 }

@@ -2,6 +2,7 @@
 
 use super::metadata::IMPORTERS;
 use super::types::{decoded, is_nullable, with_members};
+use crate::arrow_type;
 use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME, text};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
@@ -26,14 +27,8 @@ pub(super) fn of(schema: &Schema, first_batch: impl FnOnce(&[usize]) -> Option<R
 fn has_dictionary(field: &Field) -> bool {
     match field.data_type() {
         DataType::Dictionary(..) => true,
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => has_dictionary(item),
         DataType::Struct(fields) => fields.iter().any(|field| has_dictionary(field)),
-        _ => false,
+        other => arrow_type::members(other).is_some_and(|item| has_dictionary(item)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::column_path::ColumnPath;
 use super::nested::Step;
+use crate::arrow_type::members;
 use arrow_schema::{DataType, Schema};
 use std::iter;
 use std::ops::Range;
@@ -64,12 +65,6 @@ impl ListedField {
         };
         let inside = match data_type {
             DataType::Struct(fields) => of_all(&mut fields.iter().map(|field| field.data_type())),
-            DataType::List(item)
-            | DataType::LargeList(item)
-            | DataType::FixedSizeList(item, _)
-            | DataType::ListView(item)
-            | DataType::LargeListView(item)
-            | DataType::Map(item, _) => of_all(&mut iter::once(item.data_type())),
             DataType::RunEndEncoded(ends, values) if listed.own() > 0 => {
                 of_all(&mut [ends.data_type(), values.data_type()].into_iter());
                 // their nulls are not counted
@@ -80,10 +75,13 @@ impl ListedField {
                 of_all(&mut fields.iter().map(|(_, field)| field.data_type()));
                 Vec::new()
             }
-            _ => {
-                *count += 1;
-                Vec::new()
-            }
+            other => match members(other) {
+                Some(item) => of_all(&mut iter::once(item.data_type())),
+                None => {
+                    *count += 1;
+                    Vec::new()
+                }
+            },
         };
         Self { range: start..*count, inside }
     }
