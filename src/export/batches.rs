@@ -6,9 +6,9 @@ use super::field::{Parts, Target};
 use super::options::TensorForm;
 use super::restore::{ExportedColumn, Output, Outputs, TypeChoice};
 use super::sample_size::SampleSize;
-use super::selected;
+use super::{dictionary_order, selected};
 use crate::error::Advice;
-use crate::{Column, ColumnBuffer, ColumnSchema, Error, Reader, Result, Rows, saved_schema};
+use crate::{Column, ColumnBuffer, ColumnSchema, Error, Reader, Result, Rows};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
 use std::ops::Range;
@@ -24,8 +24,8 @@ const BATCH_BYTES: u64 = 16 << 20;
 /// the nulls of the struct with it.
 ///
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
-/// each chunk is decoded once and copied once. If the source had ordered dictionaries, this is done
-/// once before, to know whether samples have values that are not among them.
+/// each chunk is decoded once and copied once. Columns that were ordered dictionaries are read once
+/// before, to know whether samples have values that are not among them.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     let choice =
         TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
@@ -34,21 +34,25 @@ pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
 
 pub(super) fn select(reader: &Reader, columns: Option<&[String]>, choice: TypeChoice) -> Result<Batches> {
     let columns = selected::columns(reader, columns)?;
-    let batches = |ordered| Batches::new(reader, &columns, TypeChoice { ordered, ..choice });
     let may_be_ordered = choice.ordered && !choice.stored_types && reader.commit_count() <= 1;
-    let ordered = may_be_ordered && saved_schema::has_order(&reader.schema().metadata) && order_holds(batches(true)?);
-    batches(ordered)
+    let ordered = may_be_ordered && order_holds(reader, &columns, choice)?;
+    Batches::new(reader, &columns, TypeChoice { ordered, ..choice })
 }
 
-/// Returns whether ordered dictionaries have all values that the samples have. The schema says
-/// which are ordered before any sample is read.
-fn order_holds(mut batches: Batches) -> bool {
+/// Returns whether there are ordered dictionaries, and they have all values that the samples have:
+/// the schema says which are ordered before any sample is exported.
+fn order_holds(reader: &Reader, columns: &[Column], choice: TypeChoice) -> Result<bool> {
+    let columns = dictionary_order::ordered(reader, columns);
+    if columns.is_empty() {
+        return Ok(false);
+    }
+    let mut batches = Batches::new(reader, &columns, TypeChoice { ordered: true, ..choice })?;
     loop {
         match batches.next_batch() {
             Ok(Some(_)) => {}
-            Ok(None) => return true,
+            Ok(None) => return Ok(true),
             // other errors will occur again
-            Err(error) => return !error.advice().contains(&Advice::StoredTypes),
+            Err(error) => return Ok(!error.advice().contains(&Advice::StoredTypes)),
         }
     }
 }

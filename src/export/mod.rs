@@ -51,6 +51,7 @@ mod arrow_file;
 mod batches;
 mod column;
 mod described;
+mod dictionary_order;
 mod elements;
 mod field;
 mod files;

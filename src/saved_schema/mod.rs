@@ -72,12 +72,6 @@ pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
     metadata.insert(KEY.to_owned(), own.to_string());
 }
 
-/// Returns whether a dictionary may be ordered.
-#[cfg(feature = "arrow")]
-pub(crate) fn has_order(metadata: &Metadata) -> bool {
-    metadata.get(KEY).is_some_and(|text| text.contains("\"ordered\":true"))
-}
-
 /// Makes all dictionaries unordered: appended values stand behind the others, wherever their place
 /// in the order would be.
 pub(crate) fn forget_order(metadata: &mut Metadata) {

@@ -96,6 +96,7 @@ fn the_order_of_a_dictionary_comes_back_where_a_format_keeps_it() {
     let file = import(&ordered());
     let found = only_batch(exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow);
     assert_eq!(found.schema(), ordered().schema());
+    assert_eq!(found.schema().field(0).dict_is_ordered(), Some(true));
     assert_eq!(found.column(0).as_any_dictionary().values().as_string::<i32>().value(1), "mid");
     #[cfg(feature = "parquet")]
     {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use tensilo::export::{ExportFormat, ExportOptions};
 use tensilo::import::arrow::array::types::{Int8Type, Int32Type};
 use tensilo::import::arrow::array::*;
-use tensilo::import::arrow::datatypes::{DataType, Field, Fields};
+use tensilo::import::arrow::buffer::OffsetBuffer;
+use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use tensilo::import::{AppendOptions, ConvertOptions, write_batches};
 use tensilo::{Error, Reader};
 use tensilo_testing::Folder;
@@ -97,6 +98,31 @@ fn the_order_of_a_dictionary_is_not_claimed_for_appended_values() {
     write_old(&path, &fs::read(&path).unwrap());
     let file = converted(&folder, &[path], &ConvertOptions::new()).unwrap();
     assert_eq!(is_ordered(&file), Some(false));
+}
+
+/// The fields of the members of the only column.
+fn members(batch: &RecordBatch) -> Vec<FieldRef> {
+    match batch.schema().field(0).data_type() {
+        DataType::Struct(fields) => fields.to_vec(),
+        DataType::List(item) => vec![item.clone()],
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn ordered_dictionaries_in_structs_and_lists_come_back_ordered() {
+    let batch = dictionary(&texts("a", 2), true);
+    let (values, field) = (batch.column(0).clone(), batch.schema().field(0).clone());
+    let numbers: ArrayRef = Arc::new(Int8Array::from(vec![1, 2]));
+    let fields = Fields::from(vec![Field::new("n", DataType::Int8, false), field.clone()]);
+    let structs: ArrayRef = Arc::new(StructArray::new(fields, vec![numbers, values.clone()], None));
+    let lists: ArrayRef = Arc::new(ListArray::new(Arc::new(field), OffsetBuffer::from_lengths([2]), values, None));
+    for due in [structs, lists].map(one) {
+        let found = arrow(&import(&due)).unwrap();
+        assert_eq!(found, due);
+        let is_ordered = |field: &FieldRef| field.dict_is_ordered();
+        assert_eq!(members(&found).last().and_then(is_ordered), Some(true));
+    }
 }
 
 #[test]
