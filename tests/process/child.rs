@@ -1,5 +1,5 @@
-//! A child process: this program once more, which runs one ignored test and reports the number of
-//! samples in its file.
+//! A child process: this program once more, which runs one test and reports the number of samples
+//! in its file. Variables of its environment tell that test that it is the child.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -15,9 +15,9 @@ fn reported(line: &str) -> Option<u64> {
     line.split("samples ").nth(1)?.trim().parse().ok()
 }
 
-/// The arguments with which this program runs one ignored test.
-pub fn arguments(test: &str) -> [&str; 4] {
-    ["--exact", test, "--ignored", "--nocapture"]
+/// The arguments with which this program runs one test.
+pub fn arguments(test: &str) -> [&str; 3] {
+    ["--exact", test, "--nocapture"]
 }
 
 pub struct Child {
@@ -26,7 +26,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts the test of this path, for example `atomic::child_that_writes`.
+    /// Starts the test of this path, for example `atomic::links::a_link_is_followed`.
     pub fn start<V: AsRef<OsStr>>(test: &str, environment: impl IntoIterator<Item = (&'static str, V)>) -> Self {
         let mut process = Command::new(std::env::current_exe().expect("this program"))
             .args(arguments(test))

@@ -25,12 +25,12 @@ fn sample(i: u64) -> [u32; ELEMENTS] {
     std::array::from_fn(|element| (i as u32).wrapping_mul(2_654_435_761).wrapping_add(element as u32))
 }
 
-/// Appends without end. This is no test of its own: another test starts and kills it.
-#[test]
-#[ignore = "started by another test, in a process of its own"]
-fn child_that_appends() {
-    let Ok(path) = std::env::var("TENSILO_TEST_FILE") else { return };
-    let mut writer = Writer::append(&path, &options()).expect("a file that can be appended to");
+/// The variable that tells the child its file.
+const FILE: &str = "TENSILO_TEST_FILE";
+
+/// Appends without end, in the child.
+fn append_until_killed(path: &str) {
+    let mut writer = Writer::append(path, &options()).expect("a file that can be appended to");
     report(writer.sample_count());
     // bounded, so that a child whose parent is gone does not fill the disk
     for commit in 0..300_u64 {
@@ -66,6 +66,10 @@ fn check(path: &Path) -> (u64, u64) {
 
 #[test]
 fn an_appender_killed_at_any_time_leaves_a_commit_that_it_reported_or_a_later_one() {
+    if let Ok(path) = std::env::var(FILE) {
+        return append_until_killed(&path);
+    }
+    let child = "killed_append::an_appender_killed_at_any_time_leaves_a_commit_that_it_reported_or_a_later_one";
     let folder = Folder::new();
     let path = folder.path("data.tsl");
     let (mut tails, mut later, mut commits) = (0, 0, 0);
@@ -77,7 +81,7 @@ fn an_appender_killed_at_any_time_leaves_a_commit_that_it_reported_or_a_later_on
             writer.finish().expect("disk space");
         }
         let (before, _) = check(&path);
-        let mut child = Child::start("killed_append::child_that_appends", [("TENSILO_TEST_FILE", &path)]);
+        let mut child = Child::start(child, [(FILE, &path)]);
         assert_eq!(child.report(), before, "round {round}: the child goes on where the file ends");
         let mut reported = before;
         for _ in 0..round % 5 {

@@ -1,9 +1,14 @@
 //! The process that other tests start, and some of them kill: it writes a file.
 
-use super::{begin, push};
-use crate::child::{Child, report};
+use super::{Destination, begin, push};
+use crate::child::{Child, arguments, report};
+use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
+
+const DESTINATION: &str = "TENSILO_TEST_DESTINATION";
+const WORK: &str = "TENSILO_TEST_WORK";
 
 /// The work of a child.
 #[derive(Clone, Copy)]
@@ -24,23 +29,42 @@ pub fn environment(destination: &Path, work: Work) -> [(&'static str, String); 2
         Work::Finish => "finish",
     };
     let destination = destination.to_str().expect("a temporary folder of plain characters");
-    [("TENSILO_TEST_DESTINATION", destination.to_owned()), ("TENSILO_TEST_WORK", work.to_owned())]
+    [(DESTINATION, destination.to_owned()), (WORK, work.to_owned())]
 }
 
-pub const CHILD: &str = "atomic::child_writer::child_that_writes";
+/// The test that other tests start as their child.
+pub const CHILD: &str = "atomic::child_writer::a_child_writes_the_bytes_that_this_process_writes";
 
-/// Writes as the environment says. This is no test of its own: other tests start it.
 #[test]
-#[ignore = "started by other tests, in a process of its own"]
-fn child_that_writes() {
-    let Ok(destination) = std::env::var("TENSILO_TEST_DESTINATION") else { return };
-    let work = std::env::var("TENSILO_TEST_WORK").expect("set beside the destination");
-    let mut writer = begin(Path::new(&destination), true).expect("a new file");
-    if work == "finish" {
-        push(&mut writer, 7, 20).expect("disk space");
-        writer.finish().expect("disk space");
-        return;
+fn a_child_writes_the_bytes_that_this_process_writes() {
+    if let Ok(destination) = std::env::var(DESTINATION) {
+        return write(Path::new(&destination));
     }
+    let (own, of_child) = (Destination::new(), Destination::new());
+    finish(&own.path());
+    let child = Command::new(std::env::current_exe().expect("this program"))
+        .args(arguments(CHILD))
+        .envs(environment(&of_child.path(), Work::Finish))
+        .stdout(Stdio::null())
+        .status();
+    assert!(child.expect("this program starts once more").success());
+    let bytes = |destination: &Destination| fs::read(destination.path()).expect("a file");
+    assert!(bytes(&own) == bytes(&of_child));
+}
+
+fn finish(destination: &Path) {
+    let mut writer = begin(destination, true).expect("a new file");
+    push(&mut writer, 7, 20).expect("disk space");
+    writer.finish().expect("disk space");
+}
+
+/// Writes as the environment says, in the child.
+fn write(destination: &Path) {
+    let work = std::env::var(WORK).expect("set beside the destination");
+    if work == "finish" {
+        return finish(destination);
+    }
+    let mut writer = begin(destination, true).expect("a new file");
     // samples are bounded, so that a child whose parent is gone does not fill the disk
     for _ in 0..2_000 {
         push(&mut writer, 7, 20).expect("disk space");
