@@ -13,7 +13,7 @@ mod support;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use kernel::byte_planes::BytePlanes;
 use kernel::predict::Prediction;
-use kernel::tiers::code_bytes;
+use kernel::tiers::{GROUP_BYTES, code_bytes};
 use kernel::{Width, bitshuffle, byte_planes, extra_bits, predict, tiers};
 use std::hint::black_box;
 use support::{Random, criterion};
@@ -147,12 +147,15 @@ fn symbols(c: &mut Criterion) {
     let mut codes = vec![0; code_bytes(CODE_BITS, COUNT)];
     let mut escaped = vec![0; COUNT];
     let mut out = vec![0; COUNT];
+    let last = [0; GROUP_BYTES]; // all groups are full
     let mut group = group(c, "tiers", &symbols);
     for kernel in tiers::available() {
         let name = kernel.name();
         kernel.split(CODE_BITS, &code_of, &symbols, &mut codes, &mut escaped);
         group.bench_function(format!("{name}/merge"), |b| {
-            b.iter(|| kernel.merge(CODE_BITS, black_box(&codes), &table, black_box(&escaped), black_box(&mut out)));
+            b.iter(|| {
+                kernel.merge(CODE_BITS, black_box(&codes), &last, &table, black_box(&escaped), black_box(&mut out))
+            });
         });
         group.bench_function(format!("{name}/split"), |b| {
             b.iter(|| {

@@ -15,6 +15,7 @@ import sys
 import zlib
 
 from vector_encoder import *
+import vector_blocks
 import vector_nested
 from vector_faults import invalid_vectors
 from vector_text import example_vectors, wrong_examples
@@ -357,10 +358,10 @@ def pretty(dump):
 def everything():
     """The text of every file, by its name below vectors/."""
     files, manifest = {}, []
-    for name, what, f in [*valid_vectors(), *tier_vectors(), *vector_nested.valid_vectors(), *example_vectors()]:
+    for name, what, f in [*valid_vectors(), *tier_vectors(), *vector_nested.valid_vectors(), *vector_blocks.valid_vectors(), *example_vectors()]:
         files['valid/%s.hex' % name], files['valid/%s.json' % name] = f.hex(what), pretty(f.dump())
         manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'what': what})
-    for rule, name, what, f, *more in (*invalid_vectors(), *vector_nested.invalid_vectors()):
+    for rule, name, what, f, *more in (*invalid_vectors(), *vector_nested.invalid_vectors(), *vector_blocks.invalid_vectors()):
         more, file = dict(*more), 'invalid/%s-%s.hex' % (rule, name)
         assert file not in files, file
         also = more.get('also', [])

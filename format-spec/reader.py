@@ -148,7 +148,7 @@ def read_chunk(file, region):
         dims = [numbers[k:k + items] for k in range(items, len(numbers), items)] or [lengths]
         right = list(map(math.prod, zip(*dims))) == lengths and max(map(max, dims)) < VARYING
         check({"R-4.7 ends descends": min(lengths) >= 0, "R-4.7 extents": right})
-    decoded, wanted, entries = decode(*values, column.w, column.bodies), file.wanted is None or column.info["name"] in file.wanted, []
+    decoded, wanted, entries = decode(*values, column.w, column.bodies, region.body[:len(region.body) - len(values[0])]), file.wanted is None or column.info["name"] in file.wanted, []
     if wanted or dtype == "utf8" or 0 in present[L]:
         for is_present, begin, end, *extents in zip(present[L], chain([0], ends), ends, *dims):
             item = decoded[begin * size:end * size]
@@ -314,7 +314,7 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
             file.at = footer.at
             with suppress(Violation):
                 read_footer(file, footer)
-            check({f"R-7.6 encoding {e}": e < 8 for c in file.columns for e, _ in c.stated["encodings"]})
+            check({f"R-7.6 encoding {e}": e < len(ENCODINGS) for c in file.columns for e, _ in c.stated["encodings"]})
             check({"R-9.1 incompat_flags": footer.fields[1] & ~NESTED == 0})
         while not last or file.trailer != last:
             region = read_next(file)

@@ -1,6 +1,6 @@
 """Chapter 5 of SPEC.md for reader.py: from the stored bytes of a part to its decoded bytes. Written from the text
 alone, like reader.py, and with the words of chapter 1 that both need."""
-import io, struct
+import io, struct, zlib
 from contextlib import suppress
 
 # ---- 1. Words and notation ---------------------------------------------------------------------------------
@@ -26,17 +26,22 @@ class Fields(io.BytesIO):  # the fields of a block; one that reaches beyond the 
     def unpack(self, layout):
         return struct.unpack("<" + layout, self.take(struct.calcsize("<" + layout)))
 # ---- 5. Encodings ------------------------------------------------------------------------------------------
-ENCODINGS = ("raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd", "zstd-dictionary")
-RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, PLANES_ZSTD, ZSTD_DICTIONARY = range(8)
+ENCODINGS = ("raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd", "zstd-dictionary",
+             "blocked-raw", "blocked-bitshuffle-zstd", "blocked-zstd", "blocked-exponent-tiers", "blocked-residual-tiers")
+RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, PLANES_ZSTD, ZSTD_DICTIONARY, *BLOCKED = range(13)
+BLOCKED_RAW, BLOCKED_BITSHUFFLE_ZSTD, BLOCKED_ZSTD, BLOCKED_EXPONENT_TIERS, BLOCKED_RESIDUAL_TIERS = BLOCKED
 RULES = {EXPONENT_TIERS: "R-5.10", RESIDUAL_TIERS: "R-5.11", PLANES_ZSTD: "R-5.12"}
 
-def decode(stored, length, encoding, w, tables=()):  # the caller has checked `length` with R-4.5 and R-4.10
-    whole = length % w == 0
-    check({f"R-5.1 unknown {encoding}": encoding < 8, "R-5.2 empty": length or encoding == RAW and not stored,
+def decode(stored, length, encoding, w, tables=(), before=None):  # the caller has checked `length` with R-4.5 and R-4.10
+    whole = length % w == 0  # `before` are the bytes of the body before the values, and None for other parts
+    check({f"R-5.1 unknown {encoding}": encoding < len(ENCODINGS), "R-5.2 empty": length or encoding == RAW and not stored,
            "R-5.3 stored length": encoding != RAW or len(stored) == length,
            "R-5.4 one element": encoding != CONSTANT or len(stored) == w and whole})
     if encoding in (RAW, CONSTANT):
         return stored if encoding == RAW else stored * (length // w)
+    if encoding in BLOCKED:
+        check({"R-5.14 only values are in blocks": before is not None})
+        return decode_blocks(stored, length, encoding, w, tables, before)
     if encoding == ZSTD_DICTIONARY:
         return unframe(stored[4:], length, find_dictionary(stored, tables))
     if encoding in (BITSHUFFLE_ZSTD, ZSTD):
@@ -125,8 +130,10 @@ def read_tier_head(fields):
     check({"R-5.8 a width or spacing": right, "R-5.8 ranks": not any(ranks[sum(escapes):])})
     return widths, spacing, escapes, [count_2, count_3, count_4], ranks
 
-def read_codes(fields, width, count):  # those of one tier, a byte each
-    words = memoryview(fields.take(-(-count // 64) * width * 8)).cast("Q")
+def read_codes(fields, width, count, is_cut):  # those of one tier, a byte each
+    last = -(-(count % 64) // 8) if is_cut else 8 * (count % 64 > 0)  # the bytes of a word of the last group
+    words = fields.take(count // 64 * width * 8)
+    words = memoryview(words + b"".join(fields.take(last).ljust(8, b"\0") for _ in range(width) if last)).cast("Q")
     planes = [one_byte_each(words[j::width].tobytes()) for j in range(width)]
     number = sum(int.from_bytes(plane, "little") << j for j, plane in enumerate(planes))
     codes = number.to_bytes(-(-count // 64) * 64, "little")
@@ -136,11 +143,11 @@ def read_codes(fields, width, count):  # those of one tier, a byte each
 def count_extra_bits(symbols):
     return sum(k - 1 for k in symbols if k)
 
-def read_tiers(fields, head, n, has_extra_bits):
+def read_tiers(fields, head, n, has_extra_bits, is_block=False):
     widths, spacing, escapes, counts, ranks = head
     layout = struct.Struct("<3IQ" if has_extra_bits else "<3I")
-    checkpoints = fields.take(layout.size * (n - 1 >> spacing))
-    tiers = [read_codes(fields, width, count) for width, count in zip(widths, [n, *counts])]
+    checkpoints = b"" if is_block else fields.take(layout.size * (n - 1 >> spacing))
+    tiers = [read_codes(fields, width, count, is_block) for width, count in zip(widths, [n, *counts])]
     symbols = fields.take(counts[2])
     check({"R-5.9 counts": counts == [codes.count(escape) for codes, escape in zip(tiers, escapes)]})
     for k in (2, 1, 0):  # what escaped from a tier is known when the tier is looked at
@@ -173,8 +180,11 @@ def join_residuals(fields, n, w):
     symbols = read_tiers(fields, head, n, True)
     filling, greatest = fields.take(-fields.tell() % 8), max(max(symbols), max(head[-1]))
     check({f"R-5.11 symbol {greatest}": greatest <= 8 * w, "R-5.11 bytes before the extra bits": not any(filling)})
-    total, y, at = count_extra_bits(symbols), [], 0
-    bits = one_byte_each(fields.take((-(-total // 64) + 1) * 8))
+    return add_extra_bits(fields.take((-(-count_extra_bits(symbols) // 64) + 1) * 8), symbols, w)
+
+def add_extra_bits(stored, symbols, w):  # the bytes of the y with these bit lengths
+    n, total, y, at = len(symbols), count_extra_bits(symbols), [], 0
+    bits = one_byte_each(stored)
     check({"R-5.11 bits after the extra bits": not any(bits[total:])})
     for start in range(0, n, 64):
         symbols_here = symbols[start:start + 64]
@@ -199,3 +209,52 @@ def join_planes(fields, n, w):
     if split == 1:
         return unshuffle(b"".join(planes) + fields.take(n % 8 * w), w)
     return interleave(planes)
+# ---- 5.12 Blocks --------------------------------------------------------------------------------------------
+def decode_blocks(stored, length, encoding, w, tables, before):
+    head = Fields(stored, "R-5.14")
+    front_bytes, block_count = head.unpack("II")
+    check({"R-5.14 the front reaches beyond the stored bytes": front_bytes <= len(stored)})
+    fields = Fields(stored[8:front_bytes - 4], "R-5.14")
+    own = fields.take({BLOCKED_ZSTD: 4, BLOCKED_EXPONENT_TIERS: 52, BLOCKED_RESIDUAL_TIERS: 52}.get(encoding, 0))
+    directory = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
+    filling, at, stored_at, result = fields.read(), 0, front_bytes, b""
+    ascends = all(a < c and b < d for (a, b, _), (c, d, _) in zip([(0, 0, 0)] + directory, directory))
+    check({"R-5.14 the front is cut off": front_bytes >= 12, "R-5.14 no block": block_count > 0})
+    check({"R-5.14 filling": not any(filling) and len(filling) < 4096, "R-5.14 the directory does not ascend": ascends,
+           "R-5.14 ends": (directory[-1][0] * w, directory[-1][1]) == (length, len(stored) - front_bytes)})
+    crc = zlib.crc32(before + stored[:front_bytes - 4])
+    check({"R-5.15 front_crc": crc == int.from_bytes(stored[front_bytes - 4:front_bytes], "little")})
+    decode_block = block_decoder(encoding, own, w, tables)
+    for end, stored_end, block_crc in directory:
+        block, n = stored[stored_at:front_bytes + stored_end], end - at
+        check({"R-5.14 too many elements": n < 1 << 16, "R-5.16 block_crc": zlib.crc32(block) == block_crc})
+        result, at, stored_at = result + decode_block(block, n), end, front_bytes + stored_end
+    return result
+
+def block_decoder(encoding, own, w, tables):  # a function of the stored bytes of a block and the number of its elements
+    if encoding == BLOCKED_RAW:
+        return lambda block, n: decode(block, n * w, RAW, w)
+    if encoding == BLOCKED_BITSHUFFLE_ZSTD:
+        return lambda block, n: decode(block, n * w, BITSHUFFLE_ZSTD, w)
+    if encoding == BLOCKED_ZSTD:
+        dictionary = None if own == b"\xff" * 4 else find_dictionary(own, tables)
+        return lambda block, n: unframe(block, n, dictionary)
+    fields, has_extra_bits = Fields(own, "R-5.14"), encoding == BLOCKED_RESIDUAL_TIERS
+    transform, *details = read_transform(fields)
+    *widths, reserved, ranks = fields.unpack("4B32s")
+    escapes, allowed = [(1 << width) - 1 for width in widths], (NONE, DELTA, LORENZO) if has_extra_bits else (NONE, ROTATE)
+    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4))) and not reserved
+    check({f"R-5.1{has_extra_bits:d} transform": transform in allowed, "R-5.8 a width or a reserved byte": right})
+    check({"R-5.8 ranks": not any(ranks[sum(escapes):]), "R-5.11 ranks": not has_extra_bits or max(ranks) <= 8 * w})
+
+    def decode_block(block, n):
+        fields = Fields(block, "R-5.17")
+        head = widths, None, escapes, list(fields.unpack("3H")), ranks
+        low_bytes = [] if has_extra_bits else [fields.take(n) for _ in range(w - 1)]
+        symbols = read_tiers(fields, head, n, has_extra_bits, is_block=True)
+        check({"R-5.11 a symbol": not has_extra_bits or max(symbols) <= 8 * w})
+        extra = fields.take(-(-count_extra_bits(symbols) // 8)) if has_extra_bits else b""
+        check({"R-5.17 the block is too long": not fields.read()})
+        y = add_extra_bits(extra, symbols, w) if has_extra_bits else interleave(low_bytes + [symbols])
+        return undo(transform, *details, y, w)
+    return decode_block

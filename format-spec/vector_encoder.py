@@ -14,10 +14,11 @@ from vector_tiers import exponent_tiers, planes_zstd, residual_tiers
 DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5, 1), 'i16': (6, 2), 'i32': (7, 4),
           'i64': (8, 8), 'u8': (9, 1), 'u16': (10, 2), 'u32': (11, 4), 'u64': (12, 8), 'bool': (13, 1),
           'bytes': (14, 1), 'utf8': (15, 1)}
-ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd', 'zstd-dictionary']
+ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd', 'zstd-dictionary',
+             'blocked-raw', 'blocked-bitshuffle-zstd', 'blocked-zstd', 'blocked-exponent-tiers', 'blocked-residual-tiers']
 VARIES = 0xFFFFFFFF
 NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
-                          r'checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*)$')
+                          r'(block_)?crc \d+|elements|frame|head|block \d+: (?!count).*|checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*)$')
 FILE_ID = bytes(range(0x10, 0x20))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],
@@ -58,6 +59,7 @@ class Region:
         self.body = dict(body)
         for name, value in self.tweak.items():
             self.set(name, value)
+        self.seal()
         if kind == 'footer' and 'content_id' not in self.tweak:
             self.body['content_id'] = content_id(content, self.body)
         data = b''.join(self.body.values())
@@ -78,6 +80,18 @@ class Region:
 
     def get(self, name):
         return int.from_bytes(self.head[name], 'little')
+
+    def seal(self):
+        """Sets the checksums of a front and its blocks (5.12), but those that are tweaked."""
+        crcs = [name for name in self.body if re.search(r'(block_crc \d+|front_crc)$', name)]
+        for name in crcs:
+            names = list(self.body)
+            if name.endswith('front_crc'):
+                covered = names[:names.index(name)]
+            else:
+                covered = [other for other in names if ': block %s: ' % name.split()[-1] in other]
+            if name not in self.tweak:
+                self.set(name, zlib.crc32(b''.join(self.body[other] for other in covered)))
 
 
 def content_id(content, footer):

@@ -52,7 +52,7 @@ def tier_of(codes, width):
     return b''.join(words_of([c >> j & 1 for c in codes[at:at + 64]]) for at in range(0, len(codes), 64) for j in range(width))
 
 
-def tier_stream(symbols, widths=(1, 1, 1), ranks=None, spacing=12, extra=None):
+def tier_stream(symbols, widths=(1, 1, 1), ranks=None, spacing=12, extra=None, tier_of=tier_of):
     """The pieces of the head, and the five others. `ranks`: the symbols that have codes; else the most frequent ones.
     `extra`: the number of extra bits of each symbol, in an encoding that has them."""
     escapes = [(1 << width) - 1 for width in widths]
@@ -77,6 +77,13 @@ def tier_stream(symbols, widths=(1, 1, 1), ranks=None, spacing=12, extra=None):
     return head, {'checkpoints': points, **rest, 'literals': bytes(tiers[3])}
 
 
+def cut_tier_of(codes, width):
+    """The words of the last group have only the bytes that have codes."""
+    whole, m = len(codes) // 64 * 64, len(codes) % 64
+    words = tier_of(codes[whole:], width)
+    return tier_of(codes[:whole], width) + b''.join(words[8 * j:8 * j + (m + 7) // 8] for j in range(width if m else 0))
+
+
 def exponent_tiers(transform='none', widths=(1, 1, 1), ranks=None, spacing=12):
     def pieces(data, w):
         y = transformed(elements(data, w), w, transform)
@@ -98,6 +105,48 @@ def residual_tiers(transform='none', widths=(1, 1, 1), ranks=None, spacing=12, *
         return {**transform_pieces(transform, **details), **head, **rest, 'filling': bytes(-sum(map(len, rest.values())) % 8),
                 'extra bits': words_of(extra_bits(y)), 'last word': bytes(8)}
     return 'residual-tiers', pieces
+
+
+def tier_block(y, w, widths, ranks, is_exponents):
+    """The pieces of a block of tiers."""
+    symbols = [n >> 8 * w - 8 if is_exponents else n.bit_length() for n in y]
+    head, rest = tier_stream(symbols, widths, ranks, 31, tier_of=cut_tier_of)
+    del rest['checkpoints']
+    counts = {'count_%d' % k: head['count_%d' % k][:2] for k in (2, 3, 4)}
+    if is_exponents:
+        return {**counts, **{'low bytes %d' % k: bytes(n >> 8 * k & 255 for n in y) for k in range(w - 1)}, **rest}
+    bits = extra_bits(y)
+    total = sum(b << t for t, b in enumerate(bits))
+    return {**counts, **rest, 'extra bits': le(total, (len(bits) + 7) // 8)}
+
+
+def blocked_tiers(name, ends, transform='none', widths=(1, 1, 1), ranks=b'', **details):
+    """Tables and blocks for `blocked`. `ranks` are the symbols that have codes, in all blocks."""
+    tables = {**transform_pieces(transform, **details), **{'width_%d' % k: le(width, 1) for k, width in enumerate(widths, 1)},
+              'reserved 3': bytes(1), 'ranks': bytes(ranks) + bytes(32 - len(ranks))}
+
+    def block(data, w):
+        y = transformed(elements(data, w), w, transform, **details)
+        return tier_block(y, w, widths, list(ranks), name == 'blocked-exponent-tiers')
+    return blocked(name, ends, block, tables)
+
+
+def blocked(name, ends, block, tables=None, filling=0):
+    """Encodings 8 to 12 (5.12). `block`: a function of the bytes of a block and the element bytes that gives its pieces by
+    name. The checksums are computed when the chunk is put together: see `seal` in vector_encoder.py."""
+    def pieces(data, w):
+        starts, front, blocks = [0] + list(ends[:-1]), {}, {}
+        own = dict(tables or {})
+        front_bytes = 8 + sum(map(len, own.values())) + 12 * len(ends) + filling + 4
+        stored_end = 0
+        for b, (start, end) in enumerate(zip(starts, ends)):
+            named = {'block %d: %s' % (b, k): v for k, v in block(data[start * w:end * w], w).items()}
+            stored_end += sum(map(len, named.values()))
+            front.update({'end %d' % b: le(end, 4), 'stored_end %d' % b: le(stored_end, 4), 'block_crc %d' % b: bytes(4)})
+            blocks.update(named)
+        return {'front_bytes': le(front_bytes, 4), 'block_count': le(len(ends), 4), **own, **front,
+                'filling': bytes(filling), 'front_crc': bytes(4), **blocks}
+    return name, pieces
 
 
 def planes_zstd(split, pack, transform='none', **details):

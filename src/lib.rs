@@ -183,11 +183,11 @@ pub mod explain {
 }
 
 pub mod facts {
-    //! Facts about files, columns and chunks that are known without decoding.
+    //! Facts about files, columns, chunks and blocks that are known without decoding.
 
     pub use crate::format::{CastFacts, ContentId, FileId, RegionKind};
     pub use crate::open::ColumnFacts;
-    pub use crate::read::ChunkInfo;
+    pub use crate::read::{BlockInfo, ChunkBlocks, ChunkInfo, ColdRead};
 }
 
 /// The examples of the README, compiled and run.

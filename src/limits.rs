@@ -33,6 +33,8 @@ pub const VALIDITY_AND_SHAPE_BYTES: u32 = 64 << 20;
 /// Items in a chunk of a nested column, if they have a fixed shape without elements. It holds for
 /// a chunk of one sample too.
 pub const EMPTY_ITEMS: u32 = 1 << 24;
+/// Elements of a block of a chunk; of text and bytes, that many bytes.
+pub const BLOCK_ELEMENTS: usize = 65_535;
 /// Bytes of a table's body.
 pub const TABLE_BYTES: u32 = 16 << 20;
 /// Bytes of a table that is a dictionary.

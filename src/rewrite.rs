@@ -3,10 +3,9 @@
 use crate::codec::RawChunk;
 use crate::error::go_on;
 use crate::format::content::validity_bytes;
-use crate::format::schema::Layout;
 use crate::le::u64_of;
 use crate::read::{ChunkScratch, Column};
-use crate::read::{LostSamples, Salvaged};
+use crate::read::{Losses, LostSamples, Salvaged};
 use crate::write::ChunkWriter;
 use crate::write::Sink;
 use crate::{Error, Result, Summary, WriterOptions, limits, memory};
@@ -48,8 +47,8 @@ impl Salvaged {
     /// Writes a file of the intact samples, with the same columns, metadata and facts of casts.
     ///
     /// Chunks and tables are copied as they are stored, checked but not decoded. Only chunks of
-    /// which samples are left out, those of a column that has lost a table, and the nulls for lost
-    /// samples are encoded, with the options of `writer`. If these set neither
+    /// which samples are lost or left out, those of a column that has lost a table, and the nulls
+    /// for lost samples are encoded, with the options of `writer`. If these set neither
     /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is derived from that of the
     /// damaged file.
     ///
@@ -75,8 +74,8 @@ impl Salvaged {
         let output = ChunkWriter::new(sink, schema, &writer.clone().origin_or(origin), casts)?;
         let left_out = if options.leave_out { self.losses.of_all() } else { LostSamples::default() };
         let null_bytes = writer.resolved_chunk_bytes();
-        let mut rewrite =
-            Rewrite { output, left_out, null_bytes, without_tables: BTreeSet::new(), scratch: ChunkScratch::new() };
+        let (without_tables, scratch) = (BTreeSet::new(), ChunkScratch::new());
+        let mut rewrite = Rewrite { output, losses: &self.losses, left_out, null_bytes, without_tables, scratch };
         self.reader.columns().try_for_each(|column| rewrite.tables(&column))?;
         let mut progress = options.progress;
         let mut runs = SampleRuns::new(self);
@@ -151,8 +150,10 @@ impl ColumnRuns {
     }
 }
 
-struct Rewrite<K: Sink> {
+struct Rewrite<'a, K: Sink> {
     output: ChunkWriter<K>,
+    /// The samples that each column has lost.
+    losses: &'a Losses,
     /// The samples to leave out: those of all runs that are not chunks, or none if they become
     /// nulls.
     left_out: LostSamples,
@@ -163,7 +164,7 @@ struct Rewrite<K: Sink> {
     scratch: ChunkScratch,
 }
 
-impl<K: Sink> Rewrite<K> {
+impl<K: Sink> Rewrite<'_, K> {
     fn run(&mut self, run: &SampleRun, column: &Column) -> Result<()> {
         match run.chunk {
             Some(chunk) => self.chunk(chunk, &run.samples, column),
@@ -183,11 +184,16 @@ impl<K: Sink> Rewrite<K> {
         Ok(())
     }
 
+    /// Copies a chunk, or writes what is left of it anew.
     fn chunk(&mut self, chunk: u64, samples: &Range<u64>, column: &Column) -> Result<()> {
         let first_sample = self.left_out.intact_before(samples.start);
-        let is_left = |&(_, sample): &(usize, u64)| !self.left_out.contains(sample);
-        if self.left_out.touches(samples) || self.without_tables.contains(&column.number()) {
-            let left: Vec<usize> = (0..).zip(samples.clone()).filter(is_left).map(|(i, _)| i).collect();
+        let lost = self.losses.columns.get(column.number()).map(|(_, lost)| lost);
+        let has_lost = lost.is_some_and(|lost| lost.touches(samples));
+        if has_lost || self.left_out.touches(samples) || self.without_tables.contains(&column.number()) {
+            let is_left = |&(_, sample): &(usize, u64)| !self.left_out.contains(sample);
+            // a lost sample that is not left out becomes null
+            let or_null = |(i, sample)| (!lost.is_some_and(|lost| lost.contains(sample))).then_some(i);
+            let left: Vec<_> = (0..).zip(samples.clone()).filter(is_left).map(or_null).collect();
             if left.is_empty() {
                 return Ok(());
             }
@@ -202,7 +208,7 @@ impl<K: Sink> Rewrite<K> {
     /// Writes chunks of nulls.
     fn nulls(&mut self, samples: Range<u64>, column: &Column) -> Result<()> {
         let layout = column.schema().layout()?;
-        let sample_bytes = null_shape_bytes(&layout).saturating_add(null_value_bytes(&layout)).max(1);
+        let sample_bytes = layout.null_shape_bytes().saturating_add(layout.null_value_bytes()).max(1);
         let most = u64_of((self.null_bytes / sample_bytes).max(1));
         let most = most.min(limits::CHUNK_SAMPLES.into());
         let mut first_sample = samples.start;
@@ -216,8 +222,8 @@ impl<K: Sink> Rewrite<K> {
                 null_count: count,
                 validity: Some(zeros(validity_bytes(n))?),
                 // a sample or `null_bytes`
-                shape: zeros(n.saturating_mul(null_shape_bytes(&layout)))?,
-                values: zeros(n.saturating_mul(null_value_bytes(&layout)))?,
+                shape: zeros(n.saturating_mul(layout.null_shape_bytes()))?,
+                values: zeros(n.saturating_mul(layout.null_value_bytes()))?,
             })?;
             first_sample += count;
         }
@@ -230,15 +236,4 @@ fn zeros(count: usize) -> Result<Vec<u8>> {
     let mut zeros = Vec::new();
     memory::resize(&mut zeros, count, 0)?;
     Ok(zeros)
-}
-
-/// Returns the bytes of values of a null: zeros of a fixed shape, none of a ragged one or a
-/// list.
-fn null_value_bytes(layout: &Layout) -> usize {
-    if layout.has_shape() { 0 } else { layout.inner_bytes }
-}
-
-/// Returns the bytes of shape of a null: of a list only its end.
-fn null_shape_bytes(layout: &Layout) -> usize {
-    if layout.is_nested() { 4 } else { layout.shape_bytes() }
 }

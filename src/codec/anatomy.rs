@@ -31,4 +31,24 @@ impl Anatomy {
             self.sections.push(Section { name: name.into(), detail: detail.into(), stored_bytes });
         }
     }
+
+    /// Adds the sections of a block to those of the blocks before it, by name.
+    pub(super) fn add_block(&mut self, block: Anatomy) {
+        for section in block.sections {
+            match self.sections.iter_mut().find(|found| found.name == section.name) {
+                Some(found) => {
+                    found.stored_bytes = found.stored_bytes.saturating_add(section.stored_bytes);
+                    if found.detail != section.detail {
+                        found.detail = without_number(&found.detail).to_owned();
+                    }
+                }
+                None => self.sections.push(section),
+            }
+        }
+    }
+}
+
+/// Returns a detail without the number that it begins with, which differs from block to block.
+fn without_number(detail: &str) -> &str {
+    detail.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
 }

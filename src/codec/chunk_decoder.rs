@@ -1,7 +1,10 @@
 //! Decodes the parts of chunks.
 
+use super::blocked::BlockedPart;
+use super::body::Body;
 use super::chunk_parts::StoredChunk;
-use super::encoding::{Codec, PartSpec, Tables};
+use super::encoding::Codec;
+use super::part_spec::{PartSpec, Tables};
 use super::registry::codec;
 use super::scratch::DecodeScratch;
 use super::zstandard::Dictionary;
@@ -19,14 +22,14 @@ enum PartBytes {
     /// The chunk does not have the part.
     Absent,
     /// The decoded bytes are this range of the body.
-    Stored(Range<usize>),
+    Stored(EncodedPart, Range<usize>),
     /// The part has not been decoded yet.
     Encoded(EncodedPart),
     /// The decoded bytes are in the decoder's buffer for this part.
     Decoded,
 }
 
-/// A part that has not been decoded yet.
+/// A part as it is stored.
 struct EncodedPart {
     codec: &'static dyn Codec,
     element_bytes: usize,
@@ -83,11 +86,19 @@ impl ChunkDecoder {
     pub(crate) fn check(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
         let StoredChunk { layout, head, body, .. } = *chunk;
         let table = self.open_parts(chunk, true)?;
+        if let Some(blocks) = codec(table.values.encoding)?.blocks()
+            && table.values.raw_bytes > 0
+        {
+            let [.., range] = chunk.ranges(&table)?;
+            let raw_bytes = usize::try_from(table.values.raw_bytes).map_err(|_| wrong_length())?;
+            let part = BlockedPart::parse(blocks, PartSpec::new(layout.element_bytes, raw_bytes), body, &range)?;
+            blocks.check(&part).and_then(|()| part.check_crcs())?;
+        }
         let element = self.constant::<VALUES>(body)?;
         if element.is_none() {
             self.decode_values(body)?;
         }
-        if head.entry.has_parts() && !table.padding_is_zero(body) {
+        if head.entry.has_parts() && !table.padding_is_zero(body.start()) {
             return Err(Error::corrupt("R-4.4", "the bytes between the parts of the chunk are not zero"));
         }
         let content = self.content(body);
@@ -126,6 +137,11 @@ impl ChunkDecoder {
         let n = self.sample_count;
         let parts = chunk.parts()?;
         let [validity, shape, values] = chunk.ranges(&parts)?;
+        for side in [parts.validity, parts.shape].iter().filter(|part| !part.is_absent()) {
+            if codec(side.encoding)?.blocks().is_some() {
+                return Err(Error::corrupt("R-5.14", "only the values of a chunk are in blocks"));
+            }
+        }
         let [validity_due, shape_due] = self.validity_and_shape_due(layout, &parts)?;
         self.parts[VALIDITY] = locate(parts.validity, tables, 1, true, validity_due, validity, body)?;
         self.decode::<VALIDITY>(body)?;
@@ -160,7 +176,7 @@ impl ChunkDecoder {
 
     /// Returns the decoded length that the values must have, and of nested columns that of
     /// validity and shape too.
-    fn value_bytes(&self, layout: &Layout, body: &[u8]) -> Result<usize> {
+    fn value_bytes(&self, layout: &Layout, body: Body<'_>) -> Result<usize> {
         let count = if layout.is_nested() {
             let items = self.content(body).items(layout, |_| Ok(()))?;
             items.count_sum(layout)?
@@ -173,7 +189,7 @@ impl ChunkDecoder {
     }
 
     /// Returns the element that all of a part equal, if the encoding of the part stores no others.
-    fn constant<'a, const PART: usize>(&self, body: &'a [u8]) -> Result<Option<&'a [u8]>> {
+    fn constant<'a, const PART: usize>(&self, body: Body<'a>) -> Result<Option<&'a [u8]>> {
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(None) };
         let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
         match part.codec.constant(stored) {
@@ -205,7 +221,7 @@ impl ChunkDecoder {
     }
 
     /// Decodes the values, unless they have been decoded. `body` is that of [`ChunkDecoder::open`].
-    pub(crate) fn decode_values(&mut self, body: &[u8]) -> Result<()> {
+    pub(crate) fn decode_values(&mut self, body: Body<'_>) -> Result<()> {
         self.decode::<VALUES>(body)
     }
 
@@ -213,15 +229,26 @@ impl ChunkDecoder {
     /// its length. `body` is that of [`ChunkDecoder::open`]. Returns `false` if the encoding cannot
     /// decode a range alone, or if the values have been decoded. `out` may have been written to
     /// then.
-    pub(crate) fn decode_range(&mut self, body: &[u8], bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
+    pub(crate) fn decode_range(&mut self, body: Body<'_>, bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
         let PartBytes::Encoded(part) = &self.parts[VALUES] else { return Ok(false) };
         let (codec, spec) = (part.codec, part.spec());
-        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
         if bytes.end > spec.raw_bytes || bytes.len() != out.len() {
             return Err(wrong_length());
         }
         // at least 1
         let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes;
+        if let Some(blocks) = codec.blocks() {
+            if !elements.is_empty() {
+                let part = BlockedPart::parse(blocks, spec, body, &part.range)?;
+                if *bytes == (0..spec.raw_bytes) {
+                    blocks.check(&part)?;
+                }
+                blocks.decode_blocks(&part, &elements, out, &mut self.scratch)?;
+            }
+            swap_to_native(spec.element_bytes, out);
+            return Ok(true);
+        }
+        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
         if *bytes == (0..spec.raw_bytes) {
             codec.check(spec, stored)?;
             codec.decode(spec, stored, out, &mut self.scratch)?;
@@ -232,14 +259,22 @@ impl ChunkDecoder {
         Ok(true)
     }
 
+    /// Returns the values as a part in blocks, if they are in blocks and have not been decoded.
+    /// `body` is that of [`ChunkDecoder::open`].
+    pub(crate) fn blocks<'a>(&'a self, body: Body<'a>) -> Result<Option<BlockedPart<'a>>> {
+        let (PartBytes::Encoded(part) | PartBytes::Stored(part, _)) = &self.parts[VALUES] else { return Ok(None) };
+        let Some(blocks) = part.codec.blocks() else { return Ok(None) };
+        BlockedPart::parse(blocks, part.spec(), body, &part.range).map(Some)
+    }
+
     /// Returns the last of `ends`: the sum of the counts of all samples.
-    fn last_end(&self, body: &[u8]) -> Result<usize> {
+    fn last_end(&self, body: Body<'_>) -> Result<usize> {
         let last = self.shape_count.checked_sub(1).ok_or_else(wrong_length)?;
         let end = u32_in(self.bytes::<SHAPE>(body), last).ok_or_else(wrong_length)?;
         usize::try_from(end).map_err(|_| wrong_length())
     }
 
-    fn decode<const PART: usize>(&mut self, body: &[u8]) -> Result<()> {
+    fn decode<const PART: usize>(&mut self, body: Body<'_>) -> Result<()> {
         // in bounds, here and below: PART is one of the constants above
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(()) };
         let (codec, spec) = (part.codec, part.spec());
@@ -255,18 +290,18 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    fn bytes<'a, const PART: usize>(&'a self, body: &'a [u8]) -> &'a [u8] {
+    fn bytes<'a, const PART: usize>(&'a self, body: Body<'a>) -> &'a [u8] {
         match &self.parts[PART] {
             PartBytes::Absent | PartBytes::Encoded(_) => &[],
             // the body that was opened
-            PartBytes::Stored(range) => body.get(range.clone()).unwrap_or(&[]),
+            PartBytes::Stored(_, range) => body.get(range.clone()).unwrap_or(&[]),
             PartBytes::Decoded => self.buffers[PART].as_slice(),
         }
     }
 
     /// Returns the decoded parts; the values are empty if they have not been decoded. `body` is
     /// that of [`ChunkDecoder::open`].
-    pub(crate) fn content<'a>(&'a self, body: &'a [u8]) -> Content<'a> {
+    pub(crate) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
         let validity = match self.parts[VALIDITY] {
             PartBytes::Absent => None,
             _ => Some(self.bytes::<VALIDITY>(body)),
@@ -289,30 +324,43 @@ fn locate(
     in_place: bool,
     due: usize,
     range: Range<usize>,
-    body: &[u8],
+    body: Body<'_>,
 ) -> Result<PartBytes> {
     let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
     if raw_bytes != due {
         return Err(wrong_length());
     }
-    let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
     let codec = codec(part.encoding)?;
     let spec = PartSpec::new(element_bytes, raw_bytes);
     if raw_bytes == 0 {
-        check_empty(codec, stored)?;
+        check_empty(codec, range.len())?;
         return Ok(PartBytes::Absent);
     }
-    if codec.is_identity() && in_place {
+    if let Some(blocks) = codec.blocks() {
+        let part = BlockedPart::parse(blocks, spec, body, &range)?;
+        let dictionary = blocks.table(part.front.tables).map(|table| tables.dictionary(table)).transpose()?;
+        let raw = blocks.is_identity().then(|| part.raw(&range)).transpose()?;
+        // a part whose blocks are read alone is decoded as those that are encoded
+        let stored = raw.filter(|_| in_place && body.get(range.clone()).is_some());
+        let part = EncodedPart { codec, element_bytes, raw_bytes, dictionary, range };
+        return Ok(match stored {
+            Some(raw) => PartBytes::Stored(part, raw),
+            None => PartBytes::Encoded(part),
+        });
+    }
+    let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
+    let is_stored = codec.is_identity() && in_place;
+    if is_stored {
         codec.check(spec, stored)?;
-        return Ok(PartBytes::Stored(range));
     }
     let dictionary = codec.table(stored)?.map(|table| tables.dictionary(table)).transpose()?;
-    Ok(PartBytes::Encoded(EncodedPart { codec, element_bytes, raw_bytes, dictionary, range }))
+    let part = EncodedPart { codec, element_bytes, raw_bytes, dictionary, range: range.clone() };
+    Ok(if is_stored { PartBytes::Stored(part, range) } else { PartBytes::Encoded(part) })
 }
 
 /// Checks of a part without decoded bytes.
-fn check_empty(codec: &dyn Codec, stored: &[u8]) -> Result<()> {
-    if stored.is_empty() && codec.id() == 0 {
+fn check_empty(codec: &dyn Codec, stored_bytes: usize) -> Result<()> {
+    if stored_bytes == 0 && codec.id() == 0 {
         return Ok(());
     }
     let message = "a part without decoded bytes has stored ones, or is not raw";

@@ -1,16 +1,19 @@
 //! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 
-use super::encoding::{Codec, Encoder, PartSpec};
+use super::blocked::{LEAST_IN_BLOCKS, block_ends, most_front_bytes, seal};
+use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
+use super::part_spec::PartSpec;
 use super::profile::{Candidates, Profile};
-use super::registry::RAW;
+use super::registry::{RAW, RAW_BLOCKS, codec};
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::zstandard::EncodingDictionary;
 use crate::format::chunk::{ChunkEntry, ChunkHead, PARTS};
+use crate::format::content::Content;
 use crate::format::part_table::{PART_TABLE_BYTES, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
-use crate::{Error, ErrorKind, Result, limits};
+use crate::{Error, ErrorKind, Result, limits, memory};
 use std::sync::Arc;
 
 /// The decoded parts of a chunk that is to be written, in the byte order of the file.
@@ -44,12 +47,19 @@ pub(crate) struct EncodedChunk {
     pub side_encodings: [Option<u16>; 2],
 }
 
+/// A short chunk is written without blocks if that saves one in this many of its bytes.
+const WHOLE_SAVES_ONE_IN: u64 = 20;
+
 /// Encodes chunks one after the other, and reuses its memory.
 pub(crate) struct ChunkEncoder {
     profile: Profile,
+    /// The decoded bytes of a block; `None` to write chunks without blocks.
+    block_bytes: Option<usize>,
     scratch: EncodeScratch,
     candidate: Vec<u8>,
     best: Vec<u8>,
+    /// The ends of blocks.
+    ends: Vec<u32>,
     /// Memory to decode each part again and compare; `None` if parts are not checked.
     check: Option<Check>,
 }
@@ -62,12 +72,14 @@ struct Check {
 
 impl ChunkEncoder {
     /// Makes an encoder. If `check`, it decodes each part again and compares.
-    pub(crate) fn new(profile: Profile, check: bool) -> Self {
+    pub(crate) fn new(profile: Profile, block_bytes: Option<usize>, check: bool) -> Self {
         Self {
             profile,
+            block_bytes,
             scratch: EncodeScratch::default(),
             candidate: Vec::new(),
             best: Vec::new(),
+            ends: Vec::new(),
             check: check.then(Check::default),
         }
     }
@@ -95,9 +107,18 @@ impl ChunkEncoder {
             }
         }
         let is_string = layout.dtype.is_string();
-        parts.values = self.part(&Geometry::of_values(layout), is_string, &chunk.values, &mut body)?;
+        let values_at = body.len();
+        let mut ends = std::mem::take(&mut self.ends);
+        self.plan_blocks(layout, chunk, &mut ends)?;
+        let geometry = Geometry::of_values(layout).in_blocks(&ends);
+        parts.values = self.part(&geometry, is_string, &chunk.values, &mut body)?;
+        self.ends = ends;
         if has_parts && let Some(table) = body.first_chunk_mut::<PART_TABLE_BYTES>() {
             *table = parts.to_bytes();
+        }
+        if codec(parts.values.encoding)?.blocks().is_some() {
+            let (before, values) = body.split_at_mut(values_at);
+            seal(before, values);
         }
         Ok(EncodedChunk {
             head: ChunkHead {
@@ -121,45 +142,106 @@ impl ChunkEncoder {
         })
     }
 
+    /// Sets `ends` to the ends of the blocks of a chunk.
+    fn plan_blocks(&self, layout: &Layout, chunk: &RawChunk, ends: &mut Vec<u32>) -> Result<()> {
+        ends.clear();
+        let Some(block_bytes) = self.block_bytes else { return Ok(()) };
+        let content = Content {
+            sample_count: usize::try_from(chunk.sample_count).unwrap_or(0), // at most 2^24
+            validity: chunk.validity.as_deref(),
+            shape: &chunk.shape,
+            values: &chunk.values,
+        };
+        block_ends(layout, &content, block_bytes, ends)
+    }
+
     /// Encodes `raw` and appends it to `body`.
-    fn part(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
+    fn part(&mut self, geometry: &Geometry<'_>, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
         let codec = self.choose(geometry, is_string, raw)?;
         if let Some(codec) = codec {
             self.compare(codec, geometry, raw)?;
         }
         let start = body.len();
-        match codec {
-            Some(_) if start == 0 => std::mem::swap(body, &mut self.best), // saves a copy
-            Some(_) => body.extend_from_slice(&self.best),
-            None => body.extend_from_slice(raw),
+        let codec: &dyn Codec = match codec {
+            Some(codec) => {
+                match start {
+                    0 => std::mem::swap(body, &mut self.best), // saves a copy
+                    _ => body.extend_from_slice(&self.best),
+                }
+                codec
+            }
+            // straight to the body: a sample may have gigabytes
+            None if self.append_raw_blocks(geometry, raw, body)? => RAW_BLOCKS,
+            None => {
+                body.extend_from_slice(raw);
+                RAW
+            }
+        };
+        Ok(Part { stored_bytes: field(body.len() - start)?, raw_bytes: field(raw.len())?, encoding: codec.id() })
+    }
+
+    /// Appends `raw` in blocks to `body`. Returns `false`, and appends nothing, if it is not to be
+    /// in blocks.
+    fn append_raw_blocks(&mut self, geometry: &Geometry<'_>, raw: &[u8], body: &mut Vec<u8>) -> Result<bool> {
+        if !geometry.is_in_blocks() {
+            return Ok(false);
         }
-        Ok(Part {
-            stored_bytes: field(body.len() - start)?,
-            raw_bytes: field(raw.len())?,
-            encoding: codec.map_or(RAW.id(), |codec| codec.id()),
-        })
+        let start = body.len();
+        // not the double of it
+        memory::reserve(body, raw.len().saturating_add(most_front_bytes(geometry.blocks.len())))?;
+        let appended = RAW_BLOCKS.append(geometry, raw, &[], body, &mut self.scratch)?;
+        if !appended {
+            body.truncate(start);
+        }
+        Ok(appended)
     }
 
     /// Returns the encoding for `raw` and the stored bytes, which are not compared.
     pub(super) fn encode_alone<'a>(
         &'a mut self,
-        geometry: &Geometry,
+        geometry: &Geometry<'_>,
         is_string: bool,
         dictionary: Option<&Arc<EncodingDictionary>>,
         raw: &'a [u8],
     ) -> Result<(&'static dyn Codec, &'a [u8])> {
         self.scratch.dictionary = dictionary.cloned();
         let codec = self.choose(geometry, is_string, raw)?;
-        Ok(codec.map_or((RAW, raw), |codec| (codec, self.best.as_slice())))
+        if let Some(codec) = codec {
+            return Ok((codec, &self.best));
+        }
+        let mut stored = std::mem::take(&mut self.best);
+        stored.clear();
+        let in_blocks = self.append_raw_blocks(geometry, raw, &mut stored);
+        self.best = stored;
+        if in_blocks? { Ok((RAW_BLOCKS, &self.best)) } else { Ok((RAW, raw)) }
     }
 
     /// Chooses the encoding for `raw`, whose stored bytes are then in `self.best`; `None` for raw.
-    fn choose(&mut self, geometry: &Geometry, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
+    fn choose(&mut self, geometry: &Geometry<'_>, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
+        let Some((cost, encoder)) = self.cheapest(geometry, is_string, raw, u64::MAX)? else { return Ok(None) };
+        if geometry.is_in_blocks() && self.best.len() < LEAST_IN_BLOCKS {
+            let most = cost - cost / WHOLE_SAVES_ONE_IN;
+            if let Some((_, whole)) = self.cheapest(&geometry.in_blocks(&[]), is_string, raw, most)? {
+                return Ok(Some(whole));
+            }
+        }
+        Ok(Some(encoder))
+    }
+
+    /// Returns the encoding for `raw` of the least cost, which is below `most`, and that cost. Its
+    /// stored bytes are then in `self.best`, which is not changed if there is none.
+    fn cheapest(
+        &mut self,
+        geometry: &Geometry<'_>,
+        is_string: bool,
+        raw: &[u8],
+        most: u64,
+    ) -> Result<Option<(u64, &'static dyn Encoder)>> {
         if raw.is_empty() {
             return Ok(None);
         }
         let Self { profile, scratch, candidate: stored, best, .. } = self;
-        let Candidates { tried, rivals } = profile.candidates(is_string);
+        let Candidates { tried, rivals } = profile.candidates(is_string, geometry.is_in_blocks());
         let rival = rivals.iter().min_by_key(|candidate| {
             let estimate = candidate.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX);
             candidate.cost(estimate)
@@ -170,16 +252,16 @@ impl ChunkEncoder {
                 continue;
             }
             let cost = candidate.cost(stored.len());
-            if saves_enough(stored.len(), raw.len()) && found.is_none_or(|(least, _)| cost < least) {
+            if saves_enough(stored.len(), raw.len()) && cost < found.map_or(most, |(least, _)| least) {
                 found = Some((cost, candidate.encoder));
                 std::mem::swap(stored, best);
             }
         }
-        Ok(found.map(|(_, encoder)| encoder))
+        Ok(found)
     }
 
     /// Decodes `self.best` and compares it with `raw`.
-    pub(super) fn compare(&mut self, codec: &dyn Encoder, geometry: &Geometry, raw: &[u8]) -> Result<()> {
+    pub(super) fn compare(&mut self, codec: &dyn Encoder, geometry: &Geometry<'_>, raw: &[u8]) -> Result<()> {
         let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
         let dictionary = self.scratch.dictionary.as_ref().map(|dictionary| &*dictionary.decoding);
         let spec = PartSpec::new(geometry.element_bytes, raw.len()).with(dictionary);

@@ -1,6 +1,8 @@
 //! The parts of a chunk: checked against its column, and found in its body.
 
-use super::encoding::Tables;
+use super::blocked::BlockedPart;
+use super::body::Body;
+use super::part_spec::{PartSpec, Tables};
 use super::registry::codec;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::part_table::{Part, PartTable};
@@ -14,13 +16,13 @@ pub(crate) struct StoredChunk<'a> {
     pub layout: &'a Layout,
     pub tables: &'a dyn Tables,
     pub head: &'a ChunkHead,
-    pub body: &'a [u8],
+    pub body: Body<'a>,
 }
 
 impl StoredChunk<'_> {
     /// Returns the parts: see [`parts`].
     pub(super) fn parts(&self) -> Result<PartTable> {
-        parts(self.layout, self.head, self.body)
+        parts(self.layout, self.head, self.body.start())
     }
 
     /// Returns the ranges of validity, shape and values in the body; `parts` are those of the
@@ -29,7 +31,8 @@ impl StoredChunk<'_> {
         if self.head.entry.has_parts() {
             return parts.ranges().ok_or_else(outside);
         }
-        Ok([0..0, 0..0, 0..self.body.len()])
+        // a chunk that is too long for this machine was not read
+        Ok([0..0, 0..0, 0..usize::try_from(self.head.entry.stored_bytes).unwrap_or(usize::MAX)])
     }
 
     /// Checks that the column has the tables that the parts need.
@@ -39,13 +42,25 @@ impl StoredChunk<'_> {
             let codec = codec(part.encoding)?;
             if codec.needs_table()
                 && part.raw_bytes > 0
-                && let Some(table) = codec.table(self.body.get(range).ok_or_else(outside)?)?
+                && let Some(table) = codec.table(self.body.start().get(range.start..).ok_or_else(outside)?)?
             {
                 self.tables.dictionary(table)?;
             }
         }
         Ok(())
     }
+}
+
+/// Returns the values of a chunk in blocks, whose parts are checked as by [`parts`].
+pub(crate) fn values_in_blocks<'a>(layout: &Layout, head: &ChunkHead, body: Body<'a>) -> Result<BlockedPart<'a>> {
+    let table = parts(layout, head, body.start())?;
+    let range = match head.entry.has_parts() {
+        true => table.ranges().map(|[.., values]| values).ok_or_else(outside)?,
+        false => 0..usize::try_from(head.entry.stored_bytes).map_err(|_| outside())?,
+    };
+    let raw_bytes = usize::try_from(table.values.raw_bytes).map_err(|_| outside())?;
+    let blocks = codec(table.values.encoding)?.blocks().ok_or_else(outside)?;
+    BlockedPart::parse(blocks, PartSpec::new(layout.element_bytes, raw_bytes), body, &range)
 }
 
 /// Parses the part table of a body, and checks that the column allows its parts (R-4.3, R-4.6,
@@ -58,7 +73,7 @@ pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<Pa
         let ChunkEntry { stored_bytes, encoding, .. } = head.entry;
         return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: head.raw_bytes, encoding }));
     }
-    let parts = PartTable::parse(body, head.entry.encoding, head.raw_bytes)?;
+    let parts = PartTable::parse(body, head.entry.stored_bytes, head.entry.encoding, head.raw_bytes)?;
     if !parts.shape.is_absent() && !layout.has_shape() {
         return Err(Error::corrupt("R-4.4", "a chunk of a fixed column has a shape part"));
     }

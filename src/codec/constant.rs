@@ -1,7 +1,8 @@
 //! Chapter 5.2: constant stores one element, which is repeated.
 
-use super::encoding::{Codec, Encoder, PartSpec};
+use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
+use super::part_spec::PartSpec;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -65,7 +66,7 @@ impl Codec for Constant {
 }
 
 impl Encoder for Constant {
-    fn encode(&self, geometry: &Geometry, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+    fn encode(&self, geometry: &Geometry<'_>, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
         let element_bytes = geometry.element_bytes;
         stored.clear();
         let Some((first, rest)) = raw.split_at_checked(element_bytes) else {

@@ -1,54 +1,12 @@
 //! Chapter 5: the interface of an encoding.
 
 use super::anatomy::Anatomy;
+use super::blocked::BlockedCodec;
 use super::geometry::Geometry;
+use super::part_spec::PartSpec;
 use super::scratch::{DecodeScratch, EncodeScratch};
-use super::zstandard::Dictionary;
-use crate::kernel::Width;
-use crate::{Error, Result};
+use crate::Result;
 use std::ops::Range;
-use std::sync::Arc;
-
-/// The facts about a part that a decoder is given.
-#[derive(Clone, Copy)]
-pub(crate) struct PartSpec<'a> {
-    /// Bytes of one element.
-    pub element_bytes: usize,
-    /// Decoded length.
-    pub raw_bytes: usize,
-    /// The table that [`Codec::table`] names.
-    #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "the encoding that needs it is absent"))]
-    pub dictionary: Option<&'a Dictionary>,
-}
-
-/// The tables of one column (4.5). All of them are dictionaries.
-pub(crate) trait Tables {
-    /// Returns a table by its number. Reads it, unless that was done before.
-    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>>;
-}
-
-impl<'a> PartSpec<'a> {
-    /// Returns the facts about a part that needs no table.
-    pub(crate) fn new(element_bytes: usize, raw_bytes: usize) -> Self {
-        Self { element_bytes, raw_bytes, dictionary: None }
-    }
-
-    /// Sets the table.
-    pub(super) fn with(self, dictionary: Option<&'a Dictionary>) -> Self {
-        Self { dictionary, ..self }
-    }
-
-    /// Returns width and number of the elements. Fails if their number is not whole, or if
-    /// no kernel has their width.
-    pub(super) fn width_and_count(self) -> Result<(Width, usize)> {
-        if let Some(width) = Width::from_bytes(self.element_bytes)
-            && self.raw_bytes.is_multiple_of(width.bytes())
-        {
-            return Ok((width, self.raw_bytes / width.bytes()));
-        }
-        Err(Error::corrupt("R-4.5", format!("{} bytes of elements of {}", self.raw_bytes, self.element_bytes)))
-    }
-}
 
 /// An encoding of chapter 5, as a decoder.
 pub(crate) trait Codec: Sync {
@@ -66,6 +24,11 @@ pub(crate) trait Codec: Sync {
     /// Returns whether the decoded bytes are the stored ones, so that nothing need be decoded.
     fn is_identity(&self) -> bool {
         false
+    }
+
+    /// Returns the encoding of the blocks, if this is one in blocks.
+    fn blocks(&self) -> Option<&dyn BlockedCodec> {
+        None
     }
 
     /// Returns the element that all others equal, if this encoding stores nothing else.
@@ -119,7 +82,7 @@ pub(crate) trait Codec: Sync {
 /// An encoding that writers use.
 pub(crate) trait Encoder: Codec {
     /// Estimates the stored bytes of `raw` from some of it. Returns `None` if only encoding tells.
-    fn estimate(&self, _geometry: &Geometry, _raw: &[u8], _scratch: &mut EncodeScratch) -> Option<usize> {
+    fn estimate(&self, _geometry: &Geometry<'_>, _raw: &[u8], _scratch: &mut EncodeScratch) -> Option<usize> {
         None
     }
 
@@ -127,7 +90,7 @@ pub(crate) trait Encoder: Codec {
     /// `false` if this encoding cannot express `raw`.
     fn encode(
         &self,
-        geometry: &Geometry,
+        geometry: &Geometry<'_>,
         raw: &[u8],
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,

@@ -2,13 +2,16 @@
 //! is read by it.
 
 use super::anatomy::Anatomy;
+use super::blocked::{BlockedPart, block_ends as plan_block_ends, seal};
+use super::body::Body;
 use super::chunk_decoder::ChunkDecoder;
 use super::chunk_encoder::{ChunkEncoder, saves_enough};
 use super::chunk_parts::StoredChunk;
-use super::encoding::{Codec, Encoder, PartSpec};
+use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
+use super::part_spec::PartSpec;
 use super::profile::{Candidates, Profile};
-use super::registry::{RAW, codec};
+use super::registry::{RAW, RAW_BLOCKS, codec};
 use super::scratch::EncodeScratch;
 use super::zstandard::EncodingDictionary;
 use crate::le::{swap_to_native, u64_of};
@@ -48,7 +51,13 @@ pub struct Choice {
 
 /// The values of a chunk: stored and decoded.
 pub(crate) struct Values<'a> {
-    geometry: Geometry,
+    geometry: Geometry<'a>,
+    /// The ends of the blocks: those of the file, or those that a writer would choose.
+    block_ends: Vec<u32>,
+    /// The profiles that give what the file has if they write no blocks.
+    without_blocks: Vec<Profile>,
+    /// The bytes of the body before the values.
+    before: &'a [u8],
     is_string: bool,
     /// The dictionary that the chunk needs.
     dictionary: Option<Arc<EncodingDictionary>>,
@@ -70,20 +79,69 @@ impl<'a> Values<'a> {
         swap_to_native(layout.element_bytes, &mut raw); // back: the same operation
         let part = chunk.parts()?.values;
         let length = usize::try_from(part.stored_bytes).ok();
+        let body = body.start();
         let start = length.and_then(|length| body.len().checked_sub(length)); // values come last
-        let stored = start.and_then(|start| body.get(start..));
-        let stored = stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?;
+        let stored = start.and_then(|start| body.split_at_checked(start));
+        let (before, stored) = stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?;
         let codec = codec(part.encoding)?;
         let table = if raw.is_empty() { None } else { codec.table(stored)? };
         let dictionary = table.map(|table| EncodingDictionary::new(table, tables.dictionary(table)?)).transpose()?;
-        Ok(Self {
+        let spec = PartSpec::new(layout.element_bytes, raw.len());
+        let mut block_ends = Vec::new();
+        match codec.blocks() {
+            Some(blocks) => {
+                let part = BlockedPart::parse(blocks, spec, Body::whole(stored), &(0..stored.len()))?;
+                for entry in part.front.blocks() {
+                    // a field of as many bits
+                    block_ends.extend(u32::try_from(entry?.elements.end));
+                }
+            }
+            None => {
+                // all have the same
+                let block_bytes = Profile::default().block_bytes().unwrap_or(usize::MAX);
+                plan_block_ends(layout, &decoder.content(Body::whole(body)), block_bytes, &mut block_ends)?;
+            }
+        }
+        let mut values = Self {
             geometry: Geometry::of_values(layout),
+            block_ends,
+            without_blocks: Vec::new(),
+            before,
             is_string: layout.dtype.is_string(),
             dictionary: dictionary.map(Arc::new),
             codec,
             stored,
             raw,
-        })
+        };
+        values.find_without_blocks()?;
+        Ok(values)
+    }
+
+    /// Finds the profiles that give what the file has only if they write no blocks: the writer's
+    /// options said so, or an earlier release wrote the file.
+    fn find_without_blocks(&mut self) -> Result<()> {
+        if self.codec.blocks().is_some() {
+            return Ok(());
+        }
+        for profile in built() {
+            if !self.in_blocks(profile) || self.encode_as(profile)?.2 {
+                continue;
+            }
+            self.without_blocks.push(profile);
+            if !self.encode_as(profile)?.2 {
+                self.without_blocks.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether a profile has the values in blocks.
+    fn in_blocks(&self, profile: Profile) -> bool {
+        self.block_ends.len() > 1 && profile.block_bytes().is_some() && !self.without_blocks.contains(&profile)
+    }
+
+    fn geometry(&self, in_blocks: bool) -> Geometry<'_> {
+        self.geometry.in_blocks(if in_blocks { &self.block_ends } else { &[] })
     }
 
     /// Returns the number of elements; of text and bytes, that of bytes.
@@ -105,12 +163,18 @@ impl<'a> Values<'a> {
     /// matter. The smallest comes first.
     pub(crate) fn trials(&self) -> Result<Vec<Trial>> {
         let mut trials = Vec::new();
-        let raw = |profile| self.trial(profile, RAW, Some(&self.raw));
-        Profile::ALL.into_iter().for_each(|profile| add(&mut trials, raw(Some(profile))));
         let mut stored = Vec::new();
         let mut scratch = EncodeScratch { dictionary: self.dictionary.clone(), ..EncodeScratch::default() };
-        for (profile, encoder) in self.encoders() {
-            let can = encoder.encode(&self.geometry, &self.raw, &mut stored, &mut scratch)?;
+        let (in_blocks, others): (Vec<_>, Vec<_>) =
+            Profile::ALL.into_iter().partition(|&profile| self.in_blocks(profile));
+        others.into_iter().for_each(|profile| add(&mut trials, self.trial(Some(profile), RAW, Some(&self.raw))));
+        let raw: &dyn Encoder = RAW_BLOCKS;
+        let fallbacks = in_blocks.into_iter().map(|profile| (Some(profile), raw, true));
+        for (profile, encoder, in_blocks) in fallbacks.chain(self.encoders()) {
+            let can = encoder.encode(&self.geometry(in_blocks), &self.raw, &mut stored, &mut scratch)?;
+            if encoder.blocks().is_some() {
+                seal(self.before, &mut stored);
+            }
             add(&mut trials, self.trial(profile, encoder, can.then_some(&stored)));
         }
         trials.sort_by_key(|trial| trial.stored_bytes.unwrap_or(u64::MAX));
@@ -126,55 +190,74 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the encoders of all profiles, those for columns of other types last. Returns none
-    /// for empty values.
-    fn encoders(&self) -> impl Iterator<Item = (Option<Profile>, &'static dyn Encoder)> {
+    /// Returns the encoders of all profiles, those for columns of other types last, and whether
+    /// they get blocks. Of a profile with blocks, a short chunk has none. Returns no encoders for
+    /// empty values.
+    fn encoders(&self) -> impl Iterator<Item = (Option<Profile>, &'static dyn Encoder, bool)> {
         let of = |is_string| {
-            let candidates =
-                move |profile: Profile| profile.candidates(is_string).all().map(move |c| (profile, c.encoder));
-            Profile::ALL.into_iter().flat_map(candidates)
+            let candidates = move |(profile, in_blocks): (Profile, bool)| {
+                let all = profile.candidates(is_string, in_blocks).all();
+                all.map(move |candidate| (profile, candidate.encoder, in_blocks))
+            };
+            let ways =
+                |profile| self.in_blocks(profile).then_some((profile, true)).into_iter().chain([(profile, false)]);
+            Profile::ALL.into_iter().flat_map(ways).flat_map(candidates)
         };
-        let own = of(self.is_string).map(|(profile, encoder)| (Some(profile), encoder));
-        let others = of(!self.is_string).map(|(_, encoder)| (None, encoder));
+        let own = of(self.is_string).map(|(profile, encoder, in_blocks)| (Some(profile), encoder, in_blocks));
+        let others = of(!self.is_string).map(|(_, encoder, in_blocks)| (None, encoder, in_blocks));
         let any = !self.raw.is_empty();
-        own.chain(others).filter(move |(_, encoder)| any && encoder.check_built().is_ok())
+        own.chain(others).filter(move |(_, encoder, _)| any && encoder.check_built().is_ok())
     }
 
     /// Returns the choice of each profile that this build can write.
     pub(crate) fn choices(&self, trials: &[Trial]) -> Result<Vec<Choice>> {
-        let built = Profile::ALL.into_iter().filter(|profile| profile.check_built().is_ok());
-        built.map(|profile| self.choice(profile, trials)).collect()
+        built().map(|profile| self.choice(profile, trials)).collect()
+    }
+
+    /// Encodes the values as a profile does. Returns whether the file has the result.
+    fn encode_as(&self, profile: Profile) -> Result<(&'static dyn Codec, Vec<u8>, bool)> {
+        let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false);
+        let geometry = self.geometry(self.in_blocks(profile));
+        let (codec, stored) = encoder.encode_alone(&geometry, self.is_string, self.dictionary.as_ref(), &self.raw)?;
+        let mut stored = stored.to_vec();
+        if codec.blocks().is_some() {
+            seal(self.before, &mut stored);
+        }
+        let in_file = self.is_in_file(codec, &stored);
+        Ok((codec, stored, in_file))
     }
 
     fn choice(&self, profile: Profile, trials: &[Trial]) -> Result<Choice> {
-        let mut encoder = ChunkEncoder::new(profile, false);
-        let (codec, stored) =
-            encoder.encode_alone(&self.geometry, self.is_string, self.dictionary.as_ref(), &self.raw)?;
+        let (codec, stored, in_file) = self.encode_as(profile)?;
         Ok(Choice {
             profile,
             encoding: codec.name().to_owned(),
             stored_bytes: u64_of(stored.len()),
-            reason: self.reason(profile, codec, stored, trials),
-            in_file: self.is_in_file(codec, stored),
+            reason: self.reason(profile, codec, &stored, trials),
+            in_file,
         })
     }
 
     /// Returns the reason why [`ChunkEncoder`] chose `chosen`, in words.
     fn reason(&self, profile: Profile, chosen: &dyn Codec, stored: &[u8], trials: &[Trial]) -> String {
-        let candidates = profile.candidates(self.is_string);
+        let candidates = profile.candidates(self.is_string, self.in_blocks(profile));
         if self.raw.is_empty() {
             return "the values are empty".to_owned();
         }
         if candidates.all().next().is_none() {
             return "the profile stores all values raw".to_owned();
         }
-        let tried = trials.iter().filter(|trial| trial.encoding != RAW.name() && trial.profiles.contains(&profile));
+        let is_candidate = |name: &str| candidates.all().any(|candidate| candidate.encoder.name() == name);
+        let tried = trials.iter().filter(|trial| is_candidate(&trial.encoding) && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
         let Some((least, name)) = smallest else {
             return "no encoding of the profile can express the values".to_owned();
         };
         if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
             return format!("no encoding saves 5 %, so the values stay raw; the smallest is {name}");
+        }
+        if self.in_blocks(profile) && chosen.blocks().is_none() && !is_candidate(chosen.name()) {
+            return "blocks take 5 % more of a chunk that readers read whole".to_owned();
         }
         if u64_of(stored.len()) <= least {
             return "the smallest encoding of the profile".to_owned();
@@ -186,6 +269,11 @@ impl<'a> Values<'a> {
         }
         format!("{name} is smaller, but the sampled windows predicted otherwise")
     }
+}
+
+/// Returns the profiles that this build can write.
+fn built() -> impl Iterator<Item = Profile> {
+    Profile::ALL.into_iter().filter(|profile| profile.check_built().is_ok())
 }
 
 /// Returns the weight of an encoding among the candidates of a profile.

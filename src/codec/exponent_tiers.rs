@@ -2,13 +2,14 @@
 //! bytes.
 
 use super::anatomy::Anatomy;
-use super::encoding::{Codec, Encoder, PartSpec};
+use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
+use super::part_spec::PartSpec;
 use super::sampling::windows;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
-use super::tier_stream::{CHECKPOINT_BYTES, TierStream, overrun};
+use super::tier_stream::{CHECKPOINT_BYTES, TierScratch, TierStream, overrun};
 use super::transform::Transform;
 use crate::kernel::{Width, byte_planes};
 use crate::le::u64_of;
@@ -24,13 +25,13 @@ pub(super) struct ExponentTiers {
     pub spacing: u8,
 }
 
-/// The sections of the stored bytes.
-struct StoredExponents<'a> {
-    width: Width,
-    rotate: bool,
-    low_bytes: &'a [u8],
-    symbols: TierStream<'a>,
-    count: usize,
+/// The sections of stored bytes, of a part or of a block.
+pub(super) struct StoredExponents<'a> {
+    pub width: Width,
+    pub rotate: bool,
+    pub low_bytes: &'a [u8],
+    pub symbols: TierStream<'a>,
+    pub count: usize,
 }
 
 #[cold]
@@ -53,6 +54,35 @@ impl<'a> StoredExponents<'a> {
             }
             _ => Err(wrong_length()),
         }
+    }
+
+    /// Decodes all elements.
+    pub(super) fn decode(&self, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
+        let mut out = out;
+        self.symbols.decode(scratch, |at, symbols| {
+            let block = out.split_off_mut(..symbols.len() * self.width.bytes()).ok_or_else(overrun)?;
+            self.join(at, symbols, block)
+        })
+    }
+
+    /// Decodes the elements of a range.
+    pub(super) fn decode_range(&self, range: &Range<usize>, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
+        let mut out = out;
+        let from = self.symbols.group_before(range.start)?;
+        self.symbols.decode_from(&from, range.end, scratch, |at, symbols| {
+            let skip = range.start.saturating_sub(at); // the first group may begin before the range
+            let symbols = symbols.get(skip..).unwrap_or(&[]);
+            let block = out.split_off_mut(..symbols.len() * self.width.bytes()).ok_or_else(overrun)?;
+            self.join(at + skip, symbols, block)
+        })
+    }
+
+    /// Adds the sections to a description.
+    pub(super) fn describe(&self, anatomy: &mut Anatomy) {
+        for (byte, plane) in self.low_bytes.chunks_exact(self.count.max(1)).enumerate() {
+            anatomy.add(format!("byte {byte}"), "as it is", plane);
+        }
+        self.symbols.describe(anatomy);
     }
 
     /// Joins symbols, the first of which is that of element `at`, with their low bytes.
@@ -83,12 +113,7 @@ impl Codec for ExponentTiers {
     }
 
     fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let parts = StoredExponents::parse(spec, stored)?;
-        let mut out = out;
-        parts.symbols.decode(&mut scratch.tiers, |at, symbols| {
-            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(overrun)?;
-            parts.join(at, symbols, block)
-        })
+        StoredExponents::parse(spec, stored)?.decode(out, &mut scratch.tiers)
     }
 
     fn decode_range(
@@ -99,32 +124,21 @@ impl Codec for ExponentTiers {
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let parts = StoredExponents::parse(spec, stored)?;
-        let mut out = out;
-        let from = parts.symbols.group_before(range.start)?;
-        parts.symbols.decode_from(&from, range.end, &mut scratch.tiers, |at, symbols| {
-            let skip = range.start.saturating_sub(at); // the first group may begin before the range
-            let symbols = symbols.get(skip..).unwrap_or(&[]);
-            let block = out.split_off_mut(..symbols.len() * spec.element_bytes).ok_or_else(overrun)?;
-            parts.join(at + skip, symbols, block)
-        })?;
+        StoredExponents::parse(spec, stored)?.decode_range(range, out, &mut scratch.tiers)?;
         Ok(true)
     }
 
     fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
-        let StoredExponents { rotate, low_bytes, symbols, count, .. } = StoredExponents::parse(spec, stored)?;
-        let transform = if rotate { Transform::Rotate } else { Transform::None };
+        let parts = StoredExponents::parse(spec, stored)?;
+        let transform = if parts.rotate { Transform::Rotate } else { Transform::None };
         let mut anatomy = heads_anatomy(transform, stored);
-        for (byte, plane) in low_bytes.chunks_exact(count.max(1)).enumerate() {
-            anatomy.add(format!("byte {byte}"), "as it is", plane);
-        }
-        symbols.describe(&mut anatomy);
+        parts.describe(&mut anatomy);
         Ok(anatomy)
     }
 }
 
 impl Encoder for ExponentTiers {
-    fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(geometry.element_bytes)?;
         let count = raw.len() / width.bytes();
         let EncodeScratch { symbols, sampled, low_bytes, .. } = scratch;
@@ -141,7 +155,7 @@ impl Encoder for ExponentTiers {
 
     fn encode(
         &self,
-        geometry: &Geometry,
+        geometry: &Geometry<'_>,
         raw: &[u8],
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,

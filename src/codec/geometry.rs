@@ -1,11 +1,12 @@
 //! The facts about the elements of a part that encoders use.
 
 use crate::format::schema::Layout;
+use std::ops::Range;
 
 /// The facts about the elements of a part that an encoder uses. They decide how small the result
 /// is, and nothing else.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Geometry {
+pub(crate) struct Geometry<'a> {
     /// Bytes of one element.
     pub element_bytes: usize,
     /// Whether the elements are floats.
@@ -14,13 +15,15 @@ pub(crate) struct Geometry {
     pub restart: u32,
     /// Elements of a row and of a matrix; 0 if there is none.
     pub strides: [u32; 2],
+    /// The element at which each block ends. At most one if the part is not in blocks.
+    pub blocks: &'a [u32],
 }
 
 /// Scalars are predicted from the samples before them. Prediction begins anew after this many, so
 /// that a reader of one sample decodes few others.
 const SCALARS: u32 = 1024;
 
-impl Geometry {
+impl<'a> Geometry<'a> {
     /// Returns the geometry of the values of a column.
     pub(super) fn of_values(layout: &Layout) -> Self {
         let sample = u32::try_from(layout.inner_bytes / layout.element_bytes).unwrap_or(u32::MAX);
@@ -33,12 +36,30 @@ impl Geometry {
                 sample => sample,
             },
             strides: layout.strides,
+            blocks: &[],
         }
+    }
+
+    /// Sets the blocks.
+    pub(super) fn in_blocks(self, blocks: &'a [u32]) -> Self {
+        Self { blocks, ..self }
+    }
+
+    /// Returns whether the part is to be in blocks.
+    pub(super) fn is_in_blocks(&self) -> bool {
+        self.blocks.len() > 1
+    }
+
+    /// Returns the elements of each block.
+    pub(super) fn block_ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        // exact: no target has a smaller usize
+        let ends = self.blocks.iter().map(|&end| end as usize);
+        ends.scan(0, |start, end| Some(std::mem::replace(start, end)..end))
     }
 
     /// Returns the geometry of a sequence of integers.
     pub(super) fn of_numbers(element_bytes: usize) -> Self {
-        Self { element_bytes, float: false, restart: u32::MAX, strides: [0; 2] }
+        Self { element_bytes, float: false, restart: u32::MAX, strides: [0; 2], blocks: &[] }
     }
 
     /// Returns whether prediction begins anew with element `i`.

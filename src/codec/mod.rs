@@ -5,15 +5,19 @@
 //! `profile.rs` lists those that writers choose from.
 
 mod anatomy;
+mod blocked;
+mod body;
 mod chunk_decoder;
 mod chunk_encoder;
 mod chunk_parts;
 mod constant;
+mod damaged_chunk;
 mod dictionary_body;
 mod encoding;
 mod explain;
 mod exponent_tiers;
 mod geometry;
+mod part_spec;
 mod predict;
 mod profile;
 mod raw;
@@ -23,6 +27,7 @@ mod sampling;
 mod scratch;
 #[cfg(test)]
 mod tests;
+mod tier_codes;
 mod tier_head;
 mod tier_plan;
 mod tier_stream;
@@ -35,12 +40,17 @@ mod zstandard;
 
 pub(crate) use anatomy::Anatomy;
 pub use anatomy::Section;
+pub(crate) use blocked::{
+    BlockedCodec, BlockedPart, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, check_front, first_block_elements, front_bytes,
+};
+pub(crate) use body::Body;
 pub(crate) use chunk_decoder::{ChunkDecoder, SideFacts};
 pub(crate) use chunk_encoder::{ChunkEncoder, EncodedChunk, RawChunk};
-pub(crate) use chunk_parts::{StoredChunk, parts};
-pub(crate) use encoding::Tables;
+pub(crate) use chunk_parts::{StoredChunk, parts, values_in_blocks};
+pub(crate) use damaged_chunk::{DamagedChunk, decode_intact};
 pub(crate) use explain::Values;
 pub use explain::{Choice, Trial};
+pub(crate) use part_spec::{PartSpec, Tables};
 pub use profile::Profile;
 pub(crate) use registry::{check_supported, codec, encoding_name, known};
 pub(crate) use zstandard::{Dictionary, EncodingDictionary, train};

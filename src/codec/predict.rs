@@ -14,7 +14,7 @@ const WINDOW: usize = 1024;
 /// Returns the best transform for residuals, and an estimate of their stored bytes in tiers.
 pub(super) fn best_transform(
     width: Width,
-    geometry: &Geometry,
+    geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
 ) -> (Transform, usize) {
@@ -29,7 +29,7 @@ pub(super) fn best_transform(
 
 /// Returns the predictions that are tried: delta along each axis, and the 2-D Lorenzo predictor
 /// (Ibarria et al., 2003) over the axis and the innermost one.
-pub(super) fn predictions(geometry: &Geometry) -> impl Iterator<Item = Prediction> {
+pub(super) fn predictions(geometry: &Geometry<'_>) -> impl Iterator<Item = Prediction> {
     let Geometry { float, restart, strides, .. } = *geometry;
     let delta = move |stride| Prediction { lorenzo: false, float, restart, stride };
     let planar = strides.into_iter().map(move |stride| Prediction { lorenzo: true, float, restart, stride });
@@ -41,7 +41,7 @@ pub(super) fn predictions(geometry: &Geometry) -> impl Iterator<Item = Predictio
 fn sampled_bits(
     transform: Transform,
     width: Width,
-    geometry: &Geometry,
+    geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
 ) -> f64 {
@@ -71,12 +71,24 @@ fn sampled_bits(
 pub(super) fn bit_lengths(transform: Transform, width: Width, elements: &[u8], scratch: &mut EncodeScratch) {
     let EncodeScratch { coded, symbols, .. } = scratch;
     coded.resize(elements.len(), 0);
+    symbols.resize(elements.len() / width.bytes(), 0);
+    bit_lengths_of(transform, width, elements, coded, symbols);
+}
+
+/// Computes the coded integers of elements, to `coded`, and their bit lengths, to `lengths`. Both
+/// have as many elements.
+pub(super) fn bit_lengths_of(
+    transform: Transform,
+    width: Width,
+    elements: &[u8],
+    coded: &mut [u8],
+    lengths: &mut [u8],
+) {
     match transform {
         Transform::Predict(prediction) => predict::best().residuals(&prediction, width, elements, coded),
         _ => coded.copy_from_slice(elements), // equal lengths
     }
-    symbols.resize(elements.len() / width.bytes(), 0);
-    extra_bits::best().lengths(width, coded, symbols);
+    extra_bits::best().lengths(width, coded, lengths);
 }
 
 /// Returns the number of extra bits of integers whose bit lengths have this histogram.

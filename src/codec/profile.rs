@@ -1,12 +1,16 @@
 //! Profiles: the encodings that a writer chooses from.
 
+use super::blocked::{Blocked, ExponentBlocks, ResidualBlocks};
 use super::constant::Constant;
 use super::encoding::Encoder;
 use super::exponent_tiers::ExponentTiers;
 use super::residual_tiers::ResidualTiers;
-use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd, ZstdDictionary};
+use super::zstandard::{BitshuffleBlocks, BitshuffleZstd, PlanesZstd, Zstd, ZstdBlocks, ZstdDictionary};
 use crate::Result;
 use crate::le::u64_of;
+
+/// The decoded bytes of a block, unless the writer's options say otherwise.
+const BLOCK_BYTES: usize = 8 << 10;
 
 /// The trade between size, speed of reading and speed of writing that a writer makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -90,6 +94,20 @@ const CLASSIC_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT], rival
 const STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[TEXT, DICTIONARY] };
 const SMALL_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT, DICTIONARY], rivals: &[] };
 const FAST_STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[] };
+const FAST_BLOCKS: Candidates = Candidates {
+    tried: &[CONSTANT],
+    rivals: &[candidate(&Blocked(ExponentBlocks), 100), candidate(&Blocked(ResidualBlocks), 100)],
+};
+const BALANCED_BLOCKS: Candidates = Candidates {
+    tried: &[CONSTANT],
+    rivals: &[
+        candidate(&Blocked(ExponentBlocks), 100),
+        candidate(&Blocked(ResidualBlocks), 100),
+        candidate(&Blocked(BitshuffleBlocks), 125),
+    ],
+};
+const STRING_BLOCKS: Candidates =
+    Candidates { tried: &[CONSTANT], rivals: &[TEXT, candidate(&Blocked(ZstdBlocks), 100)] };
 
 impl Profile {
     /// All profiles.
@@ -106,8 +124,7 @@ impl Profile {
         }
     }
 
-    /// Returns the chunk size in decoded bytes, unless [`WriterOptions::chunk_bytes`] sets it. A
-    /// column that has a dictionary has chunks of 32 KiB with [`Profile::Balanced`].
+    /// Returns the chunk size in decoded bytes, unless [`WriterOptions::chunk_bytes`] sets it.
     ///
     /// [`WriterOptions::chunk_bytes`]: crate::WriterOptions::chunk_bytes
     pub fn chunk_bytes(self) -> usize {
@@ -119,12 +136,26 @@ impl Profile {
 
     /// Returns whether columns of text and bytes have dictionaries.
     pub(crate) fn has_dictionaries(self) -> bool {
-        self.candidates(true).all().any(|candidate| candidate.encoder.needs_table())
+        self.candidates(true, false).all().any(|candidate| candidate.encoder.needs_table())
     }
 
-    /// Returns the encoders for the values of a column.
-    pub(super) fn candidates(self, is_string: bool) -> Candidates {
+    /// Returns the block size in decoded bytes, unless [`WriterOptions::block_bytes`] sets it;
+    /// `None` if the profile writes chunks without blocks.
+    ///
+    /// [`WriterOptions::block_bytes`]: crate::WriterOptions::block_bytes
+    pub fn block_bytes(self) -> Option<usize> {
+        match self {
+            Self::Small | Self::BitshuffleZstd => None,
+            _ => Some(BLOCK_BYTES),
+        }
+    }
+
+    /// Returns the encoders for the values of a column, or for those that are in several blocks.
+    pub(super) fn candidates(self, is_string: bool, in_blocks: bool) -> Candidates {
         match (self, is_string) {
+            (Self::Fast, false) if in_blocks => FAST_BLOCKS,
+            (Self::Balanced, false) if in_blocks => BALANCED_BLOCKS,
+            (Self::Balanced, true) if in_blocks => STRING_BLOCKS,
             (Self::Raw, _) => NOTHING,
             (Self::Fast, true) => FAST_STRINGS,
             (Self::Fast, false) => FAST,
@@ -139,7 +170,7 @@ impl Profile {
 
     /// Refuses a profile that this build cannot write.
     pub(crate) fn check_built(self) -> Result<()> {
-        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string).all());
+        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string, false).all());
         all.try_for_each(|candidate| candidate.encoder.check_built())
     }
 }

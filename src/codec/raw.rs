@@ -1,6 +1,7 @@
 //! Chapter 5.1: raw stores the decoded bytes.
 
-use super::encoding::{Codec, PartSpec};
+use super::encoding::Codec;
+use super::part_spec::PartSpec;
 use super::scratch::DecodeScratch;
 use crate::{Error, Result};
 

@@ -1,18 +1,22 @@
 //! Chapter 5: the encodings by id. Nothing else matches on ids.
 
+use super::blocked::{Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
 use super::constant::Constant;
 use super::encoding::Codec;
 use super::exponent_tiers::ExponentTiers;
 use super::raw::Raw;
 use super::residual_tiers::ResidualTiers;
-use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd, ZstdDictionary};
+use super::zstandard::{BitshuffleBlocks, BitshuffleZstd, PlanesZstd, Zstd, ZstdBlocks, ZstdDictionary};
 use crate::{Error, Result};
 
 /// The encoding `raw`, which needs no encoder.
 pub(super) const RAW: &dyn Codec = &Raw;
 
+/// Blocks of what no encoding makes smaller.
+pub(super) const RAW_BLOCKS: &Blocked<RawBlocks> = &Blocked(RawBlocks);
+
 /// The codec with id `n` has index `n`.
-pub(super) static REGISTRY: [&dyn Codec; 8] = [
+pub(super) static REGISTRY: [&dyn Codec; 13] = [
     RAW,
     &Constant,
     &BitshuffleZstd,
@@ -21,6 +25,11 @@ pub(super) static REGISTRY: [&dyn Codec; 8] = [
     &ResidualTiers { spacing: 12 },
     &PlanesZstd,
     &ZstdDictionary,
+    &Blocked(RawBlocks),
+    &Blocked(BitshuffleBlocks),
+    &Blocked(ZstdBlocks),
+    &Blocked(ExponentBlocks),
+    &Blocked(ResidualBlocks),
 ];
 
 /// Returns the codec with this id; fails if this release does not know it.

@@ -2,8 +2,10 @@
 //! bits.
 
 use super::anatomy::Anatomy;
-use super::encoding::{Codec, Encoder, PartSpec};
+use super::blocked::wrong_length as wrong_block_length;
+use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
+use super::part_spec::PartSpec;
 use super::predict::{best_transform, bit_lengths, count_extra_bits};
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tier_head::{heads, heads_anatomy};
@@ -22,19 +24,23 @@ pub(super) struct ResidualTiers {
     pub spacing: u8,
 }
 
-/// The sections of the stored bytes.
-struct StoredResiduals<'a> {
-    width: Width,
-    transform: Transform,
-    lengths: TierStream<'a>,
+/// The sections of stored bytes, of a part or of a block.
+pub(super) struct StoredResiduals<'a> {
+    pub width: Width,
+    pub transform: Transform,
+    pub lengths: TierStream<'a>,
     /// Zeros, up to a multiple of 8.
-    filling: &'a [u8],
-    /// Whole words of 64 bits.
-    extra_bits: &'a [u8],
+    pub filling: &'a [u8],
+    /// The words of the extra bits, and in a part the zero word.
+    pub extra_bits: &'a [u8],
+    /// The bytes of the words without the zero word.
+    pub extra_bytes: usize,
+    /// The bytes of a word: 8 in a part, 1 in a block.
+    pub word_bytes: usize,
 }
 
 #[cold]
-fn malformed(what: &str) -> Error {
+pub(super) fn malformed(what: &str) -> Error {
     Error::corrupt("R-5.11", format!("residual-tiers: {what}"))
 }
 
@@ -60,13 +66,12 @@ impl<'a> StoredResiduals<'a> {
         let (lengths, rest) = TierStream::split(head, count, LONG_CHECKPOINT_BYTES, rest).ok_or_else(wrong_length)?;
         let (filling, extra_bits) = rest.split_at_checked(rest.len() % 8).ok_or_else(wrong_length)?;
         // the filling ends at a multiple of 8 of the stored bytes, and so do these
-        if !stored.len().is_multiple_of(8) || extra_bits.is_empty() {
-            return Err(wrong_length());
-        }
+        let extra_bytes = extra_bits.len().checked_sub(8).filter(|_| stored.len().is_multiple_of(8));
         if filling.iter().any(|&byte| byte != 0) {
             return Err(malformed("filling bytes are not zero"));
         }
-        Ok(Self { width, transform, lengths, filling, extra_bits })
+        let extra_bytes = extra_bytes.ok_or_else(wrong_length)?;
+        Ok(Self { width, transform, lengths, filling, extra_bits, extra_bytes, word_bytes: 8 })
     }
 
     /// Decodes the coded integers of elements `group` to `end`, to `out`, which has their length.
@@ -74,8 +79,7 @@ impl<'a> StoredResiduals<'a> {
     fn coded_from(&self, group: usize, end: usize, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
         let from = self.lengths.checkpoint_before(group)?;
         let mut at = from.extra_bits;
-        // without the word after them
-        let most = self.extra_bits.len().saturating_sub(8).saturating_mul(8);
+        let most = self.extra_bytes.saturating_mul(8);
         let mut out = out;
         self.lengths.decode_from(&from, end, scratch, |first, lengths| {
             check_lengths(self.width, lengths)?; // a whole part checks all literals instead
@@ -90,22 +94,74 @@ impl<'a> StoredResiduals<'a> {
         })
     }
 
-    /// Checks of extra bits that end at `at`: one word follows, and the bits after them are
-    /// zero.
+    /// Checks where the extra bits end, and that the bits after them are zero.
     fn check_end(&self, at: usize) -> Result<()> {
-        if at.div_ceil(64).checked_add(1).and_then(|words| words.checked_mul(8)) != Some(self.extra_bits.len()) {
-            return Err(wrong_length());
+        if at.div_ceil(8 * self.word_bytes).checked_mul(self.word_bytes) != Some(self.extra_bytes) {
+            return Err(if self.word_bytes == 1 { wrong_block_length() } else { wrong_length() });
         }
-        let (last, after) = self.extra_bits.get(at / 8..).and_then(<[u8]>::split_first).ok_or_else(wrong_length)?;
-        if last >> (at % 8) != 0 || after.iter().any(|&byte| byte != 0) {
+        let mut after = self.extra_bits.iter().skip(at / 8);
+        if after.next().is_some_and(|last| last >> (at % 8) != 0) || after.any(|&byte| byte != 0) {
             return Err(malformed("filling bits are not zero"));
         }
         Ok(())
     }
+
+    /// Adds the sections to a description.
+    pub(super) fn describe(&self, anatomy: &mut Anatomy) {
+        self.lengths.describe(anatomy);
+        anatomy.add("filling", "", self.filling);
+        anatomy.add("extra bits", "the bits of residuals below their highest", self.extra_bits);
+    }
+
+    /// Decodes all elements.
+    pub(super) fn decode(&self, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
+        let mut at = 0;
+        let mut rest = &mut *out;
+        self.lengths.decode(scratch, |first, lengths| {
+            self.lengths.check_extra_bits(first, u64_of(at))?;
+            let block = rest.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(overrun)?;
+            at = extra_bits::best().deposit(self.width, lengths, self.extra_bits, at, block);
+            Ok(())
+        })?;
+        self.check_end(at)?;
+        self.transform.undo(self.width, out);
+        Ok(())
+    }
+
+    /// Decodes the elements of a range, of `count` elements in all. Returns `false` if so many
+    /// precede it that all cost little more.
+    pub(super) fn decode_range(
+        &self,
+        count: usize,
+        range: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        let restart = self.transform.start_of(range.start);
+        if range.start - restart > count / 3 {
+            return Ok(false);
+        }
+        let group = restart - restart % GROUP;
+        // the extra bits of a group are stored plane by plane, so one needs the lengths of all
+        let end = range.end.next_multiple_of(GROUP).min(count);
+        let DecodeScratch { tiers, coded, .. } = scratch;
+        if (group..end) == *range {
+            self.coded_from(group, end, out, tiers)?;
+            self.transform.undo(self.width, out);
+            return Ok(true);
+        }
+        let bytes = |from: usize, to: usize| (from - group) * self.width.bytes()..(to - group) * self.width.bytes();
+        memory::resize(coded, bytes(group, end).end, 0)?;
+        self.coded_from(group, end, coded, tiers)?;
+        self.transform.undo(self.width, coded.get_mut(bytes(restart, range.end)).ok_or_else(wrong_length)?);
+        // equal lengths
+        out.copy_from_slice(coded.get(bytes(range.start, range.end)).ok_or_else(wrong_length)?);
+        Ok(true)
+    }
 }
 
 /// Checks of some symbols.
-fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
+pub(super) fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
     if lengths.iter().copied().max().is_some_and(|longest| usize::from(longest) > 8 * width.bytes()) {
         return Err(malformed("a rank or literal is no bit length of an element"));
     }
@@ -113,7 +169,7 @@ fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
 }
 
 /// Returns the number of extra bits of integers of these bit lengths.
-fn sum_extra_bits(lengths: &[u8]) -> u64 {
+pub(super) fn sum_extra_bits(lengths: &[u8]) -> u64 {
     // sums of 16 bits are faster, and hold 256 lengths of at most 255
     let sums = lengths.chunks(256).map(|part| part.iter().map(|&length| u16::from(length.saturating_sub(1))).sum());
     sums.map(|sum: u16| u64::from(sum)).sum()
@@ -134,18 +190,7 @@ impl Codec for ResidualTiers {
     }
 
     fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let parts = StoredResiduals::parse(spec, stored)?;
-        let mut at = 0;
-        let mut rest = &mut *out;
-        parts.lengths.decode(&mut scratch.tiers, |first, lengths| {
-            parts.lengths.check_extra_bits(first, u64_of(at))?;
-            let block = rest.split_off_mut(..lengths.len() * spec.element_bytes).ok_or_else(overrun)?;
-            at = extra_bits::best().deposit(parts.width, lengths, parts.extra_bits, at, block);
-            Ok(())
-        })?;
-        parts.check_end(at)?;
-        parts.transform.undo(parts.width, out);
-        Ok(())
+        StoredResiduals::parse(spec, stored)?.decode(out, &mut scratch.tiers)
     }
 
     fn decode_range(
@@ -156,48 +201,27 @@ impl Codec for ResidualTiers {
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let parts = StoredResiduals::parse(spec, stored)?;
-        let restart = parts.transform.start_of(range.start);
-        if range.start - restart > spec.raw_bytes / spec.element_bytes / 3 {
-            return Ok(false); // so many elements precede the range that all cost little more
-        }
-        let group = restart - restart % GROUP;
-        // the extra bits of a group are stored plane by plane, so one needs the lengths of all
-        let end = range.end.next_multiple_of(GROUP).min(spec.raw_bytes / parts.width.bytes());
-        let DecodeScratch { tiers, coded, .. } = scratch;
-        if (group..end) == *range {
-            parts.coded_from(group, end, out, tiers)?;
-            parts.transform.undo(parts.width, out);
-            return Ok(true);
-        }
-        memory::resize(coded, (end - group) * spec.element_bytes, 0)?;
-        parts.coded_from(group, end, coded, tiers)?;
-        let bytes = |from: usize, to: usize| (from - group) * spec.element_bytes..(to - group) * spec.element_bytes;
-        parts.transform.undo(parts.width, coded.get_mut(bytes(restart, range.end)).ok_or_else(wrong_length)?);
-        // equal lengths
-        out.copy_from_slice(coded.get(bytes(range.start, range.end)).ok_or_else(wrong_length)?);
-        Ok(true)
+        let (_, count) = spec.width_and_count()?;
+        StoredResiduals::parse(spec, stored)?.decode_range(count, range, out, scratch)
     }
 
     fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
-        let StoredResiduals { transform, lengths, filling, extra_bits, .. } = StoredResiduals::parse(spec, stored)?;
-        let mut anatomy = heads_anatomy(transform, stored);
-        lengths.describe(&mut anatomy);
-        anatomy.add("filling", "", filling);
-        anatomy.add("extra bits", "the bits of residuals below their highest", extra_bits);
+        let parts = StoredResiduals::parse(spec, stored)?;
+        let mut anatomy = heads_anatomy(parts.transform, stored);
+        parts.describe(&mut anatomy);
         Ok(anatomy)
     }
 }
 
 impl Encoder for ResidualTiers {
-    fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(geometry.element_bytes)?;
         Some(best_transform(width, geometry, raw, scratch).1)
     }
 
     fn encode(
         &self,
-        geometry: &Geometry,
+        geometry: &Geometry<'_>,
         raw: &[u8],
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,

@@ -1,5 +1,6 @@
 //! Memory and contexts that encoders and decoders reuse.
 
+use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
 use super::tier_stream::TierScratch;
 use super::zstandard::EncodingDictionary;
@@ -15,6 +16,8 @@ pub(crate) struct DecodeScratch {
     pub(super) tiers: TierScratch,
     /// Coded integers of some elements.
     pub(super) coded: Vec<u8>,
+    /// A block of which only some elements are wanted.
+    pub(super) block: Vec<u8>,
 }
 
 /// Memory and contexts that encoders reuse.
@@ -35,4 +38,8 @@ pub(crate) struct EncodeScratch {
     pub(super) coded: Vec<u8>,
     /// Extra bits.
     pub(super) words: Vec<u64>,
+    /// The head that the blocks of a part were planned with.
+    pub(super) head: TierHead,
+    /// The tables in the front of blocks.
+    pub(super) tables: Vec<u8>,
 }

@@ -23,8 +23,11 @@ structure! {
 pub(super) const HEAD_BYTES: usize = tier_head::SIZE;
 /// The length of the table of ranks.
 pub(super) const RANKS: usize = 32;
+/// The greatest [`TierHead::spacing`]. Fewer than `2^31` symbols then have no checkpoints.
+pub(super) const NO_CHECKPOINTS: u8 = 31;
+
 /// The head of a tier stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TierHead {
     /// Bits of a code of each tier.
     pub widths: [u8; 3],
@@ -64,16 +67,26 @@ impl TierHead {
             escapes: [tier_head::COUNT_2.get(bytes), tier_head::COUNT_3.get(bytes), tier_head::COUNT_4.get(bytes)],
             ranks: tier_head::RANKS.get(bytes),
         };
-        let [first, second, third] = head.widths;
-        let in_range = (1..=3).contains(&first)
-            && (1..=3).contains(&second)
-            && (1..=4).contains(&third)
-            && (6..=31).contains(&head.spacing);
-        let reachable = if in_range { head.first_rank(3) } else { 0 };
-        if in_range && head.ranks.iter().skip(reachable).all(|&rank| rank == 0) {
+        if head.is_valid() {
             return Ok(head);
         }
         Err(Error::corrupt("R-5.8", format!("the head of a tier stream is malformed: {bytes:02x?}")))
+    }
+
+    /// Returns the head of the tier stream of a block, which has no checkpoints. The numbers of
+    /// escapes are not set.
+    pub(super) fn of_block(widths: [u8; 3], ranks: [u8; RANKS]) -> Self {
+        Self { widths, spacing: NO_CHECKPOINTS, escapes: [0; 3], ranks }
+    }
+
+    /// Returns whether holds.
+    pub(super) fn is_valid(&self) -> bool {
+        let [first, second, third] = self.widths;
+        let in_range = (1..=3).contains(&first)
+            && (1..=3).contains(&second)
+            && (1..=4).contains(&third)
+            && (6..=NO_CHECKPOINTS).contains(&self.spacing);
+        in_range && self.ranks.iter().skip(self.first_rank(3)).all(|&rank| rank == 0)
     }
 
     /// Returns the rank of code 0 of tier `tier`, counted from 0; for 3, the number of ranks.
@@ -88,6 +101,11 @@ impl TierHead {
         let ranks = self.ranks.get(self.first_rank(tier)..self.first_rank(tier + 1));
         table.iter_mut().zip(ranks.unwrap_or(&[])).for_each(|(entry, &rank)| *entry = rank);
         table
+    }
+
+    /// Returns the symbols of the codes of each tier.
+    pub(super) fn tables(&self) -> [[u8; 16]; 3] {
+        [self.table(0), self.table(1), self.table(2)]
     }
 
     /// Returns the number of codes of each tier, for `count` symbols, and of literals. Returns

@@ -1,5 +1,6 @@
 //! Chapter 5.7, for writers: chooses widths and ranks from a histogram, and writes the stream.
 
+use super::tier_codes::cut;
 use super::tier_head::{RANKS, TierHead, plain_codes};
 use super::tier_stream::{CHECKPOINT_BYTES, LONG_CHECKPOINT_BYTES, TierPosition, TierStream, checkpoint};
 use crate::kernel::tiers::{best, code_bytes};
@@ -108,15 +109,39 @@ impl TierHead {
         Ok(())
     }
 
+    /// Appends the sections of the stream of a block, some of the symbols from whose histogram this
+    /// head was planned. Returns the numbers of symbols that escape from each tier.
+    pub(super) fn write_cut(
+        &self,
+        symbols: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut TierEncodeScratch,
+    ) -> [usize; 3] {
+        let [first, second, third] = &mut scratch.escaped;
+        let mut write_tier = |tier: usize, symbols: &[u8], escaped: &mut Vec<u8>| {
+            self.write_tier(tier, symbols, escaped, stored);
+            cut(self.width(tier), symbols.len(), stored);
+        };
+        write_tier(0, symbols, first);
+        write_tier(1, first, second);
+        write_tier(2, second, third);
+        stored.extend_from_slice(third);
+        [first.len(), second.len(), third.len()]
+    }
+
     /// Appends the codes of a tier; the symbols that escape go to `escaped`.
     fn write_tier(&self, tier: usize, symbols: &[u8], escaped: &mut Vec<u8>, stored: &mut Vec<u8>) {
-        let width = self.widths.get(tier).copied().map_or(1, usize::from); // there are three
+        let width = self.width(tier);
         let start = stored.len();
         stored.resize(start + code_bytes(width, symbols.len()), 0);
         escaped.resize(symbols.len(), 0);
         let codes = stored.get_mut(start..).unwrap_or(&mut []);
         let escapes = best().split(width, &self.code_of(tier), symbols, codes, escaped);
         escaped.truncate(escapes);
+    }
+
+    fn width(&self, tier: usize) -> usize {
+        self.widths.get(tier).copied().map_or(1, usize::from) // there are three
     }
 
     /// Returns the code of each symbol in a tier.

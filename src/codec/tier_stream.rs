@@ -1,8 +1,9 @@
 //! Chapter 5.7: a tier stream, which codes symbols of one byte in three tiers of short codes.
 
 use super::anatomy::Anatomy;
+use super::tier_codes::TierCodes;
 use super::tier_head::TierHead;
-use crate::kernel::tiers::{GROUP, best, code_bytes};
+use crate::kernel::tiers::GROUP;
 use crate::le::structure;
 use crate::{Error, Result, memory};
 use std::ops::Range;
@@ -42,7 +43,10 @@ pub(super) struct TierStream<'a> {
     counts: [usize; 4],
     checkpoints: &'a [u8],
     checkpoint_bytes: usize,
-    tiers: [&'a [u8]; 3],
+    tiers: [TierCodes<'a>; 3],
+    /// The symbols of the codes of each tier, made once for all blocks: a load of a vector waits
+    /// for the stores of its bytes, and for all stores before them.
+    tables: [[u8; 16]; 3],
     literals: &'a [u8],
 }
 
@@ -70,11 +74,31 @@ impl<'a> TierStream<'a> {
         let counts @ [_, second, third, literals] = head.counts(count)?;
         let [a, b, c] = head.widths.map(usize::from);
         let (checkpoints, rest) = stored.split_at_checked(head.checkpoints(count).checked_mul(checkpoint_bytes)?)?;
-        let (first, rest) = rest.split_at_checked(code_bytes(a, count))?;
-        let (second, rest) = rest.split_at_checked(code_bytes(b, second))?;
-        let (third, rest) = rest.split_at_checked(code_bytes(c, third))?;
+        let (first, rest) = TierCodes::split(a, count, rest)?;
+        let (second, rest) = TierCodes::split(b, second, rest)?;
+        let (third, rest) = TierCodes::split(c, third, rest)?;
         let (literals, rest) = rest.split_at_checked(literals)?;
-        Some((Self { head, counts, checkpoints, checkpoint_bytes, tiers: [first, second, third], literals }, rest))
+        let (tiers, tables) = ([first, second, third], head.tables());
+        Some((Self { head, counts, checkpoints, checkpoint_bytes, tiers, tables, literals }, rest))
+    }
+
+    /// Splits the sections of the stream of a block (5.12) of `count` symbols, as
+    /// [`TierStream::split`] does.
+    #[inline]
+    pub(super) fn split_cut(
+        head: TierHead,
+        tables: [[u8; 16]; 3],
+        count: usize,
+        stored: &'a [u8],
+    ) -> Option<(Self, &'a [u8])> {
+        let counts @ [_, second, third, literals] = head.counts(count)?;
+        let [a, b, c] = head.widths.map(usize::from);
+        let (first, rest) = TierCodes::split_cut(a, count, stored)?;
+        let (second, rest) = TierCodes::split_cut(b, second, rest)?;
+        let (third, rest) = TierCodes::split_cut(c, third, rest)?;
+        let (literals, rest) = rest.split_at_checked(literals)?;
+        let tiers = [first, second, third];
+        Some((Self { head, counts, checkpoints: &[], checkpoint_bytes: 0, tiers, tables, literals }, rest))
     }
 
     /// Adds the sections of the stream to a description.
@@ -84,7 +108,7 @@ impl<'a> TierStream<'a> {
         let tiers = (1..).zip(self.tiers).zip(self.counts.iter().zip(self.head.widths));
         for ((tier, codes), (count, width)) in tiers {
             let plural = if width == 1 { "" } else { "s" };
-            anatomy.add(format!("tier {tier}"), format!("{count} codes of {width} bit{plural}"), codes);
+            anatomy.add(format!("tier {tier}"), format!("{count} codes of {width} bit{plural}"), codes.stored());
         }
         anatomy.add("literals", "one byte each", self.literals);
     }
@@ -102,6 +126,10 @@ impl<'a> TierStream<'a> {
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
         self.check_filling()?;
+        let [count, ..] = self.counts;
+        if count <= BLOCK && self.head.checkpoints(count) == 0 {
+            return each(0, self.decode_few(scratch)?);
+        }
         self.check_upper_tiers()?;
         let escapes =
             self.decode_between(&TierPosition::default(), &self.counts, scratch, |at, escapes, symbols| {
@@ -113,6 +141,18 @@ impl<'a> TierStream<'a> {
             })?;
         let [_, second, ..] = self.counts;
         if escapes == second { Ok(()) } else { Err(wrong_counts()) }
+    }
+
+    /// Decodes all symbols, between which there are no checkpoints, at once: fewer steps for each
+    /// block of a chunk.
+    fn decode_few<'s>(&self, scratch: &'s mut TierScratch) -> Result<&'s [u8]> {
+        let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
+        let [count, count_2, count_3, count_4] = self.counts;
+        let [table_1, table_2, table_3] = &self.tables;
+        let (escaped, literals) = self.tier(2, table_3, 0..count_3, self.literals, symbols_3)?;
+        let (escaped, third) = self.tier(1, table_2, 0..count_2, escaped, symbols_2)?;
+        let (symbols, second) = self.tier(0, table_1, 0..count, escaped, symbols_1)?;
+        if [second, third, literals] == [count_2, count_3, count_4] { Ok(symbols) } else { Err(wrong_counts()) }
     }
 
     /// Returns the position of the first symbol of the group of `symbol`.
@@ -158,15 +198,13 @@ impl<'a> TierStream<'a> {
         let third_from = third_due - third_due % GROUP;
         let literal_from = from.codes[3].checked_sub(self.escapes(2, third_from..third)).ok_or_else(wrong_counts)?;
         let literals = self.literals.get(literal_from..).unwrap_or(&[]);
-        let (escaped, _) = self.tier(2, &self.head.table(2), third_from..end_3, literals, symbols_3)?;
+        let (escaped, _) = self.tier(2, &self.tables[2], third_from..end_3, literals, symbols_3)?;
         let escaped = escaped.get(third_due - third_from..).unwrap_or(&[]);
-        let (escaped, _) = self.tier(1, &self.head.table(1), second_from..end_2, escaped, symbols_2)?;
+        let (escaped, _) = self.tier(1, &self.tables[1], second_from..end_2, escaped, symbols_2)?;
         let escaped = escaped.get(second - second_from..).unwrap_or(&[]);
         // each checkpoint is the start of a block
         let block_size = BLOCK.min(1 << self.head.spacing);
-        // made once: a load of a vector waits for the stores of its bytes, and for all stores
-        // before them
-        let table = self.head.table(0);
+        let [table, ..] = self.tables;
         let (mut at, mut escapes) = (first, 0);
         while at < end_1 {
             let block = at..end_1.min(at + block_size);
@@ -195,11 +233,7 @@ impl<'a> TierStream<'a> {
             memory::resize(buffer, range.len(), 0)?;
         }
         let out = buffer.get_mut(..range.len()).unwrap_or(&mut []);
-        let (Some(&width), Some(codes)) = (self.head.widths.get(tier), self.tiers.get(tier)) else {
-            return Ok((&[], 0));
-        };
-        let codes = codes.get(code_bytes(width.into(), range.start)..).unwrap_or(&[]);
-        let escapes = best().merge(width.into(), codes, table, escaped, out);
+        let escapes = self.tiers.get(tier).map_or(0, |codes| codes.merge(range.start, table, escaped, out));
         Ok((out, escapes))
     }
 
@@ -240,20 +274,15 @@ impl<'a> TierStream<'a> {
 
     /// Counts the escapes among a range of the codes of a tier.
     fn escapes(&self, tier: usize, range: Range<usize>) -> usize {
-        let (Some(&width), Some(codes)) = (self.head.widths.get(tier), self.tiers.get(tier)) else { return 0 };
-        best().escapes(width.into(), codes, range)
+        self.tiers.get(tier).map_or(0, |codes| codes.escapes(range))
     }
 
     /// Checks that the codes that fill up the last group of each tier are zero.
     fn check_filling(&self) -> Result<()> {
-        for ((codes, width), count) in self.tiers.iter().zip(self.head.widths).zip(self.counts) {
-            let last = codes.get(code_bytes(width.into(), count - count % GROUP)..).unwrap_or(&[]);
-            let words = last.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
-            if words.fold(0, |any, word| any | word) >> (count % GROUP) != 0 && count % GROUP != 0 {
-                return Err(Error::corrupt("R-5.8", "the codes that fill up a tier are not zero"));
-            }
+        if self.tiers.iter().all(TierCodes::filling_is_zero) {
+            return Ok(());
         }
-        Ok(())
+        Err(Error::corrupt("R-5.8", "the codes that fill up a tier are not zero"))
     }
 
     /// Checks of tiers 2 and 3: each checkpoint states how many codes escape before it.

@@ -58,9 +58,10 @@ impl PartTable {
         bytes
     }
 
-    /// Parses the table at the start of `body`, except for the padding. `encoding` and
-    /// `raw_bytes` are those of the chunk's head.
-    pub(crate) fn parse(body: &[u8], encoding: u16, raw_bytes: u32) -> Result<Self> {
+    /// Parses the table at the start of a body of `body_bytes`, of which at least the table was
+    /// read, except for the padding. `encoding` and `raw_bytes` are those of the chunk's
+    /// head.
+    pub(crate) fn parse(body: &[u8], body_bytes: u32, encoding: u16, raw_bytes: u32) -> Result<Self> {
         let table: &[u8; PART_TABLE_BYTES] = body
             .first_chunk()
             .ok_or_else(|| Error::corrupt("R-4.4", "the chunk is too short for its table of parts"))?;
@@ -76,7 +77,7 @@ impl PartTable {
             || side.iter().any(|part| part.is_absent() && *part != Part::default())
             || parts.values.encoding != encoding
             || sum != u64::from(raw_bytes)
-            || parts.values_at() + u64::from(parts.values.stored_bytes) != u64_of(body.len())
+            || parts.values_at() + u64::from(parts.values.stored_bytes) != u64::from(body_bytes)
         {
             let message = format!("the chunk's table of parts does not fit the chunk: {parts:?}");
             return Err(Error::corrupt("R-4.4", message));

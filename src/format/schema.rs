@@ -289,6 +289,17 @@ impl Layout {
         if self.is_nested() { "item" } else { "sample" }
     }
 
+    /// Returns the bytes of values of a null sample: zeros of a fixed shape, none of a
+    /// ragged one or a list.
+    pub(crate) fn null_value_bytes(&self) -> usize {
+        if self.has_shape() { 0 } else { self.inner_bytes }
+    }
+
+    /// Returns the bytes of shape of a null sample: of a list only its end.
+    pub(crate) fn null_shape_bytes(&self) -> usize {
+        if self.is_nested() { 4 } else { self.shape_bytes() }
+    }
+
     /// Returns whether chunks have a shape part.
     pub(crate) fn has_shape(&self) -> bool {
         self.is_ragged() || self.is_nested()

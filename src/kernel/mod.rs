@@ -37,9 +37,11 @@ pub mod bitshuffle;
 pub mod byte_planes;
 pub mod extra_bits;
 pub mod predict;
+mod prefetch;
 pub mod tiers;
 
 #[cfg(test)]
 mod tests;
 
+pub use prefetch::prefetch;
 pub use width::Width;

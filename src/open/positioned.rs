@@ -5,6 +5,9 @@ use super::source::Source;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::path::Path;
 
 /// A file that is read with `pread`: no mapping, no file position, no locks. A file that is
@@ -44,6 +47,10 @@ impl Source for PositionedFile {
         read_exact_at(&self.file, offset, out)
     }
 
+    fn will_need(&self, range: Range<u64>) {
+        will_need(&self.file, range);
+    }
+
     /// Returns the length of a page: copying it from the page cache takes less time than a system
     /// call.
     fn gap_bytes(&self) -> u64 {
@@ -58,6 +65,18 @@ impl Source for PositionedFile {
         FileIdentity::of(&self.file).ok().flatten()
     }
 }
+
+#[cfg(target_os = "linux")]
+fn will_need(file: &File, range: Range<u64>) {
+    use rustix::fs::{Advice, fadvise};
+    if let Some(length) = NonZeroU64::new(range.end.saturating_sub(range.start)) {
+        // only a hint: where it is refused, reading works all the same
+        let _ = fadvise(file, range.start, Some(length), Advice::WillNeed);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn will_need(_: &File, _: Range<u64>) {}
 
 #[cfg(unix)]
 fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {

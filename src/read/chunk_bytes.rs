@@ -1,16 +1,18 @@
 //! The stored bytes of a chunk: its head, checked against the index, and its body, checked as the
 //! reader's policy asks.
 
+use super::checked_blocks::CheckedUnits;
 use super::chunk_location::ChunkLocation;
 use super::lookup::disagree;
 use super::opened_column::OpenedColumn;
 use super::options::Verification;
-use crate::codec::codec;
+use crate::codec::{BlockedCodec, BlockedPart, Body, check_front, codec, front_bytes, parts, values_in_blocks};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
 use crate::le::u64_of;
 use crate::open::source::slice;
 use crate::{Error, Result};
+use std::ops::Range;
 
 impl OpenedColumn {
     /// Reads a chunk and checks it as the reader's policy asks. `buffer` is for the bytes of a file
@@ -32,7 +34,7 @@ impl OpenedColumn {
         file: &'a [u8],
     ) -> Result<(ChunkHead, &'a [u8])> {
         let bytes = slice(file, location.entry.offset, chunk_bytes(&location.entry)?)?;
-        if !self.is_checked(location.chunk) {
+        if !self.is_open(location.chunk) {
             return self.check_chunk_bytes(location, bytes);
         }
         let (head, body) = split_head(bytes)?;
@@ -42,19 +44,83 @@ impl OpenedColumn {
     }
 
     /// Checks head and body of a chunk as the reader's policy asks. Notes that they were checked.
+    /// Of a chunk in blocks, checks the front; [`OpenedColumn::check_blocks`] checks its blocks
+    /// when they are used, so that damage of one costs no sample of another.
     pub(super) fn check_chunk_bytes<'a>(
         &self,
         location: &ChunkLocation,
         bytes: &'a [u8],
     ) -> Result<(ChunkHead, &'a [u8])> {
         let (head, chunk, body) = self.split_chunk(&location.entry, bytes)?;
-        if !self.is_checked(location.chunk) {
-            if self.file.verification != Verification::Never {
-                head.check_body(body)?;
+        if self.is_checked(location.chunk) {
+            return Ok((chunk, body));
+        }
+        let is_never = self.file.verification == Verification::Never;
+        if !is_never && is_in_blocks(&location.entry)? {
+            if !self.checked(location.chunk).has_front() {
+                let before = self.bytes_before_values(&chunk, bytes)?;
+                check_front(front_in(bytes, before)?)?;
+                self.check_stored_blocks(&chunk, body)?;
+                self.index().checked_blocks.set_front(location.chunk);
             }
+            return Ok((chunk, body));
+        }
+        match is_never {
+            true => self.check_stored_blocks(&chunk, body)?,
+            false => head.check_body(body)?,
+        }
+        self.index().checked_chunks.set(location.chunk);
+        Ok((chunk, body))
+    }
+
+    /// Checks the front of values in blocks that are used as they are stored: nothing decodes them.
+    fn check_stored_blocks(&self, head: &ChunkHead, body: &[u8]) -> Result<()> {
+        let is_stored = codec(head.entry.encoding)?.blocks().is_some_and(BlockedCodec::is_identity);
+        if !is_stored || parts(self.layout(), head, body)?.values.raw_bytes == 0 {
+            return Ok(());
+        }
+        values_in_blocks(self.layout(), head, Body::whole(body))?.check_raw()
+    }
+
+    /// Checks the blocks that bytes of the values need, as the reader's policy asks. Notes that
+    /// they were checked.
+    pub(super) fn check_blocks(
+        &self,
+        location: &ChunkLocation,
+        part: &BlockedPart<'_>,
+        bytes: &Range<usize>,
+    ) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (blocks, count) = (part.blocks_at(bytes), part.front.block_count());
+        let missing = self.checked(location.chunk).missing(&blocks, count);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        // a block that was not read cannot be checked: units are not completed then
+        let due = if part.has_blocks(&missing)? { missing } else { blocks };
+        part.check_blocks(&due)?;
+        if self.index().checked_blocks.set_blocks(location.chunk, &due, count) {
             self.index().checked_chunks.set(location.chunk);
         }
-        Ok((chunk, body))
+        Ok(())
+    }
+
+    /// Returns whether head and front of a chunk of a file that is in memory were checked before as
+    /// the reader's policy asks, or all of a chunk that is not in blocks.
+    #[inline]
+    pub(super) fn is_open(&self, chunk: u64) -> bool {
+        self.is_checked(chunk) || self.checked(chunk).has_front()
+    }
+
+    /// Returns what was checked of a chunk in blocks, as the reader's policy counts it. (With
+    /// [`Verification::Never`], the chunk counts as checked once its head is.)
+    fn checked(&self, chunk: u64) -> CheckedUnits {
+        match self.file.verification {
+            Verification::FirstTouch => self.index().checked_blocks.get(chunk),
+            _ => CheckedUnits::NOTHING,
+        }
     }
 
     /// Reads a chunk and checks its head, but not its body.
@@ -86,6 +152,12 @@ impl OpenedColumn {
         self.parse_chunk_head(entry, &head).map(|(_, chunk)| chunk)
     }
 
+    /// Checks the head of a chunk, and that the chunk may be decoded.
+    pub(super) fn checked_head(&self, entry: &ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Result<ChunkHead> {
+        let (_, chunk) = self.parse_chunk_head(entry, bytes)?;
+        self.file.check_decoded_bytes(chunk.raw_bytes.into()).map(|()| chunk)
+    }
+
     fn parse_chunk_head(&self, entry: &ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Result<(RegionHead, ChunkHead)> {
         let head = RegionHead::parse(bytes, entry.offset)?;
         head.expect(RegionKind::Chunk, self.file.file_id)?;
@@ -111,13 +183,17 @@ impl OpenedColumn {
         let layout = self.layout();
         // the checksum may have been right of a chunk that decoding refused
         let due = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
-        let whole = !layout.has_shape() && due == Some(entry.stored_bytes.into());
-        let plain = whole && !entry.has_parts() && codec(entry.encoding)?.is_identity();
+        let codec = codec(entry.encoding)?;
+        let whole = match codec.blocks() {
+            Some(blocks) => blocks.is_identity() && due.is_some_and(|due| due < entry.stored_bytes.into()),
+            None => codec.is_identity() && due == Some(entry.stored_bytes.into()),
+        };
+        let plain = whole && !layout.has_shape() && !entry.has_parts();
         if !plain || self.file.bytes().memory().is_some() {
             return Ok(None);
         }
         let checked = self.is_checked(location.chunk) || self.check_head_alone(location)?;
-        Ok(usize::try_from(entry.stored_bytes).ok().filter(|_| checked))
+        Ok(due.and_then(|due| usize::try_from(due).ok()).filter(|_| checked))
     }
 
     /// Checks the head of a chunk, if the reader's policy asks for no more: `true` if it is right.
@@ -127,7 +203,8 @@ impl OpenedColumn {
         }
         let head = self.chunk_head(&location.entry)?;
         // else, which loading names
-        let right = head.raw_bytes == location.entry.stored_bytes;
+        let due = u64::from(location.entry.sample_count).saturating_mul(u64_of(self.layout().inner_bytes));
+        let right = u64::from(head.raw_bytes) == due;
         if right {
             self.index().checked_chunks.set(location.chunk);
         }
@@ -135,7 +212,20 @@ impl OpenedColumn {
     }
 }
 
-fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
+/// Returns whether the values of a chunk are in blocks.
+#[inline]
+pub(super) fn is_in_blocks(entry: &ChunkEntry) -> Result<bool> {
+    Ok(codec(entry.encoding)?.blocks().is_some())
+}
+
+/// Returns the body of a chunk up to its first block. `bytes` are those of the chunk, of which
+/// `before` precede the values.
+fn front_in(bytes: &[u8], before: usize) -> Result<&[u8]> {
+    let end = bytes.get(before..).and_then(front_bytes).and_then(|front| before.checked_add(front));
+    end.and_then(|end| bytes.get(HEAD_BYTES..end)).ok_or_else(cut_off)
+}
+
+pub(super) fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
     bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its head"))
 }
 
@@ -143,4 +233,9 @@ fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
 pub(super) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
     let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEAD_BYTES));
     length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))
+}
+
+#[cold]
+pub(super) fn cut_off() -> Error {
+    Error::corrupt("R-5.14", "the front of a chunk in blocks reaches beyond the chunk")
 }

@@ -24,6 +24,12 @@ impl ChunkLocation {
         usize::try_from(self.entry.offset.saturating_add(HEAD)).unwrap_or(usize::MAX)
     }
 
+    /// Returns the offset in the file at which the values end, which are the last of the chunk.
+    #[inline]
+    pub(super) fn values_end(&self) -> u64 {
+        self.entry.offset.saturating_add(HEAD).saturating_add(self.entry.stored_bytes.into())
+    }
+
     /// Returns the number of samples of the chunk.
     pub(super) fn sample_count(&self) -> usize {
         usize::try_from(self.entry.sample_count).unwrap_or(0) // at most 2^24

@@ -1,5 +1,6 @@
 //! One column of an open file: the handle that callers keep.
 
+use super::chunk_blocks::{ChunkBlocks, ColdRead};
 use super::chunk_info::ChunkInfo;
 use super::chunk_location::ChunkLocation;
 use super::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
@@ -67,6 +68,24 @@ impl Column {
         self.with_chunk_of(i, |location| self.0.chunk_info(location))
     }
 
+    /// Returns the blocks of chunk number `chunk`, counted from 0; `None` after the last, and if
+    /// the chunk is not in blocks.
+    ///
+    /// Cost: the chunk's head, nulls, extents and front are read and decoded; memory of at most
+    /// four times their length.
+    pub fn blocks(&self, chunk: u64) -> Result<Option<ChunkBlocks>> {
+        self.with_chunk(chunk, |location| self.0.chunk_blocks(location)).map(Option::flatten)
+    }
+
+    /// Returns the bytes that a random sample of chunk number `chunk` costs, counted from 0, if the
+    /// file is read by position; `None` after the last. Cost: as [`Column::blocks`].
+    pub fn cold_read(&self, chunk: u64) -> Result<Option<ColdRead>> {
+        self.with_chunk(chunk, |location| {
+            let blocks = self.0.chunk_blocks(location)?;
+            self.0.cold_read(location, blocks.as_ref())
+        })
+    }
+
     /// Borrows sample `i` from the file, without copying. Returns `None` if its chunk is encoded,
     /// if the file is not in memory, or if this machine is not little-endian. Fails if the column
     /// is nested: use [`Column::view_list`].
@@ -94,10 +113,12 @@ impl Column {
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;
         let Some(parts) = self.0.stored_parts(file, &location)? else { return Ok(None) };
-        let content = parts.content(body_in(file, &location)?);
+        let body = body_in(file, &location)?;
+        let content = parts.content(body);
         let in_chunk = location.position_of(i);
         // below the chunk's sample count
         let range = content.values_range(self.0.layout(), &(in_chunk..in_chunk + 1))?;
+        self.0.check_stored(&location, &parts, body, &range)?;
         List::of_sample(&self.0, content, in_chunk, range, None).map(Some)
     }
 
@@ -109,10 +130,14 @@ impl Column {
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;
         let Some(parts) = self.0.stored_parts(file, &location)? else { return Ok(None) };
-        let content = parts.content(body_in(file, &location)?);
+        let body = body_in(file, &location)?;
+        let content = parts.content(body);
         let (layout, in_chunk) = (self.0.layout(), location.position_of(i));
         // below the chunk's sample count
-        let values = content.values_of(layout, &(in_chunk..in_chunk + 1))?;
+        let samples = in_chunk..in_chunk + 1;
+        let range = content.values_range(layout, &samples)?;
+        self.0.check_stored(&location, &parts, body, &range)?;
+        let values = content.values.get(range).unwrap_or(&[]); // inside: checked with the range
         Sample::new(self.0.schema(), layout, &content, in_chunk, values).map(Some)
     }
 
@@ -152,12 +177,12 @@ impl Column {
         stored_chunk(&self.0, chunk, scratch)
     }
 
-    /// Reads some samples of chunk number `chunk`, by their positions in it: the first of a new
-    /// chunk is `first_sample`.
+    /// Reads some samples of chunk number `chunk`, by their positions in it, and nulls for `None`:
+    /// the first of a new chunk is `first_sample`. None of the samples is lost.
     pub(crate) fn some_of_chunk(
         &self,
         chunk: u64,
-        samples: &[usize],
+        samples: &[Option<usize>],
         first_sample: u64,
         scratch: &mut ChunkScratch,
     ) -> Result<RawChunk> {

@@ -1,6 +1,8 @@
 //! The index of one column: runs of chunks, and records of what has been checked (chapter 6).
 
 use super::bitmap::Bitmap;
+use super::checked_blocks::CheckedBlocks;
+use super::kept_fronts::Fronts;
 use super::listed::Listed;
 use crate::format::ColumnSchema;
 use crate::format::column_record::ColumnRecord;
@@ -24,6 +26,8 @@ pub(super) struct ColumnIndex {
     /// Chunks that were checked once as the reader's policy asks: with
     /// [`Verification::Never`](crate::Verification::Never) their heads alone.
     pub checked_chunks: Bitmap,
+    pub checked_blocks: CheckedBlocks,
+    pub fronts: Fronts,
 }
 
 impl ColumnIndex {
@@ -44,6 +48,8 @@ impl ColumnIndex {
             tables,
             listed: None,
             checked_chunks: Bitmap::new(chunks),
+            checked_blocks: CheckedBlocks::new(chunks),
+            fronts: Fronts::default(),
         })
     }
 
@@ -57,7 +63,9 @@ impl ColumnIndex {
     ) -> Self {
         let checked_chunks = Bitmap::new(facts.chunk_count);
         let (before, checked_pages) = (Vec::new(), Bitmap::new(0));
-        Self { number, layout, facts, before, checked_pages, tables, listed: Some(listed), checked_chunks }
+        let checked_blocks = CheckedBlocks::new(facts.chunk_count);
+        let (fronts, listed) = (Fronts::default(), Some(listed));
+        Self { number, layout, facts, before, checked_pages, tables, listed, checked_chunks, checked_blocks, fronts }
     }
 
     /// Returns the run that holds sample `sample`, and its number.

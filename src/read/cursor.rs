@@ -3,16 +3,20 @@
 
 use super::buffer::ColumnBuffer;
 use super::chunk_location::ChunkLocation;
-use super::chunk_state::body_of;
+use super::chunk_state::{body_of, in_chunk};
 use super::gather::{Gatherer, RequestScratch, gather};
+use super::kept_fronts::ChunkFront;
 use super::list::{List, nested, not_nested};
 use super::opened_column::OpenedColumn;
 use super::sample::{Sample, check_type};
+use crate::codec::Body;
 use crate::format::region::HEAD;
+use crate::le::u64_of;
 use crate::open::source::read;
 use crate::pod::{self, AlignedBytes, Element};
 use crate::{Error, Result, le};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Reads samples of one column. It owns the memory that decoding needs and the chunk decoded last.
 /// Consecutive reads of samples of one chunk cost one decoding, and nothing is allocated once the
@@ -107,25 +111,29 @@ impl Cursor {
         if self.opened().layout().is_nested() {
             return Err(nested());
         }
-        let in_chunk = self.go_to(i, true)?;
+        let number = self.go_to(i, true)?;
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         let location = decoder.chunk.location().copied();
         let location = location.ok_or_else(|| Error::internal("no chunk is held after a sample of it was found"))?;
         let body = body_of(column, &location, &decoder.kept);
         let content = decoder.chunk.content(body);
-        content.check_extents(column.layout(), in_chunk)?;
-        let is_null = content.is_null(in_chunk);
+        content.check_extents(column.layout(), number)?;
+        let is_null = content.is_null(number);
         // below the chunk's sample count
-        let bytes = decoder.chunk.values_range(column, &content, &(in_chunk..in_chunk + 1))?;
+        let bytes = decoder.chunk.values_range(column, body, &(number..number + 1))?;
         let have = out.len();
         let Some(out) = out.get_mut(..bytes.len()) else {
             return Err(too_short(bytes.len(), have, column.layout().element_bytes));
         };
         if decoder.chunk.is_in_file() {
             read_values(column, &location, &bytes, out)?;
-        } else {
-            decoder.chunk.copy(body, &bytes, out)?;
+            return Ok((!is_null).then_some(bytes.len()));
         }
+        if decoder.chunk.is_in_blocks() {
+            self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
+        }
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        decoder.chunk.copy(column, body_of(column, &location, &decoder.kept), &bytes, out)?;
         Ok((!is_null).then_some(bytes.len()))
     }
 
@@ -186,17 +194,27 @@ impl Cursor {
     /// destination.
     fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        let mut front = None;
         let (location, wanted) = match decoder.chunk.location() {
-            Some(held) if held.entry.samples().contains(&i) => (*held, 1),
+            Some(held) if held.entry.samples().contains(&i) => {
+                column.check_listed(&(i..i.saturating_add(1)))?;
+                (*held, 1)
+            }
             before => {
                 let in_order = before.is_some_and(|before| before.entry.samples().end == i);
-                (column.locate(column.file.bytes(), i)?, if in_order { usize::MAX } else { 1 })
+                front = column.kept_front(i);
+                let location = match &front {
+                    Some(front) => front.location,
+                    None => column.locate(column.file.bytes(), i)?,
+                };
+                (location, if in_order { usize::MAX } else { 1 })
             }
         };
         let in_chunk = location.position_of(i);
         let samples = location.sample_count();
         if !decoder.chunk.holds(&location) {
-            self.open(&location)?;
+            let is_whole = wanted > 1 && samples > 1; // its front alone would be of no use
+            self.open(&location, i, front, is_whole)?;
         }
         let decoder = &mut self.gatherer.decoder;
         let is_straight = copied && samples == 1;
@@ -206,9 +224,10 @@ impl Cursor {
         Ok(in_chunk)
     }
 
-    /// Opens a chunk: reads it and checks it as the reader's policy asks, unless its samples are
-    /// read alone.
-    fn open(&mut self, location: &ChunkLocation) -> Result<()> {
+    /// Opens the chunk of sample `i`: reads it and checks it as the reader's policy asks, unless
+    /// its samples are read alone. `front` is its front, if it is kept. If `is_whole`, all blocks
+    /// are wanted.
+    fn open(&mut self, location: &ChunkLocation, i: u64, front: Option<Arc<ChunkFront>>, is_whole: bool) -> Result<()> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         decoder.enter_column(column);
         decoder.chunk.close();
@@ -219,24 +238,52 @@ impl Cursor {
             decoder.chunk.leave_in_file(*location, value_bytes, 0);
             return Ok(());
         }
+        let front = match front {
+            _ if is_whole => None,
+            Some(front) => Some(front),
+            None => {
+                column.announce_block(location, i)?;
+                column.front(location)?
+            }
+        };
+        if let Some(front) = front {
+            decoder.chunk.open_front(column, &front, 0)?;
+            (decoder.kept.front, decoder.kept.blocks) = (Some(front), 0..0);
+            return Ok(());
+        }
         self.load(location)
+    }
+
+    /// Reads the blocks that bytes of the values of the chunk that is held need.
+    fn read_blocks(&mut self, location: &ChunkLocation, bytes: &Range<usize>) -> Result<()> {
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        let Some(needed) = decoder.chunk.blocks_of(decoder.kept.body(), bytes)? else { return Ok(()) };
+        let kept = &mut decoder.kept;
+        if kept.blocks.start <= needed.start && needed.end <= kept.blocks.end {
+            return Ok(());
+        }
+        kept.blocks = 0..0;
+        let at = location.entry.offset.saturating_add(HEAD).saturating_add(u64_of(needed.start));
+        column.file.bytes().get(at, needed.len(), &mut kept.bytes)?;
+        kept.blocks = needed;
+        Ok(())
     }
 
     /// Reads a chunk of a file that is not in memory.
     fn load(&mut self, location: &ChunkLocation) -> Result<()> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         decoder.chunk.close();
-        let (head, body) = column.load_chunk(location, &mut decoder.kept)?;
-        decoder.chunk.open(column, location, &head, body)
+        let (head, body) = column.load_chunk(location, decoder.kept.begin_whole())?;
+        decoder.chunk.open(column, location, &head, Body::whole(body))
     }
 
     /// Decodes the values of the chunk that is held.
     fn decode(&mut self, location: &ChunkLocation) -> Result<()> {
-        if self.gatherer.decoder.chunk.is_in_file() {
+        if self.gatherer.decoder.chunk.is_in_file() || self.gatherer.decoder.chunk.is_in_blocks() {
             self.load(location)?;
         }
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
-        decoder.chunk.decode(body_of(column, location, &decoder.kept))
+        decoder.chunk.decode(column, body_of(column, location, &decoder.kept))
     }
 
     /// Reads or decodes sample `i` of the chunk that is held alone, unless the values are at hand.
@@ -249,34 +296,44 @@ impl Cursor {
         let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
         let body = body_of(column, &location, &decoder.kept);
         // i is below a chunk's sample count
-        let bytes = decoder.chunk.values_range(column, &decoder.chunk.content(body), &(i..i + 1))?;
+        let bytes = decoder.chunk.values_range(column, body, &(i..i + 1))?;
         // at most three quarters of a chunk, or all of one that has one sample: `go_to`
         sample.resize(bytes.len())?;
         if decoder.chunk.is_in_file() {
             return read_values(column, &location, &bytes, sample.as_mut_slice()).map(|()| true);
         }
-        decoder.chunk.decode_range(body, &bytes, sample.as_mut_slice())
+        if decoder.chunk.is_in_blocks() {
+            self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
+        }
+        let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
+        let body = body_of(column, &location, &decoder.kept);
+        decoder.chunk.decode_range(column, body, &bytes, sample.as_mut_slice())
     }
 
     /// Returns sample `i` of the chunk that is held, a list, which was taken alone or is at hand.
     fn list(&self, i: usize, is_alone: bool) -> Result<List<'_>> {
         let Gatherer { column, decoder, .. } = &self.gatherer;
-        let body = decoder.chunk.location().map_or(&[][..], |location| body_of(column, location, &decoder.kept));
+        let body =
+            decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.kept));
         let content = decoder.chunk.content(body);
         // below the chunk's sample count
-        let range = decoder.chunk.values_range(column, &content, &(i..i + 1))?;
+        let range = decoder.chunk.values_range(column, body, &(i..i + 1))?;
         List::of_sample(column, content, i, range, is_alone.then(|| self.sample.as_slice()))
     }
 
     /// Returns sample `i` of the chunk that is held, which was taken alone or is at hand.
     fn sample(&self, i: usize, is_alone: bool) -> Result<Sample<'_>> {
         let Gatherer { column, decoder, .. } = &self.gatherer;
-        let body = decoder.chunk.location().map_or(&[][..], |location| body_of(column, location, &decoder.kept));
+        let body =
+            decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.kept));
         let content = decoder.chunk.content(body);
         let values = match is_alone {
             true => self.sample.as_slice(),
-            // i is below a chunk's sample count
-            false => content.values_of(column.layout(), &(i..i + 1))?,
+            false => {
+                // i is below a chunk's sample count
+                let range = decoder.chunk.values_range(column, body, &(i..i + 1))?;
+                content.values.get(range).ok_or_else(|| Error::internal("a sample lies outside its chunk"))?
+            }
         };
         Sample::new(column.schema(), column.layout(), &content, i, values)
     }
@@ -297,7 +354,8 @@ impl AsMut<Gatherer> for Cursor {
 
 /// Reads bytes of the values of a chunk whose samples are read alone.
 fn read_values(column: &OpenedColumn, location: &ChunkLocation, bytes: &Range<usize>, out: &mut [u8]) -> Result<()> {
-    let at = u64::try_from(bytes.start).ok().and_then(|at| location.entry.offset.checked_add(HEAD)?.checked_add(at));
+    let all = u64_of(column.layout().inner_bytes).saturating_mul(location.entry.sample_count.into());
+    let at = location.values_end().saturating_sub(all).checked_add(u64_of(bytes.start));
     read(&*column.file.source, at.ok_or_else(|| Error::over_limit("the file is too large"))?, out)?;
     le::swap_to_native(column.layout().element_bytes, out);
     Ok(())

@@ -1,17 +1,17 @@
 //! Decoding of tasks: no I/O, any thread, in memory that is reused.
 
-use super::chunk_state::{HeldChunk, in_chunk};
+use super::chunk_state::{HeldChunk, Kept, in_chunk};
 use super::fetch::TaskBytes;
 use super::nested::stage;
 use super::opened_column::OpenedColumn;
-use super::output::{FixedOutput, RaggedOutput, RaggedScratch, WholeOutput, copy_extents};
+use super::output::{FixedOutput, RaggedOutput, RaggedScratch, WholeOutput, copy_extents, copy_values};
 use super::selection::Selection;
 use super::staged::{RaggedValues, Staging, outside};
 use super::stored_parts::body_in;
 use super::tasks::{Fetch, Task, at_sample};
+use crate::codec::Body;
 use crate::format::region::HEAD_BYTES;
-use crate::format::schema::Layout;
-use crate::{Error, Result, le, memory};
+use crate::{Error, Result, memory};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Decoder {
     column: Option<OpenedColumn>,
     pub(super) chunk: HeldChunk,
     /// Head and body of the chunk that is held, if the file is not in memory.
-    pub(super) kept: Vec<u8>,
+    pub(super) kept: Kept,
     /// Values of ragged samples, as they were decoded.
     pub(super) staging: Staging,
     /// Ragged samples of the request.
@@ -61,7 +61,7 @@ impl Decoder {
         Self {
             column: None,
             chunk: HeldChunk::new(),
-            kept: Vec::new(),
+            kept: Kept::default(),
             staging: Staging::default(),
             ragged: RaggedScratch::default(),
             nulls: Vec::new(),
@@ -99,46 +99,63 @@ impl Decoder {
     fn enter<'a>(
         &mut self,
         column: &'a OpenedColumn,
-        task: &Task,
+        task: &'a Task,
         bytes: TaskBytes<'a>,
-        kept: &'a [u8],
-    ) -> Result<&'a [u8]> {
+        kept: &'a Kept,
+    ) -> Result<Body<'a>> {
         let location = &task.location;
         self.enter_column(column);
+        if let Some((front, blocks)) = &task.blocks {
+            let bytes = match bytes {
+                TaskBytes::Fetched(bytes) => bytes,
+                TaskBytes::AtHand => &[], // none of the samples has an element
+            };
+            if !self.chunk.holds(location) || !self.chunk.is_in_blocks() {
+                self.chunk.open_front(column, front, 0)?;
+            }
+            self.chunk.count_taken(task.ranks.len());
+            return Ok(Body::pieces(front.body(), blocks.start, bytes));
+        }
         let is_held = self.chunk.holds(location) && self.chunk.has_body();
         let body = match (bytes, column.file.bytes().memory()) {
             (TaskBytes::Fetched(bytes), _) => {
                 if !is_held {
                     let checked = column.check_chunk_bytes(location, bytes);
                     let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
-                    self.chunk.open(column, location, &head, body)?;
+                    self.chunk.open(column, location, &head, Body::whole(body))?;
                 }
-                bytes.get(HEAD_BYTES..).unwrap_or(&[])
+                Body::whole(bytes.get(HEAD_BYTES..).unwrap_or(&[]))
             }
             (TaskBytes::AtHand, Some(file)) => {
                 if !is_held {
                     self.chunk.open_in_memory(column, location, file)?;
                 }
-                body_in(file, location)?
+                Body::whole(body_in(file, location)?)
             }
-            (TaskBytes::AtHand, None) => kept.get(HEAD_BYTES..).unwrap_or(&[]),
+            (TaskBytes::AtHand, None) => kept.body(),
         };
         if !task.is_straight && self.chunk.count_taken(task.wanted()) {
-            self.chunk.decode(body)?;
+            self.chunk.decode(column, body)?;
         }
         Ok(body)
     }
 
     /// Keeps the chunk of the last task for the request that follows.
     fn leave(&mut self, task: &Task, bytes: TaskBytes<'_>) -> Result<()> {
+        if let Some((front, _)) = &task.blocks {
+            self.kept.begin_whole();
+            self.kept.front = Some(front.clone()); // the blocks go
+            return Ok(());
+        }
         let TaskBytes::Fetched(bytes) = bytes else { return Ok(()) };
         if !task.is_last {
             self.chunk.close(); // its body goes
             return Ok(());
         }
-        self.kept.clear();
-        memory::reserve(&mut self.kept, bytes.len()).inspect_err(|_| self.chunk.close())?;
-        self.kept.extend_from_slice(bytes);
+        let kept = self.kept.begin_whole();
+        kept.clear();
+        memory::reserve(kept, bytes.len()).inspect_err(|_| self.chunk.close())?;
+        kept.extend_from_slice(bytes);
         Ok(())
     }
 
@@ -154,7 +171,7 @@ impl Decoder {
     ) -> Result<()> {
         if task.fetch == Fetch::Values {
             if let TaskBytes::Fetched(values) = bytes {
-                return copy_values(column.layout(), selection, task, values, out);
+                return copy_values(column.layout(), selection, &task.ranks, values, out);
             }
             // else they were read straight to their destination, or have no elements
             return Ok(());
@@ -177,7 +194,7 @@ impl Decoder {
         column: &OpenedColumn,
         selection: &Selection,
         task: &Task,
-        body: &[u8],
+        body: Body<'_>,
         out: &mut O,
     ) -> Result<()> {
         let mut rank = task.ranks.start;
@@ -194,7 +211,7 @@ impl Decoder {
                     self.nulls.push(position);
                 }
             }
-            let values = self.chunk.values_range(column, &content, &samples);
+            let values = self.chunk.values_range(column, body, &samples);
             let values = values.map_err(|error| at_sample(error, sample))?;
             match self.chunk.range_in_memory(&values) {
                 Some(found) => {
@@ -203,7 +220,7 @@ impl Decoder {
                 }
                 None => {
                     let to = out.destination(rank, position, run)?;
-                    self.chunk.copy(body, &values, to).map_err(|error| at_sample(error, sample))?;
+                    self.chunk.copy(column, body, &values, to).map_err(|error| at_sample(error, sample))?;
                 }
             }
             rank += run;
@@ -221,9 +238,13 @@ impl Decoder {
         let plain = column.plain_chunk(file, location).map_err(|error| in_chunk(error, location))?;
         let Some(parts) = plain else { return Ok(false) };
         memory::reserve(&mut self.found, task.ranks.len())?;
-        let (start, sample_bytes) = (location.body_start(), column.layout().inner_bytes);
+        let start = location.body_start().saturating_add(parts.values_start());
+        let (sample_bytes, body) = (column.layout().inner_bytes, body_in(file, location)?);
         for rank in task.ranks.clone() {
             let (sample, position) = selection.get(rank);
+            let at = location.position_of(sample).saturating_mul(sample_bytes);
+            let checked = column.check_stored(location, &parts, body, &(at..at.saturating_add(sample_bytes)));
+            checked.map_err(|error| at_sample(error, sample))?;
             // inside the body: the chunk holds the sample, and is as long as its samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
             self.found.push(FoundSamples { start, rank, position, samples: 1 });
@@ -293,7 +314,7 @@ impl Decoder {
         column: &OpenedColumn,
         selection: &Selection,
         task: &Task,
-        body: &[u8],
+        body: Body<'_>,
         out: &mut RaggedOutput<'_>,
     ) -> Result<()> {
         let mut rank = task.ranks.start;
@@ -305,7 +326,7 @@ impl Decoder {
                 self.staging.values.resize(start.saturating_add(values.len()))?;
                 let to = self.staging.values.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
                 let sample = selection.get(rank).0;
-                self.chunk.copy(body, &values, to).map_err(|error| at_sample(error, sample))?;
+                self.chunk.copy(column, body, &values, to).map_err(|error| at_sample(error, sample))?;
             }
             rank += run;
         }
@@ -319,7 +340,7 @@ impl Decoder {
         column: &OpenedColumn,
         selection: &Selection,
         task: &Task,
-        body: &[u8],
+        body: Body<'_>,
         ranks: Range<usize>,
         out: &mut RaggedOutput<'_>,
     ) -> Result<Range<usize>> {
@@ -330,7 +351,7 @@ impl Decoder {
             let (sample, position) = selection.get(rank);
             let i = task.location.position_of(sample);
             let samples = i..i.saturating_add(1);
-            let values = self.chunk.values_range(column, &content, &samples);
+            let values = self.chunk.values_range(column, body, &samples);
             let values = values.map_err(|error| at_sample(error, sample))?;
             if content.is_null(i) {
                 memory::reserve(&mut self.nulls, 1)?;
@@ -361,30 +382,6 @@ impl Decoder {
         }
         Ok(all.unwrap_or(0..0))
     }
-}
-
-/// Copies the values of samples that were read alone.
-fn copy_values<O: FixedOutput>(
-    layout: &Layout,
-    selection: &Selection,
-    task: &Task,
-    values: &[u8],
-    out: &mut O,
-) -> Result<()> {
-    let first = selection.get(task.ranks.start).0;
-    let mut rank = task.ranks.start;
-    while rank < task.ranks.end {
-        let (sample, position) = selection.get(rank);
-        let run = selection.run(rank, task.ranks.end).clamp(1, O::LONGEST_RUN);
-        let to = out.destination(rank, position, run)?;
-        let start = usize::try_from(sample.saturating_sub(first)).unwrap_or(usize::MAX);
-        let start = start.saturating_mul(layout.inner_bytes);
-        let from = values.get(start..).and_then(|rest| rest.get(..to.len()));
-        to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
-        le::swap_to_native(layout.element_bytes, to);
-        rank += run;
-    }
-    Ok(())
 }
 
 /// Returns the error of a request that no memory can hold.

@@ -1,11 +1,11 @@
 //! Explains how a chunk came to be as large as it is.
 
+use super::chunk_blocks::{ChunkBlocks, ColdRead};
 use super::chunk_info::ChunkInfo;
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
 use crate::Result;
-use crate::codec::{Anatomy, Choice, Section, StoredChunk, Trial, Values};
-use crate::format::region::HEAD;
+use crate::codec::{Anatomy, Body, Choice, Section, StoredChunk, Trial, Values};
 use crate::le::u64_of;
 
 /// The composition of a chunk, and its size in other encodings: see
@@ -22,6 +22,10 @@ pub struct Explanation {
     pub info: ChunkInfo,
     /// Elements of all its samples; of text and bytes, bytes.
     pub element_count: u64,
+    /// The blocks of the values; `None` if they are not in blocks.
+    pub blocks: Option<ChunkBlocks>,
+    /// The bytes that a random sample of the chunk costs, if nothing is in a cache.
+    pub cold_read: ColdRead,
     /// The length of the decoded values in bytes.
     pub raw_bytes: u64,
     /// The length of the stored values in bytes.
@@ -46,18 +50,12 @@ impl Explanation {
         self.info.file_range.end.saturating_sub(self.info.file_range.start)
     }
 
-    /// Returns the number of bytes that one sample of this chunk costs if nothing is in a cache:
-    /// head and body.
-    pub fn cold_read_bytes(&self) -> u64 {
-        self.chunk_bytes().saturating_add(HEAD)
-    }
-
-    /// How many times more that is than the sample takes in the file, on average; `None` if samples
-    /// take no bytes.
+    /// Returns [`Explanation::cold_read`] divided by the bytes that a sample takes in the file, on
+    /// average; `None` if samples take no bytes.
     pub fn read_amplification(&self) -> Option<f64> {
         let samples = self.info.samples.end.saturating_sub(self.info.samples.start);
         let sample_bytes = self.chunk_bytes() as f64 / samples as f64; // rounded anyway
-        (sample_bytes > 0.0).then(|| self.cold_read_bytes() as f64 / sample_bytes)
+        (sample_bytes > 0.0).then(|| self.cold_read.bytes() as f64 / sample_bytes)
     }
 
     /// Returns the bits for each element of a section or a trial of `stored_bytes`; `None` if the
@@ -72,11 +70,18 @@ impl Explanation {
 pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result<Explanation> {
     let entry = &location.entry;
     let mut buffer = Vec::new();
-    let (head, body) = column.load_chunk(location, &mut buffer)?;
-    let values = Values::of_chunk(&StoredChunk { layout: column.layout(), tables: column, head: &head, body });
+    let (region, head, body) = column.fetch_chunk(entry, &mut buffer)?;
+    region.check_body(body)?;
+    let values = Values::of_chunk(&StoredChunk {
+        layout: column.layout(),
+        tables: column,
+        head: &head,
+        body: Body::whole(body),
+    });
     let values = values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?;
     let Anatomy { transform, sections } = values.anatomy()?;
     let trials = values.trials()?;
+    let blocks = column.chunk_blocks(location)?;
     Ok(Explanation {
         chunk: location.chunk,
         info: column.chunk_info(location)?,
@@ -85,6 +90,8 @@ pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result
         stored_bytes: u64_of(values.stored.len()),
         transform,
         sections,
+        cold_read: column.cold_read(location, blocks.as_ref())?,
+        blocks,
         choices: values.choices(&trials)?,
         trials,
     })

@@ -8,6 +8,7 @@ use super::fetch::{FetchScratch, TaskBytes, fetch, run_at_hand};
 use super::opened_column::OpenedColumn;
 use super::output::FixedOutput;
 use super::tasks::{Fetch, Task, TaskList};
+use crate::codec::Body;
 use crate::le::{self, u64_of};
 use crate::open::Source;
 use crate::open::source::read;
@@ -66,10 +67,10 @@ impl Gatherer {
         let Self { column, decoder } = self;
         decoder.enter_column(column);
         decoder.chunk.close(); // its body goes
-        let bytes = column.fetch_bytes(&task.location.entry, &mut decoder.kept)?;
+        let bytes = column.fetch_bytes(&task.location.entry, decoder.kept.begin_whole())?;
         let checked = column.check_chunk_bytes(&task.location, bytes);
         let (head, body) = checked.map_err(|error| in_chunk(error, &task.location))?;
-        decoder.chunk.open(column, &task.location, &head, body)?;
+        decoder.chunk.open(column, &task.location, &head, Body::whole(body))?;
         let decoded = decoder.decode_task(column, tasks, task, TaskBytes::AtHand, output);
         decoded.inspect_err(|_| decoder.chunk.close())
     }
@@ -88,7 +89,8 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
         let Some(output) = out.of(number) else { continue };
         let Gatherer { column, decoder } = gatherer;
         let begun = decoder.begin_output(column, tasks, output);
-        let planned = begun.and_then(|()| tasks.add_column(number, column, Some(&decoder.chunk)));
+        let checked = begun.and_then(|()| column.check_selection(&tasks.selection));
+        let planned = checked.and_then(|()| tasks.add_column(number, column, Some(&decoder.chunk)));
         planned.map_err(|error| column.in_column(error))?;
         tasks.announce(number, &gatherer.column);
     }

@@ -1,27 +1,39 @@
 //! The chunks of a column of a salvaged file: a list in memory instead of pages in the file.
 
 use super::chunk_location::ChunkLocation;
+use super::losses::LostSamples;
 use crate::format::chunk::ChunkEntry;
 use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Chunks in ascending order of samples, between which some are lost.
+/// Chunks in ascending order of samples, between which some are lost, and in which some may be.
 pub(super) struct Listed {
     entries: Vec<ChunkEntry>,
-    sample_count: u64,
+    lost: LostSamples,
 }
 
 impl Listed {
-    pub(super) fn new(entries: Vec<ChunkEntry>, sample_count: u64) -> Self {
-        Self { entries, sample_count }
+    /// `lost` are the lost samples of the chunks in `entries`.
+    pub(super) fn new(entries: Vec<ChunkEntry>, mut lost: Vec<Range<u64>>, sample_count: u64) -> Self {
+        let starts = std::iter::once(0).chain(entries.iter().map(|entry| entry.samples().end));
+        let ends = entries.iter().map(|entry| entry.first_sample).chain(std::iter::once(sample_count));
+        lost.extend(starts.zip(ends).map(|(start, end)| start..end).filter(|gap| !gap.is_empty()));
+        let lost = LostSamples::of_ranges(sample_count, lost);
+        Self { entries, lost }
     }
 
-    /// Returns the chunk that holds a sample, unless it is lost.
+    /// Returns the lost samples.
+    pub(super) fn lost(&self) -> &LostSamples {
+        &self.lost
+    }
+
+    /// Returns the chunk that holds a sample, unless the sample is lost.
     pub(super) fn locate(&self, sample: u64) -> Result<ChunkLocation> {
+        self.check(&(sample..sample.saturating_add(1)))?;
         let after = self.entries.partition_point(|entry| entry.first_sample <= sample);
         let last = after.checked_sub(1).and_then(|last| self.chunk(u64_of(last)));
-        last.filter(|located| located.entry.samples().contains(&sample)).ok_or_else(|| self.lost(after))
+        last.ok_or_else(|| Error::internal("a sample is neither in a chunk nor lost"))
     }
 
     /// Chunk number `chunk` of those that are left.
@@ -30,21 +42,14 @@ impl Listed {
         Some(ChunkLocation { entry, chunk })
     }
 
-    /// Returns the ranges of samples that no chunk contains.
-    pub(super) fn gaps(&self) -> impl Iterator<Item = Range<u64>> {
-        (0..=self.entries.len()).map(|after| self.gap(after)).filter(|gap| !gap.is_empty())
-    }
-
-    /// Returns the lost samples before chunk `after`, or before the end.
-    fn gap(&self, after: usize) -> Range<u64> {
-        let before = after.checked_sub(1).and_then(|last| self.entries.get(last));
-        let start = before.map_or(0, |entry| entry.samples().end);
-        start..self.entries.get(after).map_or(self.sample_count, |entry| entry.first_sample)
-    }
-
-    #[cold]
-    fn lost(&self, after: usize) -> Error {
-        let message = "these samples are lost: their chunks are damaged";
-        Error::corrupt("R-4.2", message).with_samples(self.gap(after))
+    /// Refuses samples of which one is lost. The error names the range of lost samples.
+    pub(super) fn check(&self, samples: &Range<u64>) -> Result<()> {
+        match self.lost.first_in(samples) {
+            None => Ok(()),
+            Some(lost) => {
+                let message = "these samples are lost: their chunks are damaged";
+                Err(Error::corrupt("R-4.2", message).with_samples(lost.clone()))
+            }
+        }
     }
 }

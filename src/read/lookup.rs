@@ -2,10 +2,12 @@
 
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
+use super::selection::Selection;
 use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
 use crate::format::region::{RegionHead, RegionKind};
 use crate::open::source::FileBytes;
 use crate::{Error, Result};
+use std::ops::Range;
 
 #[cold]
 pub(super) fn disagree(what: &str) -> Error {
@@ -30,6 +32,24 @@ impl OpenedColumn {
         let starts_right = first_sample.is_none_or(|first| first == location.entry.first_sample);
         let is_right = starts_right && location.entry.samples().contains(&i);
         if is_right { Ok(location) } else { Err(disagree("the footer")) }
+    }
+
+    /// Refuses lost samples of a salvaged file. A chunk that is held may have some.
+    #[inline]
+    pub(super) fn check_listed(&self, samples: &Range<u64>) -> Result<()> {
+        self.index().listed.as_ref().map_or(Ok(()), |listed| listed.check(samples))
+    }
+
+    /// Refuses a selection with lost samples of a salvaged file.
+    pub(super) fn check_selection(&self, selection: &Selection) -> Result<()> {
+        if self.index().listed.is_none() {
+            return Ok(());
+        }
+        let sample = |rank| selection.get(rank).0;
+        if let (true, Some(last)) = (selection.is_range(), selection.last()) {
+            return self.check_listed(&(sample(0)..last.saturating_add(1)));
+        }
+        (0..selection.sample_count()).map(sample).try_for_each(|i| self.check_listed(&(i..i.saturating_add(1))))
     }
 
     /// Finds chunk number `chunk` of the column, counted from 0; `None` after the last.

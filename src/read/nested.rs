@@ -49,6 +49,13 @@ pub(super) fn stage(layout: &Layout, content: &Content<'_>, i: usize, words: &mu
     Ok(())
 }
 
+/// Appends a null list to `words`.
+pub(super) fn stage_null(words: &mut Vec<u32>) -> Result<()> {
+    memory::reserve(words, 1)?;
+    words.push(NULL);
+    Ok(())
+}
+
 /// Appends a bit for each item, 1 if it is present.
 fn stage_presence(items: &Content<'_>, range: Range<usize>, words: &mut Vec<u32>) -> Result<()> {
     memory::reserve(words, words_of_bits(range.len()))?;

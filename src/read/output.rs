@@ -6,8 +6,9 @@ use super::selection::Selection;
 use super::staged::{RaggedValues, StagedValues, outside};
 use crate::format::content::Content;
 use crate::format::schema::Layout;
-use crate::le::u64_of;
+use crate::le::{self, u64_of};
 use crate::{Result, memory};
+use std::ops::Range;
 
 /// The destinations of samples of a fixed shape.
 pub(super) trait FixedOutput {
@@ -152,6 +153,30 @@ pub(super) fn copy_extents(layout: &Layout, content: &Content<'_>, i: usize, out
     content.check_extents(layout, i)?;
     for (dimension, to) in (0..layout.varying).zip(out) {
         *to = content.extent(layout, i, dimension)?;
+    }
+    Ok(())
+}
+
+/// Copies the values of samples that were read alone. `ranks` are theirs.
+pub(super) fn copy_values<O: FixedOutput>(
+    layout: &Layout,
+    selection: &Selection,
+    ranks: &Range<usize>,
+    values: &[u8],
+    out: &mut O,
+) -> Result<()> {
+    let first = selection.get(ranks.start).0;
+    let mut rank = ranks.start;
+    while rank < ranks.end {
+        let (sample, position) = selection.get(rank);
+        let run = selection.run(rank, ranks.end).clamp(1, O::LONGEST_RUN);
+        let to = out.destination(rank, position, run)?;
+        let start = usize::try_from(sample.saturating_sub(first)).unwrap_or(usize::MAX);
+        let start = start.saturating_mul(layout.inner_bytes);
+        let from = values.get(start..).and_then(|rest| rest.get(..to.len()));
+        to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
+        le::swap_to_native(layout.element_bytes, to);
+        rank += run;
     }
     Ok(())
 }

@@ -94,7 +94,9 @@ impl ReadPlan {
             if self.columns.first().is_some_and(|first| !Arc::ptr_eq(&first.file, &column.file)) {
                 return Err(Error::bad_argument("the columns of a plan are of one reader"));
             }
-            self.list.add_column(number, column, None).map_err(|error| column.in_column(error))?;
+            let checked = column.check_selection(&self.list.selection);
+            let planned = checked.and_then(|()| self.list.add_column(number, column, None));
+            planned.map_err(|error| column.in_column(error))?;
             self.columns.push(column.clone());
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
-use crate::codec::{codec, parts};
+use crate::codec::{BlockedCodec, BlockedPart, Body, PartSpec, codec, front_bytes, parts};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
 use crate::format::part_table::Part;
@@ -18,13 +18,16 @@ pub(super) struct StoredParts {
     validity: Option<Range<usize>>,
     shape: Range<usize>,
     values: Range<usize>,
+    /// The start of the stored bytes of the values: of blocks, the front.
+    stored_start: usize,
 }
 
 impl StoredParts {
     /// Returns the parts of a chunk that has nothing but values, stored as they are.
     #[inline]
-    fn plain(location: &ChunkLocation, body: &[u8]) -> Self {
-        Self { sample_count: location.sample_count(), validity: None, shape: 0..0, values: 0..body.len() }
+    fn plain(location: &ChunkLocation, body: &[u8]) -> Result<Self> {
+        let values = values_in(location, body, 0..body.len())?;
+        Ok(Self { sample_count: location.sample_count(), validity: None, shape: 0..0, values, stored_start: 0 })
     }
 
     /// Returns the parts in `body`, from which the ranges were made.
@@ -67,28 +70,59 @@ impl OpenedColumn {
         }
         self.check_once(location)?;
         let body = body_in(file, location)?;
-        let parts = StoredParts::plain(location, body);
+        let parts = StoredParts::plain(location, body)?;
         parts.content(body).check_lengths(layout).map(|()| Some(parts))
+    }
+
+    /// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk
+    /// that is not in blocks, all was checked before.
+    #[inline]
+    pub(super) fn check_stored(
+        &self,
+        location: &ChunkLocation,
+        parts: &StoredParts,
+        body: &[u8],
+        bytes: &Range<usize>,
+    ) -> Result<()> {
+        if self.is_checked(location.chunk) {
+            return Ok(());
+        }
+        let part = self.stored_blocks(location, parts, Body::whole(body))?;
+        part.map_or(Ok(()), |part| self.check_blocks(location, &part, bytes))
+    }
+
+    /// Returns the values as a part in blocks, if they are in blocks.
+    pub(super) fn stored_blocks<'a>(
+        &'a self,
+        location: &ChunkLocation,
+        parts: &StoredParts,
+        body: Body<'a>,
+    ) -> Result<Option<BlockedPart<'a>>> {
+        let Some(blocks) = codec(location.entry.encoding)?.blocks() else { return Ok(None) };
+        let spec = PartSpec::new(self.layout().element_bytes, parts.values.len());
+        BlockedPart::parse(blocks, spec, body, &(parts.stored_start..parts.values.end)).map(Some)
     }
 
     /// Returns whether the values of a chunk are stored as they are, in this machine's byte order.
     #[inline]
     fn has_stored_values(&self, location: &ChunkLocation) -> Result<bool> {
         let in_order = le::FILE_ORDER_IS_NATIVE || self.layout().element_bytes == 1;
-        Ok(in_order && codec(location.entry.encoding)?.is_identity())
+        Ok(in_order && is_stored(location.entry.encoding)?)
     }
 
     /// Checks a chunk of a file that is in memory, unless that was done as the reader's policy
     /// asks.
     #[inline]
     fn check_once(&self, location: &ChunkLocation) -> Result<()> {
-        if self.is_checked(location.chunk) { Ok(()) } else { self.check_chunk(location) }
+        if self.is_open(location.chunk) { Ok(()) } else { self.check_chunk(location) }
     }
 
     #[cold]
     fn check_chunk(&self, location: &ChunkLocation) -> Result<()> {
-        let mut unused = Vec::new();
-        self.load_chunk(location, &mut unused).map(|_| ())
+        if let Some(file) = self.file.bytes().memory() {
+            self.chunk_in_memory(location, file)?;
+        }
+        Ok(())
     }
 
     /// Returns the parts of a chunk whose values are stored as they are, if all its parts are.
@@ -101,12 +135,13 @@ impl OpenedColumn {
                 None => return Ok(None),
             }
         } else {
-            StoredParts::plain(location, body)
+            StoredParts::plain(location, body)?
         };
         stored.content(body).check_lengths(layout).map(|()| Some(stored))
     }
 
     fn parts_of_table(&self, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
+        // only values are in blocks; decoding refuses others
         let is_stored = |part: &Part| Ok::<bool, Error>(part.is_absent() || codec(part.encoding)?.is_identity());
         let head = ChunkHead::from_entry(self.index().number, location.entry, body);
         let parts = parts(self.layout(), &head, body)?;
@@ -114,12 +149,41 @@ impl OpenedColumn {
             return Ok(None);
         }
         let Some([validity, shape, values]) = parts.ranges() else { return Ok(None) };
-        if [parts.validity, parts.shape, parts.values].iter().any(|part| part.stored_bytes != part.raw_bytes) {
-            return Err(Error::corrupt("R-5.3", "a raw part is not as long as its decoded bytes"));
+        if [parts.validity, parts.shape].iter().any(|part| part.stored_bytes != part.raw_bytes) {
+            return Err(wrong_length());
+        }
+        let stored_start = values.start;
+        let values = values_in(location, body, values)?;
+        if u32::try_from(values.len()) != Ok(parts.values.raw_bytes) {
+            return Err(wrong_length());
         }
         let validity = (!parts.validity.is_absent()).then_some(validity);
-        Ok(Some(StoredParts { sample_count: location.sample_count(), validity, shape, values }))
+        Ok(Some(StoredParts { sample_count: location.sample_count(), validity, shape, values, stored_start }))
     }
+}
+
+/// Returns whether parts of this encoding are used as they are stored.
+#[inline]
+fn is_stored(encoding: u16) -> Result<bool> {
+    let codec = codec(encoding)?;
+    Ok(codec.is_identity() || codec.blocks().is_some_and(BlockedCodec::is_identity))
+}
+
+/// Returns the range of the values in a body, whose stored bytes are in `range`: all of these, or
+/// those after the front of blocks.
+#[inline]
+fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Result<Range<usize>> {
+    if codec(location.entry.encoding)?.is_identity() {
+        return Ok(range);
+    }
+    let front = body.get(range.clone()).and_then(front_bytes).filter(|&front| front <= range.len());
+    let front = front.ok_or_else(|| Error::corrupt("R-5.14", "the front of a chunk in blocks reaches beyond it"))?;
+    Ok(range.start + front..range.end) // at most the end
+}
+
+#[cold]
+fn wrong_length() -> Error {
+    Error::corrupt("R-5.3", "a raw part is not as long as its decoded bytes")
 }
 
 /// Returns the body of a chunk in a file that is in memory.

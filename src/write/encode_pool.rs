@@ -21,7 +21,7 @@ pub(super) struct EncodePool {
 
 impl EncodePool {
     pub(super) fn new(options: &WriterOptions) -> Self {
-        let encoder = |_| ChunkEncoder::new(options.profile, options.check);
+        let encoder = |_| ChunkEncoder::new(options.profile, options.resolved_block_bytes(), options.check);
         Self { encoders: (0..options.threads.max(1)).map(encoder).collect() }
     }
 

@@ -11,6 +11,7 @@ use crate::{Error, Result, limits};
 pub struct WriterOptions {
     pub(super) profile: Profile,
     chunk_bytes: Option<usize>,
+    block_bytes: BlockSize,
     pub(super) alignment: u32,
     pub(super) threads: usize,
     pub(super) check: bool,
@@ -18,6 +19,18 @@ pub struct WriterOptions {
     pub(super) origin: Vec<u8>,
     pub(super) discard_tail: bool,
 }
+
+/// The size of blocks, as it was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockSize {
+    OfProfile,
+    Set(Option<usize>),
+}
+
+/// The values that [`WriterOptions::block_bytes`] takes. The most elements of a block, of the
+/// widest type, have hardly fewer bytes than the last.
+const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 1 << 10..=512 << 10;
+const _: () = assert!((limits::BLOCK_ELEMENTS + 1) * 8 == *BLOCK_BYTES.end());
 
 /// The values that [`WriterOptions::chunk_bytes`] takes.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
@@ -33,6 +46,7 @@ impl Default for WriterOptions {
         Self {
             profile: Profile::default(),
             chunk_bytes: None,
+            block_bytes: BlockSize::OfProfile,
             alignment: 64,
             threads: 1,
             check: true,
@@ -44,8 +58,8 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// Returns the defaults: profile [`Profile::Balanced`] with its chunk size, alignment 64, one
-    /// thread, every chunk checked.
+    /// Returns the defaults: profile [`Profile::Balanced`] with its chunk and block size, alignment
+    /// 64, one thread, every chunk checked.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,14 +71,35 @@ impl WriterOptions {
     }
 
     /// Sets the decoded bytes that a chunk has at most: 1 to 33,554,432 (32 MiB). The default is
-    /// that of the profile: 64 KiB, or 256 KiB with [`Profile::Small`]. A column of text that has a
-    /// dictionary has 32 KiB with [`Profile::Balanced`].
+    /// that of the profile: 64 KiB, or 256 KiB with [`Profile::Small`]. Without blocks, a column of
+    /// text that has a dictionary has 32 KiB with [`Profile::Balanced`].
     ///
-    /// The validity is not counted. A larger sample has a chunk of its own. The first read of a
-    /// random sample costs about as much as one chunk.
+    /// The validity is not counted. A larger sample has a chunk of its own. If chunks have no
+    /// blocks, the first read of a random sample costs about as much as one chunk.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.chunk_bytes = Some(bytes);
         self
+    }
+
+    /// Sets the decoded bytes that a block has at most: 1,024 to 524,288 (512 KiB). With `None`,
+    /// chunks have no blocks. The default is that of the profile: 8 KiB, but no blocks with
+    /// [`Profile::Small`] and [`Profile::BitshuffleZstd`], which write none.
+    ///
+    /// The first read of a random sample costs about as much as one block, and the list of the
+    /// chunk's blocks. The smaller the blocks, the less is read, and the more bytes are stored. A
+    /// sample of up to four blocks is in one block, and a block has at most 65,535 elements. A
+    /// chunk that would be one block has none.
+    pub fn block_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
+        self.block_bytes = BlockSize::Set(bytes.into());
+        self
+    }
+
+    /// Returns the block size; `None` to write chunks without blocks.
+    pub(super) fn resolved_block_bytes(&self) -> Option<usize> {
+        match self.block_bytes {
+            BlockSize::OfProfile => self.profile.block_bytes(),
+            BlockSize::Set(bytes) => bytes,
+        }
     }
 
     /// Sets whether each chunk is decoded again and compared before it is written (the default).
@@ -139,6 +174,7 @@ impl WriterOptions {
             let message = format!("chunk size {chunk_bytes}: it is 1 to {} bytes", CHUNK_BYTES.end());
             return Err(Error::bad_argument(message));
         }
+        self.check_block_bytes()?;
         if self.alignment != 64 && self.alignment != 4096 {
             return Err(Error::bad_argument(format!("alignment {}: it is 64 or 4096", self.alignment)));
         }
@@ -146,6 +182,22 @@ impl WriterOptions {
             return Err(Error::bad_argument(format!("{} threads: it is 1 to 1024", self.threads)));
         }
         self.profile.check_built()
+    }
+
+    fn check_block_bytes(&self) -> Result<()> {
+        let BlockSize::Set(Some(bytes)) = self.block_bytes else { return Ok(()) };
+        if !BLOCK_BYTES.contains(&bytes) {
+            let (least, most) = (BLOCK_BYTES.start(), BLOCK_BYTES.end());
+            let message =
+                format!("block size {bytes}: it is {least} to {most} bytes, or none for chunks without blocks");
+            return Err(Error::bad_argument(message));
+        }
+        if self.profile.block_bytes().is_none() {
+            let name = self.profile.name();
+            let message = format!("block size {bytes}: profile {name} writes no blocks; choose fast, balanced or raw");
+            return Err(Error::bad_argument(message));
+        }
+        Ok(())
     }
 
     /// Returns the id that was set, or derives one.
@@ -156,6 +208,10 @@ impl WriterOptions {
             hash.add(self.profile.name().as_bytes());
             hash.add(&u64_of(self.resolved_chunk_bytes()).to_le_bytes());
             hash.add(&self.alignment.to_le_bytes());
+            // the ids of files of the default are those of earlier releases
+            if self.resolved_block_bytes() != self.profile.block_bytes() {
+                hash.add(&u64_of(self.resolved_block_bytes().unwrap_or(0)).to_le_bytes());
+            }
             hash.add(&self.origin);
             FileId(hash.0.to_le_bytes())
         })

@@ -13,8 +13,8 @@ const LEAST_TRAINING_BYTES: usize = 256 << 10;
 /// dictionary. See the rationale for what other values would cost.
 const TRAINING_RATIO: usize = 8;
 
-/// The chunk size of a column with a dictionary: it makes up for the matches that smaller chunks
-/// lose, and one text is decoded in half the time.
+/// The chunk size of a column with a dictionary, if chunks are not in blocks: the dictionary makes
+/// up for the matches that smaller chunks lose, and one text is decoded in half the time.
 const CHUNK_BYTES: usize = 32 << 10;
 
 /// The rule by which the columns of a file get dictionaries.
@@ -32,7 +32,9 @@ impl DictionaryRule {
         let training_bytes = ALL_TRAINING_BYTES.checked_div(text_columns)?.min(TRAINING_BYTES);
         let is_due = options.profile.has_dictionaries() && training_bytes >= LEAST_TRAINING_BYTES;
         let chunk_bytes = match options.profile {
-            Profile::Balanced => options.given_chunk_bytes().unwrap_or(CHUNK_BYTES),
+            Profile::Balanced if options.resolved_block_bytes().is_none() => {
+                options.given_chunk_bytes().unwrap_or(CHUNK_BYTES)
+            }
             _ => options.resolved_chunk_bytes(),
         };
         is_due.then_some(Self { training_bytes, chunk_bytes })

@@ -1,6 +1,7 @@
 //! Proves that appending gives the file that a single writer would have written, and that a file
 //! that cannot be continued stays as it is.
 
+use crate::common::damage::chunks;
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{arbitrary_plan, options, push_all, push_batch};
 use crate::common::{config, vectors};
@@ -200,8 +201,8 @@ fn an_intact_tail_is_kept_unless_it_is_given_up() {
     let first = numbers(&[10]).len();
     assert_eq!(Reader::from_bytes(whole[..first].to_vec()).unwrap().sample_count(), 10);
     // the end of the second commit is cut off in many ways; its first chunk begins at `first`
-    let first_chunk = (first + 64 + 65_536, whole.len() - 64);
-    for end in [first_chunk.0, first_chunk.0 + 1, whole.len() / 2, whole.len() - 65, first_chunk.1] {
+    let first_chunk = chunks(&whole).into_iter().map(|chunk| chunk.bytes).find(|bytes| bytes.start >= first).unwrap();
+    for end in [first_chunk.end, first_chunk.end + 1, whole.len() / 2, whole.len() - 65, whole.len() - 64] {
         let file = OnDisk::new(&whole[..end]);
         let error = refused(&file);
         assert_eq!(

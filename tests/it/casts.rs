@@ -329,6 +329,7 @@ fn every_f16_is_cast_right() {
         let plan = WritePlan {
             profile: tensilo::Profile::Raw,
             chunk_bytes: 1 << 16,
+            block_bytes: None,
             alignment: 64,
             threads: 1,
             steps: vec![Step::Batch(usize::MAX)],

@@ -2,8 +2,8 @@
 //! file, and its bytes if Zstandard has no part in them. A change of any of these is meant, or it
 //! is a mistake that no other test would notice: files only become larger.
 //!
-//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it choices` rewrites `tests/data/choices.txt`. Review
-//! the difference.
+//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it choices` rewrites `tests/data/choices.txt`, of
+//! chunks without blocks, and `choices_in_blocks.txt`. Review the difference.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ fn shapes() -> [(&'static str, Shape, usize); 3] {
     ]
 }
 
-fn file(dtype: DType, (_, shape, samples): &(&str, Shape, usize), values: &[u8], profile: Profile) -> Vec<u8> {
+fn file(dtype: DType, (_, shape, samples): &(&str, Shape, usize), values: &[u8], options: &WriterOptions) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", dtype, shape.clone())]);
     let extents: Vec<u32> = match shape.is_ragged() {
         // a third of the elements, none, and two thirds
@@ -32,8 +32,7 @@ fn file(dtype: DType, (_, shape, samples): &(&str, Shape, usize), values: &[u8],
     };
     let elements = extents.iter().sum::<u32>() as usize;
     let values = if shape.is_ragged() { &values[..elements * dtype.element_bytes()] } else { values };
-    let options = WriterOptions::new().profile(profile).chunk_bytes(256 << 10);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
     writer.push_batch(&[ColumnBatch::from_bytes(dtype, *samples, &extents, values)]).unwrap();
     writer.finish().unwrap().sink.0
 }
@@ -47,7 +46,7 @@ fn choice(file: &[u8]) -> String {
     let length = file.len();
     match encoding.as_str() {
         "planes-zstd" => format!("{encoding} {} ~{length}", column.explain(0).unwrap().unwrap().transform.unwrap()),
-        "bitshuffle-zstd" => format!("{encoding} ~{length}"),
+        "bitshuffle-zstd" | "blocked-bitshuffle-zstd" => format!("{encoding} ~{length}"),
         _ => format!("{encoding} {length} {:08x}", crc32fast::hash(file)),
     }
 }
@@ -65,8 +64,20 @@ fn assert_same(chosen: &str, known: &str) {
     }
 }
 
+/// The id of a file without blocks, which is not that of one with them.
+fn with_same_id(options: WriterOptions, in_blocks: &[u8]) -> WriterOptions {
+    let id = Reader::from_bytes(in_blocks.to_vec()).unwrap().file_id();
+    options.block_bytes(None).file_id(id)
+}
+
 #[test]
 fn writers_choose_the_same_encodings_as_before() {
+    for (name, in_blocks) in [("choices.txt", false), ("choices_in_blocks.txt", true)] {
+        assert_same_choices(name, in_blocks);
+    }
+}
+
+fn assert_same_choices(name: &str, in_blocks: bool) {
     let mut chosen = String::new();
     for pattern in Pattern::ALL {
         for dtype in [DType::U8, DType::Bf16, DType::I32, DType::F64] {
@@ -74,13 +85,18 @@ fn writers_choose_the_same_encodings_as_before() {
             for (i, shape) in shapes().iter().enumerate() {
                 let profiles = [Profile::Fast, Profile::Balanced, Profile::Small];
                 for profile in if i == 0 { &profiles[..] } else { &profiles[..1] } {
-                    let choice = choice(&file(dtype, shape, &values, *profile));
+                    let options = WriterOptions::new().profile(*profile).chunk_bytes(256 << 10);
+                    let mut bytes = file(dtype, shape, &values, &options);
+                    if !in_blocks {
+                        bytes = file(dtype, shape, &values, &with_same_id(options, &bytes));
+                    }
+                    let choice = choice(&bytes);
                     writeln!(chosen, "{pattern:?} {dtype} {} {}: {choice}", shape.0, profile.name()).unwrap();
                 }
             }
         }
     }
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/choices.txt");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     if std::env::var("TENSILO_WRITE_GOLDEN").is_ok() {
         std::fs::write(&path, &chosen).unwrap();
     }

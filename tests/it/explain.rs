@@ -6,7 +6,9 @@ use crate::common::plan::{arbitrary_plan, profiles, write};
 use crate::common::{config, vectors};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use tensilo::explain::{Choice, Explanation};
+use tensilo::facts::ChunkBlocks;
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::{
@@ -45,11 +47,12 @@ fn check(explanation: &Explanation, profile: Profile) {
 fn check_ratios(explanation: &Explanation) {
     let info = &explanation.info;
     let chunk_bytes = info.file_range.end - info.file_range.start;
-    assert_eq!((explanation.chunk_bytes(), explanation.cold_read_bytes()), (chunk_bytes, chunk_bytes + 64));
+    assert_eq!(explanation.chunk_bytes(), chunk_bytes);
+    let cold_bytes = check_cold_read(explanation);
     let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
     let samples = (info.samples.end - info.samples.start) as f64;
     match explanation.read_amplification() {
-        Some(times) => assert!(is_near(times * chunk_bytes as f64, (chunk_bytes + 64) as f64 * samples), "{times}"),
+        Some(times) => assert!(is_near(times * chunk_bytes as f64, cold_bytes as f64 * samples), "{times}"),
         None => assert_eq!(chunk_bytes, 0),
     }
     match explanation.bits_per_element(explanation.stored_bytes) {
@@ -60,10 +63,52 @@ fn check_ratios(explanation: &Explanation) {
     }
 }
 
+/// Checks the blocks, and that the cost of a sample is that of its blocks. Returns the cost.
+fn check_cold_read(explanation: &Explanation) -> u64 {
+    let (info, cold) = (&explanation.info, explanation.cold_read);
+    let samples = info.samples.end - info.samples.start;
+    assert_eq!(explanation.blocks.is_some(), info.encoding.starts_with("blocked-"), "{explanation:?}");
+    let blocks = explanation.blocks.as_ref().filter(|blocks| {
+        check_blocks(explanation, blocks);
+        samples > 1 && explanation.chunk_bytes() >= 16 << 10 // shorter chunks are read whole
+    });
+    let Some(blocks) = blocks else {
+        assert_eq!((cold.front_bytes, cold.sample_bytes), (0, explanation.chunk_bytes() + 64));
+        return cold.bytes();
+    };
+    assert_eq!(cold.front_bytes, (64 + blocks.front.end - blocks.front.start).max(1024));
+    let length = |range: &Range<u64>| range.end - range.start;
+    let sum = blocks.blocks.iter().map(|block| length(&block.file_range) * length(&block.samples)).sum::<u64>();
+    assert_eq!(cold.sample_bytes, sum.div_ceil(samples));
+    assert_eq!(cold.bytes(), cold.front_bytes + cold.sample_bytes);
+    cold.bytes()
+}
+
+/// Checks that blocks follow each other from the front to the end of the chunk.
+fn check_blocks(explanation: &Explanation, blocks: &ChunkBlocks) {
+    let info = &explanation.info;
+    assert_eq!(blocks.front.start, info.file_range.start);
+    let (mut end, mut raw_bytes, mut sample) = (blocks.front.end, 0, info.samples.start);
+    for block in &blocks.blocks {
+        assert!(block.file_range.start == end && block.file_range.end > end, "{blocks:?}");
+        assert!(block.samples.start + 1 >= sample && block.samples.end >= sample, "{blocks:?}");
+        assert!(!block.samples.is_empty(), "{blocks:?}");
+        (end, sample) = (block.file_range.end, block.samples.end);
+        raw_bytes += block.raw_bytes;
+    }
+    assert_eq!((end, raw_bytes), (info.file_range.end, explanation.raw_bytes));
+    assert!(sample <= info.samples.end);
+}
+
 /// Checks that the stated reason is true.
 fn check_reason(explanation: &Explanation, choice: &Choice) {
+    let is_blocked = |name: &str| name.starts_with("blocked-");
     let tried = explanation.trials.iter().filter(|trial| trial.profiles.contains(&choice.profile));
-    let tried = tried.filter(|trial| trial.encoding != "raw");
+    let in_blocks = tried.clone().any(|trial| is_blocked(&trial.encoding));
+    // encodings without a twin in blocks
+    let tried = tried
+        .filter(|trial| is_blocked(&trial.encoding) == in_blocks || ["zstd", "constant"].contains(&&*trial.encoding));
+    let tried = tried.filter(|trial| !is_raw(&trial.encoding));
     let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, trial.encoding.as_str()))).min();
     let (raw, chosen) = (explanation.raw_bytes, choice.stored_bytes);
     let (least, name) = smallest.unwrap_or((raw, ""));
@@ -76,12 +121,19 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
             least < chosen && least * 125 >= chosen * 100
         }
         " is smaller, but the sampled windows predicted otherwise" => least < chosen,
+        "blocks take 5 % more of a chunk that readers read whole" => {
+            in_blocks && !is_blocked(&choice.encoding) && chosen < 16 << 10
+        }
         reason => {
             let best = reason.strip_prefix("no encoding saves 5 %, so the values stay raw; the smallest is ");
-            best == Some(name) && choice.encoding == "raw" && least >= raw - raw / 20
+            best == Some(name) && is_raw(&choice.encoding) && least >= raw - raw / 20
         }
     };
     assert!(is_true, "{choice:?} of {explanation:?}");
+}
+
+fn is_raw(encoding: &str) -> bool {
+    ["raw", "blocked-raw"].contains(&encoding)
 }
 
 /// Without the names in it.
@@ -94,6 +146,7 @@ fn kind_of(reason: &str) -> &str {
         "saves 5 %",
         "would have to save",
         "predicted otherwise",
+        "readers read whole",
     ];
     kinds.into_iter().find(|kind| reason.contains(kind)).unwrap()
 }
@@ -150,8 +203,12 @@ fn patterned(pattern: Pattern, dtype: DType, profile: Profile) -> Vec<u8> {
 const ELEMENTS: usize = 17 * 4 * 128;
 
 fn file(dtype: DType, values: &[u8], profile: Profile) -> Vec<u8> {
+    file_of(dtype, values, &WriterOptions::new().profile(profile))
+}
+
+fn file_of(dtype: DType, values: &[u8], options: &WriterOptions) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", dtype, Shape::fixed(&[4, 128]))]);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(profile)).unwrap();
+    let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
     writer.push_batch(&[ColumnBatch::from_bytes(dtype, 17, &[], values)]).unwrap();
     writer.finish().unwrap().sink.0
 }
@@ -178,36 +235,53 @@ fn any_pattern_in_any_profile_is_explained() {
             }
         }
     }
-    let mut due = vec!["stores all values raw", "saves 5 %", "predicted otherwise", "the smallest encoding"];
+    let mut due = vec![
+        "stores all values raw",
+        "saves 5 %",
+        "predicted otherwise",
+        "the smallest encoding",
+        "readers read whole",
+    ];
     if cfg!(feature = "zstd") {
         due.push("would have to save");
     }
     assert_eq!(reasons, due.iter().map(ToString::to_string).collect());
     let mut due = vec!["raw", "constant", "exponent-tiers", "residual-tiers"];
+    due.extend(["blocked-raw", "blocked-exponent-tiers", "blocked-residual-tiers"]);
     if cfg!(feature = "zstd") {
-        due.extend(["bitshuffle-zstd", "planes-zstd"]);
+        due.extend(["bitshuffle-zstd", "blocked-bitshuffle-zstd", "planes-zstd"]);
     }
     assert_eq!(encodings, due.iter().map(ToString::to_string).collect());
     let due_packings = if cfg!(feature = "zstd") { vec!["as it is", "one byte, repeated", "zstd"] } else { vec![] };
     assert_eq!(packings, due_packings.iter().map(ToString::to_string).collect());
-    due.retain(|encoding| !["raw", "constant", "bitshuffle-zstd"].contains(encoding));
+    due.retain(|encoding| encoding.ends_with("-tiers") || *encoding == "planes-zstd");
     assert_eq!(transformed, due.iter().map(ToString::to_string).collect());
-    for name in ["heads", "tier 1", "tier 2", "tier 3", "literals", "extra bits", "byte 0", "checkpoints"] {
+    for name in ["front", "heads", "tier 1", "tier 2", "tier 3", "literals", "extra bits", "byte 0", "checkpoints"] {
         assert!(names.contains(name), "{name} in {names:?}");
     }
 }
 
-/// A part of known content has a known length.
-#[test]
-fn pieces_are_as_long_as_their_content() {
+/// Elements for `exponent-tiers`.
+fn floats() -> Vec<u8> {
     // random but for the exponent, which is the less frequent the less it is, as in embeddings
     let float = |i| {
         let random = mix(7, i) as u32;
         (random & 0x807F_FFFF) | (127 - mix(8, i).trailing_zeros()) << 23
     };
-    let floats: Vec<u8> = (0..ELEMENTS as u64).flat_map(|i| float(i).to_le_bytes()).collect();
-    let reader = Reader::from_bytes(file(DType::F32, &floats, Profile::Fast)).unwrap();
+    (0..ELEMENTS as u64).flat_map(|i| float(i).to_le_bytes()).collect()
+}
+
+fn explained(values: &[u8], options: &WriterOptions) -> Explanation {
+    let reader = Reader::from_bytes(file_of(DType::F32, values, options)).unwrap();
     let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
+    check(&explanation, Profile::Fast);
+    explanation
+}
+
+/// A part of known content has a known length.
+#[test]
+fn pieces_are_as_long_as_their_content() {
+    let explanation = explained(&floats(), &WriterOptions::new().profile(Profile::Fast).block_bytes(None));
     assert_eq!(explanation.info.encoding, "exponent-tiers");
     assert_eq!(explanation.transform.as_deref(), Some("rotate"));
     let count = explanation.element_count;
@@ -229,13 +303,31 @@ fn pieces_are_as_long_as_their_content() {
 }
 
 #[test]
+fn the_sections_of_blocks_are_added_up() {
+    let explanation = explained(&floats(), &WriterOptions::new().profile(Profile::Fast).block_bytes(4096));
+    let (count, blocks) = (explanation.element_count, explanation.blocks.as_ref().unwrap().blocks.len() as u64);
+    assert_eq!((explanation.info.encoding.as_str(), blocks), ("blocked-exponent-tiers", 9));
+    assert_eq!(explanation.transform.as_deref(), Some("rotate"));
+    let section = |name: &str| explanation.sections.iter().find(|section| section.name == name).unwrap();
+    let front = section("front");
+    assert_eq!(front.detail, "tables, and a directory of 9 blocks");
+    assert_eq!(front.stored_bytes, 8 + 52 + 12 * blocks + 4);
+    assert_eq!((section("heads of blocks").stored_bytes, section("byte 2").stored_bytes), (6 * blocks, count));
+    let codes = &section("tier 1").detail;
+    let width: u64 = codes.strip_prefix("codes of ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(section("tier 1").stored_bytes, count * width / 8);
+    // a sample of 2 KiB is in a block of two
+    assert!((2.0..3.0).contains(&explanation.read_amplification().unwrap()), "{explanation:?}");
+}
+
+#[test]
 fn samples_without_elements_have_no_ratios() {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[0]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     writer.push_batch(&[ColumnBatch::from_bytes(DType::F32, 3, &[], &[])]).unwrap();
     let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
     let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
-    assert_eq!((explanation.chunk_bytes(), explanation.cold_read_bytes()), (0, 64));
+    assert_eq!((explanation.chunk_bytes(), explanation.cold_read.bytes()), (0, 64));
     assert_eq!((explanation.read_amplification(), explanation.bits_per_element(0)), (None, None));
     let tried: Vec<&str> = explanation.trials.iter().map(|trial| trial.encoding.as_str()).collect();
     assert_eq!(tried, ["raw"], "the values are empty");

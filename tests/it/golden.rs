@@ -4,6 +4,8 @@
 //! A release that writes other bytes adds files under its own name. Files once added never change.
 //! `TENSILO_WRITE_GOLDEN=1 cargo test --test it golden` writes the missing files of this release.
 
+use half::bf16;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use tensilo::nested::ListBatch;
@@ -14,10 +16,13 @@ use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer,
     WriterOptions,
 };
+use tensilo_testing::mix;
 
 const RELEASE: &str = "0.1";
 const SAMPLES: u32 = 300;
 const NESTED_SAMPLES: u32 = 60;
+const SAMPLES_IN_BLOCKS: u32 = 84;
+const TEXTS: u32 = 330;
 
 /// A varied schema: every kind of shape, nulls, text, a cast.
 fn schema() -> Schema {
@@ -135,6 +140,77 @@ fn write_nested(profile: Profile) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
+/// The columns of files in blocks: numbers that suit each encoding, and items of varying length in
+/// lists, some null.
+fn schema_of_blocks() -> Schema {
+    let grids = ColumnSchema::tensor("grids", DType::I16, Shape::new([Extent::Varying, Extent::Fixed(3)]));
+    Schema::new([
+        ColumnSchema::tensor("weights", DType::Bf16, Shape::fixed(&[20])),
+        ColumnSchema::tensor("ramp", DType::I32, Shape::fixed(&[10])).nullable(),
+        ColumnSchema::tensor("repeated", DType::U16, Shape::fixed(&[30])),
+        ColumnSchema::tensor("noise", DType::U64, Shape::fixed(&[6])).nullable(),
+        grids.nullable().list(),
+        ColumnSchema::utf8("text").nullable(),
+    ])
+}
+
+/// Returns any number below `most`.
+fn number(seed: u32, i: u32, most: u32) -> u32 {
+    (mix(seed.into(), i.into()) % u64::from(most)) as u32
+}
+
+/// Writes chunks of about three blocks of 1 KiB.
+fn write_blocks(profile: Profile) -> Vec<u8> {
+    let options = WriterOptions::new().profile(profile).chunk_bytes(3000).block_bytes(1024);
+    let mut writer = Writer::new(Stream(Vec::new()), schema_of_blocks(), &options).unwrap();
+    for i in 0..SAMPLES_IN_BLOCKS {
+        let weight = |k| 0x3F80 - number(1, k, 6).min(number(2, k, 6)) * 128 + number(3, k, 128);
+        let weights: Vec<bf16> = (0..20).map(|k| bf16::from_bits(weight(i * 20 + k) as u16)).collect();
+        let ramp: Vec<i32> = (0..10).map(|k| (i * 10 + k) as i32 * 900 - number(4, i * 10 + k, 50) as i32).collect();
+        let repeated: Vec<u16> = (0..30).map(|k| number(5, (i * 30 + k) % 32, 50_000) as u16).collect();
+        let noise: Vec<u64> = (0..6).map(|k| mix(7, u64::from(i) * 6 + k)).collect();
+        let grid = |rows: u32| ([rows], (0..3 * rows as i16).map(|v| v * 11 - 70).collect::<Vec<i16>>());
+        let grids: Vec<_> = (0..i % 4).map(|k| grid(2 * (i % 5 + k))).collect();
+        let grids: Vec<Value<'_>> = grids.iter().map(|(rows, values)| Value::ragged(values, rows)).collect();
+        let text = format!("sample number {i}, \u{e9}\u{1F40B}, {}", "and so on, ".repeat(i as usize % 6));
+        let or_null = |is_null: bool, value| if is_null { Value::NULL } else { value };
+        let sample = [
+            Value::tensor(&weights),
+            or_null(i % 11 == 3, Value::tensor(&ramp)),
+            Value::tensor(&repeated),
+            or_null(i > 41, Value::tensor(&noise)),
+            Value::list(&grids),
+            or_null(i % 13 == 5, Value::text(&text)),
+        ];
+        writer.push(&sample).unwrap();
+        if i == 41 {
+            writer.commit().unwrap();
+        }
+    }
+    writer.finish().unwrap().sink.0
+}
+
+fn schema_of_texts() -> Schema {
+    Schema::new([ColumnSchema::utf8("text")])
+}
+
+/// Writes as many texts as a dictionary takes, and few bytes for each.
+fn write_texts(profile: Profile) -> Vec<u8> {
+    let options = WriterOptions::new().profile(profile).chunk_bytes(256 << 10).block_bytes(64 << 10);
+    let mut writer = Writer::new(Stream(Vec::new()), schema_of_texts(), &options).unwrap();
+    let part = |of: u32| (0..60).map(|k| format!("{:016x}", mix(of.into(), k))).collect::<String>();
+    for i in 0..TEXTS {
+        let text = [number(6, i, 5), number(7, i, 5)].map(part).concat().repeat(4);
+        writer.push(&[Value::text(&text)]).unwrap();
+    }
+    writer.finish().unwrap().sink.0
+}
+
+fn encodings(file: &[u8]) -> BTreeSet<String> {
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
+    reader.columns().flat_map(|column| column.facts().encodings).map(|(encoding, _)| encoding).collect()
+}
+
 /// Values, extents and validity of a column, and offsets and validity of its lists.
 type Content = (Vec<u8>, Vec<u32>, Option<Vec<u8>>, Vec<(Vec<u64>, Option<Vec<u8>>)>);
 
@@ -179,6 +255,10 @@ fn files_of_earlier_releases_read_as_they_were_written() {
     for profile in Profile::ALL {
         check("", profile, &write(profile), &schema(), SAMPLES);
     }
+    for profile in PROFILES_WITH_BLOCKS {
+        check("blocks-", profile, &write_blocks(profile), &schema_of_blocks(), SAMPLES_IN_BLOCKS);
+    }
+    check("texts-", Profile::Balanced, &write_texts(Profile::Balanced), &schema_of_texts(), TEXTS);
     for profile in NESTED_PROFILES {
         check("nested-", profile, &write_nested(profile), &nested_schema(), NESTED_SAMPLES);
     }
@@ -187,10 +267,25 @@ fn files_of_earlier_releases_read_as_they_were_written() {
 /// Lists differ from other parts in nothing that an encoding sees.
 const NESTED_PROFILES: [Profile; 2] = [Profile::Raw, Profile::Fast];
 
+const PROFILES_WITH_BLOCKS: [Profile; 3] = [Profile::Raw, Profile::Fast, Profile::Balanced];
+
+#[test]
+fn golden_files_have_encodings_in_blocks() {
+    let names = PROFILES_WITH_BLOCKS.map(|profile| ("blocks-", profile));
+    let files = names.into_iter().chain([("texts-", Profile::Balanced)]);
+    let found: BTreeSet<String> =
+        files.flat_map(|(name, profile)| encodings(&fs::read(path(name, profile)).unwrap())).collect();
+    // blocked-bitshuffle-zstd is in the vectors: writers choose it only for chunks of more than 16
+    // KiB
+    let due = ["exponent-tiers", "raw", "residual-tiers", "zstd"];
+    assert!(due.iter().all(|name| found.contains(&format!("blocked-{name}"))), "{found:?}");
+}
+
 #[test]
 fn files_without_zstandard_are_written_to_the_same_bytes() {
     for profile in [Profile::Raw, Profile::Fast] {
         assert!(write(profile) == fs::read(path("", profile)).unwrap(), "{}", profile.name());
+        assert!(write_blocks(profile) == fs::read(path("blocks-", profile)).unwrap(), "blocks, {}", profile.name());
         assert!(write_nested(profile) == fs::read(path("nested-", profile)).unwrap(), "nested, {}", profile.name());
     }
 }

@@ -9,6 +9,7 @@ mod common;
 
 mod adversarial;
 mod append;
+mod block_sizes;
 mod bytes_read;
 mod casts;
 #[cfg(feature = "zstd")]
@@ -23,6 +24,7 @@ mod dictionaries;
 mod explain;
 #[cfg(feature = "arrow")]
 mod export;
+mod first_damage;
 #[cfg(feature = "zstd")]
 mod golden;
 #[cfg(feature = "arrow")]

@@ -143,6 +143,10 @@ proptest! {
         prop_assert_ne!(id(&table, &plan, ""), same);
         let other = WritePlan { chunk_bytes: plan.chunk_bytes + 1, ..plan.clone() };
         prop_assert_ne!(id(&table, &other, "a"), same);
+        if plan.profile.block_bytes().is_some() {
+            let other = WritePlan { block_bytes: Some(plan.block_bytes.map_or(1024, |bytes| bytes + 1)), ..plan.clone() };
+            prop_assert_ne!(id(&table, &other, "a"), same);
+        }
         let mut other = table.clone();
         other.schema.metadata.insert("another".to_owned(), String::new());
         prop_assert_ne!(id(&other, &plan, "a"), same);
@@ -280,7 +284,7 @@ fn any_sample_of_a_chunk_may_be_the_first_that_is_asked_for() {
         let reader = Reader::from_bytes(writer.finish().expect("a sink that takes all").sink.0).expect("a file");
         if profile == Profile::Fast {
             let encodings = reader.columns().map(|column| column.chunk(0).expect("intact").expect("a chunk").encoding);
-            assert!(encodings.eq(["exponent-tiers", "residual-tiers", "constant"]));
+            assert!(encodings.eq(["blocked-exponent-tiers", "blocked-residual-tiers", "constant"]));
         }
         check_each(&reader, "floats", &floats, profile);
         check_each(&reader, "integers", &integers, profile);

@@ -223,7 +223,7 @@ fn an_index_of_many_pages_and_runs_is_found_intact() {
     let table = Table { columns: columns.collect(), sample_count: 1_500, schema };
     let mut steps = vec![Step::Batch(900), Step::Commit];
     steps.extend((0..60).flat_map(|i| [Step::OneByOne(i % 3), Step::Commit]));
-    let plan = WritePlan { profile: Profile::Raw, chunk_bytes: 4, alignment: 64, threads: 2, steps };
+    let plan = WritePlan { profile: Profile::Raw, chunk_bytes: 4, block_bytes: None, alignment: 64, threads: 2, steps };
     let bytes = write(&table, &plan);
     let reader = Reader::from_bytes(bytes.clone()).expect("an intact file");
     assert!(reader.columns().next().expect("a column").facts().chunk_count > 3 * 126);

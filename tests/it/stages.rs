@@ -114,8 +114,13 @@ const SAMPLE_BYTES: u64 = 1024;
 
 /// Samples of 1 KiB in raw chunks of 64.
 fn raw_file(samples: u64) -> Vec<u8> {
+    raw_chunks(samples, 64 << 10)
+}
+
+/// Samples of 1 KiB in chunks of `chunk_bytes`. Those of 64 KiB have 8 blocks.
+pub fn raw_chunks(samples: u64, chunk_bytes: usize) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]))]);
-    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(64 << 10);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     let values: Vec<u32> = (0..samples as u32 * 256).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
@@ -264,39 +269,6 @@ fn a_range_that_cannot_be_read_is_named_by_its_offset() {
         // what could be read before is not lost for later reads
         assert!(column.cursor().gather_into(&indices[..2], &mut ColumnBuffer::new()).is_ok());
     }
-}
-
-/// Whatever arrives first, the error is the one that reading in order meets first.
-#[test]
-fn of_several_damages_the_first_sample_is_named() {
-    let mut file = raw_file(640);
-    let chunks: Vec<Range<u64>> = {
-        let column = Reader::from_bytes(file.clone()).unwrap().column("x").unwrap();
-        (0..10).map(|chunk| column.chunk(chunk).unwrap().unwrap().file_range).collect()
-    };
-    for damaged in [3, 5, 8] {
-        file[chunks[damaged].start as usize + 77] ^= 4;
-    }
-    let indices: Vec<u64> = (0..640_u32).rev().step_by(9).map(u64::from).collect();
-    let readers = [
-        OpenOptions::new().open(InMemory(file.clone())),
-        OpenOptions::new().open(Positional(file.clone())),
-        OpenOptions::new().open(Scattered { file: file.clone(), fragment_bytes: 1000, gap_bytes: 0 }),
-        OpenOptions::new().open(Scattered { file, fragment_bytes: usize::MAX, gap_bytes: 1 << 20 }),
-    ];
-    let of_reader = |reader: &Reader| {
-        let column = reader.column("x").unwrap();
-        let mut out = [ColumnBuffer::new()];
-        let by_cursor = column.cursor().gather_into(&indices, &mut out[0]).unwrap_err();
-        let (mut plan, mut fetched) = (ReadPlan::new(), FetchedBytes::new());
-        plan.select(&[column], &indices).unwrap();
-        plan.fetch(&mut fetched).unwrap();
-        let by_hand = Decoder::new().decode(&plan, &fetched, &mut out).unwrap_err();
-        [by_cursor, by_hand].map(|error| (error.rule(), error.column().map(str::to_owned), error.to_string()))
-    };
-    let errors: Vec<_> = readers.into_iter().flat_map(|reader| of_reader(&reader.unwrap())).collect();
-    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
-    assert_eq!((errors[0].0, errors[0].1.as_deref()), (Some("R-2.6"), Some("x")));
 }
 
 /// A file whose first range arrives again in place of the last, in fragments of this many bytes.

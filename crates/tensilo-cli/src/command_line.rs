@@ -74,6 +74,7 @@ pub(crate) enum Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::values::BlockBytes;
     use clap::CommandFactory;
     use std::num::NonZeroUsize;
     use tensilo::{DType, Profile};
@@ -86,13 +87,14 @@ mod tests {
     #[test]
     fn convert_takes_all_that_the_contract_names() {
         let line = "--bf16 --cast x=f16 --cast y=z=f32 --columns a,b --skip c --skip d --profile raw --chunk-bytes 1MiB \
+                    --block-bytes 4KiB \
                     --align 4096 --threads 3 --no-check --force";
         let args = convert_args(line);
         assert_eq!(args.cast, [("x".to_owned(), DType::F16), ("y=z".to_owned(), DType::F32)]);
         assert_eq!(args.skip, ["c", "d"]);
         let encoding = &args.encoding;
         assert_eq!((encoding.profile, encoding.chunk_bytes, args.align), (Profile::Raw, Some(1 << 20), 4096));
-        assert_eq!(encoding.threads, NonZeroUsize::new(3));
+        assert_eq!((encoding.block_bytes, encoding.threads), (Some(BlockBytes(Some(4096))), NonZeroUsize::new(3)));
         assert!(args.bf16 && encoding.no_check && args.force);
     }
 
@@ -100,6 +102,7 @@ mod tests {
     fn convert_leaves_to_the_library_what_is_not_said() {
         let args = convert_args("").encoding;
         assert_eq!((args.profile, args.chunk_bytes, args.threads), (Profile::Balanced, None, None));
+        assert_eq!(args.block_bytes, None);
         assert!(!args.no_check);
     }
 
@@ -114,6 +117,19 @@ mod tests {
             let due = format!("{due}{}KiB", profile.chunk_bytes() >> 10);
             assert!(help.contains(&due), "{due}: {help}");
         }
+    }
+
+    #[test]
+    fn the_help_of_convert_tells_the_block_size_of_each_profile() {
+        let help = help_of_convert();
+        let without: Vec<&str> = Profile::ALL
+            .iter()
+            .filter(|profile| profile.block_bytes().is_none())
+            .map(|profile| profile.name())
+            .collect();
+        assert!(Profile::ALL.iter().all(|profile| matches!(profile.block_bytes(), None | Some(8192))));
+        let due = format!("[default: 8KiB, with --profile {} none]", without.join(" and "));
+        assert!(help.contains(&due), "{due}: {help}");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! enough; and that what was chosen is compared.
 
 use crate::codec::chunk_encoder::{ChunkEncoder, saves_enough};
-use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::exponent_tiers::ExponentTiers;
 use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
 use crate::codec::predict::{best_transform, predictions};
 use crate::codec::registry::RAW;
 use crate::codec::residual_tiers::ResidualTiers;
@@ -30,8 +31,8 @@ fn windows_are_all_of_a_small_part_and_a_sixteenth_of_a_large_one() {
     assert_eq!(of(16_500, 1024), [(0, 1024), (16_384, 16_500)]);
 }
 
-fn geometry(float: bool, restart: u32, strides: [u32; 2]) -> Geometry {
-    Geometry { element_bytes: 2, float, restart, strides }
+fn geometry(float: bool, restart: u32, strides: [u32; 2]) -> Geometry<'static> {
+    Geometry { element_bytes: 2, float, restart, strides, blocks: &[] }
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn elements(count: usize, element: impl Fn(u64) -> u64) -> Vec<u8> {
     (0..count as u64).flat_map(|i| (element(i) as u16).to_le_bytes()).collect()
 }
 
-fn best(geometry: &Geometry, raw: &[u8]) -> (Transform, usize) {
+fn best(geometry: &Geometry<'_>, raw: &[u8]) -> (Transform, usize) {
     best_transform(Width::W2, geometry, raw, &mut EncodeScratch::default())
 }
 
@@ -159,7 +160,7 @@ impl Codec for Faulty {
 }
 
 impl Encoder for Faulty {
-    fn encode(&self, _: &Geometry, _: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> crate::Result<bool> {
+    fn encode(&self, _: &Geometry<'_>, _: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> crate::Result<bool> {
         stored.clear();
         Ok(true)
     }
@@ -168,7 +169,7 @@ impl Encoder for Faulty {
 #[test]
 fn a_checking_writer_notices_an_encoder_that_loses_values() {
     let compare = |check, raw: &[u8]| {
-        ChunkEncoder::new(Profile::default(), check).compare(&Faulty, &Geometry::of_numbers(1), raw)
+        ChunkEncoder::new(Profile::default(), None, check).compare(&Faulty, &Geometry::of_numbers(1), raw)
     };
     assert!(compare(true, &[0, 0]).is_ok() && compare(false, &[0, 1]).is_ok());
     let error = compare(true, &[0, 1]).expect_err("other values");

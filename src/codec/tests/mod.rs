@@ -6,23 +6,25 @@ mod choosing;
 mod damage;
 mod refusals;
 
+use super::blocked::{Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
 use super::constant::Constant;
-use super::encoding::{Codec, Encoder, PartSpec};
+use super::encoding::{Codec, Encoder};
 use super::exponent_tiers::ExponentTiers;
 use super::geometry::Geometry;
+use super::part_spec::PartSpec;
 use super::registry::REGISTRY;
 use super::residual_tiers::ResidualTiers;
 use super::scratch::{DecodeScratch, EncodeScratch};
-use super::zstandard::{BitshuffleZstd, PlanesZstd, Zstd};
+use super::zstandard::{BitshuffleBlocks, BitshuffleZstd, PlanesZstd, Zstd, ZstdBlocks};
 use crate::{ColumnSchema, DType, Extent, Shape};
 use damage::damage;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::ops::Range;
-use tensilo_testing::Pattern;
+use tensilo_testing::{Pattern, Random};
 
-static ENCODERS: [&dyn Encoder; 14] = [
+static ENCODERS: [&dyn Encoder; 19] = [
     &Constant,
     &BitshuffleZstd,
     &Zstd,
@@ -37,6 +39,11 @@ static ENCODERS: [&dyn Encoder; 14] = [
     &ResidualTiers { spacing: 12 },
     &ResidualTiers { spacing: 14 },
     &ResidualTiers { spacing: 31 },
+    &Blocked(RawBlocks),
+    &Blocked(BitshuffleBlocks),
+    &Blocked(ZstdBlocks),
+    &Blocked(ExponentBlocks),
+    &Blocked(ResidualBlocks),
 ];
 
 /// `cases`, or as many as PROPTEST_CASES says.
@@ -53,7 +60,7 @@ fn config(cases: u32) -> ProptestConfig {
 #[derive(Clone)]
 struct Case {
     encoder: &'static dyn Encoder,
-    geometry: Geometry,
+    geometry: Geometry<'static>,
     pattern: Pattern,
     count: usize,
     seed: u64,
@@ -69,6 +76,17 @@ impl std::fmt::Debug for Case {
 impl Case {
     fn raw(&self) -> Vec<u8> {
         self.pattern.elements(self.geometry.element_bytes, self.count, self.seed)
+    }
+
+    /// The ends of blocks of any length.
+    fn blocks(&self) -> Vec<u32> {
+        let (count, mut random, mut ends) = (self.count as u32, Random(self.seed), vec![]);
+        while ends.last() != Some(&count) {
+            let most = [1, 64, 200, 4096, 65_535][random.index(5)];
+            let start: u32 = ends.last().copied().unwrap_or(0);
+            ends.push(count.min(start + 1 + random.below(most) as u32).min(start + 65_535));
+        }
+        ends
     }
 
     fn spec(&self) -> PartSpec<'static> {
@@ -90,6 +108,7 @@ fn cases(count: impl Strategy<Value = usize>) -> impl Strategy<Value = Case> {
         float,
         restart,
         strides,
+        blocks: &[],
     });
     let pattern = prop::sample::select(Pattern::ALL.to_vec());
     (0..built.len(), geometry, pattern, count, any::<u64>()).prop_map(
@@ -133,9 +152,11 @@ impl Memory {
     }
 
     fn encode(&mut self, case: &Case) -> Option<Vec<u8>> {
+        let blocks = case.blocks();
+        let geometry = case.geometry.in_blocks(&blocks);
         let expressed = case
             .encoder
-            .encode(&case.geometry, &case.raw(), &mut self.stored, &mut self.encode)
+            .encode(&geometry, &case.raw(), &mut self.stored, &mut self.encode)
             .expect("nothing fails but memory");
         expressed.then(|| self.stored.clone())
     }
@@ -247,10 +268,10 @@ proptest! {
         let estimated = estimate(&mut used);
         prop_assert_eq!(estimate(&mut Memory::default()), estimated, "with used memory");
         let Some(estimated) = estimated else {
-            prop_assert!(![2, 4, 5].contains(&case.encoder.id()));
+            prop_assert!(![2, 4, 5, 9, 11, 12].contains(&case.encoder.id()));
             return Ok(());
         };
-        if case.encoder.id() == 2 {
+        if [2, 9].contains(&case.encoder.id()) {
             // windows compressed alone: a frame costs up to 12 bytes more than it saves, and there
             // are at most two in so few
             prop_assert!(estimated <= raw.len() + 12 * (1 + case.count / 2048));
@@ -258,7 +279,8 @@ proptest! {
         }
         // one bit for each tier, and a literal
         prop_assert!(estimated <= raw.len() + (case.count * 10).div_ceil(8) + 1);
-        if case.count <= 4096 {
+        // blocks may be as short as one element
+        if case.count <= 4096 && case.encoder.blocks().is_none() {
             let stored = used.encode(&case).expect("tiers express anything").len();
             let around = 64 + 8 * (3 + 3 + 4) + 20 * (case.count / 64) + 7 + 16;
             prop_assert!(estimated <= stored && stored <= estimated + around + 1, "{estimated}, stored {stored}");
@@ -288,7 +310,7 @@ fn what_was_written_before_makes_no_difference() {
     let mut used = Memory::default();
     for encoder in ENCODERS.into_iter().filter(|encoder| encoder.check_built().is_ok()) {
         for (seed, pattern) in (0..).zip(Pattern::ALL) {
-            let geometry = Geometry { element_bytes: 2, float: true, restart: 1024, strides: [128, 0] };
+            let geometry = Geometry { element_bytes: 2, float: true, restart: 1024, strides: [128, 0], blocks: &[] };
             let case = Case { encoder, geometry, pattern, count: 40_000, seed };
             assert!(used.encode(&case) == Memory::default().encode(&case), "{case:?}");
         }
@@ -299,7 +321,7 @@ fn what_was_written_before_makes_no_difference() {
 /// group once had wrong ones.
 #[test]
 fn every_range_of_some_groups_is_decoded_alone() {
-    let geometry = Geometry { element_bytes: 2, float: false, restart: 10, strides: [0, 0] };
+    let geometry = Geometry { element_bytes: 2, float: false, restart: 10, strides: [0, 0], blocks: &[] };
     let [constant, exponents, residuals] = [0, 4, 9].map(|encoder| ENCODERS[encoder]);
     let cases =
         [(constant, Pattern::AllEqual), (exponents, Pattern::RandomLengths), (residuals, Pattern::RandomLengths)];
@@ -320,7 +342,7 @@ fn every_range_of_some_groups_is_decoded_alone() {
 /// others.
 #[test]
 fn a_range_far_behind_the_start_of_its_prediction_is_not_decoded_alone() {
-    let geometry = Geometry { element_bytes: 2, float: false, restart: u32::MAX, strides: [0, 0] };
+    let geometry = Geometry { element_bytes: 2, float: false, restart: u32::MAX, strides: [0, 0], blocks: &[] };
     let case = Case { encoder: ENCODERS[9], geometry, pattern: Pattern::Sawtooth, count: 3000, seed: 1 };
     let (raw, mut memory) = (case.raw(), Memory::default());
     let stored = memory.encode(&case).expect("tiers express anything");
@@ -341,7 +363,7 @@ fn what_tiers_write_stays_as_it_is() {
         for (seed, pattern) in (0..).zip(Pattern::ALL) {
             for (element_bytes, restart) in [(1, 1024), (2, 101), (4, u32::MAX), (8, 7)] {
                 let strides = strides[(seed + element_bytes as u64) as usize % strides.len()];
-                let geometry = Geometry { element_bytes, float: seed % 2 == 0, restart, strides };
+                let geometry = Geometry { element_bytes, float: seed % 2 == 0, restart, strides, blocks: &[] };
                 let count = [5, 70, 1000, 4321][(seed / 2 + element_bytes as u64 / 2) as usize % 4];
                 let case = Case { encoder: ENCODERS[encoder], geometry, pattern, count, seed };
                 crc.update(&memory.encode(&case).expect("tiers express anything"));

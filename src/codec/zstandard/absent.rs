@@ -1,16 +1,21 @@
 //! The Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
+use super::blocked::{Block, BlockCodec, BlockEncoder, table_number};
 use super::dictionary_body;
-use super::encoding::{Codec, Encoder, PartSpec};
+use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
+use super::part_spec::PartSpec;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
+use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) struct Zstd;
 pub(super) struct BitshuffleZstd;
 pub(super) struct PlanesZstd;
 pub(super) struct ZstdDictionary;
+pub(super) struct BitshuffleBlocks;
+pub(super) struct ZstdBlocks;
 
 /// A dictionary, which this build cannot use.
 pub(crate) struct Dictionary;
@@ -68,7 +73,7 @@ macro_rules! absent {
 macro_rules! absent_encoder {
     ($codec:ty) => {
         impl Encoder for $codec {
-            fn encode(&self, _: &Geometry, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+            fn encode(&self, _: &Geometry<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
                 Ok(false)
             }
         }
@@ -91,3 +96,62 @@ absent_encoder!(BitshuffleZstd);
 absent_encoder!(Zstd);
 absent_encoder!(PlanesZstd);
 absent_encoder!(ZstdDictionary);
+
+macro_rules! absent_blocks {
+    ($codec:ty, $id:literal, $name:literal, $table_bytes:expr $(, { $($more:tt)* })?) => {
+        impl BlockCodec for $codec {
+            type Tables = ();
+            const TABLE_BYTES: usize = $table_bytes;
+
+            fn id(&self) -> u16 {
+                $id
+            }
+
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn check_built(&self) -> Result<()> {
+                Err(Error::not_built("zstd", concat!("the encoding ", $name)))
+            }
+
+            fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
+                self.check_built()
+            }
+
+            fn decode(&self, (): &(), _: &Block<'_>, _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+                self.check_built()
+            }
+
+            $($($more)*)?
+        }
+
+        impl BlockEncoder for $codec {
+            fn plan(&self, _: &Geometry<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+                Ok(false)
+            }
+
+            fn encode(
+                &self,
+                _: &Geometry<'_>,
+                _: &[u8],
+                _: &Range<usize>,
+                _: &mut Vec<u8>,
+                _: &mut EncodeScratch,
+            ) -> Result<()> {
+                self.check_built()
+            }
+        }
+    };
+}
+
+absent_blocks!(BitshuffleBlocks, 9, "blocked-bitshuffle-zstd", 0);
+absent_blocks!(ZstdBlocks, 10, "blocked-zstd", size_of::<u32>(), {
+    fn needs_table(&self) -> bool {
+        true
+    }
+
+    fn table(&self, tables: &[u8]) -> Option<u32> {
+        table_number(tables)
+    }
+});

@@ -1,8 +1,9 @@
 //! Chapter 5.4: a frame of bit planes.
 
 use super::frame::{FrameEncodeScratch, check_frame};
-use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
 use crate::codec::sampling::windows;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::kernel::bitshuffle;
@@ -39,7 +40,7 @@ impl Codec for BitshuffleZstd {
 
 impl Encoder for BitshuffleZstd {
     /// Compresses some windows with the quickest level.
-    fn estimate(&self, geometry: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let (width, count) = spec.width_and_count().ok()?;
         let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
@@ -57,7 +58,7 @@ impl Encoder for BitshuffleZstd {
 
     fn encode(
         &self,
-        geometry: &Geometry,
+        geometry: &Geometry<'_>,
         raw: &[u8],
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,

@@ -2,9 +2,10 @@
 
 use super::frame::{FrameEncodeScratch, FrameScratch, check_frame};
 use crate::codec::anatomy::Anatomy;
-use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::exponent_tiers::split;
 use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
 use crate::codec::predict::{best_transform, bit_lengths};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::{TRANSFORM_BYTES, Transform};
@@ -207,7 +208,7 @@ impl Encoder for PlanesZstd {
     /// residuals. Keeps the smallest.
     fn encode(
         &self,
-        geometry: &Geometry,
+        geometry: &Geometry<'_>,
         raw: &[u8],
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,

@@ -3,8 +3,9 @@
 
 use super::frame::{MAGIC, stated_window};
 use super::{PlanesZstd, Zstd};
-use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use tensilo_testing::mix;
 

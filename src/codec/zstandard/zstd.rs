@@ -2,8 +2,9 @@
 
 use super::frame::check_frame;
 use crate::Result;
-use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 
 pub(in crate::codec) struct Zstd;
@@ -27,7 +28,7 @@ impl Codec for Zstd {
 }
 
 impl Encoder for Zstd {
-    fn encode(&self, _: &Geometry, raw: &[u8], stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
+    fn encode(&self, _: &Geometry<'_>, raw: &[u8], stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
         scratch.frames.zstd.encode(raw, stored)?;
         Ok(true)
     }

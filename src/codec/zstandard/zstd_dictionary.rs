@@ -3,8 +3,9 @@
 use super::dictionary::MOST_BYTES;
 use super::frame::check_frame;
 use crate::codec::dictionary_body::table;
-use crate::codec::encoding::{Codec, Encoder, PartSpec};
+use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
 
@@ -39,11 +40,11 @@ impl Codec for ZstdDictionary {
 
 impl Encoder for ZstdDictionary {
     /// Returns 0, which no other estimate beats, if the column has a dictionary.
-    fn estimate(&self, _: &Geometry, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+    fn estimate(&self, _: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         (scratch.dictionary.is_some() && raw.len() <= MOST_BYTES).then_some(0)
     }
 
-    fn encode(&self, _: &Geometry, raw: &[u8], stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
+    fn encode(&self, _: &Geometry<'_>, raw: &[u8], stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
         let Some(dictionary) = scratch.dictionary.clone() else { return Ok(false) };
         let frames = &mut scratch.frames;
         frames.with_dictionary.encode(&dictionary.prepared, raw, &mut frames.frame)?;

@@ -1,7 +1,7 @@
 //! Tiers.
 
 use super::support::{Guarded, Misaligned, Random, counts, offsets};
-use crate::kernel::tiers::{Tiers, available, code_bytes};
+use crate::kernel::tiers::{GROUP, GROUP_BYTES, Tiers, available, code_bytes};
 use std::ops::Range;
 
 fn merged(tiers: &Tiers, width: usize, codes: &[u8], escaped: &[u8], count: usize) -> (usize, Vec<u8>) {
@@ -9,8 +9,15 @@ fn merged(tiers: &Tiers, width: usize, codes: &[u8], escaped: &[u8], count: usiz
     let mut out = Guarded::zeros(count, destination);
     let (codes, escaped) = (Misaligned::new(codes, source), Misaligned::new(escaped, destination));
     let table: [u8; 16] = std::array::from_fn(|i| 0x51 + 3 * i as u8);
-    let escapes = tiers.merge(width, codes.get(), &table, escaped.get(), out.get());
+    let (groups, last) = split_last(width, codes.get(), count);
+    let escapes = tiers.merge(width, groups, &last, &table, escaped.get(), out.get());
     (escapes, out.into_bytes(|| tiers.name().to_owned()))
+}
+
+/// Splits the groups of `count` codes: those that are full, and the last.
+fn split_last(width: usize, codes: &[u8], count: usize) -> (&[u8], [u8; GROUP_BYTES]) {
+    let (groups, rest) = codes.split_at(count / GROUP * 8 * width);
+    (groups, std::array::from_fn(|i| rest.get(i).copied().unwrap_or(0)))
 }
 
 fn check_merge(width: usize, codes: &[u8], escaped: &[u8], count: usize) {

@@ -4,13 +4,13 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::generic::{Vectors, merge, split};
-use super::{GROUP, Kernel, generic};
+use super::{GROUP, GROUP_BYTES, Kernel, generic};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx2;
 use crate::kernel::vectors::x86_64::{load_16, load_32, store_32};
 
 implement!(Avx2: Kernel {
-    fn merge(width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize => { match width {
+    fn merge(width: usize, codes: &[u8], last: &[u8; GROUP_BYTES], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize => { match width {
         1 => merge::<_, 1>,
         2 => merge::<_, 2>,
         3 => merge::<_, 3>,

@@ -7,14 +7,14 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::generic::escape_mask;
-use super::{GROUP, Kernel, generic};
+use super::{GROUP, GROUP_BYTES, Kernel, generic};
 use crate::kernel::bitshuffle::avx512::{bytes_of_planes, planes_of_bytes};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx512;
 use crate::kernel::vectors::x86_64::{load_16, load_64, load_up_to_64, lowest_bits, store_64, store_up_to_64};
 
 implement!(Avx512: Kernel {
-    fn merge(width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize => { match width {
+    fn merge(width: usize, codes: &[u8], last: &[u8; GROUP_BYTES], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize => { match width {
         1 => merge::<1>,
         2 => merge::<2>,
         3 => merge::<3>,
@@ -39,18 +39,26 @@ fn escapes(token: Avx512, width: usize, codes: &[u8], range: Range<usize>) -> us
 /// [`Kernel::merge`] of codes of `W` bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,gfni,bmi2,popcnt")]
-fn merge<const W: usize>(_: Avx512, _: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize {
+fn merge<const W: usize>(
+    _: Avx512,
+    _: usize,
+    codes: &[u8],
+    last: &[u8; GROUP_BYTES],
+    table: &[u8; 16],
+    escaped: &[u8],
+    out: &mut [u8],
+) -> usize {
     let table = _mm512_broadcast_i32x4(load_16(table));
     let mut escapes = 0;
-    let mut groups = codes.chunks_exact(8 * W);
     let (whole, rest) = out.as_chunks_mut::<GROUP>();
-    for (out, group) in whole.iter_mut().zip(&mut groups) {
+    for (out, group) in whole.iter_mut().zip(codes.chunks_exact(8 * W)) {
         let mask = escape_mask(group.as_chunks().0);
         let next = load_up_to_64(escaped.get(escapes..).unwrap_or(&[]));
         store_64(out, _mm512_mask_expand_epi8(symbols(group, table), mask, next));
         escapes += mask.count_ones() as usize; // exact: at most 64
     }
-    if let Some(group) = groups.next() {
+    if !rest.is_empty() {
+        let group = &last[..8 * W]; // in bounds: W is at most 4
         let mask = escape_mask(group.as_chunks().0) & lowest_bits(rest.len());
         let next = load_up_to_64(escaped.get(escapes..).unwrap_or(&[]));
         store_up_to_64(rest, _mm512_mask_expand_epi8(symbols(group, table), mask, next));

@@ -3,7 +3,7 @@
 //! No instruction of AVX2 or NEON expands or compresses bytes by a mask. Escapes are spread over
 //! the symbols, and collected, eight at a time by a byte shuffle whose indices come from a table.
 
-use super::GROUP;
+use super::{GROUP, GROUP_BYTES};
 use crate::kernel::bytes::{copy, first_bytes};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -51,6 +51,7 @@ pub(super) fn merge<V: Vectors, const W: usize>(
     v: V,
     _: usize,
     codes: &[u8],
+    last: &[u8; GROUP_BYTES],
     table: &[u8; 16],
     escaped: &[u8],
     out: &mut [u8],
@@ -60,21 +61,22 @@ pub(super) fn merge<V: Vectors, const W: usize>(
     table[(1 << W) - 1] = 0; // in bounds: W is at most 4
     let table = v.load_symbols(&table);
     let mut escapes = 0;
-    for (out, group) in out.chunks_mut(GROUP).zip(codes.chunks_exact(8 * W)) {
-        let words = group.as_chunks().0;
-        let mask = escape_mask(words) & lowest_bits(out.len());
+    let mut symbols = |words: &[[u8; 8]], mask: u64| {
         let mut padded = [0; WINDOW];
         let next = first_bytes(escaped.get(escapes..).unwrap_or(&[]), &mut padded);
-        let symbols = v.add_symbols::<W>(expand(v, mask, next), words, table);
-        match out.first_chunk_mut() {
-            Some(out) => v.store(symbols, out),
-            None => {
-                let mut last = [0; GROUP];
-                v.store(symbols, &mut last);
-                copy(&last, out);
-            }
-        }
         escapes += mask.count_ones() as usize; // exact: at most 64
+        v.add_symbols::<W>(expand(v, mask, next), words, table)
+    };
+    let (whole, rest) = out.as_chunks_mut();
+    for (out, group) in whole.iter_mut().zip(codes.chunks_exact(8 * W)) {
+        let words = group.as_chunks().0;
+        v.store(symbols(words, escape_mask(words)), out);
+    }
+    if !rest.is_empty() {
+        let words = last[..8 * W].as_chunks().0; // in bounds: W is at most 4
+        let mut group = [0; GROUP];
+        v.store(symbols(words, escape_mask(words) & lowest_bits(rest.len())), &mut group);
+        copy(&group, rest);
     }
     escapes
 }

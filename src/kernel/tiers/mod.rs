@@ -19,12 +19,22 @@ use std::ops::Range;
 
 /// Codes in a group.
 pub const GROUP: usize = 64;
+/// The bytes of a group of the widest codes.
+pub const GROUP_BYTES: usize = 4 * size_of::<u64>();
 
 /// The kernels of one instruction set. All slices have the lengths that [`Tiers`] states, and
 /// `width` is 1 to 4.
 pub trait Kernel: Sync {
     /// See [`Tiers::merge`].
-    fn merge(&self, width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize;
+    fn merge(
+        &self,
+        width: usize,
+        codes: &[u8],
+        last: &[u8; GROUP_BYTES],
+        table: &[u8; 16],
+        escaped: &[u8],
+        out: &mut [u8],
+    ) -> usize;
     /// See [`Tiers::split`].
     fn split(&self, width: usize, code_of: &[u8; 256], symbols: &[u8], codes: &mut [u8], escaped: &mut [u8]) -> usize;
     /// See [`Tiers::escapes`].
@@ -44,13 +54,21 @@ impl Tiers {
     /// escape the next symbol of `escaped`. An escape beyond the end of `escaped` becomes 0.
     /// Returns the number of escapes.
     ///
-    /// `codes` has the groups of as many codes as `out` has symbols. If it is shorter, or the width
-    /// is another, nothing is written and the result is 0 (debug builds assert). Codes that fill up
-    /// the last group are ignored.
-    pub fn merge(&self, width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize {
-        let groups = codes.get(..code_bytes(width, out.len())).filter(|_| (1..=4).contains(&width));
+    /// `codes` begins with as many groups as `out` has 64 symbols, and `last` with the group of the
+    /// symbols after them. If `codes` is shorter, or the width is another, nothing is written and
+    /// the result is 0 (debug builds assert). Codes that fill up the last group are ignored.
+    pub fn merge(
+        &self,
+        width: usize,
+        codes: &[u8],
+        last: &[u8; GROUP_BYTES],
+        table: &[u8; 16],
+        escaped: &[u8],
+        out: &mut [u8],
+    ) -> usize {
+        let groups = codes.get(..out.len() / GROUP * 8 * width).filter(|_| (1..=4).contains(&width));
         debug_assert!(groups.is_some(), "too few codes, or a wrong width");
-        groups.map_or(0, |codes| self.kernel.merge(width, codes, table, escaped, out))
+        groups.map_or(0, |codes| self.kernel.merge(width, codes, last, table, escaped, out))
     }
 
     /// Encodes one tier: the inverse of [`merge`](Self::merge). The code of each symbol is the

@@ -4,13 +4,13 @@ use std::arch::aarch64::*;
 use std::ops::Range;
 
 use super::generic::{Vectors, escapes, merge, split};
-use super::{GROUP, Kernel};
+use super::{GROUP, GROUP_BYTES, Kernel};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Neon;
 use crate::kernel::vectors::aarch64::{BIT_OF_BYTE, load_8, load_16, load_64, mask_of, store_8, store_64};
 
 implement!(Neon: Kernel {
-    fn merge(width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize => { match width {
+    fn merge(width: usize, codes: &[u8], last: &[u8; GROUP_BYTES], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize => { match width {
         1 => merge::<_, 1>,
         2 => merge::<_, 2>,
         3 => merge::<_, 3>,

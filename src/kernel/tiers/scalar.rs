@@ -1,14 +1,23 @@
 //! The definition in code, code by code.
 
-use super::{GROUP, Kernel};
+use super::{GROUP, GROUP_BYTES, Kernel};
 use crate::kernel::cpu::Scalar;
 use std::ops::Range;
 
 impl Kernel for Scalar {
-    fn merge(&self, width: usize, codes: &[u8], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize {
+    fn merge(
+        &self,
+        width: usize,
+        codes: &[u8],
+        last: &[u8; GROUP_BYTES],
+        table: &[u8; 16],
+        escaped: &[u8],
+        out: &mut [u8],
+    ) -> usize {
         let mut escapes = 0;
+        let whole = out.len() - out.len() % GROUP;
         for (i, symbol) in out.iter_mut().enumerate() {
-            let code = code(codes, width, i);
+            let code = if i < whole { code(codes, width, i) } else { code(last, width, i - whole) };
             *symbol = if code == escape(width) {
                 escapes += 1;
                 escaped.get(escapes - 1).copied().unwrap_or(0)

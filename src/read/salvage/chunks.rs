@@ -3,7 +3,7 @@
 use super::identity::Identity;
 use super::progress::ScanProgress;
 use super::scan::FoundRegion;
-use crate::codec::{self, ChunkDecoder, Dictionary, StoredChunk, Tables, parts};
+use crate::codec::{self, Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts, StoredChunk, Tables, parts};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::Footer;
@@ -12,10 +12,12 @@ use crate::format::region::{FileId, HEAD, RegionHead, RegionKind};
 use crate::format::schema::Layout;
 use crate::format::table::TableHead;
 use crate::format::trailer::Trailer;
+use crate::le::u64_of;
 use crate::open::body;
 use crate::open::source::{Source, fetch};
 use crate::open::{TableSlot, no_table};
-use crate::{Error, ErrorKind, Result, limits};
+use crate::{Error, ErrorKind, Result, limits, memory};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The chunks of a column that can be read.
@@ -23,6 +25,8 @@ pub(super) struct FoundColumn {
     pub layout: Layout,
     pub facts: ColumnRecord,
     pub entries: Vec<ChunkEntry>,
+    /// The lost samples of these chunks.
+    pub lost: Vec<Range<u64>>,
     /// The intact ones, in the order of the file.
     pub tables: Vec<TableSlot>,
 }
@@ -48,8 +52,8 @@ pub(super) fn collect(
     progress: &mut ScanProgress<'_>,
 ) -> Result<Found> {
     let columns = identity.schema.columns.iter().map(|column| {
-        let (facts, entries, tables) = (ColumnRecord::default(), Vec::new(), Vec::new());
-        Ok(FoundColumn { layout: column.layout()?, facts, entries, tables })
+        let (facts, entries, lost, tables) = (ColumnRecord::default(), Vec::new(), Vec::new(), Vec::new());
+        Ok(FoundColumn { layout: column.layout()?, facts, entries, lost, tables })
     });
     let found = Found { columns: columns.collect::<Result<_>>()?, sample_count: 0, footer: None, end_is_known: false };
     let mut collector = Collector { source, identity, found, decoder: ChunkDecoder::new(), decode, buffer: Vec::new() };
@@ -91,19 +95,29 @@ impl Collector<'_> {
         let chunk = ChunkHead::parse(head, self.found.columns.len())?;
         self.count_samples(chunk.entry.samples().end, head)?;
         let column = usize::try_from(chunk.column).ok().and_then(|column| self.found.columns.get_mut(column));
-        let Some(column) = column.filter(|_| is_intact) else { return Ok(()) };
+        // the front tells what is left of a chunk in blocks
+        let is_in_blocks = || codec::codec(chunk.entry.encoding).is_ok_and(|codec| codec.blocks().is_some());
+        let Some(column) = column.filter(|_| is_intact || is_in_blocks()) else { return Ok(()) };
         let next = column.entries.last().map_or(0, |entry| entry.samples().end);
         if chunk.entry.first_sample < next {
             return Err(Error::corrupt("R-4.2", "the chunk holds samples of one before it"));
         }
         let needs_body = self.decode
+            || !is_intact
             || chunk.entry.has_parts()
             || codec::codec(chunk.entry.encoding).is_ok_and(|codec| codec.needs_table());
         let length = if needs_body { chunk.entry.stored_bytes } else { 0 };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let body = fetch(self.source, head.body_offset(), length, &mut self.buffer)?;
+        let body = match fetch(self.source, head.body_offset(), length, &mut self.buffer) {
+            // as in the first pass: bytes that cannot be read are damaged
+            Err(error) if !is_intact && error.kind() == ErrorKind::Io => return Ok(()),
+            body => body?,
+        };
         let file = SalvagedFile { source: self.source, file_id: self.identity.file_id };
-        column.add(file, &chunk, body, &mut self.decoder, self.decode)
+        match is_intact {
+            true => column.add(file, &chunk, body, &mut self.decoder, self.decode),
+            false => column.add_damaged(file, &chunk, body, &mut self.decoder, self.decode),
+        }
     }
 
     fn table(&mut self, head: &RegionHead) -> Result<()> {
@@ -185,16 +199,42 @@ impl FoundColumn {
         decoder: &mut ChunkDecoder,
         decode: bool,
     ) -> Result<()> {
-        let entry = &head.entry;
         let parts = parts(&self.layout, head, body)?;
         for part in [parts.validity, parts.shape, parts.values] {
             // else a file that is too new would be salvaged without its data
             codec::known(part.encoding)?;
         }
         let tables = FoundTables { file, tables: &self.tables };
-        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body };
+        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body: Body::whole(body) };
         let side = if decode { decoder.check(&chunk)? } else { decoder.side_facts(&chunk)? };
-        let facts = &mut self.facts;
+        self.count(head, &side);
+        Ok(())
+    }
+
+    /// Adds a chunk whose head is intact and whose body is not, unless nothing is left of it.
+    fn add_damaged(
+        &mut self,
+        file: SalvagedFile<'_>,
+        head: &ChunkHead,
+        body: &[u8],
+        decoder: &mut ChunkDecoder,
+        decode: bool,
+    ) -> Result<()> {
+        let tables = FoundTables { file, tables: &self.tables };
+        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body: Body::whole(body) };
+        let damaged = DamagedChunk::examine(&chunk, decode, decoder)?;
+        let mut side = decoder.side_facts(&chunk)?;
+        side.null_count = side.null_count.saturating_sub(damaged.lost_nulls);
+        memory::reserve(&mut self.lost, damaged.lost.len())?;
+        let sample = |at: usize| head.entry.first_sample.saturating_add(u64_of(at));
+        self.lost.extend(damaged.lost.iter().map(|lost| sample(lost.start)..sample(lost.end)));
+        self.count(head, &side);
+        Ok(())
+    }
+
+    /// Adds a chunk of which something can be read, and its facts.
+    fn count(&mut self, head: &ChunkHead, side: &SideFacts) {
+        let (facts, entry) = (&mut self.facts, &head.entry);
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
         facts.count_encoding(entry.encoding, 1);
         facts.raw_bytes = facts.raw_bytes.saturating_add(head.raw_bytes.into());
@@ -202,6 +242,5 @@ impl FoundColumn {
         facts.null_count = facts.null_count.saturating_add(side.null_count);
         facts.chunk_count = facts.chunk_count.saturating_add(1);
         self.entries.push(*entry);
-        Ok(())
     }
 }

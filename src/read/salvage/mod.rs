@@ -2,16 +2,15 @@
 
 mod chunks;
 mod identity;
-mod losses;
 mod options;
 mod progress;
 mod scan;
 
-pub use losses::{Losses, LostSamples, OnLoss};
 pub use options::SalvageOptions;
 
 use super::column_index::ColumnIndex;
 use super::listed::Listed;
+use super::losses::Losses;
 use super::opened_file::OpenedFile;
 use super::reader::Reader;
 use crate::format::ContentId;
@@ -25,9 +24,10 @@ use std::sync::Arc;
 /// A damaged file, of which all that is intact can be read.
 #[non_exhaustive]
 pub struct Salvaged {
-    /// The reader of every intact chunk. Samples keep their numbers. A lost sample gives an error
-    /// of kind [`Corrupt`](crate::ErrorKind::Corrupt) that names the lost range. Facts of columns
-    /// are those of the intact chunks.
+    /// The reader of every intact chunk, and of the intact blocks of damaged chunks. Samples keep
+    /// their numbers. A lost sample gives an error of kind [`Corrupt`](crate::ErrorKind::Corrupt)
+    /// that names the lost range. Facts of columns are those of the chunks of which anything is
+    /// intact.
     pub reader: Reader,
     /// Exactly what is lost.
     pub losses: Losses,
@@ -43,13 +43,15 @@ pub struct Salvaged {
 /// Opens a file of which any part may be damaged: header, index, footer, trailer or chunks.
 ///
 /// Scans the file from its first byte to its last for intact chunks at valid offsets; the index is
-/// not needed. Chunks after the last commit count: a killed writer wrote them. The schema comes
-/// from the header or from any footer. If neither is intact, the file is lost, which is an error. A
-/// file that this release cannot read is an error, too.
+/// not needed. If a chunk in blocks is damaged and its front is intact, only the samples that have
+/// a byte in a damaged block are lost. Chunks after the last commit count: a killed writer wrote
+/// them. The schema comes from the header or from any footer. If neither is intact, the file is
+/// lost, which is an error. A file that this release cannot read is an error, too.
 ///
-/// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, and
-/// 100 bytes for each region. A malicious file can contain many heads that each claim the rest of
-/// it. The first pass then takes time quadratic in its length.
+/// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, 100
+/// bytes for each region, and at most 16 times the stored bytes of damaged chunks in blocks. These
+/// are read again, and their validity and shape are decoded. A malicious file can contain many
+/// heads that each claim the rest of it. The first pass then takes time quadratic in its length.
 ///
 /// ```
 /// use tensilo::salvage::{OnLoss, SalvageOptions, salvage};
@@ -91,10 +93,10 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     let casts = casts.chain(std::iter::repeat(None));
     let (mut columns, mut losses) = (Vec::new(), Vec::new());
     for (((number, column), schema), cast) in (0..).zip(found.columns).zip(&identity.schema.columns).zip(casts) {
-        let FoundColumn { layout, mut facts, entries, tables } = column;
+        let FoundColumn { layout, mut facts, entries, lost, tables } = column;
         facts.cast = schema.cast.and(cast);
-        let listed = Listed::new(entries, sample_count);
-        losses.push((schema.name.clone(), LostSamples::new(sample_count, listed.gaps())));
+        let listed = Listed::new(entries, lost, sample_count);
+        losses.push((schema.name.clone(), listed.lost().clone()));
         columns.push(ColumnIndex::salvaged(number, layout, facts, tables, listed));
     }
     let reader = Reader::new(OpenedFile {

@@ -4,7 +4,7 @@
 //! read in the order of the file, because each region tells where the next one begins: threads take
 //! turns. Bodies are checked at the same time.
 
-use super::body::{Body, BodyCheck};
+use super::body::{BodyCheck, BodyFinding};
 use super::met_tables::MetTables;
 use super::span::SpanBytes;
 use super::walk::{Met, Walk};
@@ -38,7 +38,7 @@ pub(super) struct Batch<'w, 'a> {
 struct BatchState<'w, 'a> {
     walk: &'w mut Walk<'a>,
     tables: &'w MetTables<'a>,
-    met: Vec<(Met, Body)>,
+    met: Vec<(Met, BodyFinding)>,
     /// The error that ended the walk.
     error: Option<Error>,
     most_regions: usize,
@@ -61,7 +61,7 @@ impl<'w, 'a> Batch<'w, 'a> {
         tables: &'w MetTables<'a>,
         workers: &mut [BodyCheck<'a>],
         span_bytes: u64,
-    ) -> (Vec<(Met, Body)>, Option<Error>) {
+    ) -> (Vec<(Met, BodyFinding)>, Option<Error>) {
         let count = u64_of(workers.len());
         let end = walk.end().min(walk.at().saturating_add(BYTES.saturating_mul(count)));
         let state = BatchState {
@@ -168,7 +168,7 @@ impl BatchState<'_, '_> {
                     regions.push((self.met.len(), *head));
                 }
             }
-            self.met.push((met, Body::Unread));
+            self.met.push((met, BodyFinding::Unread));
             let has_pages_left = self.page_bytes_left >= u64::from(INDEX_PAGE_BYTES);
             self.is_closed = self.met.len() >= self.most_regions || !has_pages_left;
         }

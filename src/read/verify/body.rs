@@ -4,7 +4,7 @@
 use super::met_tables::{MetTables, TablesBefore};
 use super::span::SpanBytes;
 use crate::checksum::Crc;
-use crate::codec::{ChunkDecoder, SideFacts, StoredChunk};
+use crate::codec::{Body, ChunkDecoder, DamagedChunk, SideFacts, StoredChunk, codec};
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
@@ -19,11 +19,13 @@ use std::ops::Range;
 const BLOCK_BYTES: u64 = 1 << 20;
 
 /// The result of the check of a body.
-pub(super) enum Body {
+pub(super) enum BodyFinding {
     /// Not read.
     Unread,
     /// Unreadable, or in breach of.
     Damaged(Error),
+    /// In breach of, but in blocks some of which are intact.
+    DamagedBlocks(DamagedChunk),
     /// Not decoded; the checksum is right.
     Intact,
     /// A page of the index; the checksum is right.
@@ -37,7 +39,8 @@ pub(super) struct BodyCheck<'a> {
     source: &'a dyn Source,
     /// The layouts of all columns.
     layouts: &'a [Layout],
-    decoder: Option<ChunkDecoder>,
+    decode: bool,
+    decoder: ChunkDecoder,
     tables: &'a MetTables<'a>,
     span: FetchScratch,
     scratch: FetchScratch,
@@ -47,9 +50,8 @@ pub(super) struct BodyCheck<'a> {
 
 impl<'a> BodyCheck<'a> {
     pub(super) fn new(source: &'a dyn Source, layouts: &'a [Layout], tables: &'a MetTables<'a>, decode: bool) -> Self {
-        let decoder = decode.then(ChunkDecoder::new);
         let (span, scratch) = (FetchScratch::default(), FetchScratch::default());
-        Self { source, layouts, decoder, tables, span, scratch, joined: Vec::new() }
+        Self { source, layouts, decode, decoder: ChunkDecoder::new(), tables, span, scratch, joined: Vec::new() }
     }
 
     /// Fetches a span of the file and calls `then` with its bytes, or with none if it cannot be
@@ -69,28 +71,58 @@ impl<'a> BodyCheck<'a> {
 
     /// Checks the body of a chunk, a table or a page of the index. Fetches what `span` does not
     /// have. (Others are few, and mean nothing alone.)
-    pub(super) fn check(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> Body {
-        match self.check_with(head, span) {
+    pub(super) fn check(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> BodyFinding {
+        let body = match self.check_with(head, span) {
             // the error of one request for the body, wherever spans begin
-            Body::Damaged(error) if error.kind() == ErrorKind::Io => self.check_with(head, SpanBytes::default()),
+            BodyFinding::Damaged(error) if error.kind() == ErrorKind::Io => self.check_with(head, SpanBytes::default()),
+            body => body,
+        };
+        match body {
+            BodyFinding::Damaged(error) if error.kind() == ErrorKind::Corrupt => {
+                self.examine(head).map_or(BodyFinding::Damaged(error), BodyFinding::DamagedBlocks)
+            }
             body => body,
         }
     }
 
-    fn check_with(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> Body {
+    /// Looks for intact blocks in a chunk whose body is damaged. If there are none, or if they
+    /// cannot be told from the others, the chunk is damaged as a whole.
+    fn examine(&mut self, head: &RegionHead) -> Option<DamagedChunk> {
+        let (chunk, layout) = self.chunk(head)?;
+        codec(chunk.entry.encoding).ok()?.blocks()?;
+        let tables = TablesBefore { met: self.tables, column: chunk.column, offset: head.offset };
+        let (decode, decoder) = (self.decode, &mut self.decoder);
+        let range = head.body_offset()..head.end();
+        let examined = fetch_one(self.source, &range, &mut self.scratch, |body| {
+            let body = Body::whole(body);
+            DamagedChunk::examine(&StoredChunk { layout, tables: &tables, head: &chunk, body }, decode, decoder)
+        });
+        examined.ok()
+    }
+
+    /// Returns the head of a chunk, and the layout of its column.
+    fn chunk(&self, head: &RegionHead) -> Option<(ChunkHead, &'a Layout)> {
+        let chunk = ChunkHead::parse(head, self.layouts.len()).ok().filter(|_| head.kind == RegionKind::Chunk)?;
+        let layout = self.layouts.get(usize::try_from(chunk.column).ok()?)?;
+        Some((chunk, layout))
+    }
+
+    fn check_with(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> BodyFinding {
         if head.kind == RegionKind::IndexPage {
             return match span.get(head.body_offset(), head.end()) {
-                Some(body) => head.check_body(body).map_or_else(Body::Damaged, |()| Body::Page(body.to_vec())),
-                None => Body::Unread,
+                Some(body) => {
+                    head.check_body(body).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Page(body.to_vec()))
+                }
+                None => BodyFinding::Unread,
             };
         }
-        let chunk = ChunkHead::parse(head, self.layouts.len()).ok().filter(|_| head.kind == RegionKind::Chunk);
-        let column = chunk.as_ref().and_then(|chunk| self.layouts.get(usize::try_from(chunk.column).ok()?));
-        if let (Some(decoder), Some(chunk), Some(layout)) = (&mut self.decoder, &chunk, column) {
+        if let Some((chunk, layout)) = self.chunk(head).filter(|_| self.decode) {
             let tables = TablesBefore { met: self.tables, column: chunk.column, offset: head.offset };
+            let decoder = &mut self.decoder;
             let mut decode = |body: &[u8]| {
                 head.check_body(body)?;
-                Ok(decoder.check(&StoredChunk { layout, tables: &tables, head: chunk, body }))
+                let body = Body::whole(body);
+                Ok(decoder.check(&StoredChunk { layout, tables: &tables, head: &chunk, body }))
             };
             let range = head.body_offset()..head.end();
             let decoded = match span.get(range.start, range.end) {
@@ -100,9 +132,9 @@ impl<'a> BodyCheck<'a> {
                 }
                 None => fetch_one(self.source, &range, &mut self.scratch, decode),
             };
-            return decoded.map_or_else(Body::Damaged, Body::Decoded);
+            return decoded.map_or_else(BodyFinding::Damaged, BodyFinding::Decoded);
         }
-        self.check_sum(head, span).map_or_else(Body::Damaged, |()| Body::Intact)
+        self.check_sum(head, span).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Intact)
     }
 
     /// Checks of a body. What `span` does not have is fetched in blocks.

@@ -1,14 +1,17 @@
 //! Combines the findings about regions and bodies, in the order of the file.
 
-use super::body::{Body, load_body};
+use super::body::{BodyFinding, load_body};
 use super::commit::CommitCheck;
 use super::lost::Damages;
 use super::report::{Damage, VerifyReport, passing};
 use super::walk::Met;
+use crate::codec::DamagedChunk;
+use crate::format::chunk::ChunkHead;
 use crate::format::region::RegionHead;
+use crate::le::u64_of;
 use crate::open::OpenedHeader;
 use crate::open::source::Source;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 pub(super) struct Findings<'a> {
     source: &'a dyn Source,
@@ -24,7 +27,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds the next region or damage of the file.
-    pub(super) fn add(&mut self, met: Met, body: Body) -> Result<()> {
+    pub(super) fn add(&mut self, met: Met, body: BodyFinding) -> Result<()> {
         match met {
             Met::Region(head) => self.region(&head, body),
             Met::Damage(damage) => {
@@ -34,17 +37,18 @@ impl<'a> Findings<'a> {
         }
     }
 
-    fn region(&mut self, head: &RegionHead, body: Body) -> Result<()> {
+    fn region(&mut self, head: &RegionHead, body: BodyFinding) -> Result<()> {
         let page;
         let (bytes, parts) = match body {
-            Body::Unread => (load_body(self.source, head, &mut self.buffer), None),
-            Body::Damaged(error) => (Err(error), None),
-            Body::Intact => (Ok(&[][..]), None),
-            Body::Page(bytes) => {
+            BodyFinding::Unread => (load_body(self.source, head, &mut self.buffer), None),
+            BodyFinding::Damaged(error) => (Err(error), None),
+            BodyFinding::Intact => (Ok(&[][..]), None),
+            BodyFinding::Page(bytes) => {
                 page = bytes;
                 (Ok(page.as_slice()), None)
             }
-            Body::Decoded(parts) => (Ok(&[][..]), Some(parts)),
+            BodyFinding::Decoded(parts) => (Ok(&[][..]), Some(parts)),
+            BodyFinding::DamagedBlocks(damaged) => return self.blocks(head, &damaged),
         };
         let result = match bytes {
             Ok(bytes) => self.check.region(head, bytes, parts, &self.damages),
@@ -58,6 +62,28 @@ impl<'a> Findings<'a> {
             let (column, samples) = self.check.column_and_samples(head);
             let file_range = head.offset..head.end();
             self.damages.all.push(Damage { file_range, region: Some(head.kind), column, samples, error });
+        }
+        self.report_lost();
+        Ok(())
+    }
+
+    /// Adds the damaged blocks of a chunk whose front is intact, with the samples that they cost.
+    fn blocks(&mut self, head: &RegionHead, damaged: &DamagedChunk) -> Result<()> {
+        self.check.damaged_region(head);
+        let (column, _) = self.check.column_and_samples(head);
+        let entry = ChunkHead::unchecked(head).entry;
+        for run in &damaged.runs {
+            // inside the body, and in the chunk
+            let byte = |at: usize| head.body_offset().saturating_add(u64_of(at));
+            let sample = |at: usize| entry.first_sample.saturating_add(u64_of(at));
+            memory::reserve(&mut self.damages.all, 1)?;
+            self.damages.all.push(Damage {
+                file_range: byte(run.bytes.start)..byte(run.bytes.end),
+                region: Some(head.kind),
+                column: column.clone(),
+                samples: Some(sample(run.samples.start)..sample(run.samples.end)),
+                error: run.error(entry.sample_count, damaged.block_count).with_offset(byte(run.bytes.start)),
+            });
         }
         self.report_lost();
         Ok(())

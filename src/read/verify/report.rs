@@ -10,14 +10,16 @@ use std::sync::Arc;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Damage {
-    /// The bytes concerned.
+    /// The bytes concerned. Of a chunk in blocks whose front is intact, the damaged blocks: those
+    /// that follow each other are one damage.
     pub file_range: Range<u64>,
     /// The kind of the damaged region, if known.
     pub region: Option<RegionKind>,
     /// The column whose chunk or index it is, if that can be told.
     pub column: Option<Arc<str>>,
-    /// The samples that are lost or in doubt, if known. For a page of the index, the samples that
-    /// are found through it.
+    /// The samples that are lost or in doubt, if known: the first to the last. Of damaged blocks,
+    /// these have a byte in one of them; so empty samples between them are not lost. For a page of
+    /// the index, the samples that are found through it.
     pub samples: Option<Range<u64>>,
     /// The error, which names the rule of the specification.
     pub error: Error,

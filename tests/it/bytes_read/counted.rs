@@ -10,6 +10,7 @@ use tensilo::source::{InMemory, Source};
 pub struct Counted {
     pub file: InMemory<Vec<u8>>,
     pub bytes: AtomicU64,
+    pub requests: AtomicU64,
     /// Where a bit has changed.
     pub decayed: AtomicU64,
     /// The ranges that were announced as needed soon.
@@ -25,6 +26,7 @@ impl Counted {
         Self {
             file: InMemory(file),
             bytes: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
             decayed: AtomicU64::new(u64::MAX),
             announced: Mutex::default(),
             gap_bytes: AtomicU64::new(0),
@@ -40,6 +42,7 @@ impl Source for Counted {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
         let broken = self.broken.lock().unwrap();
         if offset < broken.end && broken.start < offset + out.len() as u64 {
             return Err(io::Error::other("a bad sector"));

@@ -1,5 +1,7 @@
-//! Proves how many bytes a read by position fetches, and when a chunk is checked.
+//! Proves how many bytes a read by position fetches, and when a chunk is checked: here of chunks
+//! without blocks, in `blocks.rs` of those with.
 
+mod blocks;
 mod counted;
 
 use counted::Counted;
@@ -42,11 +44,15 @@ impl Opened {
     }
 }
 
-/// Writes samples of `elements` elements in chunks of at most 64 KiB.
+/// Writes samples of `elements` elements in chunks of at most 64 KiB, without blocks.
 fn file(profile: Profile, samples: u64, elements: usize) -> Counted {
+    file_of(&WriterOptions::new().profile(profile).block_bytes(None), samples, elements)
+}
+
+/// Writes samples of `elements` elements: the number of each.
+fn file_of(options: &WriterOptions, samples: u64, elements: usize) -> Counted {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[elements as u32]))]);
-    let options = WriterOptions::new().profile(profile).chunk_bytes(64 << 10);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
     let values: Vec<i32> = (0..samples as i32 * elements as i32).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
     Counted::new(writer.finish().unwrap().sink.0)
@@ -54,9 +60,16 @@ fn file(profile: Profile, samples: u64, elements: usize) -> Counted {
 
 /// The bytes that `work` reads from the file.
 fn bytes_read(reader: &Opened, work: impl FnOnce()) -> u64 {
-    let before = reader.source.bytes.load(Ordering::Relaxed);
+    requests_and_bytes(reader, work).1
+}
+
+/// The requests and the bytes by which `work` reads from the file.
+fn requests_and_bytes(reader: &Opened, work: impl FnOnce()) -> (u64, u64) {
+    let counts = || [&reader.source.requests, &reader.source.bytes].map(|count| count.load(Ordering::Relaxed));
+    let before = counts();
     work();
-    reader.source.bytes.load(Ordering::Relaxed) - before
+    let after = counts();
+    (after[0] - before[0], after[1] - before[1])
 }
 
 /// A sample and the entry of its chunk in the index.

@@ -21,8 +21,10 @@ impl FilePlan {
         let samples = 1 + random.below(400) as usize;
         let step = |random: &mut Random| [Step::Batch(1 + random.below(150) as usize), Step::Commit];
         let steps = (0..random.below(4)).flat_map(|_| step(random)).collect();
+        let profile = Profile::ALL[random.below(Profile::ALL.len() as u64) as usize];
         let write = WritePlan {
-            profile: Profile::ALL[random.below(Profile::ALL.len() as u64) as usize],
+            profile,
+            block_bytes: profile.block_bytes(),
             chunk_bytes: [100, 1000, 5000][random.below(3) as usize],
             alignment: [64, 64, 4096][random.below(3) as usize],
             threads: 1,

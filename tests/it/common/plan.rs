@@ -42,6 +42,8 @@ pub enum Step {
 pub struct WritePlan {
     pub profile: Profile,
     pub chunk_bytes: usize,
+    /// `None` to write chunks without blocks.
+    pub block_bytes: Option<usize>,
     pub alignment: u32,
     pub threads: usize,
     pub steps: Vec<Step>,
@@ -52,6 +54,7 @@ impl WritePlan {
         WriterOptions::new()
             .profile(self.profile)
             .chunk_bytes(self.chunk_bytes)
+            .block_bytes(self.block_bytes)
             .alignment(self.alignment)
             .threads(self.threads)
     }
@@ -100,13 +103,16 @@ pub fn arbitrary_plan() -> impl Strategy<Value = WritePlan> {
     (
         prop::sample::select(profiles()),
         chunk_bytes,
+        prop::sample::select(vec![None, Some(1024), Some(3000), Some(8192)]),
         prop::sample::select(vec![64, 4096]),
         1..=3_usize,
         prop::collection::vec(step, 0..8),
     )
-        .prop_map(|(profile, chunk_bytes, alignment, threads, steps)| WritePlan {
+        .prop_map(|(profile, chunk_bytes, block_bytes, alignment, threads, steps)| WritePlan {
             profile,
             chunk_bytes,
+            // some profiles have none
+            block_bytes: profile.block_bytes().and(block_bytes),
             alignment,
             threads,
             steps,

@@ -43,8 +43,11 @@ fn written(profile: Profile, samples: u32, alignment: u32) -> Vec<u8> {
     writer.finish().unwrap().sink.0
 }
 
+/// So many samples of lists take more than a block.
+const LISTS_OF_BLOCKS: usize = 2500;
+
 /// A file of lists of fixed, varying and text items, with nulls at every level.
-fn written_lists(profile: Profile, sample_count: usize, seed: u64) -> Vec<u8> {
+fn written_lists(profile: Profile, sample_count: usize, chunk_bytes: usize, seed: u64) -> Vec<u8> {
     let plan = |dtype, shape: &[Extent], levels: usize, column| Plan {
         dtype,
         shape: shape.to_vec(),
@@ -61,7 +64,7 @@ fn written_lists(profile: Profile, sample_count: usize, seed: u64) -> Vec<u8> {
     let samples = plans.each_ref().map(Plan::entries);
     let columns: Vec<(&Plan, &[Entry])> = plans.iter().zip(samples.iter().map(Vec::as_slice)).collect();
     let schema = Schema::new(plans.iter().enumerate().map(|(i, plan)| plan.schema(&format!("lists {i}"))));
-    let options = WriterOptions::new().profile(profile).chunk_bytes(300);
+    let options = WriterOptions::new().profile(profile).chunk_bytes(chunk_bytes);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     push_all(&mut writer, &columns, 16);
     writer.finish().unwrap().sink.0
@@ -81,9 +84,11 @@ fn files() -> Vec<(String, Vec<u8>)> {
     assert!(files.len() >= 30, "the vectors are missing");
     for profile in Profile::ALL {
         files.push((format!("{profile:?}"), written(profile, 20, 64)));
-        files.push((format!("{profile:?}, lists"), written_lists(profile, 12, 0)));
+        files.push((format!("{profile:?}, lists"), written_lists(profile, 12, 300, 0)));
         if is_long() {
-            files.extend([1, 2].map(|seed| (format!("{profile:?}, lists {seed}"), written_lists(profile, 100, seed))));
+            files.extend(
+                [1, 2].map(|seed| (format!("{profile:?}, lists {seed}"), written_lists(profile, 100, 300, seed))),
+            );
             files.extend(
                 [64, 4096].map(|alignment| (format!("{profile:?}, {alignment}"), written(profile, 330, alignment))),
             );
@@ -97,6 +102,11 @@ fn the_files_have_every_encoding() {
     let found: BTreeSet<String> = files().iter().flat_map(|(_, file)| encodings(file)).collect();
     let due = [
         "bitshuffle-zstd",
+        "blocked-bitshuffle-zstd",
+        "blocked-exponent-tiers",
+        "blocked-raw",
+        "blocked-residual-tiers",
+        "blocked-zstd",
         "constant",
         "exponent-tiers",
         "planes-zstd",
@@ -108,9 +118,52 @@ fn the_files_have_every_encoding() {
     assert_eq!(found.iter().collect::<Vec<_>>(), due);
 }
 
-/// Runs `test` for each file, the largest first, on all cores.
+/// Returns the vectors of chunks in blocks, and files whose chunks have several blocks: nulls,
+/// lists, texts, and samples of more than a block.
+pub fn blocked_files() -> Vec<(String, Vec<u8>)> {
+    let vectors = vectors(true);
+    let names = vectors.iter().map(file_of).filter(|name| name.contains("blocked"));
+    let mut files: Vec<(String, Vec<u8>)> = names.map(|name| (name.to_owned(), bytes(name))).collect();
+    assert!(files.len() >= 8, "the vectors are missing");
+    for profile in [Profile::Fast, Profile::Balanced, Profile::Raw] {
+        files.push((format!("{profile:?}, blocks"), written_blocks(profile)));
+        files.push((format!("{profile:?}, blocks of lists"), written_lists(profile, LISTS_OF_BLOCKS, 64 << 10, 3)));
+    }
+    files
+}
+
+/// A file whose chunks have several blocks; some of the samples are longer than a block.
+fn written_blocks(profile: Profile) -> Vec<u8> {
+    let noise = |i: u32| i.wrapping_mul(0x9E37_79B9).rotate_left(i % 31) >> 7;
+    let (samples, bf16) = (450_u32, DType::Bf16);
+    let schema = Schema::new([
+        ColumnSchema::tensor("weights", bf16, Shape::fixed(&[20])),
+        ColumnSchema::tensor("ramp", DType::I32, Shape::fixed(&[9])),
+        ColumnSchema::tensor("long", DType::I16, Shape::new([Extent::Varying, Extent::Fixed(7)])),
+    ]);
+    let weights: Vec<u8> = (0..20 * samples).flat_map(|i| (0x3F00 + noise(i) as u16 % 0x100).to_ne_bytes()).collect();
+    let ramp: Vec<i32> = (0..9 * samples).map(|i| 1000 * i as i32 + noise(i) as i32 % 50).collect();
+    let extents: Vec<u32> = (0..samples).map(|i| if i % 200 == 99 { 2500 } else { noise(i) % 3 }).collect();
+    let long: Vec<i16> = (0..7 * extents.iter().sum::<u32>()).map(|i| (i % 500 + noise(i) % 9) as i16).collect();
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(profile)).unwrap();
+    let samples = samples as usize;
+    let batches = [
+        ColumnBatch::from_bytes(bf16, samples, &[], &weights),
+        ColumnBatch::fixed(samples, &ramp),
+        ColumnBatch::ragged(samples, &extents, &long),
+    ];
+    writer.push_batch(&batches).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
+/// Runs `test` for each file of [`files`], on all cores.
 pub fn for_each_file(test: impl Fn(&str, &[u8]) + Sync) {
-    let mut files = files();
+    for_each(&files(), test);
+}
+
+/// Runs `test` for each file, the largest first, on all cores.
+pub fn for_each(files: &[(String, Vec<u8>)], test: impl Fn(&str, &[u8]) + Sync) {
+    let mut files: Vec<_> = files.iter().collect();
     files.sort_by_key(|(_, file)| std::cmp::Reverse(file.len()));
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {

@@ -7,6 +7,7 @@
 mod blocks;
 mod bytes;
 mod files;
+mod in_blocks;
 
 use tensilo::nested::List;
 use tensilo::source::InMemory;

@@ -52,7 +52,9 @@ fn a_file_of_anything_becomes_what_its_samples_would_have_become() {
         let (table, bytes) = plan.write("");
         fs::write(folder.path("in.tsl"), bytes).unwrap();
         for profile in [Profile::Raw, profile()] {
-            let due = WritePlan { profile, chunk_bytes: 3000, alignment: 64, threads: 1, steps: Vec::new() };
+            let block_bytes = profile.block_bytes();
+            let due =
+                WritePlan { profile, chunk_bytes: 3000, block_bytes, alignment: 64, threads: 1, steps: Vec::new() };
             let due = write_to(Stream(Vec::new()), &table, &due, &due.options().file_id(ID)).unwrap().sink.0;
             let writer = WriterOptions::new().profile(profile).file_id(ID).chunk_bytes(3000);
             let options = ConvertOptions::new().writer(writer);

@@ -4,7 +4,7 @@ use super::{create, refused};
 use crate::common::plan::options;
 use tensilo::ErrorKind::{BadArgument, OverLimit};
 use tensilo::sink::Stream;
-use tensilo::{ColumnSchema, DType, Extent, Metadata, Reader, Schema, Shape, Writer, limits};
+use tensilo::{ColumnSchema, DType, Extent, Metadata, Profile, Reader, Schema, Shape, Writer, limits};
 
 fn scalar(name: &str) -> ColumnSchema {
     ColumnSchema::tensor(name, DType::U8, Shape::scalar())
@@ -99,7 +99,14 @@ fn schemas_that_make_no_sense_are_refused_by_name() {
 
 #[test]
 fn options_outside_their_range_are_refused() {
-    let allowed = [options().chunk_bytes(1), options().chunk_bytes(32 << 20).alignment(4096)];
+    let allowed = [
+        options().chunk_bytes(1),
+        options().chunk_bytes(32 << 20).alignment(4096),
+        options().block_bytes(1024),
+        options().block_bytes(512 << 10),
+        options().block_bytes(None),
+        options().block_bytes(None).profile(Profile::Small),
+    ];
     for options in allowed {
         assert!(Writer::new(Stream(Vec::new()), Schema::default(), &options).is_ok(), "{options:?}");
     }
@@ -107,6 +114,12 @@ fn options_outside_their_range_are_refused() {
         options().chunk_bytes(0),
         options().chunk_bytes((32 << 20) + 1),
         options().chunk_bytes(usize::MAX),
+        options().block_bytes(0),
+        options().block_bytes(1023),
+        options().block_bytes((512 << 10) + 1),
+        options().block_bytes(usize::MAX),
+        options().block_bytes(8192).profile(Profile::Small),
+        options().block_bytes(8192).profile(Profile::BitshuffleZstd),
         options().alignment(0),
         options().alignment(128),
         options().alignment(u32::MAX),

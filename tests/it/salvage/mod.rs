@@ -1,6 +1,7 @@
 //! Proves that every intact chunk of a damaged file is recovered under its own sample numbers, that
 //! all other samples are reported as lost, and that no read gives a wrong value.
 
+mod blocks;
 mod damaged_files;
 mod facts;
 mod losses;

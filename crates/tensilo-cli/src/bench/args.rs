@@ -34,10 +34,11 @@ memcpy        copies of as many bytes for each sample, from a buffer of
               256 MiB, in the same pattern, batches and threads
 p50, p99      of the time of a sample; of a batch, its time divided by its
               samples. Precise to 2 %, including the time to read the clock.
-from the file bytes of chunks, their heads (64 bytes) and index entries
-              (32 bytes) that the measured reads fetched. A chunk counts each
-              time it is read. Read amplification is this number divided by the
-              decoded bytes. For a map both are unknown.
+from the file bytes and requests of the measured reads, single samples or
+              batches: entries of the index (32 bytes); whole chunks and their
+              heads (64 bytes), or fronts and blocks; raw samples alone. A block
+              counts each time it is read. Read amplification is the bytes
+              divided by the decoded bytes. For a map all are unknown.
 
 JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
 unknown number is null):
@@ -47,7 +48,8 @@ unknown number is null):
   verification first-touch, always or never
   samples, seconds, samples_per_s, decoded_gb_per_s, memcpy_gb_per_s (10^9)
   ns_per_sample_p50, ns_per_sample_p99
-  decoded_bytes_per_sample, stored_bytes_per_sample, read_amplification";
+  decoded_bytes_per_sample, stored_bytes_per_sample, read_amplification
+  requests_per_sample  of the file; also of a batch, divided by its samples";
 
 /// The arguments of `tensilo bench`.
 #[derive(Args, Debug)]

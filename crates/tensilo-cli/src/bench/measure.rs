@@ -3,7 +3,7 @@
 use super::access::Access;
 use super::histogram::Histogram;
 use super::pattern::Sequence;
-use super::source::bytes_read;
+use super::source::FileReads;
 use crate::failure::{Failure, Outcome};
 use std::panic::resume_unwind;
 use std::thread;
@@ -19,8 +19,8 @@ pub(super) struct Counts {
     pub(super) samples: u64,
     /// Bytes of elements.
     pub(super) decoded_bytes: u64,
-    /// Bytes read from the file.
-    pub(super) file_bytes: u64,
+    /// The bytes and requests that were read from the file.
+    pub(super) file_reads: FileReads,
     /// Time spent in reads; for several threads, the longest.
     pub(super) busy: Duration,
     /// Times of the reads, one of each batch.
@@ -29,7 +29,8 @@ pub(super) struct Counts {
 
 impl Counts {
     fn none() -> Self {
-        Self { samples: 0, decoded_bytes: 0, file_bytes: 0, busy: Duration::ZERO, times: Histogram::new() }
+        let file_reads = FileReads::default();
+        Self { samples: 0, decoded_bytes: 0, file_reads, busy: Duration::ZERO, times: Histogram::new() }
     }
 
     /// Returns the sum over all threads.
@@ -38,7 +39,7 @@ impl Counts {
         for part in parts {
             sum.samples = sum.samples.saturating_add(part.samples);
             sum.decoded_bytes = sum.decoded_bytes.saturating_add(part.decoded_bytes);
-            sum.file_bytes = sum.file_bytes.saturating_add(part.file_bytes);
+            sum.file_reads = sum.file_reads.plus(part.file_reads);
             sum.busy = sum.busy.max(part.busy);
             sum.times.merge(&part.times);
         }
@@ -108,12 +109,12 @@ impl<'r> Worker<'r> {
     /// share.
     pub(super) fn measure(&mut self, time: Duration, once: bool) -> Result<()> {
         let most = if once { self.sequence.share_count() } else { u64::MAX };
-        let read_before = bytes_read();
+        let read_before = FileReads::of_thread();
         while self.counts.busy < time && self.counts.samples < most {
             self.sequence.fill(&mut self.block);
             self.measure_block(time, most)?;
         }
-        self.counts.file_bytes = bytes_read().saturating_sub(read_before);
+        self.counts.file_reads = FileReads::of_thread().since(read_before);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::args::BenchArgs;
 use super::measure::Counts;
+use super::source::FileReads;
 use crate::terminal::output_width;
 use crate::text::human;
 use crate::text::{Cells, Table};
@@ -33,13 +34,13 @@ impl BenchReport<'_> {
         quotient(amount, self.counts.samples as f64) // an approximation
     }
 
-    /// Returns the bytes read from the file; `None` if it was mapped.
-    fn file_bytes(&self) -> Option<u64> {
-        (!self.args.map).then_some(self.counts.file_bytes)
+    /// Returns what was read from the file; `None` if it was mapped.
+    fn file_reads(&self) -> Option<FileReads> {
+        (!self.args.map).then_some(self.counts.file_reads)
     }
 
     fn read_amplification(&self) -> Option<f64> {
-        quotient(self.file_bytes()?, self.counts.decoded_bytes as f64) // an approximation
+        quotient(self.file_reads()?.bytes, self.counts.decoded_bytes as f64) // an approximation
     }
 
     /// Returns a percentile of the time of a read, divided by its samples.
@@ -71,7 +72,8 @@ impl BenchReport<'_> {
             "ns_per_sample_p50": self.percentile(50),
             "ns_per_sample_p99": self.percentile(99),
             "decoded_bytes_per_sample": self.per_sample(counts.decoded_bytes),
-            "stored_bytes_per_sample": self.file_bytes().and_then(|bytes| self.per_sample(bytes)),
+            "stored_bytes_per_sample": self.file_reads().and_then(|reads| self.per_sample(reads.bytes)),
+            "requests_per_sample": self.file_reads().and_then(|reads| self.per_sample(reads.requests)),
             "read_amplification": self.read_amplification(),
         })
     }
@@ -114,9 +116,11 @@ impl BenchReport<'_> {
         if self.args.map {
             return "cannot be told of a map".to_owned();
         }
-        let sample = text(self.per_sample(self.counts.file_bytes), |bytes| format!("{bytes:.1} B"));
+        let reads = self.counts.file_reads;
+        let sample = text(self.per_sample(reads.bytes), |bytes| format!("{bytes:.1} B"));
+        let requests = text(self.per_sample(reads.requests), |requests| format!("{requests:.2}"));
         let amplification = text(self.read_amplification(), |ratio| format!("{ratio:.2}"));
-        format!("{sample} for each sample, read amplification {amplification}")
+        format!("{sample} in {requests} requests for each sample, read amplification {amplification}")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The measured file, with a counter of the bytes read.
+//! The measured file, with a counter of the bytes read and of the requests.
 
 use crate::failure::{Failure, Outcome};
 use std::cell::Cell;
@@ -8,16 +8,36 @@ use std::path::Path;
 use tensilo::source::{FileIdentity, Source};
 
 thread_local! {
-    /// The bytes that this thread has read from files.
-    static READ: Cell<u64> = const { Cell::new(0) };
+    /// The bytes and requests that this thread has read from files.
+    static READ: Cell<FileReads> = const { Cell::new(FileReads { requests: 0, bytes: 0 }) };
 }
 
-/// Returns the bytes that this thread has read from files.
-pub(super) fn bytes_read() -> u64 {
-    READ.get()
+/// Requests of a file, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FileReads {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
 }
 
-/// A source that counts the bytes that each thread reads by position. Ranges are read one after the
+impl FileReads {
+    /// Returns what this thread has read from files.
+    pub(super) fn of_thread() -> Self {
+        READ.get()
+    }
+
+    /// Returns what was read since `earlier`.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        let requests = self.requests.saturating_sub(earlier.requests);
+        Self { requests, bytes: self.bytes.saturating_sub(earlier.bytes) }
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        let requests = self.requests.saturating_add(other.requests);
+        Self { requests, bytes: self.bytes.saturating_add(other.bytes) }
+    }
+}
+
+/// A source that counts what each thread reads by position. Ranges are read one after the
 /// other, as a file reads them.
 pub(super) struct Counted<S>(pub(super) S);
 
@@ -27,7 +47,8 @@ impl<S: Source> Source for Counted<S> {
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        READ.set(READ.get().saturating_add(out.len() as u64)); // exact: usize has at most 64 bits
+        // exact: usize has at most 64 bits
+        READ.set(READ.get().plus(FileReads { requests: 1, bytes: out.len() as u64 }));
         self.0.read_exact_at(offset, out)
     }
 

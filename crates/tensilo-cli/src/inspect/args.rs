@@ -17,15 +17,20 @@ Examples:
 Lines are as wide as the terminal, or 80 characters. The most important facts
 come first; facts that do not fit are cut or left out. --wide prints them all.
 
-\"cold read\" is the cost of one random sample that is in no cache: the bytes of
-a stored chunk, on average. \"amplification\" is that cost divided by the stored
-bytes of a sample, on average.
+\"block\" is the decoded bytes of a block, on average: the part of a chunk that is
+read and checked alone. \"cold read\" is the cost of one random sample that is in
+no cache, if the file is read by position: the bytes of its block, and of the
+front that lists the blocks of its chunk; without blocks, and if the chunk has
+less than 16 KiB, the bytes of its chunk. \"amplification\" is that cost divided
+by the stored bytes of a sample, on average. Of a column in blocks, the fronts
+of eight chunks are read, whatever the size of the file. Damaged ones are left
+out.
 
 --explain analyses one chunk of each column: the bits per element in each plane
 or tier, the size in every encoding, and the choice of each profile with its
 reason. It takes some milliseconds for each column, whatever the size of the
-file. Elements of text and bytes are single bytes; the data of nulls and
-extents is not counted.
+file. Sections that each block has are added up. Elements of text and bytes are
+single bytes; the data of nulls and extents is not counted.
 
 JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
   schema, file_bytes, sample_count
@@ -36,11 +41,16 @@ JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
                nulls and extents uses it
     cast       null, or the cost of rounding: source, rounding, max_abs_error,
                max_rel_error, to_infinite, to_subnormal
+    block_bytes         decoded, on average; null without blocks
+    front_bytes         the part of cold_read_bytes that is read once for all
+               samples of a chunk
     cold_read_bytes
     read_amplification  null if samples are stored in 0 bytes
     explanation         with --explain; null if the chunk does not exist:
       chunk, samples, encoding, transform, elements, raw_bytes, stored_bytes,
-      bits_per_element, cold_read_bytes, read_amplification
+      bits_per_element, front_bytes, cold_read_bytes, read_amplification
+      blocks   null, or [{ samples, stored_bytes, raw_bytes }]; the last sample
+               of one may be the first of the next
       pieces   [{ name, detail, stored_bytes, bits_per_element }]
       trials   [{ encoding, profiles, stored_bytes, bits_per_element, ratio,
                   in_file }]; stored_bytes is null if it cannot be used

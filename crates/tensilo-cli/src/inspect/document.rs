@@ -1,7 +1,7 @@
 //! The JSON document of `tensilo inspect`.
 
 use super::args::InspectArgs;
-use super::cold_read::{cold_read_bytes, read_amplification};
+use super::cold_read::SampleCost;
 use super::explain;
 use crate::failure::{Failure, Outcome};
 use serde_json::{Map, Value, json};
@@ -36,6 +36,7 @@ pub(super) fn document(args: &InspectArgs, reader: &Reader) -> Outcome<Value> {
 
 fn column_object(column: &Column) -> Map<String, Value> {
     let (schema, facts) = (column.schema(), column.facts());
+    let cost = SampleCost::of(column);
     let shape: Vec<Option<u32>> = schema.shape.extents().iter().map(extent).collect();
     let encodings: Map<String, Value> =
         facts.encodings.iter().map(|(name, chunks)| (name.clone(), json!(chunks))).collect();
@@ -51,8 +52,10 @@ fn column_object(column: &Column) -> Map<String, Value> {
         ("encodings", Value::Object(encodings)),
         ("cast", cast_object(schema, &facts)),
         ("null_count", json!(facts.null_count)),
-        ("cold_read_bytes", json!(cold_read_bytes(&facts))),
-        ("read_amplification", json!(read_amplification(&facts, column.sample_count()))),
+        ("block_bytes", json!(cost.block_bytes)),
+        ("front_bytes", json!(cost.front_bytes)),
+        ("cold_read_bytes", json!(cost.cold_read_bytes)),
+        ("read_amplification", json!(cost.read_amplification)),
         ("metadata", json!(schema.metadata)),
     ];
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

@@ -8,6 +8,7 @@ use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use tensilo::explain::{Choice, Explanation, Section, Trial};
+use tensilo::facts::BlockInfo;
 use tensilo::{Column, Profile};
 
 /// Explains the requested chunk of a column; `None` if the column has no such chunk.
@@ -33,8 +34,18 @@ pub(super) fn object(explanation: &Explanation) -> Value {
         "pieces": explanation.sections.iter().map(|section| section_object(explanation, section)).collect::<Vec<_>>(),
         "trials": explanation.trials.iter().map(|trial| trial_object(explanation, trial)).collect::<Vec<_>>(),
         "choices": explanation.choices.iter().map(choice_object).collect::<Vec<_>>(),
-        "cold_read_bytes": explanation.cold_read_bytes(),
+        "blocks": explanation.blocks.as_ref().map(|blocks| blocks.blocks.iter().map(block_object).collect::<Vec<_>>()),
+        "front_bytes": explanation.cold_read.front_bytes,
+        "cold_read_bytes": explanation.cold_read.bytes(),
         "read_amplification": explanation.read_amplification(),
+    })
+}
+
+fn block_object(block: &BlockInfo) -> Value {
+    json!({
+        "samples": [block.samples.start, block.samples.end],
+        "stored_bytes": block.file_range.end.saturating_sub(block.file_range.start),
+        "raw_bytes": block.raw_bytes,
     })
 }
 
@@ -178,9 +189,13 @@ fn origin(explanation: &Explanation) -> &'static str {
 }
 
 fn cold_read(explanation: &Explanation) -> String {
-    let bytes = human::bytes(explanation.cold_read_bytes());
+    let cold = explanation.cold_read;
+    let parts = match cold.front_bytes {
+        0 => String::new(),
+        front => format!(" ({} of the front, {} of blocks)", human::bytes(front), human::bytes(cold.sample_bytes)),
+    };
     let amplification = amplification_text(explanation.read_amplification());
-    format!("a cold sample reads {bytes}: read amplification {amplification}")
+    format!("a cold sample reads {}{parts}: read amplification {amplification}", human::bytes(cold.bytes()))
 }
 
 fn bits(explanation: &Explanation, bytes: Option<u64>) -> String {

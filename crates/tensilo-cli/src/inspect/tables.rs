@@ -1,12 +1,11 @@
 //! The tables of `tensilo inspect`.
 
 use super::args::InspectArgs;
-use super::cold_read::{amplification_text, cold_read_bytes, read_amplification};
+use super::cold_read::{SampleCost, amplification_text};
 use crate::terminal::write_wrapped;
 use crate::text::{Cells, Table, cut_end, human, write_casts, write_found};
 use std::io::{self, Write};
-use tensilo::facts::ColumnFacts;
-use tensilo::{ColumnSchema, Metadata, Reader};
+use tensilo::{Column, Metadata, Reader};
 
 /// Writes the facts of the file and of each column.
 pub(super) fn write_text(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> io::Result<()> {
@@ -54,16 +53,18 @@ fn columns_table(reader: &Reader) -> Table<'static> {
         ("encodings", Cells::List(16)),
         ("chunks", Cells::Number),
         ("samples/chunk", Cells::Number),
+        ("block", Cells::Number),
         ("cold read", Cells::Number),
         ("amplification", Cells::Number),
     ]);
     for column in reader.columns() {
-        table.row(column_row(column.schema(), &column.facts(), reader.sample_count()));
+        table.row(column_row(&column));
     }
     table
 }
 
-fn column_row(schema: &ColumnSchema, facts: &ColumnFacts, sample_count: u64) -> Vec<String> {
+fn column_row(column: &Column) -> Vec<String> {
+    let (schema, facts, cost) = (column.schema(), column.facts(), SampleCost::of(column));
     let nulls = if schema.nullable { facts.null_count.to_string() } else { "-".to_owned() };
     vec![
         human::excerpt(&schema.name),
@@ -73,11 +74,12 @@ fn column_row(schema: &ColumnSchema, facts: &ColumnFacts, sample_count: u64) -> 
         human::bytes(facts.stored_bytes),
         human::ratio(facts.raw_bytes, facts.stored_bytes),
         nulls,
-        human::encodings(facts),
+        human::encodings(&facts),
         facts.chunk_count.to_string(),
-        samples_per_chunk(sample_count, facts.chunk_count),
-        human::bytes(cold_read_bytes(facts)),
-        amplification_text(read_amplification(facts, sample_count)),
+        samples_per_chunk(column.sample_count(), facts.chunk_count),
+        cost.block_bytes.map_or("-".to_owned(), human::bytes),
+        human::bytes(cost.cold_read_bytes),
+        amplification_text(cost.read_amplification),
     ]
 }
 

@@ -23,8 +23,10 @@ the damage. If a file is too damaged to be opened, its salvaged chunks are
 drawn. Exits with 1 if anything is damaged; \"tensilo verify\" lists it.
 
 The SVG has a tile for each chunk and a hue for each column. A tooltip shows
-column, samples, encoding, stored bytes and ratio. If the file has more than
-4000 chunks, each tile is a 4000th of the file.
+column, samples, encoding, stored bytes and ratio. A chunk in blocks has a tile
+for its front, which lists the blocks, and one for each block, unless these are
+more than 4000. If the file has more than 4000 chunks, each tile is a 4000th of
+the file.
 
 Ratio is raw bytes divided by stored bytes.";
 

@@ -21,8 +21,8 @@ use std::slice;
 use tensilo::error::display_path;
 use terminal::Grid;
 
-/// The largest number of chunks that get a tile each. A drawing of more has at most this many equal
-/// tiles.
+/// The largest number of chunks that get a tile each, and of their fronts and blocks. A drawing of
+/// more chunks has at most this many equal tiles.
 const TILES: u64 = 4000;
 /// The default width of a drawing in pixels.
 const SVG_WIDTH: u32 = 1200;
@@ -51,7 +51,7 @@ fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome<Subject> {
     let subject = Subject::open(args, quiet)?;
     let reader = &subject.reader;
     let tiles = match legend::chunk_count(reader) {
-        ..=TILES => tiles::chunk_tiles(reader, &args.file, quiet)?,
+        ..=TILES => tiles::chunk_tiles(reader, &args.file, TILES, quiet)?,
         _ => tiles::equal_tiles(reader, &args.file, reader.file_bytes().div_ceil(TILES), quiet)?,
     };
     let mut output = destination.create()?;

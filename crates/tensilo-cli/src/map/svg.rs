@@ -4,7 +4,7 @@
 use super::colour::{colour, grey};
 use super::damage::Subject;
 use super::legend;
-use super::tiles::{ColumnShare, Tile};
+use super::tiles::{ChunkPart, ColumnShare, Tile};
 use crate::text::damage_line;
 use crate::text::human;
 use std::io::{self, Write};
@@ -169,7 +169,12 @@ fn tooltip(reader: &Reader, tile: &Tile) -> String {
 fn share_text(reader: &Reader, share: &ColumnShare) -> String {
     let name = reader.schema().columns.get(share.column).map_or("", |column| column.name.as_str());
     let encodings: Vec<&str> = share.encodings.iter().map(String::as_str).collect();
-    let chunks = if share.chunks == 1 { String::new() } else { format!("{} chunks, ", share.chunks) };
+    let chunks = match share.part {
+        Some(ChunkPart::Front { blocks }) => format!("front of {blocks} blocks, "),
+        Some(ChunkPart::Block { number, blocks }) => format!("block {number} of {blocks}, "),
+        None if share.chunks == 1 => String::new(),
+        None => format!("{} chunks, ", share.chunks),
+    };
     format!(
         "{}: {chunks}samples {}..{}, {}, {} stored, ratio {}",
         human::excerpt(name),

@@ -5,24 +5,57 @@ use crate::progress::{Progress, Unit};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
-use tensilo::Reader;
-use tensilo::facts::ChunkInfo;
+use tensilo::facts::{BlockInfo, ChunkBlocks, ChunkInfo};
+use tensilo::{Column, Reader};
 
 /// The maximum number of columns that a tile lists.
 const MOST_SHARES: usize = 16;
 
-/// The facts of a chunk that tiles need.
+/// A part of a chunk in blocks. Blocks are counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChunkPart {
+    Front { blocks: usize },
+    Block { number: usize, blocks: usize },
+}
+
+/// The facts of a chunk, or of a part of it, that tiles need.
 struct TiledChunk {
+    /// The number of the chunk in its column.
+    number: u64,
+    part: Option<ChunkPart>,
     samples: Range<u64>,
     file_range: Range<u64>,
     encoding: String,
     raw_bytes: u64,
 }
 
-impl From<ChunkInfo> for TiledChunk {
-    fn from(info: ChunkInfo) -> Self {
+impl TiledChunk {
+    fn new(number: u64, info: ChunkInfo) -> Self {
         let ChunkInfo { samples, file_range, encoding, raw_bytes, .. } = info;
-        Self { samples, file_range, encoding, raw_bytes }
+        Self { number, part: None, samples, file_range, encoding, raw_bytes }
+    }
+
+    /// Returns the front and the blocks of a chunk.
+    fn parts(&self, blocks: ChunkBlocks) -> Vec<Self> {
+        let count = blocks.blocks.len();
+        let in_blocks = blocks.blocks.iter().map(|block| block.raw_bytes).fold(0, u64::saturating_add);
+        let front = Self {
+            number: self.number,
+            part: Some(ChunkPart::Front { blocks: count }),
+            samples: self.samples.clone(),
+            file_range: blocks.front,
+            encoding: self.encoding.clone(),
+            raw_bytes: self.raw_bytes.saturating_sub(in_blocks), // nulls and extents
+        };
+        let block = |(number, block): (usize, BlockInfo)| Self {
+            number: self.number,
+            part: Some(ChunkPart::Block { number, blocks: count }),
+            samples: block.samples,
+            file_range: block.file_range,
+            encoding: self.encoding.clone(),
+            raw_bytes: block.raw_bytes,
+        };
+        [front].into_iter().chain((1..).zip(blocks.blocks).map(block)).collect()
     }
 }
 
@@ -31,6 +64,8 @@ impl From<ChunkInfo> for TiledChunk {
 pub(super) struct ColumnShare {
     /// The number of the column.
     pub(super) column: usize,
+    /// The part of a chunk, if the tile is drawn for one.
+    pub(super) part: Option<ChunkPart>,
     /// The number of chunks, whole or in part.
     pub(super) chunks: u64,
     /// The samples of these chunks.
@@ -48,6 +83,7 @@ impl ColumnShare {
         let stored_bytes = end.checked_sub(start).filter(|bytes| *bytes > 0)?;
         Some(Self {
             column,
+            part: chunk.part,
             chunks: 1,
             samples: chunk.samples.clone(),
             encodings: BTreeSet::from([chunk.encoding.clone()]),
@@ -139,7 +175,7 @@ pub(super) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: 
     let starts = (0..file_bytes.div_ceil(tile_bytes)).map(|tile| tile.saturating_mul(tile_bytes));
     let range = |start: u64| start..start.saturating_add(tile_bytes).min(file_bytes);
     let mut tiles: Vec<Tile> = starts.map(|start| Tile::new(range(start))).collect();
-    for_each_chunk(reader, path, quiet, |column, chunk| {
+    for_each_chunk(reader, path, quiet, |column, _, chunk| {
         let number = |at: u64| usize::try_from(at / tile_bytes).unwrap_or(usize::MAX);
         let (first, end) = (number(chunk.file_range.start), number(chunk.file_range.end.min(file_bytes)));
         let touched = tiles.iter_mut().skip(first).take(end.saturating_sub(first).saturating_add(1));
@@ -157,28 +193,47 @@ pub(super) fn mark_damage(tiles: &mut [Tile], damaged: &[Range<u64>]) {
     }
 }
 
-/// Returns a tile for each chunk that is not empty, in file order.
-pub(super) fn chunk_tiles(reader: &Reader, path: &Path, quiet: bool) -> Outcome<Vec<Tile>> {
-    let mut tiles = Vec::new();
-    for_each_chunk(reader, path, quiet, |column, chunk| {
-        let mut tile = Tile::new(chunk.file_range.start..chunk.file_range.end.min(reader.file_bytes()));
-        tile.add(column, chunk);
-        if !tile.shares.is_empty() {
-            tiles.push(tile);
+/// Returns a tile for each chunk that is not empty, in file order. If there are at most `most`
+/// then, a chunk in blocks has a tile for its front and for each block instead.
+pub(super) fn chunk_tiles(reader: &Reader, path: &Path, most: u64, quiet: bool) -> Outcome<Vec<Tile>> {
+    let (mut whole, mut parts) = (Vec::new(), Some(Vec::new()));
+    for_each_chunk(reader, path, quiet, |number, column, chunk| {
+        whole.extend(tile_of(reader, number, chunk));
+        let Some(tiles) = &mut parts else { return };
+        // a chunk whose front is damaged is drawn whole
+        match column.blocks(chunk.number).ok().flatten() {
+            Some(blocks) => tiles.extend(chunk.parts(blocks).iter().filter_map(|part| tile_of(reader, number, part))),
+            None => tiles.extend(tile_of(reader, number, chunk)),
+        }
+        if u64::try_from(tiles.len()).is_ok_and(|count| count > most) {
+            parts = None;
         }
     })?;
+    let mut tiles = parts.unwrap_or(whole);
     tiles.sort_by_key(|tile| tile.range.start);
     Ok(tiles)
 }
 
+/// Returns the tile of a chunk; `None` if it is empty.
+fn tile_of(reader: &Reader, column: usize, chunk: &TiledChunk) -> Option<Tile> {
+    let mut tile = Tile::new(chunk.file_range.start..chunk.file_range.end.min(reader.file_bytes()));
+    tile.add(column, chunk);
+    (!tile.shares.is_empty()).then_some(tile)
+}
+
 /// Calls `visit` with each chunk and the number of its column, column by column.
-fn for_each_chunk(reader: &Reader, path: &Path, quiet: bool, mut visit: impl FnMut(usize, &TiledChunk)) -> Outcome {
+fn for_each_chunk(
+    reader: &Reader,
+    path: &Path,
+    quiet: bool,
+    mut visit: impl FnMut(usize, &Column, &TiledChunk),
+) -> Outcome {
     let progress = Progress::new(Unit::Samples, quiet);
     for (number, column) in reader.columns().enumerate() {
         for chunk in 0..column.facts().chunk_count {
-            let chunk = column.chunk(chunk).map_err(|error| Failure::about(path, error))?;
-            if let Some(chunk) = chunk.map(TiledChunk::from) {
-                visit(number, &chunk);
+            let info = column.chunk(chunk).map_err(|error| Failure::about(path, error))?;
+            if let Some(chunk) = info.map(|info| TiledChunk::new(chunk, info)) {
+                visit(number, &column, &chunk);
                 let flow = progress.set("reading the index", chunk.samples.end, Some(reader.sample_count()));
                 if flow.is_break() {
                     return Err(Failure::Cancelled);
@@ -194,7 +249,7 @@ mod tests {
     use super::*;
 
     fn chunk(file_range: Range<u64>, raw_bytes: u64) -> TiledChunk {
-        TiledChunk { samples: 0..1, file_range, encoding: "raw".to_owned(), raw_bytes }
+        TiledChunk { number: 0, part: None, samples: 0..1, file_range, encoding: "raw".to_owned(), raw_bytes }
     }
 
     #[test]

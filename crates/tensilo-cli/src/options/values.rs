@@ -67,8 +67,28 @@ pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
     Ok((name.to_owned(), Shape::new(extents)))
 }
 
-/// Parses `65536`, `64KiB` or `1MiB`: 1 byte to 32 MiB.
+/// The value of `--block-bytes`; `None` for chunks without blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockBytes(pub(crate) Option<usize>);
+
+/// Parses `none` or a size of 1 KiB to 512 KiB.
+pub(crate) fn block_bytes(text: &str) -> Result<BlockBytes, String> {
+    if text == "none" {
+        return Ok(BlockBytes(None));
+    }
+    let bytes = bytes(text)?.filter(|bytes| (1 << 10..=512 << 10).contains(bytes));
+    let bytes = bytes.ok_or_else(|| "a block has 1KiB to 512KiB; \"none\" writes chunks without blocks".to_owned())?;
+    Ok(BlockBytes(Some(bytes)))
+}
+
+/// Parses a size of 1 byte to 32 MiB.
 pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
+    let bytes = bytes(text)?.filter(|bytes| (1..=32 << 20).contains(bytes));
+    bytes.ok_or_else(|| "a chunk has 1 byte to 32MiB".to_owned())
+}
+
+/// Parses `65536`, `64KiB` or `1MiB`; `None` if it is too large for this machine.
+fn bytes(text: &str) -> Result<Option<usize>, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text.get(digits.len()..).unwrap_or("").trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -77,8 +97,7 @@ pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
         _ => return Err("write bytes, KiB or MiB: 65536, 64KiB, 1MiB".to_owned()),
     };
     let count: usize = digits.parse().map_err(|_| "write bytes, KiB or MiB: 65536, 64KiB, 1MiB".to_owned())?;
-    let bytes = count.checked_mul(unit).filter(|bytes| (1..=32 << 20).contains(bytes));
-    bytes.ok_or_else(|| "a chunk has 1 byte to 32MiB".to_owned())
+    Ok(count.checked_mul(unit))
 }
 
 /// Returns the parser of a profile's name.
@@ -138,6 +157,16 @@ mod tests {
         }
         for text in ["", "KiB", "64KB", "64K", "-1", "1.5MiB", "0", "33MiB", "99999999999999999999", "1MiB1"] {
             assert!(chunk_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn block_sizes_have_bounds_or_are_none() {
+        for (text, bytes) in [("1KiB", Some(1024)), ("8192", Some(8192)), ("512KiB", Some(512 << 10)), ("none", None)] {
+            assert_eq!(block_bytes(text), Ok(BlockBytes(bytes)), "{text}");
+        }
+        for text in ["", "0", "1023", "513KiB", "1MiB", "None", "8KB", "99999999999999999999", "17179869184MiB"] {
+            assert!(block_bytes(text).is_err(), "{text}");
         }
     }
 

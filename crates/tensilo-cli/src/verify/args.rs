@@ -13,12 +13,16 @@ Examples:
 Exits with 1 if anything is damaged. Also checks files that are too damaged to
 be opened.
 
+Of a chunk in blocks, only the damaged blocks are named, and the samples with a
+byte in them, unless its front is damaged too.
+
 JSON, schema tensilo.verify/1 (members may be added; those named here stay):
   schema, ok, file_bytes, chunk_count, sample_count
   damages: [{ offset, bytes, message,
     region   header, chunk, index page, ...; null if unknown
     column   the column of the chunk or index, or null
-    samples  [first, end] of the lost or doubtful samples, end excluded, or null
+    samples  [first, end] of lost or doubtful samples, end excluded, or null;
+             of blocks, empty samples between them are not lost
     rule     of the format specification, or null }]";
 
 /// The arguments of `tensilo verify`.

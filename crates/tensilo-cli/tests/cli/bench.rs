@@ -1,6 +1,6 @@
 //! `tensilo bench`
 
-use super::{Folder, SAMPLES, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on};
+use super::{Folder, SAMPLES, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, raw_file};
 use serde_json::{Value, json};
 use std::path::Path;
 use tensilo::sink::Stream;
@@ -11,7 +11,7 @@ fn bench(file: &Path, words: &str) -> Value {
     on("bench", file, &format!("--json --seconds 0.01 {words}")).done().json()
 }
 
-const NUMBERS: [&str; 9] = [
+const NUMBERS: [&str; 10] = [
     "samples_per_s",
     "decoded_gb_per_s",
     "memcpy_gb_per_s",
@@ -20,6 +20,7 @@ const NUMBERS: [&str; 9] = [
     "seconds",
     "decoded_bytes_per_sample",
     "stored_bytes_per_sample",
+    "requests_per_sample",
     "read_amplification",
 ];
 
@@ -69,6 +70,39 @@ fn bytes_read_of_the_file_are_counted() {
     let sequential = read("-c r --pattern sequential --verification always");
     assert!((10.0..300.0).contains(&sequential), "{sequential}");
     assert!(read("-c r --pattern random --verification always") > sequential);
+}
+
+/// Each sample of 100 chunks of 64 KiB is in another chunk than the sample before it, or nearly so.
+#[test]
+fn a_random_sample_costs_a_block_or_a_chunk() {
+    let folder = Folder::new();
+    for (block_bytes, due) in [(Some(8 << 10), 8 << 10), (Some(2 << 10), 2 << 10), (None, 64 << 10)] {
+        let document = bench(&folder.file("raw.tsl", raw_file(100, block_bytes)), "--verification always");
+        let number = |member: &str| document[member].as_f64().unwrap();
+        let (bytes, requests, amplification) =
+            (number("stored_bytes_per_sample"), number("requests_per_sample"), number("read_amplification"));
+        // the front of each of the chunks is kept, and has the entry of the index
+        let fronts = if block_bytes.is_some() { 100.0 / number("samples") } else { 0.0 };
+        let bytes_due = f64::from(due) + fronts * 1024.0;
+        assert!(0.9 * f64::from(due) < bytes && bytes < 1.1 * bytes_due, "{block_bytes:?}: {document}");
+        let requests_due = if block_bytes.is_some() { 0.9..1.1 + 2.0 * fronts } else { 1.8..2.0 };
+        assert!(requests_due.contains(&requests), "{block_bytes:?}: {document}");
+        assert_eq!(amplification, bytes / 1024.0);
+    }
+}
+
+/// Samples of the same block are read together.
+#[test]
+fn gathers_read_each_block_once() {
+    let folder = Folder::new();
+    let path = folder.file("raw.tsl", raw_file(100, Some(8 << 10)));
+    let bytes =
+        |words: &str| bench(&path, &format!("--verification always {words}"))["stored_bytes_per_sample"].clone();
+    // a batch of 800 has one sample of each block, on average, and misses 37 % of the blocks
+    let gathered = bytes("--batch 800").as_f64().unwrap();
+    assert!((0.55..0.75).contains(&(gathered / 8192.0)), "{gathered}");
+    let whole = bytes("--batch 6400 --pattern shuffled").as_f64().unwrap();
+    assert!((1000.0..1040.0).contains(&whole), "{whole}, the last chunk is held");
 }
 
 #[test]
@@ -166,8 +200,8 @@ fn a_mapped_file_is_measured_and_named_as_such() {
         assert_eq!(document["access"], "mapped");
         assert!(document["samples_per_s"].as_f64().unwrap() > 0.0, "{document}");
         assert_eq!(
-            (&document["stored_bytes_per_sample"], &document["read_amplification"]),
-            (&Value::Null, &Value::Null)
+            ["stored_bytes_per_sample", "requests_per_sample", "read_amplification"].map(|key| &document[key]),
+            [&Value::Null; 3]
         );
     }
     let text = |words: &str| on("bench", &path, &format!("--seconds 0.01 {words}")).done().text();

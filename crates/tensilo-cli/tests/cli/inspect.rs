@@ -2,10 +2,12 @@
 
 use super::convert::{PROFILES, speech};
 use super::{
-    Folder, SAMPLES, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, unfinished_file,
+    Folder, SAMPLES, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, raw_file,
+    unfinished_file,
 };
 use serde_json::{Value, json};
 use std::fs;
+use tensilo::Reader;
 
 #[test]
 fn json_has_what_the_contract_names() {
@@ -133,7 +135,7 @@ fn an_explanation_has_what_the_contract_names() {
     let mel = explanation.as_object().unwrap();
     let keys: Vec<&str> = mel.keys().map(String::as_str).collect();
     let due = "chunk samples encoding transform elements raw_bytes stored_bytes bits_per_element pieces trials choices \
-               cold_read_bytes read_amplification";
+               blocks front_bytes cold_read_bytes read_amplification";
     assert_eq!(keys, due.split_whitespace().collect::<Vec<_>>());
     assert_eq!((&mel["samples"], &mel["elements"], &mel["raw_bytes"]), (&json!([0, 1]), &json!(12928), &json!(51712)));
     assert!(mel["transform"].as_str().unwrap().ends_with("of floats, stride 128, restart 12928"), "{mel:?}");
@@ -144,7 +146,8 @@ fn an_explanation_has_what_the_contract_names() {
     // a chunk of one sample: its body and its head
     let stored = mel["stored_bytes"].as_u64().unwrap();
     assert_eq!(mel["cold_read_bytes"], stored + 64);
-    assert_eq!(mel["read_amplification"], (stored + 64) as f64 / stored as f64);
+    let amplification = mel["read_amplification"].as_f64().unwrap();
+    assert!((amplification - (stored + 64) as f64 / stored as f64).abs() < 1e-9, "{amplification}");
 }
 
 #[test]
@@ -211,6 +214,45 @@ fn explanations_of_what_is_not_there_or_damaged_are_none_or_errors() {
     assert!(on("inspect", &empty, "--explain").done().text().contains("column x: no such chunk, it has 0"));
     assert_eq!(on("inspect", &empty, "--explain --json").done().json()["columns"][0]["explanation"], Value::Null);
     on("inspect", &folder.file("damaged.tsl", damaged_file()), "--explain").failed(1, "tensilo verify");
+}
+
+#[test]
+fn the_cost_of_a_sample_is_that_of_its_blocks() {
+    let folder = Folder::new();
+    let file = |block_bytes: Option<usize>| folder.file("raw.tsl", raw_file(100, block_bytes));
+    let path = file(Some(4096));
+    let document = on("inspect", &path, "--json --explain --chunk 7").done().json();
+    let column = &document["columns"][0];
+    // the front: 12 bytes, and 12 for each of 16 blocks, in multiples of 64
+    let stored = 64 * 1024 + 256;
+    assert_eq!((&column["block_bytes"], &column["front_bytes"]), (&json!(4096), &json!(1024)));
+    assert_eq!(column["cold_read_bytes"], 1024 + 4096);
+    assert_eq!(column["read_amplification"], f64::from(1024 + 4096) / (f64::from(stored) / 64.0));
+    let explanation = &column["explanation"];
+    assert_eq!((&explanation["front_bytes"], &explanation["cold_read_bytes"]), (&json!(1024), &json!(1024 + 4096)));
+    let blocks = explanation["blocks"].as_array().unwrap();
+    assert_eq!(blocks[1], json!({"samples": [452, 456], "stored_bytes": 4096, "raw_bytes": 4096}));
+    assert_eq!(blocks.len(), 16);
+    let text = on("inspect", &path, "--wide --explain").done().text();
+    assert!(text.contains(" block ") && text.contains(" 4.1 kB "), "{text}");
+    assert!(text.contains("(1.0 kB of the front, 4.1 kB of blocks)"), "{text}");
+    let column = on("inspect", &file(None), "--json").done().json()["columns"][0].clone();
+    assert_eq!((&column["block_bytes"], &column["front_bytes"]), (&Value::Null, &json!(0)));
+    assert_eq!(column["cold_read_bytes"], 64 * 1024 + 64);
+}
+
+/// A damaged front is no reason not to inspect a file.
+#[test]
+fn damaged_fronts_are_left_out_of_the_cost_of_a_sample() {
+    let folder = Folder::new();
+    for chunks in [1, 3] {
+        let mut bytes = raw_file(chunks, Some(8192));
+        let column = Reader::from_bytes(bytes.clone()).unwrap().column("x").unwrap();
+        bytes[column.chunk(0).unwrap().unwrap().file_range.start as usize] ^= 1;
+        let document = on("inspect", &folder.file("a.tsl", bytes), "--json").done().json();
+        let due = if chunks == 1 { Value::Null } else { json!(8192) };
+        assert_eq!(document["columns"][0]["block_bytes"], due, "{chunks}");
+    }
 }
 
 #[test]

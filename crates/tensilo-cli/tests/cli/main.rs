@@ -25,7 +25,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tensilo::sink::Stream;
-use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Profile, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Folder;
 
 /// A Parquet file of speech features, with columns of several types.
@@ -176,6 +176,15 @@ fn sample_file() -> Vec<u8> {
 }
 
 /// Returns a file of the same columns without samples.
+/// Samples of 1 KiB, raw, in chunks of 64.
+fn raw_file(chunks: usize, block_bytes: Option<usize>) -> Vec<u8> {
+    let options = WriterOptions::new().profile(Profile::Raw).block_bytes(block_bytes);
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[1024]))]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    writer.push_batch(&[ColumnBatch::fixed(64 * chunks, &vec![1_u8; chunks << 16])]).unwrap();
+    writer.finish().unwrap().sink.0
+}
+
 fn empty_file() -> Vec<u8> {
     let writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new()).unwrap();
     writer.finish().unwrap().sink.0
@@ -199,6 +208,20 @@ fn damaged_file() -> Vec<u8> {
     let mut bytes = sample_file();
     let chunk = bytes.chunks(64).position(|region| region.starts_with(b"TSLC")).unwrap();
     bytes[chunk * 64 + 64] ^= 1;
+    bytes
+}
+
+/// Returns a file of 64 samples of 1 KiB in one chunk of 8 blocks, the second of which is damaged.
+fn file_with_damaged_block() -> Vec<u8> {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]))]);
+    let options = WriterOptions::new().profile(Profile::Raw);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let values: Vec<u32> = (0..64 * 256).collect();
+    writer.push_batch(&[ColumnBatch::fixed(64, &values)]).unwrap();
+    let mut bytes = writer.finish().unwrap().sink.0;
+    let chunk = bytes.chunks(64).position(|region| region.starts_with(b"TSLC")).unwrap();
+    // behind the head, the front and the first block
+    bytes[chunk * 64 + 64 + 128 + 8192] ^= 1;
     bytes
 }
 

@@ -1,6 +1,8 @@
 //! `tensilo map`
 
-use super::{Folder, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, sample_file, schema};
+use super::{
+    Folder, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, raw_file, sample_file, schema,
+};
 use std::fs;
 use std::path::Path;
 use tensilo::sink::Stream;
@@ -126,6 +128,30 @@ fn maps_of_files_with_many_chunks_are_bounded() {
     assert!(together.matches("<rect").count() < 4200, "{}", together.matches("<rect").count());
     let text = on("map", &path, "").done().text();
     assert!(text.lines().count() < 40, "{text}");
+}
+
+#[test]
+fn a_chunk_in_blocks_is_drawn_as_its_front_and_its_blocks() {
+    let folder = Folder::new();
+    let drawing = svg(&folder, &folder.file("a.tsl", raw_file(2, Some(8192))), "");
+    assert!(drawing.contains("<title>x: front of 8 blocks, samples 0..64, blocked-raw, 128 B stored, ratio -\n"));
+    for (number, samples) in [(1, "64..72"), (8, "120..128")] {
+        let due = format!("<title>x: block {number} of 8, samples {samples}, blocked-raw, 8.2 kB stored, ratio 1.00\n");
+        assert!(drawing.contains(&due), "{due}: {drawing}");
+    }
+    assert_eq!(drawing.matches("<title>x: ").count(), 2 * 9);
+    // one front is damaged: its chunk is drawn whole
+    let mut bytes = raw_file(2, Some(8192));
+    let chunk = Reader::from_bytes(bytes.clone()).unwrap().column("x").unwrap().chunk(0).unwrap().unwrap();
+    bytes[chunk.file_range.start as usize] ^= 1;
+    let drawing = svg(&folder, &folder.file("b.tsl", bytes), "");
+    assert!(drawing.contains("<title>x: samples 0..64, blocked-raw, "));
+    assert_eq!(drawing.matches("<title>x: ").count(), 1 + 9);
+    // more blocks than tiles
+    let drawing = svg(&folder, &folder.file("c.tsl", raw_file(500, Some(8192))), "");
+    assert!(!drawing.contains("block 1 of"));
+    // some cross the end of a row
+    assert!((500..540).contains(&drawing.matches("<title>x: samples ").count()));
 }
 
 #[test]

@@ -31,9 +31,12 @@ fn help_has_every_option_of_the_contract() {
     for (command, options) in [
         (
             "convert",
-            "-o --bf16 --cast --columns --skip --shape --profile --chunk-bytes --no-check --align --threads --force --null-elements",
+            "-o --bf16 --cast --columns --skip --shape --profile --chunk-bytes --block-bytes --no-check --align --threads --force --null-elements",
         ),
-        ("append", "--skip-others --discard-tail --profile --chunk-bytes --no-check --threads --null-elements"),
+        (
+            "append",
+            "--skip-others --discard-tail --profile --chunk-bytes --block-bytes --no-check --threads --null-elements",
+        ),
         ("inspect", "--json --explain --chunk --sample --quiet"),
         ("verify", "--json --deep"),
         ("get", "-c -i --format --as -o --nulls --force"),
@@ -69,6 +72,9 @@ fn bad_usage_exits_with_2() {
         "convert -o out.tsl",
         "convert in.parquet -o out.tsl --profile best",
         "convert in.parquet -o out.tsl --chunk-bytes 64KB",
+        "convert in.parquet -o out.tsl --block-bytes 512",
+        "convert in.parquet -o out.tsl --block-bytes 0",
+        "append in.tsl in.parquet --block-bytes 1MiB",
         "convert in.parquet -o out.tsl --align 512",
         "convert in.parquet -o out.tsl --threads 0",
         "convert in.parquet -o out.tsl --cast x=i8",

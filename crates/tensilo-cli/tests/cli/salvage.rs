@@ -1,6 +1,6 @@
 //! `tensilo salvage`
 
-use super::{Folder, on};
+use super::{Folder, file_with_damaged_block, on};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -50,6 +50,21 @@ fn a_damaged_file_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     assert_eq!(json("a"), json!([19, null, null, 30]));
     assert_eq!(json("b"), json!([1019, 1020, 1029, 1030]));
     assert_eq!(fs::read(&broken).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_block_costs_its_samples_and_no_others() {
+    let folder = Folder::new();
+    let broken = folder.file("broken.tsl", file_with_damaged_block());
+    let out = folder.path("out.tsl");
+    let run = on("salvage", &broken, &format!("-o {} --json", out.display()));
+    assert_eq!(run.code, 1, "{run:?}");
+    let column = &run.json()["columns"][0];
+    assert_eq!((&column["lost_count"], &column["lost"]), (&json!(8), &json!([[8, 16]])));
+    on("verify", &out, "--deep").done();
+    let left = on("get", &out, "-c x -i 7,16,63").done().json();
+    assert_eq!([0, 1, 2].map(|at| &left[at][0]), [7, 16, 63].map(|i| json!(i * 256)).each_ref());
+    assert_eq!(on("get", &out, "-c x -i 8,15").done().json(), json!([null, null]));
 }
 
 #[test]

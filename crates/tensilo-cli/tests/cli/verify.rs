@@ -1,7 +1,7 @@
 //! `tensilo verify`
 
-use super::{Folder, SAMPLES, SampleFile, damaged_file, on, sample_file};
-use serde_json::Value;
+use super::{Folder, SAMPLES, SampleFile, damaged_file, file_with_damaged_block, on, sample_file};
+use serde_json::{Value, json};
 use std::fs;
 use tensilo_testing::{commented_hex, repository};
 
@@ -65,6 +65,21 @@ fn a_damaged_chunk_is_named() {
     assert!(damage["bytes"].as_u64().unwrap() > 0 && damage["offset"].as_u64().unwrap().is_multiple_of(64));
     assert_eq!(damage["samples"].as_array().unwrap().len(), 2);
     assert!(damage["message"].as_str().unwrap().contains("checksum"));
+}
+
+#[test]
+fn a_damaged_block_is_named_with_the_samples_that_it_costs() {
+    let folder = Folder::new();
+    let path = folder.file("a.tsl", file_with_damaged_block());
+    for words in ["", "--deep"] {
+        let text = on("verify", &path, words).text();
+        let line = text.lines().next().unwrap();
+        assert!(line.contains(": chunk, column \"x\", samples 8..16: "), "{text}");
+        assert!(line.ends_with("; 8 of 64 samples of the chunk are lost (block 2 of 8) (rule R-5.16)"), "{text}");
+        assert!(text.contains("\ndamaged: 1 range in "), "{text}");
+    }
+    let damage = on("verify", &path, "--json").json()["damages"][0].clone();
+    assert_eq!((&damage["samples"], &damage["bytes"]), (&json!([8, 16]), &json!(8192)));
 }
 
 /// A vector of the specification whose dictionary is damaged.

@@ -2,6 +2,7 @@
 
 mod chunks;
 mod commits;
+mod fronts;
 mod indexes;
 mod intact;
 mod lists;
@@ -39,13 +40,13 @@ impl fmt::Display for Refused {
 }
 
 pub struct Row {
-    pub name: &'static str,
+    pub name: String,
     pub file: Vec<u8>,
     pub refused: Refused,
 }
 
-fn row(name: &'static str, file: Vec<u8>, refused: Refused) -> Row {
-    Row { name, file, refused }
+fn row(name: impl Into<String>, file: Vec<u8>, refused: Refused) -> Row {
+    Row { name: name.into(), file, refused }
 }
 
 const U8: u8 = 9;
@@ -99,7 +100,7 @@ fn one_chunk(column: Vec<u8>, chunk: &Chunk) -> Vec<u8> {
 pub fn all() -> Vec<Row> {
     let structure = [schemas::headers(), commits::footers(), commits::trailers(), indexes::indexes()];
     let chunks = [chunks::chunk_heads(), parts::frames(), parts::parts(), parts::tiers(), lists::lists()];
-    structure.into_iter().chain(chunks).flatten().collect()
+    structure.into_iter().chain(chunks).chain([fronts::fronts()]).flatten().collect()
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub struct LostSamples {
 
 impl LostSamples {
     /// `ranges` ascend, are not empty, and do not overlap.
-    pub(super) fn new(sample_count: u64, ranges: impl Iterator<Item = Range<u64>>) -> Self {
+    fn new(sample_count: u64, ranges: impl Iterator<Item = Range<u64>>) -> Self {
         let mut lost = Self { sample_count, ..Self::default() };
         for range in ranges {
             match lost.ranges.last_mut() {
@@ -75,11 +75,15 @@ impl LostSamples {
         lost
     }
 
-    fn union(parts: &[&Self]) -> Self {
-        let sample_count = parts.iter().map(|part| part.sample_count).max().unwrap_or(0);
-        let mut ranges: Vec<Range<u64>> = parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect();
+    /// Returns the samples of all these ranges, none of which is empty.
+    pub(super) fn of_ranges(sample_count: u64, mut ranges: Vec<Range<u64>>) -> Self {
         ranges.sort_unstable_by_key(|range| range.start);
         Self::new(sample_count, ranges.into_iter())
+    }
+
+    fn union(parts: &[&Self]) -> Self {
+        let sample_count = parts.iter().map(|part| part.sample_count).max().unwrap_or(0);
+        Self::of_ranges(sample_count, parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect())
     }
 
     /// Returns the lost samples: ranges in ascending order, which neither overlap nor touch.
@@ -125,8 +129,21 @@ impl LostSamples {
 
     /// Returns whether any of these samples is lost.
     pub fn touches(&self, samples: &Range<u64>) -> bool {
+        self.first_in(samples).is_some()
+    }
+
+    /// Returns the first range of lost samples that has any of these.
+    pub(super) fn first_in(&self, samples: &Range<u64>) -> Option<&Range<u64>> {
         let next = self.ranges.get(self.ended_before(samples.start));
-        next.is_some_and(|range| range.start < samples.end && !samples.is_empty())
+        next.filter(|range| range.start < samples.end && !samples.is_empty())
+    }
+
+    /// Returns the lost samples of a chunk with these samples, by their positions in it.
+    pub(super) fn positions_in(&self, samples: &Range<u64>) -> Vec<Range<usize>> {
+        let position = |i: u64| usize::try_from(i.saturating_sub(samples.start)).unwrap_or(usize::MAX);
+        let ranges = self.ranges.iter().skip(self.ended_before(samples.start));
+        let touching = ranges.take_while(|range| range.start < samples.end);
+        touching.map(|range| position(range.start)..position(range.end.min(samples.end))).collect()
     }
 
     /// Returns the number of samples before `i` that are not lost. This is the number of sample `i`

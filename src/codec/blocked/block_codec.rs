@@ -1,0 +1,136 @@
+//! The interface of an encoding of one block.
+
+use crate::Result;
+use crate::codec::anatomy::Anatomy;
+use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::kernel::prefetch;
+use std::ops::Range;
+
+/// The value of `table` in the front of blocks that need none.
+#[cfg(feature = "zstd")]
+pub(in crate::codec) const NO_TABLE: u32 = u32::MAX;
+
+/// Returns the table of the column that the tables of `blocked-zstd` name, if they name one.
+pub(in crate::codec) fn table_number(tables: &[u8]) -> Option<u32> {
+    let table = u32::from_le_bytes(*tables.first_chunk()?);
+    (table != u32::MAX).then_some(table)
+}
+
+/// A block to decode.
+#[derive(Clone, Copy)]
+pub(crate) struct Block<'a> {
+    /// The facts about the block. Its elements are those of a part.
+    pub spec: PartSpec<'a>,
+    /// The stored bytes of the block.
+    pub stored: &'a [u8],
+}
+
+/// An encoding in blocks, as a decoder.
+pub(crate) trait BlockCodec: Sync {
+    /// The tables in the front, parsed.
+    type Tables;
+    /// The length of the tables.
+    const TABLE_BYTES: usize;
+
+    /// Returns the id in the file.
+    fn id(&self) -> u16;
+
+    /// Returns the name in the specification.
+    fn name(&self) -> &'static str;
+
+    /// Refuses an encoding that this build cannot encode and decode.
+    fn check_built(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns whether the decoded bytes of blocks are the stored ones.
+    fn is_identity(&self) -> bool {
+        false
+    }
+
+    /// Returns whether decoding needs a table of the column.
+    fn needs_table(&self) -> bool {
+        false
+    }
+
+    /// Returns the table of the column that decoding needs, if it needs one.
+    fn table(&self, _tables: &[u8]) -> Option<u32> {
+        None
+    }
+
+    /// Parses and checks the tables in the front.
+    fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<Self::Tables>;
+
+    /// Decodes a block to `out`, which has its decoded length.
+    fn decode(
+        &self,
+        tables: &Self::Tables,
+        block: &Block<'_>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()>;
+
+    /// Decodes some elements of a block, as
+    /// [`Codec::decode_range`](crate::codec::encoding::Codec::decode_range) does.
+    fn decode_range(
+        &self,
+        _tables: &Self::Tables,
+        _block: &Block<'_>,
+        _range: &Range<usize>,
+        _out: &mut [u8],
+        _scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Announces to the processor the bytes of a block that decoding some of its elements needs:
+    /// else one cache miss follows the other.
+    fn announce(&self, block: &Block<'_>, _range: &Range<usize>) {
+        prefetch(block.stored);
+    }
+
+    /// Describes the transform in words, in an encoding that has them.
+    fn transform(&self, _tables: &Self::Tables) -> Option<String> {
+        None
+    }
+
+    /// Describes the sections of a block.
+    fn describe(&self, _tables: &Self::Tables, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
+        anatomy.add("blocks", "", block.stored);
+        Ok(())
+    }
+}
+
+/// An encoding in blocks that writers use.
+pub(in crate::codec) trait BlockEncoder: BlockCodec {
+    /// The number of bytes of which the front has a multiple.
+    const ALIGN: usize = 1;
+
+    /// Estimates the stored bytes of `raw`, as
+    /// [`Encoder::estimate`](crate::codec::encoding::Encoder::estimate) does.
+    fn estimate(&self, _geometry: &Geometry<'_>, _raw: &[u8], _scratch: &mut EncodeScratch) -> Option<usize> {
+        None
+    }
+
+    /// Appends the tables for `raw` to `tables`, and keeps in `scratch` what its blocks need.
+    /// Returns `false` if this encoding cannot express `raw`.
+    fn plan(
+        &self,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        tables: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool>;
+
+    /// Appends the block of some elements of what was planned.
+    fn encode(
+        &self,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        elements: &Range<usize>,
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<()>;
+}

@@ -1,0 +1,219 @@
+//! Encodings in blocks, as encodings of chapter 5.
+
+use super::block_codec::{Block, BlockCodec, BlockEncoder};
+use super::front::{BlockEntry, FRONT_HEAD_BYTES, FrontWriter};
+use super::part::{BlockedCodec, BlockedPart, outside};
+use crate::codec::anatomy::Anatomy;
+use crate::codec::body::Body;
+use crate::codec::encoding::{Codec, Encoder};
+use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::{Result, memory};
+use std::ops::Range;
+
+/// An encoding in blocks, as one of chapter 5.
+pub(in crate::codec) struct Blocked<B>(pub B);
+
+impl<B: BlockCodec> Codec for Blocked<B> {
+    fn id(&self) -> u16 {
+        self.0.id()
+    }
+
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn check_built(&self) -> Result<()> {
+        self.0.check_built()
+    }
+
+    fn blocks(&self) -> Option<&dyn BlockedCodec> {
+        Some(self)
+    }
+
+    fn needs_table(&self) -> bool {
+        self.0.needs_table()
+    }
+
+    fn table(&self, stored: &[u8]) -> Result<Option<u32>> {
+        let tables = stored.get(FRONT_HEAD_BYTES..).and_then(|rest| rest.get(..B::TABLE_BYTES));
+        // `check` refuses a front that is cut off
+        Ok(tables.and_then(|tables| self.0.table(tables)))
+    }
+
+    /// Checks the front. Blocks are checked where they are decoded.
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
+        BlockedCodec::check(self, &self.part(spec, stored)?)
+    }
+
+    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        let (_, count) = spec.width_and_count()?;
+        self.decode_blocks(&self.part(spec, stored)?, &(0..count), out, scratch)
+    }
+
+    fn decode_range(
+        &self,
+        spec: PartSpec<'_>,
+        stored: &[u8],
+        range: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        self.decode_blocks(&self.part(spec, stored)?, range, out, scratch).map(|()| true)
+    }
+
+    fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
+        let part = self.part(spec, stored)?;
+        let mut anatomy = Anatomy::default();
+        let tables = self.0.parse_tables(spec, part.front.tables)?;
+        let front = stored.get(..part.front.bytes).unwrap_or(stored);
+        anatomy.add("front", format!("tables, and a directory of {} blocks", part.front.block_count()), front);
+        for entry in part.front.blocks() {
+            let mut block = Anatomy::default();
+            self.0.describe(&tables, &part.block(&entry?)?, &mut block)?;
+            anatomy.add_block(block);
+        }
+        anatomy.transform = self.0.transform(&tables);
+        Ok(anatomy)
+    }
+}
+
+/// Returns the elements of a range that a block has, counted from its start; `None` if it has none.
+fn within(entry: &BlockEntry, range: &Range<usize>) -> Option<Range<usize>> {
+    let Range { start, end } = entry.elements;
+    let within = range.start.max(start).checked_sub(start)?..range.end.min(end).checked_sub(start)?;
+    (!within.is_empty()).then_some(within)
+}
+
+impl<B: BlockCodec> BlockedCodec for Blocked<B> {
+    fn is_identity(&self) -> bool {
+        self.0.is_identity()
+    }
+
+    fn table(&self, tables: &[u8]) -> Option<u32> {
+        self.0.table(tables)
+    }
+
+    fn table_bytes(&self) -> usize {
+        B::TABLE_BYTES
+    }
+
+    fn check(&self, part: &BlockedPart<'_>) -> Result<()> {
+        self.0.parse_tables(part.spec, part.front.tables)?;
+        part.front.check()
+    }
+
+    fn decode_blocks(
+        &self,
+        part: &BlockedPart<'_>,
+        elements: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
+        let tables = self.0.parse_tables(part.spec, part.front.tables)?;
+        let mut out = out;
+        let mut entries = part.blocks_of(elements).peekable();
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            if let Some(Ok(next)) = entries.peek() {
+                // a block is too short for the processor to notice that it is read in order
+                part.announce(next);
+            }
+            let within = within(&entry, elements).ok_or_else(outside)?;
+            let to = out.split_off_mut(..within.len() * part.spec.element_bytes).ok_or_else(outside)?;
+            self.decode_some(&tables, &part.block(&entry)?, &within, to, scratch)?;
+        }
+        Ok(())
+    }
+}
+
+impl<B: BlockCodec> Blocked<B> {
+    /// Decodes some elements of a block to `out`, which has their length.
+    fn decode_some(
+        &self,
+        tables: &B::Tables,
+        block: &Block<'_>,
+        range: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
+        if out.len() == block.spec.raw_bytes {
+            return self.0.decode(tables, block, out, scratch);
+        }
+        self.0.announce(block, range);
+        if self.0.decode_range(tables, block, range, out, scratch)? {
+            return Ok(());
+        }
+        let mut whole = std::mem::take(&mut scratch.block);
+        let decoded = memory::resize(&mut whole, block.spec.raw_bytes, 0)
+            .and_then(|()| self.0.decode(tables, block, &mut whole, scratch));
+        let bytes = range.start * block.spec.element_bytes..range.end * block.spec.element_bytes;
+        let copied = decoded.and_then(|()| match whole.get(bytes).filter(|bytes| bytes.len() == out.len()) {
+            Some(bytes) => {
+                out.copy_from_slice(bytes); // equal lengths
+                Ok(())
+            }
+            None => Err(outside()),
+        });
+        scratch.block = whole;
+        copied
+    }
+}
+
+impl<B: BlockEncoder> Encoder for Blocked<B> {
+    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+        self.0.estimate(geometry, raw, scratch)
+    }
+
+    /// Encodes `raw`, except for the checksum of the front, which [`seal`](super::front::seal)
+    /// sets.
+    fn encode(
+        &self,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let mut tables = std::mem::take(&mut scratch.tables);
+        tables.clear();
+        stored.clear();
+        let planned = self.0.plan(geometry, raw, &mut tables, scratch);
+        let written = planned.and_then(|planned| match planned {
+            true => self.append(geometry, raw, &tables, stored, scratch),
+            false => Ok(false),
+        });
+        scratch.tables = tables;
+        written
+    }
+}
+
+impl<B: BlockCodec> Blocked<B> {
+    fn part<'a>(&'a self, spec: PartSpec<'a>, stored: &'a [u8]) -> Result<BlockedPart<'a>> {
+        BlockedPart::parse(self, spec, Body::whole(stored), &(0..stored.len()))
+    }
+}
+
+impl<B: BlockEncoder> Blocked<B> {
+    /// Appends front and blocks to `stored`; `tables` are those of what was planned. Returns
+    /// `false` if they are too many; some of them were appended then.
+    pub(in crate::codec) fn append(
+        &self,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        tables: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let Some(mut front) = FrontWriter::new(stored, tables, geometry.blocks.len(), B::ALIGN) else {
+            return Ok(false);
+        };
+        for (&end, elements) in geometry.blocks.iter().zip(geometry.block_ranges()) {
+            let encode = |stored: &mut Vec<u8>| self.0.encode(geometry, raw, &elements, stored, scratch);
+            if !front.add(end, encode)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,95 @@
+//! Divides a chunk into blocks, which end with samples, or with rows of a long sample.
+
+use crate::format::content::Content;
+use crate::format::schema::Layout;
+use crate::{Result, limits};
+use std::ops::Range;
+
+/// A sample of up to this many blocks is in one, and so are the rows of a longer one: all of them
+/// are read with it.
+const LONG: usize = 4;
+/// The least number of rows in a block of a long sample. Prediction begins anew with each block, so
+/// that its first row costs more bits.
+const LEAST_ROWS: usize = 16;
+
+/// Sets `ends` to the element at which each block of a chunk ends, for blocks of about
+/// `block_bytes`. It has at most one if the chunk is not to be in blocks.
+pub(crate) fn block_ends(
+    layout: &Layout,
+    content: &Content<'_>,
+    block_bytes: usize,
+    ends: &mut Vec<u32>,
+) -> Result<()> {
+    ends.clear();
+    let element_bytes = layout.element_bytes.max(1);
+    let most = (block_bytes / element_bytes).clamp(1, limits::BLOCK_ELEMENTS);
+    let count = content.values.len() / element_bytes;
+    if count <= most + most / 2 {
+        return Ok(()); // two blocks would be small
+    }
+    let mut planner = Planner { most, rows: rows(layout, most), block: 0..0, ends };
+    for i in 0..content.sample_count {
+        // below the chunk's sample count
+        let end = content.values_range(layout, &(i..i + 1))?.end / element_bytes;
+        if !planner.add_sample(end) {
+            ends.clear();
+            return Ok(());
+        }
+    }
+    planner.close();
+    Ok(())
+}
+
+/// Returns the elements of a row, and the elements of a block of rows.
+fn rows(layout: &Layout, most: usize) -> (usize, usize) {
+    // exact
+    let stride = layout.strides.into_iter().map(|stride| stride as usize).find(|&stride| stride > 1);
+    let most = most.saturating_mul(LONG).min(limits::BLOCK_ELEMENTS);
+    match stride {
+        Some(row) => (row, row.saturating_mul(LEAST_ROWS).max(most - most % row)),
+        None => (1, most),
+    }
+}
+
+struct Planner<'a> {
+    /// The elements that a block has if samples are small.
+    most: usize,
+    /// The elements of a row, and of a block of rows.
+    rows: (usize, usize),
+    /// The elements that are in no block yet.
+    block: Range<usize>,
+    ends: &'a mut Vec<u32>,
+}
+
+impl Planner<'_> {
+    /// Adds a sample that ends at element `end`. Returns `false` if it cannot be in blocks.
+    fn add_sample(&mut self, end: usize) -> bool {
+        if end - self.block.start > self.most {
+            self.close();
+        }
+        self.block.end = end;
+        let (row, step) = self.rows;
+        if self.block.len() <= step && step <= limits::BLOCK_ELEMENTS {
+            return true;
+        }
+        // a long sample: parts of equal length, but for the last
+        let parts = self.block.len().div_ceil(step).max(1);
+        let step = self.block.len().div_ceil(parts).next_multiple_of(row);
+        if step > limits::BLOCK_ELEMENTS {
+            return false;
+        }
+        while self.block.start < end {
+            self.block.end = end.min(self.block.start + step);
+            self.close();
+        }
+        true
+    }
+
+    fn close(&mut self) {
+        if !self.block.is_empty() {
+            // below 2^32: a chunk has fewer elements
+            self.ends.extend(u32::try_from(self.block.end));
+            self.block.start = self.block.end;
+        }
+    }
+}

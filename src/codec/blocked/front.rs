@@ -1,0 +1,248 @@
+//! Chapter 5.12: the front of stored bytes in blocks.
+
+use crate::checksum::{Crc, crc};
+use crate::codec::part_spec::PartSpec;
+use crate::format::region::HEAD_BYTES;
+use crate::le::structure;
+use crate::{Error, Result, limits};
+use std::ops::Range;
+
+structure! {
+    /// Chapter 5.12: what a front begins with.
+    mod front_head: 8 bytes {
+        0 => FRONT_BYTES: u32,
+        4 => BLOCK_COUNT: u32,
+    }
+}
+
+structure! {
+    /// Chapter 5.12: an entry of the directory.
+    mod directory_entry: 12 bytes {
+        0 => END: u32,
+        4 => STORED_END: u32,
+        8 => BLOCK_CRC: u32,
+    }
+}
+
+/// The length of what a front begins with.
+pub(crate) const FRONT_HEAD_BYTES: usize = front_head::SIZE;
+/// The length of the checksum that a front ends with.
+const CRC_BYTES: usize = size_of::<u32>();
+/// The most zero bytes in a front, between directory and checksum.
+const MOST_FILLING: usize = 4095;
+
+/// The front of stored bytes. Its directory is checked entry by entry, where it is used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front<'a> {
+    /// The facts that all blocks need to be decoded.
+    pub tables: &'a [u8],
+    directory: &'a [[u8; directory_entry::SIZE]],
+    filling: &'a [u8],
+    /// The length of the front.
+    pub bytes: usize,
+    /// Elements of the part.
+    count: usize,
+    /// The stored bytes of all blocks.
+    block_bytes: usize,
+}
+
+/// A block, as the directory states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BlockEntry {
+    /// The elements.
+    pub elements: Range<usize>,
+    /// The range among the stored bytes.
+    pub stored: Range<usize>,
+    crc: u32,
+}
+
+impl BlockEntry {
+    /// Checks the checksum of a block.
+    pub(crate) fn check(&self, stored: &[u8]) -> Result<()> {
+        let found = crc(stored);
+        if found == self.crc {
+            return Ok(());
+        }
+        let message = format!(
+            "the checksum of the block of elements {} to {} is {found:08x}, not {:08x}",
+            self.elements.start, self.elements.end, self.crc
+        );
+        Err(Error::corrupt("R-5.16", message))
+    }
+}
+
+#[cold]
+fn malformed(what: &str) -> Error {
+    Error::corrupt("R-5.14", format!("the front of a chunk in blocks: {what}"))
+}
+
+/// Returns the length of a front, from the bytes that it begins with; `None` if they are too few.
+pub(crate) fn front_bytes(stored: &[u8]) -> Option<usize> {
+    usize::try_from(front_head::FRONT_BYTES.get(stored.first_chunk()?)).ok()
+}
+
+/// Returns more bytes than the front of raw blocks has.
+pub(in crate::codec) fn most_front_bytes(block_count: usize) -> usize {
+    block_count.saturating_mul(directory_entry::SIZE).saturating_add(2 * HEAD_BYTES)
+}
+
+/// Returns the elements of the first block, from the bytes that a front with tables of
+/// `table_bytes` begins with; `None` if they are too few.
+pub(crate) fn first_block_elements(stored: &[u8], table_bytes: usize) -> Option<u32> {
+    let directory = stored.get(FRONT_HEAD_BYTES..)?.get(table_bytes..)?;
+    directory.first_chunk().map(|entry| directory_entry::END.get(entry))
+}
+
+impl<'a> Front<'a> {
+    /// Parses the front of a part with `stored_bytes` whose tables have `table_bytes`,
+    /// except for the directory. `stored` begins with the front.
+    pub(crate) fn parse(spec: PartSpec<'_>, table_bytes: usize, stored: &'a [u8], stored_bytes: usize) -> Result<Self> {
+        let (_, count) = spec.width_and_count()?;
+        let bytes = front_bytes(stored).ok_or_else(|| malformed("it is cut off"))?;
+        let block_bytes = stored_bytes.checked_sub(bytes);
+        let (Some(front), Some(block_bytes)) = (stored.get(..bytes), block_bytes) else {
+            return Err(malformed("it reaches beyond the stored bytes"));
+        };
+        let Some((head, rest)) = front.split_first_chunk::<{ front_head::SIZE }>() else {
+            return Err(malformed("it is cut off"));
+        };
+        let block_count = usize::try_from(front_head::BLOCK_COUNT.get(head)).unwrap_or(usize::MAX);
+        let split = || {
+            let (rest, _) = rest.split_last_chunk::<CRC_BYTES>()?;
+            let (tables, rest) = rest.split_at_checked(table_bytes)?;
+            let (directory, filling) = rest.split_at_checked(block_count.checked_mul(directory_entry::SIZE)?)?;
+            Some((tables, directory.as_chunks().0, filling))
+        };
+        let (tables, directory, filling) = split().ok_or_else(|| malformed("its directory does not fit"))?;
+        let front = Self { tables, directory, filling, bytes, count, block_bytes };
+        if filling.len() > MOST_FILLING || front.ends() != Some((count, block_bytes)) {
+            return Err(malformed("its directory does not end where the elements and the stored bytes end"));
+        }
+        Ok(front)
+    }
+
+    /// Returns where the last block ends: its elements and its stored bytes.
+    fn ends(&self) -> Option<(usize, usize)> {
+        self.end(self.directory.len().checked_sub(1)?)
+    }
+
+    fn end(&self, block: usize) -> Option<(usize, usize)> {
+        let entry = self.directory.get(block)?;
+        let ends = (directory_entry::END.get(entry), directory_entry::STORED_END.get(entry));
+        Some((usize::try_from(ends.0).ok()?, usize::try_from(ends.1).ok()?))
+    }
+
+    /// Returns the number of blocks, which is at least 1.
+    pub(crate) fn block_count(&self) -> usize {
+        self.directory.len()
+    }
+
+    /// Returns a block: of its entry.
+    pub(crate) fn block(&self, block: usize) -> Result<BlockEntry> {
+        let (start, stored_start) = match block.checked_sub(1) {
+            Some(before) => self.end(before).ok_or_else(|| malformed("a block is missing"))?,
+            None => (0, 0),
+        };
+        let (end, stored_end) = self.end(block).ok_or_else(|| malformed("a block is missing"))?;
+        let right = start < end
+            && end <= self.count
+            && end - start <= limits::BLOCK_ELEMENTS
+            && stored_start < stored_end
+            && stored_end <= self.block_bytes;
+        if !right {
+            return Err(malformed(&format!("entry {block} of its directory does not ascend, or a block is too long")));
+        }
+        let crc = self.directory.get(block).map_or(0, |entry| directory_entry::BLOCK_CRC.get(entry));
+        // inside the stored bytes: a part of the sum
+        Ok(BlockEntry { elements: start..end, stored: self.bytes + stored_start..self.bytes + stored_end, crc })
+    }
+
+    /// Returns all blocks, in order.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Result<BlockEntry>> {
+        (0..self.block_count()).map(|block| self.block(block))
+    }
+
+    /// Returns the number of the block that has an element. If the directory does not ascend, any.
+    pub(crate) fn find(&self, element: usize) -> usize {
+        let is_before = |entry: &[u8; directory_entry::SIZE]| {
+            usize::try_from(directory_entry::END.get(entry)).is_ok_and(|end| end <= element)
+        };
+        self.directory.partition_point(is_before)
+    }
+
+    /// Checks of the whole front.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.filling.iter().any(|&byte| byte != 0) {
+            return Err(malformed("the bytes after its directory are not zero"));
+        }
+        self.blocks().try_for_each(|block| block.map(|_| ()))
+    }
+}
+
+/// Checks the checksum of a front. `body` is the body of the chunk up to its first block.
+pub(crate) fn check_front(body: &[u8]) -> Result<()> {
+    let (covered, stated) = body.split_last_chunk::<CRC_BYTES>().ok_or_else(|| malformed("it is cut off"))?;
+    let (stated, found) = (u32::from_le_bytes(*stated), crc(covered));
+    if found == stated {
+        return Ok(());
+    }
+    let message = format!("the checksum of the front of a chunk in blocks is {found:08x}, not {stated:08x}");
+    Err(Error::corrupt("R-5.15", message))
+}
+
+/// Sets the checksum of the front in stored bytes. `before` are the bytes of the body before them.
+pub(crate) fn seal(before: &[u8], stored: &mut [u8]) {
+    let front = front_bytes(stored).and_then(|bytes| stored.get_mut(..bytes));
+    if let Some((covered, last)) = front.and_then(|front| front.split_last_chunk_mut::<CRC_BYTES>()) {
+        let mut crc = Crc::new();
+        crc.add(before);
+        crc.add(covered);
+        *last = crc.finish().to_le_bytes();
+    }
+}
+
+/// Stored bytes in blocks, as they are written.
+pub(super) struct FrontWriter<'a> {
+    /// Ends with the front and the blocks that were written.
+    stored: &'a mut Vec<u8>,
+    /// The offset of the next entry of the directory.
+    entry: usize,
+    /// The offset of the first block.
+    blocks: usize,
+}
+
+impl<'a> FrontWriter<'a> {
+    /// Appends to `stored` a front with these tables, for `block_count` blocks. The front has a
+    /// multiple of `align` bytes. Returns `None` if they are too many.
+    pub(super) fn new(stored: &'a mut Vec<u8>, tables: &[u8], block_count: usize, align: usize) -> Option<Self> {
+        let start = stored.len();
+        let entry = front_head::SIZE + tables.len();
+        let directory = block_count.checked_mul(directory_entry::SIZE)?;
+        let front_bytes = entry.checked_add(directory)?.checked_add(CRC_BYTES)?.checked_next_multiple_of(align)?;
+        let mut head = [0; front_head::SIZE];
+        front_head::FRONT_BYTES.put(&mut head, u32::try_from(front_bytes).ok()?);
+        front_head::BLOCK_COUNT.put(&mut head, u32::try_from(block_count).ok()?);
+        stored.extend_from_slice(&head);
+        stored.extend_from_slice(tables);
+        let blocks = start.checked_add(front_bytes)?;
+        stored.resize(blocks, 0);
+        Some(Self { stored, entry: start + entry, blocks })
+    }
+
+    /// Appends a block that ends with element `end`; `write` appends its stored bytes. Returns
+    /// `false` if they are too many.
+    pub(super) fn add(&mut self, end: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<bool> {
+        let start = self.stored.len();
+        write(self.stored)?;
+        let Ok(stored_end) = u32::try_from(self.stored.len() - self.blocks) else { return Ok(false) };
+        let mut entry = [0; directory_entry::SIZE];
+        directory_entry::END.put(&mut entry, end);
+        directory_entry::STORED_END.put(&mut entry, stored_end);
+        directory_entry::BLOCK_CRC.put(&mut entry, crc(self.stored.get(start..).unwrap_or(&[])));
+        let to = self.stored.get_mut(self.entry..).and_then(<[u8]>::first_chunk_mut);
+        let to = to.ok_or_else(|| Error::internal("a chunk has more blocks than were planned"))?;
+        *to = entry;
+        self.entry += directory_entry::SIZE;
+        Ok(true)
+    }
+}

@@ -1,0 +1,147 @@
+//! A part in blocks: its front, and the blocks that were read.
+
+use super::block_codec::Block;
+use super::front::{BlockEntry, Front, check_front};
+use crate::codec::body::Body;
+use crate::codec::part_spec::PartSpec;
+use crate::codec::scratch::DecodeScratch;
+use crate::kernel::prefetch;
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// An encoding in blocks: what a reader asks of one that it does not know.
+pub(crate) trait BlockedCodec: Sync {
+    /// See [`BlockCodec::is_identity`](super::block_codec::BlockCodec::is_identity).
+    fn is_identity(&self) -> bool;
+
+    /// See [`BlockCodec::table`](super::block_codec::BlockCodec::table).
+    fn table(&self, tables: &[u8]) -> Option<u32>;
+
+    /// See [`BlockCodec::TABLE_BYTES`](super::block_codec::BlockCodec::TABLE_BYTES).
+    fn table_bytes(&self) -> usize;
+
+    /// Checks tables and directory of a front.
+    fn check(&self, part: &BlockedPart<'_>) -> Result<()>;
+
+    /// Decodes some elements, at least one, to `out`, which has their length.
+    fn decode_blocks(
+        &self,
+        part: &BlockedPart<'_>,
+        elements: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()>;
+}
+
+/// A part in blocks, of which perhaps only the front and some blocks were read.
+pub(crate) struct BlockedPart<'a> {
+    pub(super) spec: PartSpec<'a>,
+    pub front: Front<'a>,
+    body: Body<'a>,
+    /// The offset of the front in the body.
+    start: usize,
+}
+
+impl<'a> BlockedPart<'a> {
+    /// Parses the front of the part that is stored in `range` of a body.
+    pub(crate) fn parse(
+        codec: &dyn BlockedCodec,
+        spec: PartSpec<'a>,
+        body: Body<'a>,
+        range: &Range<usize>,
+    ) -> Result<Self> {
+        let stored = body.start().get(range.start..).unwrap_or(&[]);
+        let front = Front::parse(spec, codec.table_bytes(), stored, range.len())?;
+        Ok(Self { spec, front, body, start: range.start })
+    }
+
+    /// Announces a block to the processor, if it was read.
+    pub(super) fn announce(&self, entry: &BlockEntry) {
+        prefetch(self.body.get(self.range(entry)).unwrap_or(&[]));
+    }
+
+    /// Returns the range of a block in the body.
+    fn range(&self, entry: &BlockEntry) -> Range<usize> {
+        self.start + entry.stored.start..self.start + entry.stored.end // inside the body
+    }
+
+    pub(super) fn block(&self, entry: &BlockEntry) -> Result<Block<'a>> {
+        let stored = self.body.get(self.range(entry)).ok_or_else(outside)?;
+        let raw_bytes = entry.elements.len().checked_mul(self.spec.element_bytes).ok_or_else(outside)?;
+        Ok(Block { spec: PartSpec { raw_bytes, ..self.spec }, stored })
+    }
+
+    /// Checks the checksums of the front and of all blocks.
+    pub(crate) fn check_crcs(&self) -> Result<()> {
+        self.check_front()?;
+        self.front.blocks().try_for_each(|entry| self.check_block(&entry?))
+    }
+
+    /// Checks the checksum of the front.
+    pub(crate) fn check_front(&self) -> Result<()> {
+        // inside the body
+        check_front(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?)
+    }
+
+    fn check_block(&self, entry: &BlockEntry) -> Result<()> {
+        entry.check(self.body.get(self.range(entry)).ok_or_else(outside)?)
+    }
+
+    /// Returns the range in the body of the blocks that bytes of the elements need, which are at
+    /// least one.
+    pub(crate) fn stored_range(&self, bytes: &Range<usize>) -> Result<Range<usize>> {
+        self.range_of(&self.blocks_at(bytes))
+    }
+
+    /// Returns the range in the body of some blocks, by their numbers.
+    pub(crate) fn range_of(&self, blocks: &Range<usize>) -> Result<Range<usize>> {
+        let first = self.range(&self.front.block(blocks.start)?);
+        let last = self.range(&self.front.block(blocks.end.saturating_sub(1))?);
+        Ok(first.start..last.end)
+    }
+
+    /// Returns the numbers of the blocks that bytes of the elements need, which are at least one.
+    pub(crate) fn blocks_at(&self, bytes: &Range<usize>) -> Range<usize> {
+        let w = self.spec.element_bytes; // at least 1
+        self.front.find(bytes.start / w)..self.front.find(bytes.end.saturating_sub(1) / w) + 1
+    }
+
+    /// Returns whether some blocks were read, by their numbers.
+    pub(crate) fn has_blocks(&self, blocks: &Range<usize>) -> Result<bool> {
+        Ok(self.body.get(self.range_of(blocks)?).is_some())
+    }
+
+    /// Checks the checksums of some blocks, by their numbers.
+    pub(crate) fn check_blocks(&self, blocks: &Range<usize>) -> Result<()> {
+        blocks.clone().try_for_each(|block| self.check_block(&self.front.block(block)?))
+    }
+
+    pub(super) fn blocks_of(&self, elements: &Range<usize>) -> impl Iterator<Item = Result<BlockEntry>> {
+        let last = self.front.find(elements.end.saturating_sub(1));
+        (self.front.find(elements.start)..=last).map(|block| self.front.block(block))
+    }
+
+    /// Returns the range in the body of the decoded bytes, which are the stored ones.
+    pub(crate) fn raw(&self, range: &Range<usize>) -> Result<Range<usize>> {
+        self.check_raw()?;
+        Ok(self.start + self.front.bytes..range.end) // inside the part
+    }
+
+    /// Checks the front of blocks whose stored bytes are the decoded ones: of
+    /// each block. Else values would not be those of the blocks whose checksums are compared.
+    pub(crate) fn check_raw(&self) -> Result<()> {
+        self.front.check()?;
+        for entry in self.front.blocks() {
+            let entry = entry?;
+            if Some(entry.stored.len()) != entry.elements.len().checked_mul(self.spec.element_bytes) {
+                return Err(Error::corrupt("R-5.3", "a raw block is not as long as its decoded bytes"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+pub(super) fn outside() -> Error {
+    Error::internal("a block lies outside its chunk")
+}

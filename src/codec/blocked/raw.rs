@@ -1,0 +1,82 @@
+//! Chapter 5.12: blocks of the decoded bytes, which adjoin each other as in `raw`.
+
+use super::block_codec::{Block, BlockCodec, BlockEncoder};
+use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::{Error, Result};
+use std::ops::Range;
+
+pub(in crate::codec) struct RawBlocks;
+
+impl BlockCodec for RawBlocks {
+    type Tables = ();
+    const TABLE_BYTES: usize = 0;
+
+    fn id(&self) -> u16 {
+        8
+    }
+
+    fn name(&self) -> &'static str {
+        "blocked-raw"
+    }
+
+    fn is_identity(&self) -> bool {
+        true
+    }
+
+    fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn decode(&self, (): &(), block: &Block<'_>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+        copy(block, 0..block.spec.raw_bytes, out)
+    }
+
+    fn decode_range(
+        &self,
+        (): &(),
+        block: &Block<'_>,
+        range: &Range<usize>,
+        out: &mut [u8],
+        _: &mut DecodeScratch,
+    ) -> Result<bool> {
+        let w = block.spec.element_bytes;
+        // at most those of the block
+        copy(block, range.start * w..range.end * w, out).map(|()| true)
+    }
+}
+
+fn copy(block: &Block<'_>, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
+    let whole = Some(block.stored).filter(|stored| stored.len() == block.spec.raw_bytes);
+    let from = whole.and_then(|stored| stored.get(bytes)).filter(|from| from.len() == out.len());
+    let from = from.ok_or_else(|| {
+        let message = format!("expected a block of {} raw bytes, found {}", block.spec.raw_bytes, block.stored.len());
+        Error::corrupt("R-5.3", message)
+    })?;
+    out.copy_from_slice(from); // equal lengths
+    Ok(())
+}
+
+impl BlockEncoder for RawBlocks {
+    /// So that the values of a chunk begin at a multiple of 64.
+    const ALIGN: usize = 64;
+
+    fn plan(&self, _: &Geometry<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn encode(
+        &self,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        elements: &Range<usize>,
+        stored: &mut Vec<u8>,
+        _: &mut EncodeScratch,
+    ) -> Result<()> {
+        let w = geometry.element_bytes;
+        // a part of the bytes
+        stored.extend_from_slice(raw.get(elements.start * w..elements.end * w).unwrap_or(&[]));
+        Ok(())
+    }
+}

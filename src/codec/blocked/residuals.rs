@@ -1,0 +1,153 @@
+//! Chapter 5.12: blocks of residual-tiers.
+
+use super::block_codec::{Block, BlockCodec, BlockEncoder};
+use super::tiers::{TABLE_BYTES, TierTables, describe_head, write_block};
+use crate::codec::anatomy::Anatomy;
+use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
+use crate::codec::predict::{best_transform, bit_lengths_of};
+use crate::codec::residual_tiers::{StoredResiduals, check_lengths, malformed, sum_extra_bits};
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::codec::tier_plan::{TierPlan, histogram};
+use crate::codec::transform::Transform;
+use crate::kernel::{Width, extra_bits};
+use crate::{Error, Result};
+use std::ops::Range;
+
+pub(in crate::codec) struct ResidualBlocks;
+
+fn parse_tables(width: Width, tables: &[u8]) -> Result<TierTables> {
+    let tables = TierTables::parse(tables)?;
+    if tables.transform == Transform::Rotate {
+        return Err(malformed("it cannot rotate"));
+    }
+    check_lengths(width, &tables.head.ranks).map(|()| tables)
+}
+
+fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<(StoredResiduals<'a>, usize)> {
+    let (width, count) = block.spec.width_and_count()?;
+    let stored = tables.split(count, 0, block.stored)?;
+    let (transform, extra_bits) = (tables.transform, stored.rest);
+    let residuals = StoredResiduals {
+        width,
+        transform,
+        lengths: stored.symbols,
+        filling: &[],
+        extra_bits,
+        extra_bytes: extra_bits.len(),
+        word_bytes: 1,
+    };
+    Ok((residuals, count))
+}
+
+impl BlockCodec for ResidualBlocks {
+    type Tables = TierTables;
+    const TABLE_BYTES: usize = TABLE_BYTES;
+
+    fn id(&self) -> u16 {
+        12
+    }
+
+    fn name(&self) -> &'static str {
+        "blocked-residual-tiers"
+    }
+
+    fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {
+        parse_tables(spec.width_and_count()?.0, tables)
+    }
+
+    fn decode(
+        &self,
+        tables: &TierTables,
+        block: &Block<'_>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
+        let (residuals, _) = parse(tables, block)?;
+        check_lengths(residuals.width, residuals.lengths.literals())?;
+        residuals.decode(out, &mut scratch.tiers)
+    }
+
+    fn decode_range(
+        &self,
+        tables: &TierTables,
+        block: &Block<'_>,
+        range: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        let (residuals, count) = parse(tables, block)?;
+        residuals.decode_range(count, range, out, scratch)
+    }
+
+    fn transform(&self, tables: &TierTables) -> Option<String> {
+        Some(tables.transform.describe())
+    }
+
+    fn describe(&self, tables: &TierTables, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
+        describe_head(block.stored, anatomy);
+        parse(tables, block)?.0.describe(anatomy);
+        Ok(())
+    }
+}
+
+impl BlockEncoder for ResidualBlocks {
+    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = Width::from_bytes(geometry.element_bytes)?;
+        Some(best_transform(width, geometry, raw, scratch).1)
+    }
+
+    fn plan(
+        &self,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        tables: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let spec = PartSpec::new(geometry.element_bytes, raw.len());
+        let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
+        let (transform, _) = best_transform(width, geometry, raw, scratch);
+        let EncodeScratch { symbols, coded, head, .. } = scratch;
+        coded.resize(raw.len(), 0);
+        symbols.resize(count, 0);
+        let w = width.bytes();
+        for elements in geometry.block_ranges() {
+            let bytes = elements.start * w..elements.end * w;
+            let block = (raw.get(bytes.clone()), coded.get_mut(bytes), symbols.get_mut(elements));
+            let (Some(raw), Some(coded), Some(symbols)) = block else { return Err(not_of_part()) };
+            bit_lengths_of(transform, width, raw, coded, symbols);
+        }
+        *head = TierPlan::new(&histogram(symbols), 31).head;
+        TierTables::new(transform, *head).write(tables);
+        Ok(true)
+    }
+
+    fn encode(
+        &self,
+        geometry: &Geometry<'_>,
+        _: &[u8],
+        elements: &Range<usize>,
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<()> {
+        let EncodeScratch { symbols, coded, head, tiers, words, .. } = scratch;
+        let width = Width::from_bytes(geometry.element_bytes).ok_or_else(not_of_part)?;
+        let bytes = elements.start * width.bytes()..elements.end * width.bytes();
+        let block = symbols.get(elements.clone()).zip(coded.get(bytes));
+        let (lengths, coded) = block.ok_or_else(not_of_part)?;
+        write_block(head, std::iter::empty(), lengths, stored, tiers)?;
+        // at most 8 for each byte of the block
+        let bits = usize::try_from(sum_extra_bits(lengths)).map_err(|_| not_of_part())?;
+        words.clear();
+        words.resize(bits.div_ceil(64) + 1, 0);
+        extra_bits::best().extract(width, lengths, coded, words, 0);
+        let extra = words.iter().flat_map(|word| word.to_le_bytes()).take(bits.div_ceil(8));
+        stored.extend(extra);
+        Ok(())
+    }
+}
+
+#[cold]
+fn not_of_part() -> Error {
+    Error::internal("a block has elements that its part has not")
+}

@@ -1,0 +1,120 @@
+//! Chapter 5.12: the tables in the front of tiers, and the tier stream of a block.
+
+use crate::codec::anatomy::Anatomy;
+use crate::codec::tier_head::TierHead;
+use crate::codec::tier_plan::TierEncodeScratch;
+use crate::codec::tier_stream::TierStream;
+use crate::codec::transform::{TRANSFORM_BYTES, Transform};
+use crate::le::structure;
+use crate::{Error, Result};
+
+structure! {
+    /// Chapter 5.12: the tables of tiers, after the transform.
+    mod tier_tables: 36 bytes {
+        0 => WIDTHS: [u8; 3],
+        3 => RESERVED: u8,
+        4 => BY_RANK: [u8; 32],
+    }
+}
+
+structure! {
+    /// Chapter 5.12: what a block of tiers begins with.
+    mod block_head: 6 bytes {
+        0 => COUNT_2: u16,
+        2 => COUNT_3: u16,
+        4 => COUNT_4: u16,
+    }
+}
+
+/// The length of the tables.
+pub(super) const TABLE_BYTES: usize = TRANSFORM_BYTES + tier_tables::SIZE;
+
+/// The tables of tiers.
+pub(in crate::codec) struct TierTables {
+    pub transform: Transform,
+    /// Widths and ranks. The counts differ from block to block, and there are no checkpoints.
+    pub head: TierHead,
+    /// See [`TierHead::tables`].
+    symbols: [[u8; 16]; 3],
+}
+
+/// The sections of a block.
+pub(super) struct TierBlock<'a> {
+    pub low_bytes: &'a [u8],
+    pub symbols: TierStream<'a>,
+    /// The bytes after the literals.
+    pub rest: &'a [u8],
+}
+
+#[cold]
+pub(in crate::codec) fn wrong_length() -> Error {
+    Error::corrupt("R-5.17", "a block of tiers does not end where its sections end")
+}
+
+impl TierTables {
+    pub(super) fn new(transform: Transform, head: TierHead) -> Self {
+        Self { transform, head, symbols: head.tables() }
+    }
+
+    /// Parses the tables.
+    pub(super) fn parse(tables: &[u8]) -> Result<Self> {
+        let split = || {
+            let (transform, rest) = tables.split_first_chunk::<TRANSFORM_BYTES>()?;
+            Some((transform, rest.first_chunk::<{ tier_tables::SIZE }>()?))
+        };
+        let (transform, tiers) = split().ok_or_else(|| Error::internal("the tables of a front were not split off"))?;
+        let head = TierHead::of_block(tier_tables::WIDTHS.get(tiers), tier_tables::BY_RANK.get(tiers));
+        if tier_tables::RESERVED.get(tiers) != 0 || !head.is_valid() {
+            return Err(Error::corrupt("R-5.8", format!("the tables of tiers are malformed: {tiers:02x?}")));
+        }
+        Ok(Self::new(Transform::parse(transform)?, head))
+    }
+
+    pub(super) fn write(&self, tables: &mut Vec<u8>) {
+        let mut tiers = [0; tier_tables::SIZE];
+        tier_tables::WIDTHS.put(&mut tiers, self.head.widths);
+        tier_tables::BY_RANK.put(&mut tiers, self.head.ranks);
+        tables.extend_from_slice(&self.transform.to_bytes());
+        tables.extend_from_slice(&tiers);
+    }
+
+    /// Splits the stored bytes of a block of `count` elements, which has `low_bytes`.
+    #[inline]
+    pub(super) fn split<'a>(&self, count: usize, low_bytes: usize, stored: &'a [u8]) -> Result<TierBlock<'a>> {
+        let split = || {
+            let (head, rest) = stored.split_first_chunk::<{ block_head::SIZE }>()?;
+            let counts = [block_head::COUNT_2.get(head), block_head::COUNT_3.get(head), block_head::COUNT_4.get(head)];
+            let (low_bytes, rest) = rest.split_at_checked(low_bytes)?;
+            let head = TierHead { escapes: counts.map(u32::from), ..self.head };
+            let (symbols, rest) = TierStream::split_cut(head, self.symbols, count, rest)?;
+            Some(TierBlock { low_bytes, symbols, rest })
+        };
+        split().ok_or_else(wrong_length)
+    }
+}
+
+/// Appends a block: low bytes, and the tier stream of symbols for which `head` was planned.
+pub(super) fn write_block<'l>(
+    head: &TierHead,
+    low_bytes: impl Iterator<Item = &'l [u8]>,
+    symbols: &[u8],
+    stored: &mut Vec<u8>,
+    scratch: &mut TierEncodeScratch,
+) -> Result<()> {
+    let start = stored.len();
+    stored.resize(start + block_head::SIZE, 0);
+    low_bytes.for_each(|plane| stored.extend_from_slice(plane));
+    let [count_2, count_3, count_4] = head.write_cut(symbols, stored, scratch);
+    let field = |count| u16::try_from(count).map_err(|_| Error::internal("a block has too many elements"));
+    let mut block = [0; block_head::SIZE];
+    block_head::COUNT_2.put(&mut block, field(count_2)?);
+    block_head::COUNT_3.put(&mut block, field(count_3)?);
+    block_head::COUNT_4.put(&mut block, field(count_4)?);
+    stored.iter_mut().skip(start).zip(block).for_each(|(to, from)| *to = from);
+    Ok(())
+}
+
+/// Describes what a block begins with.
+pub(super) fn describe_head(stored: &[u8], anatomy: &mut Anatomy) {
+    anatomy.add("heads of blocks", "numbers of codes", stored.get(..block_head::SIZE).unwrap_or(stored));
+}

@@ -1,0 +1,121 @@
+//! Chunks in blocks, read as chapters 4 and 5.12 state them, without the crate.
+
+use super::damage::{ChunkPlace, chunks};
+use std::ops::Range;
+use tensilo::nested::List;
+use tensilo::{Column, Reader, Result, Sample};
+
+/// A chunk in blocks of an intact file. Offsets are those of the file.
+pub struct BlockedChunk {
+    pub place: ChunkPlace,
+    pub blocks: Vec<Block>,
+    /// Where the front ends.
+    front_end: usize,
+    /// The decoded length of the values.
+    pub value_bytes: usize,
+}
+
+pub struct Block {
+    pub bytes: Range<usize>,
+    /// The samples that have a byte in it.
+    pub samples: Vec<u64>,
+    /// Where its checksum is.
+    crc: usize,
+}
+
+impl BlockedChunk {
+    /// Corrects the checksums of a block and of the front.
+    pub fn seal_block(&self, file: &mut [u8], block: usize) {
+        let Block { bytes, crc, .. } = &self.blocks[block];
+        let sum = crc32fast::hash(&file[bytes.clone()]);
+        file[*crc..*crc + 4].copy_from_slice(&sum.to_le_bytes());
+        let front_crc = self.front_end - 4;
+        let sum = crc32fast::hash(&file[self.place.bytes.start + 64..front_crc]);
+        file[front_crc..self.front_end].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// All chunks in blocks of an intact file.
+pub fn blocked_chunks(file: &[u8]) -> Vec<BlockedChunk> {
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
+    let of_place = |place: ChunkPlace| {
+        let column = reader.column_at(place.column).unwrap();
+        blocked_chunk(file, place, &column)
+    };
+    chunks(file).into_iter().filter_map(of_place).collect()
+}
+
+fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<BlockedChunk> {
+    let head = place.bytes.start;
+    let table_bytes = match u16::from_le_bytes([file[head + 52], file[head + 53]]) {
+        8 | 9 => 0,
+        10 => 4,
+        11 | 12 => 52,
+        _ => return None,
+    };
+    let start = if file[head + 54] & 1 == 1 { values_start(file, head + 64) } else { head + 64 };
+    let (front_end, count) = (start + u32_at(file, start), u32_at(file, start + 4));
+    let directory = start + 8 + table_bytes;
+    let ends = value_ends(column, place.samples.clone());
+    let block_starts = |field: usize| {
+        let end = move |block: usize| u32_at(file, directory + 12 * block + field);
+        [0].into_iter().chain((0..count).map(end)).collect::<Vec<_>>()
+    };
+    let (elements, stored) = (block_starts(0), block_starts(4));
+    let element_bytes = column.schema().dtype.element_bytes();
+    let block = |block: usize| {
+        let values = elements[block] * element_bytes..elements[block + 1] * element_bytes;
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        let samples = place.samples.clone().zip(starts.zip(&ends));
+        let has_byte = |&(_, (start, end)): &(u64, (usize, &usize))| start.max(values.start) < values.end.min(*end);
+        Block {
+            bytes: front_end + stored[block]..front_end + stored[block + 1],
+            samples: samples.filter(has_byte).map(|(i, _)| i).collect(),
+            crc: directory + 12 * block + 8,
+        }
+    };
+    let blocks: Vec<Block> = (0..count).map(block).collect();
+    assert_eq!(blocks.last().unwrap().bytes.end, place.bytes.end);
+    Some(BlockedChunk { place, blocks, front_end, value_bytes: ends.last().copied().unwrap_or(0) })
+}
+
+fn u32_at(file: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(file[at..][..4].try_into().unwrap()) as usize
+}
+
+/// Returns where the values of a chunk begin that has a table of parts.
+fn values_start(file: &[u8], body: usize) -> usize {
+    let [validity, shape] = [0, 16].map(|part| u32_at(file, body + part).next_multiple_of(64));
+    body + 64 + validity + shape
+}
+
+/// Returns the ends of the values of samples, in bytes from the first.
+fn value_ends(column: &Column, samples: Range<u64>) -> Vec<usize> {
+    let (schema, mut cursor) = (column.schema(), column.cursor());
+    let of_null = match schema.shape.is_ragged() {
+        true => 0,
+        false => schema.shape.inner_elements().unwrap() as usize * schema.dtype.element_bytes(),
+    };
+    let mut end = 0;
+    let mut ends = Vec::new();
+    for i in samples {
+        end += match schema.levels.is_empty() {
+            true => bytes_of(cursor.read(i), of_null),
+            false => bytes_of_items(&cursor.read_list(i).unwrap(), of_null),
+        };
+        ends.push(end);
+    }
+    ends
+}
+
+fn bytes_of_items(list: &List<'_>, of_null: usize) -> usize {
+    match list.has_lists() {
+        true => (0..list.len()).map(|k| bytes_of_items(&list.list(k).unwrap(), of_null)).sum(),
+        false => list.items().map(|item| bytes_of(item, of_null)).sum(),
+    }
+}
+
+fn bytes_of(item: Result<Sample<'_>>, of_null: usize) -> usize {
+    let item = item.unwrap();
+    if item.is_null() { of_null } else { item.bytes().len() }
+}

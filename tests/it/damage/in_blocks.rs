@@ -1,0 +1,175 @@
+//! Chunks in blocks: a flipped bit of a block costs the samples that have a byte in it, and no
+//! others. One of the front costs the samples of the chunk at most.
+
+use super::files::{blocked_files, for_each};
+use super::{Sample, is_long, is_noticed, read_all, read_one};
+use crate::common::blocked::{BlockedChunk, blocked_chunks};
+use crate::support::positional::Positional;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged, salvage};
+use tensilo::sink::Stream;
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
+use tensilo::{OpenOptions, Reader, Result, WriterOptions};
+
+/// Bits of a chunk, at another place in each byte: some of every byte in a long run.
+fn bits(chunk: &BlockedChunk) -> impl Iterator<Item = usize> {
+    let bytes = chunk.place.bytes.clone();
+    (bytes.start * 8..bytes.end * 8).step_by(if is_long() { 3 } else { 97 })
+}
+
+/// Whether samples are read after this bit was flipped. What is lost is found for every bit.
+fn is_read(bit: usize) -> bool {
+    !is_long() || bit.is_multiple_of(5)
+}
+
+/// Reads a sample with a cursor of its own, so that no chunk is decoded whole.
+fn read_alone(reader: &Reader, column: usize, i: u64) -> Result<Sample> {
+    read_one(&mut reader.column_at(column).unwrap().cursor(), i)
+}
+
+/// A file in which a bit of a chunk is flipped.
+struct Flipped<'a> {
+    intact: &'a [Vec<Sample>],
+    chunk: &'a BlockedChunk,
+    /// The samples that are lost.
+    lost: &'a [u64],
+    what: String,
+}
+
+impl Flipped<'_> {
+    /// Checks that verify names exactly what is lost.
+    fn check_verified(&self, damaged: &[u8], bytes: &Range<usize>, decode: bool) {
+        let report = verify(&InMemory(damaged), VerifyOptions::new().decode(decode)).unwrap();
+        let [damage] = &report.damages[..] else { panic!("{}: {:?}", self.what, report.damages) };
+        let (first, last) = (self.lost[0], self.lost[self.lost.len() - 1]);
+        assert_eq!(damage.samples, Some(first..last + 1), "{}", self.what);
+        assert_eq!(damage.file_range, bytes.start as u64..bytes.end as u64, "{}", self.what);
+        assert_eq!(damage.error.offset(), Some(bytes.start as u64), "{}", self.what);
+    }
+
+    /// Checks that exactly `self.lost` is lost.
+    fn check_losses(&self, salvaged: &Salvaged) {
+        for (column, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
+            let due = if column == self.chunk.place.column { self.lost } else { &[] };
+            assert!(lost.ranges().iter().cloned().flatten().eq(due.iter().copied()), "{}: {lost:?}", self.what);
+        }
+    }
+
+    /// Checks that a reader gives the samples that are not lost, and refuses the others: those next
+    /// to lost ones, and some more.
+    fn check_reads(&self, reader: &Reader, salt: u64) {
+        let (column, samples) = (self.chunk.place.column, self.chunk.place.samples.clone());
+        let is_lost = |i: u64| self.lost.binary_search(&i).is_ok();
+        let is_next = |i: u64| is_lost(i) != is_lost(i.saturating_sub(1)) || is_lost(i) != is_lost(i + 1);
+        let chosen = |i: u64| is_next(i) || (i + salt).is_multiple_of(samples.end - samples.start);
+        for i in samples.clone().filter(|&i| chosen(i)) {
+            let due = &self.intact[column][i as usize];
+            match read_alone(reader, column, i) {
+                Ok(found) => assert!(found == *due && !is_lost(i), "{}: sample {i}", self.what),
+                Err(error) => assert!(is_lost(i), "{}: sample {i}: {error}", self.what),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flip_in_one_block_costs_no_sample_of_another() {
+    let counts = [(); 3].map(|()| AtomicU64::new(0));
+    for_each(&blocked_files(), |name, file| {
+        let intact = read_all(file);
+        let mut damaged = file.to_vec();
+        for chunk in blocked_chunks(file) {
+            let all: Vec<u64> = chunk.place.samples.clone().collect();
+            for bit in bits(&chunk) {
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                let block = chunk.blocks.iter().find(|block| block.bytes.contains(&(bit / 8)));
+                let lost = block.map_or(&all, |block| &block.samples);
+                let what = format!("{name}, column {}, bit {bit}", chunk.place.column);
+                let flipped = Flipped { intact: &intact, chunk: &chunk, lost, what };
+                match block {
+                    Some(block) if lost.len() < all.len() => {
+                        flipped.check_verified(&damaged, &block.bytes, bit % 64 == 0);
+                    }
+                    _ => assert!(is_noticed(&damaged), "{}", flipped.what),
+                }
+                let options = SalvageOptions::new().decode(bit % 128 == 0);
+                let salvaged = salvage(InMemory(damaged.clone()), options).unwrap();
+                flipped.check_losses(&salvaged);
+                if is_read(bit) {
+                    flipped.check_reads(&salvaged.reader, bit as u64);
+                }
+                if is_read(bit) && block.is_some() {
+                    flipped.check_reads(&Reader::from_bytes(damaged.clone()).unwrap(), bit as u64);
+                }
+                counts[0].fetch_add(1, Ordering::Relaxed);
+                counts[1].fetch_add(u64::from(block.is_some()), Ordering::Relaxed);
+                counts[2].fetch_add((all.len() - lost.len()) as u64, Ordering::Relaxed);
+                damaged[bit / 8] ^= 1 << (bit % 8);
+            }
+        }
+    });
+    let [flips, in_blocks, saved] = counts.map(AtomicU64::into_inner);
+    println!("{flips} single-bit flips of chunks in blocks, {in_blocks} of them in a block: {saved} samples not lost");
+    assert!(flips > if is_long() { 1_000_000 } else { 20_000 });
+    assert!(in_blocks > flips / 2 && saved > 10 * in_blocks);
+}
+
+/// Chunks of more than 16 KiB, whose blocks are read alone.
+#[test]
+fn a_file_read_by_position_gives_the_samples_of_the_other_blocks() {
+    let mut count = 0;
+    for (name, file) in blocked_files() {
+        let intact = read_all(&file);
+        let mut damaged = file.clone();
+        for chunk in blocked_chunks(&file).iter().filter(|chunk| chunk.place.bytes.len() > 17 << 10) {
+            for block in &chunk.blocks {
+                let bit = 8 * block.bytes.start + count * 4099 % (8 * block.bytes.len());
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                let what = format!("{name}, column {}, bit {bit}", chunk.place.column);
+                let flipped = Flipped { intact: &intact, chunk, lost: &block.samples, what };
+                let reader = OpenOptions::new().open(Positional(damaged.clone())).unwrap();
+                flipped.check_reads(&reader, bit as u64);
+                let salvaged = salvage(Positional(damaged.clone()), SalvageOptions::new()).unwrap();
+                flipped.check_losses(&salvaged);
+                flipped.check_reads(&salvaged.reader, bit as u64);
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 10, "{count} blocks");
+}
+
+/// Two blocks of every chunk are damaged: what is left is written to a new file, lost samples as
+/// nulls or not at all.
+#[test]
+fn what_is_left_of_damaged_chunks_is_written_again() {
+    let mut lost_count = 0;
+    for (name, file) in blocked_files() {
+        let intact = read_all(&file);
+        let mut damaged = file.clone();
+        for chunk in blocked_chunks(&file) {
+            let count = chunk.blocks.len();
+            for block in [count / 3, count - 1] {
+                damaged[chunk.blocks[block].bytes.end - 1] ^= 0x20;
+            }
+        }
+        let salvaged = salvage(InMemory(damaged), SalvageOptions::new().decode(true)).unwrap();
+        let all_lost = salvaged.losses.of_all();
+        for leave_out in [false, true] {
+            let options = RewriteOptions::new().leave_out(leave_out);
+            let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).unwrap().sink.0;
+            assert!(verify(&InMemory(&written), VerifyOptions::new().decode(true)).unwrap().damages.is_empty());
+            let found = read_all(&written);
+            for ((column, (_, lost)), found) in salvaged.losses.columns.iter().enumerate().zip(found) {
+                let left = (0..).zip(&intact[column]).filter(|&(i, _)| !leave_out || !all_lost.contains(i));
+                let due = left.map(|(i, sample)| if lost.contains(i) { None } else { sample.clone() });
+                assert!(due.eq(found), "{name}, column {column}, leave out: {leave_out}");
+                lost_count += lost.count();
+            }
+        }
+    }
+    assert!(lost_count > 1000, "{lost_count} samples");
+}

@@ -1,0 +1,158 @@
+//! Chunks in blocks: fronts that lie about their length, their directory, and their blocks.
+
+use super::Refused::Reading;
+use super::{F32, MOST, Row, U8, UTF8, VARYING, bytes, one_chunk, row};
+use crate::support::build::{ABSENT, Chunk, column};
+
+const BLOCKED_RAW: u16 = 8;
+const BLOCKED_ZSTD: u16 = 10;
+const BLOCKED_RESIDUALS: u16 = 12;
+
+/// The length of the tables of tiers.
+const TIER_TABLES: usize = 52;
+
+/// The elements and stored bytes of all blocks, if these are short, and of a chunk whose front is
+/// read alone.
+const LENGTHS: [u32; 2] = [2000, 20_000];
+
+/// A front, and the blocks after it.
+struct Stored {
+    front_bytes: Option<u32>,
+    block_count: Option<u32>,
+    tables: Vec<u8>,
+    /// `end` and `stored_end` of each block.
+    directory: Vec<(u32, u32)>,
+    filling: usize,
+    blocks: Vec<u8>,
+}
+
+impl Stored {
+    /// Four blocks of bytes, as long as each other.
+    fn new(length: u32) -> Self {
+        Self {
+            front_bytes: None,
+            block_count: None,
+            tables: Vec::new(),
+            directory: (1..=4).map(|block| (length / 4 * block, length / 4 * block)).collect(),
+            filling: 0,
+            blocks: (0..length).map(|i| i as u8).collect(),
+        }
+    }
+
+    /// Returns the stored bytes of a part without anything before it. All checksums are right that
+    /// can be.
+    fn bytes(&self) -> Vec<u8> {
+        let length = 8 + self.tables.len() + 12 * self.directory.len() + self.filling + 4;
+        let front_bytes = self.front_bytes.unwrap_or(length as u32);
+        let block_count = self.block_count.unwrap_or(self.directory.len() as u32);
+        let mut stored = [front_bytes.to_le_bytes(), block_count.to_le_bytes()].concat();
+        stored.extend(&self.tables);
+        let mut start = 0;
+        for &(end, stored_end) in &self.directory {
+            let block = self.blocks.get(start as usize..stored_end as usize).unwrap_or(&[]);
+            stored.extend([end, stored_end, crc32fast::hash(block)].into_iter().flat_map(u32::to_le_bytes));
+            start = stored_end;
+        }
+        stored.resize(length, 0);
+        stored.extend(&self.blocks);
+        if let Some(covered) = (front_bytes as usize).checked_sub(4).filter(|&covered| covered + 4 <= stored.len()) {
+            let crc = crc32fast::hash(&stored[..covered]);
+            stored[covered..covered + 4].copy_from_slice(&crc.to_le_bytes());
+        }
+        stored
+    }
+
+    /// A file of a column of bytes with these values, in samples of 100.
+    fn of_bytes(&self, length: u32) -> Vec<u8> {
+        self.file(bytes(&[100]), BLOCKED_RAW, length / 100, length)
+    }
+
+    fn file(&self, column: Vec<u8>, encoding: u16, samples: u32, raw_bytes: u32) -> Vec<u8> {
+        one_chunk(column, &Chunk::of_values(samples, (encoding, raw_bytes, &self.bytes())))
+    }
+}
+
+/// Fronts that refuses, in chunks of both lengths.
+pub fn fronts() -> Vec<Row> {
+    LENGTHS.into_iter().flat_map(malformed).chain(large()).chain(LENGTHS.into_iter().flat_map(of_tables)).collect()
+}
+
+fn malformed(length: u32) -> Vec<Row> {
+    let changed = |what: &str, change: &dyn Fn(&mut Stored)| {
+        let mut stored = Stored::new(length);
+        change(&mut stored);
+        row(format!("{what}, in {length}"), stored.of_bytes(length), Reading("R-5.14", "R-5.14"))
+    };
+    let (quarter, front) = (length / 4, 8 + 12 * 4 + 4);
+    let directory = |ends: [u32; 4], stored_ends: [u32; 4]| {
+        move |stored: &mut Stored| stored.directory = ends.into_iter().zip(stored_ends).collect()
+    };
+    let both = |ends| directory(ends, ends);
+    let right = [1, 2, 3, 4].map(|block| quarter * block);
+    let all = length;
+    vec![
+        changed("blocks that overlap", &both([quarter, 3 * quarter, 2 * quarter, all])),
+        changed("a block before the first", &both([all, quarter, 3 * quarter, all])),
+        changed("blocks that end in the front", &both([u32::MAX - front + 1, u32::MAX, quarter, all])),
+        changed("blocks whose elements descend", &directory([quarter, 3 * quarter, 2 * quarter, all], right)),
+        changed("blocks whose stored bytes descend", &directory(right, [quarter, 3 * quarter, 2 * quarter, all])),
+        changed("blocks of nothing", &directory([0, 0, 0, all], [0, 0, 0, all])),
+        changed("blocks that end 4 GiB away", &directory([u32::MAX; 4], [u32::MAX; 4])),
+        changed("a block of 4 GiB before the last", &directory([1, 2, u32::MAX, all], [1, 2, u32::MAX, all])),
+        changed("a last block of 2^32 - 1 elements", &directory([1, 2, 3, u32::MAX], right)),
+        changed("2^32 - 1 blocks", &|stored| stored.block_count = Some(u32::MAX)),
+        changed("blocks whose directory passes 2^32 bytes", &|stored| stored.block_count = Some(u32::MAX / 12 + 5)),
+        changed("no blocks", &|stored| stored.block_count = Some(0)),
+        changed("fewer blocks than are listed", &|stored| stored.block_count = Some(3)),
+        changed("a front of 4 GiB", &|stored| stored.front_bytes = Some(u32::MAX)),
+        changed("a front one byte longer than its chunk", &|stored| stored.front_bytes = Some(front + all + 1)),
+        changed("a front that is all of its chunk", &|stored| stored.front_bytes = Some(front + all)),
+        changed("a front of no bytes", &|stored| stored.front_bytes = Some(0)),
+        changed("a front of a byte", &|stored| stored.front_bytes = Some(1)),
+        changed("a front without a checksum", &|stored| stored.front_bytes = Some(8)),
+        changed("blocks that begin in the directory", &|stored| stored.front_bytes = Some(front - 12)),
+        changed("a front with 4,096 zero bytes", &|stored| stored.filling = 4096),
+    ]
+}
+
+/// Tables that are cut off, and what only tables say.
+fn of_tables(length: u32) -> Vec<Row> {
+    let both = |rule| Reading(rule, rule);
+    let of_tiers = |what: &str, tables: &[u8], front_bytes: Option<u32>, rule| {
+        let stored = Stored { tables: tables.to_vec(), front_bytes, ..Stored::new(length) };
+        let file = stored.file(bytes(&[100]), BLOCKED_RESIDUALS, length / 100, length);
+        row(format!("{what}, in {length}"), file, both(rule))
+    };
+    let of_texts = |what: &str, tables: &[u8], rule| {
+        let stored = Stored { tables: tables.to_vec(), ..Stored::new(length) };
+        let file = stored.file(bytes(&[100]), BLOCKED_ZSTD, length / 100, length);
+        row(format!("{what}, in {length}"), file, both(rule))
+    };
+    let shape: Vec<u8> = (1..=length / 100).flat_map(|i| (100 * i).to_le_bytes()).collect();
+    let in_shape = Stored { blocks: shape.clone(), ..Stored::new(shape.len() as u32) };
+    let values = vec![b'x'; length as usize];
+    let parts = [ABSENT, (BLOCKED_RAW, shape.len() as u32, &in_shape.bytes()[..]), (0, length, &values[..])];
+    let of_shape = one_chunk(column("x", UTF8, false, &[VARYING]), &Chunk::of_parts(length / 100, parts));
+    vec![
+        of_tiers("a front that ends in its tables", &[0; TIER_TABLES], Some(8 + 30), "R-5.14"),
+        of_tiers("tiers without tables", &[], None, "R-5.14"),
+        of_tiers("tiers of no width", &[0; TIER_TABLES], None, "R-5.8"),
+        of_texts("texts with table 2^32 - 2, which is not there", &(u32::MAX - 1).to_le_bytes(), "R-5.13"),
+        of_texts("blocks that are no frames", &u32::MAX.to_le_bytes(), "R-5.5"),
+        row(format!("a shape in blocks, in {length}"), of_shape, both("R-5.14")),
+    ]
+}
+
+/// Chunks that claim to decode to 4 GiB.
+fn large() -> Vec<Row> {
+    let one = |directory: &[(u32, u32)], dtype: u8, raw_bytes: u32| {
+        let stored = Stored { directory: directory.to_vec(), ..Stored::new(20_000) };
+        let width = if dtype == U8 { 1 } else { 4 };
+        stored.file(column("x", dtype, false, &[raw_bytes / width]), BLOCKED_RAW, 1, raw_bytes)
+    };
+    let refused = Reading("R-5.14", "OverLimit");
+    vec![
+        row("a block of 4 GiB of elements", one(&[(MOST, 20_000)], U8, MOST), refused),
+        row("four blocks of 1 GiB", one(&[1, 2, 3, 4].map(|k| (MOST / 16 * k, 5000 * k)), F32, MOST / 4 * 4), refused),
+    ]
+}
