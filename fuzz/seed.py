@@ -4,9 +4,11 @@ bytes for the targets that make schema and data of them. (Those of the imports w
 import pathlib
 import random
 import sys
+import zlib
 
 here = pathlib.Path(__file__).parent
-DECODE = ['raw', 'constant', 'bitshuffle_zstd', 'zstd', 'exponent_tiers', 'residual_tiers', 'planes_zstd', 'zstd_dictionary']
+DECODE = ['raw', 'constant', 'bitshuffle_zstd', 'zstd', 'exponent_tiers', 'residual_tiers', 'planes_zstd', 'zstd_dictionary',
+          'blocked_raw', 'blocked_bitshuffle_zstd', 'blocked_zstd', 'blocked_exponent_tiers', 'blocked_residual_tiers']
 DTYPES = {1: 4, 2: 0, 4: 2, 8: 3}  # i8, bf16, f32 and f64 among the numbers, by their bytes
 RAW_BYTES = 1 << 14  # larger parts are passed over, see decode.rs
 
@@ -46,6 +48,11 @@ def parts(file):
             body = tables[of_chunk] if of_chunk < len(tables) else b''
             table = le(len(body), 2) + body
             values = le(0, 4) + values[4:]  # see decode.rs: there is one table
+        if encoding == 10:
+            of_chunk = number(values, 8, 4)
+            body = tables[of_chunk] if of_chunk < len(tables) else b''
+            table = le(len(body), 2) + body
+            values = values[:8] + (le(0, 4) if body else values[8:12]) + values[12:]
         yield encoding, raw, table, values
 
 
@@ -57,9 +64,15 @@ for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
     for i, (encoding, raw, table, stored) in enumerate(parts(data)):
         for w, dtype in DTYPES.items():
             if encoding < len(DECODE) and raw % w == 0 and 0 < raw <= RAW_BYTES:
-                # see decode.rs; the part stands in both chunks, and the file is verified
-                head = le(0x80 + dtype, 1) + le(0, 1) + le(raw // w, 2) + le(len(stored), 2)
-                write('decode_' + DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), head + table + stored + stored)
+                # see decode.rs; the part stands in both chunks, and the file is verified; in blocks there are as many samples as can be
+                samples = max(s for s in range(1, 257) if raw // w % s == 0) if encoding >= 8 else 1
+                head = le(0x80 + dtype, 1) + le(samples - 1, 1) + le(raw // w // samples, 2) + le(len(stored), 2)
+                seed = head + table + stored + stored
+                write('decode_' + DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), seed)
+                # one in 16 inputs has its blocks repeated; there are 12 numbers, so that other first bytes mean the same
+                others = (le(0x80 + same, 1) + seed[1:] for same in range(dtype, 128, 12))
+                for long in [other for other in others if encoding >= 8 and zlib.crc32(other) % 16 == 0][:1]:
+                    write('decode_' + DECODE[encoding], '%s-%d-%d-long' % (path.stem, i, w), long)
 
 for target in ('gather', 'roundtrip', 'writer_faults'):
     for seed in range(64):

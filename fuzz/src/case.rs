@@ -8,8 +8,11 @@ use tensilo::sink::Sink;
 use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Schema, Shape, Writer, WriterOptions};
 
 /// Limits, roughly, the bytes of a column's values and the number of chunks: more would only cost
-/// time.
+/// time. Some columns have so many times the bytes: enough for blocks, and for blocks that are read
+/// alone.
 const COLUMN_BYTES: usize = 1024;
+const BLOCKS: usize = 8;
+const BLOCKS_ALONE: usize = 40;
 const CHUNKS: usize = 3;
 const SAMPLES: usize = 32;
 
@@ -51,8 +54,13 @@ impl Case {
     fn new(u: &mut Unstructured<'_>, dice: u32) -> Result<Self> {
         let sample_count = u.int_in_range(0..=SAMPLES)?;
         let column_count = if rarely(u, 8)? { u.int_in_range(0..=5)? } else { 1 };
+        let scale = match dice / 4096 % 64 {
+            0 => BLOCKS_ALONE,
+            1..=15 => BLOCKS,
+            _ => 1,
+        };
         let columns: Vec<Column> =
-            (0..column_count).map(|i| Column::arbitrary(u, i, sample_count)).collect::<Result<_>>()?;
+            (0..column_count).map(|i| Column::arbitrary(u, i, sample_count, scale)).collect::<Result<_>>()?;
         let profile = match dice % 64 {
             0 => Profile::ALL[dice as usize / 64 % Profile::ALL.len()],
             1..=4 => Profile::Fast,
@@ -60,7 +68,7 @@ impl Case {
             _ => Profile::Raw,
         };
         let largest = columns.iter().map(|column| column.values.len()).max().unwrap_or(0);
-        let options = WriterOptions::new()
+        let mut options = WriterOptions::new()
             .profile(profile)
             .chunk_bytes(largest / u.int_in_range(1..=CHUNKS)? + 8)
             .alignment(if dice.is_multiple_of(127) { 4096 } else { 64 })
@@ -70,6 +78,10 @@ impl Case {
             commits.push(u.int_in_range(0..=sample_count)?);
         }
         commits.sort_unstable();
+        if scale > 1 && profile.block_bytes().is_some() {
+            let block_bytes = u.int_in_range(1024..=5000)?;
+            options = options.block_bytes(if rarely(u, 8)? { None } else { Some(block_bytes) });
+        }
         Ok(Self { sample_count, columns, options, commits, dice })
     }
 
@@ -109,7 +121,8 @@ impl Case {
 }
 
 impl Column {
-    fn arbitrary(u: &mut Unstructured<'_>, i: usize, sample_count: usize) -> Result<Self> {
+    /// Makes a column of at most about `scale` times the bytes of a small one.
+    fn arbitrary(u: &mut Unstructured<'_>, i: usize, sample_count: usize, scale: usize) -> Result<Self> {
         let dtype = *u.choose(&DType::ALL)?;
         let shape = if dtype.is_string() { Shape::ragged() } else { shape(u)? };
         let mut schema = ColumnSchema::tensor(format!("column {i}"), dtype, shape);
@@ -132,12 +145,12 @@ impl Column {
             column.nulls.push(is_null);
             let mut bytes = inner * element_bytes;
             for _ in 0..varying {
-                let mut extent = if is_null { 0 } else { u.arbitrary::<u8>()? & extents_mask };
-                if end + bytes * usize::from(extent) > COLUMN_BYTES {
+                let mut extent = if is_null { 0 } else { usize::from(u.arbitrary::<u8>()? & extents_mask) * scale };
+                if end + bytes * extent > COLUMN_BYTES * scale {
                     extent = 0;
                 }
-                column.extents.push(extent.into());
-                bytes *= usize::from(extent);
+                column.extents.push(extent as u32);
+                bytes *= extent;
             }
             end += bytes;
             column.starts.push(end);

@@ -1,11 +1,14 @@
-//! Any bytes as the stored parts of a chunk, in a file that is otherwise right, checksums included.
-//! The decoded values depend neither on chunks decoded before in the same memory nor on the call
-//! that reads them.
+//! Any bytes as the stored parts of a chunk, in a file that is otherwise right, checksums included:
+//! those of fronts and blocks, too. The decoded values depend neither on chunks decoded before in
+//! the same memory nor on the call that reads them.
 
+use super::blocked;
 use super::regions::{
     CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put, put_content_id,
     seal, tables,
 };
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
@@ -19,35 +22,55 @@ const RAW_BYTES: usize = 1 << 14;
 /// The offsets of dtype and extent of the only column, of a one-letter name, in the schema.
 const DTYPE: usize = 13;
 const EXTENT: usize = 17;
-/// The only encoding that needs a table.
+/// The encodings that need a table, or may name one.
 const ZSTD_DICTIONARY: u16 = 7;
+const BLOCKED_ZSTD: u16 = 10;
+/// The encodings in blocks.
+const BLOCKED: std::ops::RangeInclusive<u16> = 8..=12;
 /// The bytes of a footer behind the facts of the only column: one encoding and one run.
 const ENCODING: usize = 16;
 const RUN: usize = 40;
 
 /// A file of two chunks, both of this encoding.
-struct Parts<'a> {
+pub struct Parts<'a> {
     encoding: u16,
     dtype: DType,
     /// Of each chunk.
     samples: usize,
     sample_elements: usize,
-    stored: [&'a [u8]; 2],
-    /// The body of the only table, if the encoding needs one.
+    stored: [Cow<'a, [u8]>; 2],
+    /// The body of the only table, if there is one.
     table: Option<&'a [u8]>,
     /// Whether the file is verified as well, which takes as long as all else.
     verified: bool,
 }
 
+/// The outcome of an input.
+pub struct Outcome {
+    /// The number of chunks that decode.
+    pub sound_chunks: usize,
+    /// The stored bytes of the first chunk.
+    pub stored_bytes: usize,
+}
+
 pub fn run(encoding: u16, input: &[u8]) {
-    if let Some(parts) = Parts::new(encoding, input) {
-        parts.check();
+    check(encoding, input);
+}
+
+/// Checks the file of an input. Returns `None` if the input is not one.
+pub fn check(encoding: u16, input: &[u8]) -> Option<Outcome> {
+    let mut parts = Parts::new(encoding, input)?;
+    let dice = crc32fast::hash(input);
+    if BLOCKED.contains(&encoding) {
+        parts.seal_fronts(dice);
     }
+    Some(Outcome { sound_chunks: parts.check(dice), stored_bytes: parts.stored[0].len() })
 }
 
 impl<'a> Parts<'a> {
     /// Six bytes say what the column is and how long the first part is. If the encoding needs a
-    /// table, two say how long that is, and it follows. seed.py knows them.
+    /// table, two say how long that is, and it follows; of an encoding that may go without, 0 is
+    /// none. seed.py knows them.
     fn new(encoding: u16, input: &'a [u8]) -> Option<Self> {
         // strings have shapes, too; and the encoding allows values of bools and texts that are
         // refused
@@ -67,10 +90,11 @@ impl<'a> Parts<'a> {
         ];
         let (&[dtype, samples, elements @ .., a, b], mut stored) = input.split_first_chunk::<6>()?;
         let mut table = None;
-        if encoding == ZSTD_DICTIONARY {
+        if [ZSTD_DICTIONARY, BLOCKED_ZSTD].contains(&encoding) {
             let (&length, rest) = stored.split_first_chunk()?;
             let (body, rest) = rest.split_at_checked(u16::from_le_bytes(length).into())?;
-            (table, stored) = (Some(body), rest);
+            let is_needed = encoding == ZSTD_DICTIONARY;
+            (table, stored) = (Some(body).filter(|body| is_needed || !body.is_empty()), rest);
         }
         let (first, second) = stored.split_at_checked(u16::from_le_bytes([a, b]).into())?;
         let parts = Self {
@@ -78,11 +102,30 @@ impl<'a> Parts<'a> {
             dtype: NUMBERS[usize::from(dtype & 0x7F) % NUMBERS.len()],
             samples: 1 + usize::from(samples),
             sample_elements: u16::from_le_bytes(elements).into(),
-            stored: [first, second],
+            stored: [first.into(), second.into()],
             table,
             verified: dtype >= 0x80,
         };
         (1..=RAW_BYTES).contains(&parts.raw_bytes()).then_some(parts)
+    }
+
+    /// Corrects the checksums of fronts and blocks, and mostly the end of the last block. One time
+    /// in sixteen repeats the blocks: if they are long enough, they are read alone.
+    fn seal_fronts(&mut self, dice: u32) {
+        let elements = self.samples * self.sample_elements;
+        if !(dice / 16).is_multiple_of(8) {
+            for stored in &mut self.stored {
+                blocked::put_last_end(stored.to_mut(), self.encoding, elements);
+            }
+        }
+        let times = match dice.is_multiple_of(16) {
+            true => blocked::repetitions(&self.stored[0], self.encoding, self.raw_bytes()).unwrap_or(1),
+            false => 1,
+        };
+        self.samples *= times;
+        for stored in &mut self.stored {
+            *stored = blocked::repeated(stored, self.encoding, times).into();
+        }
     }
 
     fn sample_bytes(&self) -> usize {
@@ -95,7 +138,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The samples of a chunk.
-    fn chunk(&self, chunk: usize) -> std::ops::Range<u64> {
+    pub fn chunk(&self, chunk: usize) -> Range<u64> {
         let samples = self.samples as u64;
         samples * chunk as u64..samples * (chunk as u64 + 1)
     }
@@ -112,7 +155,7 @@ impl<'a> Parts<'a> {
         for (i, at) in (0..).zip(&mut chunks) {
             *at = file.len();
             file.extend(&plain[chunk..chunk + HEAD]);
-            file.extend(self.stored[i]);
+            file.extend(&*self.stored[i]);
             put(&mut file, *at + 32, 8, self.chunk(i).start);
             put(&mut file, *at + 40, 4, self.samples as u64);
             put(&mut file, *at + 44, 4, self.stored[i].len() as u64);
@@ -203,8 +246,8 @@ impl<'a> Parts<'a> {
         seal(file, at);
     }
 
-    /// Reads the file by all paths.
-    fn check(&self) {
+    /// Reads the file by all paths. Returns the number of chunks that decode.
+    fn check(&self, dice: u32) -> usize {
         let file = self.file();
         let reader = Reader::from_bytes(file.clone()).unwrap();
         let column = reader.column_at(0).unwrap();
@@ -220,6 +263,9 @@ impl<'a> Parts<'a> {
             assert!(damages.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{damages:?}");
             assert_eq!(due.iter().all(Option::is_some), damages.is_empty(), "{damages:?}");
         }
+        if BLOCKED.contains(&self.encoding) {
+            blocked::check(self, &file, &due, dice);
+        }
         // memory that the other chunk has been in
         let mut cursor = column.cursor();
         for chunk in [1, 0, 1] {
@@ -228,12 +274,12 @@ impl<'a> Parts<'a> {
                 None => self.check_broken(&column, &mut cursor, chunk),
             }
         }
+        due.iter().flatten().count()
     }
 
     /// Samples of a chunk that decodes.
-    fn check_sound(&self, cursor: &mut tensilo::Cursor, chunk: usize, due: &[u8], buffer: &mut ColumnBuffer) {
-        let start = self.chunk(chunk).start;
-        let sample = |i: u64| &due[(i - start) as usize * self.sample_bytes()..][..self.sample_bytes()];
+    pub fn check_sound(&self, cursor: &mut tensilo::Cursor, chunk: usize, due: &[u8], buffer: &mut ColumnBuffer) {
+        let sample = |i: u64| self.slice(chunk, due, &(i..i + 1));
         for i in self.some(chunk, 3) {
             assert_eq!(cursor.read(i).unwrap().bytes(), sample(i), "sample {i}");
         }
@@ -245,13 +291,19 @@ impl<'a> Parts<'a> {
     }
 
     /// Of a part that does not decode a sample alone may, which then is the same each time.
-    fn check_broken(&self, column: &Column, cursor: &mut tensilo::Cursor, chunk: usize) {
+    pub fn check_broken(&self, column: &Column, cursor: &mut tensilo::Cursor, chunk: usize) {
         for i in self.some(chunk, 2) {
             let Ok(read) = cursor.read(i).map(|read| read.bytes().to_vec()) else { continue };
             if let Ok(fresh) = column.cursor().read(i) {
                 assert_eq!(fresh.bytes(), read, "sample {i}");
             }
         }
+    }
+
+    /// Returns the values of some samples of a chunk. `due` are those of the chunk.
+    pub fn slice<'d>(&self, chunk: usize, due: &'d [u8], samples: &Range<u64>) -> &'d [u8] {
+        let at = |i: u64| (i - self.chunk(chunk).start) as usize * self.sample_bytes();
+        &due[at(samples.start)..at(samples.end)]
     }
 
     /// Returns about `count` samples of a chunk, from the last.

@@ -2,6 +2,7 @@
 //! `tests/it/corpora.rs` of the crate replays all corpora through them. Each panics if the library
 //! breaks a promise.
 
+mod blocked;
 mod case;
 pub mod decode;
 #[path = "../../tests/support/faulty_sink.rs"]
@@ -25,6 +26,11 @@ pub type Run = fn(&[u8]);
 /// All targets by name, each of which has a folder of that name in `corpus`.
 pub const TARGETS: &[(&str, Run)] = &[
     ("decode_bitshuffle_zstd", |input| decode::run(2, input)),
+    ("decode_blocked_bitshuffle_zstd", |input| decode::run(9, input)),
+    ("decode_blocked_exponent_tiers", |input| decode::run(11, input)),
+    ("decode_blocked_raw", |input| decode::run(8, input)),
+    ("decode_blocked_residual_tiers", |input| decode::run(12, input)),
+    ("decode_blocked_zstd", |input| decode::run(10, input)),
     ("decode_constant", |input| decode::run(1, input)),
     ("decode_exponent_tiers", |input| decode::run(4, input)),
     ("decode_planes_zstd", |input| decode::run(6, input)),

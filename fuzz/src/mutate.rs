@@ -2,7 +2,10 @@
 //! footers, bytes of bodies. Most of the files still open, so that nearly all reach the code behind
 //! the checksums.
 
-use super::regions::{CHUNK, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, body, entries, heads, number, put, reseal};
+use super::regions::{
+    BLOCK_ENTRY, CHUNK, FOOTER, FOOTER_SCHEMA, Front, HEAD, HEADER, PAGE, body, entries, front, heads, number, put,
+    reseal, values_at,
+};
 use tensilo_testing::Random;
 
 /// Changes bytes without knowing their meaning, by libFuzzer's own mutations. Takes a buffer, the
@@ -35,7 +38,10 @@ pub fn mutate(data: &mut [u8], size: usize, most: usize, seed: u32, bytes: Bytes
 fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, bytes: Bytes) {
     let (at, magic) = pick(regions, random);
     let length = body(file, at).map_or(0, <[u8]>::len);
-    if random.one_in(16) {
+    let front = if magic == CHUNK { front_of(file, at) } else { None };
+    if let Some((values, front)) = front.filter(|_| random.one_in(3)) {
+        change_front(&mut file[at + HEAD + values..at + HEAD + length], &front, random);
+    } else if random.one_in(16) {
         copy_region(file, pick(regions, random).0, at);
     } else if length == 0 || random.one_in(3) {
         let (field, size) = random.pick(&FIELDS);
@@ -61,6 +67,23 @@ fn pick(regions: &[(usize, [u8; 4])], random: &mut Random) -> (usize, [u8; 4]) {
         Some(region) => **region,
         None => random.pick(regions),
     }
+}
+
+/// Returns where the values of the chunk at `at` begin in its body, and their front, if it has one.
+fn front_of(file: &[u8], at: usize) -> Option<(usize, Front)> {
+    let values = values_at(file, at)?;
+    let stored = body(file, at)?.get(values..)?;
+    Some((values, front(stored, number(file, at + 52, 2) as u16)?))
+}
+
+/// Changes a number of a front: its length, that of the directory, or the end of a block.
+fn change_front(stored: &mut [u8], front: &Front, random: &mut Random) {
+    let field = match random.index(8) {
+        field @ (0 | 1) => 4 * field,
+        _ if front.block_count == 0 => 4,
+        _ => front.directory + BLOCK_ENTRY * random.index(front.block_count) + 4 * random.index(2),
+    };
+    change_number(stored, field, 4, random);
 }
 
 fn change_body(body: &mut [u8], random: &mut Random, bytes: Bytes) {

@@ -55,6 +55,8 @@ fn walk(reader: &Reader, is_small: bool, salt: u8) -> Result<()> {
         column.facts();
         for chunk in 0..column.facts().chunk_count.min(SOME) {
             first.note(column.chunk(chunk));
+            first.note(column.blocks(chunk));
+            first.note(column.cold_read(chunk));
         }
         first.note(count.checked_sub(1).map_or(Ok(()), |last| column.chunk_of(last).map(|_| ())));
         if is_small && sample_bytes(&column) <= SMALL {

@@ -53,6 +53,68 @@ pub fn seal(file: &mut [u8], at: usize) {
     put(file, at + 60, 4, crc.into());
 }
 
+/// Chapter 5.12: a front whose directory fits.
+pub struct Front {
+    pub bytes: usize,
+    pub block_count: usize,
+    /// Where the directory begins.
+    pub directory: usize,
+}
+
+/// Bytes of an entry of a directory.
+pub const BLOCK_ENTRY: usize = 12;
+/// Bytes of the checksum that a front ends with.
+pub const FRONT_CRC: usize = 4;
+
+/// Parses the front that stored bytes of this encoding begin with. Returns `None` if the encoding
+/// is not one in blocks, or the directory does not fit.
+pub fn front(stored: &[u8], encoding: u16) -> Option<Front> {
+    let directory = match encoding {
+        8 | 9 => 8,
+        10 => 12,
+        11 | 12 => 60,
+        _ => return None,
+    };
+    let head = stored.get(..8)?;
+    let (bytes, block_count) = (number(head, 0, 4) as usize, number(head, 4, 4) as usize);
+    let end = block_count.checked_mul(BLOCK_ENTRY)?.checked_add(directory + FRONT_CRC)?;
+    (end <= bytes && bytes <= stored.len()).then_some(Front { bytes, block_count, directory })
+}
+
+/// Corrects the checksums of blocks and front. The values begin at `values` in the body.
+pub fn seal_front(body: &mut [u8], values: usize, encoding: u16) {
+    let Some(stored) = body.get_mut(values..) else { return };
+    let Some(front) = front(stored, encoding) else { return };
+    let mut start = front.bytes;
+    for entry in (0..front.block_count).map(|block| front.directory + BLOCK_ENTRY * block) {
+        let end = front.bytes.saturating_add(number(stored, entry + 4, 4) as usize);
+        if let Some(crc) = stored.get(start..end).map(crc32fast::hash) {
+            put(stored, entry + 8, 4, crc.into());
+        }
+        start = end;
+    }
+    let end = values + front.bytes - FRONT_CRC;
+    let crc = crc32fast::hash(&body[..end]);
+    put(body, end, FRONT_CRC, crc.into());
+}
+
+/// Returns where the values begin in the body of the chunk at `at`, as its part table states.
+pub fn values_at(file: &[u8], at: usize) -> Option<usize> {
+    if number(file, at + 54, 2) & 1 == 0 {
+        return Some(0);
+    }
+    let body = body(file, at)?.get(..64)?;
+    let part = |part: usize| (number(body, 16 * part, 4) as usize).next_multiple_of(64);
+    Some(64 + part(0) + part(1))
+}
+
+/// Corrects the checksums of blocks and front of the chunk at `at`, if it is in blocks.
+fn seal_blocks(file: &mut [u8], at: usize) {
+    let (Some(values), Some(length)) = (values_at(file, at), body(file, at).map(<[u8]>::len)) else { return };
+    let encoding = number(file, at + 52, 2) as u16;
+    seal_front(&mut file[at + HEAD..at + HEAD + length], values, encoding);
+}
+
 /// Makes the content id of the footer at `at` right and returns it. `before` is the id of the
 /// commit before, followed by the bodies of the index pages since.
 pub fn put_content_id(file: &mut [u8], at: usize, before: &[u8]) -> Vec<u8> {
@@ -62,12 +124,15 @@ pub fn put_content_id(file: &mut [u8], at: usize, before: &[u8]) -> Vec<u8> {
     id
 }
 
-/// Corrects the offsets, the checksums and the content ids of all regions, and the checksums that
-/// index pages and footers repeat.
+/// Corrects the offsets, the checksums and the content ids of all regions, the checksums of blocks,
+/// and those that index pages and footers repeat.
 pub fn reseal(file: &mut [u8]) {
     let mut content = vec![0; CONTENT_ID];
     let heads: Vec<(usize, [u8; 4])> = heads(file).collect();
     for (at, magic) in heads {
+        if magic == CHUNK {
+            seal_blocks(file, at);
+        }
         if magic == PAGE {
             for (entry, chunk) in entries(file, at) {
                 file.copy_within(chunk + 56..chunk + 60, entry + 24);

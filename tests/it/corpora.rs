@@ -49,6 +49,23 @@ fn every_input_that_once_broke_a_promise_keeps_it() {
     }
 }
 
+/// A corpus in which nothing decodes, or nothing is damaged, would test little.
+#[test]
+fn corpora_of_blocks_have_sound_and_broken_chunks_and_long_ones() {
+    let names = ["raw", "bitshuffle_zstd", "zstd", "exponent_tiers", "residual_tiers"];
+    for (encoding, name) in (8..).zip(names) {
+        let files = files(&folder("corpus").join(format!("decode_blocked_{name}")));
+        let outcome = |file: &PathBuf| fuzz::decode::check(encoding, &fs::read(file).unwrap());
+        let outcomes: Vec<fuzz::decode::Outcome> = files.iter().filter_map(outcome).collect();
+        let sound = outcomes.iter().filter(|outcome| outcome.sound_chunks == 2);
+        let broken = outcomes.iter().filter(|outcome| outcome.sound_chunks < 2);
+        // the fronts of so long chunks are read alone
+        let long = sound.clone().filter(|outcome| outcome.stored_bytes >= 16 << 10);
+        let counts = [sound.count(), broken.count(), long.count()];
+        assert!(counts.into_iter().zip([5, 5, 1]).all(|(found, least)| found >= least), "{name}: {counts:?}");
+    }
+}
+
 #[test]
 fn every_target_is_one_that_can_be_fuzzed() {
     let known: BTreeSet<String> = fuzz::TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
