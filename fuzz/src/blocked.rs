@@ -6,7 +6,7 @@ use super::regions::{BLOCK_ENTRY, FRONT_CRC, front, number, put, seal_front};
 use tensilo::{Column, ColumnBuffer, OpenOptions, Reader, Verification};
 
 /// Chunks of as many stored bytes are read block by block, if the file is not in memory.
-const READ_ALONE: usize = 16 << 10;
+const READ_ALONE: usize = 8 << 10;
 /// The most decoded bytes of blocks that are repeated.
 const REPEATED_BYTES: usize = 128 << 10;
 

@@ -77,9 +77,10 @@ impl OpenedColumn {
         let (samples, bytes) = (u64::from(entry.sample_count).max(1), u64::from(entry.stored_bytes));
         // fewer than 2^24 samples, and 2^32 bytes
         let at = |block: u64| block.saturating_mul(block_samples).saturating_mul(bytes) / samples;
-        let start = entry.offset.saturating_add(at(block).saturating_sub(GUESSED_BYTES));
-        let end = at(block.saturating_add(1)).saturating_add(GUESSED_BYTES).min(bytes);
-        self.file.source.will_need(start..entry.offset.saturating_add(end));
+        let in_file = |byte: u64| entry.offset.saturating_add(byte.min(bytes));
+        let start = in_file(at(block).saturating_sub(GUESSED_BYTES));
+        let end = in_file(at(block.saturating_add(1)).saturating_add(GUESSED_BYTES));
+        self.file.source.will_need(start..end);
         Ok(())
     }
 

@@ -105,7 +105,7 @@ fn smaller_blocks_read_less_and_store_more() {
     }
 }
 
-/// A chunk of fewer than 16 KiB is read whole, whether it has blocks or not.
+/// A chunk of fewer than 8 KiB is read whole, whether it has blocks or not.
 #[test]
 fn the_cost_of_a_sample_is_that_of_its_blocks_or_of_its_chunk() {
     let options = WriterOptions::new().profile(Profile::Raw);
@@ -115,8 +115,8 @@ fn the_cost_of_a_sample_is_that_of_its_blocks_or_of_its_chunk() {
     };
     assert_eq!(cost(&fixed(64, 256, &options)), (1024, 8192));
     assert_eq!(cost(&fixed(64, 256, &options.clone().block_bytes(None))), (0, 64 + (64 << 10)));
-    assert_eq!(cost(&fixed(15, 256, &options.clone().block_bytes(1024))), (0, 64 + 192 + (15 << 10)));
-    assert_eq!(cost(&fixed(16, 256, &options.clone().block_bytes(1024))), (1024, 1024));
+    assert_eq!(cost(&fixed(7, 256, &options.clone().block_bytes(1024))), (0, 64 + 128 + (7 << 10)));
+    assert_eq!(cost(&fixed(8, 256, &options.clone().block_bytes(1024))), (1024, 1024));
     // front: 12 bytes for each of 64 blocks of 256 KiB, and 12 bytes, in multiples of 64
     assert_eq!(cost(&fixed(1024, 64, &options.block_bytes(1024).chunk_bytes(1 << 20))), (64 + 3136, 1024));
     assert!(fixed(4, 4, &WriterOptions::new()).cold_read(1).unwrap().is_none(), "no such chunk");

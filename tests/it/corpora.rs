@@ -60,7 +60,7 @@ fn corpora_of_blocks_have_sound_and_broken_chunks_and_long_ones() {
         let sound = outcomes.iter().filter(|outcome| outcome.sound_chunks == 2);
         let broken = outcomes.iter().filter(|outcome| outcome.sound_chunks < 2);
         // the fronts of so long chunks are read alone
-        let long = sound.clone().filter(|outcome| outcome.stored_bytes >= 16 << 10);
+        let long = sound.clone().filter(|outcome| outcome.stored_bytes >= 8 << 10);
         let counts = [sound.count(), broken.count(), long.count()];
         assert!(counts.into_iter().zip([5, 5, 1]).all(|(found, least)| found >= least), "{name}: {counts:?}");
     }

@@ -70,7 +70,7 @@ fn check_cold_read(explanation: &Explanation) -> u64 {
     assert_eq!(explanation.blocks.is_some(), info.encoding.starts_with("blocked-"), "{explanation:?}");
     let blocks = explanation.blocks.as_ref().filter(|blocks| {
         check_blocks(explanation, blocks);
-        samples > 1 && explanation.chunk_bytes() >= 16 << 10 // shorter chunks are read whole
+        samples > 1 && explanation.chunk_bytes() >= 8 << 10 // shorter chunks are read whole
     });
     let Some(blocks) = blocks else {
         assert_eq!((cold.front_bytes, cold.sample_bytes), (0, explanation.chunk_bytes() + 64));
@@ -122,7 +122,7 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
         }
         " is smaller, but the sampled windows predicted otherwise" => least < chosen,
         "blocks take 5 % more of a chunk that readers read whole" => {
-            in_blocks && !is_blocked(&choice.encoding) && chosen < 16 << 10
+            in_blocks && !is_blocked(&choice.encoding) && chosen < 8 << 10
         }
         reason => {
             let best = reason.strip_prefix("no encoding saves 5 %, so the values stay raw; the smallest is ");

@@ -30,4 +30,4 @@ pub(super) use tiers::wrong_length;
 
 /// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one
 /// is read whole, with one request.
-pub(crate) const LEAST_IN_BLOCKS: usize = 16 << 10;
+pub(crate) const LEAST_IN_BLOCKS: usize = 8 << 10;

@@ -205,7 +205,7 @@ fn whole_chunks_are_read_by_one_request_and_without_their_front() {
 #[test]
 fn a_small_chunk_in_blocks_is_read_whole() {
     let options = WriterOptions::new().profile(Profile::Raw).block_bytes(1024);
-    for (samples, read_whole) in [(15, true), (16, false)] {
+    for (samples, read_whole) in [(7, true), (8, false)] {
         let opened = Opened::new(OpenOptions::new(), file_of(&options, samples, 256));
         let column = opened.column("x").unwrap();
         assert_eq!(column.blocks(0).unwrap().unwrap().blocks.len() as u64, samples);

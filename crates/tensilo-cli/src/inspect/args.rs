@@ -21,7 +21,7 @@ come first; facts that do not fit are cut or left out. --wide prints them all.
 read and checked alone. \"cold read\" is the cost of one random sample that is in
 no cache, if the file is read by position: the bytes of its block, and of the
 front that lists the blocks of its chunk; without blocks, and if the chunk has
-less than 16 KiB, the bytes of its chunk. \"amplification\" is that cost divided
+less than 8 KiB, the bytes of its chunk. \"amplification\" is that cost divided
 by the stored bytes of a sample, on average. Of a column in blocks, the fronts
 of eight chunks are read, whatever the size of the file. Damaged ones are left
 out.
