@@ -11,17 +11,28 @@ pub(crate) struct Body<'a> {
     piece: &'a [u8],
     /// Their offset.
     piece_at: usize,
+    is_mapped: bool,
 }
 
 impl<'a> Body<'a> {
     /// Returns a body that was read whole.
     pub(crate) fn whole(body: &'a [u8]) -> Self {
-        Self { start: body, piece: &[], piece_at: 0 }
+        Self { start: body, piece: &[], piece_at: 0, is_mapped: false }
+    }
+
+    /// Returns a body in a file that is mapped, or in memory otherwise.
+    pub(crate) fn mapped(body: &'a [u8]) -> Self {
+        Self { is_mapped: true, ..Self::whole(body) }
     }
 
     /// Returns a body of which the start was read, and a piece that is at byte `piece_at`.
     pub(crate) fn pieces(start: &'a [u8], piece_at: usize, piece: &'a [u8]) -> Self {
-        Self { start, piece, piece_at }
+        Self { start, piece, piece_at, is_mapped: false }
+    }
+
+    /// Returns whether the bytes are perhaps in no cache of the processor: they were not just read.
+    pub(crate) fn is_mapped(self) -> bool {
+        self.is_mapped
     }
 
     /// Returns the start of the body; all of one that was read whole.

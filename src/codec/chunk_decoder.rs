@@ -43,6 +43,37 @@ impl EncodedPart {
     fn spec(&self) -> PartSpec<'_> {
         PartSpec::new(self.element_bytes, self.raw_bytes).with(self.dictionary.as_deref())
     }
+
+    /// Decodes a range of the decoded bytes, which are whole elements, to `out`, which has its
+    /// length. Returns `false` if the encoding cannot decode a range alone; it always decodes all.
+    fn decode(
+        &self,
+        body: Body<'_>,
+        bytes: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        let (codec, spec) = (self.codec, self.spec());
+        let is_all = *bytes == (0..spec.raw_bytes);
+        // at least 1
+        let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes;
+        if elements.is_empty() {
+            return Ok(true);
+        }
+        if let Some(blocks) = codec.blocks() {
+            let part = BlockedPart::parse(blocks, spec, body, &self.range)?;
+            if is_all {
+                blocks.check(&part)?;
+            }
+            return blocks.decode_blocks(&part, &elements, out, scratch).map(|()| true);
+        }
+        let stored = body.get(self.range.clone()).ok_or_else(wrong_length)?;
+        if !is_all {
+            return codec.decode_range(spec, stored, &elements, out, scratch);
+        }
+        codec.check(spec, stored)?;
+        codec.decode(spec, stored, out, scratch).map(|()| true)
+    }
 }
 
 /// Decodes chunks, one after the other, in memory that it reuses.
@@ -231,31 +262,13 @@ impl ChunkDecoder {
     /// then.
     pub(crate) fn decode_range(&mut self, body: Body<'_>, bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
         let PartBytes::Encoded(part) = &self.parts[VALUES] else { return Ok(false) };
-        let (codec, spec) = (part.codec, part.spec());
-        if bytes.end > spec.raw_bytes || bytes.len() != out.len() {
+        if bytes.end > part.raw_bytes || bytes.len() != out.len() {
             return Err(wrong_length());
         }
-        // at least 1
-        let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes;
-        if let Some(blocks) = codec.blocks() {
-            if !elements.is_empty() {
-                let part = BlockedPart::parse(blocks, spec, body, &part.range)?;
-                if *bytes == (0..spec.raw_bytes) {
-                    blocks.check(&part)?;
-                }
-                blocks.decode_blocks(&part, &elements, out, &mut self.scratch)?;
-            }
-            swap_to_native(spec.element_bytes, out);
-            return Ok(true);
-        }
-        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
-        if *bytes == (0..spec.raw_bytes) {
-            codec.check(spec, stored)?;
-            codec.decode(spec, stored, out, &mut self.scratch)?;
-        } else if !elements.is_empty() && !codec.decode_range(spec, stored, &elements, out, &mut self.scratch)? {
+        if !part.decode(body, bytes, out, &mut self.scratch)? {
             return Ok(false);
         }
-        swap_to_native(spec.element_bytes, out);
+        swap_to_native(part.element_bytes, out);
         Ok(true)
     }
 
@@ -277,14 +290,11 @@ impl ChunkDecoder {
     fn decode<const PART: usize>(&mut self, body: Body<'_>) -> Result<()> {
         // in bounds, here and below: PART is one of the constants above
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(()) };
-        let (codec, spec) = (part.codec, part.spec());
-        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
-        codec.check(spec, stored)?;
         let buffer = &mut self.buffers[PART];
-        buffer.resize(spec.raw_bytes)?;
-        codec.decode(spec, stored, buffer.as_mut_slice(), &mut self.scratch)?;
+        buffer.resize(part.raw_bytes)?;
+        part.decode(body, &(0..part.raw_bytes), buffer.as_mut_slice(), &mut self.scratch)?;
         if PART == VALUES {
-            swap_to_native(spec.element_bytes, buffer.as_mut_slice());
+            swap_to_native(part.element_bytes, buffer.as_mut_slice());
         }
         self.parts[PART] = PartBytes::Decoded;
         Ok(())

@@ -331,7 +331,7 @@ pub(super) fn whole_chunk_pays(location: &ChunkLocation, bytes: usize, taken: us
 #[inline]
 pub(super) fn body_of<'a>(column: &'a OpenedColumn, location: &ChunkLocation, kept: &'a Kept) -> Body<'a> {
     match column.file.bytes().memory() {
-        Some(file) => Body::whole(body_in(file, location).unwrap_or(&[])), // it was opened there
+        Some(file) => Body::mapped(body_in(file, location).unwrap_or(&[])), // it was opened there
         None => kept.body(),
     }
 }

@@ -130,7 +130,7 @@ impl Decoder {
                 if !is_held {
                     self.chunk.open_in_memory(column, location, file)?;
                 }
-                Body::whole(body_in(file, location)?)
+                Body::mapped(body_in(file, location)?)
             }
             (TaskBytes::AtHand, None) => kept.body(),
         };

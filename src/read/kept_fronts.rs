@@ -2,6 +2,7 @@
 
 use super::chunk_location::ChunkLocation;
 use crate::format::chunk::ChunkHead;
+use crate::kernel::prefetch;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -37,6 +38,11 @@ impl ChunkFront {
             None => (0, body.into_boxed_slice().into_vec()),
         };
         Self { location: *location, head, short, short_bytes, long }
+    }
+
+    /// Announces the front to the processor.
+    pub(super) fn announce(&self) {
+        prefetch(self.body());
     }
 
     /// Returns the body up to the first block.

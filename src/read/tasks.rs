@@ -127,7 +127,10 @@ impl TaskList {
                 _ => {
                     front = column.kept_front(sample);
                     match &front {
-                        Some(front) => front.location,
+                        Some(front) => {
+                            front.announce();
+                            front.location
+                        }
                         None => column.locate(bytes, sample).map_err(|error| at_sample(error, sample))?,
                     }
                 }

@@ -116,13 +116,19 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
         let mut entries = part.blocks_of(elements).peekable();
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            if let Some(Ok(next)) = entries.peek() {
+            if part.is_announced()
+                && let Some(Ok(next)) = entries.peek()
+            {
                 // a block is too short for the processor to notice that it is read in order
                 part.announce(next);
             }
             let within = within(&entry, elements).ok_or_else(outside)?;
             let to = out.split_off_mut(..within.len() * part.spec.element_bytes).ok_or_else(outside)?;
-            self.decode_some(&tables, &part.block(&entry)?, &within, to, scratch)?;
+            let block = part.block(&entry)?;
+            if part.is_announced() && to.len() < block.spec.raw_bytes {
+                self.0.announce(&block, &within);
+            }
+            self.decode_some(&tables, &block, &within, to, scratch)?;
         }
         Ok(())
     }
@@ -141,7 +147,6 @@ impl<B: BlockCodec> Blocked<B> {
         if out.len() == block.spec.raw_bytes {
             return self.0.decode(tables, block, out, scratch);
         }
-        self.0.announce(block, range);
         if self.0.decode_range(tables, block, range, out, scratch)? {
             return Ok(());
         }

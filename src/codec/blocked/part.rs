@@ -55,7 +55,12 @@ impl<'a> BlockedPart<'a> {
         Ok(Self { spec, front, body, start: range.start })
     }
 
-    /// Announces a block to the processor, if it was read.
+    /// Returns whether to announce blocks to the processor: the bytes were not just read.
+    pub(super) fn is_announced(&self) -> bool {
+        self.body.is_mapped()
+    }
+
+    /// Announces a block to the processor.
     pub(super) fn announce(&self, entry: &BlockEntry) {
         prefetch(self.body.get(self.range(entry)).unwrap_or(&[]));
     }
