@@ -142,6 +142,16 @@ mod tests {
     }
 
     /// The help of `convert` without line breaks.
+    #[test]
+    fn explanations_fit_into_80_columns() {
+        for command in Cli::command().get_subcommands() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!text.is_empty(), "{command}");
+            let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+            assert!(long.is_empty(), "{command}: {long:?}");
+        }
+    }
+
     fn help_of_convert() -> String {
         let help = Cli::command().find_subcommand_mut("convert").unwrap().render_long_help().to_string();
         help.split_whitespace().collect::<Vec<_>>().join(" ")

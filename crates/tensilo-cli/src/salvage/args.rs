@@ -12,9 +12,9 @@ Examples:
 
 Finds every intact chunk, even if header, index, footers or trailers are
 damaged, cut off or missing, or the writer was killed. Copies chunks as they
-are stored. A damaged chunk in blocks loses the samples of its damaged blocks
-only, if its front is intact. If the header and all footers are lost, nothing can be salvaged:
-the columns are then unknown. BROKEN.tsl is never changed.
+are stored. A damaged chunk in blocks loses only the samples of its damaged
+blocks, if its front is intact. If the header and all footers are lost, nothing
+can be salvaged: the columns are then unknown. BROKEN.tsl is never changed.
 
 Samples that a column has lost become nulls in that column, and all samples
 keep their numbers. With --leave-out, samples that any column has lost are left
