@@ -6,6 +6,7 @@ blocks after it, a line is an offset from the first of these bytes, at most 16 b
 import re
 
 from vector_encoder import *
+from vector_tiers import blocked_tiers
 
 MARK = re.compile(r'<!-- bytes (\d+) to (\d+) of vectors/(\S*) -->')
 LINE = re.compile(r' *(\d+)  ((?:[0-9A-F]{2} ){0,15}[0-9A-F]{2})(?:  .*)?$')
@@ -38,6 +39,12 @@ def example_vectors():
     f = Tsl([col('x', 'utf8', [None], nullable=True, lists=[True])], flags=(1, 0, 0))
     f.chunk(0, [['hi', '', None], None, []])
     yield 'example-nested', 'the example of 12.5', f.commit()
+    rows = [[0x3F80] * 10 for _ in range(2)]
+    rows[0][3], rows[1][2], rows[1][9] = 0x4000, 0xBF00, 0x0000
+    f = Tsl([col('x', 'bf16', [10])])
+    f.chunk(0, [el('H', *row) for row in rows],
+            blocked_tiers('blocked-exponent-tiers', (10, 20), 'rotate', ranks=b'\x7F\x80\x7E'))
+    yield 'example-blocks', 'the example of 12.6', f.commit()
 
 
 def bytes_of(hex_file):
@@ -59,4 +66,4 @@ def wrong_examples(spec, files):
                 if at in shown or due[at:at + 1] != bytes([byte]):
                     problems.append('SPEC.md:%d: byte %d is not that of the vector, or is shown twice' % (number, at))
                 shown[at] = byte
-    return problems + ['SPEC.md: there are no examples'] * (marks < 7)
+    return problems + ['SPEC.md: there are no examples'] * (marks < 8)
