@@ -44,6 +44,15 @@ impl EncodedPart {
         PartSpec::new(self.element_bytes, self.raw_bytes).with(self.dictionary.as_deref())
     }
 
+    /// Checks what can be checked without memory for the decoded bytes: before they are decoded as a
+    /// whole.
+    fn check(&self, body: Body<'_>) -> Result<()> {
+        match self.codec.blocks() {
+            Some(blocks) => blocks.check(&BlockedPart::parse(blocks, self.spec(), body, &self.range)?),
+            None => self.codec.check(self.spec(), body.get(self.range.clone()).ok_or_else(wrong_length)?),
+        }
+    }
+
     /// Decodes a range of the decoded bytes, which are whole elements, to `out`, which has its
     /// length. Returns `false` if the encoding cannot decode a range alone; it always decodes all.
     fn decode(
@@ -54,7 +63,6 @@ impl EncodedPart {
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
         let (codec, spec) = (self.codec, self.spec());
-        let is_all = *bytes == (0..spec.raw_bytes);
         // at least 1
         let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes;
         if elements.is_empty() {
@@ -62,17 +70,13 @@ impl EncodedPart {
         }
         if let Some(blocks) = codec.blocks() {
             let part = BlockedPart::parse(blocks, spec, body, &self.range)?;
-            if is_all {
-                blocks.check(&part)?;
-            }
             return blocks.decode_blocks(&part, &elements, out, scratch).map(|()| true);
         }
         let stored = body.get(self.range.clone()).ok_or_else(wrong_length)?;
-        if !is_all {
-            return codec.decode_range(spec, stored, &elements, out, scratch);
+        match *bytes == (0..spec.raw_bytes) {
+            true => codec.decode(spec, stored, out, scratch).map(|()| true),
+            false => codec.decode_range(spec, stored, &elements, out, scratch),
         }
-        codec.check(spec, stored)?;
-        codec.decode(spec, stored, out, scratch).map(|()| true)
     }
 }
 
@@ -265,6 +269,9 @@ impl ChunkDecoder {
         if bytes.end > part.raw_bytes || bytes.len() != out.len() {
             return Err(wrong_length());
         }
+        if *bytes == (0..part.raw_bytes) {
+            part.check(body)?;
+        }
         if !part.decode(body, bytes, out, &mut self.scratch)? {
             return Ok(false);
         }
@@ -290,6 +297,7 @@ impl ChunkDecoder {
     fn decode<const PART: usize>(&mut self, body: Body<'_>) -> Result<()> {
         // in bounds, here and below: PART is one of the constants above
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(()) };
+        part.check(body)?;
         let buffer = &mut self.buffers[PART];
         buffer.resize(part.raw_bytes)?;
         part.decode(body, &(0..part.raw_bytes), buffer.as_mut_slice(), &mut self.scratch)?;
