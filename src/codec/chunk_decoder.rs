@@ -44,8 +44,7 @@ impl EncodedPart {
         PartSpec::new(self.element_bytes, self.raw_bytes).with(self.dictionary.as_deref())
     }
 
-    /// Checks what can be checked without memory for the decoded bytes: before they are decoded as a
-    /// whole.
+    /// Checks a part that is to be decoded as a whole, before memory is taken for it.
     fn check(&self, body: Body<'_>) -> Result<()> {
         match self.codec.blocks() {
             Some(blocks) => blocks.check(&BlockedPart::parse(blocks, self.spec(), body, &self.range)?),
