@@ -1,0 +1,61 @@
+//! The cost of finding the sample at a position, beside a list of all samples in memory.
+//!
+//! Positions are read in order, as a job reads them. A list of a billion samples takes 8 GB, and
+//! must be shuffled again in each epoch.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use std::hint::black_box;
+use tensilo_data::{Component, Mixture, Mode, Order, RunsAndWindows, Split};
+
+const POSITIONS: u64 = 10_000;
+const SAMPLES: u64 = 1_000_000_000;
+
+fn orders(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("sample at a position");
+    group.throughput(Throughput::Elements(POSITIONS));
+    let windowed = RunsAndWindows::for_samples_of(4096);
+    let modes = [
+        ("shuffled", Mode::Shuffled, SAMPLES),
+        ("shuffled, few", Mode::Shuffled, 4000),
+        ("windowed", Mode::Windowed(windowed), SAMPLES),
+    ];
+    for (name, mode, samples) in modes {
+        let order = Order::new(mode, samples, 1, 2);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                (0..POSITIONS).filter_map(|p| order.sample_at(black_box(p) % samples)).fold(0, u64::wrapping_add)
+            });
+        });
+        group.bench_function(format!("{name}, back"), |bencher| {
+            bencher.iter(|| {
+                (0..POSITIONS).filter_map(|p| order.position_of(black_box(p) % samples)).fold(0, u64::wrapping_add)
+            });
+        });
+    }
+    let order = Order::new(Mode::Shuffled, 10 * POSITIONS, 1, 2);
+    let list: Vec<u64> = (0..10 * POSITIONS).filter_map(|p| order.sample_at(p)).collect();
+    group.bench_function("a list in memory", |bencher| {
+        bencher.iter(|| list.iter().take(POSITIONS as usize).map(black_box).copied().fold(0, u64::wrapping_add));
+    });
+    group.finish();
+}
+
+fn views(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("sample of a view");
+    group.throughput(Throughput::Elements(POSITIONS));
+    let split = Split::new(10_000_000, 1, 0..Split::END / 20 * 19).expect("a split");
+    group.bench_function("split of 10^7", |bencher| {
+        bencher.iter(|| (0..POSITIONS).filter_map(|v| split.sample(black_box(v) * 900)).fold(0, u64::wrapping_add));
+    });
+    let component = |weight| Component { dataset_id: [0; 16], view: 0, samples: SAMPLES, weight };
+    let mixture = Mixture::new(&[component(3), component(1)], SAMPLES, 1, 256).expect("a mixture");
+    group.bench_function("mixture", |bencher| {
+        bencher.iter(|| {
+            (0..POSITIONS).filter_map(|v| mixture.sample(black_box(v), 3)).fold(0, |sum, (_, sample)| sum ^ sample)
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, orders, views);
+criterion_main!(benches);

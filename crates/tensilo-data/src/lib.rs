@@ -1,0 +1,43 @@
+//! Datasets of many tensilo files, and the order in which a training job takes their samples.
+//!
+//! The order is arithmetic. An [`Order`] finds the sample at any position of an epoch, and the
+//! position of any sample, in nanoseconds and without memory. A [`Division`] says which positions
+//! each rank takes in each step. A [`State`] has what a job needs to go on, on any number of
+//! machines; a [`Receipt`] proves that two jobs took the same samples. A [`Split`], a
+//! [`SampleList`] or a [`Mixture`] is a view that orders apply to.
+//!
+//! `format-spec/ORDER.md` defines all of this; this crate implements it.
+//!
+//! ```
+//! use tensilo_data::{Division, Mode, Order, Tail};
+//!
+//! // rank 1 of 4, batches of 8 samples, in epoch 0
+//! let (samples, rank) = (1_000, 1);
+//! let order = Order::new(Mode::Shuffled, samples, 42, 0);
+//! let division = Division::new(8, 4, Tail::Drop)?;
+//! let mut taken = 0;
+//! for step in 0..division.steps(samples, 0) {
+//!     let positions = division.positions(samples, step * division.step_samples(), rank);
+//!     let batch: Vec<u64> = positions.filter_map(|position| order.sample_at(position)).collect();
+//!     assert_eq!(batch.len(), 8);
+//!     taken += batch.len();
+//! }
+//! assert_eq!(taken, 31 * 8);
+//! # Ok::<(), tensilo_data::DataError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod division;
+mod error;
+mod order;
+mod receipt;
+mod state;
+mod view;
+
+pub use division::{Division, Positions, Tail};
+pub use error::DataError;
+pub use order::{Mode, Order, Permutation, RunsAndWindows};
+pub use receipt::Receipt;
+pub use state::State;
+pub use view::{Component, Mixture, SampleList, Split};

@@ -1,0 +1,64 @@
+//! How samples are shuffled.
+
+use crate::error::{DataError, Result};
+use std::num::NonZeroU32;
+
+/// How the samples of an epoch are shuffled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// Not at all.
+    Sequential,
+    /// All at once: any sample may follow any other.
+    Shuffled,
+    /// Runs of consecutive samples are, and then the samples inside of windows of runs. Files are
+    /// read in runs.
+    Windowed(RunsAndWindows),
+}
+
+/// The sizes of [`Mode::Windowed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RunsAndWindows {
+    /// Consecutive samples of a run.
+    pub(crate) run: NonZeroU32,
+    /// Runs of a window.
+    pub(crate) window: NonZeroU32,
+}
+
+/// Bytes of a run, and of a window.
+const RUN_BYTES: u64 = 1 << 20;
+const WINDOW_BYTES: u64 = 256 << 20;
+/// The most runs of a window.
+const WINDOW_RUNS: u64 = 512;
+
+impl RunsAndWindows {
+    /// Returns windows of `window` runs, of `run` samples each. Fails if one of them is 0.
+    pub fn new(run: u32, window: u32) -> Result<Self> {
+        match (NonZeroU32::new(run), NonZeroU32::new(window)) {
+            (Some(run), Some(window)) => Ok(Self { run, window }),
+            _ => Err(DataError::BadArgument(format!(
+                "a run of {run} samples in windows of {window} runs: both are at least 1"
+            ))),
+        }
+    }
+
+    /// Returns sizes for samples of this many raw bytes on average: runs of about 1 MiB, and
+    /// windows of at most 512 runs and 256 MiB.
+    pub fn for_samples_of(bytes: u64) -> Self {
+        let of = |count: u64| u32::try_from(count).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX);
+        let bytes = bytes.max(1);
+        let run = (RUN_BYTES / bytes).max(1);
+        let window = (WINDOW_BYTES / run.saturating_mul(bytes)).clamp(1, WINDOW_RUNS);
+        Self { run: of(run), window: of(window) }
+    }
+
+    /// Returns the samples of a run, `K`.
+    pub fn run(self) -> u32 {
+        self.run.get()
+    }
+
+    /// Returns the runs of a window, `W`.
+    pub fn window(self) -> u32 {
+        self.window.get()
+    }
+}

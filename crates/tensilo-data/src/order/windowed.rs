@@ -1,0 +1,79 @@
+//! Chapter 3 of `ORDER.md`: runs of consecutive samples are permuted, then the samples inside of
+//! windows of runs.
+
+use super::mode::RunsAndWindows;
+use super::numbers::{Purpose, key};
+use super::permutation::Permutation;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Windowed {
+    n: u64,
+    seed: u64,
+    epoch: u64,
+    /// Samples of a run, and runs of a window; at most those that there are.
+    run: u64,
+    window: u64,
+    runs: Permutation,
+    /// The place of the short run in the order, the number of its window, and the samples that it
+    /// lacks. All that lies after it is moved by these.
+    short_run: u64,
+    short_window: u64,
+    lacking: u64,
+}
+
+impl Windowed {
+    pub(super) fn new(sizes: RunsAndWindows, n: u64, seed: u64, epoch: u64) -> Self {
+        // with larger ones the order would be the same
+        let run = u64::from(sizes.run.get()).min(n.max(1));
+        let count = n.div_ceil(run);
+        let window = u64::from(sizes.window.get()).min(count.max(1));
+        let runs = Permutation::new(key(Purpose::Runs, [seed, epoch]), count);
+        let short_run = count.checked_sub(1).and_then(|last| runs.position_of(last)).unwrap_or(0);
+        let lacking = (run - n % run) % run; // at least 1 minus less than that
+        Self { n, seed, epoch, run, window, runs, short_run, short_window: short_run / window, lacking }
+    }
+
+    pub(super) fn sample_at(&self, p: u64) -> Option<u64> {
+        if p >= self.n {
+            return None;
+        }
+        let full = self.run * self.window; // at most twice n: see `new`
+        let short_end = self.begin(self.short_window.saturating_add(1));
+        let window = if p < short_end { p / full } else { p.saturating_add(self.lacking) / full };
+        let begin = self.begin(window);
+        let first = window * self.window; // at most the number of runs
+        let mut j = self.permutation_of(window).at(p.checked_sub(begin)?)?;
+        let short_end = self.short_run.saturating_sub(first) * self.run + self.run - self.lacking;
+        if window == self.short_window && j >= short_end {
+            j += self.lacking;
+        }
+        let run = self.runs.at(first + j / self.run)?;
+        Some(run * self.run + j % self.run) // below n
+    }
+
+    pub(super) fn position_of(&self, sample: u64) -> Option<u64> {
+        if sample >= self.n {
+            return None;
+        }
+        let run = self.runs.position_of(sample / self.run)?;
+        let window = run / self.window;
+        // below the samples of a window
+        let mut j = run % self.window * self.run + sample % self.run;
+        if window == self.short_window && run > self.short_run {
+            j = j.checked_sub(self.lacking)?;
+        }
+        Some(self.begin(window) + self.permutation_of(window).position_of(j)?) // below n
+    }
+
+    /// Returns the position at which a window begins; `n` of those after the last.
+    fn begin(&self, window: u64) -> u64 {
+        let lacking = if window > self.short_window { self.lacking } else { 0 };
+        let full = self.run * self.window; // at most twice n: see `new`
+        window.saturating_mul(full).saturating_sub(lacking).min(self.n)
+    }
+
+    fn permutation_of(&self, window: u64) -> Permutation {
+        let samples = self.begin(window.saturating_add(1)) - self.begin(window); // ascending
+        Permutation::new(key(Purpose::Window, [self.seed, self.epoch, window]), samples)
+    }
+}

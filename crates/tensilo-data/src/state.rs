@@ -1,0 +1,135 @@
+//! Chapter 6 of `ORDER.md`: what a job needs to go on.
+
+use crate::division::Tail;
+use crate::error::{DataError, Result};
+use crate::order::{MOST_SAMPLES, Mode, RunsAndWindows};
+use crate::receipt::Receipt;
+
+/// The state of a job, the same for all of its ranks: the position at which the next step begins.
+///
+/// Neither batch size nor number of ranks are in it. A job with others goes on at this position.
+/// With [`Tail::Exact`], the epoch then has each sample exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    /// The id of the dataset; zero if it has none, and of a mixture.
+    pub dataset_id: [u8; 16],
+    /// The version of the dataset that was read; 0 if it has none.
+    pub dataset_version: u64,
+    /// The identity of the view; 0 for all samples.
+    pub view: u64,
+    /// The number of samples of the view.
+    pub n: u64,
+    /// How samples are shuffled.
+    pub mode: Mode,
+    /// How the last step of an epoch ends.
+    pub tail: Tail,
+    /// The seed of the order.
+    pub seed: u64,
+    /// The epoch, counted from 0.
+    pub epoch: u64,
+    /// A position in the epoch, below `n`.
+    pub position: u64,
+    /// The sum of the receipts of all ranks until then.
+    pub receipt: Receipt,
+}
+
+const MAGIC: [u8; 4] = *b"TSLO";
+const VERSION: u16 = 1;
+/// The bytes that the checksum covers.
+const COVERED: usize = State::BYTES - 4;
+
+impl State {
+    /// The length of a state.
+    pub const BYTES: usize = 96;
+
+    /// Returns the bytes of the state.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let (mode, run, window) = match self.mode {
+            Mode::Sequential => (0, 0, 0),
+            Mode::Shuffled => (1, 0, 0),
+            Mode::Windowed(sizes) => (2, sizes.run(), sizes.window()),
+        };
+        let mut bytes = [0; Self::BYTES];
+        let mut rest = bytes.as_mut_slice();
+        put(&mut rest, MAGIC);
+        put(&mut rest, VERSION.to_le_bytes());
+        let tail = match self.tail {
+            Tail::Drop => 0,
+            Tail::Pad => 1,
+            Tail::Exact => 2,
+        };
+        put(&mut rest, [mode, tail]);
+        put(&mut rest, self.dataset_id);
+        let words = [self.dataset_version, self.view, self.n, self.seed, self.epoch, self.position];
+        words.iter().for_each(|word| put(&mut rest, word.to_le_bytes()));
+        put(&mut rest, run.to_le_bytes());
+        put(&mut rest, window.to_le_bytes());
+        put(&mut rest, self.receipt.0.to_le_bytes());
+        put(&mut rest, [0; 4]);
+        let crc = crc32fast::hash(bytes.get(..COVERED).unwrap_or(&[])); // a part of the array
+        put(&mut bytes.get_mut(COVERED..).unwrap_or(&mut []), crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a state. Fails if its bytes break rule O-6.1.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let bytes: &[u8; Self::BYTES] = bytes
+            .try_into()
+            .map_err(|_| bad(format!("a state has {} bytes, and these are {}", Self::BYTES, bytes.len())))?;
+        let mut rest = bytes.as_slice();
+        if take(&mut rest) != MAGIC {
+            return Err(bad("these bytes are no state: they do not begin with TSLO".to_owned()));
+        }
+        let (stated, found) = (bytes.last_chunk(), crc32fast::hash(bytes.get(..COVERED).unwrap_or(&[])));
+        if stated != Some(&found.to_le_bytes()) {
+            return Err(bad("the state is damaged: its checksum is wrong".to_owned()));
+        }
+        let version = u16::from_le_bytes(take(&mut rest));
+        if version != VERSION {
+            return Err(bad(format!("the state has version {version}, and this release knows version {VERSION}")));
+        }
+        let [mode, tail] = take(&mut rest);
+        let dataset_id = take(&mut rest);
+        let mut word = || u64::from_le_bytes(take(&mut rest));
+        let [dataset_version, view, n, seed, epoch, position] = [word(), word(), word(), word(), word(), word()];
+        let run = u32::from_le_bytes(take(&mut rest));
+        let window = u32::from_le_bytes(take(&mut rest));
+        let receipt = Receipt(u64::from_le_bytes(take(&mut rest)));
+        let zero: [u8; 4] = take(&mut rest);
+        let mode = match (mode, run, window) {
+            (0, 0, 0) => Mode::Sequential,
+            (1, 0, 0) => Mode::Shuffled,
+            (2, run, window) => {
+                Mode::Windowed(RunsAndWindows::new(run, window).map_err(|error| bad(error.to_string()))?)
+            }
+            _ => return Err(bad(format!("the state has mode {mode} with runs of {run} and windows of {window}"))),
+        };
+        let tail = match tail {
+            0 => Tail::Drop,
+            1 => Tail::Pad,
+            2 => Tail::Exact,
+            _ => return Err(bad(format!("the state has tail {tail}, and this release knows 0 to 2"))),
+        };
+        if zero != [0; 4] || position >= n || n > MOST_SAMPLES {
+            return Err(bad(format!("the state is malformed: position {position} of {n}")));
+        }
+        Ok(Self { dataset_id, dataset_version, view, n, mode, tail, seed, epoch, position, receipt })
+    }
+}
+
+#[cold]
+fn bad(message: String) -> DataError {
+    DataError::BadState(message)
+}
+
+/// Writes the next bytes. (There are as many as the fields of a state have.)
+fn put<const N: usize>(rest: &mut &mut [u8], bytes: [u8; N]) {
+    if let Some(to) = rest.split_off_mut(..N) {
+        to.copy_from_slice(&bytes); // equal lengths
+    }
+}
+
+/// Returns the next bytes. (There are as many as the fields of a state have.)
+fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+    rest.split_off(..N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
+}

@@ -1,0 +1,8 @@
+//! Tests of the public interface.
+
+mod divisions;
+mod orders;
+mod quality;
+mod states;
+mod vectors;
+mod views;

@@ -1,0 +1,35 @@
+//! States come back, and damaged ones are refused.
+
+use proptest::prelude::*;
+use tensilo_data::{Mode, Receipt, RunsAndWindows, State, Tail};
+
+fn any_state() -> impl Strategy<Value = State> {
+    let size = || any::<u32>().prop_map(|size| size.max(1));
+    let windowed = (size(), size()).prop_map(|(run, window)| Mode::Windowed(RunsAndWindows::new(run, window).unwrap()));
+    let mode = prop_oneof![Just(Mode::Sequential), Just(Mode::Shuffled), windowed];
+    let words = any::<[u64; 5]>();
+    let tail = prop_oneof![Just(Tail::Drop), Just(Tail::Pad), Just(Tail::Exact)];
+    let n = 1..=1_u64 << 63;
+    (mode, tail, any::<[u8; 16]>(), words, n, any::<u64>()).prop_map(|(mode, tail, dataset_id, words, n, position)| {
+        let [dataset_version, view, seed, epoch, receipt] = words;
+        let (position, receipt) = (position % n, Receipt(receipt));
+        State { dataset_id, dataset_version, view, n, mode, tail, seed, epoch, position, receipt }
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_state_comes_back(state in any_state()) {
+        prop_assert_eq!(State::from_bytes(&state.to_bytes()), Ok(state));
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_other_length_is_accepted(state in any_state(), byte in 0..State::BYTES, bit in 0..8, length in 0..200_usize) {
+        let mut bytes = state.to_bytes().to_vec();
+        bytes[byte] ^= 1_u8 << bit;
+        prop_assert!(State::from_bytes(&bytes).is_err());
+        bytes[byte] ^= 1_u8 << bit;
+        bytes.resize(length, 0);
+        prop_assert_eq!(State::from_bytes(&bytes).is_ok(), length == State::BYTES);
+    }
+}

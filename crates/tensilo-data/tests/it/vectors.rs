@@ -1,0 +1,163 @@
+//! The vectors of `format-spec/ORDER.md`, which a second implementation has written.
+
+use serde_json::Value;
+use tensilo_data::{
+    Component, Division, Mixture, Mode, Order, Permutation, Receipt, RunsAndWindows, SampleList, Split, State, Tail,
+};
+
+fn vectors(group: &str) -> Vec<Value> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format-spec/vectors/order.json");
+    let text = std::fs::read_to_string(path).expect("the vectors");
+    let groups: Value = serde_json::from_str(&text).expect("JSON");
+    let members = groups[group].as_array().cloned().unwrap_or_default();
+    assert!(!members.is_empty(), "{group}");
+    members
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| value.as_str().and_then(|text| text.parse().ok()).expect("a number"))
+}
+
+fn hex(value: &Value) -> u64 {
+    u64::from_str_radix(value.as_str().expect("hex"), 16).expect("hex")
+}
+
+fn numbers(value: &Value) -> Vec<u64> {
+    value.as_array().expect("a list").iter().map(number).collect()
+}
+
+fn mode(value: &Value) -> Mode {
+    match value[0].as_str() {
+        Some("sequential") => Mode::Sequential,
+        Some("shuffled") => Mode::Shuffled,
+        _ => Mode::Windowed(RunsAndWindows::new(number(&value[1]) as u32, number(&value[2]) as u32).unwrap()),
+    }
+}
+
+#[test]
+fn permutations_are_those_of_the_vectors() {
+    for vector in vectors("permutations") {
+        let permutation = Permutation::new(hex(&vector["key"]), number(&vector["n"]));
+        let found: Vec<u64> = (0..=permutation.n()).map_while(|p| permutation.at(p)).collect();
+        assert_eq!(found, numbers(&vector["order"]), "{vector}");
+    }
+    for vector in vectors("large_permutations") {
+        let permutation = Permutation::new(hex(&vector["key"]), number(&vector["n"]));
+        for pair in vector["pairs"].as_array().unwrap() {
+            let (p, member) = (number(&pair[0]), number(&pair[1]));
+            assert_eq!((permutation.at(p), permutation.position_of(member)), (Some(member), Some(p)), "{vector}");
+        }
+    }
+}
+
+#[test]
+fn orders_are_those_of_the_vectors() {
+    for vector in vectors("orders") {
+        let n = number(&vector["n"]);
+        let order = Order::new(mode(&vector["mode"]), n, hex(&vector["seed"]), number(&vector["epoch"]));
+        let found: Vec<u64> = (0..=n).map_while(|p| order.sample_at(p)).collect();
+        assert_eq!(found, numbers(&vector["order"]), "{vector}");
+    }
+}
+
+#[test]
+fn large_orders_are_those_of_the_vectors() {
+    for vector in vectors("large_orders") {
+        let (n, epoch) = (number(&vector["n"]), number(&vector["epoch"]));
+        let order = Order::new(mode(&vector["mode"]), n, hex(&vector["seed"]), epoch);
+        for pair in vector["pairs"].as_array().unwrap() {
+            let (p, sample) = (number(&pair[0]), number(&pair[1]));
+            assert_eq!((order.sample_at(p), order.position_of(sample)), (Some(sample), Some(p)), "{n}");
+        }
+    }
+}
+
+fn tail(value: &Value) -> Tail {
+    match value.as_str() {
+        Some("drop") => Tail::Drop,
+        Some("pad") => Tail::Pad,
+        _ => Tail::Exact,
+    }
+}
+
+#[test]
+fn divisions_are_those_of_the_vectors() {
+    for vector in vectors("divisions") {
+        let (n, world, start) = (number(&vector["n"]), number(&vector["world"]) as u32, number(&vector["start"]));
+        let division = Division::new(number(&vector["batch"]) as u32, world, tail(&vector["tail"])).unwrap();
+        let steps = vector["steps"].as_array().unwrap();
+        assert_eq!(division.steps(n, start), steps.len() as u64, "{vector}");
+        for (step, ranks) in (0..).zip(steps) {
+            for rank in 0..world {
+                let start = start + step * division.step_samples();
+                let positions: Vec<u64> = division.positions(n, start, rank).collect();
+                assert_eq!(positions, numbers(&ranks[rank as usize]), "{vector}: step {step}, rank {rank}");
+            }
+        }
+    }
+}
+
+#[test]
+fn views_are_those_of_the_vectors() {
+    for vector in vectors("splits") {
+        let split =
+            Split::new(number(&vector["n"]), hex(&vector["seed"]), number(&vector["from"])..number(&vector["to"]))
+                .unwrap();
+        let found: Vec<u64> = (0..=split.n()).map_while(|v| split.sample(v)).collect();
+        assert_eq!((found, split.identity()), (numbers(&vector["samples"]), hex(&vector["identity"])), "{vector}");
+    }
+    for vector in vectors("lists") {
+        let list = SampleList::new(numbers(&vector["samples"]));
+        let found: Vec<u64> = (0..=list.n()).map_while(|v| list.sample(v)).collect();
+        assert_eq!((found, list.identity()), (numbers(&vector["samples"]), hex(&vector["identity"])), "{vector}");
+    }
+    for vector in vectors("mixtures") {
+        let component = |part: &Value| Component {
+            dataset_id: bytes(&part["dataset_id"]).try_into().unwrap(),
+            view: hex(&part["view"]),
+            samples: number(&part["samples"]),
+            weight: number(&part["weight"]) as u32,
+        };
+        let components: Vec<Component> = vector["components"].as_array().unwrap().iter().map(component).collect();
+        let (n, epoch) = (number(&vector["n"]), number(&vector["epoch"]));
+        let mixture = Mixture::new(&components, n, hex(&vector["seed"]), number(&vector["run"]) as u32).unwrap();
+        assert_eq!(mixture.identity(), hex(&vector["identity"]), "{vector}");
+        for due in vector["samples"].as_array().unwrap().iter().map(numbers) {
+            assert_eq!(mixture.sample(due[0], epoch), Some((due[1] as usize, due[2])), "{vector}: {due:?}");
+        }
+        assert_eq!(mixture.sample(n, epoch), None);
+    }
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    let text = value.as_str().expect("hex");
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex")).collect()
+}
+
+#[test]
+fn states_are_those_of_the_vectors() {
+    for vector in vectors("states") {
+        let (n, epoch, position) = (number(&vector["n"]), number(&vector["epoch"]), number(&vector["position"]));
+        let (mode, seed) = (mode(&vector["mode"]), hex(&vector["seed"]));
+        let (order, mut receipt) = (Order::new(mode, n, seed, epoch), Receipt::default());
+        (0..position).for_each(|position| receipt.add(order.sample_at(position).unwrap(), epoch));
+        assert_eq!(receipt.0, hex(&vector["receipt"]), "{vector}");
+        let state = State {
+            dataset_id: bytes(&vector["dataset_id"]).try_into().unwrap(),
+            dataset_version: number(&vector["dataset_version"]),
+            view: hex(&vector["view"]),
+            n,
+            mode,
+            tail: tail(&vector["tail"]),
+            seed,
+            epoch,
+            position,
+            receipt,
+        };
+        assert_eq!(state.to_bytes().as_slice(), bytes(&vector["bytes"]), "{vector}");
+        assert_eq!(State::from_bytes(&state.to_bytes()), Ok(state));
+    }
+    for vector in vectors("broken_states") {
+        assert!(State::from_bytes(&bytes(&vector["bytes"])).is_err(), "{vector}");
+    }
+}
