@@ -1,9 +1,10 @@
 //! The cost of decoding one chunk of 64 KiB, and of checking it.
 //!
 //! `decode`: a cursor reads by turns from two chunks, so that each read loads a whole chunk (finds
-//! it, compares it with the index) and decodes it. The checksums of both were checked before. `raw`
-//! decodes nothing: it is the cost of loading, whatever the size, and has no throughput. For the
-//! others, throughput counts decoded bytes; `memcpy` copies as many.
+//! it, compares it with the index) and decodes it. The checksums of both were checked before. The
+//! chunks have no blocks; `read` measures those that have. `raw` decodes nothing: it is the cost of
+//! loading, whatever the size, and has no throughput. For the others, throughput counts decoded
+//! bytes; `memcpy` copies as many.
 //!
 //! `check`: `crc32fast` is the function that the reader calls, alone. `view, always` and
 //! `view, never` view a raw sample of 64 KiB with and without the checksum. A default reader checks
@@ -14,8 +15,8 @@ mod support;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use half::bf16;
 use std::hint::black_box;
-use support::{MEL_BANDS, criterion, embeddings, file, mel, write};
-use tensilo::{ColumnBatch, ColumnSchema, OpenOptions, Profile, Reader, Verification};
+use support::{MEL_BANDS, criterion, embeddings, file, file_with, mel, write};
+use tensilo::{ColumnBatch, ColumnSchema, OpenOptions, Profile, Reader, Verification, WriterOptions};
 
 const CHUNK: usize = 64 << 10;
 /// Two chunks of 2-byte elements.
@@ -63,23 +64,31 @@ fn text() -> Vec<u8> {
 fn decode(c: &mut Criterion) {
     memcpy(c, "decode");
     let one = vec![bf16::ONE; ELEMENTS];
-    alternate(c, "raw", "raw", &file(&[1024], &embeddings(ELEMENTS), Profile::Raw));
+    let raw = file_with(&[1024], &embeddings(ELEMENTS), &without_blocks(Profile::Raw));
+    alternate(c, "raw", "raw", &raw);
     alternate(c, "constant", "constant", &file(&[1024], &one, Profile::BitshuffleZstd));
     for (profile, of_embeddings, of_mel) in [
         (Profile::BitshuffleZstd, "bitshuffle-zstd", "bitshuffle-zstd"),
         (Profile::Balanced, "exponent-tiers", "residual-tiers"),
         (Profile::Small, "planes-zstd", "planes-zstd"), // chunks of 256 KiB
     ] {
+        let options = without_blocks(profile);
         // samples as large as a chunk: of a smaller one no more would be decoded than itself
-        let embeddings = file(&[CHUNK as u32 / 2], &embeddings(8 * ELEMENTS), profile);
+        let embeddings = file_with(&[CHUNK as u32 / 2], &embeddings(8 * ELEMENTS), &options);
         alternate(c, &format!("{of_embeddings}, embeddings"), of_embeddings, &embeddings);
-        let mel = file(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), profile);
+        let mel = file_with(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), &options);
         alternate(c, &format!("{of_mel}, mel"), of_mel, &mel);
     }
     let text = text();
     let lengths = vec![128_u32; text.len() / 128];
     let batch = ColumnBatch::ragged(lengths.len(), &lengths, &text);
-    alternate(c, "zstd, text", "zstd", &write(ColumnSchema::utf8("x"), batch, Profile::BitshuffleZstd));
+    let bytes = write(ColumnSchema::utf8("x"), batch, &without_blocks(Profile::BitshuffleZstd));
+    alternate(c, "zstd, text", "zstd", &bytes);
+}
+
+/// A read would decode only the blocks that it needs.
+fn without_blocks(profile: Profile) -> WriterOptions {
+    WriterOptions::new().profile(profile).block_bytes(None)
 }
 
 fn check(c: &mut Criterion) {

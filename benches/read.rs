@@ -27,7 +27,7 @@ use half::bf16;
 use std::hint::black_box;
 use support::{MEL_BANDS, Random, criterion, embeddings, file, mel, write};
 use tensilo::nested::ListBatch;
-use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Shape};
+use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Shape, WriterOptions};
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
 
@@ -173,7 +173,11 @@ fn ragged(c: &mut Criterion) {
     let lengths: Vec<u32> = (0..16_384).map(|_| random.below(1025) as u32).collect();
     let values = embeddings(lengths.iter().sum::<u32>() as usize);
     let schema = ColumnSchema::tensor("x", DType::Bf16, Shape::ragged());
-    let bytes = write(schema, ColumnBatch::ragged(lengths.len(), &lengths, &values), Profile::Raw);
+    let bytes = write(
+        schema,
+        ColumnBatch::ragged(lengths.len(), &lengths, &values),
+        &WriterOptions::new().profile(Profile::Raw),
+    );
     let reader = Reader::from_bytes(bytes).unwrap();
     let column = warm(&reader);
     let (count, slices) = (column.sample_count(), slices(&column));
@@ -212,7 +216,11 @@ fn chats(profile: Profile) -> Vec<u8> {
     text.truncate(CHATS * CHAT_BYTES); // ASCII
     let (lengths, extents) = (vec![TEXTS as u32; CHATS], vec![TEXT_BYTES as u32; CHATS * TEXTS]);
     let texts = ColumnBatch::ragged(CHATS * TEXTS, &extents, text.as_bytes());
-    write(ColumnSchema::utf8("x").list(), texts.in_lists(&[ListBatch::new(&lengths)]), profile)
+    write(
+        ColumnSchema::utf8("x").list(),
+        texts.in_lists(&[ListBatch::new(&lengths)]),
+        &WriterOptions::new().profile(profile),
+    )
 }
 
 fn lists(c: &mut Criterion) {

@@ -73,15 +73,19 @@ pub const MEL_BANDS: usize = 80;
 
 /// A file in memory with one bf16 column `x` of `values`, each sample of this shape.
 pub fn file(shape: &[u32], values: &[bf16], profile: Profile) -> Vec<u8> {
+    file_with(shape, values, &WriterOptions::new().profile(profile))
+}
+
+/// The same, written with other options.
+pub fn file_with(shape: &[u32], values: &[bf16], options: &WriterOptions) -> Vec<u8> {
     let per_sample: u32 = shape.iter().product();
     let batch = ColumnBatch::fixed(values.len() / per_sample as usize, values);
-    write(ColumnSchema::tensor("x", DType::Bf16, Shape::fixed(shape)), batch, profile)
+    write(ColumnSchema::tensor("x", DType::Bf16, Shape::fixed(shape)), batch, options)
 }
 
 /// A file in memory with one column.
-pub fn write(column: ColumnSchema, batch: ColumnBatch<'_>, profile: Profile) -> Vec<u8> {
-    let options = WriterOptions::new().profile(profile);
-    let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &options).unwrap();
+pub fn write(column: ColumnSchema, batch: ColumnBatch<'_>, options: &WriterOptions) -> Vec<u8> {
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), options).unwrap();
     writer.push_batch(&[batch]).unwrap();
     writer.finish().unwrap().sink.0
 }
