@@ -48,7 +48,7 @@ impl MappedFile {
     }
 }
 
-impl Reader {
+impl OpenOptions {
     /// Opens a file as a memory map: samples of raw chunks can be viewed without copying.
     ///
     /// Header and footer are read by position: it costs less than the page faults of touching them
@@ -58,12 +58,25 @@ impl Reader {
     ///
     /// No process may change or truncate the file as long as the reader lives, see
     /// [`MappedFile::open`].
-    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
+    pub unsafe fn map_file(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
-        let file = PositionedFile::open(path)?;
+        let file = Arc::new(PositionedFile::open(path)?);
         // SAFETY: the caller's promise is the one that is asked for.
         let map = || unsafe { MappedFile::of(&file) }.map(|map| Arc::new(map) as Arc<dyn Source>);
-        OpenOptions::new().open_through(&file, Some(path), map).map_err(|error| error.with_path(path))
+        self.open_through(file.clone(), Some(path), map).map_err(|error| error.with_path(path))
+    }
+}
+
+impl Reader {
+    /// Opens a file as a memory map, see [`OpenOptions::map_file`].
+    ///
+    /// # Safety
+    ///
+    /// No process may change or truncate the file as long as the reader lives, see
+    /// [`MappedFile::open`].
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
+        // SAFETY: the caller's promise is the one that is asked for.
+        unsafe { OpenOptions::new().map_file(path) }
     }
 }
 

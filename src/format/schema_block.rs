@@ -42,6 +42,14 @@ const TO_NEAREST_EVEN: u8 = 1;
 /// The length of a column record without name, extents and metadata.
 const MIN_COLUMN_BYTES: usize = 12;
 
+impl Schema {
+    /// Checks that a file can have this schema: its names, types, shapes and metadata, and all
+    /// limits of the format. Cost: linear in the length of its texts.
+    pub fn check(&self) -> Result<()> {
+        to_bytes(self).map(drop)
+    }
+}
+
 /// Returns the schema block of a schema. Refuses a schema that chapter 3 or 8 refuses.
 pub(crate) fn to_bytes(schema: &Schema) -> Result<Vec<u8>> {
     let mut out = Vec::new();

@@ -2,6 +2,7 @@
 //! (chapter 10).
 
 mod facts;
+mod first_bytes;
 mod head_scan;
 mod identity;
 mod positioned;
@@ -11,6 +12,7 @@ mod table_slot;
 mod window;
 
 pub use facts::ColumnFacts;
+pub(crate) use first_bytes::FirstBytes;
 pub(crate) use head_scan::{BlockSizes, HeadScan};
 pub use identity::FileIdentity;
 pub(crate) use identity::refuse_same;

@@ -22,6 +22,7 @@ pub(super) struct OpenedFile {
     pub sample_count: u64,
     pub commit_count: u32,
     pub is_finished: bool,
+    pub footer_offset: u64,
     pub tail_bytes: u64,
     pub verification: Verification,
     pub max_chunk_bytes: u32,

@@ -22,6 +22,7 @@ pub enum Verification {
 pub struct OpenOptions {
     pub(super) verification: Verification,
     max_chunk_bytes: Option<u32>,
+    pub(super) first_bytes: Option<u64>,
 }
 
 impl OpenOptions {
@@ -46,6 +47,17 @@ impl OpenOptions {
     /// decode to at most 64 MiB. Writers keep to some hundred KiB unless one sample is larger.
     pub fn max_chunk_bytes(mut self, bytes: u32) -> Self {
         self.max_chunk_bytes = Some(bytes);
+        self
+    }
+
+    /// Opens the file as it was when it had this many bytes: at an earlier commit. The default is
+    /// the last commit. A file that is shorter is opened as it is.
+    ///
+    /// A commit ends with its trailer. A reader of it tells the bytes up to there:
+    /// [`file_bytes`](crate::Reader::file_bytes) less
+    /// [`tail_bytes`](crate::Reader::tail_bytes).
+    pub fn first_bytes(mut self, bytes: u64) -> Self {
+        self.first_bytes = Some(bytes);
         self
     }
 

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::Result;
 use crate::format::{ContentId, FileId, Schema};
 use crate::names::no_column;
-use crate::open::{self, FileIdentity, InMemory, Source, TableSlot};
+use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
 use std::iter;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,17 +21,18 @@ impl OpenOptions {
     /// Opens a file from any source.
     pub fn open(self, source: impl Source + 'static) -> Result<Reader> {
         let source: Arc<dyn Source> = Arc::new(source);
-        self.open_through(&*source, None, || Ok(source.clone()))
+        self.open_through(source.clone(), None, || Ok(source))
     }
 
     /// Opens a file whose header and footer are read from `first`. Then it is read from the source
     /// that `source` makes, of the same bytes.
     pub(crate) fn open_through(
         self,
-        first: &dyn Source,
+        first: Arc<dyn Source>,
         path: Option<&Path>,
         source: impl FnOnce() -> Result<Arc<dyn Source>>,
     ) -> Result<Reader> {
+        let first = &*self.limit(first);
         let header = open::open_header(first)?;
         let commit = open::open_last_commit(first, &header)?;
         let tail_bytes = first.byte_count().saturating_sub(commit.trailer_offset.saturating_add(64));
@@ -42,7 +43,7 @@ impl OpenOptions {
             columns.push(ColumnIndex::new(index, column, facts, own.map(TableSlot::new).collect())?);
         }
         Ok(Reader::new(OpenedFile {
-            source: source()?,
+            source: self.limit(source()?),
             path: path.map(Path::to_path_buf),
             file_id: header.header.file_id,
             content_id: commit.footer.content_id,
@@ -52,10 +53,19 @@ impl OpenOptions {
             sample_count: commit.footer.sample_count,
             commit_count: commit.footer.commit.saturating_add(1),
             is_finished: commit.trailer.finished,
+            footer_offset: commit.trailer.footer_offset,
             tail_bytes,
             verification: self.verification,
             max_chunk_bytes: self.chunk_bytes_limit(),
         }))
+    }
+
+    /// Cuts a source off at the commit that is to be opened.
+    fn limit(&self, source: Arc<dyn Source>) -> Arc<dyn Source> {
+        match self.first_bytes {
+            Some(bytes) => Arc::new(FirstBytes::new(source, bytes)),
+            None => source,
+        }
     }
 }
 
@@ -120,6 +130,11 @@ impl Reader {
     /// was stopped after a commit.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished
+    }
+
+    /// Returns the offset of the footer of the commit that is read; 0 for a salvaged file.
+    pub fn footer_offset(&self) -> u64 {
+        self.0.footer_offset
     }
 
     /// Returns the number of bytes after the last commit, which are not read. Normally 0. Otherwise

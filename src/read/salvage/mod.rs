@@ -109,6 +109,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
         sample_count,
         commit_count: found.footer.as_ref().map_or(0, |footer| footer.commit.saturating_add(1)),
         is_finished: found.end_is_known,
+        footer_offset: 0,
         tail_bytes: 0,
         verification: options.verification,
         max_chunk_bytes: limits::CHUNK_BYTES,
