@@ -1,7 +1,11 @@
 //! The error type of the crate.
 
+use std::io;
+use std::path::PathBuf;
+use tensilo::error::display_path;
+
 /// An error of the crate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// An argument does not fit.
@@ -10,6 +14,42 @@ pub enum DataError {
     /// A state is damaged, or of a job that this one cannot continue.
     #[error("{0}")]
     BadState(String),
+    /// A manifest is damaged, or a file is not the one that the manifest lists.
+    #[error("{}: {message} ({rule})", display_path(path))]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// The rule of `MANIFEST.md` that is broken, such as `M-2.1`.
+        rule: &'static str,
+        /// The finding.
+        message: String,
+    },
+    /// Another writer has published the version first. Nothing of this writer is left: open the
+    /// dataset again, and repeat what failed.
+    #[error(
+        "{}: another writer has published version {version} meanwhile; open the dataset again and repeat",
+        display_path(path)
+    )]
+    Conflict {
+        /// The folder of the dataset.
+        path: PathBuf,
+        /// The version.
+        version: u64,
+    },
+    /// The operating system refused.
+    #[error("{}: {doing}: {error}", display_path(path))]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The operation.
+        doing: &'static str,
+        /// The error of the system.
+        #[source]
+        error: io::Error,
+    },
+    /// A tensilo file could not be read or written.
+    #[error(transparent)]
+    File(#[from] tensilo::Error),
 }
 
 /// The result of a function of this crate.

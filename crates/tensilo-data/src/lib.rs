@@ -6,7 +6,12 @@
 //! machines; a [`Receipt`] proves that two jobs took the same samples. A [`Split`], a
 //! [`SampleList`] or a [`Mixture`] is a view that orders apply to.
 //!
-//! `format-spec/ORDER.md` defines all of this; this crate implements it.
+//! A [`Dataset`] reads files as one sequence of samples: those that the manifest of a folder
+//! lists, or any. [`Changes`] append samples, add, rename and drop columns, and publish the result
+//! as a new version: whole, or not at all.
+//!
+//! `format-spec/ORDER.md` defines the order, and `format-spec/MANIFEST.md` the manifest; this crate
+//! implements both.
 //!
 //! ```
 //! use tensilo_data::{Division, Mode, Order, Tail};
@@ -28,13 +33,16 @@
 
 #![forbid(unsafe_code)]
 
+mod dataset;
 mod division;
 mod error;
+mod manifest;
 mod order;
 mod receipt;
 mod state;
 mod view;
 
+pub use dataset::{Changes, Dataset, DatasetOptions, FoundSample, GroupFile, SampleGroup};
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
 pub use order::{Mode, Order, Permutation, RunsAndWindows};

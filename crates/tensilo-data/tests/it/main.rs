@@ -1,6 +1,9 @@
 //! Tests of the public interface.
 
+mod changes;
+mod common;
 mod divisions;
+mod manifests;
 mod orders;
 mod quality;
 mod states;

@@ -1,0 +1,215 @@
+//! Chapter 9: a version in the making.
+
+use super::data_folder::DataFolder;
+use super::facts::FileFacts;
+use super::folder::Folder;
+use super::handle::{Dataset, Location};
+use super::layouts;
+use super::open;
+use super::options::DatasetOptions;
+use super::publish::publish;
+use crate::error::{DataError, Result};
+use crate::manifest::{Group, ListedFile, Version, check_path, dataset_id};
+use crate::order::RunsAndWindows;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tensilo::Schema;
+use tensilo::error::display_path;
+
+/// Changes to a dataset, which [`Changes::publish`] makes a new version of.
+///
+/// Nothing of them can be seen before. If this value is dropped without, or fails to publish, the
+/// data files that were written to paths of [`Changes::next_path`] are removed.
+#[derive(Debug)]
+pub struct Changes {
+    folder: PathBuf,
+    store: Folder,
+    /// The version that changes; none for a new dataset.
+    base: Option<Dataset>,
+    /// The version in the making.
+    pub(super) version: Version,
+    /// Raw bytes of the files of a new dataset, from which its order is derived.
+    raw_bytes: u64,
+    order: Option<RunsAndWindows>,
+    data: DataFolder,
+    /// The paths of all files that were added.
+    added: Vec<Box<str>>,
+}
+
+impl Dataset {
+    /// Begins a new dataset in a folder, which is made if it does not exist. Fails if the folder
+    /// has a manifest.
+    pub fn create(folder: impl AsRef<Path>) -> Result<Changes> {
+        let folder = folder.as_ref();
+        let io = |error| DataError::Io { path: folder.to_path_buf(), doing: "making the folder", error };
+        std::fs::create_dir_all(folder).map_err(io)?;
+        if let Some(version) = open::versions(&Folder(folder.to_path_buf()), folder)?.last() {
+            return Err(DataError::BadArgument(format!(
+                "{}: the folder has a dataset, at version {version}; append to it, or choose another folder",
+                display_path(folder)
+            )));
+        }
+        Ok(Changes::new(folder, None, Version::empty()))
+    }
+
+    /// Begins changes to this version of the dataset.
+    pub fn change(&self) -> Result<Changes> {
+        let Location::Folder(folder) = &self.0.location else {
+            let message = "files without a manifest cannot be changed as a dataset; create one from them first";
+            return Err(DataError::BadArgument(message.to_owned()));
+        };
+        let mut version = self.0.version.clone();
+        version.parent = Some((version.number, self.0.digest));
+        version.groups = self.0.groups_of_page(version.pages.len())?;
+        Ok(Changes::new(folder, Some(self.clone()), version))
+    }
+}
+
+impl Changes {
+    fn new(folder: &Path, base: Option<Dataset>, mut version: Version) -> Self {
+        version.number = version.number.saturating_add(1);
+        version.time = SystemTime::UNIX_EPOCH.elapsed().ok().map(|since| since.as_secs());
+        Self {
+            folder: folder.to_path_buf(),
+            store: Folder(folder.to_path_buf()),
+            base,
+            data: DataFolder::new(version.number),
+            version,
+            raw_bytes: 0,
+            order: None,
+            added: Vec::new(),
+        }
+    }
+
+    /// Returns the number of the version in the making.
+    pub fn version(&self) -> u64 {
+        self.version.number
+    }
+
+    /// Returns the number of samples so far.
+    pub fn sample_count(&self) -> u64 {
+        self.version.samples
+    }
+
+    /// Returns the columns and the metadata so far.
+    pub fn schema(&self) -> Schema {
+        let columns = self.version.columns.iter().map(|column| column.schema.clone()).collect();
+        Schema { columns, metadata: self.version.metadata.clone() }
+    }
+
+    /// Sets when the version was made, in seconds since 1970-01-01 00:00 UTC. The default is now.
+    /// With `None` it is not recorded: equal files then give equal bytes.
+    pub fn set_time(&mut self, time: Option<u64>) {
+        self.version.time = time;
+    }
+
+    /// Sets the sizes of runs and windows that a training uses unless told. The default is that of
+    /// the version before, or [`RunsAndWindows::for_samples_of`] the bytes of the samples.
+    pub fn set_order(&mut self, order: RunsAndWindows) {
+        self.order = Some(order);
+    }
+
+    /// Sets the metadata of the dataset.
+    pub fn set_metadata(&mut self, metadata: tensilo::Metadata) {
+        self.version.metadata = metadata;
+    }
+
+    /// Returns a path for a new data file, in a folder of this writer's own. The caller writes a
+    /// tensilo file there, and calls [`Changes::append`] or [`Changes::add_columns`] with it.
+    pub fn next_path(&mut self) -> Result<PathBuf> {
+        self.data.next_path(&self.store, &self.folder)
+    }
+
+    /// Appends the samples of a tensilo file, which is in the folder of the dataset, as it is now.
+    ///
+    /// Its columns are those of the dataset, by their names: of the same dtypes, shapes and casts.
+    /// It may lack nullable ones, whose samples are then null. The first file of a new dataset
+    /// gives it columns and metadata.
+    pub fn append(&mut self, file: impl AsRef<Path>) -> Result<()> {
+        let path = file.as_ref();
+        let facts = self.facts(path)?;
+        let is_new = self.base.is_none() && self.version.groups.is_empty();
+        if is_new && self.version.columns.is_empty() {
+            self.version.metadata.extend(facts.schema.metadata.clone());
+            layouts::adopt_columns(&mut self.version, &facts.schema);
+        }
+        let layout = layouts::of_appended(&facts.schema, &self.version.columns)
+            .map_err(|what| DataError::BadArgument(format!("{}: {what}", display_path(path))))?;
+        let layout = layouts::index_of(&mut self.version.layouts, layout);
+        self.version.samples = self.version.samples.saturating_add(facts.samples);
+        self.raw_bytes = self.raw_bytes.saturating_add(facts.raw_bytes);
+        let group = Group { samples: facts.samples, files: vec![self.listed(facts, layout)] };
+        self.version.groups.push(group);
+        Ok(())
+    }
+
+    /// Publishes the version, and returns the dataset as it is then. `change` says in words what
+    /// was changed.
+    ///
+    /// Everything is durable when this returns. Fails with [`DataError::Conflict`] if another
+    /// writer has published a version since the one that was changed.
+    pub fn publish(mut self, change: impl Into<String>) -> Result<Dataset> {
+        self.version.change = change.into();
+        if self.base.is_none() {
+            self.version.dataset_id = dataset_id(&self.version.groups);
+            self.version.order = RunsAndWindows::for_samples_of(self.raw_bytes / self.version.samples.max(1));
+        }
+        self.version.order = self.order.unwrap_or(self.version.order);
+        publish(&self.store, &self.folder, &mut self.version, &self.added)?;
+        self.data.keep();
+        DatasetOptions::new().version(self.version.number).open(&self.folder)
+    }
+
+    /// Returns the facts of a file in the folder.
+    pub(super) fn facts(&self, path: &Path) -> Result<FileFacts> {
+        let name = name_in(&self.folder, path)?;
+        FileFacts::of(path, &name)
+    }
+
+    /// Takes a file into the version, with this layout.
+    pub(super) fn listed(&mut self, facts: FileFacts, layout: usize) -> ListedFile {
+        self.added.push(facts.listed.path.clone());
+        ListedFile { layout, ..facts.listed }
+    }
+
+    /// Takes all groups out of their pages, to change them.
+    pub(super) fn groups_mut(&mut self) -> Result<&mut Vec<Group>> {
+        if let Some(base) = &self.base {
+            let mut groups = Vec::new();
+            for page in 0..self.version.pages.len() {
+                groups.extend(base.0.groups_of_page(page)?);
+            }
+            self.version.pages.clear();
+            groups.append(&mut self.version.groups);
+            self.version.groups = groups;
+        }
+        Ok(&mut self.version.groups)
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.data.remove(&self.store);
+    }
+}
+
+/// Returns the path of a file as a manifest has it.
+fn name_in(folder: &Path, file: &Path) -> Result<String> {
+    let refused = |why: &str| {
+        let (file, folder) = (display_path(file), display_path(folder));
+        DataError::BadArgument(format!("{file}: {why} the folder {folder} of the dataset"))
+    };
+    let inside = match file.strip_prefix(folder) {
+        Ok(inside) => inside.to_path_buf(),
+        Err(_) => {
+            let whole =
+                |path: &Path| std::fs::canonicalize(path).map_err(|error| refused(&format!("{error}, or not in")));
+            let (file, folder) = (whole(file)?, whole(folder)?);
+            file.strip_prefix(&folder).map_err(|_| refused("the file is not in"))?.to_path_buf()
+        }
+    };
+    let names: Option<Vec<&str>> = inside.components().map(|component| component.as_os_str().to_str()).collect();
+    let name = names.ok_or_else(|| refused("the name is not UTF-8, in"))?.join("/");
+    check_path(&name).map_err(|broken| DataError::BadArgument(broken.message))?;
+    Ok(name)
+}

@@ -1,0 +1,36 @@
+//! The facts of a file that a manifest lists, found in the file.
+
+use crate::error::{DataError, Result};
+use crate::manifest::{Hex, ListedFile};
+use std::path::Path;
+use tensilo::{Reader, Schema};
+
+/// The facts of a file.
+pub(super) struct FileFacts {
+    pub samples: u64,
+    pub raw_bytes: u64,
+    pub schema: Schema,
+    /// Its layout is not known yet, and 0.
+    pub listed: ListedFile,
+}
+
+impl FileFacts {
+    /// Opens a file, whose path in the dataset is `name`.
+    pub(super) fn of(path: &Path, name: &str) -> Result<Self> {
+        let reader = Reader::open(path)?;
+        let listed = ListedFile {
+            layout: 0,
+            path: name.into(),
+            bytes: reader.file_bytes().saturating_sub(reader.tail_bytes()),
+            footer: reader.footer_offset(),
+            content_id: Hex(reader.content_id().0),
+        };
+        let raw_bytes = reader.columns().map(|column| column.facts().raw_bytes).fold(0, u64::saturating_add);
+        let samples = reader.sample_count();
+        if samples == 0 {
+            let path = tensilo::error::display_path(path);
+            return Err(DataError::BadArgument(format!("{path}: the file has no samples; leave it out")));
+        }
+        Ok(Self { samples, raw_bytes, schema: reader.schema().clone(), listed })
+    }
+}

@@ -1,0 +1,93 @@
+//! A dataset in a folder of a file system.
+
+use super::store::Store;
+use crate::manifest::join;
+use std::error::Error as _;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use tensilo::sink::{AtomicFile, Sink};
+
+/// A folder.
+#[derive(Debug)]
+pub(crate) struct Folder(pub PathBuf);
+
+impl Store for Folder {
+    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let file = File::open(join(&self.0, path))?;
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length <= most) {
+            Ok(bytes)
+        } else {
+            Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the file has more than {most} bytes")))
+        }
+    }
+
+    fn names(&self, folder: &str) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(join(&self.0, folder))? {
+            names.extend(entry?.file_name().into_string()); // no other name is one of a dataset
+        }
+        Ok(names)
+    }
+
+    fn create_folder(&self, path: &str) -> io::Result<bool> {
+        let path = join(&self.0, path);
+        let is_new = match fs::create_dir(&path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => false,
+            Err(error) => return Err(error),
+        };
+        sync_folder_of(&path)?;
+        Ok(is_new)
+    }
+
+    fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = join(&self.0, path);
+        let written = write(&path, bytes);
+        if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+            sync_folder_of(&path)?; // its writer may not have done so yet
+        }
+        written
+    }
+
+    fn make_durable(&self, path: &str) -> io::Result<()> {
+        let path = join(&self.0, path);
+        File::open(&path)?.sync_all()?;
+        let mut folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.0));
+        folders.try_for_each(sync_folder)
+    }
+
+    fn remove_folder(&self, path: &str) -> io::Result<()> {
+        fs::remove_dir_all(join(&self.0, path))
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = AtomicFile::create(path, false).map_err(|error| match error.source() {
+        Some(source) => match source.downcast_ref::<io::Error>() {
+            Some(source) => io::Error::new(source.kind(), error),
+            None => io::Error::other(error),
+        },
+        None => io::Error::other(error),
+    })?;
+    file.write_all(bytes)?;
+    file.flush()?;
+    file.sync()?;
+    file.publish()
+}
+
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}

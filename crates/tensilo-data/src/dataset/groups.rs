@@ -1,0 +1,140 @@
+//! Finding the group of a sample.
+
+use super::open::read_text;
+use super::store::Store;
+use crate::error::{DataError, Result};
+use crate::manifest::{Broken, Group, MOST_PAGE_BYTES, PageEntry, Version, join};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The groups of a version. Those of a page are read when one of them is first asked for, and kept:
+/// about 150 bytes for each file.
+#[derive(Debug)]
+pub(super) struct Groups {
+    /// The first sample of each page, and after the last one the number of all samples.
+    starts: Vec<u64>,
+    pages: Vec<OnceLock<Arc<Page>>>,
+}
+
+/// Consecutive groups.
+#[derive(Debug)]
+struct Page {
+    /// The first sample of each group, counted from that of the page, and the end of the last one.
+    starts: Vec<u64>,
+    groups: Vec<Arc<Group>>,
+}
+
+/// A group, and its place in a dataset.
+#[derive(Clone, Debug)]
+pub(super) struct PlacedGroup {
+    pub group: Arc<Group>,
+    pub samples: Range<u64>,
+    /// The numbers of the page and of the group in it.
+    pub key: (usize, usize),
+}
+
+impl Page {
+    fn new(groups: Vec<Group>) -> Arc<Self> {
+        let starts = starts(groups.iter().map(|group| group.samples));
+        Arc::new(Self { starts, groups: groups.into_iter().map(Arc::new).collect() })
+    }
+
+    /// Returns a group, given the number and the first sample of the page.
+    fn group(&self, page: usize, first: u64, index: usize) -> Option<PlacedGroup> {
+        let group = self.groups.get(index)?.clone();
+        let at = |index: usize| Some(self.starts.get(index)?.saturating_add(first));
+        Some(PlacedGroup { group, samples: at(index)?..at(index.saturating_add(1))?, key: (page, index) })
+    }
+}
+
+/// Returns the sums of the lengths before each, and that of all.
+fn starts(lengths: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut sum = 0_u64;
+    let mut starts = vec![0];
+    starts.extend(lengths.map(|length| {
+        sum = sum.saturating_add(length); // numbers of a manifest do not overflow
+        sum
+    }));
+    starts
+}
+
+/// Returns the part that contains `at`, which is below the last of `starts`.
+fn part_of(starts: &[u64], at: u64) -> usize {
+    starts.partition_point(|&start| start <= at).saturating_sub(1)
+}
+
+impl Groups {
+    pub(super) fn new(version: &mut Version) -> Self {
+        let inline = std::mem::take(&mut version.groups);
+        let mut pages: Vec<OnceLock<Arc<Page>>> = version.pages.iter().map(|_| OnceLock::new()).collect();
+        let lengths = version.pages.iter().map(|page| page.samples);
+        let last = inline.iter().map(|group| group.samples).fold(0, u64::saturating_add);
+        let starts = starts(lengths.chain([last]));
+        pages.push(OnceLock::from(Page::new(inline)));
+        Self { starts, pages }
+    }
+
+    /// Returns the group that contains a sample. Cost: logarithmic in the number of groups, and the
+    /// reading of a page if none of its groups was asked for before.
+    pub(super) fn find(&self, place: &Place<'_>, sample: u64) -> Result<PlacedGroup> {
+        let samples = place.version.samples;
+        if sample >= samples {
+            return Err(DataError::BadArgument(format!(
+                "sample {sample} of a dataset with {samples} samples, counted from 0"
+            )));
+        }
+        let number = part_of(&self.starts, sample);
+        let (page, first) = self.page(place, number)?;
+        let index = part_of(&page.starts, sample.saturating_sub(first));
+        page.group(number, first, index).ok_or_else(|| none(sample))
+    }
+
+    /// Returns the number of pages, with that of the inline groups.
+    pub(super) fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Returns the groups of a page, or the error of reading it.
+    pub(super) fn of_page(&self, place: &Place<'_>, number: usize) -> Vec<Result<PlacedGroup>> {
+        match self.page(place, number) {
+            Ok((page, first)) => (0..page.groups.len()).filter_map(|i| page.group(number, first, i)).map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        }
+    }
+
+    /// Returns a page and its first sample.
+    fn page(&self, place: &Place<'_>, number: usize) -> Result<(Arc<Page>, u64)> {
+        let first = self.starts.get(number).copied().unwrap_or(0);
+        let slot = self.pages.get(number).ok_or_else(|| none(first))?;
+        let page = match (slot.get(), place.version.pages.get(number)) {
+            (Some(page), _) => page.clone(),
+            (None, Some(entry)) => {
+                let page = Page::new(place.read_page(entry)?);
+                slot.get_or_init(|| page).clone() // another thread may have read it meanwhile
+            }
+            (None, None) => return Err(none(first)), // not so: the last page is never read
+        };
+        Ok((page, first))
+    }
+}
+
+fn none(sample: u64) -> DataError {
+    DataError::BadArgument(format!("no group has sample {sample}"))
+}
+
+/// A version, and the place where it is.
+pub(super) struct Place<'a> {
+    pub store: &'a dyn Store,
+    pub folder: &'a Path,
+    pub version: &'a Version,
+}
+
+impl Place<'_> {
+    fn read_page(&self, entry: &PageEntry) -> Result<Vec<Group>> {
+        let path = entry.path();
+        let place = |broken: Broken| broken.of(&join(self.folder, &path));
+        let bytes = read_text(self.store, self.folder, &path, MOST_PAGE_BYTES, "reading a page of the manifest")?;
+        entry.parse(&bytes, self.version.columns()).map_err(place)
+    }
+}

@@ -1,0 +1,295 @@
+//! An open dataset: the handle that callers keep.
+
+use super::files::OpenFiles;
+use super::folder::Folder;
+use super::groups::{Groups, Place, PlacedGroup};
+use super::listed_reader::{self, Listing};
+use super::open;
+use super::options::DatasetOptions;
+use super::place::FilePlace;
+use super::store::Store;
+use super::without_manifest;
+use crate::error::{DataError, Result};
+use crate::manifest::{Group, Hex, ListedFile, Version, join};
+use crate::order::RunsAndWindows;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tensilo::facts::ContentId;
+use tensilo::{Column, Reader, Schema};
+
+/// Files that are read as one sequence of samples: a version of a dataset with a manifest, or a
+/// list of files.
+///
+/// A clone costs one reference count. Any thread can keep one, and it works after `fork`. Files are
+/// opened when a sample of theirs is first asked for, and a bounded number is kept open.
+#[derive(Clone, Debug)]
+pub struct Dataset(pub(super) Arc<OpenedDataset>);
+
+/// The state of an open dataset, which all handles to it share.
+#[derive(Debug)]
+pub(super) struct OpenedDataset {
+    pub store: Box<dyn Store>,
+    pub location: Location,
+    /// Its inline groups are in `groups`.
+    pub version: Version,
+    pub digest: Hex,
+    pub schema: Schema,
+    pub groups: Groups,
+    files: OpenFiles,
+}
+
+/// The place of the files of a dataset.
+#[derive(Debug)]
+pub(super) enum Location {
+    /// A folder, to which paths are relative.
+    Folder(PathBuf),
+    /// Any: paths are those that the caller gave.
+    Anywhere,
+}
+
+/// A sample of a column, found in a file.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct FoundSample {
+    /// The column of the file; `None` if the group of the sample has no such file, so that all of
+    /// its samples are null.
+    pub column: Option<Column>,
+    /// The number of the sample in the file.
+    pub index: u64,
+    /// The samples of the dataset that are in the file, too.
+    pub samples: Range<u64>,
+}
+
+/// A run of consecutive samples of a dataset, and the files that contain them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SampleGroup {
+    /// The samples.
+    pub samples: Range<u64>,
+    /// The files. No two have the same column.
+    pub files: Vec<GroupFile>,
+    placed: PlacedGroup,
+}
+
+/// A file of a [`SampleGroup`], as the manifest lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GroupFile {
+    /// The path.
+    pub path: PathBuf,
+    /// The length of the file at the commit that the dataset reads.
+    pub bytes: u64,
+    /// The content id of that commit.
+    pub content_id: ContentId,
+    /// The columns that it has: the name in the file, and the number in the schema of the dataset.
+    pub columns: Vec<(String, usize)>,
+}
+
+impl DatasetOptions {
+    /// Opens the dataset in a folder: the newest version of its manifest, or the one that the
+    /// options name. Without a manifest, its `*.tsl` files are the dataset, in the order of their
+    /// names.
+    ///
+    /// Cost: with a manifest, the reading of one text, whatever the number of files. Without, the
+    /// opening of all files.
+    pub fn open(self, folder: impl AsRef<Path>) -> Result<Dataset> {
+        let folder = folder.as_ref();
+        let store = Folder(folder.to_path_buf());
+        let versions = open::versions(&store, folder)?;
+        let number = match (self.version, versions.last()) {
+            (Some(version), _) if versions.contains(&version) => version,
+            (Some(version), newest) => {
+                let has = newest.map_or("no version".to_owned(), |newest| format!("versions up to {newest}"));
+                let folder = tensilo::error::display_path(folder);
+                return Err(DataError::BadArgument(format!(
+                    "{folder}: version {version} does not exist; the dataset has {has}"
+                )));
+            }
+            (None, Some(&newest)) => newest,
+            (None, None) => return self.open_files(without_manifest::files_in(folder)?),
+        };
+        let (version, digest) = open::read(&store, folder, number)?;
+        let location = Location::Folder(folder.to_path_buf());
+        Ok(Dataset::new(Box::new(store), location, version, digest, self.most_open_files))
+    }
+
+    /// Opens files as a dataset, in this order. All have the columns of the first one.
+    ///
+    /// Cost: the opening of all files.
+    pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
+        let version = without_manifest::version(files)?;
+        let store = Box::new(Folder(PathBuf::new()));
+        Ok(Dataset::new(store, Location::Anywhere, version, Hex::default(), self.most_open_files))
+    }
+}
+
+impl Dataset {
+    fn new(store: Box<dyn Store>, location: Location, mut version: Version, digest: Hex, most: usize) -> Self {
+        let columns = version.columns.iter().map(|column| column.schema.clone()).collect();
+        let schema = Schema { columns, metadata: version.metadata.clone() };
+        let groups = Groups::new(&mut version);
+        Self(Arc::new(OpenedDataset { store, location, version, digest, schema, groups, files: OpenFiles::new(most) }))
+    }
+
+    /// Opens the newest version of the dataset in a folder, see [`DatasetOptions::open`].
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
+        DatasetOptions::new().open(folder)
+    }
+
+    /// Returns the id, which the dataset keeps for its life. A [`State`](crate::State) has it.
+    pub fn id(&self) -> [u8; 16] {
+        self.0.version.dataset_id
+    }
+
+    /// Returns the number of the version; 0 without a manifest.
+    pub fn version(&self) -> u64 {
+        self.0.version.number
+    }
+
+    /// Returns what made the version, in words.
+    pub fn change_text(&self) -> &str {
+        &self.0.version.change
+    }
+
+    /// Returns when the version was made, in seconds since 1970-01-01 00:00 UTC, if it is recorded.
+    pub fn time(&self) -> Option<u64> {
+        self.0.version.time
+    }
+
+    /// Returns the version that this one was made from.
+    pub fn parent(&self) -> Option<u64> {
+        self.0.version.parent.map(|(version, _)| version)
+    }
+
+    /// Returns the number of samples.
+    pub fn sample_count(&self) -> u64 {
+        self.0.version.samples
+    }
+
+    /// Returns the columns and the metadata of the dataset.
+    pub fn schema(&self) -> &Schema {
+        &self.0.schema
+    }
+
+    /// Returns the sizes of runs and windows that a training of this dataset uses unless told.
+    pub fn order(&self) -> RunsAndWindows {
+        self.0.version.order
+    }
+
+    /// Returns the groups of samples, in order. Reads the pages of the manifest that were not read
+    /// before, and opens no file.
+    pub fn groups(&self) -> impl Iterator<Item = Result<SampleGroup>> + '_ {
+        let opened = &*self.0;
+        let groups = (0..opened.groups.page_count()).flat_map(|page| opened.groups.of_page(&opened.place(), page));
+        groups.map(|group| group.map(|group| opened.described(&group)))
+    }
+
+    /// Returns the versions that the folder has, in ascending order; none without a manifest.
+    pub fn versions(&self) -> Result<Vec<u64>> {
+        match &self.0.location {
+            Location::Folder(folder) => open::versions(&*self.0.store, folder),
+            Location::Anywhere => Ok(Vec::new()),
+        }
+    }
+
+    /// Opens a file of a group, and checks that it is the one that the manifest lists. `file` is
+    /// counted from 0. The file is not one of those that are kept open.
+    pub fn open_file(&self, group: &SampleGroup, file: usize) -> Result<Reader> {
+        let files = &group.placed.group.files;
+        let listed = files.get(file).ok_or_else(|| {
+            DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", files.len()))
+        })?;
+        self.0.open_listed(&group.placed, listed)
+    }
+
+    /// Finds a sample of the column with this number, counted from 0, and opens its file unless it
+    /// is open. All samples from `found.samples` are in the same file: keep what this returns.
+    ///
+    /// Cost: logarithmic in the number of files, and linear in the number of columns.
+    pub fn find(&self, column: usize, sample: u64) -> Result<FoundSample> {
+        self.0.find(column, sample)
+    }
+}
+
+impl OpenedDataset {
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { store: &*self.store, folder: self.folder(), version: &self.version }
+    }
+
+    /// Returns the folder to which the paths of the manifest are relative.
+    pub(super) fn folder(&self) -> &Path {
+        match &self.location {
+            Location::Folder(folder) => folder,
+            Location::Anywhere => Path::new(""),
+        }
+    }
+
+    /// Returns the path of a file.
+    pub(super) fn path(&self, file: &ListedFile) -> PathBuf {
+        match &self.location {
+            Location::Folder(folder) => join(folder, &file.path),
+            Location::Anywhere => PathBuf::from(&*file.path),
+        }
+    }
+
+    /// Returns the groups of a page, or, after the last page, the inline ones.
+    pub(super) fn groups_of_page(&self, page: usize) -> Result<Vec<Group>> {
+        let groups = self.groups.of_page(&self.place(), page).into_iter();
+        groups.map(|group| group.map(|group| (*group.group).clone())).collect()
+    }
+
+    fn described(&self, group: &PlacedGroup) -> SampleGroup {
+        let files = &group.group.files;
+        let files = files.iter().map(|file| GroupFile {
+            path: self.path(file),
+            bytes: file.bytes,
+            content_id: ContentId(file.content_id.0),
+            columns: self.columns_of(file),
+        });
+        SampleGroup { samples: group.samples.clone(), files: files.collect(), placed: group.clone() }
+    }
+
+    /// Returns the columns of a file that have not been dropped: names in the file and numbers.
+    fn columns_of(&self, file: &ListedFile) -> Vec<(String, usize)> {
+        let layout = self.version.layouts.get(file.layout).into_iter().flatten();
+        let number = |id: u64| self.version.columns.iter().position(|column| column.id == id);
+        let mut columns: Vec<_> = layout.filter_map(|(name, &id)| Some((name.clone(), number(id)?))).collect();
+        columns.sort_unstable_by_key(|(_, number)| *number);
+        columns
+    }
+
+    fn find(&self, column: usize, sample: u64) -> Result<FoundSample> {
+        let wanted = self.version.columns.get(column).ok_or_else(|| {
+            let count = self.version.columns.len();
+            DataError::BadArgument(format!("column {column} of a dataset with {count} columns, counted from 0"))
+        })?;
+        let group = self.groups.find(&self.place(), sample)?;
+        let index = sample.saturating_sub(group.samples.start);
+        let samples = group.samples.clone();
+        for (number, file) in group.group.files.iter().enumerate() {
+            let mut layout = self.version.layouts.get(file.layout).into_iter().flatten();
+            let Some((name, _)) = layout.find(|(_, id)| **id == wanted.id) else { continue };
+            let reader = self.reader(&group, number, file)?;
+            return Ok(FoundSample { column: Some(reader.column(name)?), index, samples });
+        }
+        Ok(FoundSample { column: None, index, samples })
+    }
+
+    /// Returns the reader of a file of a group.
+    pub(super) fn reader(&self, group: &PlacedGroup, number: usize, file: &ListedFile) -> Result<Reader> {
+        let (page, in_page) = group.key;
+        self.files.get(FilePlace { page, group: in_page, file: number }, || self.open_listed(group, file))
+    }
+
+    /// Opens a file, and checks it against the manifest.
+    pub(super) fn open_listed(&self, group: &PlacedGroup, file: &ListedFile) -> Result<Reader> {
+        let path = self.path(file);
+        let layout = self.version.layouts.get(file.layout).ok_or_else(|| {
+            // not so: the parser has checked it
+            DataError::BadArgument(format!("there is no layout {}", file.layout))
+        })?;
+        let samples = group.samples.end.saturating_sub(group.samples.start);
+        listed_reader::open(&path, &Listing { file, samples, layout, columns: &self.version.columns })
+    }
+}

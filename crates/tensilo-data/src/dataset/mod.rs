@@ -1,0 +1,24 @@
+//! A dataset: files that are read as one sequence of samples.
+
+mod changes;
+mod column_changes;
+mod data_folder;
+mod facts;
+mod files;
+mod folder;
+mod groups;
+mod handle;
+mod layouts;
+mod listed_reader;
+mod open;
+mod options;
+mod place;
+mod publish;
+mod store;
+#[cfg(test)]
+mod tests;
+mod without_manifest;
+
+pub use changes::Changes;
+pub use handle::{Dataset, FoundSample, GroupFile, SampleGroup};
+pub use options::DatasetOptions;

@@ -1,0 +1,46 @@
+//! The newest version of a dataset, or an older one.
+
+use super::store::Store;
+use crate::error::{DataError, Result};
+use crate::manifest::{Broken, Hex, MOST_VERSION_BYTES, Version, join, number_of, path_of};
+use std::io;
+use std::path::Path;
+
+/// Returns the numbers of the versions that have a file, in ascending order. A folder without a
+/// manifest has none.
+pub(super) fn versions(store: &dyn Store, folder: &Path) -> Result<Vec<u64>> {
+    let names = match store.names("manifest") {
+        Ok(names) => names,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            return Err(DataError::Io { path: folder.join("manifest"), doing: "listing the versions", error });
+        }
+    };
+    let mut versions: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
+    versions.sort_unstable();
+    Ok(versions)
+}
+
+/// Reads a version, and checks it.
+pub(super) fn read(store: &dyn Store, folder: &Path, number: u64) -> Result<(Version, Hex)> {
+    let path = path_of(number);
+    let bytes = read_text(store, folder, &path, MOST_VERSION_BYTES, "reading the version")?;
+    Version::parse(&bytes, number).map_err(|broken| broken.of(&join(folder, &path)))
+}
+
+/// Reads a sealed text.
+pub(super) fn read_text(
+    store: &dyn Store,
+    folder: &Path,
+    path: &str,
+    most: u64,
+    doing: &'static str,
+) -> Result<Vec<u8>> {
+    store.read(path, most).map_err(|error| {
+        let path = join(folder, path);
+        match error.kind() {
+            io::ErrorKind::FileTooLarge => Broken::new("M-2.4", error.to_string()).of(&path),
+            _ => DataError::Io { path, doing, error },
+        }
+    })
+}

@@ -1,0 +1,124 @@
+//! Loss of power while a version is published.
+
+mod simulated;
+
+use super::data_folder::DataFolder;
+use super::groups::{Groups, Place};
+use super::open;
+use super::publish::publish;
+use super::store::Store;
+use crate::manifest::{Group, Hex, IdentifiedColumn, Layout, ListedFile, Version};
+use simulated::{Image, Simulated};
+use std::path::Path;
+use tensilo::{ColumnSchema, DType, Shape};
+
+/// The bytes of all data files.
+const DATA: &[u8] = b"a data file";
+
+fn root() -> &'static Path {
+    Path::new("")
+}
+
+/// A version after `before`, with so many groups more, each of a file of its own.
+fn append(store: &Simulated, before: &Version, groups: usize) -> (Version, Vec<Box<str>>) {
+    let mut version = Version { number: before.number + 1, ..before.clone() };
+    if before.number == 0 {
+        let schema = ColumnSchema::tensor("x", DType::U8, Shape::scalar());
+        version.columns = vec![IdentifiedColumn { id: 0, schema }];
+        version.layouts = vec![Layout::from([("x".to_owned(), 0)])];
+        version.column_ids = 1;
+    }
+    let mut folder = DataFolder::new(version.number);
+    let mut added = Vec::new();
+    for i in 0..groups {
+        let path: Box<str> = folder.next_path(store, root()).unwrap().to_str().unwrap().replace('\\', "/").into();
+        store.write_carelessly(&path, DATA);
+        let content_id = Hex([u8::try_from(i % 251).unwrap(); 16]);
+        let file = ListedFile { layout: 0, path: path.clone(), bytes: 1, footer: 0, content_id };
+        version.groups.push(Group { samples: 2, files: vec![file] });
+        version.samples += 2;
+        added.push(path);
+    }
+    (version, added)
+}
+
+/// Reads what a reader finds: the newest version, all of its pages, and all files that it lists.
+fn newest(image: &Image) -> Option<(u64, u64)> {
+    let number = *open::versions(image, root()).unwrap().last()?;
+    let (mut version, _) = open::read(image, root(), number).unwrap();
+    let groups = Groups::new(&mut version);
+    let place = Place { store: image, folder: root(), version: &version };
+    let mut samples = 0;
+    for page in 0..groups.page_count() {
+        for group in groups.of_page(&place, page) {
+            let group = group.unwrap();
+            samples += group.group.samples;
+            for file in &group.group.files {
+                assert_eq!(image.read(&file.path, 100).unwrap(), DATA, "{}", file.path);
+            }
+        }
+    }
+    assert_eq!(samples, version.samples);
+    Some((number, samples))
+}
+
+/// Publishes versions with these numbers of new groups, and looks at every image that a loss of
+/// power can leave.
+fn check(appended: &[usize]) {
+    let store = Simulated::default();
+    let mut version = Version::empty();
+    let mut states = vec![None];
+    let mut images = 0;
+    let mut seen_before = 0;
+    for &groups in appended {
+        let from = store.moments();
+        let (mut next, added) = append(&store, &version, groups);
+        publish(&store, root(), &mut next, &added).unwrap();
+        states.push(Some((next.number, next.samples)));
+        let allowed = &states[states.len() - 2..];
+        store.crash_images(from, |image, is_last| {
+            let found = newest(image);
+            assert!(allowed.contains(&found), "{found:?} instead of {allowed:?}");
+            assert!(!is_last || found == allowed[1], "a version that was published is lost");
+            seen_before += usize::from(found == allowed[0]);
+            images += 1;
+        });
+        version = next;
+    }
+    assert!(
+        seen_before > appended.len() && images > seen_before,
+        "{images} images, {seen_before} of the version before"
+    );
+    println!("{images} images");
+}
+
+#[test]
+fn every_crash_leaves_a_whole_version() {
+    check(&[2, 1, 3]);
+}
+
+#[test]
+fn every_crash_leaves_a_whole_version_with_its_pages() {
+    check(&[1_030, 1]);
+}
+
+/// The images can show what is wrong: a version whose files are not durable.
+#[test]
+#[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
+fn a_version_before_its_files_is_noticed() {
+    let store = Simulated::default();
+    let (mut version, _) = append(&store, &Version::empty(), 1);
+    publish(&store, root(), &mut version, &[]).unwrap();
+    store.crash_images(0, |image, _| {
+        let _ = newest(image);
+    });
+}
+
+/// The folder of a killed writer is not used by the next one.
+#[test]
+fn each_writer_has_a_folder_of_its_own() {
+    let store = Simulated::default();
+    let path = || DataFolder::new(7).next_path(&store, root()).unwrap();
+    let due = ["data/0000000007/00000.tsl", "data/0000000007-2/00000.tsl", "data/0000000007-3/00000.tsl"];
+    assert_eq!([path(), path(), path()], due.map(std::path::PathBuf::from));
+}

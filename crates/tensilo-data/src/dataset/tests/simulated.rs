@@ -1,0 +1,180 @@
+//! A place that remembers every operation, and what a loss of power may leave of them.
+
+use super::super::store::Store;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Mutex;
+
+/// One step, before or after which power may be lost.
+#[derive(Clone, Debug)]
+enum Op {
+    /// Something gets a name in a folder: a folder (`None`), or a file with these bytes.
+    Name { path: String, bytes: Option<Vec<u8>> },
+    /// The bytes of a file become durable.
+    SyncFile(String),
+    /// The names in a folder become durable.
+    SyncFolder(String),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Simulated(Mutex<Vec<Op>>);
+
+/// A place after a loss of power.
+#[derive(Debug, Default)]
+pub(super) struct Image(BTreeMap<String, Option<Vec<u8>>>);
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// More names than this that may or may not be there are taken some at a time.
+const ALL_SUBSETS_OF: usize = 8;
+
+impl Simulated {
+    /// Returns the number of operations so far.
+    pub(super) fn moments(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    /// Writes a file as programs do that do not mind a loss of power.
+    pub(super) fn write_carelessly(&self, path: &str, bytes: &[u8]) {
+        self.push(Op::Name { path: path.to_owned(), bytes: Some(bytes.to_vec()) });
+    }
+
+    fn push(&self, op: Op) {
+        self.0.lock().unwrap().push(op);
+    }
+
+    /// Shows the images of every moment from `from` on: with all durable names, and any of the
+    /// others. Tells whether it is the last moment.
+    pub(super) fn crash_images(&self, from: usize, mut show: impl FnMut(&Image, bool)) {
+        let log = self.0.lock().unwrap().clone();
+        // of long runs of files, every moment would show the same
+        let step = (log.len() / 400).max(1);
+        let moments = (from..=log.len()).filter(|moment| moment % step == 0 || log.len() - moment < 40);
+        for moment in moments {
+            let done = &log[..moment];
+            let uncertain = uncertain(done);
+            let subsets: Vec<BTreeSet<usize>> = if uncertain.len() <= ALL_SUBSETS_OF {
+                (0_u32..1 << uncertain.len()).map(|bits| pick(&uncertain, |i| bits >> i & 1 == 1)).collect()
+            } else {
+                let one = |only: usize| pick(&uncertain, move |i| i == only);
+                let but = |one: usize| pick(&uncertain, move |i| i != one);
+                let some = [0, uncertain.len() / 2, uncertain.len() - 1];
+                some.into_iter()
+                    .flat_map(|i| [one(i), but(i)])
+                    .chain([pick(&uncertain, |_| true), pick(&uncertain, |_| false)])
+                    .collect()
+            };
+            for lost in subsets {
+                show(&image(done, &lost), moment == log.len());
+            }
+        }
+    }
+}
+
+/// Returns the operations of which it is not certain that they are on disk.
+fn uncertain(done: &[Op]) -> Vec<usize> {
+    let is_uncertain = |(at, op): &(usize, &Op)| match op {
+        Op::Name { path, .. } => {
+            let later = &done[*at..];
+            let named = later.iter().any(|op| matches!(op, Op::SyncFolder(folder) if folder == parent(path)));
+            let written = later.iter().any(|op| matches!(op, Op::SyncFile(file) if file == path));
+            let is_file = matches!(op, Op::Name { bytes: Some(_), .. });
+            !named || (is_file && !written)
+        }
+        _ => false,
+    };
+    done.iter().enumerate().filter(is_uncertain).map(|(at, _)| at).collect()
+}
+
+fn pick(from: &[usize], is_picked: impl Fn(usize) -> bool) -> BTreeSet<usize> {
+    from.iter().enumerate().filter(|(i, _)| is_picked(*i)).map(|(_, &at)| at).collect()
+}
+
+/// What is left if the uncertain operations `lost` did not reach the disk: of a file whose name is
+/// durable, the bytes.
+fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
+    let mut image = Image::default();
+    for (at, op) in done.iter().enumerate() {
+        let Op::Name { path, bytes } = op else { continue };
+        let is_named = done[at..].iter().any(|op| matches!(op, Op::SyncFolder(folder) if folder == parent(path)));
+        let has_folder = parent(path).is_empty() || image.0.contains_key(parent(path));
+        match (lost.contains(&at), has_folder) {
+            (_, false) => {}
+            (false, true) => drop(image.0.insert(path.clone(), bytes.clone())),
+            (true, true) if is_named => drop(image.0.insert(path.clone(), bytes.as_ref().map(|_| Vec::new()))),
+            (true, true) => {}
+        }
+    }
+    image
+}
+
+impl Store for Simulated {
+    fn read(&self, _: &str, _: u64) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn names(&self, _: &str) -> io::Result<Vec<String>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn create_folder(&self, path: &str) -> io::Result<bool> {
+        let exists =
+            self.0.lock().unwrap().iter().any(|op| matches!(op, Op::Name { path: known, .. } if known == path));
+        if !exists {
+            self.push(Op::Name { path: path.to_owned(), bytes: None });
+        }
+        self.push(Op::SyncFolder(parent(path).to_owned()));
+        Ok(!exists)
+    }
+
+    /// As `AtomicFile` does it, which has tests of its own.
+    fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.push(Op::Name { path: path.to_owned(), bytes: Some(bytes.to_vec()) });
+        self.push(Op::SyncFile(path.to_owned()));
+        self.push(Op::SyncFolder(parent(path).to_owned()));
+        Ok(())
+    }
+
+    fn make_durable(&self, path: &str) -> io::Result<()> {
+        self.push(Op::SyncFile(path.to_owned()));
+        let mut folder = path;
+        while !folder.is_empty() {
+            folder = parent(folder);
+            self.push(Op::SyncFolder(folder.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn remove_folder(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Store for Image {
+    fn read(&self, path: &str, _: u64) -> io::Result<Vec<u8>> {
+        self.0.get(path).cloned().flatten().ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn names(&self, folder: &str) -> io::Result<Vec<String>> {
+        let inside = self.0.keys().filter(|path| parent(path) == folder);
+        Ok(inside.filter_map(|path| path.rsplit('/').next()).map(str::to_owned).collect())
+    }
+
+    fn create_folder(&self, _: &str) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn publish(&self, _: &str, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn make_durable(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn remove_folder(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

@@ -1,0 +1,79 @@
+//! Chapter 10: files without a manifest.
+
+use super::facts::FileFacts;
+use super::listed_reader;
+use crate::error::{DataError, Result};
+use crate::manifest::{Group, IdentifiedColumn, Layout, Version, dataset_id};
+use crate::order::RunsAndWindows;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tensilo::error::display_path;
+
+/// Returns the `*.tsl` files of a folder in the order of their names. Hidden ones are left out.
+pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let io = |error| DataError::Io { path: folder.to_path_buf(), doing: "listing the folder", error };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        let is_hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+        if path.extension().is_some_and(|extension| extension == "tsl") && !is_hidden {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Returns the version that these files are.
+pub(super) fn version<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Version> {
+    let mut found: Option<(Version, u64)> = None;
+    for path in files {
+        let path = path.as_ref();
+        let name = path.to_str().ok_or_else(|| {
+            let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
+            DataError::BadArgument(message)
+        })?;
+        let FileFacts { samples, raw_bytes, schema, listed } = FileFacts::of(path, name)?;
+        let (version, raw) = found.get_or_insert_with(|| (first(&schema), 0));
+        check_schema(path, &schema, version)?;
+        *raw = raw.saturating_add(raw_bytes);
+        version.samples = version.samples.saturating_add(samples);
+        version.groups.push(Group { samples, files: vec![listed] });
+    }
+    let (mut version, raw_bytes) =
+        found.ok_or_else(|| DataError::BadArgument("there are no tensilo files (*.tsl)".to_owned()))?;
+    version.order = RunsAndWindows::for_samples_of(raw_bytes / version.samples.max(1));
+    version.dataset_id = dataset_id(&version.groups);
+    Ok(version)
+}
+
+/// Returns a version without files that has the columns of this schema.
+fn first(schema: &tensilo::Schema) -> Version {
+    let columns = (0..).zip(&schema.columns).map(|(id, column)| IdentifiedColumn { id, schema: column.clone() });
+    let columns: Vec<_> = columns.collect();
+    let layout: Layout = columns.iter().map(|column| (column.schema.name.clone(), column.id)).collect();
+    Version {
+        column_ids: columns.len().try_into().unwrap_or(u64::MAX),
+        columns,
+        layouts: vec![layout],
+        metadata: schema.metadata.clone(),
+        ..Version::empty()
+    }
+}
+
+fn check_schema(path: &Path, schema: &tensilo::Schema, version: &Version) -> Result<()> {
+    let differs = |what: String| {
+        let path = display_path(path);
+        DataError::BadArgument(format!("{path}: {what}; all files of a dataset have the columns of its first one"))
+    };
+    if schema.columns.len() != version.columns.len() {
+        return Err(differs(format!("{} columns instead of {}", schema.columns.len(), version.columns.len())));
+    }
+    for due in &version.columns {
+        let name = &due.schema.name;
+        let found = schema.columns.iter().find(|column| column.name == *name);
+        let found = found.ok_or_else(|| differs(format!("there is no column {name:?}")))?;
+        listed_reader::check_column(found, &due.schema).map_err(|broken| differs(broken.message))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Chapter 4: columns and layouts.
+
+use super::broken::{Broken, need};
+use super::json::{Number, present, unique};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use tensilo::nested::ListLevel;
+use tensilo::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+
+/// The JSON of a column.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ColumnText {
+    id: Number,
+    name: String,
+    dtype: String,
+    shape: Vec<Option<Number>>,
+    nullable: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    nullable_levels: Option<Vec<bool>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    cast: Option<String>,
+    #[serde(deserialize_with = "unique")]
+    metadata: Metadata,
+}
+
+/// A column of a dataset: its id, which it keeps when it is renamed, and its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IdentifiedColumn {
+    pub id: u64,
+    pub schema: ColumnSchema,
+}
+
+impl ColumnText {
+    pub(super) fn of(column: &IdentifiedColumn) -> Self {
+        let schema = &column.schema;
+        let extent = |extent: &Extent| match extent {
+            Extent::Fixed(extent) => Some(Number((*extent).into())),
+            Extent::Varying => None,
+        };
+        let levels = || schema.levels.iter().map(|level| level.nullable).collect();
+        Self {
+            id: Number(column.id),
+            name: schema.name.clone(),
+            dtype: schema.dtype.name().to_owned(),
+            shape: schema.shape.extents().iter().map(extent).collect(),
+            nullable: schema.nullable,
+            nullable_levels: (!schema.levels.is_empty()).then(levels),
+            cast: schema.cast.map(|cast| cast.source.name().to_owned()),
+            metadata: schema.metadata.clone(),
+        }
+    }
+
+    fn parse(self) -> Result<IdentifiedColumn, Broken> {
+        let broken = |what: String| Broken::new("M-4.1", format!("column {:?}: {what}", self.name));
+        let dtype = |name: &str| {
+            let found = DType::ALL.into_iter().find(|dtype| dtype.name() == name);
+            found.ok_or_else(|| broken(format!("unknown dtype {name:?}")))
+        };
+        let extent = |extent: &Option<Number>| match extent {
+            None => Ok(Extent::Varying),
+            Some(Number(extent)) => u32::try_from(*extent)
+                .ok()
+                .filter(|&extent| extent < u32::MAX)
+                .map(Extent::Fixed)
+                .ok_or_else(|| broken(format!("an extent of {extent}"))),
+        };
+        if self.nullable_levels.as_ref().is_some_and(Vec::is_empty) {
+            return Err(broken("no levels of lists".to_owned()));
+        }
+        let levels = self.nullable_levels.iter().flatten().map(|&nullable| ListLevel { nullable });
+        let schema = ColumnSchema {
+            dtype: dtype(&self.dtype)?,
+            shape: Shape::new(self.shape.iter().map(extent).collect::<Result<Vec<_>, _>>()?),
+            nullable: self.nullable,
+            levels: levels.collect(),
+            cast: self.cast.as_deref().map(dtype).transpose()?.map(|source| CastSpec { source }),
+            name: self.name,
+            metadata: self.metadata,
+        };
+        Ok(IdentifiedColumn { id: self.id.0, schema })
+    }
+}
+
+/// Parses all columns, and checks M-4.1 and, for the metadata of the dataset, M-3.4.
+pub(super) fn parse(
+    columns: Vec<ColumnText>,
+    column_ids: u64,
+    metadata: &Metadata,
+) -> Result<Vec<IdentifiedColumn>, Broken> {
+    let columns: Vec<_> = columns.into_iter().map(ColumnText::parse).collect::<Result<_, _>>()?;
+    let mut ids = BTreeSet::new();
+    for column in &columns {
+        let name = &column.schema.name;
+        need(column.id < column_ids, "M-4.1", || {
+            format!("column {name:?} has the id {}, and {column_ids} have been given", column.id)
+        })?;
+        need(ids.insert(column.id), "M-4.1", || format!("column {name:?} has the id {} of another", column.id))?;
+    }
+    Schema { columns: Vec::new(), metadata: metadata.clone() }
+        .check()
+        .map_err(|error| Broken::new("M-3.4", error.to_string()))?;
+    Schema::new(columns.iter().map(|column| column.schema.clone()))
+        .check()
+        .map_err(|error| Broken::new("M-4.1", error.to_string()))?;
+    Ok(columns)
+}
+
+/// The columns of a file: for each name in the file, the id in the dataset.
+pub(crate) type Layout = BTreeMap<String, u64>;
+
+/// The JSON of a layout.
+#[derive(Deserialize, Serialize)]
+#[serde(transparent)]
+pub(super) struct LayoutText(#[serde(deserialize_with = "unique")] BTreeMap<String, Number>);
+
+impl LayoutText {
+    pub(super) fn of(layout: &Layout) -> Self {
+        Self(layout.iter().map(|(name, &id)| (name.clone(), Number(id))).collect())
+    }
+
+    /// Parses a layout (M-4.2).
+    pub(super) fn parse(self, column_ids: u64) -> Result<Layout, Broken> {
+        let mut ids = BTreeSet::new();
+        for (name, &Number(id)) in &self.0 {
+            need(id < column_ids, "M-4.2", || {
+                format!("a layout has the id {id} for {name:?}, and {column_ids} have been given")
+            })?;
+            need(ids.insert(id), "M-4.2", || format!("a layout has the column {id} twice"))?;
+        }
+        Ok(self.0.into_iter().map(|(name, id)| (name, id.0)).collect())
+    }
+}

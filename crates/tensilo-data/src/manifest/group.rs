@@ -1,0 +1,119 @@
+//! Chapter 5: groups of samples, and their files.
+
+use super::broken::{Broken, need};
+use super::column::{IdentifiedColumn, Layout};
+use super::json::{Hex, LARGEST, Number};
+use super::relative_path;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The JSON of a group.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GroupText {
+    samples: Number,
+    files: Vec<FileText>,
+}
+
+/// The JSON of a file.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct FileText {
+    layout: Number,
+    path: String,
+    bytes: Number,
+    footer: Number,
+    content_id: Hex,
+}
+
+/// A run of consecutive samples, and the files that contain them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub samples: u64,
+    pub files: Vec<ListedFile>,
+}
+
+/// A file, as a manifest lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListedFile {
+    /// The index of its layout.
+    pub layout: usize,
+    /// The path in the dataset, with `/`.
+    pub path: Box<str>,
+    /// The length at its commit.
+    pub bytes: u64,
+    /// The offset of the footer.
+    pub footer: u64,
+    pub content_id: Hex,
+}
+
+/// The columns and layouts that groups refer to.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns<'a> {
+    pub columns: &'a [IdentifiedColumn],
+    pub layouts: &'a [Layout],
+}
+
+impl GroupText {
+    pub(super) fn of(group: &Group) -> Self {
+        let file = |file: &ListedFile| FileText {
+            layout: Number(u64::try_from(file.layout).unwrap_or(u64::MAX)),
+            path: file.path.to_string(),
+            bytes: Number(file.bytes),
+            footer: Number(file.footer),
+            content_id: file.content_id,
+        };
+        Self { samples: Number(group.samples), files: group.files.iter().map(file).collect() }
+    }
+
+    /// Parses a group, and checks M-1.3, M-4.2 and M-5.1.
+    fn parse(self, columns: Columns<'_>) -> Result<Group, Broken> {
+        need(!self.files.is_empty(), "M-2.2", || "a group has no files".to_owned())?;
+        need(self.samples.0 > 0, "M-2.3", || "a group has no samples".to_owned())?;
+        let mut found = BTreeSet::new();
+        let mut files = Vec::with_capacity(self.files.len());
+        for file in self.files {
+            relative_path::check(&file.path)?;
+            let index = usize::try_from(file.layout.0).unwrap_or(usize::MAX);
+            let layout = columns.layouts.get(index).ok_or_else(|| {
+                let count = columns.layouts.len();
+                Broken::new("M-4.2", format!("{}: the layout {index} of {count}, counted from 0", file.path))
+            })?;
+            for (name, id) in layout {
+                need(found.insert(id), "M-5.1", || {
+                    format!("{}: its column {name:?} is in another file of the group, too", file.path)
+                })?;
+            }
+            files.push(ListedFile {
+                layout: index,
+                path: file.path.into(),
+                bytes: file.bytes.0,
+                footer: file.footer.0,
+                content_id: file.content_id,
+            });
+        }
+        let missing = columns.columns.iter().find(|column| !column.schema.nullable && !found.contains(&column.id));
+        need(missing.is_none(), "M-5.1", || {
+            let name = missing.map(|column| column.schema.name.as_str()).unwrap_or_default();
+            format!("{}: no file of the group has the column {name:?}, which is not nullable", described(&files))
+        })?;
+        Ok(Group { samples: self.samples.0, files })
+    }
+}
+
+/// Parses groups, and returns the sum of their samples.
+pub(super) fn parse(groups: Vec<GroupText>, columns: Columns<'_>) -> Result<(Vec<Group>, u64), Broken> {
+    let groups: Vec<_> = groups.into_iter().map(|group| group.parse(columns)).collect::<Result<_, _>>()?;
+    let samples = sum(groups.iter().map(|group| group.samples))?;
+    Ok((groups, samples))
+}
+
+/// Adds numbers (M-2.3).
+pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> Result<u64, Broken> {
+    let sum = numbers.into_iter().try_fold(0_u64, |sum, number| sum.checked_add(number).filter(|&sum| sum <= LARGEST));
+    sum.ok_or_else(|| Broken::new("M-2.3", "the sum of the samples is too large"))
+}
+
+fn described(files: &[ListedFile]) -> &str {
+    files.first().map_or("a group", |file| &file.path)
+}

@@ -1,0 +1,88 @@
+//! Chapter 6: pages of groups.
+
+use super::broken::{Broken, need};
+use super::group::{self, Columns, Group, GroupText};
+use super::json::{Hex, Number};
+use super::sealed;
+use super::text::lines;
+use serde::{Deserialize, Serialize};
+
+const FORMAT: &str = "tensilo dataset page 1";
+/// The most bytes of a page (M-2.4).
+pub(crate) const MOST_BYTES: u64 = 4 << 20;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageText {
+    #[serde(rename = "format")]
+    _format: String,
+    groups: Vec<GroupText>,
+    #[serde(rename = "digest")]
+    _digest: Hex,
+}
+
+/// The entry of a page in a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageEntry {
+    pub digest: Hex,
+    pub bytes: u64,
+    pub groups: u64,
+    pub samples: u64,
+}
+
+/// The JSON of an entry.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EntryText {
+    digest: Hex,
+    bytes: Number,
+    groups: Number,
+    samples: Number,
+}
+
+impl EntryText {
+    pub(super) fn of(entry: &PageEntry) -> Self {
+        let PageEntry { digest, bytes, groups, samples } = *entry;
+        Self { digest, bytes: Number(bytes), groups: Number(groups), samples: Number(samples) }
+    }
+
+    pub(super) fn parse(self) -> Result<PageEntry, Broken> {
+        let entry =
+            PageEntry { digest: self.digest, bytes: self.bytes.0, groups: self.groups.0, samples: self.samples.0 };
+        need(entry.groups > 0 && entry.samples > 0, "M-2.3", || format!("the page {} is empty", entry.digest))?;
+        Ok(entry)
+    }
+}
+
+impl PageEntry {
+    /// Returns the path of the page in the dataset (M-6.1).
+    pub(crate) fn path(&self) -> String {
+        format!("manifest/pages/{}.json", self.digest)
+    }
+
+    /// Parses a page, and checks M-6.1 and M-6.2.
+    pub(crate) fn parse(&self, bytes: &[u8], columns: Columns<'_>) -> Result<Vec<Group>, Broken> {
+        need(u64::try_from(bytes.len()) == Ok(self.bytes), "M-6.1", || {
+            format!("the page has {} bytes, and the version says {}", bytes.len(), self.bytes)
+        })?;
+        let (page, digest): (PageText, Hex) = sealed::open(bytes, FORMAT)?;
+        need(digest == self.digest, "M-6.1", || format!("the page has the digest {digest} and not that of its name"))?;
+        let (groups, samples) = group::parse(page.groups, columns)?;
+        let found = u64::try_from(groups.len()).map(|count| (count, samples));
+        need(found == Ok((self.groups, self.samples)), "M-6.1", || {
+            let (count, due, due_samples) = (groups.len(), self.groups, self.samples);
+            format!("the page has {count} groups with {samples} samples, and the version says {due} with {due_samples}")
+        })?;
+        Ok(groups)
+    }
+}
+
+/// Returns the bytes of a page, and its entry.
+pub(crate) fn to_bytes(groups: &[Group]) -> (Vec<u8>, PageEntry) {
+    let texts = lines(groups.iter().map(GroupText::of));
+    let (bytes, digest) = sealed::seal(format!("{{\n\"format\": \"{FORMAT}\",\n\"groups\": {texts},\n"));
+    let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+    let samples = groups.iter().map(|group| group.samples).fold(0, u64::saturating_add);
+    let entry = PageEntry { digest, bytes: count(bytes.len()), groups: count(groups.len()), samples };
+    (bytes, entry)
+}

@@ -1,0 +1,68 @@
+//! Chapter 2: sealed texts.
+
+use super::broken::{Broken, need};
+use super::json::{Hex, NOT_A_NUMBER};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+const MEMBER: &[u8] = b"\"digest\": \"";
+const END: &[u8] = b"\"}\n";
+/// The length of [`MEMBER`], the digits and [`END`].
+const SEAL_BYTES: usize = 46;
+
+/// Returns the first 16 bytes of a SHA-256.
+pub(crate) fn digest(bytes: &[u8]) -> Hex {
+    let mut first = Hex::default();
+    let whole: [u8; 32] = Sha256::digest(bytes).into();
+    first.0.copy_from_slice(&whole[..16]); // in bounds, and as long
+    first
+}
+
+/// Seals a text: an object without its end, with a comma after its last member.
+pub(super) fn seal(text: String) -> (Vec<u8>, Hex) {
+    let digest = digest(text.as_bytes());
+    let mut bytes = text.into_bytes();
+    bytes.extend(MEMBER);
+    bytes.extend(digest.to_string().bytes());
+    bytes.extend(END);
+    (bytes, digest)
+}
+
+/// The member that is looked at before all others, which a newer format may have changed.
+#[derive(Deserialize)]
+struct Format {
+    #[serde(default)]
+    format: Option<serde_json::Value>,
+}
+
+/// Checks a sealed text of this format, and parses it.
+pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T, Hex), Broken> {
+    let digest = check(bytes)?;
+    let found: Format = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
+    need(found.format.as_ref().and_then(|found| found.as_str()) == Some(format), "M-3.1", || {
+        let found = found.format.unwrap_or_default();
+        format!("the format is {found}, and this program reads {format:?}: a newer version of it may read this")
+    })?;
+    let value = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
+    Ok((value, digest))
+}
+
+/// Checks the seal, and returns the digest.
+fn check(bytes: &[u8]) -> Result<Hex, Broken> {
+    let seal = bytes.len().checked_sub(SEAL_BYTES).and_then(|at| bytes.split_at_checked(at));
+    let parts = seal.and_then(|(text, seal)| {
+        let digits = seal.strip_prefix(MEMBER)?.strip_suffix(END)?;
+        Some((text, Hex::parse(digits)?))
+    });
+    let (text, stated) =
+        parts.ok_or_else(|| Broken::new("M-2.1", "it does not end with a digest: it is cut off, or no manifest"))?;
+    let found = digest(text);
+    need(found == stated, "M-2.1", || format!("it is damaged: its digest is {found}, and it ends with {stated}"))?;
+    Ok(stated)
+}
+
+fn wrong(error: &serde_json::Error) -> Broken {
+    let message = error.to_string();
+    Broken::new(if message.starts_with(NOT_A_NUMBER) { "M-2.3" } else { "M-2.2" }, message)
+}

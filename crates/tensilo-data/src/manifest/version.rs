@@ -1,0 +1,194 @@
+//! Chapter 3: versions.
+
+use super::broken::{Broken, need};
+use super::column::{self, ColumnText, IdentifiedColumn, Layout, LayoutText};
+use super::group::{self, Columns, Group, GroupText};
+use super::json::{Hex, Number, present, unique};
+use super::page::{EntryText, PageEntry};
+use super::sealed;
+use super::text::{line, lines};
+use crate::order::RunsAndWindows;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use tensilo::Metadata;
+
+const FORMAT: &str = "tensilo dataset 1";
+/// The most bytes of the file of a version (M-2.4).
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VersionText {
+    #[serde(rename = "format")]
+    _format: String,
+    dataset_id: Hex,
+    version: Number,
+    #[serde(deserialize_with = "Option::deserialize")] // not missing
+    parent: Option<ParentText>,
+    #[serde(default, deserialize_with = "present")]
+    time: Option<Number>,
+    change: String,
+    samples: Number,
+    order: OrderText,
+    #[serde(deserialize_with = "unique")]
+    metadata: Metadata,
+    column_ids: Number,
+    columns: Vec<ColumnText>,
+    layouts: Vec<LayoutText>,
+    pages: Vec<EntryText>,
+    groups: Vec<GroupText>,
+    #[serde(rename = "digest")]
+    _digest: Hex,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct ParentText {
+    version: Number,
+    digest: Hex,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct OrderText {
+    run: Number,
+    window: Number,
+}
+
+/// A version of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub dataset_id: [u8; 16],
+    pub number: u64,
+    /// The version that this one was made from, and the digest of its text.
+    pub parent: Option<(u64, Hex)>,
+    /// Seconds since 1970.
+    pub time: Option<u64>,
+    pub change: String,
+    pub samples: u64,
+    pub order: RunsAndWindows,
+    pub metadata: Metadata,
+    pub column_ids: u64,
+    pub columns: Vec<IdentifiedColumn>,
+    pub layouts: Vec<Layout>,
+    pub pages: Vec<PageEntry>,
+    pub groups: Vec<Group>,
+}
+
+impl Version {
+    /// Parses the file of version `number`, and checks chapters 2 to 5. Returns the digest, too.
+    pub(crate) fn parse(bytes: &[u8], number: u64) -> Result<(Self, Hex), Broken> {
+        let (text, digest): (VersionText, Hex) = sealed::open(bytes, FORMAT)?;
+        need(text.version.0 == number, "M-3.2", || {
+            format!("it has version {}, and the name of version {number}", text.version.0)
+        })?;
+        let parent = text.parent.map(|parent| (parent.version.0, parent.digest));
+        need(parent.is_none_or(|(parent, _)| (1..number).contains(&parent)), "M-3.2", || {
+            format!("version {number} has itself, a later one or none as parent")
+        })?;
+        let columns = column::parse(text.columns, text.column_ids.0, &text.metadata)?;
+        let layouts = text.layouts.into_iter().map(|layout| layout.parse(text.column_ids.0));
+        let layouts = layouts.collect::<Result<Vec<_>, _>>()?;
+        let pages = text.pages.into_iter().map(EntryText::parse).collect::<Result<Vec<_>, _>>()?;
+        let (groups, last) = group::parse(text.groups, Columns { columns: &columns, layouts: &layouts })?;
+        let samples = group::sum(pages.iter().map(|page| page.samples).chain([last]))?;
+        need(samples == text.samples.0, "M-3.3", || {
+            format!("it says {} samples, and its groups have {samples}", text.samples.0)
+        })?;
+        let version = Self {
+            dataset_id: text.dataset_id.0,
+            number,
+            parent,
+            time: text.time.map(|time| time.0),
+            change: text.change,
+            samples,
+            order: text.order.parse()?,
+            metadata: text.metadata,
+            column_ids: text.column_ids.0,
+            columns,
+            layouts,
+            pages,
+            groups,
+        };
+        Ok((version, digest))
+    }
+
+    /// Returns the bytes of the file of the version, and their digest.
+    pub(crate) fn to_bytes(&self) -> (Vec<u8>, Hex) {
+        let parent = self.parent.map(|(version, digest)| ParentText { version: Number(version), digest });
+        let order = OrderText { run: Number(self.order.run().into()), window: Number(self.order.window().into()) };
+        let mut text = String::from("{\n");
+        let mut put = |name: &str, value: String| {
+            let _ = writeln!(text, "\"{name}\": {value},"); // a string takes everything
+        };
+        put("format", line(&FORMAT));
+        put("dataset_id", line(&Hex(self.dataset_id)));
+        put("version", self.number.to_string());
+        put("parent", line(&parent));
+        if let Some(time) = self.time {
+            put("time", time.to_string());
+        }
+        put("change", line(&self.change));
+        put("samples", self.samples.to_string());
+        put("order", line(&order));
+        put("metadata", line(&self.metadata));
+        put("column_ids", self.column_ids.to_string());
+        put("columns", lines(self.columns.iter().map(ColumnText::of)));
+        put("layouts", lines(self.layouts.iter().map(LayoutText::of)));
+        put("pages", lines(self.pages.iter().map(EntryText::of)));
+        put("groups", lines(self.groups.iter().map(GroupText::of)));
+        sealed::seal(text)
+    }
+
+    /// Returns a version of no dataset, without samples and columns.
+    pub(crate) fn empty() -> Self {
+        Self {
+            dataset_id: [0; 16],
+            number: 0,
+            parent: None,
+            time: None,
+            change: String::new(),
+            samples: 0,
+            order: RunsAndWindows::for_samples_of(0),
+            metadata: Metadata::new(),
+            column_ids: 0,
+            columns: Vec::new(),
+            layouts: Vec::new(),
+            pages: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    /// Returns the columns and layouts that groups refer to.
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        Columns { columns: &self.columns, layouts: &self.layouts }
+    }
+}
+
+impl OrderText {
+    fn parse(self) -> Result<RunsAndWindows, Broken> {
+        let (Number(run), Number(window)) = (self.run, self.window);
+        let sizes = u32::try_from(run).ok().zip(u32::try_from(window).ok());
+        let sizes = sizes.and_then(|(run, window)| RunsAndWindows::new(run, window).ok());
+        sizes.ok_or_else(|| Broken::new("M-2.3", format!("runs of {run} samples, and windows of {window} runs")))
+    }
+}
+
+/// Returns the path of the file of a version (M-1.1).
+pub(crate) fn path_of(version: u64) -> String {
+    format!("manifest/{version:010}.json")
+}
+
+/// Returns the version whose file has this name in the folder of the manifest.
+pub(crate) fn number_of(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".json").filter(|digits| digits.len() == 10)?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|&version| is_number && version > 0)
+}
+
+/// Returns the id of a dataset whose first version has these groups (M-3.5).
+pub(crate) fn dataset_id(groups: &[Group]) -> [u8; 16] {
+    let files = groups.iter().flat_map(|group| &group.files);
+    let ids: Vec<u8> = files.flat_map(|file| file.content_id.0).collect();
+    sealed::digest(&ids).0
+}

@@ -1,0 +1,242 @@
+//! Versions: what they have, and that nothing else changes.
+
+use crate::common::{check_all, create, files_below, numbers, read, second_reader, write};
+use std::fs;
+use tensilo::{ColumnSchema, DType, Shape};
+use tensilo_data::{DataError, Dataset, DatasetOptions};
+use tensilo_testing::{Folder, python_is_present};
+
+fn all(dataset: &Dataset, column: &str) -> Vec<Option<u32>> {
+    (0..dataset.sample_count()).map(|sample| read(dataset, column, sample).expect("a sample")).collect()
+}
+
+fn some(numbers: impl IntoIterator<Item = u32>) -> Vec<Option<u32>> {
+    numbers.into_iter().map(Some).collect()
+}
+
+#[test]
+fn samples_and_columns_are_added_renamed_and_dropped() {
+    let folder = Folder::new();
+    let first = create(folder.root(), &[3, 1, 4]);
+    assert_eq!((first.version(), first.parent(), all(&first, "x")), (1, None, some(0..8)));
+
+    let mut changes = first.change().unwrap();
+    changes.rename_column("x", "number").unwrap();
+    changes.add_nullable_column(numbers("label").nullable()).unwrap();
+    let path = changes.next_path().unwrap();
+    write(&path, &[numbers("number"), numbers("label")], 8, 2);
+    changes.append(&path).unwrap();
+    let second = changes.publish("rename x, add label and two samples").unwrap();
+    assert_eq!((second.version(), second.parent(), second.id()), (2, Some(1), first.id()));
+    assert_eq!(all(&second, "number"), some(0..10));
+    assert_eq!(all(&second, "label"), [vec![None; 8], some(8..10)].concat());
+
+    let mut changes = second.change().unwrap();
+    changes.drop_column("label").unwrap();
+    let files: Vec<_> = [(0, 3), (3, 1), (4, 4), (8, 2)]
+        .into_iter()
+        .map(|(start, samples)| {
+            let path = changes.next_path().unwrap();
+            write(&path, &[numbers("label")], 100 + start, samples);
+            path
+        })
+        .collect();
+    changes.add_columns(&files).unwrap();
+    let third = changes.publish("label all samples").unwrap();
+    assert_eq!((all(&third, "number"), all(&third, "label")), (some(0..10), some(100..110)));
+
+    // versions do not change once they are published
+    let all_versions = [(1, some(0..8), "x"), (2, some(0..10), "number"), (3, some(0..10), "number")];
+    for (version, due, column) in all_versions {
+        let dataset = DatasetOptions::new().version(version).open(folder.root()).unwrap();
+        check_all(&dataset).unwrap();
+        assert_eq!(all(&dataset, column), due);
+    }
+    if python_is_present() {
+        let read = second_reader(folder.root());
+        assert_eq!((read["version"].as_u64(), read["samples"].as_u64()), (Some(3), Some(10)));
+        assert_eq!(read["groups"].as_array().map(Vec::len), Some(4));
+    }
+}
+
+#[test]
+fn a_dataset_of_many_files_has_pages() {
+    let folder = Folder::new();
+    let mut changes = Dataset::create(folder.root()).unwrap();
+    let path = changes.next_path().unwrap();
+    write(&path, &[numbers("x")], 7, 2);
+    for _ in 0..1_300 {
+        changes.append(&path).unwrap(); // the same file
+    }
+    let dataset = changes.publish("many").unwrap();
+    assert_eq!(files_below(&folder.path("manifest/pages")).len(), 1, "pages with the same files are the same");
+    assert_eq!((dataset.sample_count(), dataset.groups().count()), (2_600, 1_300));
+    for sample in [0, 1, 511, 512, 2_047, 2_048, 2_599] {
+        assert_eq!(read(&dataset, "x", sample).unwrap(), Some(7 + u32::try_from(sample % 2).unwrap()));
+    }
+
+    let mut changes = dataset.change().unwrap();
+    let path = changes.next_path().unwrap();
+    write(&path, &[numbers("x")], 9, 1);
+    changes.append(&path).unwrap();
+    let dataset = changes.publish("one more").unwrap();
+    assert_eq!(files_below(&folder.path("manifest/pages")).len(), 1, "pages are shared");
+    assert_eq!(read(&dataset, "x", 2_600).unwrap(), Some(9));
+    check_all(&dataset).unwrap();
+}
+
+#[test]
+fn of_two_writers_one_wins_and_the_other_leaves_nothing() {
+    for _ in 0..50 {
+        let folder = Folder::new();
+        let first = create(folder.root(), &[2]);
+        let append = |number: u32| {
+            let mut changes = first.change()?;
+            let path = changes.next_path()?;
+            write(&path, &[numbers("x")], number, 1);
+            changes.append(&path)?;
+            changes.publish(format!("append {number}"))
+        };
+        let results = std::thread::scope(|scope| {
+            let threads: Vec<_> = [50, 60].map(|number| scope.spawn(move || append(number))).into_iter().collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+        });
+        let won: Vec<_> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
+        let lost: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+        assert!(matches!(lost[..], [DataError::Conflict { version: 2, .. }]), "{results:?}");
+        let newest = Dataset::open(folder.root()).unwrap();
+        assert_eq!(all(&newest, "x"), all(won[0], "x"));
+        let mut listed: Vec<_> = newest.groups().flat_map(|group| group.unwrap().files).map(|file| file.path).collect();
+        listed.sort_unstable();
+        assert_eq!(files_below(&folder.path("data")), listed, "the loser's files are removed");
+
+        // it repeats, and its samples come after those of the winner
+        let mut changes = newest.change().unwrap();
+        let path = changes.next_path().unwrap();
+        write(&path, &[numbers("x")], 70, 1);
+        changes.append(&path).unwrap();
+        assert_eq!(changes.publish("again").unwrap().sample_count(), 4);
+    }
+}
+
+#[test]
+fn what_cannot_be_changed_is_refused_with_the_reason_and_leaves_nothing() {
+    let folder = Folder::new();
+    let dataset = create(folder.root(), &[2, 3]);
+    let before = files_below(folder.root());
+    let refused = |columns: &[ColumnSchema], due: &str| {
+        let mut changes = dataset.change().unwrap();
+        let path = changes.next_path().unwrap();
+        write(&path, columns, 0, 2);
+        let error = changes.append(&path).unwrap_err();
+        assert!(error.to_string().contains(due), "{error}");
+        drop(changes);
+        assert_eq!(files_below(folder.root()), before);
+    };
+    refused(&[numbers("y")], "the dataset has no column \"y\"");
+    refused(&[numbers("x"), numbers("y")], "add it first");
+    refused(&[numbers("x").nullable()], "may have nulls");
+    refused(&[ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1]))], "the dataset has u32 []");
+
+    let mut changes = dataset.change().unwrap();
+    let error = changes.add_nullable_column(numbers("y")).unwrap_err();
+    assert!(error.to_string().contains("not nullable"), "{error}");
+    assert!(changes.drop_column("y").is_err());
+    assert!(changes.rename_column("x", "x").is_err());
+    let path = changes.next_path().unwrap();
+    write(&path, &[numbers("y")], 0, 2);
+    let error = changes.add_columns([&path]).unwrap_err();
+    assert!(error.to_string().contains("1 files for 2 groups"), "{error}");
+    let error = changes.add_columns([&path, &path]).unwrap_err();
+    assert!(error.to_string().contains("2 samples for group 1, which has 3"), "{error}");
+    let outside = Folder::new();
+    write(&outside.path("x.tsl"), &[numbers("x")], 0, 2);
+    let error = changes.append(outside.path("x.tsl")).unwrap_err();
+    assert!(error.to_string().contains("not in the folder"), "{error}");
+    drop(changes);
+
+    let mut changes = dataset.change().unwrap();
+    changes.rename_column("x", "").unwrap();
+    assert!(matches!(changes.publish("a name that no file can have"), Err(DataError::BadArgument(_))));
+    assert!(matches!(Dataset::create(folder.root()), Err(DataError::BadArgument(_))));
+    assert_eq!(files_below(folder.root()), before);
+}
+
+#[test]
+fn a_file_that_was_replaced_or_has_vanished_is_named() {
+    let folder = Folder::new();
+    let dataset = create(folder.root(), &[2, 3, 4]);
+    let files: Vec<_> = dataset.groups().map(|group| group.unwrap().files[0].path.clone()).collect();
+    fs::remove_file(&files[1]).unwrap();
+    write(&files[1], &[numbers("x")], 9, 3);
+    fs::remove_file(&files[2]).unwrap();
+    let again = Dataset::open(folder.root()).unwrap();
+    assert_eq!(read(&again, "x", 1).unwrap(), Some(1));
+    let error = read(&again, "x", 2).unwrap_err();
+    assert!(matches!(&error, DataError::Corrupt { rule: "M-7.1", path, .. } if *path == files[1]), "{error}");
+    let error = read(&again, "x", 5).unwrap_err();
+    assert!(error.to_string().contains(&files[2].display().to_string()), "{error}");
+}
+
+#[test]
+fn what_was_appended_to_a_file_is_not_of_the_dataset() {
+    let folder = Folder::new();
+    let dataset = create(folder.root(), &[5]);
+    let path = dataset.groups().next().unwrap().unwrap().files[0].path.clone();
+    let mut writer = tensilo::Writer::append(&path, &tensilo::WriterOptions::new()).unwrap();
+    writer.push(&[tensilo::Value::tensor(&[99_u32])]).unwrap();
+    writer.finish().unwrap();
+    let again = Dataset::open(folder.root()).unwrap();
+    assert_eq!(all(&again, "x"), some(0..5));
+}
+
+#[test]
+fn files_without_a_manifest_are_a_dataset_in_the_order_of_their_names() {
+    let folder = Folder::new();
+    for (name, first, samples) in [("b.tsl", 2, 3), ("a.tsl", 0, 2), ("c.tsl", 5, 1)] {
+        write(&folder.path(name), &[numbers("x")], first, samples);
+    }
+    fs::write(folder.path("readme.txt"), "not a file of the dataset").unwrap();
+    fs::write(folder.path(".d.tsl"), "hidden").unwrap();
+    let dataset = Dataset::open(folder.root()).unwrap();
+    assert_eq!((dataset.version(), all(&dataset, "x")), (0, some(0..6)));
+    assert!(matches!(dataset.change(), Err(DataError::BadArgument(_))));
+
+    let mut changes = Dataset::create(folder.root()).unwrap();
+    for name in ["a.tsl", "b.tsl", "c.tsl"] {
+        changes.append(folder.path(name)).unwrap();
+    }
+    let created = changes.publish("from files").unwrap();
+    assert_eq!((created.id(), created.order(), all(&created, "x")), (dataset.id(), dataset.order(), some(0..6)));
+
+    write(&folder.path("e.tsl"), &[numbers("y")], 0, 1);
+    let list = ["a.tsl", "e.tsl"].map(|name| folder.path(name));
+    let error = DatasetOptions::new().open_files(list).unwrap_err();
+    assert!(error.to_string().contains("e.tsl: there is no column \"x\""), "{error}");
+}
+
+#[test]
+fn few_files_are_open_at_once() {
+    let folder = Folder::new();
+    create(folder.root(), &[1; 40]);
+    let dataset = DatasetOptions::new().most_open_files(3).open(folder.root()).unwrap();
+    let open = || {
+        fs::read_dir("/proc/self/fd").map(|entries| {
+            entries
+                .filter(|entry| {
+                    let target = entry.as_ref().ok().and_then(|entry| fs::read_link(entry.path()).ok());
+                    target.is_some_and(|target| target.starts_with(folder.root()))
+                })
+                .count()
+        })
+    };
+    for round in 0..3_u64 {
+        for sample in 0..40 {
+            let sample = (sample * 7 + round) % 40;
+            assert_eq!(read(&dataset, "x", sample).unwrap(), Some(u32::try_from(sample).unwrap()));
+            if let Ok(open) = open() {
+                assert!(open <= 3, "{open} open files");
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The vectors of `format-spec/MANIFEST.md`.
+
+use crate::common::{check_all, files_below, read, spec};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tensilo_data::{DataError, Dataset, DatasetOptions};
+use tensilo_testing::{Folder, commented_hex};
+
+/// Returns the folders of the valid or of the invalid vectors.
+fn vectors(kind: &str) -> Vec<PathBuf> {
+    let all = fs::read_dir(spec().join("vectors/manifests").join(kind)).expect("the vectors");
+    let mut folders: Vec<PathBuf> =
+        all.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect();
+    folders.sort_unstable();
+    assert!(folders.len() > 5);
+    folders
+}
+
+fn name(vector: &Path) -> &str {
+    vector.file_name().and_then(|name| name.to_str()).expect("a name")
+}
+
+/// Makes the dataset of a vector: its data files are named vectors of `SPEC.md`, in hexadecimal.
+fn unpack(vector: &Path) -> Folder {
+    let folder = Folder::new();
+    for path in files_below(vector) {
+        let inside = path.strip_prefix(vector).expect("below");
+        let to = folder.path(inside);
+        fs::create_dir_all(to.parent().expect("a folder")).expect("disk space");
+        let bytes = fs::read(&path).expect("a file");
+        match to.extension().and_then(|extension| extension.to_str()) {
+            Some("is") => {
+                let name = String::from_utf8(bytes).expect("a name");
+                let text =
+                    fs::read_to_string(spec().join(format!("vectors/valid/{}.hex", name.trim()))).expect("a vector");
+                fs::write(to.with_extension(""), commented_hex(&text)).expect("disk space");
+            }
+            _ => fs::write(to, bytes).expect("disk space"),
+        }
+    }
+    folder
+}
+
+#[test]
+fn valid_manifests_are_read_as_the_second_reader_reads_them() {
+    for vector in vectors("valid") {
+        let folder = unpack(&vector);
+        let due: Value =
+            serde_json::from_slice(&fs::read(vector.with_extension("json")).expect("its content")).expect("JSON");
+        let dataset = Dataset::open(folder.root()).unwrap_or_else(|error| panic!("{}: {error}", name(&vector)));
+        check_all(&dataset).unwrap_or_else(|error| panic!("{}: {error}", name(&vector)));
+        let id: String = dataset.id().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!((due["dataset_id"].as_str(), due["version"].as_u64()), (Some(id.as_str()), Some(dataset.version())));
+        assert_eq!(due["samples"].as_u64(), Some(dataset.sample_count()));
+        assert_eq!(due["order"]["run"].as_u64(), Some(dataset.order().run().into()));
+        assert_eq!(due["order"]["window"].as_u64(), Some(dataset.order().window().into()));
+        assert_eq!(due["metadata"], serde_json::to_value(&dataset.schema().metadata).expect("texts"));
+        check_columns(&due["columns"], &dataset);
+        check_groups(&due, &dataset, folder.root());
+    }
+}
+
+fn check_columns(due: &Value, dataset: &Dataset) {
+    let due = due.as_array().expect("a list");
+    assert_eq!(due.len(), dataset.schema().columns.len());
+    for (due, found) in due.iter().zip(&dataset.schema().columns) {
+        let shape: Vec<Option<u64>> = serde_json::from_value(due["shape"].clone()).expect("extents");
+        let found_shape = found.shape.extents().iter().map(|extent| match extent {
+            tensilo::Extent::Fixed(extent) => Some(u64::from(*extent)),
+            tensilo::Extent::Varying => None,
+        });
+        assert_eq!(shape, found_shape.collect::<Vec<_>>());
+        assert_eq!(due["name"].as_str(), Some(found.name.as_str()));
+        assert_eq!(due["dtype"].as_str(), Some(found.dtype.name()));
+        assert_eq!(due["nullable"].as_bool(), Some(found.nullable));
+    }
+}
+
+fn check_groups(due: &Value, dataset: &Dataset, folder: &Path) {
+    let groups: Vec<_> = dataset.groups().collect::<Result<_, _>>().expect("pages");
+    let due_groups = due["groups"].as_array().expect("a list");
+    assert_eq!(groups.len(), due_groups.len());
+    for (group, due_group) in groups.iter().zip(due_groups) {
+        let start = due_group["start"].as_u64().expect("a number");
+        assert_eq!(group.samples, start..start + due_group["samples"].as_u64().expect("a number"));
+        let due_files = due_group["files"].as_array().expect("a list");
+        assert_eq!(group.files.len(), due_files.len());
+        for (file, due_file) in group.files.iter().zip(due_files) {
+            assert_eq!(file.path, folder.join(due_file["path"].as_str().expect("a path")));
+            let due_columns = due_file["columns"].as_object().expect("names and ids");
+            for (in_file, number) in &file.columns {
+                assert_eq!(due_columns[in_file], due["columns"][*number]["id"]);
+            }
+        }
+        // each column of each group is found, in its file or as null
+        for column in 0..dataset.schema().columns.len() {
+            let found = dataset.find(column, group.samples.end - 1).expect("a sample");
+            assert_eq!(found.samples, group.samples);
+        }
+    }
+}
+
+#[test]
+fn older_versions_stay_readable() {
+    let folder = unpack(&spec().join("vectors/manifests/valid/three-versions"));
+    let newest = Dataset::open(folder.root()).unwrap();
+    assert_eq!((newest.version(), newest.versions().unwrap()), (3, vec![1, 2, 3]));
+    let columns = |version| -> Vec<String> {
+        let dataset = DatasetOptions::new().version(version).open(folder.root()).unwrap();
+        check_all(&dataset).unwrap();
+        dataset.schema().columns.iter().map(|column| column.name.clone()).collect()
+    };
+    assert_eq!([columns(1), columns(2), columns(3)], [vec!["x"], vec!["vector", "later"], vec!["later"]]);
+    let error = DatasetOptions::new().version(4).open(folder.root()).unwrap_err();
+    assert!(error.to_string().contains("version 4 does not exist; the dataset has versions up to 3"), "{error}");
+}
+
+#[test]
+fn invalid_manifests_are_refused_by_their_rule() {
+    for vector in vectors("invalid") {
+        let folder = unpack(&vector);
+        let error = Dataset::open(folder.root()).and_then(|dataset| check_all(&dataset));
+        let error = error.expect_err(name(&vector));
+        let due = name(&vector).split('-').take(2).collect::<Vec<_>>().join("-");
+        match &error {
+            DataError::Corrupt { rule, path, .. } => {
+                let also: &[&str] = if due == "M-6.2" { &["M-4.2", "M-5.1"] } else { &[] };
+                assert!(*rule == due || also.contains(rule), "{}: {error}", name(&vector));
+                assert!(path.starts_with(folder.root()), "{error}");
+            }
+            // a file that is missing or shorter is not opened at all
+            DataError::Io { .. } | DataError::File(_) => assert!(
+                ["M-5.2-missing", "M-6.1-missing", "M-6.1-digest", "M-5.2-short"].contains(&name(&vector)),
+                "{}: {error}",
+                name(&vector)
+            ),
+            _ => panic!("{}: {error}", name(&vector)),
+        }
+    }
+}
+
+/// A reader sees every flip of the texts of a manifest, and every end that is cut off.
+#[test]
+fn every_flipped_bit_of_a_manifest_is_noticed() {
+    let folder = unpack(&spec().join("vectors/manifests/valid/pages"));
+    let texts = files_below(&folder.path("manifest"));
+    assert_eq!(texts.len(), 3);
+    let mut flips = 0;
+    for path in texts {
+        let bytes = fs::read(&path).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, &damaged).unwrap();
+            let groups =
+                Dataset::open(folder.root()).and_then(|dataset| dataset.groups().collect::<Result<Vec<_>, _>>());
+            assert!(matches!(groups, Err(DataError::Corrupt { .. })), "{}: bit {bit}", path.display());
+            flips += 1;
+        }
+        for length in 0..bytes.len() {
+            fs::write(&path, &bytes[..length]).unwrap();
+            let groups =
+                Dataset::open(folder.root()).and_then(|dataset| dataset.groups().collect::<Result<Vec<_>, _>>());
+            assert!(matches!(groups, Err(DataError::Corrupt { .. })), "{}: {length} bytes", path.display());
+        }
+        fs::write(&path, &bytes).unwrap();
+    }
+    assert!(flips > 10_000);
+    let dataset = Dataset::open(folder.root()).unwrap();
+    assert_eq!(dataset.find(0, 9).unwrap().samples, 8..10);
+    assert!(read(&dataset, "x", 10).is_err());
+}
