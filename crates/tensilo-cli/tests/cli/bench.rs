@@ -87,7 +87,8 @@ fn a_random_sample_costs_a_block_or_a_chunk() {
         assert!(0.9 * f64::from(due) < bytes && bytes < 1.1 * bytes_due, "{block_bytes:?}: {document}");
         let requests_due = if block_bytes.is_some() { 0.9..1.1 + 2.0 * fronts } else { 1.8..2.0 };
         assert!(requests_due.contains(&requests), "{block_bytes:?}: {document}");
-        assert_eq!(amplification, bytes / 1024.0);
+        // reading a number from JSON can change its last digit
+        assert!((amplification / (bytes / 1024.0) - 1.0).abs() < 1e-9, "{block_bytes:?}: {document}");
     }
 }
 
