@@ -2,6 +2,7 @@
 
 use super::input::OpenInput;
 use super::options::{AppendOptions, ConvertOptions, Progress};
+use super::shard_files::ShardFiles;
 use super::source::BatchSource;
 use super::{input, run};
 use crate::error::Advice;
@@ -57,6 +58,36 @@ pub fn convert_into<K: Sink>(
         true => error.with_advice([Advice::DistrustStatistics]),
         false => error,
     })
+}
+
+/// Converts files as [`convert`] does, to several files one after the other.
+///
+/// Each has at most `shard_bytes` raw bytes, or one sample: those of the values as they are stored,
+/// after casts and before encoding. The boundaries depend on nothing else, so that the same inputs
+/// give the same files for any number of threads. All have the same columns. No input gives no
+/// file.
+///
+/// An input that was rounded when it was written is refused: its cast facts are those of all values
+/// together. [`ConvertOptions::overwrite`] has no effect.
+pub fn convert_shards<F: ShardFiles>(
+    inputs: &[PathBuf],
+    files: &mut F,
+    shard_bytes: u64,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> std::result::Result<(), F::Error> {
+    let inputs = open(inputs, options)?;
+    if options.distrust_statistics {
+        distrust(&inputs);
+    }
+    let mut options = options.clone();
+    options.writer = options.writer.origin(input::origin(&inputs));
+    let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();
+    let complete = |error: Error| match is_of_denied_nulls(&error, &inputs) {
+        true => error.with_advice([Advice::DistrustStatistics]),
+        false => error,
+    };
+    run::run_shards(&sources, files, shard_bytes, &options, progress, &complete)
 }
 
 /// Returns whether an error may be due to nulls that the statistics of an input deny.

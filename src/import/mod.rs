@@ -194,6 +194,7 @@ mod parquet;
 mod plan;
 mod problem;
 mod run;
+mod shard_files;
 mod source;
 mod stamp;
 mod threaded_pass;
@@ -201,6 +202,7 @@ mod unfold;
 
 #[cfg(feature = "arrow")]
 pub use arrow::memory::{write_batches, write_reader};
-pub use files::{append, convert, convert_into};
+pub use files::{append, convert, convert_into, convert_shards};
 pub use found::{FoundShape, OddSample};
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
+pub use shard_files::ShardFiles;

@@ -160,6 +160,13 @@ impl WriterOptions {
         self
     }
 
+    /// Adds the number of a file of several to the origin, so that their ids differ.
+    #[cfg(feature = "import")]
+    pub(crate) fn shard(mut self, number: u64) -> Self {
+        self.origin.extend(number.to_le_bytes());
+        self
+    }
+
     /// Sets the origin, unless it is set.
     pub(crate) fn origin_or(mut self, description: Vec<u8>) -> Self {
         if self.origin.is_empty() {

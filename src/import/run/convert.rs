@@ -6,17 +6,19 @@ use super::fill::fill;
 use super::kept_schema::keep_needed;
 use super::sample_error::{Origin, sample_error, total_rows};
 use super::scan;
-use super::slices::slices;
+use super::slices::{row_bytes, slices};
+use super::target::{SampleTarget, ShardWriter};
 use crate::error::go_on;
 use crate::format::path;
 use crate::import::batch::{InputBatch, Samples};
 use crate::import::options::{ConvertOptions, NullElements, Progress};
 use crate::import::plan::{self, Column, Plan};
 use crate::import::problem::Problem;
+use crate::import::shard_files::ShardFiles;
 use crate::import::source::{BatchSource, check_unchanged, located};
 use crate::import::unfold::unfold;
 use crate::write::Sink;
-use crate::{ColumnBatch, Result, Schema, Summary, Writer};
+use crate::{ColumnBatch, Error, Result, Schema, Summary, Writer};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
@@ -27,16 +29,51 @@ pub(in crate::import) fn run<K: Sink>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
+    in_two_passes(sources, options, progress, |plan, progress| write(sources, plan, sink, options, progress))
+}
+
+/// Converts all sources to files of at most `shard_bytes` raw bytes, or one sample. Errors that are
+/// not of `files` are given to `complete`.
+pub(in crate::import) fn run_shards<F: ShardFiles>(
+    sources: &[&dyn BatchSource],
+    files: &mut F,
+    shard_bytes: u64,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    complete: &dyn Fn(Error) -> Error,
+) -> std::result::Result<(), F::Error> {
+    let mut failed = None;
+    let converted = in_two_passes(sources, options, progress, |plan, progress| {
+        if let Some(column) = plan.columns.iter().find(|column| column.rounded.is_some()) {
+            let message = "the values were rounded when the input was written, and which of the errors would be in \
+                           which file is not known; convert to one file";
+            return Err(Error::bad_input(message).with_column(&column.schema().name));
+        }
+        let mut target = ShardWriter::new(files, shard_bytes, schema(sources, plan), options.writer.clone());
+        let copied = copy(sources, plan, &mut target, options, progress).and_then(|()| target.finish());
+        failed = target.failed();
+        copied
+    });
+    converted.map_err(|error| failed.unwrap_or_else(|| complete(error).into()))
+}
+
+/// Makes the first pass, and then the second one, `write`.
+fn in_two_passes<T>(
+    sources: &[&dyn BatchSource],
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    write: impl FnOnce(&Plan, &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<T>,
+) -> Result<T> {
     let mut plan = plan::of(sources, options)?;
-    scan::find(sources, &mut plan, options.null_elements, progress)
-        .and_then(|()| write(sources, &plan, sink, options, progress))
-        .map_err(|error| {
+    scan::find(sources, &mut plan, options.null_elements, progress).and_then(|()| write(&plan, progress)).map_err(
+        |error| {
             let parts = sources.iter().zip(&plan.positions);
             let parts = parts
                 .map(|(source, positions)| DiagnosedSource { source: *source, columns: &plan.columns, positions })
                 .collect();
             Diagnosis { parts, first_sample: 0, null_elements: options.null_elements }.complete(error)
-        })
+        },
+    )
 }
 
 /// Converts a source that can be read only once: open dimensions vary unless the caller knows
@@ -60,9 +97,7 @@ fn write<K: Sink>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    let mut schema = Schema::new(plan.columns.iter().map(Column::schema));
-    schema.metadata = plan.metadata.clone();
-    keep_needed(&mut schema, sources.iter().any(|source| source.is_native()));
+    let schema = schema(sources, plan);
     let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
     let writer = Writer::of_rounded(sink, schema, &options.writer, &rounded);
     let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {
@@ -70,14 +105,33 @@ fn write<K: Sink>(
         (Some(_), Some(source)) => located(error, *source),
         _ => error,
     })?;
+    copy(sources, plan, &mut writer, options, progress)?;
+    writer.finish()
+}
+
+/// Returns the schema of the files.
+fn schema(sources: &[&dyn BatchSource], plan: &Plan) -> Schema {
+    let mut schema = Schema::new(plan.columns.iter().map(Column::schema));
+    schema.metadata = plan.metadata.clone();
+    keep_needed(&mut schema, sources.iter().any(|source| source.is_native()));
+    schema
+}
+
+/// Copies all rows of all sources.
+fn copy(
+    sources: &[&dyn BatchSource],
+    plan: &Plan,
+    target: &mut impl SampleTarget,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<()> {
     let total = total_rows(sources);
     go_on(progress(Progress::Converting { done: 0, total }))?;
     for (source, positions) in sources.iter().zip(&plan.positions) {
         let copy = Copy { positions, columns: &plan.columns, null_elements: options.null_elements };
-        copy.all(*source, &mut writer, &mut |samples| progress(Progress::Converting { done: samples, total }))?;
+        copy.all(*source, target, &mut |samples| progress(Progress::Converting { done: samples, total }))?;
     }
-    check_unchanged(sources)?;
-    writer.finish()
+    check_unchanged(sources)
 }
 
 const NO_COLUMN_FOR_NULLS: &str = "a null struct, and the file has no column for the nulls of this struct; convert \
@@ -94,17 +148,17 @@ pub(super) struct Copy<'a> {
 
 impl Copy<'_> {
     /// Pushes all rows. Calls `progress` with the number of samples in the file.
-    pub(super) fn all<K: Sink>(
+    pub(super) fn all(
         &self,
         source: &dyn BatchSource,
-        writer: &mut Writer<K>,
+        target: &mut impl SampleTarget,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let first = writer.sample_count();
+        let first = target.sample_count();
         let batches = source.batches(self.positions).map_err(|error| located(error, source))?;
         for batch in batches {
             let copied = batch.and_then(|batch| {
-                self.batch(unfold(batch, self.columns.iter().map(Column::form)), first, writer, progress)
+                self.batch(unfold(batch, self.columns.iter().map(Column::form)), first, target, progress)
             });
             copied.map_err(|error| located(error, source))?;
         }
@@ -112,20 +166,26 @@ impl Copy<'_> {
     }
 
     /// Pushes a batch of a source that begins with sample `first`.
-    fn batch<K: Sink>(
+    fn batch<T: SampleTarget>(
         &self,
         batch: InputBatch,
         first: u64,
-        writer: &mut Writer<K>,
+        target: &mut T,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let origin = Origin { batch: writer.sample_count(), source: first };
-        self.check_structs(&batch, origin, writer.schema().columns.len())?;
-        for rows in slices(&batch, &writer.schema().columns) {
-            let columns = self.columns(&batch, &rows, origin, writer.schema())?;
-            let batches: Vec<ColumnBatch> = columns.iter().map(PushableColumn::as_batch).collect();
-            writer.push_batch(&batches)?;
-            go_on(progress(writer.sample_count()))?;
+        let origin = Origin { batch: target.sample_count(), source: first };
+        self.check_structs(&batch, origin, target.schema().columns.len())?;
+        let bytes = if T::COUNTS_BYTES { row_bytes(&batch, &target.schema().columns) } else { Vec::new() };
+        for mut rows in slices(&batch, &target.schema().columns) {
+            while !rows.is_empty() {
+                let count = target.take(rows.len(), bytes.get(rows.clone()).unwrap_or(&[]))?;
+                let end = rows.start.saturating_add(count);
+                let columns = self.columns(&batch, &(rows.start..end), origin, target.schema())?;
+                let batches: Vec<ColumnBatch> = columns.iter().map(PushableColumn::as_batch).collect();
+                target.push_batch(&batches)?;
+                go_on(progress(target.sample_count()))?;
+                rows.start = end;
+            }
         }
         Ok(())
     }

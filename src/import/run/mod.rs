@@ -10,8 +10,9 @@ mod kept_schema;
 mod sample_error;
 mod scan;
 mod slices;
+mod target;
 
 pub(super) use append::append;
-pub(super) use convert::run;
 #[cfg(feature = "arrow")]
 pub(super) use convert::run_once;
+pub(super) use convert::{run, run_shards};

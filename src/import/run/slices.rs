@@ -1,7 +1,7 @@
 //! Slices of batches, which can be written in bounded memory.
 
-use crate::ColumnSchema;
 use crate::import::batch::{InputBatch, InputLists, Samples};
+use crate::{ColumnSchema, DType};
 use std::ops::Range;
 
 /// The bytes of samples that are written at a time, about. At least one sample is.
@@ -17,7 +17,9 @@ pub(super) fn slices(batch: &InputBatch, columns: &[ColumnSchema]) -> impl Itera
     let mut ends = Vec::new();
     if all > SLICE_BYTES {
         let mut bytes = vec![0; count];
-        columns().for_each(|(samples, column)| add_bytes(&mut bytes, samples, column));
+        columns().for_each(|(samples, column)| {
+            add_bytes(&mut bytes, samples, inner_bytes(column, column.pushed_dtype()), samples.dtype);
+        });
         let mut slice = 0_usize;
         for (row, bytes) in bytes.into_iter().enumerate() {
             if slice > 0 && slice.saturating_add(bytes) > SLICE_BYTES {
@@ -32,27 +34,39 @@ pub(super) fn slices(batch: &InputBatch, columns: &[ColumnSchema]) -> impl Itera
     ends.into_iter().map(move |end| std::mem::replace(&mut start, end)..end)
 }
 
+/// Returns the raw bytes of each row of a batch: those of the samples that are made of it, as they
+/// are stored.
+pub(super) fn row_bytes(batch: &InputBatch, columns: &[ColumnSchema]) -> Vec<usize> {
+    let mut bytes = vec![0; batch.sample_count];
+    for (samples, column) in batch.columns.iter().zip(columns) {
+        // a column that cannot be read is an error when it is copied
+        let Ok(samples) = samples else { continue };
+        add_bytes(&mut bytes, samples, inner_bytes(column, column.dtype), column.dtype);
+    }
+    bytes
+}
+
 /// Returns the bytes of an item of a fixed shape; 0 if it varies.
-fn inner_bytes(column: &ColumnSchema) -> usize {
+fn inner_bytes(column: &ColumnSchema, dtype: DType) -> usize {
     let elements = column.shape.inner_elements().filter(|_| !column.shape.is_ragged());
     let elements = elements.and_then(|elements| usize::try_from(elements).ok()).unwrap_or(0);
-    elements.saturating_mul(column.pushed_dtype().element_bytes())
+    elements.saturating_mul(dtype.element_bytes())
 }
 
 /// Returns the bytes of all samples of a column.
 fn all_bytes(samples: &Samples, column: &ColumnSchema) -> usize {
     let elements = samples.ranges.iter().fold(0_usize, |sum, range| sum.saturating_add(range.len()));
-    let fixed = samples.ranges.len().saturating_mul(inner_bytes(column));
+    let fixed = samples.ranges.len().saturating_mul(inner_bytes(column, column.pushed_dtype()));
     elements.saturating_mul(samples.dtype.element_bytes()).max(fixed)
 }
 
-/// Adds the bytes of a column to those of each row.
-fn add_bytes(rows: &mut [usize], samples: &Samples, column: &ColumnSchema) {
-    let fixed = inner_bytes(column);
+/// Adds the bytes of a column to those of each row: of its elements as values of `dtype`, and of an
+/// item at least `fixed`.
+fn add_bytes(rows: &mut [usize], samples: &Samples, fixed: usize, dtype: DType) {
     let mut items = samples.ranges.iter();
     for (row, count) in rows.iter_mut().zip(items_of_rows(&samples.lists, samples.ranges.len())) {
         for range in items.by_ref().take(count) {
-            let stored = range.len().saturating_mul(samples.dtype.element_bytes());
+            let stored = range.len().saturating_mul(dtype.element_bytes());
             *row = row.saturating_add(stored.max(fixed));
         }
     }

@@ -36,6 +36,7 @@ mod restored_limits;
 mod restored_parquet;
 mod sample_numbers;
 mod shapes;
+mod shards;
 #[cfg(feature = "parquet")]
 mod statistics;
 mod struct_inputs;
