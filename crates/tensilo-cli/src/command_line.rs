@@ -3,6 +3,7 @@
 use crate::append::AppendArgs;
 use crate::bench::BenchArgs;
 use crate::convert::ConvertArgs;
+use crate::dataset::DatasetArgs;
 use crate::export::ExportArgs;
 use crate::get::GetArgs;
 use crate::inspect::InspectArgs;
@@ -22,6 +23,7 @@ Examples:
   tensilo export train.tsl -o train.parquet             convert back
   tensilo map train.tsl --svg train.svg                 draw the file
   tensilo bench train.tsl --threads 8                   measure read speed
+  tensilo dataset log train/                            list the versions
 
 Exit codes:
   0  done
@@ -69,6 +71,8 @@ pub(crate) enum Command {
     Map(MapArgs),
     /// Measure how fast the samples of a column are read
     Bench(BenchArgs),
+    /// Work with datasets: folders of files that are read as one sequence of samples
+    Dataset(DatasetArgs),
 }
 
 #[cfg(test)]

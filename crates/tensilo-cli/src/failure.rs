@@ -8,12 +8,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
 use tensilo::{Error, ErrorKind};
+use tensilo_data::DataError;
 
 /// The reason why a command stopped.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// An error of the library, and the file that it concerns if the error does not name one.
     Library(Error, Option<PathBuf>),
+    /// An error of a dataset.
+    Dataset(DataError),
     /// The command line asks for something that is impossible.
     Usage(String),
     /// Writing the output failed; the path is `None` for the standard output.
@@ -57,7 +60,9 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Library(error, _) => exit_of(error.kind()),
-            Self::Usage(_) => Exit::Usage,
+            Self::Dataset(DataError::Corrupt { .. }) => Exit::Damaged,
+            Self::Dataset(DataError::Io { .. }) => Exit::Io,
+            Self::Dataset(_) | Self::Usage(_) => Exit::Usage,
             Self::Output(..) => Exit::Io,
             Self::Cancelled => Exit::Signalled,
             Self::Closed => Exit::Done,
@@ -70,6 +75,7 @@ impl Failure {
             Self::Cancelled => signals::received().map(|signal| format!("stopped by {}", signal.name())),
             Self::Closed => None,
             Self::Library(error, path) => Some(library_message(error, path.as_deref())),
+            Self::Dataset(error) => Some(error.to_string()),
             Self::Usage(message) => Some(message.clone()),
             Self::Output(error, Some(path)) => Some(format!("{}: writing the output: {error}", display_path(path))),
             Self::Output(error, None) => Some(format!("writing the output: {error}")),
@@ -119,6 +125,15 @@ fn special(error: &Error, path: Option<&Path>) -> Option<Failure> {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         special(&error, None).unwrap_or(Self::Library(error, None))
+    }
+}
+
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Self {
+        match error {
+            DataError::File(error) => error.into(),
+            error => Self::Dataset(error),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod append;
 mod bench;
 mod command_line;
 mod convert;
+mod dataset;
 mod exit;
 mod export;
 mod failure;
@@ -96,6 +97,7 @@ fn dispatch(cli: &Cli) -> Outcome<Exit> {
         Command::Export(args) => export::run(args, cli.quiet),
         Command::Map(args) => return map::run(args, cli.quiet),
         Command::Bench(args) => bench::run(args, cli.quiet),
+        Command::Dataset(args) => dataset::run(args, cli.quiet),
     };
     done.map(|()| Exit::Done)
 }

@@ -23,6 +23,8 @@ Examples:
       the smallest file, for an archive or a slow network
   tensilo convert train.tsl -o small.tsl --profile small --columns id,mel
       a tensilo file once more: another profile, selected columns
+  tensilo convert 'shards/*.parquet' -o train/ --shard-bytes 1GiB
+      a dataset: a folder of files and their manifest
   tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --shape id=2
       mel varies in its first dimension, even if day-1 has only one length
 
@@ -54,6 +56,10 @@ of a single file. --skip key leaves such a column out.
 An input that changes while it is read is an error. An input that is replaced
 is read to its end. The same inputs and options give the same bytes.
 
+With --shard-bytes, raw bytes are those of the values after casts and before
+encoding, so that the same inputs give the same files. SOURCE_DATE_EPOCH sets
+the time that the manifest records.
+
 The output appears when it is complete. If it is a symbolic link, the target
 is replaced and the link stays. Named pipes, devices and open descriptors
 (-, /dev/stdout, /dev/fd/3) are written into. If the data goes to the standard
@@ -71,6 +77,10 @@ pub(crate) struct ConvertArgs {
     /// The file to write; - is the standard output
     #[arg(short, long, value_name = "OUT.tsl")]
     pub(crate) output: PathBuf,
+    /// Write a dataset: a folder OUT of files of at most so many raw bytes each, such as 1GiB, with
+    /// a manifest
+    #[arg(long, value_name = "N", value_parser = values::shard_bytes)]
+    pub(crate) shard_bytes: Option<u64>,
     /// Round all float columns to bf16, except those that --cast names
     #[arg(long)]
     pub(crate) bf16: bool,

@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::thread::available_parallelism;
 use tensilo::{DType, Extent, Profile, Shape, limits};
@@ -76,27 +77,40 @@ pub(crate) fn block_bytes(text: &str) -> Result<BlockBytes, String> {
     if text == "none" {
         return Ok(BlockBytes(None));
     }
-    let bytes = bytes(text)?.filter(|bytes| (1 << 10..=512 << 10).contains(bytes));
+    let bytes = bytes_in(text, 1 << 10..=512 << 10)?;
     let bytes = bytes.ok_or_else(|| "a block has 1KiB to 512KiB; \"none\" writes chunks without blocks".to_owned())?;
     Ok(BlockBytes(Some(bytes)))
 }
 
 /// Parses a size of 1 byte to 32 MiB.
 pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
-    let bytes = bytes(text)?.filter(|bytes| (1..=32 << 20).contains(bytes));
+    let bytes = bytes_in(text, 1..=32 << 20)?;
     bytes.ok_or_else(|| "a chunk has 1 byte to 32MiB".to_owned())
 }
 
-/// Parses `65536`, `64KiB` or `1MiB`; `None` if it is too large for this machine.
-fn bytes(text: &str) -> Result<Option<usize>, String> {
+/// Parses the raw bytes of a file of a dataset: at least one.
+pub(crate) fn shard_bytes(text: &str) -> Result<u64, String> {
+    bytes(text)?.filter(|&bytes| bytes > 0).ok_or_else(|| "a file of a dataset has at least 1 byte".to_owned())
+}
+
+/// Parses a number of bytes in a range, which a `usize` has.
+fn bytes_in(text: &str, range: RangeInclusive<usize>) -> Result<Option<usize>, String> {
+    Ok(bytes(text)?.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| range.contains(bytes)))
+}
+
+const HOW_BYTES: &str = "write bytes, KiB, MiB or GiB: 65536, 64KiB, 1MiB";
+
+/// Parses `65536`, `64KiB` or `1MiB`; `None` if it is too large for any machine.
+fn bytes(text: &str) -> Result<Option<u64>, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text.get(digits.len()..).unwrap_or("").trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "kib" => 1 << 10,
         "mib" => 1 << 20,
-        _ => return Err("write bytes, KiB or MiB: 65536, 64KiB, 1MiB".to_owned()),
+        "gib" => 1 << 30,
+        _ => return Err(HOW_BYTES.to_owned()),
     };
-    let count: usize = digits.parse().map_err(|_| "write bytes, KiB or MiB: 65536, 64KiB, 1MiB".to_owned())?;
+    let count: u64 = digits.parse().map_err(|_| HOW_BYTES.to_owned())?;
     Ok(count.checked_mul(unit))
 }
 

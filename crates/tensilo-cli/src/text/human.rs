@@ -1,5 +1,6 @@
 //! Formats numbers and facts for people.
 
+use chrono::DateTime;
 use tensilo::facts::ColumnFacts;
 
 /// Formats bytes in powers of 1000: `512 B`, `41.6 MB`.
@@ -44,6 +45,12 @@ pub(crate) fn encodings(facts: &ColumnFacts) -> String {
     let used = facts.encodings.iter().filter(|(_, chunks)| *chunks > 0);
     let used: Vec<String> = used.map(|(name, chunks)| format!("{name}:{chunks}")).collect();
     if used.is_empty() { "-".to_owned() } else { used.join(" ") }
+}
+
+/// Returns a time in seconds since 1970 as `2026-11-23 22:19`; a number that is no time as it is.
+pub(crate) fn utc(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    time.map_or_else(|| seconds.to_string(), |time| time.format("%Y-%m-%d %H:%M").to_string())
 }
 
 /// Formats any text as at most 120 characters in one line. Control characters are escaped.

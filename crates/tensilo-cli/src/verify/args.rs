@@ -9,6 +9,7 @@ Examples:
   tensilo verify train.tsl           every byte: checksums, structure, padding
   tensilo verify train.tsl --deep    also decode every chunk
   tensilo verify train.tsl --json | jq '.damages[].samples'
+  tensilo verify train/              a dataset: its manifest and all its files
 
 Exits with 1 if anything is damaged. Also checks files that are too damaged to
 be opened.
@@ -23,13 +24,17 @@ JSON, schema tensilo.verify/1 (members may be added; those named here stay):
     column   the column of the chunk or index, or null
     samples  [first, end] of lost or doubtful samples, end excluded, or null;
              of blocks, empty samples between them are not lost
-    rule     of the format specification, or null }]";
+    rule     of the format specification, or null }]
+Of a dataset, schema tensilo.verify-dataset/1:
+  schema, ok, version
+  files: [{ path, and the members above; of a file that is not the one in the
+            manifest, a message instead }]";
 
 /// The arguments of `tensilo verify`.
 #[derive(Args, Debug)]
 #[command(after_help = VERIFY)]
 pub(crate) struct VerifyArgs {
-    /// A tensilo file
+    /// A tensilo file, or the folder of a dataset
     pub(crate) file: PathBuf,
     /// Print a JSON document
     #[arg(long)]

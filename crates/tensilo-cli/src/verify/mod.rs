@@ -1,6 +1,7 @@
 //! `tensilo verify`
 
 mod args;
+mod dataset;
 mod report;
 
 pub(crate) use args::VerifyArgs;
@@ -16,8 +17,11 @@ use report::{document, write_text};
 use tensilo::source::{PositionedFile, Source};
 use tensilo::verify::{VerifyOptions, VerifyReport};
 
-/// Verifies a file, and prints every damage.
+/// Verifies a file or a dataset, and prints every damage.
 pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
+    if args.file.is_dir() {
+        return dataset::run(args, quiet);
+    }
     let report = verify(args, quiet)?;
     if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && !report.damages.is_empty()) {
         warning(&format!("{}: {foreign}", tensilo::error::display_path(&args.file)));

@@ -3,6 +3,7 @@
 mod append;
 mod bench;
 mod convert;
+mod dataset;
 mod get;
 mod inputs;
 mod inspect;

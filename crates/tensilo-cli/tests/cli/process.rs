@@ -18,6 +18,7 @@ fn help_has_examples() {
         ("export", ".parquet"),
         ("bench", "tensilo.bench/1"),
         ("map", "--svg train.svg"),
+        ("dataset", "tensilo.log/1"),
     ] {
         let text = run([command, "--help"]).done().text();
         assert!(text.contains("Examples:") && text.contains(example), "{text}");

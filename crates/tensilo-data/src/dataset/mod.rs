@@ -8,6 +8,8 @@ mod files;
 mod folder;
 mod groups;
 mod handle;
+#[cfg(feature = "import")]
+mod import;
 mod layouts;
 mod listed_reader;
 mod open;

@@ -1,0 +1,39 @@
+//! The size of a dataset.
+
+use crate::failure::Outcome;
+use crate::output::shown;
+use crate::terminal::{output_width, write_wrapped};
+use crate::text::human;
+use std::io::Write;
+use std::path::Path;
+use tensilo_data::Dataset;
+
+/// The files of a dataset, and their length together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DatasetSize {
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+}
+
+impl DatasetSize {
+    /// Adds up what the manifest says.
+    pub(super) fn of(dataset: &Dataset) -> Outcome<Self> {
+        let mut size = Self::default();
+        for group in dataset.groups() {
+            for file in group?.files {
+                size.files = size.files.saturating_add(1);
+                size.bytes = size.bytes.saturating_add(file.bytes);
+            }
+        }
+        Ok(size)
+    }
+}
+
+/// Writes a line about a dataset that was changed.
+pub(crate) fn write_dataset(dataset: &Dataset, folder: &Path, output: &mut impl Write) -> Outcome {
+    let size = DatasetSize::of(dataset)?;
+    let (path, samples, version) = (shown(folder), dataset.sample_count(), dataset.version());
+    let (files, bytes) = (size.files, human::bytes(size.bytes));
+    let line = format!("{path}: {samples} samples in {files} files, {bytes} together; version {version}");
+    Ok(write_wrapped(output, &line, output_width())?)
+}

@@ -1,0 +1,47 @@
+//! Other formats as new groups of a dataset.
+
+use super::changes::Changes;
+use crate::error::{DataError, Result};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use tensilo::Summary;
+use tensilo::import::{ConvertOptions, Progress, ShardFiles, convert_shards};
+use tensilo::sink::{AtomicFile, Sink};
+
+impl Changes {
+    /// Converts files and appends their samples, in data files of at most `shard_bytes` raw bytes,
+    /// or one sample. The inputs and their order are those of [`tensilo::import::convert`].
+    ///
+    /// Raw bytes are those of the values as they are stored, after casts and before encoding. The
+    /// same inputs and options give the same files, for any number of threads. After an error, what
+    /// was appended before the call is still there, and some of the samples may be: drop the
+    /// changes, or convert again in new ones.
+    pub fn import(
+        &mut self,
+        inputs: &[PathBuf],
+        shard_bytes: u64,
+        options: &ConvertOptions,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        convert_shards(inputs, &mut Shards(self), shard_bytes, options, progress)
+    }
+}
+
+/// The data files of changes.
+struct Shards<'a>(&'a mut Changes);
+
+impl ShardFiles for Shards<'_> {
+    type Sink = AtomicFile;
+    type Error = DataError;
+
+    fn begin(&mut self) -> Result<AtomicFile> {
+        Ok(AtomicFile::create(self.0.next_path()?, false)?)
+    }
+
+    fn finished(&mut self, file: Summary<AtomicFile>) -> Result<()> {
+        match file.sink.path() {
+            Some(path) => self.0.append(path),
+            None => Ok(()), // a file of a folder has a path
+        }
+    }
+}
