@@ -86,6 +86,20 @@ impl ReadPlan {
         self.ranges().iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
+    /// Announces the chunks that were not read before to the operating system, which then reads
+    /// them while the caller does something else. [`ReadPlan::fetch`] does it, too; of a file in a
+    /// map it is all that can be done ahead.
+    pub fn announce(&self) {
+        self.columns.iter().enumerate().for_each(|(number, column)| self.list.announce(number, column));
+    }
+
+    /// Returns a column of the plan, counted from 0.
+    pub(super) fn column(&self, number: usize) -> Result<&OpenedColumn> {
+        self.columns.get(number).ok_or_else(|| {
+            Error::bad_argument(format!("column {number} of a plan for {}, counted from 0", self.columns.len()))
+        })
+    }
+
     /// Begins a plan for columns of one file. The selection has been set.
     pub(super) fn fill<'c>(&mut self, columns: impl Iterator<Item = &'c OpenedColumn>) -> Result<()> {
         self.columns.clear();
@@ -116,10 +130,5 @@ impl ReadPlan {
             Some(column) => column.in_column(error),
             None => error,
         }
-    }
-
-    /// Announces the chunks that were not read before to the operating system.
-    pub(super) fn announce(&self) {
-        self.columns.iter().enumerate().for_each(|(number, column)| self.list.announce(number, column));
     }
 }

@@ -16,6 +16,8 @@ pub use crate::open::{Fragment, RangeError};
 use super::buffer::ColumnBuffer;
 use super::column::Column;
 use super::destination::Destination;
+use super::fetch::TaskBytes;
+use super::tasks::Task;
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -53,34 +55,48 @@ impl Decoder {
     /// do that, only these. Allocates nothing once warmed up.
     pub fn decode(&mut self, plan: &ReadPlan, bytes: &FetchedBytes, out: &mut [ColumnBuffer]) -> Result<()> {
         plan.check_outputs(out)?;
-        bytes.check(plan)?;
         for (number, buffer) in out.iter_mut().enumerate() {
             self.decode_column(plan, bytes, number, buffer)?;
         }
         Ok(())
     }
 
-    fn decode_column(
+    /// Decodes one column of a plan, counted from 0. Otherwise as [`Decoder::decode`].
+    pub fn decode_column(
         &mut self,
         plan: &ReadPlan,
         bytes: &FetchedBytes,
         number: usize,
-        buffer: &mut ColumnBuffer,
+        out: &mut ColumnBuffer,
     ) -> Result<()> {
-        let missing = || Error::internal("a buffer is for no column of its plan");
-        let column = plan.columns.get(number).ok_or_else(missing)?;
+        let column = plan.column(number)?;
         let list = &plan.list;
-        let start = list.tasks.iter().take_while(|task| task.column < number).count();
-        let end = start + list.tasks.iter().skip(start).take_while(|task| task.column == number).count();
-        let begun = self.begin_output(column, list, Destination::Buffer(buffer));
+        let begun = self.begin_output(column, list, Destination::Buffer(out));
         let decoded = begun.and_then(|()| {
-            let result = bytes.for_each(plan, start..end, &mut |task, bytes| match list.tasks.get(task) {
-                Some(task) => self.decode_task(column, list, task, bytes, Destination::Buffer(buffer)),
-                None => Err(Error::internal("a chunk was fetched for no task of its plan")),
-            });
-            result.map_err(|(_, error)| error)
+            self.decode_tasks(plan, bytes, number, &mut |decoder, task, bytes| {
+                decoder.decode_task(column, list, task, bytes, Destination::Buffer(out))
+            })
         });
-        let finished = decoded.and_then(|()| self.finish_output(number, column, list, Destination::Buffer(buffer)));
+        let finished = decoded.and_then(|()| self.finish_output(number, column, list, Destination::Buffer(out)));
         finished.map(|_| ()).map_err(|error| column.in_column(error))
+    }
+
+    /// Calls `decode` with each task of a column, and its bytes.
+    pub(super) fn decode_tasks(
+        &mut self,
+        plan: &ReadPlan,
+        bytes: &FetchedBytes,
+        number: usize,
+        decode: &mut dyn FnMut(&mut Self, &Task, TaskBytes<'_>) -> Result<()>,
+    ) -> Result<()> {
+        bytes.check(plan)?;
+        let tasks = &plan.list.tasks;
+        let start = tasks.iter().take_while(|task| task.column < number).count();
+        let end = start + tasks.iter().skip(start).take_while(|task| task.column == number).count();
+        let result = bytes.for_each(plan, start..end, &mut |task, bytes| match tasks.get(task) {
+            Some(task) => decode(self, task, bytes),
+            None => Err(Error::internal("a chunk was fetched for no task of its plan")),
+        });
+        result.map_err(|(_, error)| error)
     }
 }

@@ -66,6 +66,8 @@ fn check_by_hand(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usi
         plan.decode_by(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
         assert_same(&found, &due, &format!("round {round}, samples {indices:?} in parts"));
 
+        check_batch(&columns, indices, &due);
+
         plan.select_range(&columns, range.clone()).unwrap();
         plan.fetch(&mut bytes).unwrap();
         decoder.decode(&plan, &bytes, &mut found).unwrap();
@@ -75,6 +77,34 @@ fn check_by_hand(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usi
         assert_same(&found, &due, &format!("round {round}, range {range:?}"));
         plan.decode_by(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
         assert_same(&found, &due, &format!("round {round}, range {range:?} in parts"));
+    }
+}
+
+/// Fills a batch with two plans: one has the samples at even positions.
+fn check_batch(columns: &[Column], indices: &[u64], due: &[ColumnBuffer]) {
+    let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
+    let halves = [0, 1].map(|first| (first..indices.len()).step_by(2).collect::<Vec<usize>>());
+    for (number, (column, due)) in columns.iter().zip(due).enumerate() {
+        let mut buffers = [ColumnBuffer::new(), ColumnBuffer::new()];
+        let (mut values, mut nulls) = (vec![0xAA; due.bytes().len()], Vec::new());
+        for (positions, buffer) in halves.iter().zip(&mut buffers) {
+            let samples: Vec<u64> = positions.iter().map(|&position| indices[position]).collect();
+            plan.select(columns, &samples).unwrap();
+            plan.announce();
+            plan.fetch(&mut bytes).unwrap();
+            decoder.decode_column(&plan, &bytes, number, buffer).unwrap();
+            let scattered = decoder.scatter(&plan, &bytes, number, positions, &mut values, &mut nulls);
+            assert_eq!(scattered.is_ok(), column.schema().shape.varying_count() == 0);
+        }
+        if column.schema().shape.varying_count() == 0 {
+            assert_eq!(values, due.bytes());
+            nulls.sort_unstable();
+            assert_eq!(nulls, (0..indices.len()).filter(|&i| due.is_null(i)).collect::<Vec<usize>>());
+        }
+        let mut joined = ColumnBuffer::new();
+        let samples = (0..indices.len()).map(|position| Some((&buffers[position % 2], position / 2)));
+        joined.join(column.schema(), samples).unwrap();
+        assert_same(&[joined], std::slice::from_ref(due), "joined");
     }
 }
 

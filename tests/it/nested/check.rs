@@ -74,6 +74,13 @@ fn check_stages(plan: &Plan, column: &Column, indices: &[u64], due: &[Entry]) {
     })
     .unwrap();
     assert_eq!(entries_of(plan, &buffers[0]), due, "samples {indices:?}, in stages");
+    let mut joined = ColumnBuffer::new();
+    let samples = (0..due.len()).rev().map(|i| Some((&buffers[0], i)));
+    joined.join(column.schema(), samples).unwrap();
+    assert!(entries_of(plan, &joined).iter().eq(due.iter().rev()), "samples {indices:?}, joined");
+    joined.join(column.schema(), [None, Some((&buffers[0], due.len()))]).expect_err("there is no such sample");
+    joined.join(column.schema(), [None, None]).unwrap();
+    assert_eq!(entries_of(plan, &joined), [Entry::Null, Entry::Null]);
 }
 
 fn check_rows(reader: &Reader, columns: &[(&Plan, &[Entry])]) {
