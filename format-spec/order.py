@@ -154,7 +154,13 @@ def receipt(samples, epoch):
     return sum(key(6, sample, epoch) for sample in samples) & MASK
 
 
-# 8. Vectors
+# 8. Substitutes
+
+def substitute(n, seed, epoch, v, attempt):
+    return key(7, seed, epoch, v, attempt) % n
+
+
+# 9. Vectors
 
 def hexes(numbers):
     return ['%016x' % number for number in numbers]
@@ -212,6 +218,9 @@ def vectors():
         'mixtures': [a_mixture(*sizes, components) for sizes in [(1, 60, 0), (4, 60, 5), (16, 5000, 2), (3, 8192, 1)]]
         + [a_mixture(2, 4100, 3, [(10, 1), (20, 1), (30, 1)])],
         'states': [a_state(mode, tail) for mode, tail in [(('sequential',), 'drop'), (('shuffled',), 'pad'), (('windowed', 64, 512), 'exact')]],
+        'substitutes': [{'n': str(n), 'seed': '%016x' % seed, 'epoch': epoch, 'sample': str(sample),
+                         'attempts': [str(substitute(n, seed, epoch, sample, attempt)) for attempt in range(3)]}
+                        for n, sample in [(1, 0), (7, 3), (1000, 999), ((1 << 63) - 25, 1 << 40)] for seed, epoch in seeds[1:]],
         'broken_states': [{'wrong': what, 'bytes': fields.hex()} for what, fields in broken_states()],
     }
 

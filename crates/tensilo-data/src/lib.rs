@@ -40,6 +40,7 @@ mod manifest;
 mod order;
 mod receipt;
 mod state;
+mod substitute;
 mod view;
 
 pub use dataset::{Changes, Dataset, DatasetOptions, FoundSample, GroupFile, SampleGroup};
@@ -48,4 +49,5 @@ pub use error::DataError;
 pub use order::{Mode, Order, Permutation, RunsAndWindows};
 pub use receipt::Receipt;
 pub use state::State;
+pub use substitute::substitute;
 pub use view::{Component, Mixture, SampleList, Split};

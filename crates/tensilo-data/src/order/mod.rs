@@ -41,7 +41,8 @@ impl Order {
 
     /// Returns the sample at a position; `None` from the number of samples on.
     ///
-    /// Cost: 30 to 150 ns, see `benches/order.rs`.
+    /// Cost: some 20 ns if shuffled, 80 to 90 ns if windowed or of at most 4,096 samples; see
+    /// `benches/order.rs`.
     #[inline]
     pub fn sample_at(&self, position: u64) -> Option<u64> {
         match &self.0 {

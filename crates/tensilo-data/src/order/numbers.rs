@@ -9,6 +9,7 @@ pub(crate) enum Purpose {
     Split = 4,
     Component = 5,
     Receipt = 6,
+    Substitute = 7,
     View = 8,
 }
 

@@ -12,7 +12,7 @@ const FEW_BITS: u32 = 12;
 /// `n` is at most 4,096, on the least power of two that is at least `n`. Its halves may have
 /// different lengths. Results outside of `0..n` are permuted again (Black and Rogaway 2002).
 ///
-/// Cost: a lookup takes 8 to 48 rounds of 3 ns on average. No memory on the heap.
+/// Cost: some 20 ns a lookup, 80 ns if `n` is at most 4,096. No memory on the heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     n: u64,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tensilo_data::{
     Component, Division, Mixture, Mode, Order, Permutation, Receipt, RunsAndWindows, SampleList, Split, State, Tail,
+    substitute,
 };
 
 fn vectors(group: &str) -> Vec<Value> {
@@ -159,5 +160,17 @@ fn states_are_those_of_the_vectors() {
     }
     for vector in vectors("broken_states") {
         assert!(State::from_bytes(&bytes(&vector["bytes"])).is_err(), "{vector}");
+    }
+}
+
+#[test]
+fn substitutes_are_those_of_the_vectors() {
+    for vector in vectors("substitutes") {
+        let of = |name: &str| number(&vector[name]);
+        let (n, sample, epoch, seed) = (of("n"), of("sample"), of("epoch"), hex(&vector["seed"]));
+        for (attempt, due) in (0..).zip(numbers(&vector["attempts"])) {
+            assert_eq!(substitute(n, seed, epoch, sample, attempt), Some(due), "{vector}");
+        }
+        assert_eq!(substitute(0, seed, epoch, sample, 0), None);
     }
 }
