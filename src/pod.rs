@@ -17,6 +17,20 @@ use half::{bf16, f16};
 pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// The type of column whose elements these are.
     const DTYPE: DType;
+
+    /// Returns bytes in the order of this machine as elements, without copying; `None` if they are
+    /// misaligned or not whole elements.
+    fn slice_of(bytes: &[u8]) -> Option<&[Self]> {
+        as_elements(bytes)
+    }
+
+    /// As [`Element::slice_of`], for writing.
+    fn slice_of_mut(bytes: &mut [u8]) -> Option<&mut [Self]> {
+        if bytes.is_empty() {
+            return Some(&mut []); // needs no alignment
+        }
+        bytemuck::try_cast_slice_mut(bytes).ok().map(Self::of_bits_mut)
+    }
 }
 
 mod sealed {
@@ -25,6 +39,7 @@ mod sealed {
         /// A type of the same size and alignment that is `Pod`.
         type Bits: super::Pod;
         fn of_bits(bits: &[Self::Bits]) -> &[Self];
+        fn of_bits_mut(bits: &mut [Self::Bits]) -> &mut [Self];
         fn bits(elements: &[Self]) -> &[Self::Bits];
         fn bits_mut(elements: &mut [Self]) -> &mut [Self::Bits];
     }
@@ -32,11 +47,14 @@ mod sealed {
 
 /// Implements `Element` for types that are their own bits, and for those of `half`.
 macro_rules! elements {
-    ($($rust:ty as $bits:ty => $dtype:ident: |$slice:ident| $of_bits:expr, $to_bits:expr, $to_bits_mut:expr;)*) => {$(
+    ($($rust:ty as $bits:ty => $dtype:ident: |$slice:ident| $of_bits:expr, $of_bits_mut:expr, $to_bits:expr, $to_bits_mut:expr;)*) => {$(
         impl sealed::Sealed for $rust {
             type Bits = $bits;
             fn of_bits($slice: &[$bits]) -> &[Self] {
                 $of_bits
+            }
+            fn of_bits_mut($slice: &mut [$bits]) -> &mut [Self] {
+                $of_bits_mut
             }
             fn bits($slice: &[Self]) -> &[$bits] {
                 $to_bits
@@ -50,11 +68,11 @@ macro_rules! elements {
         }
     )*};
     (plain $($rust:ty => $dtype:ident),* $(,)?) => {
-        elements! { $($rust as $rust => $dtype: |slice| slice, slice, slice;)* }
+        elements! { $($rust as $rust => $dtype: |slice| slice, slice, slice, slice;)* }
     };
     (half $($rust:ty => $dtype:ident),* $(,)?) => {
         elements! { $(
-            $rust as u16 => $dtype: |slice| slice.reinterpret_cast(), slice.reinterpret_cast(), slice.reinterpret_cast_mut();
+            $rust as u16 => $dtype: |slice| slice.reinterpret_cast(), slice.reinterpret_cast_mut(), slice.reinterpret_cast(), slice.reinterpret_cast_mut();
         )* }
     };
 }

@@ -47,6 +47,9 @@ pub enum DataError {
         #[source]
         error: io::Error,
     },
+    /// A fault of this crate; please report it.
+    #[error("internal error: {0}; please report it")]
+    Internal(String),
     /// A tensilo file could not be read or written.
     #[error(transparent)]
     File(#[from] tensilo::Error),

@@ -36,6 +36,7 @@
 mod dataset;
 mod division;
 mod error;
+mod loader;
 mod manifest;
 mod order;
 mod receipt;
@@ -46,8 +47,12 @@ mod view;
 pub use dataset::{Changes, Dataset, DatasetOptions, FoundSample, GroupFile, SampleGroup};
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
+pub use loader::{
+    Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMemory, Loader, LoaderMetrics, LoaderOptions, OnDamage,
+    Padding,
+};
 pub use order::{Mode, Order, Permutation, RunsAndWindows};
 pub use receipt::Receipt;
 pub use state::State;
 pub use substitute::substitute;
-pub use view::{Component, Mixture, SampleList, Split};
+pub use view::{Component, Mixture, SampleList, Split, View};

@@ -32,6 +32,11 @@ impl OpenFiles {
         Self { most: most.max(1), readers: Mutex::default() }
     }
 
+    /// Returns the same without open files.
+    pub(super) fn reopened(&self) -> Self {
+        Self::new(self.most)
+    }
+
     /// Returns the reader of a file, or opens it. Two threads may open a file at the same time; one
     /// of the readers is kept.
     pub(super) fn get(&self, place: FilePlace, open: impl FnOnce() -> Result<Reader>) -> Result<Reader> {

@@ -75,6 +75,13 @@ impl Groups {
         Self { starts, pages }
     }
 
+    /// Returns the same groups, for a process that was forked: they share nothing that a thread
+    /// could have been changing at that moment.
+    pub(super) fn reopened(&self) -> Self {
+        let page = |page: &OnceLock<Arc<Page>>| page.get().cloned().map_or_else(OnceLock::new, OnceLock::from);
+        Self { starts: self.starts.clone(), pages: self.pages.iter().map(page).collect() }
+    }
+
     /// Returns the group that contains a sample. Cost: logarithmic in the number of groups, and the
     /// reading of a page if none of its groups was asked for before.
     pub(super) fn find(&self, place: &Place<'_>, sample: u64) -> Result<PlacedGroup> {

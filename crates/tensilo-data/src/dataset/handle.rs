@@ -2,6 +2,7 @@
 
 use super::files::OpenFiles;
 use super::folder::Folder;
+use super::found::{FoundColumns, FoundFile};
 use super::groups::{Groups, Place, PlacedGroup};
 use super::listed_reader::{self, Listing};
 use super::open;
@@ -29,7 +30,7 @@ pub struct Dataset(pub(super) Arc<OpenedDataset>);
 /// The state of an open dataset, which all handles to it share.
 #[derive(Debug)]
 pub(super) struct OpenedDataset {
-    pub store: Box<dyn Store>,
+    pub store: Arc<dyn Store>,
     pub location: Location,
     /// Its inline groups are in `groups`.
     pub version: Version,
@@ -40,7 +41,7 @@ pub(super) struct OpenedDataset {
 }
 
 /// The place of the files of a dataset.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Location {
     /// A folder, to which paths are relative.
     Folder(PathBuf),
@@ -111,7 +112,7 @@ impl DatasetOptions {
         };
         let (version, digest) = open::read(&store, folder, number)?;
         let location = Location::Folder(folder.to_path_buf());
-        Ok(Dataset::new(Box::new(store), location, version, digest, self.most_open_files))
+        Ok(Dataset::new(Arc::new(store), location, version, digest, self.most_open_files))
     }
 
     /// Opens files as a dataset, in this order. All have the columns of the first one.
@@ -119,13 +120,13 @@ impl DatasetOptions {
     /// Cost: the opening of all files.
     pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
         let version = without_manifest::version(files)?;
-        let store = Box::new(Folder(PathBuf::new()));
+        let store = Arc::new(Folder(PathBuf::new()));
         Ok(Dataset::new(store, Location::Anywhere, version, Hex::default(), self.most_open_files))
     }
 }
 
 impl Dataset {
-    fn new(store: Box<dyn Store>, location: Location, mut version: Version, digest: Hex, most: usize) -> Self {
+    fn new(store: Arc<dyn Store>, location: Location, mut version: Version, digest: Hex, most: usize) -> Self {
         let columns = version.columns.iter().map(|column| column.schema.clone()).collect();
         let schema = Schema { columns, metadata: version.metadata.clone() };
         let groups = Groups::new(&mut version);
@@ -203,6 +204,27 @@ impl Dataset {
         self.0.open_listed(&group.placed, listed)
     }
 
+    /// Returns the same dataset, which shares no lock with this one: for a process that was forked,
+    /// in which a lock may be held by a thread that this process does not have.
+    pub(crate) fn reopened(&self) -> Self {
+        let OpenedDataset { store, location, version, digest, schema, groups, files } = &*self.0;
+        Self(Arc::new(OpenedDataset {
+            store: store.clone(),
+            location: location.clone(),
+            version: version.clone(),
+            digest: *digest,
+            schema: schema.clone(),
+            groups: groups.reopened(),
+            files: files.reopened(),
+        }))
+    }
+
+    /// Finds the group of a sample, and opens the files of it that have one of these columns, which
+    /// are named by their numbers.
+    pub(crate) fn find_columns(&self, columns: &[usize], sample: u64) -> Result<FoundColumns> {
+        self.0.find_columns(columns, sample)
+    }
+
     /// Finds a sample of the column with this number, counted from 0, and opens its file unless it
     /// is open. All samples from `found.samples` are in the same file: keep what this returns.
     ///
@@ -274,6 +296,32 @@ impl OpenedDataset {
             return Ok(FoundSample { column: Some(reader.column(name)?), index, samples });
         }
         Ok(FoundSample { column: None, index, samples })
+    }
+
+    fn find_columns(&self, columns: &[usize], sample: u64) -> Result<FoundColumns> {
+        let group = self.groups.find(&self.place(), sample)?;
+        let mut absent: Vec<usize> = (0..columns.len()).collect();
+        let mut files = Vec::new();
+        for (number, file) in group.group.files.iter().enumerate() {
+            let layout = self.version.layouts.get(file.layout);
+            let name_of = |&column: &usize| {
+                let id = self.version.columns.get(column)?.id;
+                layout?.iter().find(|(_, found)| **found == id).map(|(name, _)| name)
+            };
+            let in_file: Vec<_> = columns.iter().map(name_of).enumerate().collect();
+            if in_file.iter().all(|(_, name)| name.is_none()) {
+                continue;
+            }
+            let reader = self.reader(&group, number, file)?;
+            let mut found = FoundFile { columns: Vec::new(), places: Vec::new() };
+            for (place, name) in in_file.into_iter().filter_map(|(place, name)| Some((place, name?))) {
+                found.columns.push(reader.column(name)?);
+                found.places.push(place);
+                absent.retain(|absent| *absent != place);
+            }
+            files.push(found);
+        }
+        Ok(FoundColumns { samples: group.samples, files, absent })
     }
 
     /// Returns the reader of a file of a group.

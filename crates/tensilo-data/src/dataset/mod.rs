@@ -6,6 +6,7 @@ mod data_folder;
 mod facts;
 mod files;
 mod folder;
+mod found;
 mod groups;
 mod handle;
 #[cfg(feature = "import")]
@@ -22,5 +23,6 @@ mod tests;
 mod without_manifest;
 
 pub use changes::Changes;
+pub(crate) use found::FoundFile;
 pub use handle::{Dataset, FoundSample, GroupFile, SampleGroup};
 pub use options::DatasetOptions;

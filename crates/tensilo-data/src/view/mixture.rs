@@ -32,6 +32,7 @@ pub struct Mixture {
     n: u64,
     run: RunsAndWindows,
     shares: Vec<Share>,
+    components: Vec<Component>,
 }
 
 /// The share of a component.
@@ -73,12 +74,17 @@ impl Mixture {
             return Err(bad("a mixture has no components"));
         }
         let identity = identity(ViewKind::Mixture, [seed, run.into(), n].into_iter().chain(words));
-        Ok(Self { identity, n, run: sizes, shares })
+        Ok(Self { identity, n, run: sizes, shares, components: components.to_vec() })
     }
 
     /// Returns the number of samples.
     pub fn n(&self) -> u64 {
         self.n
+    }
+
+    /// Returns the components that it was made for.
+    pub fn components(&self) -> &[Component] {
+        &self.components
     }
 
     /// Returns the identity of the view, for a [`State`](crate::State).

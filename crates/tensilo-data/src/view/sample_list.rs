@@ -25,6 +25,11 @@ impl SampleList {
         self.samples.len() as u64 // exact
     }
 
+    /// Returns the samples, in order.
+    pub fn samples(&self) -> &[u64] {
+        &self.samples
+    }
+
     /// Returns the identity of the view, for a [`State`](crate::State).
     pub fn identity(&self) -> u64 {
         self.identity

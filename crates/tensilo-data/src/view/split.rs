@@ -21,6 +21,7 @@ pub struct Split {
     /// For each group of words, the samples of the view in the groups before it.
     before: Vec<u64>,
     n: u64,
+    sample_count: u64,
 }
 
 impl Split {
@@ -57,12 +58,17 @@ impl Split {
             bits.push(bits_of_word);
         }
         let identity = identity(ViewKind::Split, [seed, hashes.start, hashes.end]);
-        Ok(Self { identity, bits, before, n })
+        Ok(Self { identity, bits, before, n, sample_count: samples })
     }
 
     /// Returns the number of samples.
     pub fn n(&self) -> u64 {
         self.n
+    }
+
+    /// Returns the number of samples that it was made for, of which it has some.
+    pub fn sample_count(&self) -> u64 {
+        self.sample_count
     }
 
     /// Returns the identity of the view, for a [`State`](crate::State).

@@ -1,0 +1,262 @@
+//! BatchIterator, as consumers get them.
+
+use super::memory::{BatchMemory, PageAligned, Pool};
+use crate::error::{DataError, Result};
+use crate::receipt::Receipt;
+use std::fmt;
+use std::sync::Arc;
+use tensilo::nested::ListBuffer;
+use tensilo::{ColumnBuffer, ColumnSchema, Element};
+
+/// The samples of one step of one rank, column by column.
+///
+/// If it is dropped, the loader uses its memory again.
+pub struct Batch {
+    pub(super) epoch: u64,
+    pub(super) position: u64,
+    pub(super) samples: Vec<u64>,
+    pub(super) substituted: Vec<usize>,
+    pub(super) receipt: Receipt,
+    pub(super) columns: Vec<BatchColumn>,
+    pub(super) pool: Option<Arc<Pool<Vec<BatchColumn>>>>,
+}
+
+/// The samples of one column of a batch.
+#[derive(Default)]
+pub struct BatchColumn {
+    pub(super) schema: Option<Arc<ColumnSchema>>,
+    pub(super) sample_count: usize,
+    pub(super) values: Values,
+    /// The extents of the tensor that the values are: of a fixed shape, or padded.
+    pub(super) tensor: Option<Vec<u64>>,
+    /// The samples of a ragged or nested column, before they were padded.
+    pub(super) buffer: ColumnBuffer,
+    /// Of a fixed shape: the bitmap of samples that are present.
+    pub(super) validity: Vec<u8>,
+    pub(super) null_count: usize,
+}
+
+/// The place of the values of a column.
+#[derive(Default)]
+pub(super) enum Values {
+    /// In the buffer.
+    #[default]
+    Buffer,
+    Own(PageAligned),
+    Callers(Box<dyn BatchMemory>),
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { epoch, position, samples, columns, .. } = self;
+        write!(f, "{} samples of {} columns, epoch {epoch}, position {position}", samples.len(), columns.len())
+    }
+}
+
+impl fmt::Debug for BatchColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} samples of {}", self.sample_count, self.name())
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            pool.put(std::mem::take(&mut self.columns));
+        }
+    }
+}
+
+impl Batch {
+    /// Returns the epoch, counted from 0.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Returns the position at which the step begins: that of its first sample of all ranks.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Returns the samples, by their numbers in the view, in the order of the batch.
+    pub fn samples(&self) -> &[u64] {
+        &self.samples
+    }
+
+    /// Returns which samples of the batch take the place of damaged ones, counted from 0.
+    pub fn substituted(&self) -> &[usize] {
+        &self.substituted
+    }
+
+    /// Returns the receipt of the samples.
+    pub fn receipt(&self) -> Receipt {
+        self.receipt
+    }
+
+    /// Returns the columns, in the order in which they were asked for.
+    pub fn columns(&self) -> &[BatchColumn] {
+        &self.columns
+    }
+
+    /// Returns the columns, to take their memory.
+    pub fn columns_mut(&mut self) -> &mut [BatchColumn] {
+        &mut self.columns
+    }
+
+    /// Returns a column. Fails if the loader does not deliver it.
+    pub fn column(&self, name: &str) -> Result<&BatchColumn> {
+        let found = self.columns.iter().find(|column| column.name() == name);
+        found.ok_or_else(|| DataError::BadArgument(format!("the loader delivers no column {name:?}")))
+    }
+}
+
+impl BatchColumn {
+    fn name(&self) -> &str {
+        self.schema.as_ref().map_or("", |schema| &schema.name)
+    }
+
+    /// Returns the column as it is delivered: of another type if it is cast. `None` only of a
+    /// column that is of no batch.
+    pub fn schema(&self) -> Option<&ColumnSchema> {
+        self.schema.as_deref()
+    }
+
+    /// Returns the number of samples.
+    pub fn sample_count(&self) -> usize {
+        self.sample_count
+    }
+
+    /// Returns the extents of the tensor that the values are, samples first; `None` for values of
+    /// ragged or nested samples that are not padded.
+    pub fn tensor(&self) -> Option<&[u64]> {
+        self.tensor.as_deref()
+    }
+
+    /// Returns the elements as bytes in memory order. Memory of the loader is aligned to 4096 bytes
+    /// for columns of a fixed shape and for tensors.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.values {
+            Values::Buffer => self.buffer.bytes(),
+            Values::Own(memory) => memory.bytes(),
+            Values::Callers(memory) => memory.bytes(),
+        }
+    }
+
+    /// Returns the elements. Fails if `T` is not the type in which the column is delivered (bools,
+    /// bytes and text are `u8`), or if memory of the caller is not aligned.
+    pub fn values<T: Element>(&self) -> Result<&[T]> {
+        use tensilo::DType::{Bool, Bytes, U8, Utf8};
+        let dtype = self.schema.as_ref().map(|schema| schema.dtype);
+        let is_bytes = T::DTYPE == U8 && matches!(dtype, Some(Bool | Bytes | Utf8));
+        let fits = dtype == Some(T::DTYPE) || is_bytes;
+        T::slice_of(self.bytes()).filter(|_| fits).ok_or_else(|| {
+            let found = dtype.map_or("of no batch", tensilo::DType::name);
+            let asked = T::DTYPE.name();
+            DataError::BadArgument(format!("column {:?} is {found}, and was asked for as {asked}", self.name()))
+        })
+    }
+
+    /// Returns the offsets of a ragged column that is not padded, see [`ColumnBuffer::offsets`]. Of
+    /// one that is, they are those of the values before padding.
+    pub fn offsets(&self) -> &[u64] {
+        self.buffer.offsets()
+    }
+
+    /// Returns the varying extents of items of a ragged column, see [`ColumnBuffer::extents`].
+    pub fn extents(&self) -> &[u32] {
+        self.buffer.extents()
+    }
+
+    /// Returns the lists of a nested column, see [`ColumnBuffer::lists`].
+    pub fn lists(&self) -> &[ListBuffer] {
+        self.buffer.lists()
+    }
+
+    /// Returns Arrow's validity bitmap of the samples, or of the items of a nested column; `None`
+    /// if none is null.
+    pub fn validity(&self) -> Option<&[u8]> {
+        match self.is_fixed() {
+            true => (self.null_count > 0).then_some(self.validity.as_slice()),
+            false => self.buffer.validity(),
+        }
+    }
+
+    /// Returns the number of null samples, or items of a nested column.
+    pub fn null_count(&self) -> usize {
+        if self.is_fixed() { self.null_count } else { self.buffer.null_count() }
+    }
+
+    /// Returns whether sample `i`, or item `i` of a nested column, is null.
+    pub fn is_null(&self, i: usize) -> bool {
+        let is_absent = |byte: &u8| byte >> (i % 8) & 1 == 0;
+        match self.is_fixed() {
+            true => i < self.sample_count && self.null_count > 0 && self.validity.get(i / 8).is_some_and(is_absent),
+            false => self.buffer.is_null(i),
+        }
+    }
+
+    /// Takes the memory that the caller's allocator has given for the values; `None` if they are in
+    /// memory of the loader.
+    pub fn take_memory(&mut self) -> Option<Box<dyn BatchMemory>> {
+        match std::mem::take(&mut self.values) {
+            Values::Callers(memory) => Some(memory),
+            other => {
+                self.values = other;
+                None
+            }
+        }
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.schema.as_ref().is_some_and(|schema| schema.levels.is_empty() && !schema.shape.is_ragged())
+    }
+
+    /// Sets which samples of a fixed shape are null.
+    pub(super) fn set_nulls(&mut self, nulls: &[usize]) {
+        self.null_count = nulls.len();
+        self.validity.clear();
+        self.validity.resize(self.sample_count.div_ceil(8), u8::MAX);
+        for null in nulls {
+            if let Some(byte) = self.validity.get_mut(null / 8) {
+                *byte &= !(1 << (null % 8));
+            }
+        }
+    }
+
+    /// Makes room for values, and returns it.
+    pub(super) fn room(
+        &mut self,
+        byte_count: usize,
+        allocator: Option<&dyn super::BatchAllocator>,
+    ) -> Result<&mut [u8]> {
+        if let Some(allocator) = allocator {
+            self.values = Values::Callers(allocator.allocate(byte_count)?);
+        } else if !matches!(self.values, Values::Own(_)) {
+            self.values = Values::Own(PageAligned::default());
+        }
+        let room = match &mut self.values {
+            Values::Own(memory) => {
+                memory.resize(byte_count)?;
+                memory.bytes_mut()
+            }
+            Values::Callers(memory) => memory.bytes_mut(),
+            Values::Buffer => &mut [],
+        };
+        match room.len() == byte_count {
+            true => Ok(room),
+            false => {
+                let message = format!("the allocator gave {} bytes, and {byte_count} were asked for", room.len());
+                Err(DataError::BadArgument(message))
+            }
+        }
+    }
+
+    /// Returns the room that [`BatchColumn::room`] has made.
+    pub(super) fn room_made(&mut self) -> &mut [u8] {
+        match &mut self.values {
+            Values::Own(memory) => memory.bytes_mut(),
+            Values::Callers(memory) => memory.bytes_mut(),
+            Values::Buffer => &mut [],
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The iterator over batches, and its threads.
+
+use super::batch::Batch;
+use super::batch_reader::{BatchReader, Shared};
+use super::memory::Pool;
+use super::metrics::{Count, Counters, LoaderMetrics};
+use super::queue::{Permits, Queue};
+use super::schedule::Schedule;
+use super::setup::Setup;
+use crate::error::{DataError, Result};
+use crate::receipt::Receipt;
+use crate::state::State;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use std::{io, process};
+
+/// The batches of a rank, in order: an iterator that reads ahead.
+///
+/// Its threads begin with it, and end when it is dropped, at any moment. A batch that cannot be
+/// read is an error in its place; the iterator then goes on with the next one. A process that was
+/// forked can go on with it: threads of its own begin again after the batch that was taken last.
+pub struct BatchIterator {
+    setup: Arc<Setup>,
+    schedule: Schedule,
+    running: Running,
+    /// The steps that the consumer has taken.
+    taken: u64,
+    receipt: Receipt,
+    counters: Arc<Counters>,
+}
+
+/// Threads at work.
+struct Running {
+    process: u32,
+    /// The step that is job 0 of the queue.
+    first: u64,
+    queue: Arc<Queue<Result<Batch>>>,
+    threads: Vec<JoinHandle<()>>,
+    /// The error of starting them.
+    refused: Option<io::Error>,
+}
+
+impl fmt::Debug for BatchIterator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} batches taken", self.taken, self.schedule.steps)
+    }
+}
+
+impl BatchIterator {
+    pub(super) fn new(setup: Arc<Setup>, schedule: Schedule) -> Self {
+        let counters = Arc::new(Counters::new());
+        let running = Running::begin(&setup, schedule, 0, &counters);
+        Self { setup, schedule, running, taken: 0, receipt: Receipt::default(), counters }
+    }
+
+    /// Returns the number of batches that are left.
+    pub fn batches_left(&self) -> u64 {
+        self.schedule.steps.saturating_sub(self.taken)
+    }
+
+    /// Returns the state after the batches that were taken, from which any number of ranks can go
+    /// on. Its receipt has the samples of this rank; with several ranks, add those of the others:
+    /// `state.receipt.plus(other.receipt())`.
+    ///
+    /// The step of a batch that was an error counts as taken, and its samples are in no receipt.
+    /// Cost: some nanoseconds.
+    pub fn state(&self) -> State {
+        self.schedule.state(&self.setup, self.taken, self.receipt)
+    }
+
+    /// Returns the receipt of the samples of this rank since the iterator was made.
+    pub fn receipt(&self) -> Receipt {
+        self.receipt
+    }
+
+    /// Waits until the next batch is ready, at most for `timeout`. Returns whether it is, so that
+    /// taking it does not wait; at the end, too.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        // in a process that was forked, there is nothing to wait for
+        self.running.process != process::id() || self.running.refused.is_some() || self.running.queue.wait(timeout)
+    }
+
+    /// Returns what the loader did until now.
+    pub fn metrics(&self) -> LoaderMetrics {
+        self.counters.metrics(self.setup.threads.workers, self.setup.threads.readers)
+    }
+
+    /// Begins again after the batch that was taken last, in a process that was forked.
+    fn begin_again(&mut self) {
+        self.setup = self.setup.of_this_process();
+        self.counters = Arc::new(Counters::new());
+        self.abandon(Running::begin(&self.setup, self.schedule, self.taken, &self.counters));
+    }
+
+    /// Replaces threads that are in another process. What they had in hand when that was forked is
+    /// in any state, so it is not touched again, not even to free its memory.
+    fn abandon(&mut self, running: Running) {
+        std::mem::forget(std::mem::replace(&mut self.running, running));
+    }
+}
+
+impl Iterator for BatchIterator {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.running.process != process::id() {
+            self.begin_again();
+        }
+        if let Some(error) = self.running.refused.take() {
+            self.taken = self.schedule.steps; // nothing follows
+            return Some(Err(refused(&error)));
+        }
+        let begun = Instant::now();
+        let (result, ready) = self.running.queue.take()?;
+        let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let is_first = self.taken == self.running.first;
+        self.counters.add(if is_first { Count::FirstBatch } else { Count::Waited }, waited);
+        self.counters.add(Count::Ready, ready as u64); // exact
+        self.taken = self.taken.saturating_add(1);
+        if let Ok(batch) = &result {
+            self.receipt = self.receipt.plus(batch.receipt());
+            self.counters.add(Count::Batches, 1);
+            self.counters.add(Count::Samples, batch.samples().len() as u64); // exact
+            let bytes = batch.columns().iter().map(|column| column.bytes().len() as u64); // exact
+            self.counters.add(Count::ValueBytes, bytes.sum());
+        }
+        Some(result)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.batches_left());
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+impl Running {
+    /// Returns no threads, and no work.
+    fn idle() -> Self {
+        let queue = Arc::new(Queue::new(0, 0));
+        Self { process: process::id(), first: 0, queue, threads: Vec::new(), refused: None }
+    }
+
+    /// Starts threads for the steps from `first` on.
+    fn begin(setup: &Arc<Setup>, schedule: Schedule, first: u64, counters: &Arc<Counters>) -> Self {
+        let threads = setup.threads;
+        let steps = schedule.steps.saturating_sub(first);
+        let shared = Shared {
+            setup: setup.clone(),
+            schedule,
+            // those in work and ready, and some that the consumer has
+            pool: Pool::new(threads.ahead.saturating_add(2)),
+            permits: Arc::new(Permits::new(threads.workers)),
+            counters: counters.clone(),
+        };
+        let queue = Arc::new(Queue::new(steps, threads.ahead));
+        let process = process::id();
+        let mut running = Self { process, first, queue, threads: Vec::new(), refused: None };
+        let most = usize::try_from(steps).unwrap_or(usize::MAX);
+        for number in 0..threads.readers.min(most) {
+            let (mut reader, queue) = (BatchReader::new(&shared), running.queue.clone());
+            let work = move || {
+                while let Some(job) = queue.claim() {
+                    let read = || reader.read(first.saturating_add(job));
+                    let result = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(panicked()));
+                    queue.put(job, result);
+                }
+            };
+            match thread::Builder::new().name(format!("tensilo-{number}")).spawn(work) {
+                Ok(thread) => running.threads.push(thread),
+                Err(error) => {
+                    running.end();
+                    running.refused = Some(error);
+                    break;
+                }
+            }
+        }
+        running
+    }
+
+    /// Ends the threads. They complete the batches that they have begun.
+    fn end(&mut self) {
+        self.queue.close();
+        for thread in self.threads.drain(..) {
+            // a panic of the thread was an error of its batch
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for BatchIterator {
+    fn drop(&mut self) {
+        if self.running.process != process::id() {
+            self.abandon(Running::idle());
+        }
+        self.running.end();
+    }
+}
+
+#[cold]
+fn refused(error: &io::Error) -> DataError {
+    DataError::BadArgument(format!("a thread of the loader could not be started: {error}; use fewer readers"))
+}
+
+#[cold]
+fn panicked() -> DataError {
+    DataError::Internal("a thread of the loader panicked".to_owned())
+}

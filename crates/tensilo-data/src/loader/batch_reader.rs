@@ -1,0 +1,269 @@
+//! The work of a thread: one batch after the other, from its step to its values.
+
+use super::BatchAllocator;
+use super::batch::{Batch, BatchColumn, Values};
+use super::columns::ChosenColumn;
+use super::memory::{BatchMemory, PageAligned, Pool, too_large};
+use super::metrics::{Count, Counters};
+use super::on_damage::OnDamage;
+use super::parts::Parts;
+use super::queue::Permits;
+use super::schedule::Schedule;
+use super::setup::Setup;
+use crate::error::{DataError, Result};
+use crate::receipt::Receipt;
+use std::sync::Arc;
+use tensilo::stages::Decoder;
+use tensilo::{ColumnBuffer, ErrorKind};
+
+/// Reads batches, in memory that is reused.
+pub(super) struct BatchReader {
+    setup: Arc<Setup>,
+    pub(super) schedule: Schedule,
+    pool: Arc<Pool<Vec<BatchColumn>>>,
+    permits: Arc<Permits>,
+    pub(super) counters: Arc<Counters>,
+    parts: Parts,
+    /// A decoder for each column, which keeps a chunk of it.
+    decoders: Vec<Decoder>,
+    /// For each column, the positions of null samples.
+    nulls: Vec<Vec<usize>>,
+    /// Elements that are yet to be converted or padded.
+    staging: [PageAligned; 2],
+}
+
+/// Why samples were not read.
+pub(super) enum Unread {
+    /// The job cannot go on.
+    Fatal(DataError),
+    /// Reading a file failed that was found and opened.
+    Failed(DataError),
+}
+
+impl Unread {
+    /// Returns whether the bytes of a sample are damaged.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, Self::Failed(DataError::File(error)) if error.kind() == ErrorKind::Corrupt)
+    }
+
+    pub(super) fn into_error(self) -> DataError {
+        match self {
+            Self::Fatal(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
+/// The parts of a batch reader that its threads share.
+pub(super) struct Shared {
+    pub setup: Arc<Setup>,
+    pub schedule: Schedule,
+    pub pool: Arc<Pool<Vec<BatchColumn>>>,
+    pub permits: Arc<Permits>,
+    pub counters: Arc<Counters>,
+}
+
+impl BatchReader {
+    pub(super) fn new(shared: &Shared) -> Self {
+        let Shared { setup, schedule, pool, permits, counters } = shared;
+        let columns = setup.columns.columns.len();
+        Self {
+            setup: setup.clone(),
+            schedule: *schedule,
+            pool: pool.clone(),
+            permits: permits.clone(),
+            counters: counters.clone(),
+            parts: Parts::default(),
+            decoders: (0..columns).map(|_| Decoder::new()).collect(),
+            nulls: vec![Vec::new(); columns],
+            staging: Default::default(),
+        }
+    }
+
+    /// Reads the batch of a step.
+    pub(super) fn read(&mut self, step: u64) -> Result<Batch> {
+        let place = self.schedule.place(step);
+        let mut columns = self.pool.take().unwrap_or_default();
+        columns.resize_with(self.setup.columns.columns.len(), BatchColumn::default);
+        let (mut samples, mut substituted) = (Vec::new(), Vec::new());
+        self.schedule.samples(place, &mut samples);
+        match self.fill(&samples, place.epoch, &mut columns) {
+            Ok(()) => {}
+            Err(unread) if unread.is_damage() && self.setup.on_damage == OnDamage::Substitute => {
+                substituted = self.substitute(&mut samples, place.epoch, &mut columns)?;
+                self.fill(&samples, place.epoch, &mut columns).map_err(Unread::into_error)?;
+            }
+            Err(unread) => return Err(unread.into_error()),
+        }
+        let mut receipt = Receipt::default();
+        samples.iter().for_each(|&sample| receipt.add(sample, place.epoch));
+        let (epoch, position) = (place.epoch, place.position);
+        Ok(Batch { epoch, position, samples, substituted, receipt, columns, pool: Some(self.pool.clone()) })
+    }
+
+    /// Fills columns with samples of the view.
+    pub(super) fn fill(
+        &mut self,
+        samples: &[u64],
+        epoch: u64,
+        columns: &mut [BatchColumn],
+    ) -> std::result::Result<(), Unread> {
+        let Self { setup, parts, counters, .. } = self;
+        let found = counters.time(Count::Planning, || parts.find(setup, samples, epoch));
+        found.map_err(Unread::Fatal)?;
+        let planned = counters.time(Count::Planning, || parts.iter_mut().try_for_each(|part| part.plan()));
+        let fetched = planned
+            .and_then(|()| counters.time(Count::Fetching, || parts.iter_mut().try_for_each(|part| part.fetch())));
+        fetched.map_err(Unread::Failed)?;
+        counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
+        let (permits, counters) = (self.permits.clone(), self.counters.clone());
+        permits.run(|| counters.time(Count::Decoding, || self.decode(samples.len(), columns)))
+    }
+
+    fn decode(&mut self, count: usize, columns: &mut [BatchColumn]) -> std::result::Result<(), Unread> {
+        let setup = self.setup.clone();
+        let allocator = setup.allocator.as_deref();
+        for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
+            column.schema = Some(chosen.delivered.clone());
+            column.sample_count = count;
+            match chosen.fixed_bytes {
+                Some(sample_bytes) => self.fixed(place, chosen, sample_bytes, column, allocator)?,
+                None => self.ragged(place, chosen, column, allocator)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes a column of a fixed shape.
+    fn fixed(
+        &mut self,
+        place: usize,
+        chosen: &ChosenColumn,
+        sample_bytes: usize,
+        column: &mut BatchColumn,
+        allocator: Option<&dyn BatchAllocator>,
+    ) -> std::result::Result<(), Unread> {
+        let Self { parts, decoders, nulls, staging: [staging, _], .. } = self;
+        let (Some(decoder), Some(nulls)) = (decoders.get_mut(place), nulls.get_mut(place)) else { return Ok(()) };
+        nulls.clear();
+        let count = column.sample_count;
+        let stored_bytes = count.checked_mul(sample_bytes).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
+        let elements = stored_bytes / chosen.stored.dtype.element_bytes(); // at least 1
+        let delivered = elements.saturating_mul(chosen.delivered.dtype.element_bytes());
+        let room = column.room(delivered, allocator).map_err(Unread::Fatal)?;
+        let out = match chosen.conversion {
+            Some(_) => {
+                staging.resize(stored_bytes).map_err(Unread::Fatal)?;
+                staging.bytes_mut()
+            }
+            None => room,
+        };
+        for part in parts.iter() {
+            let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
+            let decoded = decoder.scatter(&part.plan, &part.bytes, number, &part.positions, out, nulls);
+            decoded.map_err(|error| Unread::Failed(error.into()))?;
+        }
+        for (_, positions) in parts.absent.iter().filter(|(absent, _)| *absent == place) {
+            for &position in positions {
+                let start = position.saturating_mul(sample_bytes);
+                let sample = out.get_mut(start..).and_then(|rest| rest.get_mut(..sample_bytes));
+                sample.into_iter().for_each(|sample| sample.fill(0));
+                nulls.push(position);
+            }
+        }
+        if let Some(conversion) = &chosen.conversion {
+            conversion.run(staging.bytes(), column.room_made());
+        }
+        column.set_nulls(nulls);
+        let extents = chosen.stored.shape.extents().iter().map(|extent| match extent {
+            tensilo::Extent::Fixed(extent) => u64::from(*extent),
+            _ => 0, // not so
+        });
+        let tensor = column.tensor.get_or_insert_default();
+        tensor.clear();
+        tensor.push(count as u64); // exact
+        tensor.extend(extents);
+        Ok(())
+    }
+
+    /// Decodes a ragged or nested column.
+    fn ragged(
+        &mut self,
+        place: usize,
+        chosen: &ChosenColumn,
+        column: &mut BatchColumn,
+        allocator: Option<&dyn BatchAllocator>,
+    ) -> std::result::Result<(), Unread> {
+        let Self { parts, decoders, staging, .. } = self;
+        let Some(decoder) = decoders.get_mut(place) else { return Ok(()) };
+        for part in parts.iter_mut() {
+            let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
+            let Some(buffer) = part.buffers.get_mut(number) else { continue };
+            let decoded = decoder.decode_column(&part.plan, &part.bytes, number, buffer);
+            decoded.map_err(|error| Unread::Failed(error.into()))?;
+        }
+        join(parts, place, chosen, column).map_err(Unread::Fatal)?;
+        deliver(chosen, column, staging, allocator).map_err(Unread::Fatal)
+    }
+}
+
+/// Puts the samples of a ragged or nested column into one buffer, in the order of the batch.
+fn join(parts: &mut Parts, place: usize, chosen: &ChosenColumn, column: &mut BatchColumn) -> Result<()> {
+    let count = column.sample_count;
+    if let Some(buffer) = parts.iter_mut().find_map(|part| {
+        let is_whole = part.positions.len() == count && part.positions.iter().copied().eq(0..count);
+        let number = part.places.iter().position(|found| *found == place).filter(|_| is_whole)?;
+        part.buffers.get_mut(number)
+    }) {
+        std::mem::swap(buffer, &mut column.buffer);
+        return Ok(());
+    }
+    let mut samples: Vec<Option<(&ColumnBuffer, usize)>> = vec![None; count];
+    for part in parts.iter() {
+        let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
+        let Some(buffer) = part.buffers.get(number) else { continue };
+        for (i, &position) in part.positions.iter().enumerate() {
+            if let Some(sample) = samples.get_mut(position) {
+                *sample = Some((buffer, i));
+            }
+        }
+    }
+    Ok(column.buffer.join(&chosen.stored, samples)?)
+}
+
+/// Converts, pads and copies the samples of a buffer, as far as that was asked for.
+fn deliver(
+    chosen: &ChosenColumn,
+    column: &mut BatchColumn,
+    staging: &mut [PageAligned; 2],
+    allocator: Option<&dyn BatchAllocator>,
+) -> Result<()> {
+    column.tensor = None;
+    let buffer = std::mem::take(&mut column.buffer);
+    let [converted, _] = staging;
+    let values = match &chosen.conversion {
+        Some(conversion) => {
+            let elements = buffer.bytes().len() / chosen.stored.dtype.element_bytes(); // at least 1
+            converted.resize(elements.saturating_mul(conversion.to.element_bytes()))?;
+            conversion.run(buffer.bytes(), converted.bytes_mut());
+            converted.bytes()
+        }
+        None => buffer.bytes(),
+    };
+    match &chosen.padding {
+        Some(padding) => {
+            let extents = padding.extents(&buffer);
+            let bytes = extents.iter().try_fold(chosen.delivered.dtype.element_bytes(), |bytes, &extent| {
+                bytes.checked_mul(usize::try_from(extent).ok()?)
+            });
+            let room = column.room(bytes.ok_or_else(|| too_large(usize::MAX))?, allocator)?;
+            padding.run(&buffer, values, &extents, room)?;
+            column.tensor = Some(extents);
+        }
+        None if chosen.conversion.is_some() || allocator.is_some() => {
+            column.room(values.len(), allocator)?.copy_from_slice(values); // equal lengths
+        }
+        None => column.values = Values::Buffer,
+    }
+    column.buffer = buffer;
+    Ok(())
+}

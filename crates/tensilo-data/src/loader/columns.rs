@@ -1,0 +1,116 @@
+//! The columns that a loader delivers, and how.
+
+use super::conversion::Conversion;
+use super::padding::{PadPlan, Padding};
+use crate::error::{DataError, Result};
+use crate::view::View;
+use std::sync::Arc;
+use tensilo::{ColumnSchema, DType};
+
+/// The columns that a loader delivers.
+#[derive(Clone, Debug)]
+pub(super) struct ChosenColumns {
+    pub columns: Vec<ChosenColumn>,
+    /// For each dataset of the view, the numbers of the columns in its schema.
+    pub in_datasets: Vec<Vec<usize>>,
+}
+
+/// A column that a loader delivers.
+#[derive(Clone, Debug)]
+pub(super) struct ChosenColumn {
+    /// The column as it is stored.
+    pub stored: Arc<ColumnSchema>,
+    /// The column as it is delivered: of another type if it is cast.
+    pub delivered: Arc<ColumnSchema>,
+    /// The bytes of a stored sample, if its shape is fixed and it is not nested.
+    pub fixed_bytes: Option<usize>,
+    pub conversion: Option<Conversion>,
+    pub padding: Option<PadPlan>,
+}
+
+impl ChosenColumns {
+    pub(super) fn new(
+        view: &View,
+        names: Option<&[String]>,
+        casts: &[(String, DType)],
+        paddings: &[(String, Padding)],
+    ) -> Result<Self> {
+        let first = view.datasets().first().ok_or_else(|| bad("the view has no dataset".to_owned()))?;
+        let all = || first.schema().columns.iter().map(|column| column.name.clone()).collect();
+        let names: Vec<String> = names.map_or_else(all, <[String]>::to_vec);
+        let mut in_datasets = Vec::new();
+        for dataset in view.datasets() {
+            let columns = &dataset.schema().columns;
+            let number = |name: &String| {
+                let found = columns.iter().position(|column| column.name == *name);
+                found.ok_or_else(|| {
+                    let all: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+                    bad(format!("the dataset has no column {name:?}; it has {}", all.join(", ")))
+                })
+            };
+            let numbers: Vec<usize> = names.iter().map(number).collect::<Result<_>>()?;
+            for (name, &column) in names.iter().zip(&numbers) {
+                check_alike(name, find(first.schema(), name), columns.get(column))?;
+            }
+            in_datasets.push(numbers);
+        }
+        check_names("cast", &names, casts)?;
+        check_names("padding", &names, paddings)?;
+        let chosen = |name: &String| {
+            let stored = find(first.schema(), name).ok_or_else(|| bad(format!("there is no column {name:?}")))?;
+            let of = |(column, _): &&(String, DType)| column == name;
+            let cast = casts.iter().rfind(of).map(|(_, to)| *to);
+            let padding = paddings.iter().rfind(|(column, _)| column == name).map(|(_, padding)| *padding);
+            ChosenColumn::new(stored, cast, padding)
+        };
+        let columns = names.iter().map(chosen).collect::<Result<_>>()?;
+        Ok(Self { columns, in_datasets })
+    }
+}
+
+impl ChosenColumn {
+    fn new(stored: &ColumnSchema, cast: Option<DType>, padding: Option<Padding>) -> Result<Self> {
+        let conversion = cast.filter(|to| *to != stored.dtype).map(|to| Conversion::new(stored, to)).transpose()?;
+        let dtype = conversion.map_or(stored.dtype, |conversion| conversion.to);
+        let delivered = ColumnSchema { dtype, ..stored.clone() };
+        let is_fixed = !stored.shape.is_ragged() && stored.levels.is_empty();
+        let padding = match (padding, is_fixed) {
+            (Some(padding), false) => Some(PadPlan::new(padding, &delivered)?),
+            (Some(_), true) => {
+                let message = format!("column {:?} has a fixed shape: there is nothing to pad", stored.name);
+                return Err(bad(message));
+            }
+            (None, _) => None,
+        };
+        let elements = stored.shape.inner_elements().and_then(|elements| usize::try_from(elements).ok());
+        let bytes = elements.and_then(|elements| elements.checked_mul(stored.dtype.element_bytes()));
+        let too_large = || bad(format!("the samples of column {:?} do not fit in memory", stored.name));
+        let fixed_bytes = if is_fixed { Some(bytes.ok_or_else(too_large)?) } else { None };
+        Ok(Self { stored: Arc::new(stored.clone()), delivered: Arc::new(delivered), fixed_bytes, conversion, padding })
+    }
+}
+
+fn find<'s>(schema: &'s tensilo::Schema, name: &str) -> Option<&'s ColumnSchema> {
+    schema.columns.iter().find(|column| column.name == name)
+}
+
+/// Refuses options for columns that are not delivered.
+fn check_names<T>(what: &str, names: &[String], options: &[(String, T)]) -> Result<()> {
+    match options.iter().find(|(name, _)| !names.contains(name)) {
+        Some((name, _)) => Err(bad(format!("a {what} is of column {name:?}, which the loader does not deliver"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a column that is not the same in all datasets of a view.
+fn check_alike(name: &str, first: Option<&ColumnSchema>, other: Option<&ColumnSchema>) -> Result<()> {
+    let of = |column: &ColumnSchema| (column.dtype, column.shape.clone(), column.levels.len());
+    if first.map(of) == other.map(of) {
+        return Ok(());
+    }
+    Err(bad(format!("column {name:?} has another type or shape in another dataset of the mixture")))
+}
+
+fn bad(message: String) -> DataError {
+    DataError::BadArgument(message)
+}

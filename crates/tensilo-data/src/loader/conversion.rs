@@ -1,0 +1,116 @@
+//! Elements of one type delivered as another.
+
+use crate::error::{DataError, Result};
+use half::{bf16, f16};
+use tensilo::{ColumnSchema, DType, Element};
+
+/// A function that converts whole elements.
+type Convert = fn(&[u8], &mut [u8]);
+
+/// A conversion of elements.
+#[derive(Clone, Copy)]
+pub(super) struct Conversion {
+    pub to: DType,
+    convert: Convert,
+}
+
+impl std::fmt::Debug for Conversion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "to {}", self.to.name())
+    }
+}
+
+impl Conversion {
+    /// Returns the conversion of a column's elements. Fails if there is none.
+    pub(super) fn new(column: &ColumnSchema, to: DType) -> Result<Self> {
+        let Some(convert) = find(column.dtype, to) else {
+            let (name, from, to) = (&column.name, column.dtype.name(), to.name());
+            return Err(DataError::BadArgument(format!(
+                "column {name:?} is {from}, which is not delivered as {to}: floats are as other floats, integers \
+                 of at most 2 bytes and bools as f32, integers and bools as wider integers"
+            )));
+        };
+        Ok(Self { to, convert })
+    }
+
+    /// Converts elements. `out` has room for as many.
+    pub(super) fn run(&self, from: &[u8], out: &mut [u8]) {
+        (self.convert)(from, out);
+    }
+}
+
+/// Converts whole slices, which both are aligned: they are from buffers of columns and batches.
+fn convert<A: Element, B: Element>(from: &[u8], out: &mut [u8], one: impl Fn(A) -> B) {
+    let (Some(from), Some(out)) = (A::slice_of(from), B::slice_of_mut(out)) else { return };
+    for (to, &from) in out.iter_mut().zip(from) {
+        *to = one(from);
+    }
+}
+
+/// An element that any other float is made from.
+trait Float: Element {
+    fn to_f32(self) -> f32;
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! floats {
+    ($($float:ty: |$value:ident| $to_f32:expr, $to_f64:expr;)*) => {$(
+        impl Float for $float {
+            #[inline]
+            fn to_f32(self) -> f32 {
+                let $value = self;
+                $to_f32
+            }
+            #[inline]
+            fn to_f64(self) -> f64 {
+                let $value = self;
+                $to_f64
+            }
+        }
+    )*};
+}
+
+floats! {
+    bf16: |value| value.to_f32(), value.to_f64();
+    f16: |value| value.to_f32(), value.to_f64();
+    f32: |value| value, value.into();
+    f64: |value| value as f32, value; // rounds to nearest even
+}
+
+fn from_float<A: Float>(to: DType) -> Option<Convert> {
+    Some(match to {
+        DType::Bf16 => |from, out| convert(from, out, |value: A| bf16::from_f64(value.to_f64())),
+        DType::F16 => |from, out| convert(from, out, |value: A| f16::from_f64(value.to_f64())),
+        DType::F32 => |from, out| convert(from, out, A::to_f32),
+        DType::F64 => |from, out| convert(from, out, A::to_f64),
+        _ => return None,
+    })
+}
+
+/// The conversions of an integer to types that have all of its values.
+macro_rules! widening {
+    ($from:ty, $to:ident, $($dtype:ident => $wide:ty),*) => {
+        match $to {
+            $(DType::$dtype => Some(|from, out| convert(from, out, |value: $from| <$wide>::from(value))),)*
+            _ => None,
+        }
+    };
+}
+
+fn find(from: DType, to: DType) -> Option<Convert> {
+    match from {
+        DType::Bf16 => from_float::<bf16>(to),
+        DType::F16 => from_float::<f16>(to),
+        DType::F32 => from_float::<f32>(to),
+        DType::F64 => from_float::<f64>(to),
+        DType::U8 | DType::Bool => {
+            widening!(u8, to, F32 => f32, I16 => i16, I32 => i32, I64 => i64, U16 => u16, U32 => u32, U64 => u64)
+        }
+        DType::I8 => widening!(i8, to, F32 => f32, I16 => i16, I32 => i32, I64 => i64),
+        DType::U16 => widening!(u16, to, F32 => f32, I32 => i32, I64 => i64, U32 => u32, U64 => u64),
+        DType::I16 => widening!(i16, to, F32 => f32, I32 => i32, I64 => i64),
+        DType::U32 => widening!(u32, to, F64 => f64, I64 => i64, U64 => u64),
+        DType::I32 => widening!(i32, to, F64 => f64, I64 => i64),
+        _ => None,
+    }
+}

@@ -1,0 +1,71 @@
+//! The loader: from its options to iterators.
+
+use super::batch_iterator::BatchIterator;
+use super::schedule::{Schedule, StepStart};
+use super::setup::Setup;
+use crate::error::Result;
+use crate::state::State;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Delivers the batches of a rank, read ahead of time by threads.
+///
+/// A loader is cheap to clone and has no threads; its iterators do.
+#[derive(Clone)]
+pub struct Loader(Arc<Setup>);
+
+impl fmt::Debug for Loader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Setup { division, rank, mode, seed, .. } = &*self.0;
+        write!(f, "rank {rank} of {division:?}, {mode:?}, seed {seed}")
+    }
+}
+
+impl Loader {
+    pub(super) fn new(setup: Setup) -> Self {
+        Self(Arc::new(setup))
+    }
+
+    /// Returns the batches of one epoch. Starts threads.
+    pub fn epoch(&self, epoch: u64) -> BatchIterator {
+        self.epochs(epoch..epoch.saturating_add(1))
+    }
+
+    /// Returns the batches of epochs, without a pause between one and the next.
+    pub fn epochs(&self, epochs: Range<u64>) -> BatchIterator {
+        let setup = self.0.of_this_process();
+        let schedule = Schedule::of_epochs(&setup, epochs);
+        BatchIterator::new(setup, schedule)
+    }
+
+    /// Returns the batches from a state on, to the end of its epoch. The batch size and the number
+    /// of ranks may differ from those before. The order is that of the state.
+    ///
+    /// Fails if the state is of another dataset, view or number of samples, or if the loader was
+    /// told another mode, seed or tail. Cost: that of starting threads, wherever the state is.
+    pub fn resume(&self, state: &State) -> Result<BatchIterator> {
+        self.resume_until(state, state.epoch.saturating_add(1))
+    }
+
+    /// As [`Loader::resume`], until an epoch, which it does not have.
+    pub fn resume_until(&self, state: &State, end: u64) -> Result<BatchIterator> {
+        let setup = self.0.of_this_process();
+        let schedule = Schedule::resume(&setup, state, end)?;
+        Ok(BatchIterator::new(setup, schedule))
+    }
+
+    /// Returns the samples of the view that this rank takes in the step of an epoch that begins at
+    /// a position. Damaged ones are among them. Cost: that of their order.
+    pub fn samples(&self, epoch: u64, position: u64) -> Vec<u64> {
+        let mut samples = Vec::new();
+        let place = StepStart { epoch, position };
+        Schedule::of_epochs(&self.0, epoch..epoch.saturating_add(1)).samples(place, &mut samples);
+        samples
+    }
+
+    /// Returns the number of batches of an epoch.
+    pub fn batches_per_epoch(&self) -> u64 {
+        self.0.division.steps(self.0.view.n(), 0)
+    }
+}

@@ -1,0 +1,95 @@
+//! The memory of batches: the caller's, or the loader's own, which is reused.
+
+use crate::error::{DataError, Result};
+use std::process;
+use std::sync::{Arc, Mutex};
+
+/// Memory for the values of a column of a batch.
+pub trait BatchMemory: Send + Sync {
+    /// Returns the memory for reading.
+    fn bytes(&self) -> &[u8];
+    /// Returns the memory for writing.
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
+/// A caller's source of memory for batches, such as pinned memory that a device copies from.
+pub trait BatchAllocator: Send + Sync {
+    /// Returns memory of exactly `byte_count` bytes, of any content and aligned for the elements of
+    /// columns: at least to 8 bytes. Threads of the loader call it, for each column of each batch.
+    fn allocate(&self, byte_count: usize) -> Result<Box<dyn BatchMemory>>;
+}
+
+/// The alignment of the loader's own memory: that of a page.
+const ALIGNMENT: usize = 4096;
+
+/// The loader's own memory.
+#[derive(Debug, Default)]
+pub(super) struct PageAligned {
+    /// Longer than the memory, which begins at the first multiple of [`ALIGNMENT`].
+    storage: Vec<u8>,
+    start: usize,
+    byte_count: usize,
+}
+
+impl PageAligned {
+    /// Changes the length. The content is any.
+    pub(super) fn resize(&mut self, byte_count: usize) -> Result<()> {
+        let needed = byte_count.saturating_add(ALIGNMENT);
+        if self.storage.len() < needed {
+            self.storage = Vec::new();
+            self.storage.try_reserve_exact(needed).map_err(|_| too_large(byte_count))?;
+            self.storage.resize(needed, 0);
+            // below the alignment; where a pointer cannot be aligned, the memory is not
+            self.start = self.storage.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        }
+        self.byte_count = byte_count;
+        Ok(())
+    }
+}
+
+impl BatchMemory for PageAligned {
+    fn bytes(&self) -> &[u8] {
+        self.storage.get(self.start..).and_then(|rest| rest.get(..self.byte_count)).unwrap_or(&[])
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let from_start = self.storage.get_mut(self.start..);
+        from_start.and_then(|rest| rest.get_mut(..self.byte_count)).unwrap_or(&mut [])
+    }
+}
+
+#[cold]
+pub(super) fn too_large(byte_count: usize) -> DataError {
+    DataError::BadArgument(format!("a batch needs {byte_count} bytes, which do not fit in memory: ask for less"))
+}
+
+/// Things that are used again when a batch is dropped. In a process that was forked they are not:
+/// the lock may be held by a thread that this process does not have.
+#[derive(Debug)]
+pub(super) struct Pool<T> {
+    process: u32,
+    most: usize,
+    free: Mutex<Vec<T>>,
+}
+
+impl<T> Pool<T> {
+    /// Returns a pool that keeps at most so many.
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { process: process::id(), most, free: Mutex::default() })
+    }
+
+    /// Takes one that was put back.
+    pub(super) fn take(&self) -> Option<T> {
+        self.free.lock().ok()?.pop()
+    }
+
+    /// Puts one back.
+    pub(super) fn put(&self, thing: T) {
+        if self.process == process::id()
+            && let Ok(mut free) = self.free.lock()
+            && free.len() < self.most
+        {
+            free.push(thing);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The work of a loader, and where its time goes.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The work of an iterator of batches until now, and where its time went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoaderMetrics {
+    /// The batches that the consumer has taken.
+    pub batches: u64,
+    /// Their samples.
+    pub samples: u64,
+    /// The bytes of their values.
+    pub value_bytes: u64,
+    /// The bytes that were read from files; 0 if they are mapped.
+    pub read_bytes: u64,
+    /// The samples that were damaged, and others delivered instead.
+    pub substitutes: u64,
+    /// The time since the iterator was made.
+    pub elapsed: Duration,
+    /// The time that the consumer waited for batches, without the first one.
+    pub waited: Duration,
+    /// The time from the first request of the consumer to the first batch.
+    pub first_batch: Duration,
+    /// The time that all threads together have planned, fetched and decoded.
+    pub planning: Duration,
+    /// See `planning`.
+    pub fetching: Duration,
+    /// See `planning`.
+    pub decoding: Duration,
+    /// The batches that were ready when the consumer asked for one, summed up.
+    pub ready: u64,
+    /// The threads that decode at a time, and those that read.
+    pub workers: u64,
+    /// See `workers`.
+    pub readers: u64,
+}
+
+impl LoaderMetrics {
+    /// Returns the share of time that the consumer waited, 0 to 1.
+    pub fn waiting_share(&self) -> f64 {
+        let elapsed = self.elapsed.saturating_sub(self.first_batch).as_secs_f64();
+        if elapsed > 0.0 { (self.waited.as_secs_f64() / elapsed).min(1.0) } else { 0.0 }
+    }
+
+    /// Returns what to do, in one sentence.
+    pub fn verdict(&self) -> String {
+        let share = self.waiting_share() * 100.0;
+        if share < 5.0 {
+            return format!("the consumer waited {share:.0} % of the time: the data is not the bottleneck");
+        }
+        let (fetching, decoding) = (self.fetching.as_secs_f64(), self.decoding.as_secs_f64());
+        let advice = match fetching > decoding {
+            true => "more of the work is fetching than decoding: use more readers, or faster storage",
+            false => "more of the work is decoding than fetching: use more workers, or a faster profile",
+        };
+        format!("the consumer waited {share:.0} % of the time, and {advice}")
+    }
+}
+
+impl fmt::Display for LoaderMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.elapsed.as_secs_f64();
+        let rate = if seconds > 0.0 { self.samples as f64 / seconds } else { 0.0 };
+        write!(f, "{} batches, {rate:.0} samples/s; {}", self.batches, self.verdict())
+    }
+}
+
+/// The counters behind the metrics, to which threads add.
+#[derive(Debug)]
+pub(super) struct Counters {
+    begun: Instant,
+    counts: [AtomicU64; COUNTS],
+}
+
+const COUNTS: usize = 11;
+
+/// A counter. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Count {
+    Batches,
+    Samples,
+    ValueBytes,
+    ReadBytes,
+    Substitutes,
+    Waited,
+    FirstBatch,
+    Planning,
+    Fetching,
+    Decoding,
+    Ready,
+}
+
+impl Counters {
+    pub(super) fn new() -> Self {
+        Self { begun: Instant::now(), counts: Default::default() }
+    }
+
+    pub(super) fn add(&self, count: Count, number: u64) {
+        if let Some(counter) = self.counts.get(count as usize) {
+            counter.fetch_add(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Does some work, and adds the time that it takes.
+    pub(super) fn time<R>(&self, count: Count, work: impl FnOnce() -> R) -> R {
+        let begun = Instant::now();
+        let result = work();
+        self.add(count, u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        result
+    }
+
+    pub(super) fn metrics(&self, workers: usize, readers: usize) -> LoaderMetrics {
+        let of = |count: Count| self.counts.get(count as usize).map_or(0, |count| count.load(Ordering::Relaxed));
+        let time = |count: Count| Duration::from_nanos(of(count));
+        LoaderMetrics {
+            batches: of(Count::Batches),
+            samples: of(Count::Samples),
+            value_bytes: of(Count::ValueBytes),
+            read_bytes: of(Count::ReadBytes),
+            substitutes: of(Count::Substitutes),
+            elapsed: self.begun.elapsed(),
+            waited: time(Count::Waited),
+            first_batch: time(Count::FirstBatch),
+            planning: time(Count::Planning),
+            fetching: time(Count::Fetching),
+            decoding: time(Count::Decoding),
+            ready: of(Count::Ready),
+            workers: workers as u64, // exact
+            readers: readers as u64, // exact
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The loader: batches that are ready before the consumer asks for them.
+
+mod batch;
+mod batch_iterator;
+mod batch_reader;
+mod columns;
+mod conversion;
+mod damage;
+mod handle;
+mod memory;
+mod metrics;
+mod on_damage;
+mod options;
+mod padding;
+mod parts;
+mod queue;
+mod schedule;
+mod setup;
+
+pub use batch::{Batch, BatchColumn};
+pub use batch_iterator::BatchIterator;
+pub use handle::Loader;
+pub use memory::{BatchAllocator, BatchMemory};
+pub use metrics::LoaderMetrics;
+pub use on_damage::OnDamage;
+pub use options::LoaderOptions;
+pub use padding::Padding;

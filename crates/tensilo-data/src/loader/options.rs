@@ -1,0 +1,175 @@
+//! The options of a loader.
+
+use super::columns::ChosenColumns;
+use super::handle::Loader;
+use super::memory::BatchAllocator;
+use super::on_damage::OnDamage;
+use super::padding::Padding;
+use super::setup::{Setup, Threads};
+use crate::division::{Division, Tail};
+use crate::error::Result;
+use crate::order::Mode;
+use crate::view::View;
+use std::fmt;
+use std::sync::Arc;
+use tensilo::DType;
+
+/// The options of a [`Loader`].
+///
+/// ```
+/// use tensilo_data::{LoaderOptions, Mode, View};
+/// # use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("labels.tsl");
+/// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
+/// # let mut writer = Writer::create(&path, schema, &WriterOptions::new())?;
+/// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
+/// # writer.finish()?;
+/// let dataset = tensilo_data::Dataset::open(folder.path())?;
+/// let loader = LoaderOptions::new(256).mode(Mode::Shuffled).seed(1).loader(&View::all(&dataset))?;
+/// for epoch in 0..2 {
+///     for batch in loader.epoch(epoch) {
+///         let batch = batch?;
+///         assert_eq!(batch.column("label")?.values::<i32>()?.len(), 256);
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct LoaderOptions {
+    batch: u32,
+    rank: u32,
+    world: u32,
+    tail: Option<Tail>,
+    mode: Option<Mode>,
+    seed: Option<u64>,
+    columns: Option<Vec<String>>,
+    casts: Vec<(String, DType)>,
+    paddings: Vec<(String, Padding)>,
+    threads: Threads,
+    on_damage: OnDamage,
+    allocator: Option<Arc<dyn BatchAllocator>>,
+}
+
+impl fmt::Debug for LoaderOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { batch, rank, world, tail, mode, seed, columns, .. } = self;
+        let shown = (batch, rank, world, tail, mode, seed, columns);
+        f.debug_tuple("LoaderOptions").field(&shown).finish_non_exhaustive()
+    }
+}
+
+impl LoaderOptions {
+    /// Returns the defaults for batches of so many samples: all columns, one rank, seed 0,
+    /// [`Tail::Drop`], and the mode that [`LoaderOptions::mode`] describes.
+    pub fn new(batch: u32) -> Self {
+        Self {
+            batch,
+            rank: 0,
+            world: 1,
+            tail: None,
+            mode: None,
+            seed: None,
+            columns: None,
+            casts: Vec::new(),
+            paddings: Vec::new(),
+            threads: Threads::default(),
+            on_damage: OnDamage::Fail,
+            allocator: None,
+        }
+    }
+
+    /// Sets the number of this rank, counted from 0, and the number of ranks.
+    pub fn rank(mut self, rank: u32, world: u32) -> Self {
+        (self.rank, self.world) = (rank, world);
+        self
+    }
+
+    /// Sets how the last step of an epoch ends.
+    pub fn tail(mut self, tail: Tail) -> Self {
+        self.tail = Some(tail);
+        self
+    }
+
+    /// Sets how samples are shuffled. The default is [`Mode::Windowed`] with the sizes that the
+    /// manifest of the dataset records, and for a mixture, which is shuffled by itself,
+    /// [`Mode::Sequential`].
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Sets the seed of the order.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Chooses columns, in this order.
+    pub fn columns<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.columns = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Delivers a column as another type: floats as any float, rounded to nearest even if it is
+    /// narrower; integers of at most 2 bytes and bools as `f32`; integers and bools as wider
+    /// integers that have all their values.
+    pub fn cast(mut self, column: impl Into<String>, to: DType) -> Self {
+        self.casts.push((column.into(), to));
+        self
+    }
+
+    /// Delivers a ragged or nested column as a tensor, see [`Padding`].
+    pub fn pad(mut self, column: impl Into<String>, padding: Padding) -> Self {
+        self.paddings.push((column.into(), padding));
+        self
+    }
+
+    /// Sets how many threads decode at a time. The default, 0, is one less than the processors of
+    /// the machine, and at least 1: the consumer needs one.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.threads.workers = workers;
+        self
+    }
+
+    /// Sets how many batches are read at a time, each by a thread of its own. More than there are
+    /// workers serve storage that answers slowly: while some threads wait for it, others decode.
+    /// The default, 0, is the number of workers.
+    pub fn readers(mut self, readers: usize) -> Self {
+        self.threads.readers = readers;
+        self
+    }
+
+    /// Sets how many batches are ready or in work at most, before the consumer asks for them. It is
+    /// at least the number of readers. The default, 0, is twice that.
+    pub fn ahead(mut self, batches: usize) -> Self {
+        self.threads.ahead = batches;
+        self
+    }
+
+    /// Sets what happens to samples that are damaged.
+    pub fn on_damage(mut self, on_damage: OnDamage) -> Self {
+        self.on_damage = on_damage;
+        self
+    }
+
+    /// Sets where values are decoded to, instead of memory of the loader that is reused. Values of
+    /// ragged and nested columns are copied there once.
+    pub fn allocator(mut self, allocator: Arc<dyn BatchAllocator>) -> Self {
+        self.allocator = Some(allocator);
+        self
+    }
+
+    /// Returns the loader of a view. Starts no thread and opens no file.
+    ///
+    /// Fails if an argument does not fit: a column that does not exist or differs among datasets, a
+    /// cast or a padding that is not possible, a rank outside of the world.
+    pub fn loader(self, view: &View) -> Result<Loader> {
+        let division = Division::new(self.batch, self.world, self.tail.unwrap_or_default())?;
+        let columns = ChosenColumns::new(view, self.columns.as_deref(), &self.casts, &self.paddings)?;
+        let told = (self.mode, self.seed, self.tail);
+        let mut setup = Setup::new(view.clone(), division, self.rank, columns)?.told(told).threads(self.threads);
+        (setup.on_damage, setup.allocator) = (self.on_damage, self.allocator);
+        Ok(Loader::new(setup))
+    }
+}

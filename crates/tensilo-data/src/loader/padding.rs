@@ -1,0 +1,210 @@
+//! Ragged and nested samples as one tensor.
+
+use crate::error::{DataError, Result};
+use half::{bf16, f16};
+use std::ops::Range;
+use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
+
+/// How the samples of a ragged or nested column become one tensor.
+///
+/// Its first dimension is the sample. Each level of lists and each varying extent becomes a
+/// dimension that is as long as the longest of the batch. Elements that a sample does not have,
+/// and null samples, have the value of the padding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Padding {
+    multiple: u32,
+    value: f64,
+}
+
+impl Default for Padding {
+    fn default() -> Self {
+        Self { multiple: 1, value: 0.0 }
+    }
+}
+
+impl Padding {
+    /// Returns the defaults: zeros, up to the longest of the batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Rounds the lengths up to a multiple, so that fewer different shapes occur; at least 1.
+    pub fn multiple(mut self, multiple: u32) -> Self {
+        self.multiple = multiple.max(1);
+        self
+    }
+
+    /// Sets the value of elements that a sample does not have, such as -100 for labels. An integer
+    /// column takes only whole numbers that it can have.
+    pub fn value(mut self, value: f64) -> Self {
+        self.value = value;
+        self
+    }
+}
+
+/// A padding for a column.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PadPlan {
+    multiple: u64,
+    /// The bytes of the value, of which an element has the first.
+    value: [u8; 8],
+    element_bytes: usize,
+}
+
+impl PadPlan {
+    /// Returns the padding for a column as it is delivered. Fails if it cannot have the value.
+    pub(super) fn new(padding: Padding, column: &ColumnSchema) -> Result<Self> {
+        let value = value_bytes(padding.value, column.dtype).ok_or_else(|| {
+            let (name, dtype) = (&column.name, column.dtype.name());
+            DataError::BadArgument(format!("column {name:?} is {dtype}, which cannot have the value {}", padding.value))
+        })?;
+        Ok(Self { multiple: padding.multiple.into(), value, element_bytes: column.dtype.element_bytes() })
+    }
+
+    /// Returns the extents of the tensor of a buffer: samples first.
+    pub(super) fn extents(&self, buffer: &ColumnBuffer) -> Vec<u64> {
+        let mut extents = vec![buffer.sample_count() as u64]; // exact
+        let longest = |lengths: &mut dyn Iterator<Item = u64>| {
+            // the lengths of lists and extents in memory, so no overflow
+            lengths.max().unwrap_or(0).next_multiple_of(self.multiple)
+        };
+        for lists in buffer.lists() {
+            let ends = lists.offsets().iter().skip(1);
+            extents.push(longest(&mut lists.offsets().iter().zip(ends).map(|(start, end)| end.saturating_sub(*start))));
+        }
+        let varying = buffer.shape().varying_count();
+        let mut number = 0;
+        for extent in buffer.shape().extents() {
+            extents.push(match extent {
+                Extent::Fixed(extent) => (*extent).into(),
+                Extent::Varying => {
+                    number += 1;
+                    let of_items = buffer.extents().iter().skip(number - 1).step_by(varying.max(1));
+                    longest(&mut of_items.map(|&extent| extent.into()))
+                }
+            });
+        }
+        extents
+    }
+
+    /// Copies the samples of a buffer, whose elements are `values`, to a tensor of these extents.
+    pub(super) fn run(&self, buffer: &ColumnBuffer, values: &[u8], extents: &[u64], out: &mut [u8]) -> Result<()> {
+        let element = self.value.get(..self.element_bytes).unwrap_or(&[]);
+        for to in out.chunks_exact_mut(self.element_bytes.max(1)) {
+            to.copy_from_slice(element); // equal lengths
+        }
+        let extents: Vec<usize> = extents.iter().map(|&extent| usize::try_from(extent).unwrap_or(usize::MAX)).collect();
+        let mut strides = vec![self.element_bytes; extents.len()];
+        for at in (1..extents.len()).rev() {
+            let (stride, extent) = (strides.get(at).copied().unwrap_or(0), extents.get(at).copied().unwrap_or(0));
+            if let Some(before) = strides.get_mut(at - 1) {
+                *before = stride.saturating_mul(extent);
+            }
+        }
+        let copy = &mut Copy { buffer, values, extents: &extents, strides: &strides, out };
+        copy.members(0, 0..buffer.sample_count(), 0)
+            .ok_or_else(|| DataError::Internal("the samples of a batch are not inside of its padded tensor".to_owned()))
+    }
+}
+
+/// The copy of the samples of a buffer to a tensor. Results are `None` if one is not inside.
+struct Copy<'c> {
+    buffer: &'c ColumnBuffer,
+    values: &'c [u8],
+    extents: &'c [usize],
+    /// The bytes from one index of each dimension to the next.
+    strides: &'c [usize],
+    out: &'c mut [u8],
+}
+
+impl Copy<'_> {
+    /// Copies members of a list of a level, or all samples, to the tensor from byte `to` on.
+    fn members(&mut self, level: usize, members: Range<usize>, to: usize) -> Option<()> {
+        let stride = *self.strides.get(level)?;
+        for (number, member) in members.enumerate() {
+            let to = to.checked_add(number.checked_mul(stride)?)?;
+            match self.buffer.lists().get(level) {
+                Some(lists) => {
+                    let at = |list: usize| usize::try_from(*lists.offsets().get(list)?).ok();
+                    self.members(level.checked_add(1)?, at(member)?..at(member.checked_add(1)?)?, to)?;
+                }
+                None => self.item(member, to)?,
+            }
+        }
+        Some(())
+    }
+
+    fn item(&mut self, item: usize, to: usize) -> Option<()> {
+        if self.buffer.is_null(item) {
+            return Some(());
+        }
+        let first = self.buffer.lists().len().checked_add(1)?;
+        let varying = self.buffer.shape().varying_count();
+        let mut own = self.buffer.extents().iter().skip(item.checked_mul(varying)?);
+        let extents = self.buffer.shape().extents().iter().map(|extent| match extent {
+            Extent::Fixed(extent) => usize::try_from(*extent).ok(),
+            Extent::Varying => usize::try_from(*own.next()?).ok(),
+        });
+        let extents: Vec<usize> = extents.collect::<Option<_>>()?;
+        let element_bytes = *self.strides.last()?;
+        let bytes = extents.iter().try_fold(element_bytes, |bytes, extent| bytes.checked_mul(*extent))?;
+        let start = match self.buffer.offsets().get(item) {
+            Some(&offset) => usize::try_from(offset).ok()?.checked_mul(element_bytes)?,
+            None => item.checked_mul(bytes)?,
+        };
+        self.rows(&extents, first, start..start.checked_add(bytes)?, to)
+    }
+
+    /// Copies a tensor of these extents, whose first dimension is dimension `first` of the output.
+    fn rows(&mut self, extents: &[usize], first: usize, from: Range<usize>, to: usize) -> Option<()> {
+        let is_whole = || self.extents.get(first.checked_add(1)?..).map(|due| due == extents.get(1..).unwrap_or(&[]));
+        if extents.len() <= 1 || is_whole()? {
+            let from = self.values.get(from)?;
+            let out = self.out.get_mut(to..to.checked_add(from.len())?)?;
+            out.copy_from_slice(from); // equal lengths
+            return Some(());
+        }
+        let (&rows, inner) = extents.split_first()?;
+        let bytes = from.len().checked_div(rows).unwrap_or(0);
+        let stride = *self.strides.get(first)?;
+        for row in 0..rows {
+            let start = from.start.checked_add(row.checked_mul(bytes)?)?;
+            let to = to.checked_add(row.checked_mul(stride)?)?;
+            self.rows(inner, first.checked_add(1)?, start..start.checked_add(bytes)?, to)?;
+        }
+        Some(())
+    }
+}
+
+/// Returns the bytes of a value, of which an element of the type has the first.
+fn value_bytes(value: f64, dtype: DType) -> Option<[u8; 8]> {
+    /// An integer, if the value is one of the type.
+    macro_rules! whole {
+        ($integer:ty) => {{
+            let whole = value as $integer; // saturates, which the comparison sees
+            (whole as f64 == value).then(|| bytes(whole.to_ne_bytes())) // exact, or unequal
+        }};
+    }
+    match dtype {
+        DType::Bf16 => Some(bytes(bf16::from_f64(value).to_ne_bytes())),
+        DType::F16 => Some(bytes(f16::from_f64(value).to_ne_bytes())),
+        DType::F32 => Some(bytes((value as f32).to_ne_bytes())),
+        DType::F64 => Some(value.to_ne_bytes()),
+        DType::I8 => whole!(i8),
+        DType::I16 => whole!(i16),
+        DType::I32 => whole!(i32),
+        DType::I64 => whole!(i64),
+        DType::U8 | DType::Bytes | DType::Utf8 => whole!(u8),
+        DType::Bool => whole!(u8).filter(|bytes| bytes.first().is_some_and(|value| *value <= 1)),
+        DType::U16 => whole!(u16),
+        DType::U32 => whole!(u32),
+        DType::U64 => whole!(u64),
+        _ => None,
+    }
+}
+
+fn bytes<const N: usize>(value: [u8; N]) -> [u8; 8] {
+    let mut out = [0; 8];
+    out.iter_mut().zip(value).for_each(|(to, from)| *to = from);
+    out
+}

@@ -1,0 +1,117 @@
+//! The division of a batch among the files that its samples are in.
+
+use super::setup::Setup;
+use crate::dataset::FoundFile;
+use crate::error::Result;
+use tensilo::stages::{FetchedBytes, ReadPlan};
+use tensilo::{Column, ColumnBuffer};
+
+/// The samples of a batch that are in one file, with some of the columns.
+#[derive(Default)]
+pub(super) struct Part {
+    pub columns: Vec<Column>,
+    /// The place of each column among those of the loader.
+    pub places: Vec<usize>,
+    /// The samples of the file, ascending, and the position of each in the batch.
+    pub samples: Vec<u64>,
+    pub positions: Vec<usize>,
+    pub plan: ReadPlan,
+    pub bytes: FetchedBytes,
+    /// For each column that is ragged or nested, its samples.
+    pub buffers: Vec<ColumnBuffer>,
+}
+
+/// The parts of a batch, in memory that is reused.
+#[derive(Default)]
+pub(super) struct Parts {
+    parts: Vec<Part>,
+    count: usize,
+    /// Columns that no file has, by their places, and the positions that they are null at.
+    pub absent: Vec<(usize, Vec<usize>)>,
+    /// Dataset, sample of it, and position in the batch.
+    wanted: Vec<(usize, u64, usize)>,
+}
+
+impl Parts {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().take(self.count)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Part> {
+        self.parts.iter_mut().take(self.count)
+    }
+
+    /// Finds the files of samples of the view, and opens those that are not open.
+    pub(super) fn find(&mut self, setup: &Setup, samples: &[u64], epoch: u64) -> Result<()> {
+        let mut wanted = std::mem::take(&mut self.wanted);
+        wanted.clear();
+        let found = samples.iter().zip(0..).filter_map(|(&v, position)| {
+            let (dataset, sample) = setup.view.sample(v, epoch)?;
+            Some((dataset, sample, position))
+        });
+        wanted.extend(found);
+        wanted.sort_unstable();
+        let result = self.divide(setup, &wanted);
+        self.wanted = wanted;
+        result
+    }
+
+    fn divide(&mut self, setup: &Setup, mut wanted: &[(usize, u64, usize)]) -> Result<()> {
+        self.count = 0;
+        self.absent.clear();
+        while let Some(&(number, sample, _)) = wanted.first() {
+            let (Some(dataset), Some(columns)) =
+                (setup.view.datasets().get(number), setup.columns.in_datasets.get(number))
+            else {
+                return Ok(()); // not so: the view names its own datasets
+            };
+            let found = dataset.find_columns(columns, sample)?;
+            let is_in_group =
+                |(dataset, sample, _): &&(usize, u64, usize)| *dataset == number && found.samples.contains(sample);
+            let count = wanted.iter().take_while(is_in_group).count().max(1);
+            let (in_group, rest) = wanted.split_at(count.min(wanted.len()));
+            for file in found.files {
+                self.add(file, found.samples.start, in_group);
+            }
+            for place in found.absent {
+                self.absent.push((place, in_group.iter().map(|(_, _, position)| *position).collect()));
+            }
+            wanted = rest;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, file: FoundFile, first: u64, wanted: &[(usize, u64, usize)]) {
+        if self.count == self.parts.len() {
+            self.parts.push(Part::default());
+        }
+        let Some(part) = self.parts.get_mut(self.count) else { return };
+        (part.columns, part.places) = (file.columns, file.places);
+        part.samples.clear();
+        part.samples.extend(wanted.iter().map(|(_, sample, _)| sample.saturating_sub(first)));
+        part.positions.clear();
+        part.positions.extend(wanted.iter().map(|(_, _, position)| *position));
+        part.buffers.resize_with(part.columns.len().max(part.buffers.len()), ColumnBuffer::new);
+        self.count += 1;
+    }
+}
+
+impl Part {
+    /// Finds the chunks of the samples.
+    pub(super) fn plan(&mut self) -> Result<()> {
+        let first = self.samples.first().copied().unwrap_or(0);
+        let is_range = self.samples.iter().zip(first..).all(|(&sample, due)| sample == due);
+        match is_range {
+            true => {
+                let end = self.samples.last().map_or(first, |last| last.saturating_add(1));
+                Ok(self.plan.select_range(&self.columns, first..end)?)
+            }
+            false => Ok(self.plan.select(&self.columns, &self.samples)?),
+        }
+    }
+
+    /// Reads the bytes of the chunks, unless the file is in a map.
+    pub(super) fn fetch(&mut self) -> Result<()> {
+        Ok(self.plan.fetch(&mut self.bytes)?)
+    }
+}

@@ -1,0 +1,133 @@
+//! The steps of a loader, and the samples of each.
+
+use super::setup::Setup;
+use crate::division::Division;
+use crate::error::{DataError, Result};
+use crate::order::{Mode, Order};
+use crate::receipt::Receipt;
+use crate::state::State;
+use std::ops::Range;
+
+/// The steps that one iterator delivers, numbered from 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    n: u64,
+    mode: Mode,
+    seed: u64,
+    division: Division,
+    rank: u32,
+    first: StepStart,
+    /// The steps of the first epoch, and of every other.
+    first_steps: u64,
+    epoch_steps: u64,
+    /// All steps.
+    pub steps: u64,
+    /// The receipt of the state from which the iterator goes on.
+    pub receipt: Receipt,
+}
+
+/// The place where a step begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StepStart {
+    pub epoch: u64,
+    pub position: u64,
+}
+
+impl Schedule {
+    /// Returns the steps of epochs, from the begin of the first.
+    pub(super) fn of_epochs(setup: &Setup, epochs: Range<u64>) -> Self {
+        let first = StepStart { epoch: epochs.start, position: 0 };
+        let order = (setup.mode, setup.seed, setup.division);
+        Self::new(setup, order, first, epochs.end, Receipt::default())
+    }
+
+    /// Returns the steps from a state on. Fails if it is of another dataset, view or number of
+    /// samples, or has another order than the caller has chosen.
+    pub(super) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
+        let view = &setup.view;
+        let due = (view.dataset_id(), view.identity(), view.n());
+        if (state.dataset_id, state.view, state.n) != due {
+            return Err(DataError::BadState(format!(
+                "the state is of another dataset or view: it has {} samples, and the view of this loader {}",
+                state.n,
+                view.n()
+            )));
+        }
+        let (mode, seed, tail) = setup.told;
+        let differs = |what: &str, found: &dyn std::fmt::Debug, due: &dyn std::fmt::Debug| {
+            let message = format!("the state has {what} {found:?}, and the loader was told {due:?}");
+            Err(DataError::BadState(message))
+        };
+        match (mode, seed, tail) {
+            (Some(mode), _, _) if mode != state.mode => return differs("mode", &state.mode, &mode),
+            (_, Some(seed), _) if seed != state.seed => return differs("seed", &state.seed, &seed),
+            (_, _, Some(tail)) if tail != state.tail => return differs("tail", &state.tail, &tail),
+            _ => {}
+        }
+        let division = Division::new(setup.division.batch(), setup.division.world(), state.tail)?;
+        let first = StepStart { epoch: state.epoch, position: state.position };
+        Ok(Self::new(setup, (state.mode, state.seed, division), first, end, state.receipt))
+    }
+
+    fn new(setup: &Setup, order: (Mode, u64, Division), first: StepStart, end: u64, receipt: Receipt) -> Self {
+        let (mode, seed, division) = order;
+        let n = setup.view.n();
+        let first_steps = division.steps(n, first.position);
+        let epoch_steps = division.steps(n, 0);
+        let whole_epochs = end.saturating_sub(first.epoch).checked_sub(1);
+        let steps = whole_epochs.map_or(0, |epochs| epoch_steps.saturating_mul(epochs).saturating_add(first_steps));
+        Self { n, mode, seed, division, rank: setup.rank, first, first_steps, epoch_steps, steps, receipt }
+    }
+
+    /// Returns where a step begins; the one after the last step is at the begin of an epoch.
+    pub(super) fn place(&self, step: u64) -> StepStart {
+        if step < self.first_steps {
+            // below n
+            let position = self.first.position.saturating_add(step.saturating_mul(self.division.step_samples()));
+            return StepStart { epoch: self.first.epoch, position };
+        }
+        let after = step.saturating_sub(self.first_steps);
+        let (epochs, in_epoch) = match self.epoch_steps {
+            0 => (0, 0),
+            steps => (after / steps, after % steps),
+        };
+        StepStart {
+            epoch: self.first.epoch.saturating_add(1).saturating_add(epochs),
+            position: in_epoch.saturating_mul(self.division.step_samples()),
+        }
+    }
+
+    /// Fills `out` with the samples of the view that this rank takes in the step that begins at a
+    /// place.
+    pub(super) fn samples(&self, place: StepStart, out: &mut Vec<u64>) {
+        let order = Order::new(self.mode, self.n, self.seed, place.epoch);
+        let positions = self.division.positions(self.n, place.position, self.rank);
+        out.clear();
+        out.extend(positions.filter_map(|position| order.sample_at(position)));
+    }
+
+    /// Returns the state in which a step begins. `receipt` is that of all steps before it.
+    pub(super) fn state(&self, setup: &Setup, step: u64, receipt: Receipt) -> State {
+        let StepStart { epoch, position } = self.place(step);
+        State {
+            dataset_id: setup.view.dataset_id(),
+            dataset_version: setup.view.dataset_version(),
+            view: setup.view.identity(),
+            n: self.n,
+            mode: self.mode,
+            tail: self.division.tail(),
+            seed: self.seed,
+            epoch,
+            position,
+            receipt: self.receipt.plus(receipt),
+        }
+    }
+
+    pub(super) fn n(&self) -> u64 {
+        self.n
+    }
+
+    pub(super) fn seed(&self) -> u64 {
+        self.seed
+    }
+}

@@ -1,0 +1,100 @@
+//! The choices of a loader, which all of its threads share, and which never change.
+
+use super::columns::ChosenColumns;
+use super::memory::BatchAllocator;
+use super::on_damage::OnDamage;
+use crate::division::{Division, Tail};
+use crate::error::{DataError, Result};
+use crate::order::Mode;
+use crate::view::View;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::{process, thread};
+
+/// The choices of a loader.
+#[derive(Clone)]
+pub(super) struct Setup {
+    /// The process that opened the datasets of the view.
+    process: u32,
+    pub view: View,
+    pub division: Division,
+    pub rank: u32,
+    pub columns: ChosenColumns,
+    pub mode: Mode,
+    pub seed: u64,
+    /// The parts of the order that the caller has chosen, which a state must agree with.
+    pub told: (Option<Mode>, Option<u64>, Option<Tail>),
+    pub threads: Threads,
+    pub on_damage: OnDamage,
+    pub allocator: Option<Arc<dyn BatchAllocator>>,
+}
+
+/// Numbers of threads and batches; 0 is a default.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Threads {
+    pub workers: usize,
+    pub readers: usize,
+    pub ahead: usize,
+}
+
+impl Threads {
+    /// Replaces defaults by numbers.
+    fn resolved(self) -> Self {
+        let processors = || thread::available_parallelism().map_or(1, NonZero::get);
+        let or = |number: usize, default: usize| if number == 0 { default } else { number };
+        let workers = or(self.workers, processors().saturating_sub(1).max(1));
+        let readers = or(self.readers, workers).max(workers);
+        Self { workers, readers, ahead: or(self.ahead, readers.saturating_mul(2)).max(readers) }
+    }
+}
+
+impl Setup {
+    pub(super) fn new(view: View, division: Division, rank: u32, columns: ChosenColumns) -> Result<Self> {
+        if rank >= division.world() {
+            let message = format!("rank {rank} of {} ranks, counted from 0", division.world());
+            return Err(DataError::BadArgument(message));
+        }
+        Ok(Self {
+            process: process::id(),
+            mode: default_mode(&view),
+            view,
+            division,
+            rank,
+            columns,
+            seed: 0,
+            told: (None, None, None),
+            threads: Threads::default().resolved(),
+            on_damage: OnDamage::Fail,
+            allocator: None,
+        })
+    }
+
+    pub(super) fn told(mut self, told: (Option<Mode>, Option<u64>, Option<Tail>)) -> Self {
+        self.mode = told.0.unwrap_or(self.mode);
+        self.seed = told.1.unwrap_or(self.seed);
+        self.told = told;
+        self
+    }
+
+    pub(super) fn threads(mut self, threads: Threads) -> Self {
+        self.threads = threads.resolved();
+        self
+    }
+
+    /// Returns the setup for this process: the same, or, in one that was forked, one that shares no
+    /// lock with threads that this process does not have.
+    pub(super) fn of_this_process(self: &Arc<Self>) -> Arc<Self> {
+        if self.process == process::id() {
+            return self.clone();
+        }
+        let reopened = Self { process: process::id(), view: self.view.reopened(), ..Self::clone(self) };
+        Arc::new(reopened)
+    }
+}
+
+fn default_mode(view: &View) -> Mode {
+    match view.datasets() {
+        [dataset] => Mode::Windowed(dataset.order()),
+        _ => Mode::Sequential, // a mixture
+    }
+}

@@ -1,0 +1,146 @@
+//! Views of datasets: what a loader takes its samples from.
+
+use super::{Mixture, SampleList, Split};
+use crate::dataset::Dataset;
+use crate::error::{DataError, Result};
+use std::sync::Arc;
+
+/// Datasets, and a view of their samples that orders apply to.
+#[derive(Clone, Debug)]
+pub struct View {
+    kind: ViewOf,
+    datasets: Vec<Dataset>,
+}
+
+#[derive(Clone, Debug)]
+enum ViewOf {
+    All,
+    Split(Arc<Split>),
+    List(SampleList),
+    Mixture { mixture: Mixture, parts: Vec<MixedView> },
+}
+
+/// A component of a mixture.
+#[derive(Clone, Debug)]
+struct MixedView {
+    view: View,
+    /// The number of its first dataset among those of the mixture.
+    first_dataset: usize,
+}
+
+impl View {
+    /// Returns all samples of a dataset.
+    pub fn all(dataset: &Dataset) -> Self {
+        Self { kind: ViewOf::All, datasets: vec![dataset.clone()] }
+    }
+
+    /// Returns the samples of a split. Fails if it was made for another number of samples.
+    pub fn split(dataset: &Dataset, split: &Split) -> Result<Self> {
+        if split.sample_count() != dataset.sample_count() {
+            return Err(DataError::BadArgument(format!(
+                "a split of {} samples, and a dataset of {}",
+                split.sample_count(),
+                dataset.sample_count()
+            )));
+        }
+        Ok(Self { kind: ViewOf::Split(Arc::new(split.clone())), datasets: vec![dataset.clone()] })
+    }
+
+    /// Returns listed samples. Fails if the dataset does not have one of them. Cost: looks at each.
+    pub fn list(dataset: &Dataset, list: &SampleList) -> Result<Self> {
+        let count = dataset.sample_count();
+        if let Some(sample) = list.samples().iter().find(|sample| **sample >= count) {
+            let message = format!("the list has sample {sample}, and the dataset {count} samples, counted from 0");
+            return Err(DataError::BadArgument(message));
+        }
+        Ok(Self { kind: ViewOf::List(list.clone()), datasets: vec![dataset.clone()] })
+    }
+
+    /// Returns a mixture of views, which are its components in order. Fails if a component is of
+    /// another dataset, view or number of samples than the mixture was made for.
+    pub fn mixture(mixture: &Mixture, components: &[View]) -> Result<Self> {
+        let due: Vec<_> = components.iter().map(|view| (view.dataset_id(), view.identity(), view.n())).collect();
+        if !mixture.components().iter().map(|found| (found.dataset_id, found.view, found.samples)).eq(due) {
+            let message = "the views are not the components that the mixture was made for".to_owned();
+            return Err(DataError::BadArgument(message));
+        }
+        let (mut datasets, mut parts) = (Vec::new(), Vec::new());
+        for view in components {
+            parts.push(MixedView { view: view.clone(), first_dataset: datasets.len() });
+            datasets.extend_from_slice(&view.datasets);
+        }
+        Ok(Self { kind: ViewOf::Mixture { mixture: mixture.clone(), parts }, datasets })
+    }
+
+    /// Returns the number of samples.
+    pub fn n(&self) -> u64 {
+        match &self.kind {
+            ViewOf::All => self.datasets.first().map_or(0, Dataset::sample_count),
+            ViewOf::Split(split) => split.n(),
+            ViewOf::List(list) => list.n(),
+            ViewOf::Mixture { mixture, .. } => mixture.n(),
+        }
+    }
+
+    /// Returns the identity of the view, for a [`State`](crate::State); 0 for all samples.
+    pub fn identity(&self) -> u64 {
+        match &self.kind {
+            ViewOf::All => 0,
+            ViewOf::Split(split) => split.identity(),
+            ViewOf::List(list) => list.identity(),
+            ViewOf::Mixture { mixture, .. } => mixture.identity(),
+        }
+    }
+
+    /// Returns the id of the dataset, for a [`State`](crate::State); zero for a mixture.
+    pub fn dataset_id(&self) -> [u8; 16] {
+        self.single().map_or([0; 16], Dataset::id)
+    }
+
+    /// Returns the version of the dataset, for a [`State`](crate::State); 0 for a mixture.
+    pub fn dataset_version(&self) -> u64 {
+        self.single().map_or(0, Dataset::version)
+    }
+
+    /// Returns the datasets, to which [`View::sample`] refers by number.
+    pub fn datasets(&self) -> &[Dataset] {
+        &self.datasets
+    }
+
+    /// Returns the dataset of sample `v` of the view in an epoch, by its number, and the sample of
+    /// that dataset. `None` from the number of samples on. Cost: that of the view's kind.
+    pub fn sample(&self, v: u64, epoch: u64) -> Option<(usize, u64)> {
+        match &self.kind {
+            ViewOf::All => (v < self.n()).then_some((0, v)),
+            ViewOf::Split(split) => Some((0, split.sample(v)?)),
+            ViewOf::List(list) => Some((0, list.sample(v)?)),
+            ViewOf::Mixture { mixture, parts } => {
+                let (component, v) = mixture.sample(v, epoch)?;
+                let part = parts.get(component)?;
+                let (dataset, sample) = part.view.sample(v, epoch)?;
+                Some((part.first_dataset.checked_add(dataset)?, sample))
+            }
+        }
+    }
+
+    /// Returns the same view of datasets that share nothing with those of this one but what never
+    /// changes: for a process that was forked.
+    pub(crate) fn reopened(&self) -> Self {
+        let kind = match &self.kind {
+            ViewOf::Mixture { mixture, parts } => {
+                let reopened =
+                    |part: &MixedView| MixedView { view: part.view.reopened(), first_dataset: part.first_dataset };
+                ViewOf::Mixture { mixture: mixture.clone(), parts: parts.iter().map(reopened).collect() }
+            }
+            kind => kind.clone(),
+        };
+        Self { kind, datasets: self.datasets.iter().map(Dataset::reopened).collect() }
+    }
+
+    fn single(&self) -> Option<&Dataset> {
+        match &self.kind {
+            ViewOf::Mixture { .. } => None,
+            _ => self.datasets.first(),
+        }
+    }
+}

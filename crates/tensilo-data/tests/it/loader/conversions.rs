@@ -1,0 +1,92 @@
+//! Casts and padding, against plain code.
+
+use super::model::{SAMPLES, create, frames, maybe, tokens, vector, words};
+use half::{bf16, f16};
+use tensilo::DType;
+use tensilo_data::{Batch, Dataset, LoaderOptions, Mode, Padding, Tail, View};
+use tensilo_testing::Folder;
+
+fn for_each_batch(options: impl Fn(LoaderOptions) -> LoaderOptions, check: impl Fn(&Batch)) {
+    let folder = Folder::new();
+    let dataset: Dataset = create(&folder.path("data"));
+    for (mode, batch) in [(Mode::Shuffled, 20), (Mode::Sequential, 31)] {
+        let loader = options(LoaderOptions::new(batch).mode(mode).tail(Tail::Exact));
+        let mut count = 0;
+        for batch in loader.loader(&View::all(&dataset)).unwrap().epoch(0) {
+            let batch = batch.unwrap();
+            check(&batch);
+            count += batch.samples().len() as u64;
+        }
+        assert_eq!(count, SAMPLES);
+    }
+}
+
+#[test]
+fn fixed_columns_are_cast() {
+    let options = |options: LoaderOptions| {
+        options.columns(["vector", "maybe"]).cast("vector", DType::F32).cast("maybe", DType::I64)
+    };
+    for_each_batch(options, |batch| {
+        let (vectors, maybes) = (batch.column("vector").unwrap(), batch.column("maybe").unwrap());
+        assert_eq!(vectors.schema().unwrap().dtype, DType::F32);
+        assert_eq!(vectors.tensor(), Some([batch.samples().len() as u64, 5].as_slice()));
+        for (position, &i) in batch.samples().iter().enumerate() {
+            let found = &vectors.values::<f32>().unwrap()[position * 5..][..5];
+            let due = vector(i).unwrap_or_default().map(bf16::to_f32);
+            assert_eq!((found, vectors.is_null(position)), (due.as_slice(), vector(i).is_none()));
+            let due = i64::from(maybe(i).unwrap_or(0));
+            assert_eq!(
+                (maybes.values::<i64>().unwrap()[position], maybes.is_null(position)),
+                (due, maybe(i).is_none())
+            );
+        }
+    });
+}
+
+#[test]
+fn ragged_columns_are_cast_and_padded() {
+    let options = |options: LoaderOptions| {
+        let options = options.columns(["frames", "tokens"]).cast("frames", DType::F16).cast("tokens", DType::I64);
+        options.pad("frames", Padding::new().multiple(2)).pad("tokens", Padding::new().value(-100.0))
+    };
+    for_each_batch(options, |batch| {
+        let samples = batch.samples();
+        let column = batch.column("tokens").unwrap();
+        let longest = samples.iter().map(|&i| tokens(i).len()).max().unwrap();
+        assert_eq!(column.tensor(), Some([samples.len() as u64, longest as u64].as_slice()));
+        for (position, &i) in samples.iter().enumerate() {
+            let mut due: Vec<i64> = tokens(i).into_iter().map(i64::from).collect();
+            due.resize(longest, -100);
+            assert_eq!(column.values::<i64>().unwrap()[position * longest..][..longest], due);
+            assert_eq!(column.extents()[position] as usize, tokens(i).len());
+        }
+        let column = batch.column("frames").unwrap();
+        let longest = samples.iter().filter_map(|&i| Some(frames(i)?.len() / 3)).max().unwrap().next_multiple_of(2);
+        assert_eq!(column.tensor(), Some([samples.len() as u64, longest as u64, 3].as_slice()));
+        for (position, &i) in samples.iter().enumerate() {
+            let mut due: Vec<f16> = frames(i).unwrap_or_default().into_iter().map(f16::from_f32).collect();
+            due.resize(longest * 3, f16::ZERO);
+            assert_eq!(column.values::<f16>().unwrap()[position * longest * 3..][..longest * 3], due);
+            assert_eq!(column.is_null(position), frames(i).is_none());
+        }
+    });
+}
+
+#[test]
+fn nested_columns_are_padded() {
+    let options = |options: LoaderOptions| options.columns(["words"]).pad("words", Padding::new().multiple(4));
+    for_each_batch(options, |batch| {
+        let column = batch.column("words").unwrap();
+        let all: Vec<Vec<String>> = batch.samples().iter().map(|&i| words(i).unwrap_or_default()).collect();
+        let most = all.iter().map(Vec::len).max().unwrap().next_multiple_of(4);
+        let longest = all.iter().flatten().map(String::len).max().unwrap_or(0).next_multiple_of(4);
+        assert_eq!(column.tensor(), Some([all.len() as u64, most as u64, longest as u64].as_slice()));
+        let mut due = vec![0; all.len() * most * longest];
+        for (sample, texts) in all.iter().enumerate() {
+            for (number, text) in texts.iter().enumerate() {
+                due[(sample * most + number) * longest..][..text.len()].copy_from_slice(text.as_bytes());
+            }
+        }
+        assert_eq!(column.values::<u8>().unwrap(), due);
+    });
+}

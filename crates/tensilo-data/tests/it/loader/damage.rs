@@ -1,0 +1,124 @@
+//! Damaged, vanished and replaced files.
+
+use super::model::{SAMPLES, check, create};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use tensilo_data::{Batch, DataError, Dataset, LoaderOptions, Mode, OnDamage, Receipt, Tail, View, substitute};
+use tensilo_testing::Folder;
+
+/// Makes the dataset, and flips a bit in the values of `id` of sample 40, which is in the third
+/// file. Returns the samples that this damages.
+fn damaged(folder: &Folder) -> (Dataset, Vec<u64>) {
+    let dataset = create(&folder.path("data"));
+    let found = dataset.find(0, 40).unwrap();
+    let chunk = found.column.unwrap().chunk_of(found.index).unwrap();
+    let path = file_of(&dataset, 40);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[usize::try_from(chunk.file_range.start).unwrap() + 64 + 3] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let damaged = chunk.samples.map(|i| i + found.samples.start).collect();
+    (Dataset::open(folder.path("data")).unwrap(), damaged)
+}
+
+fn file_of(dataset: &Dataset, sample: u64) -> PathBuf {
+    let group = dataset.groups().map(Result::unwrap).find(|group| group.samples.contains(&sample));
+    group.unwrap().files[0].path.clone()
+}
+
+fn options(batch: u32) -> LoaderOptions {
+    LoaderOptions::new(batch).mode(Mode::Shuffled).seed(8).tail(Tail::Exact)
+}
+
+#[test]
+fn a_batch_with_a_damaged_sample_is_an_error_in_its_place() {
+    let folder = Folder::new();
+    let (dataset, damaged) = damaged(&folder);
+    let loader = options(6).loader(&View::all(&dataset)).unwrap();
+    let (mut batches, mut position) = (loader.epoch(0), 0);
+    while let Some(batch) = batches.next() {
+        let due = loader.samples(0, position);
+        assert_eq!(batch.is_err(), due.iter().any(|sample| damaged.contains(sample)), "{due:?}");
+        match batch {
+            Ok(batch) => check(&batch, &due),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains(".tsl") && text.contains("id"), "{text}");
+            }
+        }
+        position += 6;
+        if position < SAMPLES {
+            assert_eq!((batches.state().epoch, batches.state().position), (0, position));
+        }
+    }
+    assert!(position >= SAMPLES);
+    let intact = options(6).columns(["vector", "words", "late"]).loader(&View::all(&dataset)).unwrap();
+    assert!(intact.epoch(0).all(|batch| batch.is_ok()), "columns that are not asked for do not matter");
+}
+
+fn substituted(dataset: &Dataset, world: u32, batch: u32, epoch: u64) -> (BTreeMap<u64, Vec<u64>>, Receipt) {
+    let (mut found, mut receipt) = (BTreeMap::new(), Receipt::default());
+    for rank in 0..world {
+        let loader = options(batch).rank(rank, world).on_damage(OnDamage::Substitute);
+        let loader = loader.loader(&View::all(dataset)).unwrap();
+        let mut batches = loader.epoch(epoch);
+        let mut substitutes = 0;
+        for batch in batches.by_ref() {
+            let batch: Batch = batch.unwrap();
+            check(&batch, batch.samples());
+            let due = loader.samples(epoch, batch.position());
+            for (place, (&sample, &asked)) in batch.samples().iter().zip(&due).enumerate() {
+                assert_eq!(batch.substituted().contains(&place), sample != asked);
+                found.entry(asked).or_insert_with(Vec::new).push(sample);
+            }
+            substitutes += batch.substituted().len() as u64;
+        }
+        assert_eq!(batches.metrics().substitutes, substitutes);
+        receipt = receipt.plus(batches.receipt());
+    }
+    (found, receipt)
+}
+
+#[test]
+fn substitutes_are_the_same_on_any_number_of_ranks() {
+    let folder = Folder::new();
+    let (dataset, damaged) = damaged(&folder);
+    for epoch in 0..3 {
+        let (found, receipt) = substituted(&dataset, 1, 7, epoch);
+        for (world, batch) in [(2, 20), (3, 1)] {
+            assert_eq!(substituted(&dataset, world, batch, epoch), (found.clone(), receipt));
+        }
+        let mut due_receipt = Receipt::default();
+        for asked in 0..SAMPLES {
+            let attempts = (0..64).filter_map(|attempt| substitute(SAMPLES, 8, epoch, asked, attempt));
+            let due = match damaged.contains(&asked) {
+                true => attempts.into_iter().find(|sample| !damaged.contains(sample)).unwrap(),
+                false => asked,
+            };
+            assert_eq!(found[&asked], [due]);
+            due_receipt.add(due, epoch);
+        }
+        assert_eq!(receipt, due_receipt);
+    }
+}
+
+#[test]
+fn a_file_that_vanished_or_was_replaced_is_an_error_with_any_policy() {
+    for policy in [OnDamage::Fail, OnDamage::Substitute] {
+        let folder = Folder::new();
+        let dataset = create(&folder.path("data"));
+        let path = file_of(&dataset, 40);
+        let bytes = fs::read(&path).unwrap();
+        fs::copy(file_of(&dataset, 0), &path).unwrap();
+        let loader = options(SAMPLES as u32).on_damage(policy).loader(&View::all(&dataset)).unwrap();
+        let error = loader.epoch(0).next().unwrap().expect_err("another file");
+        assert!(matches!(&error, DataError::Corrupt { path: named, .. } if *named == path), "{error}");
+        fs::remove_file(&path).unwrap();
+        let error = loader.epoch(0).next().unwrap().expect_err("no file");
+        assert!(error.to_string().contains(&*path.file_name().unwrap().to_string_lossy()), "{error}");
+        fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        assert!(loader.epoch(0).next().unwrap().is_err());
+        fs::write(&path, &bytes).unwrap();
+        assert!(loader.epoch(0).next().unwrap().is_ok());
+    }
+}

@@ -1,0 +1,127 @@
+//! Every sample is delivered once, with the values of its files.
+
+use super::model::{COLUMNS, SAMPLES, check, create};
+use proptest::prelude::*;
+use std::path::Path;
+use std::sync::OnceLock;
+use tensilo_data::{
+    Component, Dataset, DatasetOptions, LoaderOptions, Mixture, Mode, RunsAndWindows, SampleList, Split, Tail, View,
+};
+use tensilo_testing::Folder;
+
+/// The dataset, which no test changes.
+fn dataset() -> Dataset {
+    static FOLDER: OnceLock<Folder> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = Folder::new();
+        create(&folder.path("data"));
+        folder
+    });
+    Dataset::open(folder.path("data")).expect("a dataset")
+}
+
+fn modes() -> [Mode; 3] {
+    [Mode::Sequential, Mode::Shuffled, Mode::Windowed(RunsAndWindows::new(5, 3).expect("sizes"))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ranks_together_have_each_sample_once(
+        mode in prop::sample::select(modes().to_vec()),
+        batch in 1..70_u32,
+        world in 1..4_u32,
+        seed in any::<u64>(),
+        epoch in 0..3_u64,
+        workers in 1..4_usize,
+        readers in 0..6_usize,
+        ahead in 0..8_usize,
+        open_files in 1..4_usize,
+        columns in prop::sample::subsequence(COLUMNS.to_vec(), 1..=COLUMNS.len()),
+    ) {
+        let options = DatasetOptions::new().most_open_files(open_files);
+        let folder = dataset().groups().next().unwrap().unwrap().files[0].path.clone();
+        let folder = folder.ancestors().find(|folder| folder.ends_with("data") && folder.join("manifest").exists());
+        let dataset = options.open(folder.expect("the dataset")).unwrap();
+        let mut delivered: Vec<u64> = Vec::new();
+        for rank in 0..world {
+            let options = LoaderOptions::new(batch).mode(mode).seed(seed).rank(rank, world).tail(Tail::Exact);
+            let options = options.columns(columns.clone()).workers(workers).readers(readers).ahead(ahead);
+            let loader = options.loader(&View::all(&dataset)).unwrap();
+            let batches = loader.epoch(epoch);
+            prop_assert_eq!(batches.batches_left(), loader.batches_per_epoch());
+            for batch in batches {
+                let batch = batch.unwrap();
+                check(&batch, batch.samples());
+                prop_assert_eq!(batch.samples(), loader.samples(epoch, batch.position()));
+                delivered.extend(batch.samples());
+            }
+        }
+        delivered.sort_unstable();
+        prop_assert_eq!(delivered, (0..SAMPLES).collect::<Vec<u64>>());
+    }
+}
+
+#[test]
+fn several_epochs_follow_each_other() {
+    let loader = LoaderOptions::new(50).mode(Mode::Shuffled).seed(9).loader(&View::all(&dataset())).unwrap();
+    let found: Vec<(u64, u64, Vec<u64>)> = loader
+        .epochs(4..7)
+        .map(|batch| batch.map(|batch| (batch.epoch(), batch.position(), batch.samples().to_vec())).unwrap())
+        .collect();
+    assert_eq!(found.len(), 9);
+    for (number, (epoch, position, samples)) in found.iter().enumerate() {
+        assert_eq!((*epoch, *position), (4 + number as u64 / 3, number as u64 % 3 * 50));
+        assert_eq!(*samples, loader.samples(*epoch, *position));
+    }
+    assert_eq!(loader.epochs(4..4).count(), 0);
+}
+
+#[test]
+fn views_are_what_they_select() {
+    let dataset = dataset();
+    let split = Split::new(SAMPLES, 3, 0..Split::END / 2).unwrap();
+    let list = SampleList::new([7, 7, 151, 0]);
+    let views = [View::split(&dataset, &split).unwrap(), View::list(&dataset, &list).unwrap()];
+    let component =
+        |view: &View, weight| Component { dataset_id: dataset.id(), view: view.identity(), samples: view.n(), weight };
+    let mixture = Mixture::new(&[component(&views[0], 3), component(&views[1], 1)], 1000, 5, 4).unwrap();
+    let mixed = View::mixture(&mixture, &views).unwrap();
+    assert!(View::mixture(&mixture, &views[..1]).is_err());
+    for view in [&views[0], &views[1], &mixed] {
+        let mut count = 0;
+        for batch in LoaderOptions::new(33).tail(Tail::Exact).loader(view).unwrap().epoch(2) {
+            let batch = batch.unwrap();
+            let samples: Vec<u64> = batch.samples().iter().map(|&v| view.sample(v, 2).unwrap().1).collect();
+            check(&batch, &samples);
+            count += samples.len() as u64;
+        }
+        assert_eq!(count, view.n());
+    }
+}
+
+#[test]
+fn an_empty_view_has_no_batches() {
+    let view = View::list(&dataset(), &SampleList::new([])).unwrap();
+    for tail in [Tail::Drop, Tail::Pad, Tail::Exact] {
+        assert_eq!(LoaderOptions::new(4).tail(tail).loader(&view).unwrap().epochs(0..5).count(), 0);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_there_is() {
+    let view = View::all(&dataset());
+    let refused = |options: LoaderOptions| options.loader(&view).expect_err("refused").to_string();
+    assert!(refused(LoaderOptions::new(4).columns(["nothing"])).contains("id, vector"));
+    assert!(refused(LoaderOptions::new(4).rank(2, 2)).contains("rank 2 of 2"));
+    assert!(refused(LoaderOptions::new(0)).contains("0 samples"));
+    assert!(refused(LoaderOptions::new(4).cast("id", tensilo::DType::F32)).contains("u64"));
+    assert!(refused(LoaderOptions::new(4).columns(["id"]).cast("vector", tensilo::DType::F32)).contains("vector"));
+    assert!(refused(LoaderOptions::new(4).pad("id", tensilo_data::Padding::new())).contains("fixed shape"));
+    let padding = tensilo_data::Padding::new().value(0.5);
+    assert!(refused(LoaderOptions::new(4).pad("tokens", padding)).contains("0.5"));
+    assert!(View::list(&dataset(), &SampleList::new([SAMPLES])).is_err());
+    assert!(View::split(&dataset(), &Split::new(SAMPLES - 1, 3, 0..5).unwrap()).is_err());
+    assert!(Dataset::open(Path::new("/nowhere")).is_err());
+}

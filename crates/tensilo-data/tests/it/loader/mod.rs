@@ -1,0 +1,8 @@
+//! The loader: batches are what the order and the files say.
+
+mod conversions;
+mod damage;
+mod delivered;
+mod memory;
+mod model;
+mod resumed;

@@ -1,0 +1,100 @@
+//! Going on from a state is as never having stopped, with any number of ranks.
+
+use super::model::{SAMPLES, create};
+use proptest::prelude::*;
+use tensilo_data::{BatchIterator, DataError, LoaderOptions, Mode, Receipt, RunsAndWindows, State, Tail, View};
+use tensilo_testing::Folder;
+
+fn options(rank: u32, world: u32, batch: u32) -> LoaderOptions {
+    LoaderOptions::new(batch).columns(["id"]).rank(rank, world).workers(1)
+}
+
+/// Takes some batches, and returns their samples.
+fn take(batches: &mut BatchIterator, count: usize) -> Vec<Vec<u64>> {
+    batches.take(count).map(|batch| batch.expect("an intact file").samples().to_vec()).collect()
+}
+
+#[test]
+fn with_the_same_ranks_batches_are_the_same() {
+    let folder = Folder::new();
+    let view = View::all(&create(&folder.path("data")));
+    for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(RunsAndWindows::new(4, 8).unwrap())] {
+        for tail in [Tail::Drop, Tail::Pad, Tail::Exact] {
+            let loader = options(1, 2, 10).mode(mode).tail(tail).seed(5).loader(&view).unwrap();
+            let all = take(&mut loader.epochs(3..5), usize::MAX);
+            for stop in 0..all.len() {
+                let mut batches = loader.epochs(3..5);
+                assert_eq!(take(&mut batches, stop), all[..stop]);
+                let state = State::from_bytes(&batches.state().to_bytes()).unwrap();
+                drop(batches);
+                // the order is that of the state
+                let mut resumed = options(1, 2, 10).loader(&view).unwrap().resume_until(&state, 5).unwrap();
+                assert_eq!(take(&mut resumed, usize::MAX), all[stop..], "{mode:?}, {tail:?}, after {stop}");
+                assert_eq!(resumed.state().epoch, 5);
+                assert_eq!(resumed.next().map(|batch| batch.is_ok()), None);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// 4 ranks, then 3, then 7, and others: each sample once, and the receipt of the epoch.
+    #[test]
+    fn with_other_ranks_the_epoch_goes_on(
+        worlds in prop::collection::vec((1..8_u32, 1..9_u32, 0..4_u64), 1..4),
+        mode in prop::sample::select(vec![Mode::Sequential, Mode::Shuffled]),
+        seed in any::<u64>(),
+    ) {
+        let folder = Folder::new();
+        let view = View::all(&create(&folder.path("data")));
+        let first = options(0, 1, 1).mode(mode).seed(seed).tail(Tail::Exact).loader(&view).unwrap().epoch(1).state();
+        let (mut state, mut delivered) = (first, Vec::new());
+        let last = (2, 5, u64::MAX);
+        for (world, batch, steps) in worlds.into_iter().chain([last]) {
+            let mut next = None;
+            let mut receipt = state.receipt;
+            for rank in 0..world {
+                let mut batches = options(rank, world, batch).loader(&view).unwrap().resume(&state).unwrap();
+                let count = usize::try_from(steps.min(batches.batches_left())).unwrap();
+                delivered.extend(take(&mut batches, count).into_iter().flatten());
+                receipt = receipt.plus(batches.receipt());
+                let ended = State { receipt: Receipt(0), ..batches.state() };
+                prop_assert_eq!(*next.get_or_insert(ended), ended, "ranks agree");
+            }
+            state = State { receipt, ..next.unwrap() };
+            if state.epoch == 2 {
+                break;
+            }
+        }
+        let mut due = Receipt::default();
+        (0..SAMPLES).for_each(|sample| due.add(sample, 1));
+        prop_assert_eq!(state.receipt, due);
+        delivered.sort_unstable();
+        prop_assert_eq!(delivered, (0..SAMPLES).collect::<Vec<u64>>());
+    }
+}
+
+#[test]
+fn a_state_of_something_else_is_refused() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let dataset = create(&folder.path("data"));
+    let view = View::all(&dataset);
+    let loader = options(0, 1, 4).mode(Mode::Shuffled).seed(1).loader(&view).unwrap();
+    let state = loader.epoch(0).state();
+    let refused = |options: LoaderOptions, state: State| {
+        let error = options.loader(&view).unwrap().resume(&state).expect_err("refused");
+        assert!(matches!(error, DataError::BadState(_)));
+        error.to_string()
+    };
+    assert!(refused(options(0, 1, 4).mode(Mode::Sequential), state).contains("mode"));
+    assert!(refused(options(0, 1, 4).seed(2), state).contains("seed"));
+    assert!(refused(options(0, 1, 4).tail(Tail::Pad), state).contains("tail"));
+    assert!(refused(options(0, 1, 4), State { view: 7, ..state }).contains("view"));
+    assert!(refused(options(0, 1, 4), State { n: SAMPLES + 1, ..state }).contains("samples"));
+    let dataset = super::super::common::create(&other.path("data"), &[100, 52]);
+    let view = View::all(&dataset);
+    let error = LoaderOptions::new(4).loader(&view).unwrap().resume(&state).expect_err("another dataset");
+    assert!(matches!(error, DataError::BadState(_)));
+}
