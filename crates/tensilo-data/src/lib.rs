@@ -31,7 +31,8 @@
 //! # Ok::<(), tensilo_data::DataError>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 
 mod dataset;
 mod division;
@@ -42,6 +43,9 @@ mod order;
 mod receipt;
 mod state;
 mod substitute;
+#[cfg(feature = "mmap")]
+#[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
+mod sys;
 mod view;
 
 pub use dataset::{Changes, Dataset, DatasetOptions, FoundSample, GroupFile, SampleGroup};

@@ -1,5 +1,6 @@
 //! The open files of a dataset, of which there is a bounded number.
 
+use super::options::Opener;
 use super::place::FilePlace;
 use crate::error::Result;
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use tensilo::Reader;
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     most: usize,
+    opener: Opener,
     readers: Mutex<Readers>,
 }
 
@@ -28,13 +30,17 @@ impl fmt::Debug for Readers {
 }
 
 impl OpenFiles {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most: most.max(1), readers: Mutex::default() }
+    pub(super) fn new(most: usize, opener: Opener) -> Self {
+        Self { most: most.max(1), opener, readers: Mutex::default() }
     }
 
     /// Returns the same without open files.
     pub(super) fn reopened(&self) -> Self {
-        Self::new(self.most)
+        Self::new(self.most, self.opener.clone())
+    }
+
+    pub(super) fn opener(&self) -> &Opener {
+        &self.opener
     }
 
     /// Returns the reader of a file, or opens it. Two threads may open a file at the same time; one

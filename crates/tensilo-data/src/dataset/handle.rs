@@ -90,12 +90,15 @@ pub struct GroupFile {
 impl DatasetOptions {
     /// Opens the dataset in a folder: the newest version of its manifest, or the one that the
     /// options name. Without a manifest, its `*.tsl` files are the dataset, in the order of their
-    /// names.
+    /// names. A file is a dataset, too.
     ///
     /// Cost: with a manifest, the reading of one text, whatever the number of files. Without, the
     /// opening of all files.
     pub fn open(self, folder: impl AsRef<Path>) -> Result<Dataset> {
         let folder = folder.as_ref();
+        if folder.is_file() {
+            return self.open_files([folder]);
+        }
         let store = Folder(folder.to_path_buf());
         let versions = open::versions(&store, folder)?;
         let number = match (self.version, versions.last()) {
@@ -112,7 +115,7 @@ impl DatasetOptions {
         };
         let (version, digest) = open::read(&store, folder, number)?;
         let location = Location::Folder(folder.to_path_buf());
-        Ok(Dataset::new(Arc::new(store), location, version, digest, self.most_open_files))
+        Ok(Dataset::new(Arc::new(store), location, version, digest, OpenFiles::new(self.most_open_files, self.opener)))
     }
 
     /// Opens files as a dataset, in this order. All have the columns of the first one.
@@ -121,16 +124,22 @@ impl DatasetOptions {
     pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
         let version = without_manifest::version(files)?;
         let store = Arc::new(Folder(PathBuf::new()));
-        Ok(Dataset::new(store, Location::Anywhere, version, Hex::default(), self.most_open_files))
+        Ok(Dataset::new(
+            store,
+            Location::Anywhere,
+            version,
+            Hex::default(),
+            OpenFiles::new(self.most_open_files, self.opener),
+        ))
     }
 }
 
 impl Dataset {
-    fn new(store: Arc<dyn Store>, location: Location, mut version: Version, digest: Hex, most: usize) -> Self {
+    fn new(store: Arc<dyn Store>, location: Location, mut version: Version, digest: Hex, files: OpenFiles) -> Self {
         let columns = version.columns.iter().map(|column| column.schema.clone()).collect();
         let schema = Schema { columns, metadata: version.metadata.clone() };
         let groups = Groups::new(&mut version);
-        Self(Arc::new(OpenedDataset { store, location, version, digest, schema, groups, files: OpenFiles::new(most) }))
+        Self(Arc::new(OpenedDataset { store, location, version, digest, schema, groups, files }))
     }
 
     /// Opens the newest version of the dataset in a folder, see [`DatasetOptions::open`].
@@ -338,6 +347,10 @@ impl OpenedDataset {
             DataError::BadArgument(format!("there is no layout {}", file.layout))
         })?;
         let samples = group.samples.end.saturating_sub(group.samples.start);
-        listed_reader::open(&path, &Listing { file, samples, layout, columns: &self.version.columns })
+        listed_reader::open(
+            self.files.opener(),
+            &path,
+            &Listing { file, samples, layout, columns: &self.version.columns },
+        )
     }
 }

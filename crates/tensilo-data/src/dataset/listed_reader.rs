@@ -1,5 +1,6 @@
 //! Opening a file that a manifest lists.
 
+use super::options::Opener;
 use crate::error::Result;
 use crate::manifest::{Broken, Hex, IdentifiedColumn, Layout, ListedFile, need};
 use std::path::Path;
@@ -14,8 +15,8 @@ pub(super) struct Listing<'a> {
 }
 
 /// Opens a file, and checks M-4.3, M-5.2 and M-7.1.
-pub(super) fn open(path: &Path, listing: &Listing<'_>) -> Result<Reader> {
-    let reader = OpenOptions::new().first_bytes(listing.file.bytes).open_file(path)?;
+pub(super) fn open(opener: &Opener, path: &Path, listing: &Listing<'_>) -> Result<Reader> {
+    let reader = opener.open(path, OpenOptions::new().first_bytes(listing.file.bytes))?;
     check(&reader, listing).map_err(|broken| broken.of(path))?;
     Ok(reader)
 }

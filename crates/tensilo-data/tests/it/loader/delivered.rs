@@ -2,22 +2,26 @@
 
 use super::model::{COLUMNS, SAMPLES, check, create};
 use proptest::prelude::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tensilo_data::{
     Component, Dataset, DatasetOptions, LoaderOptions, Mixture, Mode, RunsAndWindows, SampleList, Split, Tail, View,
 };
 use tensilo_testing::Folder;
 
-/// The dataset, which no test changes.
-fn dataset() -> Dataset {
+/// The folder of the dataset, which no test changes.
+fn folder() -> PathBuf {
     static FOLDER: OnceLock<Folder> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         let folder = Folder::new();
         create(&folder.path("data"));
         folder
     });
-    Dataset::open(folder.path("data")).expect("a dataset")
+    folder.path("data")
+}
+
+fn dataset() -> Dataset {
+    Dataset::open(folder()).expect("a dataset")
 }
 
 fn modes() -> [Mode; 3] {
@@ -38,12 +42,13 @@ proptest! {
         readers in 0..6_usize,
         ahead in 0..8_usize,
         open_files in 1..4_usize,
+        is_mapped in any::<bool>(),
         columns in prop::sample::subsequence(COLUMNS.to_vec(), 1..=COLUMNS.len()),
     ) {
         let options = DatasetOptions::new().most_open_files(open_files);
-        let folder = dataset().groups().next().unwrap().unwrap().files[0].path.clone();
-        let folder = folder.ancestors().find(|folder| folder.ends_with("data") && folder.join("manifest").exists());
-        let dataset = options.open(folder.expect("the dataset")).unwrap();
+        // SAFETY: nothing changes the files of this test.
+        let options = if is_mapped { unsafe { options.mapped() } } else { options };
+        let dataset = options.open(folder()).unwrap();
         let mut delivered: Vec<u64> = Vec::new();
         for rank in 0..world {
             let options = LoaderOptions::new(batch).mode(mode).seed(seed).rank(rank, world).tail(Tail::Exact);
