@@ -1,0 +1,321 @@
+//! Proves that iterators of batches end whenever they are dropped, whatever goes wrong meanwhile,
+//! also in processes that were forked: no hang, no thread, no descriptor and no memory is left.
+//!
+//! The threads of the usual test harness would make `fork` unsound, and would be counted, so this
+//! program has no harness.
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+fn main() {
+    linux::main();
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::io;
+    use std::ops::Range;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+    use tensilo::source::{PositionedFile, Source};
+    use tensilo::{ColumnBatch, ColumnSchema, DType, OpenOptions, Profile, Schema, Shape, Writer, WriterOptions};
+    use tensilo_data::{
+        BatchAllocator, BatchIterator, BatchMemory, DataError, Dataset, DatasetOptions, LoaderOptions, Mode, OnDamage,
+        Tail, View,
+    };
+    use tensilo_testing::{Folder, Random};
+
+    const SAMPLES: u64 = 600;
+    const FILES: u64 = 6;
+    const CYCLES: u64 = 1000;
+    /// A cycle that takes longer hangs.
+    const LONGEST: Duration = Duration::from_secs(60);
+
+    fn write(path: &Path, samples: Range<u64>) {
+        let schema = Schema::new([ColumnSchema::tensor("x", DType::U64, Shape::fixed(&[16]))]);
+        let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1024);
+        let mut writer = Writer::create(path, schema, &options).expect("a schema");
+        let count = (samples.end - samples.start) as usize;
+        let values: Vec<u64> = samples.flat_map(|i| (0..16).map(move |k| i * 16 + k)).collect();
+        writer.push_batch(&[ColumnBatch::fixed(count, &values)]).expect("samples");
+        writer.finish().expect("disk space");
+    }
+
+    fn create(folder: &Path) -> Vec<PathBuf> {
+        let mut changes = Dataset::create(folder).expect("an empty folder");
+        let each = SAMPLES / FILES;
+        let mut paths = Vec::new();
+        for file in 0..FILES {
+            let path = changes.next_path().expect("a path");
+            write(&path, file * each..(file + 1) * each);
+            changes.append(&path).expect("a file of the dataset");
+            paths.push(path);
+        }
+        changes.publish("create").expect("no other writer");
+        paths
+    }
+
+    /// A file whose reads take some time.
+    struct Slow(PositionedFile);
+
+    impl Source for Slow {
+        fn byte_count(&self) -> u64 {
+            self.0.byte_count()
+        }
+
+        fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            std::thread::sleep(Duration::from_micros(200));
+            self.0.read_exact_at(offset, out)
+        }
+    }
+
+    /// An allocator that has nothing left.
+    struct Empty;
+
+    impl BatchAllocator for Empty {
+        fn allocate(&self, _: usize) -> Result<Box<dyn BatchMemory>, DataError> {
+            Err(DataError::BadArgument("no memory is left".to_owned()))
+        }
+    }
+
+    /// An allocator that panics.
+    struct Panicking;
+
+    impl BatchAllocator for Panicking {
+        fn allocate(&self, _: usize) -> Result<Box<dyn BatchMemory>, DataError> {
+            panic!("the allocator of the test panics")
+        }
+    }
+
+    /// What goes wrong in a cycle.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Fault {
+        None,
+        DamagedChunk,
+        Vanished,
+        Replaced,
+        SlowDisk,
+        /// The consumer takes nothing, so that the queue is full.
+        FullQueue,
+        PanickingConsumer,
+        NoMemory,
+        PanickingWorker,
+    }
+
+    const FAULTS: [Fault; 9] = [
+        Fault::None,
+        Fault::DamagedChunk,
+        Fault::Vanished,
+        Fault::Replaced,
+        Fault::SlowDisk,
+        Fault::FullQueue,
+        Fault::PanickingConsumer,
+        Fault::NoMemory,
+        Fault::PanickingWorker,
+    ];
+
+    /// Breaks a file of the dataset, and returns what it was.
+    fn break_file(fault: Fault, paths: &[PathBuf]) -> Vec<u8> {
+        let bytes = fs::read(&paths[2]).expect("a file");
+        match fault {
+            Fault::DamagedChunk => {
+                let mut damaged = bytes.clone();
+                damaged[700] ^= 4;
+                fs::write(&paths[2], damaged).expect("disk space");
+            }
+            Fault::Vanished => fs::remove_file(&paths[2]).expect("a file"),
+            Fault::Replaced => {
+                fs::copy(&paths[0], &paths[2]).expect("a file");
+            }
+            _ => {}
+        }
+        bytes
+    }
+
+    fn open(fault: Fault, folder: &Path) -> Dataset {
+        let options = DatasetOptions::new().most_open_files(3);
+        let options = match fault {
+            Fault::SlowDisk => {
+                options.open_with(|path, options: OpenOptions| options.open(Slow(PositionedFile::open(path)?)))
+            }
+            _ => options,
+        };
+        options.open(folder).expect("a dataset")
+    }
+
+    /// Takes some batches, and checks their samples. Returns how many were errors.
+    fn take(batches: &mut BatchIterator, count: u64) -> u64 {
+        let mut errors = 0;
+        for _ in 0..count {
+            match batches.next() {
+                Some(Ok(batch)) => {
+                    let values = batch.column("x").expect("a column").values::<u64>().expect("u64");
+                    for (sample, values) in batch.samples().iter().zip(values.chunks_exact(16)) {
+                        assert!((0..16).all(|k| values[k as usize] == sample * 16 + k), "sample {sample}");
+                    }
+                }
+                Some(Err(_)) => errors += 1,
+                None => break,
+            }
+        }
+        errors
+    }
+
+    fn cycle(number: u64, folder: &Path, paths: &[PathBuf]) {
+        let random = &mut Random(number);
+        let fault = FAULTS[(number % 9) as usize];
+        let before = break_file(fault, paths);
+        let dataset = open(fault, folder);
+        let policy = if random.one_in(2) { OnDamage::Substitute } else { OnDamage::Fail };
+        let options = LoaderOptions::new(1 + random.below(60) as u32).seed(number).tail(Tail::Exact).on_damage(policy);
+        let options = options.mode(if random.one_in(2) { Mode::Shuffled } else { Mode::Sequential });
+        let options = options.workers(random.index(4)).readers(random.index(7)).ahead(random.index(9));
+        let options = match fault {
+            Fault::NoMemory => options.allocator(Arc::new(Empty)),
+            Fault::PanickingWorker => options.allocator(Arc::new(Panicking)),
+            _ => options,
+        };
+        let loader = options.loader(&View::all(&dataset)).expect("options");
+        let mut batches = loader.epochs(0..2);
+        let count = random.below(12);
+        match fault {
+            Fault::FullQueue => assert!(batches.wait(LONGEST)),
+            Fault::PanickingConsumer => {
+                let panicking = move || {
+                    take(&mut batches, count);
+                    panic!("the consumer of the test panics")
+                };
+                assert!(catch_unwind(AssertUnwindSafe(panicking)).is_err());
+                return;
+            }
+            _ => {}
+        }
+        let errors = match number / 9 % 4 {
+            0 => take(&mut batches, count),
+            // all of them, in this process or in a child that goes on
+            1 => take(&mut batches, u64::MAX),
+            2 => {
+                let errors = take(&mut batches, count);
+                forked(|| {
+                    take(&mut batches, u64::MAX);
+                });
+                errors + take(&mut batches, count)
+            }
+            _ => {
+                take(&mut batches, count / 2);
+                forked(|| {
+                    take(&mut batches, count / 2);
+                });
+                drop(batches);
+                0
+            }
+        };
+        let may_fail = !matches!(fault, Fault::None | Fault::SlowDisk | Fault::FullQueue);
+        assert!(errors == 0 || may_fail, "cycle {number}, {fault:?}: {errors} errors");
+        let must_fail = matches!(fault, Fault::Vanished | Fault::Replaced | Fault::NoMemory | Fault::PanickingWorker)
+            || (fault == Fault::DamagedChunk && policy == OnDamage::Fail);
+        let is_whole = number / 9 % 4 == 1;
+        assert!(errors > 0 || !must_fail || !is_whole, "cycle {number}, {fault:?}: no error");
+        fs::write(&paths[2], before).expect("disk space");
+    }
+
+    /// Runs some work in a child, which must end well in time.
+    fn forked(work: impl FnOnce()) {
+        // SAFETY: the child uses what `tensilo_data` promises to work after a fork, and the
+        // allocator, which glibc and musl make usable in a child. It ends without destructors.
+        match unsafe { libc::fork() } {
+            -1 => panic!("{}", io::Error::last_os_error()),
+            0 => {
+                let is_right = catch_unwind(AssertUnwindSafe(work)).is_ok();
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(i32::from(!is_right)) }
+            }
+            child => wait_for(child),
+        }
+    }
+
+    fn wait_for(child: libc::pid_t) {
+        let (begun, mut status) = (Instant::now(), -1);
+        loop {
+            // SAFETY: `status` outlives the call.
+            match unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } {
+                0 if begun.elapsed() < LONGEST => std::thread::sleep(Duration::from_millis(1)),
+                0 => panic!("a child hangs"),
+                _ => break,
+            }
+        }
+        assert_eq!(status, 0, "a child failed");
+    }
+
+    fn count(folder: &str) -> usize {
+        fs::read_dir(folder).expect("/proc").count()
+    }
+
+    /// Waits until threads that have ended are gone: the kernel removes them after the join.
+    fn assert_threads(due: usize) {
+        let begun = Instant::now();
+        while count("/proc/self/task") > due && begun.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(count("/proc/self/task"), due, "threads are left");
+    }
+
+    pub fn main() {
+        // panics are part of the test
+        std::panic::set_hook(Box::new(|_| {}));
+        let result = catch_unwind(cycles);
+        drop(std::panic::take_hook());
+        if let Err(panic) = result {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            eprintln!("{}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic"));
+            std::process::exit(1);
+        }
+    }
+
+    /// Returns the bytes of memory that the process has more after 1,000 epochs than after 100.
+    fn memory_of_epochs(folder: &Path) -> u64 {
+        let resident = || {
+            let text = fs::read_to_string("/proc/self/statm").expect("/proc");
+            text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("pages") * 4096
+        };
+        let dataset = Dataset::open(folder).expect("a dataset");
+        let options = LoaderOptions::new(50).mode(Mode::Shuffled).workers(2);
+        let loader = options.loader(&View::all(&dataset)).expect("options");
+        let mut before = 0;
+        for batch in loader.epochs(0..1_000) {
+            let batch = batch.expect("intact files");
+            if (batch.epoch(), batch.position()) == (100, 0) {
+                before = resident();
+            }
+        }
+        resident().saturating_sub(before)
+    }
+
+    fn cycles() {
+        let folder = Folder::new();
+        let data = folder.path("data");
+        let paths = create(&data);
+        let (threads, descriptors) = (count("/proc/self/task"), count("/proc/self/fd"));
+        for number in 0..CYCLES {
+            let begun = Instant::now();
+            let before = fs::read(&paths[2]).expect("a file");
+            // every second cycle is in a child
+            if number % 2 == 0 {
+                cycle(number, &data, &paths);
+            } else {
+                forked(|| cycle(number, &data, &paths));
+            }
+            fs::write(&paths[2], before).expect("disk space");
+            assert!(begun.elapsed() < LONGEST, "cycle {number} took {:?}", begun.elapsed());
+            assert_threads(threads);
+            assert_eq!(count("/proc/self/fd"), descriptors, "cycle {number}: descriptors are left");
+        }
+        let grown = memory_of_epochs(&data);
+        assert!(grown < 1 << 20, "{grown} bytes more after 1,000 epochs");
+        println!("{CYCLES} cycles: no hang, no thread and no descriptor left");
+    }
+}
