@@ -1,7 +1,8 @@
-//! The only `unsafe` call of the program.
+//! The only `unsafe` calls of the program.
 
 use std::path::Path;
 use tensilo::source::MappedFile;
+use tensilo_data::DatasetOptions;
 
 /// Maps a file. Only `bench --map` may call this: its help states what the user must ensure.
 pub(crate) fn map(path: &Path) -> tensilo::Result<MappedFile> {
@@ -10,4 +11,10 @@ pub(crate) fn map(path: &Path) -> tensilo::Result<MappedFile> {
     // processes the user ensures it: the program maps nothing without --map, and the help of that
     // option states the condition and the consequences.
     unsafe { MappedFile::open(path) }
+}
+
+/// Maps the files of a dataset. Only `bench --loader --map` may call this.
+pub(crate) fn mapped(options: DatasetOptions) -> DatasetOptions {
+    // SAFETY: as for `map`.
+    unsafe { options.mapped() }
 }

@@ -1,5 +1,6 @@
 //! The arguments of `tensilo bench`.
 
+use super::loader::LoaderArgs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +14,8 @@ Examples:
   tensilo bench train.tsl --cold --pattern sequential
   tensilo bench train.tsl --map                  from a memory map
   tensilo bench train.tsl --json | jq .ns_per_sample_p99
+  tensilo bench train/ --loader --gpus 8 --step-ms 200
+  tensilo bench train/ --loader --workers 4 --order shuffled --svg loader.svg
 
 A sample of a fixed shape is read into allocated memory. A ragged sample is read
 and copied. A batch is one gather.
@@ -40,6 +43,11 @@ from the file bytes and requests of the measured reads, single samples or
               counts each time it is read. Read amplification is the bytes
               divided by the decoded bytes. For a map all are unknown.
 
+With --loader, batches of several columns are taken as fast as threads deliver
+them. Required is what the GPUs take: their number times the bytes of a batch,
+divided by the time of a step. If less is delivered, they wait for the rest of
+the time. With --order, the order is compared with a true shuffle.
+
 JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
 unknown number is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
@@ -49,13 +57,26 @@ unknown number is null):
   samples, seconds, samples_per_s, decoded_gb_per_s, memcpy_gb_per_s (10^9)
   ns_per_sample_p50, ns_per_sample_p99
   decoded_bytes_per_sample, stored_bytes_per_sample, read_amplification
-  requests_per_sample  of the file; also of a batch, divided by its samples";
+  requests_per_sample  of the file; also of a batch, divided by its samples
+
+JSON with --loader, schema tensilo.bench-loader/1:
+  schema, file, sample_count, files, stored_bytes, order, batch, access, cold
+  gpus, step_s, sample_bytes, required_gb_per_s, verdict
+  runs         for each number of workers: workers, readers, samples, seconds,
+               samples_per_s, delivered_gb_per_s, ns_per_batch_p50,
+               ns_per_batch_p99, waiting_share, first_batch_s, read_bytes,
+               planning_s, fetching_s, decoding_s
+  quality      null, or order and true_shuffle, each with neighbours, distance,
+               run_distance, labels_per_batch";
+
+/// The limit of the warm-up, as a multiple of the measuring time.
+pub(super) const WARM_UP: u32 = 5;
 
 /// The arguments of `tensilo bench`.
 #[derive(Args, Debug)]
 #[command(after_help = BENCH)]
 pub(crate) struct BenchArgs {
-    /// A tensilo file
+    /// A tensilo file; with --loader also a folder
     pub(crate) file: PathBuf,
     /// The column [default: the first of a fixed shape that is not scalar, else the first scalar,
     /// else the first column]
@@ -64,9 +85,9 @@ pub(crate) struct BenchArgs {
     /// The order in which samples are read
     #[arg(long, value_enum, default_value_t)]
     pub(crate) pattern: Pattern,
-    /// Samples per read
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    pub(crate) batch: u32,
+    /// Samples per read [default: 1; with --loader 256, or all if they are fewer]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(super) batch: Option<u32>,
     /// Threads that read, each with its own cursor; at most one per sample
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: u32,
@@ -85,6 +106,15 @@ pub(crate) struct BenchArgs {
     /// Print a JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
+}
+
+impl BenchArgs {
+    /// Returns the samples per read, without a loader.
+    pub(crate) fn batch(&self) -> u32 {
+        self.batch.unwrap_or(1)
+    }
 }
 
 /// The values of `--pattern`.

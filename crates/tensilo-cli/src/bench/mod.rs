@@ -4,6 +4,7 @@ mod access;
 mod args;
 mod copy;
 mod histogram;
+mod loader;
 mod measure;
 mod pattern;
 mod report;
@@ -16,6 +17,7 @@ use crate::open::warn;
 use crate::output::{Output, write_json};
 use crate::sys;
 use access::access;
+use args::WARM_UP;
 use measure::{Counts, Worker, on_threads};
 use pattern::{Sequence, share};
 use report::BenchReport;
@@ -24,11 +26,15 @@ use std::time::Instant;
 use tensilo::source::{PositionedFile, Source};
 use tensilo::{Column, OpenOptions, Reader};
 
-/// The limit of the warm-up, as a multiple of the measuring time.
-const WARM_UP: u32 = 5;
-
 /// Measures how fast one column is read.
 pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
+    if args.loader.loader {
+        return loader::run(args);
+    }
+    if args.file.is_dir() {
+        let folder = tensilo::error::display_path(&args.file);
+        return Err(Failure::Usage(format!("{folder}: this is a folder; --loader measures it as a dataset")));
+    }
     let about = |error| Failure::about(&args.file, error);
     match args.map {
         true => run_on(args, quiet, sys::map(&args.file).map_err(about)?),
@@ -90,7 +96,7 @@ fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<BenchReport<'
 }
 
 fn batch(args: &BenchArgs) -> usize {
-    usize::try_from(args.batch).unwrap_or(usize::MAX)
+    usize::try_from(args.batch()).unwrap_or(usize::MAX)
 }
 
 /// Warms the caches up, or drops the file from the page cache. Returns whether all chunks were

@@ -45,7 +45,7 @@ impl BenchReport<'_> {
 
     /// Returns a percentile of the time of a read, divided by its samples.
     fn percentile(&self, percent: u64) -> Option<f64> {
-        Some(self.counts.times.percentile(percent)? / f64::from(self.args.batch))
+        Some(self.counts.times.percentile(percent)? / f64::from(self.args.batch()))
     }
 
     /// Returns the JSON document of schema `tensilo.bench/1`.
@@ -58,7 +58,7 @@ impl BenchReport<'_> {
             "dtype": self.column.dtype.name(),
             "sample_count": self.sample_count,
             "pattern": args.pattern.name(),
-            "batch": args.batch,
+            "batch": args.batch(),
             "threads": self.threads,
             "access": if args.map { "mapped" } else { "by-position" },
             "cold": args.cold,
@@ -109,7 +109,7 @@ impl BenchReport<'_> {
             (false, false) => "partly warm",
         };
         let (pattern, check) = (args.pattern.name(), args.verification.name());
-        format!("{pattern}, batch {}, threads {threads}, {cache}, verification {check}", args.batch)
+        format!("{pattern}, batch {}, threads {threads}, {cache}, verification {check}", args.batch())
     }
 
     fn file_text(&self) -> String {

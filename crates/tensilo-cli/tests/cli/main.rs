@@ -2,6 +2,7 @@
 
 mod append;
 mod bench;
+mod bench_loader;
 mod convert;
 mod dataset;
 mod get;

@@ -1,0 +1,113 @@
+//! The arguments of `tensilo bench --loader`.
+
+use crate::options::values::Names;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use tensilo_data::{Dataset, Mode};
+
+/// The arguments of `tensilo bench --loader`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Loader")]
+pub(crate) struct LoaderArgs {
+    /// Measure batches that a loader reads ahead, of a file or of a folder of files
+    #[arg(long, conflicts_with_all = ["column", "pattern", "threads", "verification"])]
+    pub(crate) loader: bool,
+    /// The columns of a batch [default: all]
+    #[arg(long, value_name = "a,b", requires = "loader")]
+    pub(crate) columns: Vec<Names>,
+    /// Threads that decode; auto finds how many are enough
+    #[arg(long, value_name = "N|auto", requires = "loader", default_value = "auto")]
+    pub(crate) workers: Workers,
+    /// Threads that read; more than workers for storage that answers slowly [default: as workers]
+    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) readers: Option<u32>,
+    /// The order of samples, and how well it shuffles [default: windowed, without the quality]
+    #[arg(long, value_enum, requires = "loader")]
+    pub(crate) order: Option<OrderName>,
+    /// Consumers that each take a batch in a step
+    #[arg(long, value_name = "N", requires = "loader", default_value = "8", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) gpus: u32,
+    /// The time of a step, in milliseconds
+    #[arg(long, value_name = "MS", requires = "loader", default_value = "200", value_parser = step)]
+    pub(crate) step_ms: Duration,
+    /// Draw the throughput against the workers
+    #[arg(long, value_name = "OUT.svg", requires = "loader")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Replace OUT.svg if it exists
+    #[arg(short, long, requires = "svg")]
+    pub(crate) force: bool,
+}
+
+/// The value of `--workers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Workers {
+    /// Some numbers, one after the other, until one is enough.
+    Auto,
+    /// This number.
+    Number(u32),
+}
+
+impl FromStr for Workers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(number @ 1..=1024) => Ok(Self::Number(number)),
+            _ if text == "auto" => Ok(Self::Auto),
+            _ => Err("write auto, or a number of 1 to 1024".to_owned()),
+        }
+    }
+}
+
+/// The values of `--order`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderName {
+    /// As they are stored
+    Sequential,
+    /// Any sample may follow any other
+    Shuffled,
+    /// Runs of samples, and then the samples in windows of runs, as the manifest records them
+    Windowed,
+}
+
+impl OrderName {
+    /// Returns the name on the command line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Shuffled => "shuffled",
+            Self::Windowed => "windowed",
+        }
+    }
+
+    pub(super) fn mode(self, dataset: &Dataset) -> Mode {
+        match self {
+            Self::Sequential => Mode::Sequential,
+            Self::Shuffled => Mode::Shuffled,
+            Self::Windowed => Mode::Windowed(dataset.order()),
+        }
+    }
+}
+
+/// Parses milliseconds: above 0, at most an hour.
+fn step(text: &str) -> Result<Duration, String> {
+    let milliseconds = text.parse().ok().filter(|milliseconds| (0.001..=3.6e6).contains(milliseconds));
+    let seconds = milliseconds.map(|milliseconds: f64| milliseconds / 1e3);
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "write milliseconds, 0.001 to 3600000".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_and_steps_have_bounds() {
+        assert_eq!("auto".parse(), Ok(Workers::Auto));
+        assert_eq!("7".parse(), Ok(Workers::Number(7)));
+        assert!(["0", "1025", "-1", "", "all"].iter().all(|text| text.parse::<Workers>().is_err()));
+        assert_eq!(step("200"), Ok(Duration::from_millis(200)));
+        assert!(["0", "-1", "NaN", "", "3600001"].iter().all(|text| step(text).is_err()));
+    }
+}

@@ -1,0 +1,107 @@
+//! `tensilo bench --loader`
+
+mod args;
+mod measure;
+mod plot;
+mod report;
+mod shuffle;
+
+pub(crate) use args::LoaderArgs;
+
+use super::args::BenchArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Data, Destination, Output, write_json};
+use crate::sys;
+use args::{OrderName, Workers};
+use measure::{LoaderBench, Run};
+use report::LoaderReport;
+use std::slice;
+use std::thread::available_parallelism;
+use tensilo_data::{Dataset, DatasetOptions};
+
+/// The samples of a batch, unless told.
+const USUAL_BATCH: u32 = 256;
+
+/// Measures how fast a loader delivers batches.
+pub(super) fn run(args: &BenchArgs) -> Outcome {
+    let svg = args.loader.svg.as_deref();
+    let svg = svg.map(|path| Destination::new(path, args.loader.force, Data::Text, slice::from_ref(&args.file)));
+    let svg = svg.transpose()?;
+    let report = measure(args)?;
+    let mut output = Output::stdout();
+    if args.json {
+        write_json(&mut output, &report.document())?;
+    } else {
+        report.write_text(&mut output)?;
+    }
+    output.finish()?;
+    let Some(destination) = svg else { return Ok(()) };
+    let mut drawing = destination.create()?;
+    let written = plot::write_svg(&mut drawing, &report.rates(), report.required());
+    written.map_err(|error| Failure::from(error).with_output(args.loader.svg.as_deref()))?;
+    drawing.finish()
+}
+
+fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
+    let dataset = open(args)?;
+    let order = args.loader.order.unwrap_or(OrderName::Windowed);
+    let all = u32::try_from(dataset.sample_count()).unwrap_or(u32::MAX);
+    let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
+    let bench = LoaderBench { args, mode: order.mode(&dataset), batch };
+    let (mut files, mut stored_bytes) = (0_u64, 0_u64);
+    for group in dataset.groups() {
+        for file in group?.files {
+            (files, stored_bytes) = (files.saturating_add(1), stored_bytes.saturating_add(file.bytes));
+        }
+    }
+    let sample_count = dataset.sample_count();
+    if sample_count < u64::from(batch) {
+        let message = format!("--batch {batch}: the dataset has {sample_count} samples");
+        return Err(Failure::Usage(message));
+    }
+    let quality = args.loader.order.map(|_| shuffle::quality(bench.mode, sample_count, batch));
+    let mut report = LoaderReport { args, order, batch, sample_count, stored_bytes, files, runs: Vec::new(), quality };
+    if !args.cold {
+        bench.prepare(&dataset)?;
+    }
+    for workers in numbers(args.loader.workers) {
+        let run = match args.cold {
+            true => {
+                bench.prepare(&dataset)?;
+                bench.run(&open(args)?, workers)?
+            }
+            false => bench.run(&dataset, workers)?,
+        };
+        let is_enough = run.per_second(run.value_bytes) >= required_of(&report, &run);
+        report.runs.push(run);
+        if is_enough {
+            break;
+        }
+    }
+    Ok(report)
+}
+
+/// Returns the bytes per second that are required, also if there was no run before this one.
+fn required_of(report: &LoaderReport<'_>, run: &Run) -> f64 {
+    let args = &report.args.loader;
+    let sample_bytes = run.value_bytes as f64 / run.samples.max(1) as f64; // an approximation
+    f64::from(args.gpus) * f64::from(report.batch) * sample_bytes / args.step_ms.as_secs_f64()
+}
+
+fn open(args: &BenchArgs) -> Outcome<Dataset> {
+    let options = DatasetOptions::new();
+    let options = if args.map { sys::mapped(options) } else { options };
+    Ok(options.open(&args.file)?)
+}
+
+/// Returns the numbers of workers that are tried.
+fn numbers(workers: Workers) -> Vec<u32> {
+    match workers {
+        Workers::Number(number) => vec![number],
+        Workers::Auto => {
+            let processors = available_parallelism().map_or(1, |number| u32::try_from(number.get()).unwrap_or(1));
+            let doubled = std::iter::successors(Some(1_u32), |number| number.checked_mul(2));
+            doubled.take_while(|number| *number < processors).chain([processors]).collect()
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The report of `tensilo bench --loader`, as a JSON document and as text.
+
+use super::super::args::BenchArgs;
+use super::args::OrderName;
+use super::measure::Run;
+use super::plot;
+use super::shuffle::Quality;
+use crate::terminal::{output_width, write_wrapped};
+use crate::text::human;
+use crate::text::{Cells, Table};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// The results of all runs.
+pub(super) struct LoaderReport<'a> {
+    pub args: &'a BenchArgs,
+    pub order: OrderName,
+    pub batch: u32,
+    pub sample_count: u64,
+    /// The bytes of all files, and how many they are.
+    pub stored_bytes: u64,
+    pub files: u64,
+    /// At least one, by ascending workers.
+    pub runs: Vec<Run>,
+    /// The quality of the order and of a true shuffle, if it was asked for.
+    pub quality: Option<[Quality; 2]>,
+}
+
+impl LoaderReport<'_> {
+    fn sample_bytes(&self) -> f64 {
+        let (bytes, samples) = self.runs.first().map_or((0, 0), |run| (run.value_bytes, run.samples));
+        bytes as f64 / samples.max(1) as f64 // an approximation
+    }
+
+    /// Returns the bytes per second that the consumers take.
+    pub(super) fn required(&self) -> f64 {
+        let step = self.args.loader.step_ms.as_secs_f64(); // above 0
+        f64::from(self.args.loader.gpus) * f64::from(self.batch) * self.sample_bytes() / step
+    }
+
+    /// Returns the share of time that the consumers would have waited.
+    fn waiting(&self, run: &Run) -> f64 {
+        let required = self.required();
+        if required > 0.0 { (1.0 - run.per_second(run.value_bytes) / required).max(0.0) } else { 0.0 }
+    }
+
+    /// Returns the bytes per second for each number of workers.
+    pub(super) fn rates(&self) -> Vec<(u32, f64)> {
+        self.runs.iter().map(|run| (run.workers, run.per_second(run.value_bytes))).collect()
+    }
+
+    fn verdict(&self) -> String {
+        let gpus = self.args.loader.gpus;
+        let enough = self.runs.iter().find(|run| self.waiting(run) == 0.0);
+        if let Some(run) = enough {
+            let times = run.per_second(run.value_bytes) / self.required().max(1.0);
+            let workers =
+                if run.workers == 1 { "1 worker is".to_owned() } else { format!("{} workers are", run.workers) };
+            return format!("{workers} enough: the loader delivers {times:.1} times what {gpus} GPUs take");
+        }
+        let best = self.runs.iter().min_by(|a, b| self.waiting(a).total_cmp(&self.waiting(b)));
+        best.map_or_else(String::new, |run| {
+            let (waiting, workers) = (self.waiting(run) * 100.0, run.workers);
+            format!(
+                "not enough: with {workers} workers, {gpus} GPUs would wait {waiting:.0} % of the time; {}",
+                run.metrics.verdict()
+            )
+        })
+    }
+
+    fn access(&self) -> &'static str {
+        if self.args.map { "mapped" } else { "by-position" }
+    }
+
+    /// Returns the JSON document of schema `tensilo.bench-loader/1`.
+    pub(super) fn document(&self) -> Value {
+        let args = self.args;
+        let run = |run: &Run| {
+            let metrics = &run.metrics;
+            json!({
+                "workers": run.workers,
+                "readers": metrics.readers,
+                "samples": run.samples,
+                "seconds": run.elapsed.as_secs_f64(),
+                "samples_per_s": run.per_second(run.samples),
+                "delivered_gb_per_s": run.per_second(run.value_bytes) / 1e9,
+                "ns_per_batch_p50": run.times.percentile(50),
+                "ns_per_batch_p99": run.times.percentile(99),
+                "waiting_share": self.waiting(run),
+                "first_batch_s": metrics.first_batch.as_secs_f64(),
+                "read_bytes": metrics.read_bytes,
+                "planning_s": metrics.planning.as_secs_f64(),
+                "fetching_s": metrics.fetching.as_secs_f64(),
+                "decoding_s": metrics.decoding.as_secs_f64(),
+            })
+        };
+        let quality = |quality: &Quality| {
+            json!({
+                "neighbours": quality.neighbours,
+                "distance": quality.distance,
+                "run_distance": quality.run_distance,
+                "labels_per_batch": quality.labels,
+            })
+        };
+        json!({
+            "schema": "tensilo.bench-loader/1",
+            "file": args.file.to_string_lossy(),
+            "sample_count": self.sample_count,
+            "files": self.files,
+            "stored_bytes": self.stored_bytes,
+            "order": self.order.name(),
+            "batch": self.batch,
+            "access": self.access(),
+            "cold": args.cold,
+            "gpus": args.loader.gpus,
+            "step_s": args.loader.step_ms.as_secs_f64(),
+            "sample_bytes": self.sample_bytes(),
+            "required_gb_per_s": self.required() / 1e9,
+            "runs": self.runs.iter().map(run).collect::<Vec<Value>>(),
+            "verdict": self.verdict(),
+            "quality": self.quality.as_ref().map(|[order, shuffle]| {
+                json!({ "order": quality(order), "true_shuffle": quality(shuffle) })
+            }),
+        })
+    }
+
+    /// Writes tables for people.
+    pub(super) fn write_text(&self, output: &mut impl Write) -> io::Result<()> {
+        let width = output_width();
+        let file = human::excerpt(&self.args.file.to_string_lossy());
+        let mut table = Table::new(&[("dataset", Cells::Text), (&file, Cells::Prose)]);
+        let mut row = |what: &str, is: String| table.row(vec![what.to_owned(), is]);
+        let stored = human::bytes(self.stored_bytes);
+        row("samples", format!("{} in {} files of {stored} together", self.sample_count, self.files));
+        row("batches", format!("{} samples of {:.0} B, {}", self.batch, self.sample_bytes(), self.order.name()));
+        row("access", self.access_text().to_owned());
+        let (gpus, step) = (self.args.loader.gpus, human::nanoseconds(self.args.loader.step_ms.as_secs_f64() * 1e9));
+        row("required", format!("{:.3} GB/s: a batch for each of {gpus} GPUs every {step}", self.required() / 1e9));
+        table.write(output, width)?;
+        writeln!(output)?;
+        self.write_runs(output, width)?;
+        writeln!(output)?;
+        plot::write_text(output, &self.rates(), self.required(), width)?;
+        writeln!(output)?;
+        if let Some([order, shuffle]) = &self.quality {
+            write_quality(output, self.order, order, shuffle, width)?;
+            writeln!(output)?;
+        }
+        write_wrapped(output, &self.verdict(), width)
+    }
+
+    fn access_text(&self) -> &'static str {
+        match (self.args.map, self.args.cold) {
+            (true, false) => "mapped, because of --map; warm",
+            (true, true) => "mapped, because of --map; cold",
+            (false, false) => "by position, which is safe on every file system; warm",
+            (false, true) => "by position, which is safe on every file system; cold",
+        }
+    }
+
+    fn write_runs(&self, output: &mut impl Write, width: usize) -> io::Result<()> {
+        let headings = ["workers", "samples/s", "GB/s", "p50", "p99", "first batch", "GPUs wait"];
+        let mut table = Table::new(&headings.map(|heading| (heading, Cells::Number)));
+        for run in &self.runs {
+            let time = |percent| run.times.percentile(percent).map_or_else(|| "-".to_owned(), human::nanoseconds);
+            table.row(vec![
+                run.workers.to_string(),
+                format!("{:.0}", run.per_second(run.samples)),
+                format!("{:.3}", run.per_second(run.value_bytes) / 1e9),
+                time(50),
+                time(99),
+                human::nanoseconds(run.metrics.first_batch.as_secs_f64() * 1e9),
+                format!("{:.0} %", self.waiting(run) * 100.0),
+            ]);
+        }
+        table.write(output, width)
+    }
+}
+
+fn write_quality(
+    output: &mut impl Write,
+    name: OrderName,
+    order: &Quality,
+    shuffle: &Quality,
+    width: usize,
+) -> io::Result<()> {
+    let columns = [("quality", Cells::Prose), (name.name(), Cells::Number), ("true shuffle", Cells::Number)];
+    let mut table = Table::new(&[columns[1], columns[2], columns[0]]);
+    let mut row = |of: fn(&Quality) -> f64, what: &str| {
+        table.row(vec![format!("{:.4}", of(order)), format!("{:.4}", of(shuffle)), what.to_owned()]);
+    };
+    row(|quality| quality.neighbours, "share of samples that are followed by the one that is stored next");
+    row(|quality| quality.distance, "distance of samples that follow each other, in epochs");
+    row(
+        |quality| quality.run_distance,
+        "distance of positions of samples that are stored next to each other, in epochs",
+    );
+    row(|quality| quality.labels, "labels in a batch, if the dataset is sorted by 100 labels");
+    table.write(output, width)
+}

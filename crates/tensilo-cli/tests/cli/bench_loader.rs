@@ -1,0 +1,78 @@
+//! `tensilo bench --loader`
+
+use super::{Folder, SAMPLES, SampleFile, on};
+use serde_json::Value;
+
+#[test]
+fn a_file_and_a_folder_are_measured() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("data")).unwrap();
+    folder.samples("data/a.tsl");
+    folder.samples("data/b.tsl");
+    for (file, files) in [("data/a.tsl", 1), ("data", 2)] {
+        for words in ["", "--map", "--order shuffled", "--workers 2 --readers 3 --columns x,r --batch 10"] {
+            let words = format!("--loader --json --seconds 0.02 {words}");
+            let document = on("bench", &folder.path(file), &words).done().json();
+            assert_eq!(document["schema"], "tensilo.bench-loader/1");
+            assert_eq!(document["sample_count"], SAMPLES * files);
+            assert_eq!(document["files"], files);
+            assert_eq!(document["access"], if words.contains("--map") { "mapped" } else { "by-position" });
+            assert_eq!(document["batch"], if words.contains("--batch") { 10 } else { SAMPLES * files });
+            assert_eq!(document["quality"].is_object(), words.contains("--order"));
+            let runs = document["runs"].as_array().unwrap();
+            for run in runs {
+                for member in ["workers", "samples_per_s", "delivered_gb_per_s", "ns_per_batch_p50", "decoding_s"] {
+                    assert!(run[member].as_f64().unwrap() > 0.0, "{member}: {run}");
+                }
+                assert!((0.0..=1.0).contains(&run["waiting_share"].as_f64().unwrap()));
+            }
+            if words.contains("--workers") {
+                assert_eq!(
+                    (runs.len(), &runs[0]["workers"], &runs[0]["readers"]),
+                    (1, &Value::from(2), &Value::from(3))
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_verdict_says_how_many_workers_are_enough() {
+    let folder = Folder::new();
+    let path = folder.samples("a.tsl");
+    let verdict = |words: &str| {
+        let document = on("bench", &path, &format!("--loader --json --seconds 0.02 {words}")).done().json();
+        document["verdict"].as_str().unwrap().to_owned()
+    };
+    assert!(verdict("--gpus 1 --step-ms 3600000").starts_with("1 worker is enough"));
+    let starving = verdict("--gpus 4294967295 --step-ms 0.001");
+    assert!(starving.starts_with("not enough: ") && starving.contains("100 % of the time"), "{starving}");
+    let text = on("bench", &path, "--loader --seconds 0.02 --order windowed").done().text();
+    for part in ["required", "GPUs wait", "true shuffle", "enough"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn the_drawing_is_svg() {
+    let folder = Folder::new();
+    let (path, svg) = (folder.samples("a.tsl"), folder.path("loader.svg"));
+    let words = format!("--loader --seconds 0.02 --svg {}", svg.display());
+    on("bench", &path, &words).done();
+    let drawing = std::fs::read_to_string(&svg).unwrap();
+    assert!(drawing.starts_with("<svg ") && drawing.ends_with("</svg>\n") && drawing.contains("required"));
+    on("bench", &path, &words).failed(2, "--force");
+    on("bench", &path, &format!("{words} --force")).done();
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("data")).unwrap();
+    let path = folder.samples("data/a.tsl");
+    on("bench", &folder.path("data"), "").failed(2, "--loader");
+    on("bench", &path, "--workers 2").failed(2, "--loader");
+    on("bench", &path, "--loader --pattern random").failed(2, "--pattern");
+    on("bench", &path, "--loader --columns nothing").failed(2, "nothing");
+    on("bench", &path, "--loader --batch 1000000").failed(2, "--batch");
+}
