@@ -35,7 +35,7 @@ impl ReadPlan {
     pub fn fetch(&self, bytes: &mut FetchedBytes) -> Result<()> {
         bytes.begin(self)?;
         let Some(file) = bytes.file.clone() else { return Ok(()) };
-        self.announce();
+        self.announce_chunks();
         let mut scratch = std::mem::take(&mut bytes.scratch);
         let mut result = Ok(());
         let read = file.source.read_ranges(self.ranges(), &mut scratch, &mut |fragment| {

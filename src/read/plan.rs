@@ -86,10 +86,23 @@ impl ReadPlan {
         self.ranges().iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
-    /// Announces the chunks that were not read before to the operating system, which then reads
-    /// them while the caller does something else. [`ReadPlan::fetch`] does it, too; of a file in a
-    /// map it is all that can be done ahead.
+    /// Announces the bytes of the plan to the operating system, which then reads them while the
+    /// caller does something else. Of a file in a map, these are the chunks that were not read
+    /// before.
+    ///
+    /// Cost: a system call for each range or chunk. It may wait until the device has taken the
+    /// requests, and never fails.
     pub fn announce(&self) {
+        match self.columns.first() {
+            Some(first) if first.file.bytes().memory().is_none() => {
+                self.ranges().iter().for_each(|range| first.file.source.will_need(range.clone()));
+            }
+            _ => self.announce_chunks(),
+        }
+    }
+
+    /// Announces the chunks that were not read before to the operating system.
+    pub(super) fn announce_chunks(&self) {
         self.columns.iter().enumerate().for_each(|(number, column)| self.list.announce(number, column));
     }
 

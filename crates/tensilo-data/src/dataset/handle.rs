@@ -228,6 +228,20 @@ impl Dataset {
         }))
     }
 
+    /// Returns about how many bytes all files have, from those of the first page of the manifest;
+    /// 0 if that cannot be read.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let (mut samples, mut bytes) = (0_u64, 0_u64);
+        for group in self.0.groups.of_page(&self.0.place(), 0).into_iter().flatten() {
+            let files = group.group.files.iter().map(|file| file.bytes);
+            bytes = files.fold(bytes, u64::saturating_add);
+            samples = samples.saturating_add(group.group.samples);
+        }
+        // below 2^128
+        let all = u128::from(bytes) * u128::from(self.sample_count()) / u128::from(samples.max(1));
+        u64::try_from(all).unwrap_or(u64::MAX)
+    }
+
     /// Finds the group of a sample, and opens the files of it that have one of these columns, which
     /// are named by their numbers.
     pub(crate) fn find_columns(&self, columns: &[usize], sample: u64) -> Result<FoundColumns> {

@@ -5,6 +5,7 @@ use super::batch_reader::{BatchReader, Shared};
 use super::memory::Pool;
 use super::metrics::{Count, Counters, LoaderMetrics};
 use super::queue::{Permits, Queue};
+use super::read_ahead::Announced;
 use super::schedule::Schedule;
 use super::setup::Setup;
 use crate::error::{DataError, Result};
@@ -154,6 +155,7 @@ impl Running {
             pool: Pool::new(threads.ahead.saturating_add(2)),
             permits: Arc::new(Permits::new(threads.workers)),
             counters: counters.clone(),
+            announced: Arc::new(Announced::new(setup, &schedule, first)),
         };
         let queue = Arc::new(Queue::new(steps, threads.ahead));
         let process = process::id();

@@ -5,9 +5,10 @@ use super::batch::{Batch, BatchColumn, Values};
 use super::columns::ChosenColumn;
 use super::memory::{BatchMemory, PageAligned, Pool, too_large};
 use super::metrics::{Count, Counters};
-use super::on_damage::OnDamage;
 use super::parts::Parts;
+use super::policies::OnDamage;
 use super::queue::Permits;
+use super::read_ahead::Announced;
 use super::schedule::Schedule;
 use super::setup::Setup;
 use crate::error::{DataError, Result};
@@ -23,6 +24,7 @@ pub(super) struct BatchReader {
     pool: Arc<Pool<Vec<BatchColumn>>>,
     permits: Arc<Permits>,
     pub(super) counters: Arc<Counters>,
+    announced: Arc<Announced>,
     parts: Parts,
     /// A decoder for each column, which keeps a chunk of it.
     decoders: Vec<Decoder>,
@@ -60,11 +62,12 @@ pub(super) struct Shared {
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
     pub permits: Arc<Permits>,
     pub counters: Arc<Counters>,
+    pub announced: Arc<Announced>,
 }
 
 impl BatchReader {
     pub(super) fn new(shared: &Shared) -> Self {
-        let Shared { setup, schedule, pool, permits, counters } = shared;
+        let Shared { setup, schedule, pool, permits, counters, announced } = shared;
         let columns = setup.columns.columns.len();
         Self {
             setup: setup.clone(),
@@ -72,6 +75,7 @@ impl BatchReader {
             pool: pool.clone(),
             permits: permits.clone(),
             counters: counters.clone(),
+            announced: announced.clone(),
             parts: Parts::default(),
             decoders: (0..columns).map(|_| Decoder::new()).collect(),
             nulls: vec![Vec::new(); columns],
@@ -82,6 +86,9 @@ impl BatchReader {
     /// Reads the batch of a step.
     pub(super) fn read(&mut self, step: u64) -> Result<Batch> {
         let place = self.schedule.place(step);
+        let Self { announced, setup, schedule, counters, parts, .. } = self;
+        // reading the batch meets the same errors
+        let _ = counters.time(Count::Fetching, || announced.advance(setup, schedule, place, parts));
         let mut columns = self.pool.take().unwrap_or_default();
         columns.resize_with(self.setup.columns.columns.len(), BatchColumn::default);
         let (mut samples, mut substituted) = (Vec::new(), Vec::new());

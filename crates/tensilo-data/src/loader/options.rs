@@ -3,8 +3,8 @@
 use super::columns::ChosenColumns;
 use super::handle::Loader;
 use super::memory::BatchAllocator;
-use super::on_damage::OnDamage;
 use super::padding::Padding;
+use super::policies::{OnDamage, ReadAhead};
 use super::setup::{Setup, Threads};
 use crate::division::{Division, Tail};
 use crate::error::Result;
@@ -48,6 +48,7 @@ pub struct LoaderOptions {
     paddings: Vec<(String, Padding)>,
     threads: Threads,
     on_damage: OnDamage,
+    read_ahead: ReadAhead,
     allocator: Option<Arc<dyn BatchAllocator>>,
 }
 
@@ -75,6 +76,7 @@ impl LoaderOptions {
             paddings: Vec::new(),
             threads: Threads::default(),
             on_damage: OnDamage::Fail,
+            read_ahead: ReadAhead::Auto,
             allocator: None,
         }
     }
@@ -153,6 +155,12 @@ impl LoaderOptions {
         self
     }
 
+    /// Sets whether whole runs of a windowed order are announced to the operating system.
+    pub fn read_ahead(mut self, read_ahead: ReadAhead) -> Self {
+        self.read_ahead = read_ahead;
+        self
+    }
+
     /// Sets where values are decoded to, instead of memory of the loader that is reused. Values of
     /// ragged and nested columns are copied there once.
     pub fn allocator(mut self, allocator: Arc<dyn BatchAllocator>) -> Self {
@@ -169,7 +177,8 @@ impl LoaderOptions {
         let columns = ChosenColumns::new(view, self.columns.as_deref(), &self.casts, &self.paddings)?;
         let told = (self.mode, self.seed, self.tail);
         let mut setup = Setup::new(view.clone(), division, self.rank, columns)?.told(told).threads(self.threads);
-        (setup.on_damage, setup.allocator) = (self.on_damage, self.allocator);
+        (setup.on_damage, setup.read_ahead) = (self.on_damage, self.read_ahead);
+        setup.allocator = self.allocator;
         Ok(Loader::new(setup))
     }
 }

@@ -3,6 +3,7 @@
 use super::setup::Setup;
 use crate::dataset::FoundFile;
 use crate::error::Result;
+use std::ops::Range;
 use tensilo::stages::{FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer};
 
@@ -30,6 +31,8 @@ pub(super) struct Parts {
     pub absent: Vec<(usize, Vec<usize>)>,
     /// Dataset, sample of it, and position in the batch.
     wanted: Vec<(usize, u64, usize)>,
+    /// A plan of samples that are only announced.
+    ahead: ReadPlan,
 }
 
 impl Parts {
@@ -77,6 +80,26 @@ impl Parts {
                 self.absent.push((place, in_group.iter().map(|(_, _, position)| *position).collect()));
             }
             wanted = rest;
+        }
+        Ok(())
+    }
+
+    /// Announces samples of a dataset to the operating system.
+    pub(super) fn announce(&mut self, setup: &Setup, number: usize, samples: Range<u64>) -> Result<()> {
+        let (Some(dataset), Some(columns)) = (setup.view.datasets().get(number), setup.columns.in_datasets.get(number))
+        else {
+            return Ok(()); // not so: the view names its own datasets
+        };
+        let mut start = samples.start;
+        while start < samples.end {
+            let found = dataset.find_columns(columns, start)?;
+            let end = samples.end.min(found.samples.end);
+            let in_file = start.saturating_sub(found.samples.start)..end.saturating_sub(found.samples.start);
+            for file in found.files {
+                self.ahead.select_range(&file.columns, in_file.clone())?;
+                self.ahead.announce();
+            }
+            start = end.max(start.saturating_add(1));
         }
         Ok(())
     }

@@ -20,6 +20,8 @@ pub(super) struct Schedule {
     /// The steps of the first epoch, and of every other.
     first_steps: u64,
     epoch_steps: u64,
+    /// The epoch after the last one.
+    end: u64,
     /// All steps.
     pub steps: u64,
     /// The receipt of the state from which the iterator goes on.
@@ -76,7 +78,7 @@ impl Schedule {
         let epoch_steps = division.steps(n, 0);
         let whole_epochs = end.saturating_sub(first.epoch).checked_sub(1);
         let steps = whole_epochs.map_or(0, |epochs| epoch_steps.saturating_mul(epochs).saturating_add(first_steps));
-        Self { n, mode, seed, division, rank: setup.rank, first, first_steps, epoch_steps, steps, receipt }
+        Self { n, mode, seed, division, rank: setup.rank, first, first_steps, epoch_steps, end, steps, receipt }
     }
 
     /// Returns where a step begins; the one after the last step is at the begin of an epoch.
@@ -97,10 +99,20 @@ impl Schedule {
         }
     }
 
+    /// Returns the order of an epoch.
+    pub(super) fn order(&self, epoch: u64) -> Order {
+        Order::new(self.mode, self.n, self.seed, epoch)
+    }
+
+    /// Returns the epoch after the last one.
+    pub(super) fn end_epoch(&self) -> u64 {
+        self.end
+    }
+
     /// Fills `out` with the samples of the view that this rank takes in the step that begins at a
     /// place.
     pub(super) fn samples(&self, place: StepStart, out: &mut Vec<u64>) {
-        let order = Order::new(self.mode, self.n, self.seed, place.epoch);
+        let order = self.order(place.epoch);
         let positions = self.division.positions(self.n, place.position, self.rank);
         out.clear();
         out.extend(positions.filter_map(|position| order.sample_at(position)));

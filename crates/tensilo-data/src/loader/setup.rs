@@ -2,7 +2,7 @@
 
 use super::columns::ChosenColumns;
 use super::memory::BatchAllocator;
-use super::on_damage::OnDamage;
+use super::policies::{OnDamage, ReadAhead};
 use crate::division::{Division, Tail};
 use crate::error::{DataError, Result};
 use crate::order::Mode;
@@ -26,6 +26,7 @@ pub(super) struct Setup {
     pub told: (Option<Mode>, Option<u64>, Option<Tail>),
     pub threads: Threads,
     pub on_damage: OnDamage,
+    pub read_ahead: ReadAhead,
     pub allocator: Option<Arc<dyn BatchAllocator>>,
 }
 
@@ -65,6 +66,7 @@ impl Setup {
             told: (None, None, None),
             threads: Threads::default().resolved(),
             on_damage: OnDamage::Fail,
+            read_ahead: ReadAhead::Auto,
             allocator: None,
         })
     }

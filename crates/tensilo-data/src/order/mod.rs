@@ -9,6 +9,7 @@ pub use mode::{Mode, RunsAndWindows};
 pub(crate) use numbers::{Purpose, key};
 pub use permutation::Permutation;
 
+use std::ops::Range;
 use windowed::Windowed;
 
 /// The most samples of an order.
@@ -52,6 +53,14 @@ impl Order {
         }
     }
 
+    /// Returns the runs of a windowed order.
+    pub(crate) fn runs(&self) -> Option<Runs<'_>> {
+        match &self.0 {
+            Kind::Windowed(windowed) => Some(Runs(windowed)),
+            _ => None,
+        }
+    }
+
     /// Returns the position of a sample: the inverse of [`Order::sample_at`]. `None` from the
     /// number of samples on. Cost: as that.
     #[inline]
@@ -61,5 +70,25 @@ impl Order {
             Kind::Shuffled(permutation) => permutation.position_of(sample),
             Kind::Windowed(windowed) => windowed.position_of(sample),
         }
+    }
+}
+
+/// The runs of a windowed order, in that order.
+pub(crate) struct Runs<'o>(&'o Windowed);
+
+impl Runs<'_> {
+    /// Returns their number.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.run_count()
+    }
+
+    /// Returns the samples of a run.
+    pub(crate) fn at(&self, run: u64) -> Option<Range<u64>> {
+        self.0.run_at(run)
+    }
+
+    /// Returns how many runs should be announced when the epoch is at a position.
+    pub(crate) fn ahead(&self, position: u64) -> u64 {
+        self.0.runs_ahead(position)
     }
 }

@@ -4,6 +4,7 @@
 use super::mode::RunsAndWindows;
 use super::numbers::{Purpose, key};
 use super::permutation::Permutation;
+use std::ops::Range;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Windowed {
@@ -63,6 +64,25 @@ impl Windowed {
             j = j.checked_sub(self.lacking)?;
         }
         Some(self.begin(window) + self.permutation_of(window).position_of(j)?) // below n
+    }
+
+    /// Returns the number of runs.
+    pub(super) fn run_count(&self) -> u64 {
+        self.runs.n()
+    }
+
+    /// Returns the samples of run `q` of the order.
+    pub(super) fn run_at(&self, q: u64) -> Option<Range<u64>> {
+        let start = self.runs.at(q)?.saturating_mul(self.run); // below n
+        Some(start..start.saturating_add(self.run).min(self.n))
+    }
+
+    /// Returns how many runs, from the first on, an epoch should have announced when it is at a
+    /// position: all of its window, and as much of the next one as is done of this one.
+    pub(super) fn runs_ahead(&self, p: u64) -> u64 {
+        let full = self.run.saturating_mul(self.window).max(1);
+        let (window, done) = (p / full, p % full); // exact enough: the short run is one of many
+        window.saturating_add(1).saturating_mul(self.window).saturating_add(done / self.run.max(1))
     }
 
     /// Returns the position at which a window begins; `n` of those after the last.

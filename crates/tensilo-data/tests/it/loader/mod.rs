@@ -5,4 +5,5 @@ mod damage;
 mod delivered;
 mod memory;
 mod model;
+mod read_ahead;
 mod resumed;

@@ -1,0 +1,98 @@
+//! Runs of windowed orders, announced to the operating system before their samples are wanted: it
+//! reads them at the speed of sequential reading.
+
+use super::parts::Parts;
+use super::policies::ReadAhead;
+use super::schedule::{Schedule, StepStart};
+use super::setup::Setup;
+use crate::error::Result;
+use crate::order::Order;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, ops::Range};
+
+/// Ranks that one machine may have.
+const RANKS_OF_A_MACHINE: u32 = 8;
+/// Runs that are announced for each batch at most, so that no batch waits long.
+const RUNS_OF_A_BATCH: u64 = 8;
+
+/// The announcements of all threads of an iterator.
+pub(super) struct Announced {
+    /// Runs since the begin of the iterator's first epoch. The next one is announced next.
+    next: AtomicU64,
+    /// The epochs in which runs are announced.
+    epochs: Range<u64>,
+}
+
+impl Announced {
+    pub(super) fn new(setup: &Setup, schedule: &Schedule, first_step: u64) -> Self {
+        let first = schedule.place(first_step);
+        let end = match setup.read_ahead {
+            ReadAhead::Never => first.epoch,
+            ReadAhead::Always => u64::MAX,
+            ReadAhead::Auto if setup.division.world() > RANKS_OF_A_MACHINE => first.epoch,
+            ReadAhead::Auto if is_larger_than_memory(setup) => u64::MAX,
+            ReadAhead::Auto => first.epoch.saturating_add(1),
+        };
+        // runs of windows that are done are not wanted
+        let begun = schedule.order(first.epoch).runs().map_or(0, |runs| {
+            let ahead = runs.ahead(first.position);
+            ahead.saturating_sub(runs.ahead(0).saturating_mul(2))
+        });
+        Self { next: AtomicU64::new(begun), epochs: first.epoch..end.min(schedule.end_epoch()) }
+    }
+
+    /// Announces some runs, when a thread begins with the batch of a step. Errors are those of
+    /// finding files; reading the batch meets them, too.
+    pub(super) fn advance(
+        &self,
+        setup: &Setup,
+        schedule: &Schedule,
+        place: StepStart,
+        parts: &mut Parts,
+    ) -> Result<()> {
+        if !self.epochs.contains(&place.epoch) {
+            return Ok(());
+        }
+        let order = schedule.order(place.epoch);
+        let Some(runs) = order.runs() else { return Ok(()) };
+        let count = runs.count().max(1);
+        let epochs_done = place.epoch.saturating_sub(self.epochs.start);
+        let due = epochs_done.saturating_mul(count).saturating_add(runs.ahead(place.position));
+        for _ in 0..RUNS_OF_A_BATCH {
+            let claimed = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+                (next < due).then(|| next.saturating_add(1))
+            });
+            let Ok(run) = claimed else { break };
+            let epoch = self.epochs.start.saturating_add(run / count);
+            if self.epochs.contains(&epoch) {
+                announce(setup, &schedule.order(epoch), epoch, run % count, parts)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Announces a run, if its samples are close together in one dataset.
+fn announce(setup: &Setup, order: &Order, epoch: u64, run: u64, parts: &mut Parts) -> Result<()> {
+    let Some(samples) = order.runs().and_then(|runs| runs.at(run)) else { return Ok(()) };
+    let of = |v: u64| setup.view.sample(v, epoch);
+    let (first, last) = (of(samples.start), of(samples.end.saturating_sub(1)));
+    let Some(((dataset, first), (last_dataset, last))) = first.zip(last) else { return Ok(()) };
+    let length = samples.end.saturating_sub(samples.start);
+    let is_close = last >= first && last.saturating_sub(first) < length.saturating_mul(4);
+    match is_close && dataset == last_dataset {
+        true => parts.announce(setup, dataset, first..last.saturating_add(1)),
+        false => Ok(()),
+    }
+}
+
+/// Returns whether the files are larger than half of the memory of the machine, as far as that is
+/// known.
+fn is_larger_than_memory(setup: &Setup) -> bool {
+    let memory = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    });
+    let stored = || setup.view.datasets().iter().map(|dataset| dataset.stored_bytes()).fold(0, u64::saturating_add);
+    memory.is_some_and(|memory| stored() > memory / 2)
+}

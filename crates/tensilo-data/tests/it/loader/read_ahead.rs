@@ -1,0 +1,58 @@
+//! Runs of windowed orders are announced once in each epoch that asks for it.
+
+use super::model::{check, create};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tensilo::OpenOptions;
+use tensilo::source::{PositionedFile, Source};
+use tensilo_data::{DatasetOptions, LoaderOptions, Mode, ReadAhead, RunsAndWindows, Tail, View};
+use tensilo_testing::Folder;
+
+/// A file that counts announcements.
+struct Counted(PositionedFile, Arc<AtomicUsize>);
+
+impl Source for Counted {
+    fn byte_count(&self) -> u64 {
+        self.0.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(offset, out)
+    }
+
+    fn will_need(&self, _: Range<u64>) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn each_run_is_announced_once() {
+    let folder = Folder::new();
+    create(&folder.path("data"));
+    let announced = |read_ahead: ReadAhead, world: u32, epochs: u64| {
+        let count = Arc::new(AtomicUsize::new(0));
+        let counter = count.clone();
+        let open = move |path: &std::path::Path, options: OpenOptions| {
+            options.open(Counted(PositionedFile::open(path)?, counter.clone()))
+        };
+        let dataset = DatasetOptions::new().open_with(open).open(folder.path("data")).unwrap();
+        let mode = Mode::Windowed(RunsAndWindows::new(5, 3).unwrap());
+        let options = LoaderOptions::new(10).mode(mode).tail(Tail::Exact).columns(["id"]).rank(0, world);
+        let loader = options.workers(1).read_ahead(read_ahead).loader(&View::all(&dataset)).unwrap();
+        for batch in loader.epochs(0..epochs) {
+            let batch = batch.unwrap();
+            check(&batch, batch.samples());
+        }
+        count.load(Ordering::Relaxed)
+    };
+    // 31 runs, of which some are in several files or in chunks that do not adjoin
+    let runs = |epochs: usize| 31 * epochs..40 * epochs;
+    let never = announced(ReadAhead::Never, 1, 3);
+    let always = announced(ReadAhead::Always, 1, 3) - never;
+    assert!(runs(3).contains(&always), "{always}");
+    let auto = announced(ReadAhead::Auto, 1, 3) - never;
+    assert!(runs(1).contains(&auto), "{auto}: the files fit in memory");
+    assert_eq!(announced(ReadAhead::Auto, 9, 1), announced(ReadAhead::Never, 9, 1), "ranks of several machines");
+}
