@@ -191,13 +191,16 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
 
-    pub(crate) fn io(doing: &str, source: io::Error) -> Self {
+    /// Returns the error of an operation that the operating system refused: for functions of a
+    /// caller that open files. `doing` is the operation, such as "opening the file".
+    pub fn io(doing: &str, source: io::Error) -> Self {
         let mut error = Self::new(ErrorKind::Io, format!("{doing}: {source}"));
         error.0.source = Some(source);
         error
     }
 
-    pub(crate) fn with_path(mut self, path: &Path) -> Self {
+    /// Adds the file that the error concerns, unless the error has one.
+    pub fn with_path(mut self, path: &Path) -> Self {
         self.0.path.get_or_insert_with(|| path.to_path_buf());
         self
     }

@@ -43,9 +43,10 @@ mod order;
 mod receipt;
 mod state;
 mod substitute;
-#[cfg(feature = "mmap")]
-#[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
+#[allow(unsafe_code, reason = "maps of files, and memory that the kernel writes to: each with its argument")]
 mod sys;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+mod uring_file;
 mod view;
 
 pub use dataset::{Changes, Dataset, DatasetOptions, FoundSample, GroupFile, SampleGroup};
@@ -59,4 +60,6 @@ pub use order::{Mode, Order, Permutation, RunsAndWindows};
 pub use receipt::Receipt;
 pub use state::State;
 pub use substitute::substitute;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+pub use uring_file::{PageCache, UringFile};
 pub use view::{Component, Mixture, SampleList, Split, View};

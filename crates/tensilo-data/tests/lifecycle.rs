@@ -136,8 +136,12 @@ mod linux {
         bytes
     }
 
-    fn open(fault: Fault, folder: &Path) -> Dataset {
+    fn open(fault: Fault, folder: &Path, random: &mut Random) -> Dataset {
         let options = DatasetOptions::new().most_open_files(3);
+        #[cfg(feature = "io-uring")]
+        let options = if random.one_in(2) { options.io_uring(tensilo_data::PageCache::Used) } else { options };
+        #[cfg(not(feature = "io-uring"))]
+        let _ = random;
         let options = match fault {
             Fault::SlowDisk => {
                 options.open_with(|path, options: OpenOptions| options.open(Slow(PositionedFile::open(path)?)))
@@ -169,7 +173,7 @@ mod linux {
         let random = &mut Random(number);
         let fault = FAULTS[(number % 9) as usize];
         let before = break_file(fault, paths);
-        let dataset = open(fault, folder);
+        let dataset = open(fault, folder, random);
         let policy = if random.one_in(2) { OnDamage::Substitute } else { OnDamage::Fail };
         let options = LoaderOptions::new(1 + random.below(60) as u32).seed(number).tail(Tail::Exact).on_damage(policy);
         let options = options.mode(if random.one_in(2) { Mode::Shuffled } else { Mode::Sequential });

@@ -10,7 +10,7 @@ pub enum OnDamage {
     /// Other samples take their places: the same ones on every rank ([`substitute`]). Files that
     /// cannot be opened or read, or were replaced, are errors all the same.
     ///
-    /// [`substitute`]: crate::substitute
+    /// [`substitute`]: crate::substitute()
     Substitute,
 }
 

@@ -8,5 +8,7 @@ mod manifests;
 mod orders;
 mod quality;
 mod states;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+mod uring;
 mod vectors;
 mod views;

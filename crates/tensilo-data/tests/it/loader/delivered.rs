@@ -42,12 +42,17 @@ proptest! {
         readers in 0..6_usize,
         ahead in 0..8_usize,
         open_files in 1..4_usize,
-        is_mapped in any::<bool>(),
+        access in 0..3_u8,
         columns in prop::sample::subsequence(COLUMNS.to_vec(), 1..=COLUMNS.len()),
     ) {
         let options = DatasetOptions::new().most_open_files(open_files);
-        // SAFETY: nothing changes the files of this test.
-        let options = if is_mapped { unsafe { options.mapped() } } else { options };
+        let options = match access {
+            // SAFETY: nothing changes the files of this test.
+            0 => unsafe { options.mapped() },
+            #[cfg(all(target_os = "linux", feature = "io-uring"))]
+            1 => options.io_uring(tensilo_data::PageCache::Used),
+            _ => options,
+        };
         let dataset = options.open(folder()).unwrap();
         let mut delivered: Vec<u64> = Vec::new();
         for rank in 0..world {

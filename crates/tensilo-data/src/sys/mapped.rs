@@ -1,4 +1,4 @@
-//! The only unsafe code of the crate: files in maps.
+//! Files in maps.
 
 use crate::dataset::DatasetOptions;
 

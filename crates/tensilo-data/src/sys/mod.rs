@@ -1,0 +1,9 @@
+//! The only unsafe code of the crate: files in maps, and reads that io_uring does.
+
+#[cfg(feature = "mmap")]
+mod mapped;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+mod ring;
+
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+pub(crate) use ring::{ReadAt, Ring};
