@@ -10,13 +10,24 @@ fn a_file_and_a_folder_are_measured() {
     folder.samples("data/a.tsl");
     folder.samples("data/b.tsl");
     for (file, files) in [("data/a.tsl", 1), ("data", 2)] {
-        for words in ["", "--map", "--order shuffled", "--workers 2 --readers 3 --columns x,r --batch 10"] {
+        for words in [
+            "",
+            "--map",
+            "--access by-position",
+            "--order shuffled",
+            "--workers 2 --readers 3 --columns x,r --batch 10",
+        ] {
             let words = format!("--loader --json --seconds 0.02 {words}");
             let document = on("bench", &folder.path(file), &words).done().json();
             assert_eq!(document["schema"], "tensilo.bench-loader/1");
             assert_eq!(document["sample_count"], SAMPLES * files);
             assert_eq!(document["files"], files);
-            assert_eq!(document["access"], if words.contains("--map") { "mapped" } else { "by-position" });
+            let access = document["access"].as_str().unwrap();
+            match () {
+                () if words.contains("--map") => assert_eq!(access, "mapped"),
+                () if words.contains("by-position") => assert_eq!(access, "by-position"),
+                () => assert!(["io-uring", "by-position"].contains(&access), "{access}"),
+            }
             assert_eq!(document["batch"], if words.contains("--batch") { 10 } else { SAMPLES * files });
             assert_eq!(document["quality"].is_object(), words.contains("--order"));
             let runs = document["runs"].as_array().unwrap();
@@ -73,6 +84,7 @@ fn what_cannot_be_measured_is_refused() {
     on("bench", &folder.path("data"), "").failed(2, "--loader");
     on("bench", &path, "--workers 2").failed(2, "--loader");
     on("bench", &path, "--loader --pattern random").failed(2, "--pattern");
+    on("bench", &path, "--loader --access by-position --map").failed(2, "--map");
     on("bench", &path, "--loader --columns nothing").failed(2, "nothing");
     on("bench", &path, "--loader --batch 1000000").failed(2, "--batch");
 }

@@ -23,6 +23,9 @@ pub(crate) struct LoaderArgs {
     /// Threads that read; more than workers for storage that answers slowly [default: as workers]
     #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) readers: Option<u32>,
+    /// How files are read [default: by io_uring where the system has it, else by position]
+    #[arg(long, value_enum, requires = "loader", conflicts_with = "map")]
+    pub(crate) access: Option<AccessName>,
     /// The order of samples, and how well it shuffles [default: windowed, without the quality]
     #[arg(long, value_enum, requires = "loader")]
     pub(crate) order: Option<OrderName>,
@@ -59,6 +62,17 @@ impl FromStr for Workers {
             _ => Err("write auto, or a number of 1 to 1024".to_owned()),
         }
     }
+}
+
+/// The values of `--access`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccessName {
+    /// One range after the other (pread)
+    ByPosition,
+    /// All ranges of a batch at the same time (Linux)
+    IoUring,
+    /// The same past the page cache (O_DIRECT), for datasets larger than memory
+    Direct,
 }
 
 /// The values of `--order`.

@@ -1,5 +1,6 @@
 //! `tensilo bench --loader`
 
+mod access;
 mod args;
 mod measure;
 mod plot;
@@ -11,13 +12,11 @@ pub(crate) use args::LoaderArgs;
 use super::args::BenchArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination, Output, write_json};
-use crate::sys;
 use args::{OrderName, Workers};
 use measure::{LoaderBench, Run};
 use report::LoaderReport;
 use std::slice;
 use std::thread::available_parallelism;
-use tensilo_data::{Dataset, DatasetOptions};
 
 /// The samples of a batch, unless told.
 const USUAL_BATCH: u32 = 256;
@@ -43,7 +42,7 @@ pub(super) fn run(args: &BenchArgs) -> Outcome {
 }
 
 fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
-    let dataset = open(args)?;
+    let (dataset, access) = access::open(args)?;
     let order = args.loader.order.unwrap_or(OrderName::Windowed);
     let all = u32::try_from(dataset.sample_count()).unwrap_or(u32::MAX);
     let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
@@ -60,7 +59,8 @@ fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
         return Err(Failure::Usage(message));
     }
     let quality = args.loader.order.map(|_| shuffle::quality(bench.mode, sample_count, batch));
-    let mut report = LoaderReport { args, order, batch, sample_count, stored_bytes, files, runs: Vec::new(), quality };
+    let mut report =
+        LoaderReport { args, access, order, batch, sample_count, stored_bytes, files, runs: Vec::new(), quality };
     if !args.cold {
         bench.prepare(&dataset)?;
     }
@@ -68,7 +68,7 @@ fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
         let run = match args.cold {
             true => {
                 bench.prepare(&dataset)?;
-                bench.run(&open(args)?, workers)?
+                bench.run(&access::open(args)?.0, workers)?
             }
             false => bench.run(&dataset, workers)?,
         };
@@ -86,12 +86,6 @@ fn required_of(report: &LoaderReport<'_>, run: &Run) -> f64 {
     let args = &report.args.loader;
     let sample_bytes = run.value_bytes as f64 / run.samples.max(1) as f64; // an approximation
     f64::from(args.gpus) * f64::from(report.batch) * sample_bytes / args.step_ms.as_secs_f64()
-}
-
-fn open(args: &BenchArgs) -> Outcome<Dataset> {
-    let options = DatasetOptions::new();
-    let options = if args.map { sys::mapped(options) } else { options };
-    Ok(options.open(&args.file)?)
 }
 
 /// Returns the numbers of workers that are tried.

@@ -1,6 +1,7 @@
 //! The report of `tensilo bench --loader`, as a JSON document and as text.
 
 use super::super::args::BenchArgs;
+use super::access::FileAccess;
 use super::args::OrderName;
 use super::measure::Run;
 use super::plot;
@@ -14,6 +15,7 @@ use std::io::{self, Write};
 /// The results of all runs.
 pub(super) struct LoaderReport<'a> {
     pub args: &'a BenchArgs,
+    pub access: FileAccess,
     pub order: OrderName,
     pub batch: u32,
     pub sample_count: u64,
@@ -68,10 +70,6 @@ impl LoaderReport<'_> {
         })
     }
 
-    fn access(&self) -> &'static str {
-        if self.args.map { "mapped" } else { "by-position" }
-    }
-
     /// Returns the JSON document of schema `tensilo.bench-loader/1`.
     pub(super) fn document(&self) -> Value {
         let args = self.args;
@@ -110,7 +108,7 @@ impl LoaderReport<'_> {
             "stored_bytes": self.stored_bytes,
             "order": self.order.name(),
             "batch": self.batch,
-            "access": self.access(),
+            "access": self.access.name,
             "cold": args.cold,
             "gpus": args.loader.gpus,
             "step_s": args.loader.step_ms.as_secs_f64(),
@@ -133,7 +131,8 @@ impl LoaderReport<'_> {
         let stored = human::bytes(self.stored_bytes);
         row("samples", format!("{} in {} files of {stored} together", self.sample_count, self.files));
         row("batches", format!("{} samples of {:.0} B, {}", self.batch, self.sample_bytes(), self.order.name()));
-        row("access", self.access_text().to_owned());
+        let cache = if self.args.cold { "cold" } else { "warm" };
+        row("access", format!("{}; {cache}", self.access.why));
         let (gpus, step) = (self.args.loader.gpus, human::nanoseconds(self.args.loader.step_ms.as_secs_f64() * 1e9));
         row("required", format!("{:.3} GB/s: a batch for each of {gpus} GPUs every {step}", self.required() / 1e9));
         table.write(output, width)?;
@@ -147,15 +146,6 @@ impl LoaderReport<'_> {
             writeln!(output)?;
         }
         write_wrapped(output, &self.verdict(), width)
-    }
-
-    fn access_text(&self) -> &'static str {
-        match (self.args.map, self.args.cold) {
-            (true, false) => "mapped, because of --map; warm",
-            (true, true) => "mapped, because of --map; cold",
-            (false, false) => "by position, which is safe on every file system; warm",
-            (false, true) => "by position, which is safe on every file system; cold",
-        }
     }
 
     fn write_runs(&self, output: &mut impl Write, width: usize) -> io::Result<()> {
