@@ -54,7 +54,7 @@ pub use division::{Division, Positions, Tail};
 pub use error::DataError;
 pub use loader::{
     Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMemory, Loader, LoaderMetrics, LoaderOptions, OnDamage,
-    Padding, ReadAhead,
+    Padding, ReadAhead, SampleReader,
 };
 pub use order::{Mode, Order, Permutation, RunsAndWindows};
 pub use receipt::Receipt;

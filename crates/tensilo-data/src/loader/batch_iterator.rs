@@ -2,10 +2,8 @@
 
 use super::batch::Batch;
 use super::batch_reader::{BatchReader, Shared};
-use super::memory::Pool;
 use super::metrics::{Count, Counters, LoaderMetrics};
-use super::queue::{Permits, Queue};
-use super::read_ahead::Announced;
+use super::queue::Queue;
 use super::schedule::Schedule;
 use super::setup::Setup;
 use crate::error::{DataError, Result};
@@ -148,15 +146,7 @@ impl Running {
     fn begin(setup: &Arc<Setup>, schedule: Schedule, first: u64, counters: &Arc<Counters>) -> Self {
         let threads = setup.threads;
         let steps = schedule.steps.saturating_sub(first);
-        let shared = Shared {
-            setup: setup.clone(),
-            schedule,
-            // those in work and ready, and some that the consumer has
-            pool: Pool::new(threads.ahead.saturating_add(2)),
-            permits: Arc::new(Permits::new(threads.workers)),
-            counters: counters.clone(),
-            announced: Arc::new(Announced::new(setup, &schedule, first)),
-        };
+        let shared = Shared::new(setup, schedule, first, counters);
         let queue = Arc::new(Queue::new(steps, threads.ahead));
         let process = process::id();
         let mut running = Self { process, first, queue, threads: Vec::new(), refused: None };

@@ -57,12 +57,27 @@ impl Unread {
 
 /// The parts of a batch reader that its threads share.
 pub(super) struct Shared {
-    pub setup: Arc<Setup>,
-    pub schedule: Schedule,
-    pub pool: Arc<Pool<Vec<BatchColumn>>>,
-    pub permits: Arc<Permits>,
-    pub counters: Arc<Counters>,
-    pub announced: Arc<Announced>,
+    setup: Arc<Setup>,
+    schedule: Schedule,
+    pool: Arc<Pool<Vec<BatchColumn>>>,
+    permits: Arc<Permits>,
+    counters: Arc<Counters>,
+    announced: Arc<Announced>,
+}
+
+impl Shared {
+    /// Returns the parts for the steps from `first` on.
+    pub(super) fn new(setup: &Arc<Setup>, schedule: Schedule, first: u64, counters: &Arc<Counters>) -> Self {
+        Self {
+            setup: setup.clone(),
+            schedule,
+            // those in work and ready, and some that the consumer has
+            pool: Pool::new(setup.threads.ahead.saturating_add(2)),
+            permits: Arc::new(Permits::new(setup.threads.workers)),
+            counters: counters.clone(),
+            announced: Arc::new(Announced::new(setup, &schedule, first)),
+        }
+    }
 }
 
 impl BatchReader {
@@ -89,8 +104,7 @@ impl BatchReader {
         let Self { announced, setup, schedule, counters, parts, .. } = self;
         // reading the batch meets the same errors
         let _ = counters.time(Count::Fetching, || announced.advance(setup, schedule, place, parts));
-        let mut columns = self.pool.take().unwrap_or_default();
-        columns.resize_with(self.setup.columns.columns.len(), BatchColumn::default);
+        let mut columns = self.columns();
         let (mut samples, mut substituted) = (Vec::new(), Vec::new());
         self.schedule.samples(place, &mut samples);
         match self.fill(&samples, place.epoch, &mut columns) {
@@ -101,10 +115,24 @@ impl BatchReader {
             }
             Err(unread) => return Err(unread.into_error()),
         }
+        let mut batch = self.batch(samples, columns, place.epoch);
+        (batch.position, batch.substituted) = (place.position, substituted);
+        Ok(batch)
+    }
+
+    /// Returns columns to fill, with memory that is used again.
+    pub(super) fn columns(&self) -> Vec<BatchColumn> {
+        let mut columns = self.pool.take().unwrap_or_default();
+        columns.resize_with(self.setup.columns.columns.len(), BatchColumn::default);
+        columns
+    }
+
+    /// Returns a batch of columns that were filled with samples of an epoch.
+    pub(super) fn batch(&self, samples: Vec<u64>, columns: Vec<BatchColumn>, epoch: u64) -> Batch {
         let mut receipt = Receipt::default();
-        samples.iter().for_each(|&sample| receipt.add(sample, place.epoch));
-        let (epoch, position) = (place.epoch, place.position);
-        Ok(Batch { epoch, position, samples, substituted, receipt, columns, pool: Some(self.pool.clone()) })
+        samples.iter().for_each(|&sample| receipt.add(sample, epoch));
+        let pool = Some(self.pool.clone());
+        Batch { epoch, position: 0, samples, substituted: Vec::new(), receipt, columns, pool }
     }
 
     /// Fills columns with samples of the view.

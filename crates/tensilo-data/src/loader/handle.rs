@@ -1,6 +1,9 @@
 //! The loader: from its options to iterators.
 
 use super::batch_iterator::BatchIterator;
+use super::batch_reader::{BatchReader, Shared};
+use super::metrics::Counters;
+use super::sample_reader::SampleReader;
 use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
 use crate::error::Result;
@@ -62,6 +65,14 @@ impl Loader {
         let place = StepStart { epoch, position };
         Schedule::of_epochs(&self.0, epoch..epoch.saturating_add(1)).samples(place, &mut samples);
         samples
+    }
+
+    /// Returns a reader of any samples of the view, for the calling thread.
+    pub fn reader(&self) -> SampleReader {
+        let setup = self.0.of_this_process();
+        let schedule = Schedule::of_epochs(&setup, 0..1);
+        let counters = Arc::new(Counters::new());
+        SampleReader::new(BatchReader::new(&Shared::new(&setup, schedule, 0, &counters)))
     }
 
     /// Returns the number of batches of an epoch.

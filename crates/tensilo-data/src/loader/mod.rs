@@ -15,6 +15,7 @@ mod parts;
 mod policies;
 mod queue;
 mod read_ahead;
+mod sample_reader;
 mod schedule;
 mod setup;
 
@@ -26,3 +27,4 @@ pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;
 pub use padding::Padding;
 pub use policies::{OnDamage, ReadAhead};
+pub use sample_reader::SampleReader;

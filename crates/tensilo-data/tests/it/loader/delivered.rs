@@ -135,3 +135,15 @@ fn what_does_not_fit_is_refused_with_what_there_is() {
     assert!(View::split(&dataset(), &Split::new(SAMPLES - 1, 3, 0..5).unwrap()).is_err());
     assert!(Dataset::open(Path::new("/nowhere")).is_err());
 }
+
+#[test]
+fn any_samples_are_read_by_the_calling_thread() {
+    let loader = LoaderOptions::new(1).loader(&View::all(&dataset())).unwrap();
+    let mut reader = loader.reader();
+    for samples in [vec![5, 3, 5], vec![], vec![151, 0, 37, 38, 101], (0..SAMPLES).rev().collect()] {
+        let batch = reader.take(&samples).unwrap();
+        assert_eq!(batch.samples(), samples);
+        check(&batch, &samples);
+    }
+    assert!(reader.take(&[0, SAMPLES]).unwrap_err().to_string().contains("152"));
+}

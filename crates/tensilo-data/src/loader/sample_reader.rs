@@ -1,0 +1,38 @@
+//! Batches of any samples, read by the calling thread.
+
+use super::batch::Batch;
+use super::batch_reader::{BatchReader, Unread};
+use crate::error::{DataError, Result};
+use std::fmt;
+
+/// Reads batches of any samples, with the columns, casts and paddings of a
+/// [`Loader`](super::Loader). It has no thread; each thread that reads has a reader of its own.
+pub struct SampleReader(BatchReader);
+
+impl fmt::Debug for SampleReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SampleReader")
+    }
+}
+
+impl SampleReader {
+    pub(super) fn new(reader: BatchReader) -> Self {
+        Self(reader)
+    }
+
+    /// Reads samples of the view, in this order and repeated ones each time. Those of a mixture are
+    /// of epoch 0.
+    ///
+    /// Fails if a sample is not in the view, or is damaged: nothing is substituted. Cost: that of a
+    /// gather, and memory of the loader that is used again when the batch is dropped.
+    pub fn take(&mut self, samples: &[u64]) -> Result<Batch> {
+        let n = self.0.schedule.n();
+        if let Some(sample) = samples.iter().find(|sample| **sample >= n) {
+            let message = format!("sample {sample} of a view with {n} samples, counted from 0");
+            return Err(DataError::BadArgument(message));
+        }
+        let mut columns = self.0.columns();
+        self.0.fill(samples, 0, &mut columns).map_err(Unread::into_error)?;
+        Ok(self.0.batch(samples.to_vec(), columns, 0))
+    }
+}
