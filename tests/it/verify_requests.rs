@@ -113,7 +113,9 @@ fn pages_of_the_index_are_fetched_many_at_a_time() {
         assert!(report(&source, false, threads).damages.is_empty());
         let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
         let spans = file.len().div_ceil(64 << 10);
-        assert!(count <= spans + spans / 10 + 20, "{count} requests, {spans} spans, {threads} threads");
+        // a thread that finds less work ready than a batch has takes what there is
+        let most = if threads == 1 { spans + spans / 10 + 20 } else { spans + spans / 2 };
+        assert!(count <= most, "{count} requests, {spans} spans, {threads} threads");
         assert!(bytes <= file.len() + file.len() / 10, "{bytes} bytes of {}, {threads} threads", file.len());
     }
 }
