@@ -54,13 +54,19 @@ JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
       pieces   [{ name, detail, stored_bytes, bits_per_element }]
       trials   [{ encoding, profiles, stored_bytes, bits_per_element, ratio,
                   in_file }]; stored_bytes is null if it cannot be used
-      choices  [{ profile, encoding, stored_bytes, reason, in_file }] }]";
+      choices  [{ profile, encoding, stored_bytes, reason, in_file }] }]
+
+JSON of a folder, schema tensilo.inspect-dataset/1:
+  schema, dataset_id, version, sample_count, files, file_bytes, metadata
+  run_samples, window_runs  the sizes of the windowed order
+  columns: [{ name, dtype, nullable, nullable_levels, shape, files, raw_bytes,
+              stored_bytes, null_count, chunk_count }]";
 
 /// The arguments of `tensilo inspect`.
 #[derive(Args, Debug)]
 #[command(after_help = INSPECT)]
 pub(crate) struct InspectArgs {
-    /// A tensilo file
+    /// A tensilo file, or the folder of a dataset
     pub(super) file: PathBuf,
     /// Print a JSON document
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod cold_read;
+mod dataset;
 mod document;
 mod explain;
 mod tables;
@@ -16,8 +17,15 @@ use std::io::Write;
 use tables::write_text;
 use tensilo::Reader;
 
-/// Prints the columns, sizes, encodings and metadata of a file.
+/// Prints the columns, sizes, encodings and metadata of a file, or the columns of a dataset.
 pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
+    if args.file.is_dir() {
+        let folder = tensilo::error::display_path(&args.file);
+        return match args.explain {
+            true => Err(Failure::Usage(format!("{folder}: this is a folder; --explain explains a file of it"))),
+            false => dataset::run(args, quiet),
+        };
+    }
     let reader = open(&args.file, quiet)?;
     let mut output = Output::stdout();
     if args.json {

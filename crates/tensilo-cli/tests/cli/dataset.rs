@@ -155,3 +155,27 @@ fn verify_names_the_damaged_files_of_a_dataset() {
     fs::write(&path, text.replace("create", "Create")).unwrap();
     on("verify", folder.root(), "").failed(1, "0000000001.json: it is damaged");
 }
+
+#[test]
+fn a_folder_is_inspected_as_the_sum_of_its_files() {
+    let folder = Folder::new();
+    let (path, run) = convert(&folder, "data", "--shard-bytes 100KiB");
+    run.done();
+    let document = on("inspect", &path, "--json").done().json();
+    assert_eq!(document["schema"], "tensilo.inspect-dataset/1");
+    let whole = folder.path("whole.tsl");
+    super::run([OsStr::new("convert"), OsStr::new(SPEECH), OsStr::new("-o"), whole.as_os_str()]).done();
+    let file = on("inspect", &whole, "--json").done().json();
+    assert_eq!(document["sample_count"], file["sample_count"]);
+    let dataset = Dataset::open(&path).unwrap();
+    assert_eq!(document["files"], dataset.groups().count());
+    for (column, due) in document["columns"].as_array().unwrap().iter().zip(file["columns"].as_array().unwrap()) {
+        for member in ["name", "dtype", "shape", "nullable", "nullable_levels"] {
+            assert_eq!(column[member], due[member]);
+        }
+        assert!(column["stored_bytes"].as_u64() > Some(0) && column["files"] == document["files"], "{column}");
+    }
+    let text = on("inspect", &path, "").done().text();
+    assert!(text.contains("windows of") && text.contains("mel"), "{text}");
+    on("inspect", &path, "--explain").failed(2, "--explain");
+}
