@@ -10,6 +10,9 @@
 //! lists, or any. [`Changes`] append samples, add, rename and drop columns, and publish the result
 //! as a new version: whole, or not at all.
 //!
+//! A [`Loader`] delivers the batches of a [`View`] before they are asked for: [`LoaderOptions`]
+//! makes one, and a [`BatchIterator`] is its threads at work.
+//!
 //! `format-spec/ORDER.md` defines the order, and `format-spec/MANIFEST.md` the manifest; this crate
 //! implements both.
 //!
@@ -63,3 +66,8 @@ pub use substitute::substitute;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 pub use uring_file::{PageCache, UringFile};
 pub use view::{Component, Mixture, SampleList, Split, View};
+
+/// The examples of the guide, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/loading.md")]
+struct GuideExamples;
