@@ -6,6 +6,7 @@
 mod chats;
 mod damage;
 mod data;
+mod loader;
 mod measure;
 mod nested;
 mod opened;
@@ -63,6 +64,7 @@ struct Arguments {
 enum Command {
     Chats(chats::Arguments),
     Damage(damage::Arguments),
+    Loader(loader::Arguments),
     #[command(hide = true)]
     DamageTrials(damage::child::Arguments),
 }
@@ -72,6 +74,7 @@ fn main() -> Result<()> {
     match &arguments.command {
         Some(Command::Chats(arguments)) => return chats::run(arguments),
         Some(Command::Damage(arguments)) => return damage::run(arguments),
+        Some(Command::Loader(arguments)) => return loader::run(arguments),
         Some(Command::DamageTrials(arguments)) => return damage::child::run(arguments),
         None => {}
     }

@@ -79,12 +79,21 @@ impl Peer for LmdbBlosc {
     }
 
     fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
-        let env = environment(data.raw_bytes(), data.samples(), file, EnvFlags::READ_ONLY)?;
-        let transaction = env.clone().static_read_txn()?;
-        let samples: Samples = env.open_database(&transaction, None)?.context("the database is missing")?;
-        let out = vec![bf16::ZERO; data.values.len()];
-        Ok(Box::new(Open { transaction, samples, coder: coder()?, elements: data.elements(), out }))
+        store(&open(data, file)?, data)
     }
+}
+
+/// Opens the file, for any number of threads.
+pub fn open(data: &Dataset, file: &Path) -> Result<Env<WithoutTls>> {
+    environment(data.raw_bytes(), data.samples(), file, EnvFlags::READ_ONLY)
+}
+
+/// Begins to read, in one thread.
+pub fn store(env: &Env<WithoutTls>, data: &Dataset) -> Result<Box<dyn Store>> {
+    let transaction = env.clone().static_read_txn()?;
+    let samples: Samples = env.open_database(&transaction, None)?.context("the database is missing")?;
+    let out = vec![bf16::ZERO; data.values.len()];
+    Ok(Box::new(Open { transaction, samples, coder: coder()?, elements: data.elements(), out }))
 }
 
 struct Open {

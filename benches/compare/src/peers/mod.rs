@@ -18,7 +18,7 @@ pub mod chunked;
 pub mod lmdb_blosc;
 pub mod parquet;
 mod pco;
-mod raw;
+pub mod raw;
 pub mod tensilo;
 pub mod zstd;
 
