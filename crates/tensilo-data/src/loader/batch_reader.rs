@@ -106,7 +106,7 @@ impl BatchReader {
         let _ = counters.time(Count::Fetching, || announced.advance(setup, schedule, place, parts));
         let mut columns = self.columns();
         let (mut samples, mut substituted) = (Vec::new(), Vec::new());
-        self.schedule.samples(place, &mut samples);
+        self.schedule.samples(place, &mut samples)?;
         match self.fill(&samples, place.epoch, &mut columns) {
             Ok(()) => {}
             Err(unread) if unread.is_damage() && self.setup.on_damage == OnDamage::Substitute => {

@@ -59,12 +59,13 @@ impl Loader {
     }
 
     /// Returns the samples of the view that this rank takes in the step of an epoch that begins at
-    /// a position. Damaged ones are among them. Cost: that of their order.
-    pub fn samples(&self, epoch: u64, position: u64) -> Vec<u64> {
+    /// a position. Damaged ones are among them. Fails if they do not fit in memory. Cost: that of
+    /// their order.
+    pub fn samples(&self, epoch: u64, position: u64) -> Result<Vec<u64>> {
         let mut samples = Vec::new();
         let place = StepStart { epoch, position };
-        Schedule::of_epochs(&self.0, epoch..epoch.saturating_add(1)).samples(place, &mut samples);
-        samples
+        Schedule::of_epochs(&self.0, epoch..epoch.saturating_add(1)).samples(place, &mut samples)?;
+        Ok(samples)
     }
 
     /// Returns a reader of any samples of the view, for the calling thread.

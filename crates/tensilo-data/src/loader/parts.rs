@@ -1,5 +1,6 @@
 //! The division of a batch among the files that its samples are in.
 
+use super::memory::too_large;
 use super::setup::Setup;
 use crate::dataset::FoundFile;
 use crate::error::Result;
@@ -48,6 +49,8 @@ impl Parts {
     pub(super) fn find(&mut self, setup: &Setup, samples: &[u64], epoch: u64) -> Result<()> {
         let mut wanted = std::mem::take(&mut self.wanted);
         wanted.clear();
+        let bytes = samples.len().saturating_mul(size_of::<(usize, u64, usize)>());
+        wanted.try_reserve(samples.len()).map_err(|_| too_large(bytes))?;
         let found = samples.iter().zip(0..).filter_map(|(&v, position)| {
             let (dataset, sample) = setup.view.sample(v, epoch)?;
             Some((dataset, sample, position))

@@ -1,5 +1,6 @@
 //! The steps of a loader, and the samples of each.
 
+use super::memory::too_large;
 use super::setup::Setup;
 use crate::division::Division;
 use crate::error::{DataError, Result};
@@ -111,11 +112,14 @@ impl Schedule {
 
     /// Fills `out` with the samples of the view that this rank takes in the step that begins at a
     /// place.
-    pub(super) fn samples(&self, place: StepStart, out: &mut Vec<u64>) {
+    pub(super) fn samples(&self, place: StepStart, out: &mut Vec<u64>) -> Result<()> {
         let order = self.order(place.epoch);
         let positions = self.division.positions(self.n, place.position, self.rank);
         out.clear();
+        let count = positions.size_hint().0;
+        out.try_reserve(count).map_err(|_| too_large(count.saturating_mul(size_of::<u64>())))?;
         out.extend(positions.filter_map(|position| order.sample_at(position)));
+        Ok(())
     }
 
     /// Returns the state in which a step begins. `receipt` is that of all steps before it.

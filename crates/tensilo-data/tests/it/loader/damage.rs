@@ -37,7 +37,7 @@ fn a_batch_with_a_damaged_sample_is_an_error_in_its_place() {
     let loader = options(6).loader(&View::all(&dataset)).unwrap();
     let (mut batches, mut position) = (loader.epoch(0), 0);
     while let Some(batch) = batches.next() {
-        let due = loader.samples(0, position);
+        let due = loader.samples(0, position).unwrap();
         assert_eq!(batch.is_err(), due.iter().any(|sample| damaged.contains(sample)), "{due:?}");
         match batch {
             Ok(batch) => check(&batch, &due),
@@ -66,7 +66,7 @@ fn substituted(dataset: &Dataset, world: u32, batch: u32, epoch: u64) -> (BTreeM
         for batch in batches.by_ref() {
             let batch: Batch = batch.unwrap();
             check(&batch, batch.samples());
-            let due = loader.samples(epoch, batch.position());
+            let due = loader.samples(epoch, batch.position()).unwrap();
             for (place, (&sample, &asked)) in batch.samples().iter().zip(&due).enumerate() {
                 assert_eq!(batch.substituted().contains(&place), sample != asked);
                 found.entry(asked).or_insert_with(Vec::new).push(sample);
