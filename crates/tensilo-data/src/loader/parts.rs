@@ -23,6 +23,9 @@ pub(super) struct Part {
     pub buffers: Vec<ColumnBuffer>,
 }
 
+/// Groups of files that are opened at most to announce a run.
+const FILES_OF_A_RUN: usize = 4;
+
 /// The parts of a batch, in memory that is reused.
 #[derive(Default)]
 pub(super) struct Parts {
@@ -87,14 +90,18 @@ impl Parts {
         Ok(())
     }
 
-    /// Announces samples of a dataset to the operating system.
+    /// Announces samples of a dataset to the operating system. Of samples in many files only those
+    /// in the first ones: opening files takes longer than reading small ones.
     pub(super) fn announce(&mut self, setup: &Setup, number: usize, samples: Range<u64>) -> Result<()> {
         let (Some(dataset), Some(columns)) = (setup.view.datasets().get(number), setup.columns.in_datasets.get(number))
         else {
             return Ok(()); // not so: the view names its own datasets
         };
         let mut start = samples.start;
-        while start < samples.end {
+        for _ in 0..FILES_OF_A_RUN {
+            if start >= samples.end {
+                break;
+            }
             let found = dataset.find_columns(columns, start)?;
             let end = samples.end.min(found.samples.end);
             let in_file = start.saturating_sub(found.samples.start)..end.saturating_sub(found.samples.start);
