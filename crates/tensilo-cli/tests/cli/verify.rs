@@ -9,7 +9,7 @@ use tensilo_testing::{commented_hex, repository};
 fn a_file_that_is_missing_is_not_damaged() {
     let folder = Folder::new();
     on("verify", &folder.path("missing.tsl"), "").failed(3, "missing.tsl");
-    on("verify", folder.root(), "").failed(2, "there are no tensilo files");
+    on("verify", folder.root(), "").failed(2, "nor tensilo files");
 }
 
 #[test]
