@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::{ControlFlow, Range};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process;
@@ -16,6 +17,8 @@ use tensilo::stages::{Fragment, RangeError};
 const DEPTH: u32 = 64;
 /// Offsets and lengths of direct reads are multiples of this.
 const SECTOR: u64 = 4096;
+/// Longer ranges are read by position.
+const LONGEST: u64 = 1 << 30;
 /// The bytes that are read at a time at most, unless one range is longer.
 const WAVE_BYTES: usize = 8 << 20;
 
@@ -47,13 +50,16 @@ impl UringFile {
     /// O_DIRECT.
     pub fn open(path: impl AsRef<Path>, page_cache: PageCache) -> tensilo::Result<Self> {
         let path = path.as_ref();
-        let positioned = PositionedFile::open(path)?;
+        let doing = |error| tensilo::Error::io("opening the file for io_uring", error).with_path(path);
+        let first = File::open(path).map_err(doing)?;
+        // the same file, whatever has the path meanwhile
+        let same = format!("/proc/self/fd/{}", first.as_raw_fd());
+        let positioned = PositionedFile::open(&same).map_err(|error| error.with_path(path))?;
         let flags = match page_cache {
             PageCache::Used => 0,
             PageCache::Passed => rustix::fs::OFlags::DIRECT.bits().cast_signed(),
         };
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-        let file = file.map_err(|error| tensilo::Error::io("opening the file for io_uring", error).with_path(path))?;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&same).map_err(doing)?;
         Ok(Self { positioned, file, page_cache })
     }
 
@@ -99,7 +105,8 @@ impl UringFile {
                 return ControlFlow::Continue(());
             };
             let range_number = first.saturating_add(number);
-            let delivered = result.and_then(|bytes| self.deliver(range, read, bytes, range_number, arrived));
+            // what the kernel did not read by io_uring is read by position
+            let delivered = self.deliver(range, read, result.unwrap_or(&[]), range_number, arrived);
             flow = delivered.unwrap_or_else(|error| {
                 failed = Some(RangeError { range: range_number, error });
                 ControlFlow::Break(())
@@ -160,6 +167,9 @@ impl Source for UringFile {
         scratch: &mut Vec<u8>,
         arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
     ) -> Result<(), RangeError> {
+        if ranges.iter().any(|range| range.end.saturating_sub(range.start) > LONGEST) {
+            return self.positioned.read_ranges(ranges, scratch, arrived);
+        }
         let done = with_ring(|ring| {
             let mut first = 0;
             while let Some(rest) = ranges.get(first..).filter(|rest| !rest.is_empty()) {
@@ -194,35 +204,53 @@ impl UringFile {
     }
 }
 
-/// The ring of a thread, and the process that has made it.
-enum ThreadRing {
-    /// None was asked for.
-    Unknown,
-    Ready(u32, Box<Ring>),
+/// The ring of a thread.
+#[derive(Default)]
+struct ThreadRing {
+    /// The process that has made the ring.
+    process: u32,
+    ring: Option<Box<Ring>>,
     /// The kernel has no io_uring, or forbids it.
-    Refused,
+    is_refused: bool,
+}
+
+impl Drop for ThreadRing {
+    fn drop(&mut self) {
+        self.forget_of_parent();
+    }
+}
+
+impl ThreadRing {
+    /// Forgets a ring of the process that this one was forked from: its memory is not here.
+    fn forget_of_parent(&mut self) {
+        if self.process != process::id() {
+            std::mem::forget(self.ring.take());
+        }
+    }
+
+    /// Returns the ring, made anew if there is none; `None` if there is no io_uring.
+    fn get(&mut self) -> Option<&mut Ring> {
+        self.forget_of_parent();
+        if self.ring.as_ref().is_some_and(|ring| ring.is_broken()) {
+            // the kernel may still write to what it has
+            std::mem::forget(self.ring.take());
+            self.is_refused = true;
+        }
+        if self.ring.is_none() && !self.is_refused {
+            self.process = process::id();
+            self.ring = Ring::new(DEPTH).ok().map(Box::new);
+            self.is_refused = self.ring.is_none();
+        }
+        self.ring.as_deref_mut()
+    }
 }
 
 /// Does some work with the ring of this thread; `None` if there is no io_uring.
 fn with_ring<R>(work: impl FnOnce(&mut Ring) -> R) -> Option<R> {
     thread_local! {
-        static RING: RefCell<ThreadRing> = const { RefCell::new(ThreadRing::Unknown) };
+        static RING: RefCell<ThreadRing> = RefCell::default();
     }
-    RING.with(|ring| {
-        let mut ring = ring.try_borrow_mut().ok()?;
-        if matches!(&*ring, ThreadRing::Ready(process, _) if *process != process::id()) {
-            // its memory is the other process's
-            std::mem::forget(std::mem::replace(&mut *ring, ThreadRing::Unknown));
-        }
-        if matches!(&*ring, ThreadRing::Unknown) {
-            *ring =
-                Ring::new(DEPTH).map_or(ThreadRing::Refused, |ring| ThreadRing::Ready(process::id(), Box::new(ring)));
-        }
-        match &mut *ring {
-            ThreadRing::Ready(_, ring) => Some(work(ring)),
-            _ => None,
-        }
-    })
+    RING.with(|ring| ring.try_borrow_mut().ok()?.get().map(work))
 }
 
 impl DatasetOptions {

@@ -5,6 +5,7 @@ use super::place::FilePlace;
 use crate::error::Result;
 use std::collections::HashMap;
 use std::fmt;
+use std::process;
 use std::sync::{Mutex, PoisonError};
 use tensilo::Reader;
 
@@ -13,6 +14,7 @@ use tensilo::Reader;
 pub(super) struct OpenFiles {
     most: usize,
     opener: Opener,
+    process: u32,
     readers: Mutex<Readers>,
 }
 
@@ -31,7 +33,7 @@ impl fmt::Debug for Readers {
 
 impl OpenFiles {
     pub(super) fn new(most: usize, opener: Opener) -> Self {
-        Self { most: most.max(1), opener, readers: Mutex::default() }
+        Self { most: most.max(1), opener, process: process::id(), readers: Mutex::default() }
     }
 
     /// Returns the same without open files.
@@ -46,6 +48,9 @@ impl OpenFiles {
     /// Returns the reader of a file, or opens it. Two threads may open a file at the same time; one
     /// of the readers is kept.
     pub(super) fn get(&self, place: FilePlace, open: impl FnOnce() -> Result<Reader>) -> Result<Reader> {
+        if self.process != process::id() {
+            return open();
+        }
         if let Some(reader) = self.locked(|readers| readers.get(place)) {
             return Ok(reader);
         }

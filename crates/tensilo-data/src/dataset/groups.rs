@@ -6,6 +6,7 @@ use crate::error::{DataError, Result};
 use crate::manifest::{Broken, Group, MOST_PAGE_BYTES, PageEntry, Version, join};
 use std::ops::Range;
 use std::path::Path;
+use std::process;
 use std::sync::{Arc, OnceLock};
 
 /// The groups of a version. Those of a page are read when one of them is first asked for, and kept:
@@ -15,6 +16,8 @@ pub(super) struct Groups {
     /// The first sample of each page, and after the last one the number of all samples.
     starts: Vec<u64>,
     pages: Vec<OnceLock<Arc<Page>>>,
+    /// The process that may wait for a page that another thread reads.
+    process: u32,
 }
 
 /// Consecutive groups.
@@ -72,14 +75,14 @@ impl Groups {
         let last = inline.iter().map(|group| group.samples).fold(0, u64::saturating_add);
         let starts = starts(lengths.chain([last]));
         pages.push(OnceLock::from(Page::new(inline)));
-        Self { starts, pages }
+        Self { starts, pages, process: process::id() }
     }
 
     /// Returns the same groups, for a process that was forked: they share nothing that a thread
     /// could have been changing at that moment.
     pub(super) fn reopened(&self) -> Self {
         let page = |page: &OnceLock<Arc<Page>>| page.get().cloned().map_or_else(OnceLock::new, OnceLock::from);
-        Self { starts: self.starts.clone(), pages: self.pages.iter().map(page).collect() }
+        Self { starts: self.starts.clone(), pages: self.pages.iter().map(page).collect(), process: process::id() }
     }
 
     /// Returns the group that contains a sample. Cost: logarithmic in the number of groups, and the
@@ -118,6 +121,9 @@ impl Groups {
             (Some(page), _) => page.clone(),
             (None, Some(entry)) => {
                 let page = Page::new(place.read_page(entry)?);
+                if self.process != process::id() {
+                    return Ok((page, first)); // forked while a thread was reading it, maybe
+                }
                 slot.get_or_init(|| page).clone() // another thread may have read it meanwhile
             }
             (None, None) => return Err(none(first)), // not so: the last page is never read

@@ -62,6 +62,9 @@ impl fmt::Debug for BatchColumn {
 impl Drop for Batch {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
+            // memory of the caller goes back to the caller
+            let lent = self.columns.iter_mut().filter(|column| matches!(column.values, Values::Callers(_)));
+            lent.for_each(|column| column.values = Values::Buffer);
             pool.put(std::mem::take(&mut self.columns));
         }
     }
@@ -230,6 +233,7 @@ impl BatchColumn {
         allocator: Option<&dyn super::BatchAllocator>,
     ) -> Result<&mut [u8]> {
         if let Some(allocator) = allocator {
+            self.values = Values::Buffer; // what is left of a batch that failed goes back first
             self.values = Values::Callers(allocator.allocate(byte_count)?);
         } else if !matches!(self.values, Values::Own(_)) {
             self.values = Values::Own(PageAligned::default());

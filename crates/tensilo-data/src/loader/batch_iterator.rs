@@ -109,7 +109,6 @@ impl Iterator for BatchIterator {
             self.begin_again();
         }
         if let Some(error) = self.running.refused.take() {
-            self.taken = self.schedule.steps; // nothing follows
             return Some(Err(refused(&error)));
         }
         let begun = Instant::now();
@@ -164,7 +163,8 @@ impl Running {
                 Ok(thread) => running.threads.push(thread),
                 Err(error) => {
                     running.end();
-                    running.refused = Some(error);
+                    // nobody works on the queue: the error is all that there is to take
+                    running = Self { first, refused: Some(error), ..Self::idle() };
                     break;
                 }
             }

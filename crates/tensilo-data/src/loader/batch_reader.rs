@@ -151,7 +151,9 @@ impl BatchReader {
         fetched.map_err(Unread::Failed)?;
         counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
         let (permits, counters) = (self.permits.clone(), self.counters.clone());
-        permits.run(|| counters.time(Count::Decoding, || self.decode(samples.len(), columns)))
+        let decoded = permits.run(|| counters.time(Count::Decoding, || self.decode(samples.len(), columns)));
+        self.parts.release();
+        decoded
     }
 
     fn decode(&mut self, count: usize, columns: &mut [BatchColumn]) -> std::result::Result<(), Unread> {
@@ -206,7 +208,7 @@ impl BatchReader {
             }
         }
         if let Some(conversion) = &chosen.conversion {
-            conversion.run(staging.bytes(), column.room_made());
+            conversion.run(staging.bytes(), column.room_made()).map_err(Unread::Fatal)?;
         }
         column.set_nulls(nulls);
         let extents = chosen.stored.shape.extents().iter().map(|extent| match extent {
@@ -279,7 +281,7 @@ fn deliver(
         Some(conversion) => {
             let elements = buffer.bytes().len() / chosen.stored.dtype.element_bytes(); // at least 1
             converted.resize(elements.saturating_mul(conversion.to.element_bytes()))?;
-            conversion.run(buffer.bytes(), converted.bytes_mut());
+            conversion.run(buffer.bytes(), converted.bytes_mut())?;
             converted.bytes()
         }
         None => buffer.bytes(),

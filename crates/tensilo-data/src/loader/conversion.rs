@@ -4,8 +4,8 @@ use crate::error::{DataError, Result};
 use half::{bf16, f16};
 use tensilo::{ColumnSchema, DType, Element};
 
-/// A function that converts whole elements.
-type Convert = fn(&[u8], &mut [u8]);
+/// A function that converts whole elements. Returns `false` if memory is misaligned.
+type Convert = fn(&[u8], &mut [u8]) -> bool;
 
 /// A conversion of elements.
 #[derive(Clone, Copy)]
@@ -33,24 +33,40 @@ impl Conversion {
         Ok(Self { to, convert })
     }
 
-    /// Converts elements. `out` has room for as many.
-    pub(super) fn run(&self, from: &[u8], out: &mut [u8]) {
-        (self.convert)(from, out);
+    /// Converts elements. `out` has room for as many. Fails if memory of the caller is misaligned.
+    pub(super) fn run(&self, from: &[u8], out: &mut [u8]) -> Result<()> {
+        match (self.convert)(from, out) {
+            true => Ok(()),
+            false => Err(DataError::BadArgument("the allocator gave memory that is not aligned to 8 bytes".to_owned())),
+        }
     }
 }
 
-/// Converts whole slices, which both are aligned: they are from buffers of columns and batches.
-fn convert<A: Element, B: Element>(from: &[u8], out: &mut [u8], one: impl Fn(A) -> B) {
-    let (Some(from), Some(out)) = (A::slice_of(from), B::slice_of_mut(out)) else { return };
+/// Converts whole slices. Returns `false` if one is misaligned.
+fn convert<A: Element, B: Element>(from: &[u8], out: &mut [u8], one: impl Fn(A) -> B) -> bool {
+    let (Some(from), Some(out)) = (A::slice_of(from), B::slice_of_mut(out)) else { return false };
     for (to, &from) in out.iter_mut().zip(from) {
         *to = one(from);
     }
+    true
 }
 
 /// An element that any other float is made from.
 trait Float: Element {
     fn to_f32(self) -> f32;
     fn to_f64(self) -> f64;
+
+    /// Rounds to odd, so that rounding the result to fewer bits is as rounding once.
+    #[inline]
+    fn to_f32_odd(self) -> f32 {
+        let (value, nearest) = (self.to_f64(), self.to_f32());
+        if value.is_nan() || f64::from(nearest) == value {
+            return nearest;
+        }
+        // not 0 if it is farther from 0 than the value
+        let is_farther = f64::from(nearest).abs() > value.abs();
+        f32::from_bits(nearest.to_bits().saturating_sub(is_farther.into()) | 1)
+    }
 }
 
 macro_rules! floats {
@@ -79,8 +95,8 @@ floats! {
 
 fn from_float<A: Float>(to: DType) -> Option<Convert> {
     Some(match to {
-        DType::Bf16 => |from, out| convert(from, out, |value: A| bf16::from_f64(value.to_f64())),
-        DType::F16 => |from, out| convert(from, out, |value: A| f16::from_f64(value.to_f64())),
+        DType::Bf16 => |from, out| convert(from, out, |value: A| bf16::from_f32(value.to_f32_odd())),
+        DType::F16 => |from, out| convert(from, out, |value: A| f16::from_f32(value.to_f32_odd())),
         DType::F32 => |from, out| convert(from, out, A::to_f32),
         DType::F64 => |from, out| convert(from, out, A::to_f64),
         _ => return None,

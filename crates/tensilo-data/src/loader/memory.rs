@@ -80,7 +80,8 @@ impl<T> Pool<T> {
 
     /// Takes one that was put back.
     pub(super) fn take(&self) -> Option<T> {
-        self.free.lock().ok()?.pop()
+        let is_mine = self.process == process::id();
+        if is_mine { self.free.lock().ok()?.pop() } else { None }
     }
 
     /// Puts one back.

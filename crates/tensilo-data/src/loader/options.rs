@@ -171,7 +171,8 @@ impl LoaderOptions {
     /// Returns the loader of a view. Starts no thread and opens no file.
     ///
     /// Fails if an argument does not fit: a column that does not exist or differs among datasets, a
-    /// cast or a padding that is not possible, a rank outside of the world.
+    /// cast or a padding that is not possible, a rank outside of the world, an epoch without a
+    /// step.
     pub fn loader(self, view: &View) -> Result<Loader> {
         let division = Division::new(self.batch, self.world, self.tail.unwrap_or_default())?;
         let columns = ChosenColumns::new(view, self.columns.as_deref(), &self.casts, &self.paddings)?;

@@ -181,8 +181,10 @@ fn value_bytes(value: f64, dtype: DType) -> Option<[u8; 8]> {
     /// An integer, if the value is one of the type.
     macro_rules! whole {
         ($integer:ty) => {{
-            let whole = value as $integer; // saturates, which the comparison sees
-            (whole as f64 == value).then(|| bytes(whole.to_ne_bytes())) // exact, or unequal
+            let whole = value as i128; // saturates beyond all integers of columns
+            // exact, or unequal
+            let whole = <$integer>::try_from(whole).ok().filter(|_| whole as f64 == value);
+            whole.map(|whole| bytes(whole.to_ne_bytes()))
         }};
     }
     match dtype {

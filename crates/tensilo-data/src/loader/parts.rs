@@ -3,7 +3,7 @@
 use super::memory::too_large;
 use super::setup::Setup;
 use crate::dataset::FoundFile;
-use crate::error::Result;
+use crate::error::{DataError, Result};
 use std::ops::Range;
 use tensilo::stages::{FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer};
@@ -59,6 +59,9 @@ impl Parts {
             Some((dataset, sample, position))
         });
         wanted.extend(found);
+        if wanted.len() != samples.len() {
+            return Err(DataError::Internal(format!("a sample of {samples:?} is not in the view")));
+        }
         wanted.sort_unstable();
         let result = self.divide(setup, &wanted);
         self.wanted = wanted;
@@ -88,6 +91,12 @@ impl Parts {
             wanted = rest;
         }
         Ok(())
+    }
+
+    /// Lets go of the files of a batch that was read, so that they can be closed.
+    pub(super) fn release(&mut self) {
+        self.iter_mut().for_each(Part::release);
+        self.count = 0;
     }
 
     /// Announces samples of a dataset to the operating system. Of samples in many files only those
@@ -141,6 +150,12 @@ impl Part {
             }
             false => Ok(self.plan.select(&self.columns, &self.samples)?),
         }
+    }
+
+    fn release(&mut self) {
+        self.columns.clear();
+        // without columns, neither can fail
+        let _ = self.plan.select(&[], &[]).and_then(|()| self.bytes.begin(&self.plan));
     }
 
     /// Reads the bytes of the chunks, unless the file is in a map.

@@ -1,7 +1,7 @@
 //! The steps of a loader, and the samples of each.
 
 use super::memory::too_large;
-use super::setup::Setup;
+use super::setup::{Setup, check_steps};
 use crate::division::Division;
 use crate::error::{DataError, Result};
 use crate::order::{Mode, Order};
@@ -68,6 +68,7 @@ impl Schedule {
             _ => {}
         }
         let division = Division::new(setup.division.batch(), setup.division.world(), state.tail)?;
+        check_steps(division, setup.view.n())?;
         let first = StepStart { epoch: state.epoch, position: state.position };
         Ok(Self::new(setup, (state.mode, state.seed, division), first, end, state.receipt))
     }

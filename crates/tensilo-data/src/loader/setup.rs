@@ -55,6 +55,7 @@ impl Setup {
             let message = format!("rank {rank} of {} ranks, counted from 0", division.world());
             return Err(DataError::BadArgument(message));
         }
+        check_steps(division, view.n())?;
         Ok(Self {
             process: process::id(),
             mode: default_mode(&view),
@@ -92,6 +93,17 @@ impl Setup {
         let reopened = Self { process: process::id(), view: self.view.reopened(), ..Self::clone(self) };
         Arc::new(reopened)
     }
+}
+
+/// Refuses an epoch without a step (O-4.5).
+pub(super) fn check_steps(division: Division, n: u64) -> Result<()> {
+    if division.steps(n, 0) > 0 {
+        return Ok(());
+    }
+    let step = division.step_samples();
+    Err(DataError::BadArgument(format!(
+        "an epoch of {n} samples has no step of {step} samples, those of all ranks: use smaller batches, or another tail"
+    )))
 }
 
 fn default_mode(view: &View) -> Mode {

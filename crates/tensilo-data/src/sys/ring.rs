@@ -31,6 +31,8 @@ pub(crate) struct Ring {
     memory: Vec<u8>,
     /// The first byte of the memory that is aligned.
     start: usize,
+    /// Reads may be in flight that nobody waits for.
+    is_broken: bool,
 }
 
 impl Ring {
@@ -38,7 +40,7 @@ impl Ring {
     /// or forbids it.
     pub(crate) fn new(depth: u32) -> io::Result<Self> {
         let ring = IoUring::builder().dontfork().build(depth)?;
-        Ok(Self { ring, depth: usize::try_from(depth).unwrap_or(1), memory: Vec::new(), start: 0 })
+        Ok(Self { ring, depth: usize::try_from(depth).unwrap_or(1), memory: Vec::new(), start: 0, is_broken: false })
     }
 
     /// Reads from a file, and calls `arrived` with the number of each read when it is done, and
@@ -47,6 +49,9 @@ impl Ring {
     /// The places of reads ascend and do not overlap. Fails if they do not, or if the kernel takes
     /// no more reads.
     pub(crate) fn read(&mut self, file: &File, reads: &[ReadAt], arrived: &mut OnArrival<'_>) -> io::Result<()> {
+        if self.is_broken {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         self.reserve(reads)?;
         let (depth, descriptor) = (self.depth, types::Fd(file.as_raw_fd()));
         let mut flight = Flight { in_flight: 0, ring: self };
@@ -70,6 +75,11 @@ impl Ring {
                 is_stopped = is_stopped || arrived(number, bytes).is_break();
             }
         }
+    }
+
+    /// Returns whether the ring could not wait for its reads: it is of no use any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Checks the places of reads, and makes memory for them.
@@ -154,6 +164,7 @@ impl Drop for Flight<'_> {
         while self.in_flight > 0 {
             if self.wait().is_err() {
                 std::mem::forget(std::mem::take(&mut self.ring.memory));
+                self.ring.is_broken = true;
                 self.in_flight = 0;
             }
         }

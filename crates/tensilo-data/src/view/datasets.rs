@@ -59,6 +59,9 @@ impl View {
     /// Returns a mixture of views, which are its components in order. Fails if a component is of
     /// another dataset, view or number of samples than the mixture was made for.
     pub fn mixture(mixture: &Mixture, components: &[View]) -> Result<Self> {
+        if components.iter().any(|view| matches!(view.kind, ViewOf::Mixture { .. })) {
+            return Err(DataError::BadArgument("a mixture has a mixture as a component".to_owned()));
+        }
         let due: Vec<_> = components.iter().map(|view| (view.dataset_id(), view.identity(), view.n())).collect();
         if !mixture.components().iter().map(|found| (found.dataset_id, found.view, found.samples)).eq(due) {
             let message = "the views are not the components that the mixture was made for".to_owned();

@@ -2,7 +2,7 @@
 
 use super::identity::{ViewKind, identity};
 use crate::error::{DataError, Result};
-use crate::order::{Mode, Order, Purpose, RunsAndWindows, key};
+use crate::order::{MOST_SAMPLES, Mode, Order, Purpose, RunsAndWindows, key};
 use std::ops::Range;
 
 /// Samples of a block, in each of which components have the same shares.
@@ -55,6 +55,9 @@ impl Mixture {
     /// is so small that it has none in the mixture.
     pub fn new(components: &[Component], n: u64, seed: u64, run: u32) -> Result<Self> {
         let sizes = RunsAndWindows::new(run, 1)?;
+        if n > MOST_SAMPLES {
+            return Err(bad("a mixture has more than 2^63 samples"));
+        }
         if components.iter().any(|component| component.samples == 0 || component.weight == 0) {
             return Err(bad("a component of a mixture has no samples, or no weight"));
         }

@@ -2,7 +2,7 @@
 
 use super::model::{SAMPLES, create, frames, maybe, tokens, vector, words};
 use half::{bf16, f16};
-use tensilo::DType;
+use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_data::{Batch, Dataset, LoaderOptions, Mode, Padding, Tail, View};
 use tensilo_testing::Folder;
 
@@ -89,4 +89,30 @@ fn nested_columns_are_padded() {
         }
         assert_eq!(column.values::<u8>().unwrap(), due);
     });
+}
+
+/// Values near the middle of two neighbours, where rounding twice goes wrong.
+#[test]
+fn floats_are_rounded_once() {
+    let folder = Folder::new();
+    let path = folder.path("a.tsl");
+    let column = |name, dtype| ColumnSchema::tensor(name, dtype, Shape::scalar());
+    let schema = Schema::new([column("s", DType::F32), column("d", DType::F64)]);
+    let mut writer = Writer::create(&path, schema, &WriterOptions::new()).unwrap();
+    let singles = [0x3F80_8001, 0x3F80_8000, 0x3F81_8000, 0x7F7F_FFFF, 1].map(f32::from_bits);
+    let doubles = [1.0 + 2f64.powi(-11) + 2f64.powi(-30), 1.0 + 2f64.powi(-11), f64::MAX, 5e-324, -1.0 - 2f64.powi(-8)];
+    for (s, d) in singles.into_iter().zip(doubles) {
+        writer.push(&[Value::tensor(&[s]), Value::tensor(&[d])]).unwrap();
+    }
+    writer.finish().unwrap();
+    let view = View::all(&Dataset::open(&path).unwrap());
+    let options = || LoaderOptions::new(5).mode(Mode::Sequential);
+    let to_bf16 = options().cast("s", DType::Bf16).cast("d", DType::F16).loader(&view).unwrap();
+    let batch = to_bf16.reader().take(&[0, 1, 2, 3, 4]).unwrap();
+    let bits = |values: &[bf16]| values.iter().map(|value| value.to_bits()).collect::<Vec<u16>>();
+    let found = bits(batch.column("s").unwrap().values::<bf16>().unwrap());
+    assert_eq!(found, [0x3F81, 0x3F80, 0x3F82, 0x7F80, 0]);
+    let found = batch.column("d").unwrap().values::<f16>().unwrap();
+    let due = [f16::from_bits(0x3C01), f16::ONE, f16::INFINITY, f16::ZERO, -f16::from_f64(1.0 + 2f64.powi(-8))];
+    assert_eq!(found, due);
 }

@@ -112,11 +112,15 @@ fn views_are_what_they_select() {
 }
 
 #[test]
-fn an_empty_view_has_no_batches() {
+fn an_epoch_without_a_step_is_refused() {
     let view = View::list(&dataset(), &SampleList::new([])).unwrap();
     for tail in [Tail::Drop, Tail::Pad, Tail::Exact] {
-        assert_eq!(LoaderOptions::new(4).tail(tail).loader(&view).unwrap().epochs(0..5).count(), 0);
+        assert!(LoaderOptions::new(4).tail(tail).loader(&view).is_err());
     }
+    let view = View::all(&dataset());
+    let error = LoaderOptions::new(80).rank(1, 2).loader(&view).unwrap_err().to_string();
+    assert!(error.contains("152") && error.contains("160"), "{error}");
+    assert!(LoaderOptions::new(80).rank(1, 2).tail(Tail::Pad).loader(&view).is_ok());
 }
 
 #[test]

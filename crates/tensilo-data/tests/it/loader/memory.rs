@@ -59,6 +59,11 @@ fn values_are_in_memory_of_the_caller() {
     assert_eq!(count.load(Ordering::Relaxed), kept.len());
     drop(kept);
     assert_eq!(count.load(Ordering::Relaxed), 0);
+    // batches that are dropped give their memory back at once
+    let loader = options.clone().allocator(Arc::new(Lender(count.clone(), 0))).loader(&view).unwrap();
+    let mut batches = loader.epochs(0..3);
+    assert!(batches.by_ref().all(|batch| batch.is_ok()));
+    assert_eq!(count.load(Ordering::Relaxed), 0);
     let loader = options.allocator(Arc::new(Lender(count, 1))).loader(&view).unwrap();
     assert!(loader.epoch(0).all(|batch| batch.is_err_and(|error| error.to_string().contains("the allocator gave"))));
 }
