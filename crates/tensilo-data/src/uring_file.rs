@@ -79,6 +79,17 @@ impl UringFile {
         }
     }
 
+    /// Returns how many ranges are read together, at least one.
+    fn wave(&self, ranges: &[Range<u64>]) -> usize {
+        let mut bytes = 0_u64;
+        let fits = |range: &&Range<u64>| {
+            let widened = self.widened(range);
+            bytes = bytes.saturating_add(widened.end.saturating_sub(widened.start));
+            usize::try_from(bytes).is_ok_and(|bytes| bytes <= WAVE_BYTES)
+        };
+        ranges.iter().take_while(fits).count().max(1)
+    }
+
     /// Reads ranges that fit together in memory. `first` is the number of the first one.
     fn read_wave(
         &self,
@@ -188,19 +199,6 @@ impl Source for UringFile {
 
     fn identity(&self) -> Option<FileIdentity> {
         self.positioned.identity()
-    }
-}
-
-impl UringFile {
-    /// Returns how many ranges are read together, at least one.
-    fn wave(&self, ranges: &[Range<u64>]) -> usize {
-        let mut bytes = 0_u64;
-        let fits = |range: &&Range<u64>| {
-            let widened = self.widened(range);
-            bytes = bytes.saturating_add(widened.end.saturating_sub(widened.start));
-            usize::try_from(bytes).is_ok_and(|bytes| bytes <= WAVE_BYTES)
-        };
-        ranges.iter().take_while(fits).count().max(1)
     }
 }
 

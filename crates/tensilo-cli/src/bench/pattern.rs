@@ -66,11 +66,11 @@ pub(super) fn share(count: u64, thread: u32, threads: u32) -> Range<u64> {
 
 /// The random number generator SplitMix64.
 #[derive(Clone, Debug)]
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     /// Returns a uniform number below `end`, with a bias below 2^-64 x `end`.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let scaled = (u128::from(mix(self.0)) * u128::from(end)) >> 64;
         u64::try_from(scaled).unwrap_or(0) // below `end`

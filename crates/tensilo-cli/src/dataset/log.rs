@@ -1,7 +1,7 @@
 //! `tensilo dataset log`
 
 use super::args::LogArgs;
-use super::summary::DatasetSize;
+use super::summary::{DatasetSize, dataset_id};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shown, write_json};
 use crate::terminal::output_width;
@@ -44,8 +44,7 @@ fn document(newest: &Dataset, datasets: &[Dataset]) -> Outcome<Value> {
             "change": dataset.change_text(),
         }));
     }
-    let id: String = newest.id().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(json!({ "schema": "tensilo.log/1", "dataset_id": id, "versions": versions }))
+    Ok(json!({ "schema": "tensilo.log/1", "dataset_id": dataset_id(newest), "versions": versions }))
 }
 
 fn table(datasets: &[Dataset]) -> Outcome<Table<'static>> {

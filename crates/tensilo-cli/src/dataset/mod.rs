@@ -5,7 +5,7 @@ mod log;
 mod summary;
 
 pub(crate) use args::DatasetArgs;
-pub(crate) use summary::write_dataset;
+pub(crate) use summary::{DatasetSize, dataset_id, write_dataset};
 
 use crate::failure::Outcome;
 use crate::output::Output;

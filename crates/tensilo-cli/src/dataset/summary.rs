@@ -10,14 +10,14 @@ use tensilo_data::Dataset;
 
 /// The files of a dataset, and their length together.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DatasetSize {
-    pub(super) files: u64,
-    pub(super) bytes: u64,
+pub(crate) struct DatasetSize {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
 }
 
 impl DatasetSize {
     /// Adds up what the manifest says.
-    pub(super) fn of(dataset: &Dataset) -> Outcome<Self> {
+    pub(crate) fn of(dataset: &Dataset) -> Outcome<Self> {
         let mut size = Self::default();
         for group in dataset.groups() {
             for file in group?.files {
@@ -27,6 +27,11 @@ impl DatasetSize {
         }
         Ok(size)
     }
+}
+
+/// Returns the id of a dataset in hexadecimal digits.
+pub(crate) fn dataset_id(dataset: &Dataset) -> String {
+    dataset.id().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Writes a line about a dataset that was changed.

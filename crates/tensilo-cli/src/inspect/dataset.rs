@@ -1,6 +1,7 @@
 //! `tensilo inspect` of a dataset: the sums of its files.
 
 use super::args::InspectArgs;
+use crate::dataset::{DatasetSize, dataset_id};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shown, write_json};
 use crate::progress::{Progress, Unit};
@@ -23,8 +24,7 @@ struct ColumnSums {
 
 /// The facts of all files.
 struct DatasetFacts {
-    files: u64,
-    bytes: u64,
+    size: DatasetSize,
     /// By column of the schema.
     columns: Vec<ColumnSums>,
 }
@@ -45,16 +45,16 @@ pub(super) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
 impl DatasetFacts {
     /// Opens all files. Samples of a column that a group of files does not have are null.
     fn of(dataset: &Dataset, quiet: bool) -> Outcome<Self> {
-        let mut facts =
-            Self { files: 0, bytes: 0, columns: vec![ColumnSums::default(); dataset.schema().columns.len()] };
+        let mut facts = Self {
+            size: DatasetSize::of(dataset)?,
+            columns: vec![ColumnSums::default(); dataset.schema().columns.len()],
+        };
         let progress = Progress::new(Unit::Samples, quiet);
         for group in dataset.groups() {
             let group = group?;
             let samples = group.samples.end.saturating_sub(group.samples.start);
             let mut is_there = vec![false; facts.columns.len()];
             for (number, file) in group.files.iter().enumerate() {
-                facts.files = facts.files.saturating_add(1);
-                facts.bytes = facts.bytes.saturating_add(file.bytes);
                 let reader = dataset.open_file(&group, number)?;
                 for (name, column) in &file.columns {
                     let found = reader.column(name)?.facts();
@@ -81,10 +81,6 @@ impl DatasetFacts {
     }
 }
 
-fn id(dataset: &Dataset) -> String {
-    dataset.id().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn document(dataset: &Dataset, facts: &DatasetFacts) -> Value {
     let columns = dataset.schema().columns.iter().zip(&facts.columns).map(|(column, sums)| {
         let shape = column.shape.extents().iter().map(|extent| match extent {
@@ -106,11 +102,11 @@ fn document(dataset: &Dataset, facts: &DatasetFacts) -> Value {
     });
     json!({
         "schema": "tensilo.inspect-dataset/1",
-        "dataset_id": id(dataset),
+        "dataset_id": dataset_id(dataset),
         "version": dataset.version(),
         "sample_count": dataset.sample_count(),
-        "files": facts.files,
-        "file_bytes": facts.bytes,
+        "files": facts.size.files,
+        "file_bytes": facts.size.bytes,
         "run_samples": dataset.order().run(),
         "window_runs": dataset.order().window(),
         "metadata": dataset.schema().metadata,
@@ -119,11 +115,11 @@ fn document(dataset: &Dataset, facts: &DatasetFacts) -> Value {
 }
 
 fn write_text(args: &InspectArgs, dataset: &Dataset, facts: &DatasetFacts, output: &mut impl Write) -> Outcome {
-    let (samples, files, bytes) = (dataset.sample_count(), facts.files, human::bytes(facts.bytes));
+    let (samples, files, bytes) = (dataset.sample_count(), facts.size.files, human::bytes(facts.size.bytes));
     let first = format!("{}: {samples} samples in {files} files of {bytes} together", shown(&args.file));
     write_wrapped(output, &first, args.width())?;
     let order = dataset.order();
-    let (id, version, run, window) = (id(dataset), dataset.version(), order.run(), order.window());
+    let (id, version, run, window) = (dataset_id(dataset), dataset.version(), order.run(), order.window());
     let second = format!("id {id}, version {version}, order of runs of {run} samples in windows of {window} runs");
     write_wrapped(output, &second, args.width())?;
     writeln!(output)?;

@@ -31,10 +31,10 @@ pub(super) struct BatchReader {
     /// For each column, the positions of null samples.
     nulls: Vec<Vec<usize>>,
     /// Elements that are yet to be converted or padded.
-    staging: [PageAligned; 2],
+    staging: PageAligned,
 }
 
-/// Why samples were not read.
+/// The reason why samples were not read.
 pub(super) enum Unread {
     /// The job cannot go on.
     Fatal(DataError),
@@ -94,7 +94,7 @@ impl BatchReader {
             parts: Parts::default(),
             decoders: (0..columns).map(|_| Decoder::new()).collect(),
             nulls: vec![Vec::new(); columns],
-            staging: Default::default(),
+            staging: PageAligned::default(),
         }
     }
 
@@ -144,16 +144,21 @@ impl BatchReader {
     ) -> std::result::Result<(), Unread> {
         let Self { setup, parts, counters, .. } = self;
         let found = counters.time(Count::Planning, || parts.find(setup, samples, epoch));
-        found.map_err(Unread::Fatal)?;
+        let filled = found.map_err(Unread::Fatal).and_then(|()| self.fill_found(samples.len(), columns));
+        self.parts.release();
+        filled
+    }
+
+    /// Fills columns with samples whose files were found.
+    fn fill_found(&mut self, count: usize, columns: &mut [BatchColumn]) -> std::result::Result<(), Unread> {
+        let Self { parts, counters, .. } = self;
         let planned = counters.time(Count::Planning, || parts.iter_mut().try_for_each(|part| part.plan()));
-        let fetched = planned
-            .and_then(|()| counters.time(Count::Fetching, || parts.iter_mut().try_for_each(|part| part.fetch())));
+        planned.map_err(Unread::Failed)?;
+        let fetched = counters.time(Count::Fetching, || parts.iter_mut().try_for_each(|part| part.fetch()));
         fetched.map_err(Unread::Failed)?;
         counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
         let (permits, counters) = (self.permits.clone(), self.counters.clone());
-        let decoded = permits.run(|| counters.time(Count::Decoding, || self.decode(samples.len(), columns)));
-        self.parts.release();
-        decoded
+        permits.run(|| counters.time(Count::Decoding, || self.decode(count, columns)))
     }
 
     fn decode(&mut self, count: usize, columns: &mut [BatchColumn]) -> std::result::Result<(), Unread> {
@@ -179,7 +184,7 @@ impl BatchReader {
         column: &mut BatchColumn,
         allocator: Option<&dyn BatchAllocator>,
     ) -> std::result::Result<(), Unread> {
-        let Self { parts, decoders, nulls, staging: [staging, _], .. } = self;
+        let Self { parts, decoders, nulls, staging, .. } = self;
         let (Some(decoder), Some(nulls)) = (decoders.get_mut(place), nulls.get_mut(place)) else { return Ok(()) };
         nulls.clear();
         let count = column.sample_count;
@@ -271,18 +276,17 @@ fn join(parts: &mut Parts, place: usize, chosen: &ChosenColumn, column: &mut Bat
 fn deliver(
     chosen: &ChosenColumn,
     column: &mut BatchColumn,
-    staging: &mut [PageAligned; 2],
+    staging: &mut PageAligned,
     allocator: Option<&dyn BatchAllocator>,
 ) -> Result<()> {
     column.tensor = None;
     let buffer = std::mem::take(&mut column.buffer);
-    let [converted, _] = staging;
     let values = match &chosen.conversion {
         Some(conversion) => {
             let elements = buffer.bytes().len() / chosen.stored.dtype.element_bytes(); // at least 1
-            converted.resize(elements.saturating_mul(conversion.to.element_bytes()))?;
-            conversion.run(buffer.bytes(), converted.bytes_mut())?;
-            converted.bytes()
+            staging.resize(elements.saturating_mul(conversion.to.element_bytes()))?;
+            conversion.run(buffer.bytes(), staging.bytes_mut())?;
+            staging.bytes()
         }
         None => buffer.bytes(),
     };

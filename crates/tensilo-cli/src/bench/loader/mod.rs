@@ -10,10 +10,11 @@ mod shuffle;
 pub(crate) use args::LoaderArgs;
 
 use super::args::BenchArgs;
+use crate::dataset::DatasetSize;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination, Output, write_json};
 use args::{OrderName, Workers};
-use measure::{LoaderBench, Run};
+use measure::LoaderBench;
 use report::LoaderReport;
 use std::slice;
 use std::thread::available_parallelism;
@@ -47,20 +48,14 @@ fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
     let all = u32::try_from(dataset.sample_count()).unwrap_or(u32::MAX);
     let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
     let bench = LoaderBench { args, mode: order.mode(&dataset), batch };
-    let (mut files, mut stored_bytes) = (0_u64, 0_u64);
-    for group in dataset.groups() {
-        for file in group?.files {
-            (files, stored_bytes) = (files.saturating_add(1), stored_bytes.saturating_add(file.bytes));
-        }
-    }
     let sample_count = dataset.sample_count();
     if sample_count < u64::from(batch) {
         let message = format!("--batch {batch}: the dataset has {sample_count} samples");
         return Err(Failure::Usage(message));
     }
+    let size = DatasetSize::of(&dataset)?;
     let quality = args.loader.order.map(|_| shuffle::quality(bench.mode, sample_count, batch));
-    let mut report =
-        LoaderReport { args, access, order, batch, sample_count, stored_bytes, files, runs: Vec::new(), quality };
+    let mut report = LoaderReport { args, access, order, batch, sample_count, size, runs: Vec::new(), quality };
     if !args.cold {
         bench.prepare(&dataset)?;
     }
@@ -72,20 +67,12 @@ fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
             }
             false => bench.run(&dataset, workers)?,
         };
-        let is_enough = run.per_second(run.value_bytes) >= required_of(&report, &run);
         report.runs.push(run);
-        if is_enough {
+        if report.is_enough() {
             break;
         }
     }
     Ok(report)
-}
-
-/// Returns the bytes per second that are required, also if there was no run before this one.
-fn required_of(report: &LoaderReport<'_>, run: &Run) -> f64 {
-    let args = &report.args.loader;
-    let sample_bytes = run.value_bytes as f64 / run.samples.max(1) as f64; // an approximation
-    f64::from(args.gpus) * f64::from(report.batch) * sample_bytes / args.step_ms.as_secs_f64()
 }
 
 /// Returns the numbers of workers that are tried.

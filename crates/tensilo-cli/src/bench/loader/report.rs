@@ -6,6 +6,7 @@ use super::args::OrderName;
 use super::measure::Run;
 use super::plot;
 use super::shuffle::Quality;
+use crate::dataset::DatasetSize;
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
 use crate::text::{Cells, Table};
@@ -19,9 +20,7 @@ pub(super) struct LoaderReport<'a> {
     pub order: OrderName,
     pub batch: u32,
     pub sample_count: u64,
-    /// The bytes of all files, and how many they are.
-    pub stored_bytes: u64,
-    pub files: u64,
+    pub size: DatasetSize,
     /// At least one, by ascending workers.
     pub runs: Vec<Run>,
     /// The quality of the order and of a true shuffle, if it was asked for.
@@ -44,6 +43,11 @@ impl LoaderReport<'_> {
     fn waiting(&self, run: &Run) -> f64 {
         let required = self.required();
         if required > 0.0 { (1.0 - run.per_second(run.value_bytes) / required).max(0.0) } else { 0.0 }
+    }
+
+    /// Returns whether the last run delivers what the consumers take.
+    pub(super) fn is_enough(&self) -> bool {
+        self.runs.last().is_some_and(|run| self.waiting(run) == 0.0)
     }
 
     /// Returns the bytes per second for each number of workers.
@@ -104,8 +108,8 @@ impl LoaderReport<'_> {
             "schema": "tensilo.bench-loader/1",
             "file": args.file.to_string_lossy(),
             "sample_count": self.sample_count,
-            "files": self.files,
-            "stored_bytes": self.stored_bytes,
+            "files": self.size.files,
+            "stored_bytes": self.size.bytes,
             "order": self.order.name(),
             "batch": self.batch,
             "access": self.access.name,
@@ -128,8 +132,8 @@ impl LoaderReport<'_> {
         let file = human::excerpt(&self.args.file.to_string_lossy());
         let mut table = Table::new(&[("dataset", Cells::Text), (&file, Cells::Prose)]);
         let mut row = |what: &str, is: String| table.row(vec![what.to_owned(), is]);
-        let stored = human::bytes(self.stored_bytes);
-        row("samples", format!("{} in {} files of {stored} together", self.sample_count, self.files));
+        let stored = human::bytes(self.size.bytes);
+        row("samples", format!("{} in {} files of {stored} together", self.sample_count, self.size.files));
         row("batches", format!("{} samples of {:.0} B, {}", self.batch, self.sample_bytes(), self.order.name()));
         let cache = if self.args.cold { "cold" } else { "warm" };
         row("access", format!("{}; {cache}", self.access.why));

@@ -1,5 +1,6 @@
 //! The quality of an order: how far it is from a true shuffle.
 
+use super::super::pattern::Random;
 use std::collections::HashSet;
 use tensilo_data::{Mode, Order};
 
@@ -65,18 +66,10 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 /// places that were exchanged are kept.
 fn shuffle(n: u64, count: u64) -> Vec<u64> {
     let mut exchanged = std::collections::HashMap::new();
-    let mut state = 0x1234_5678_9ABC_DEF0_u64;
-    let mut random = |below: u64| {
-        // SplitMix64
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let scaled = (u128::from(z ^ (z >> 31)) * u128::from(below)) >> 64;
-        u64::try_from(scaled).unwrap_or(0) // below `below`
-    };
+    let mut random = Random(1);
     let mut taken = Vec::new();
     for place in 0..count {
-        let other = place.saturating_add(random(n.saturating_sub(place)));
+        let other = place.saturating_add(random.below(n.saturating_sub(place)));
         let found = exchanged.get(&other).copied().unwrap_or(other);
         let here = exchanged.get(&place).copied().unwrap_or(place);
         exchanged.insert(other, here);
