@@ -99,8 +99,11 @@ impl OpenedColumn {
             return Ok(());
         }
         // a block that was not read cannot be checked: units are not completed then
-        let due = if part.has_blocks(&missing)? { missing } else { blocks };
-        part.check_blocks(&due)?;
+        let due = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
+        if part.check_blocks(&due).is_err() {
+            // damage of another block of a unit costs these bytes nothing
+            return part.check_blocks(&blocks);
+        }
         if self.index().checked_blocks.set_blocks(location.chunk, &due, count) {
             self.index().checked_chunks.set(location.chunk);
         }

@@ -11,7 +11,10 @@ use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged, salvage};
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
-use tensilo::{OpenOptions, Reader, Result, WriterOptions};
+use tensilo::{
+    ColumnBatch, ColumnSchema, DType, OpenOptions, Profile, Reader, Result, Schema, Shape, Writer, WriterOptions,
+};
+use tensilo_testing::mix;
 
 /// Bits of a chunk, at another place in each byte: some of every byte in a long run.
 fn bits(chunk: &BlockedChunk) -> impl Iterator<Item = usize> {
@@ -140,6 +143,29 @@ fn a_file_read_by_position_gives_the_samples_of_the_other_blocks() {
         }
     }
     assert!(count > 10, "{count} blocks");
+}
+
+/// Readers note checked blocks of such chunks in groups: damage costs no other block of its group.
+#[test]
+fn a_damaged_block_of_a_chunk_of_many_costs_no_sample_of_another() {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[128]))]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(256 << 10).block_bytes(1024);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let values: Vec<f32> = (0..512 * 128).map(|i| mix(5, i) as f32).collect();
+    writer.push_batch(&[ColumnBatch::fixed(512, &values)]).unwrap();
+    let file = writer.finish().unwrap().sink.0;
+    let intact = read_all(&file);
+    let chunks = blocked_chunks(&file);
+    let [chunk] = &chunks[..] else { panic!("{} chunks", chunks.len()) };
+    assert_eq!(chunk.blocks.len(), 256);
+    for (number, block) in chunk.blocks.iter().enumerate() {
+        let mut damaged = file.clone();
+        damaged[block.bytes.start + number] ^= 1 << (number % 8);
+        let what = format!("block {number}");
+        let flipped = Flipped { intact: &intact, chunk, lost: &block.samples, what };
+        flipped.check_reads(&Reader::from_bytes(damaged.clone()).unwrap(), number as u64);
+        flipped.check_reads(&OpenOptions::new().open(Positional(damaged)).unwrap(), number as u64);
+    }
 }
 
 /// Two blocks of every chunk are damaged: what is left is written to a new file, lost samples as
