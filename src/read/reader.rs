@@ -184,6 +184,15 @@ impl Reader {
         self.0.check_output(output, path)
     }
 
+    /// Returns the same reader, whose errors name this path: for a source that has none. It changes
+    /// nothing once there are other handles to the file, such as clones and columns.
+    pub fn with_path(mut self, path: impl AsRef<Path>) -> Self {
+        if let Some(file) = Arc::get_mut(&mut self.0) {
+            file.path = Some(path.as_ref().to_path_buf());
+        }
+        self
+    }
+
     /// Adds the path to an error.
     #[cfg(feature = "arrow")]
     pub(crate) fn place(&self, error: Error) -> Error {

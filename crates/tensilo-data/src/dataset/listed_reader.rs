@@ -16,10 +16,10 @@ pub(super) struct Listing<'a> {
 
 /// Opens a file, and checks M-4.3, M-5.2 and M-7.1.
 pub(super) fn open(opener: &Opener, path: &Path, listing: &Listing<'_>) -> Result<Reader> {
-    let reader =
-        opener.open(path, OpenOptions::new().first_bytes(listing.file.bytes)).map_err(|error| error.with_path(path))?;
+    let options = OpenOptions::new().first_bytes(listing.file.bytes);
+    let reader = opener.open(path, options).map_err(|error| error.with_path(path))?;
     check(&reader, listing).map_err(|broken| broken.of(path))?;
-    Ok(reader)
+    Ok(reader.with_path(path))
 }
 
 fn check(reader: &Reader, listing: &Listing<'_>) -> std::result::Result<(), Broken> {

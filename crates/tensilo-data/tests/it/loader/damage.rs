@@ -4,7 +4,10 @@ use super::model::{SAMPLES, check, create};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use tensilo_data::{Batch, DataError, Dataset, LoaderOptions, Mode, OnDamage, Receipt, Tail, View, substitute};
+use tensilo::source::PositionedFile;
+use tensilo_data::{
+    Batch, DataError, Dataset, DatasetOptions, LoaderOptions, Mode, OnDamage, Receipt, Tail, View, substitute,
+};
 use tensilo_testing::Folder;
 
 /// Makes the dataset, and flips a bit in the values of `id` of sample 40, which is in the third
@@ -34,7 +37,15 @@ fn options(batch: u32) -> LoaderOptions {
 fn a_batch_with_a_damaged_sample_is_an_error_in_its_place() {
     let folder = Folder::new();
     let (dataset, damaged) = damaged(&folder);
-    let loader = options(6).loader(&View::all(&dataset)).unwrap();
+    // readers of a caller's source do not know the path by themselves
+    let opened = DatasetOptions::new().open_with(|path, options| options.open(PositionedFile::open(path)?));
+    for dataset in [dataset, opened.open(folder.path("data")).unwrap()] {
+        errors_are_in_their_places(&dataset, &damaged);
+    }
+}
+
+fn errors_are_in_their_places(dataset: &Dataset, damaged: &[u64]) {
+    let loader = options(6).loader(&View::all(dataset)).unwrap();
     let (mut batches, mut position) = (loader.epoch(0), 0);
     while let Some(batch) = batches.next() {
         let due = loader.samples(0, position).unwrap();
@@ -52,7 +63,7 @@ fn a_batch_with_a_damaged_sample_is_an_error_in_its_place() {
         }
     }
     assert!(position >= SAMPLES);
-    let intact = options(6).columns(["vector", "words", "late"]).loader(&View::all(&dataset)).unwrap();
+    let intact = options(6).columns(["vector", "words", "late"]).loader(&View::all(dataset)).unwrap();
     assert!(intact.epoch(0).all(|batch| batch.is_ok()), "columns that are not asked for do not matter");
 }
 
