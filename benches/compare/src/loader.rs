@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Rounds; medians are printed
     #[arg(long, default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
+    /// Only this data set
+    #[arg(long, value_name = "NAME", value_parser = NAMES)]
+    only: Option<String>,
     /// Milliseconds of a measurement
     #[arg(long, default_value = "500")]
     ms: u64,
@@ -47,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let folder = tempfile::Builder::new().prefix("tensilo-loader").tempdir().context("a temporary folder")?;
     let threads = arguments.threads;
     println!("Samples per second, batches of {BATCH}, shuffled, {threads} threads; {}\n", crate::report::cpu_model());
-    for name in NAMES {
+    for name in NAMES.into_iter().filter(|name| arguments.only.as_deref().is_none_or(|only| only == *name)) {
         let data = data::load(name, arguments.data.as_deref())?;
         let folder = folder.path().join(name);
         std::fs::create_dir(&folder)?;
@@ -124,15 +127,18 @@ fn gathers<'a>(
             let (mut store, mut out) = (open()?, vec![bf16::ZERO; batch * data.elements()]);
             let samples = data.samples() as u64;
             let steps = samples / batch as u64;
-            let mut request = Vec::new();
+            let (mut positions, mut request) = (Vec::new(), Vec::new());
             let begun = Instant::now();
             let mut taken = 0;
             while begun.elapsed() < time {
                 let step = next.fetch_add(1, Ordering::Relaxed);
                 let order = Order::new(Mode::Shuffled, samples, 1, step / steps);
                 let first = step % steps * batch as u64;
+                positions.clear();
+                positions.extend(first..first + batch as u64);
+                order.replace_by_samples(&mut positions)?;
                 request.clear();
-                request.extend((first..first + batch as u64).filter_map(|p| Some(order.sample_at(p)? as usize)));
+                request.extend(positions.iter().map(|&sample| sample as usize));
                 store.gather(&request, black_box(&mut out))?;
                 taken += 1;
             }

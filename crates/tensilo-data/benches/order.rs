@@ -26,6 +26,17 @@ fn orders(criterion: &mut Criterion) {
                 (0..POSITIONS).filter_map(|p| order.sample_at(black_box(p) % samples)).fold(0, u64::wrapping_add)
             });
         });
+        let mut batch = Vec::new();
+        group.bench_function(format!("{name}, in batches of 256"), |bencher| {
+            bencher.iter(|| {
+                (0..POSITIONS).step_by(256).fold(0, |sum: u64, first| {
+                    batch.clear();
+                    batch.extend((first..(first + 256).min(POSITIONS)).map(|p| black_box(p) % samples));
+                    order.replace_by_samples(&mut batch).expect("positions of the order");
+                    batch.iter().copied().fold(sum, u64::wrapping_add)
+                })
+            });
+        });
         group.bench_function(format!("{name}, back"), |bencher| {
             bencher.iter(|| {
                 (0..POSITIONS).filter_map(|p| order.position_of(black_box(p) % samples)).fold(0, u64::wrapping_add)

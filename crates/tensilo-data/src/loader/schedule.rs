@@ -119,8 +119,8 @@ impl Schedule {
         out.clear();
         let count = positions.size_hint().0;
         out.try_reserve(count).map_err(|_| too_large(count.saturating_mul(size_of::<u64>())))?;
-        out.extend(positions.filter_map(|position| order.sample_at(position)));
-        Ok(())
+        out.extend(positions);
+        order.replace_by_samples(out)
     }
 
     /// Returns the state in which a step begins. `receipt` is that of all steps before it.

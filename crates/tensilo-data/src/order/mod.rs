@@ -9,6 +9,7 @@ pub use mode::{Mode, RunsAndWindows};
 pub(crate) use numbers::{Purpose, key};
 pub use permutation::Permutation;
 
+use crate::error::{DataError, Result};
 use std::ops::Range;
 use windowed::Windowed;
 
@@ -50,6 +51,43 @@ impl Order {
             Kind::Sequential(n) => (position < *n).then_some(position),
             Kind::Shuffled(permutation) => permutation.at(position),
             Kind::Windowed(windowed) => windowed.sample_at(position),
+        }
+    }
+
+    /// Replaces each position by the sample there, as [`Order::sample_at`] finds it. Fails, and
+    /// changes nothing, if a position is not below the number of samples.
+    ///
+    /// Cost: a third to a fifth of that of single lookups; see `benches/order.rs`. Positions that
+    /// follow each other cost the least if windowed.
+    ///
+    /// ```
+    /// use tensilo_data::{Mode, Order};
+    ///
+    /// let order = Order::new(Mode::Shuffled, 1_000, 42, 0);
+    /// let mut batch: Vec<u64> = (256..512).collect();
+    /// order.replace_by_samples(&mut batch)?;
+    /// assert_eq!(Some(batch[7]), order.sample_at(256 + 7));
+    /// # Ok::<(), tensilo_data::DataError>(())
+    /// ```
+    pub fn replace_by_samples(&self, positions: &mut [u64]) -> Result<()> {
+        let n = self.sample_count();
+        if let Some(position) = positions.iter().find(|position| **position >= n) {
+            return Err(DataError::BadArgument(format!("position {position} of {n} samples, counted from 0")));
+        }
+        match &self.0 {
+            Kind::Sequential(_) => {}
+            Kind::Shuffled(permutation) => permutation.replace(positions),
+            Kind::Windowed(windowed) => windowed.replace(positions),
+        }
+        Ok(())
+    }
+
+    /// Returns the number of samples.
+    pub fn sample_count(&self) -> u64 {
+        match &self.0 {
+            Kind::Sequential(n) => *n,
+            Kind::Shuffled(permutation) => permutation.n(),
+            Kind::Windowed(windowed) => windowed.sample_count(),
         }
     }
 

@@ -8,6 +8,10 @@ const ROUNDS: usize = 8;
 const ROUNDS_OF_FEW: usize = 24;
 const FEW_BITS: u32 = 12;
 
+/// Numbers that are permuted together: a processor begins several multiplications in the time that
+/// one takes, and each round waits for the one before.
+const LANES: usize = 8;
+
 /// A permutation of `0..n` that is chosen by a key: a Feistel network of eight rounds, or 24 if
 /// `n` is at most 4,096, on the least power of two that is at least `n`. Its halves may have
 /// different lengths. Results outside of `0..n` are permuted again (Black and Rogaway 2002).
@@ -56,6 +60,52 @@ impl Permutation {
                 self.round(i, key, halves);
             }
         })
+    }
+
+    /// Replaces positions, all of which are below `n`, by the members there. Cost: a third to a
+    /// fifth of that of [`Permutation::at`] for each.
+    pub(super) fn replace(&self, positions: &mut [u64]) {
+        if self.n <= 1 {
+            return;
+        }
+        let (mut lanes, mut places) = ([0; LANES], [usize::MAX; LANES]);
+        let (mut next, mut left) = (0, positions.len());
+        let mut load = |positions: &[u64]| match positions.get(next) {
+            Some(&position) => {
+                next += 1;
+                (next - 1, position)
+            }
+            None => (usize::MAX, 0), // an idle lane
+        };
+        for (place, lane) in places.iter_mut().zip(&mut lanes) {
+            (*place, *lane) = load(positions);
+        }
+        while left > 0 {
+            self.network(&mut lanes);
+            for (place, lane) in places.iter_mut().zip(&mut lanes).filter(|(_, lane)| **lane < self.n) {
+                let Some(position) = positions.get_mut(*place) else { continue };
+                *position = *lane;
+                left -= 1; // once for each place
+                (*place, *lane) = load(positions);
+            }
+        }
+    }
+
+    /// The network for several numbers.
+    #[inline]
+    fn network(&self, numbers: &mut [u64; LANES]) {
+        let mut high = numbers.map(|number| number >> self.low);
+        let mut low = numbers.map(|number| number & mask(self.low));
+        for (i, &key) in self.keys.iter().enumerate().take(self.rounds) {
+            for (high, low) in high.iter_mut().zip(&mut low) {
+                let mut halves = [*high, *low];
+                self.round(i, key, &mut halves);
+                [*high, *low] = halves;
+            }
+        }
+        for (number, (high, low)) in numbers.iter_mut().zip(high.into_iter().zip(low)) {
+            *number = high << self.low | low;
+        }
     }
 
     /// Permutes until the result is below `n`. It ends: the network is a permutation, so that the

@@ -6,6 +6,9 @@ use super::numbers::{Purpose, key};
 use super::permutation::Permutation;
 use std::ops::Range;
 
+/// Samples that are found together, with memory on the stack.
+const TOGETHER: usize = 256;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Windowed {
     n: u64,
@@ -35,21 +38,52 @@ impl Windowed {
     }
 
     pub(super) fn sample_at(&self, p: u64) -> Option<u64> {
-        if p >= self.n {
-            return None;
+        let window = self.window_of(p).filter(|_| p < self.n)?;
+        let j = self.permutation_of(window).at(p.checked_sub(self.begin(window))?)?;
+        let (run, in_run) = self.run_of(window, j);
+        Some(self.runs.at(run)? * self.run + in_run) // below n
+    }
+
+    /// Replaces positions, all of which are below `n`, by the samples there.
+    pub(super) fn replace(&self, mut positions: &mut [u64]) {
+        while let Some(window) = positions.first().and_then(|&p| self.window_of(p)) {
+            let in_window = self.begin(window)..self.begin(window.saturating_add(1));
+            let count = positions.iter().take_while(|position| in_window.contains(position)).count();
+            let (some, rest) = positions.split_at_mut(count.clamp(1, TOGETHER));
+            some.iter_mut().for_each(|position| *position -= in_window.start); // inside of it
+            self.replace_in(window, some);
+            positions = rest;
         }
+    }
+
+    /// Replaces positions in a window, at most [`TOGETHER`], by samples.
+    fn replace_in(&self, window: u64, positions: &mut [u64]) {
+        self.permutation_of(window).replace(positions);
+        let mut runs = [0; TOGETHER];
+        let runs = runs.get_mut(..positions.len()).unwrap_or(&mut []);
+        for (number, run) in positions.iter_mut().zip(runs.iter_mut()) {
+            (*run, *number) = self.run_of(window, *number);
+        }
+        self.runs.replace(runs);
+        positions.iter_mut().zip(runs).for_each(|(number, run)| *number += *run * self.run); // below n
+    }
+
+    /// Returns the window of a position; `None` without samples.
+    fn window_of(&self, p: u64) -> Option<u64> {
         let full = self.run * self.window; // at most twice n: see `new`
         let short_end = self.begin(self.short_window.saturating_add(1));
-        let window = if p < short_end { p / full } else { p.saturating_add(self.lacking) / full };
-        let begin = self.begin(window);
+        if p < short_end { p.checked_div(full) } else { p.saturating_add(self.lacking).checked_div(full) }
+    }
+
+    /// Returns the run in the order that number `j` of a window's samples is in, and its place in
+    /// that.
+    fn run_of(&self, window: u64, mut j: u64) -> (u64, u64) {
         let first = window * self.window; // at most the number of runs
-        let mut j = self.permutation_of(window).at(p.checked_sub(begin)?)?;
         let short_end = self.short_run.saturating_sub(first) * self.run + self.run - self.lacking;
         if window == self.short_window && j >= short_end {
             j += self.lacking;
         }
-        let run = self.runs.at(first + j / self.run)?;
-        Some(run * self.run + j % self.run) // below n
+        (first + j / self.run, j % self.run)
     }
 
     pub(super) fn position_of(&self, sample: u64) -> Option<u64> {
@@ -64,6 +98,10 @@ impl Windowed {
             j = j.checked_sub(self.lacking)?;
         }
         Some(self.begin(window) + self.permutation_of(window).position_of(j)?) // below n
+    }
+
+    pub(super) fn sample_count(&self) -> u64 {
+        self.n
     }
 
     /// Returns the number of runs.

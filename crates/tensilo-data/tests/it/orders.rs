@@ -94,6 +94,23 @@ proptest! {
     }
 
     #[test]
+    fn many_positions_are_replaced_as_each_of_them(
+        mode in any_mode(), n in prop_oneof![1..10_000_u64, Just(1 << 63), 1..1_u64 << 63], seed: u64,
+        start: u64, count in 0..1000_u64, scattered in proptest::collection::vec(any::<u64>(), 0..40),
+    ) {
+        let order = Order::new(mode, n, seed, 1);
+        let start = start % n;
+        let mut found: Vec<u64> = (start..n.min(start + count)).chain(scattered.iter().map(|p| p % n)).collect();
+        let due: Vec<u64> = found.iter().map(|&p| order.sample_at(p).unwrap()).collect();
+        order.replace_by_samples(&mut found).unwrap();
+        prop_assert_eq!(&found, &due);
+        found.push(n);
+        let before = found.clone();
+        prop_assert!(order.replace_by_samples(&mut found).is_err());
+        prop_assert_eq!(found, before);
+    }
+
+    #[test]
     fn orders_of_too_many_samples_do_not_panic(mode in any_mode(), n: u64, p: u64) {
         let order = Order::new(mode, n, 0, 0);
         let _ = (order.sample_at(p), order.position_of(p));
