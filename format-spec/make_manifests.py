@@ -75,8 +75,8 @@ def version(number, groups, columns=None, layouts=None, parent=None, pages=(), *
             'columns': columns, 'layouts': layouts or [{'x': 0}], 'pages': list(pages), 'groups': groups, **changed}
 
 
-def page(listed, **changed):
-    data = seal({'format': 'tensilo dataset page 1', 'groups': listed})
+def page(listed, page_format='tensilo dataset page 1', **changed):
+    data = seal({'format': page_format, 'groups': listed})
     sums = {'groups': len(listed), 'samples': sum(one['samples'] for one in listed)}
     entry = {'digest': data[DIGITS].decode(), 'bytes': len(data), **sums, **changed}
     return entry, {'manifest/pages/%s.json' % entry['digest']: data}
@@ -107,7 +107,8 @@ def valid():
     parent = {'version': 1, 'digest': seal(first)[DIGITS].decode()}
     second_file = file('worked', 'more/again.tsl', 1)
     columns = [column('vector', 0), column('later', 1, nullable=True, dtype='utf8', shape=[None])]
-    second = version(2, [group(WORKED), group(second_file)], columns, [{'x': 0}, {'x': 0}], parent, change='append, rename, add')
+    second = version(2, [group(WORKED), group(second_file)], columns, [{'x': 0}, {'x': 0}], parent, change='append, rename, add',
+                     dataset_id=first['dataset_id'])
     parent = {'version': 2, 'digest': seal(second)[DIGITS].decode()}
     added = [file('worked', 'data/0000000003/%05d.tsl' % i, 2) for i in range(2)]
     # the column that is dropped and the one that is added have had the same name
@@ -165,6 +166,11 @@ def invalid():
     yield 'M-2.2-twice-in-metadata', folder(seal_text(text[:-46].decode().replace('"metadata": {},\n"col', '"metadata": {"a": "", "a": ""},\n"col')))
     yield 'M-2.2-twice-in-layout', folder(seal_text(text[:-46].decode().replace('{"x": 0}', '{"x": 0, "x": 0}')))
     yield 'M-2.2-bool-as-number', folder(version(1, [group(WORKED)], time=True))
+    yield 'M-2.2-twice-by-escape', folder(seal_text(text[:-46].decode() + '"ch\\u0061nge": "", '))
+    yield 'M-2.2-not-a-number', folder(seal_text(text[:-46].decode().replace('1767225600', 'NaN')))
+    yield 'M-2.2-number-as-text', folder(version(1, [group(WORKED)], change=1))
+    yield 'M-2.2-object-as-list', folder(version(1, [group(WORKED)], layouts={'x': 0}))
+    yield 'M-2.2-list-as-object', folder(version(1, [group(WORKED)], metadata=[]))
     yield 'M-2.2-null', with_column(nullable=None)
     yield 'M-2.2-text-as-number', folder(version(1, [group(WORKED)], samples='2'))
     yield 'M-2.2-no-files', folder(version(1, [{'samples': 2, 'files': []}]))
@@ -175,10 +181,14 @@ def invalid():
     for name, value in [('fraction', '2.0'), ('exponent', '2e0'), ('negative', '-2'), ('large', '9007199254740992'), ('minus-zero', '-0')]:
         yield 'M-2.3-' + name, folder(seal_text(text[:-46].decode().replace('1767225600', value)))
     yield 'M-2.3-empty-group', folder(version(1, [group(WORKED), group(WORKED, samples=0)]))
-    yield 'M-2.3-sum', folder(version(1, [group(WORKED, samples=manifest.LARGEST), group(WORKED, samples=1)]))
+    yield 'M-2.3-sum', folder(version(1, [group(WORKED, samples=manifest.LARGEST), group(WORKED, samples=1)], samples=2))
+    yield 'M-2.3-run', folder(version(1, [group(WORKED)], order={'run': 1 << 32, 'window': 1}))
     yield 'M-2.3-window', folder(version(1, [group(WORKED)], order={'run': 1, 'window': 0}))
     yield 'M-3.1-newer', folder(version(1, [group(WORKED)], format='tensilo dataset 2', more=1))
     yield 'M-3.2-other-number', folder(version(2, [group(WORKED)]))
+    parents = version(1, [group(WORKED)]), version(2, [group(WORKED)])
+    parent = {'version': 1, 'digest': seal(parents[0])[DIGITS].decode()}
+    yield 'M-3.2-grandparent', folder(*parents, version(3, [group(WORKED)], parent=parent))
     yield 'M-3.2-parent', folder(version(1, [group(WORKED)], parent={'version': 1, 'digest': '00' * 16}))
     yield 'M-3.3-samples', folder(version(1, [group(WORKED)], samples=3))
     yield 'M-3.4-empty-key', folder(version(1, [group(WORKED)], metadata={'': 'x'}))
@@ -210,18 +220,30 @@ def invalid():
     yield 'M-5.2-samples', folder(version(1, [group(WORKED, samples=3)]))
     yield 'M-5.2-footer', with_file(footer=WORKED['footer'] + 64)
     yield 'M-5.2-short', with_file(bytes=WORKED['bytes'] + 64)
+    yield 'M-5.2-damaged', {**with_file(), WORKED['path']: damaged(data_of('worked'))}
     yield 'M-5.2-missing', with_file(path='nothing.tsl')
     yield 'M-7.1-replaced', with_file(content_id='00' * 16)
     groups = [group(WORKED), group(WORKED)]
     for name, changed in [('bytes', {'bytes': 1}), ('groups', {'groups': 3}), ('samples', {'samples': 5}), ('digest', {'digest': '00' * 16})]:
         entry, files = page(groups, **changed)
-        yield 'M-6.1-' + name, {**folder(version(1, [], pages=[entry])), **files}
-    entry, _ = page(groups)
-    yield 'M-6.1-missing', folder(version(1, [], pages=[entry]))
-    entry, files = page([group({**WORKED, 'layout': 1})])
-    yield 'M-6.2-layout', {**folder(version(1, [], pages=[entry])), **files}
+        yield 'M-6.1-' + name, {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups))), **files}
     entry, files = page(groups)
-    yield 'M-6.2-no-file', {**folder(version(1, [], [column('x', 0), column('y', 1)], pages=[entry])), **files}
+    yield 'M-6.1-missing', folder(version(1, [], pages=[entry], dataset_id=id_of(groups)))
+    for name, changed in [('M-2.3-empty-page', {'groups': 0}), ('M-2.3-page-without-samples', {'samples': 0})]:
+        yield name, {**folder(version(1, [], pages=[{**entry, **changed}], samples=4, dataset_id=id_of(groups))), **files}
+    entry, files = page(groups, 'tensilo dataset page 2')
+    yield 'M-3.1-newer-page', {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups))), **files}
+    entry, files = page([group({**WORKED, 'layout': 1})])
+    yield 'M-6.2-layout', {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups[:1]))), **files}
+    entry, files = page(groups)
+    without = version(1, [], [column('x', 0), column('y', 1)], pages=[entry], dataset_id=id_of(groups))
+    yield 'M-6.2-no-file', {**folder(without), **files}
+
+
+def damaged(data):
+    """A file whose last footer has a wrong byte."""
+    footer = int.from_bytes(data[-32:][:8], 'little')
+    return data[:footer + 70] + bytes([data[footer + 70] ^ 1]) + data[footer + 71:]
 
 
 def reseal(data):
@@ -234,7 +256,7 @@ def tree():
     for kind, vectors in ('valid', valid()), ('invalid', invalid()):
         for name, files in vectors:
             for path, data in files.items():
-                if path.endswith('.tsl'):
+                if path.endswith('.tsl') and name != 'M-5.2-damaged':
                     path, data = path + '.is', vector_with(data).encode() + b'\n'
                 found['%s/%s/%s' % (kind, name, path)] = data
             if kind == 'valid':

@@ -42,6 +42,10 @@ def refuse_number(text):
     raise Broken('M-2.3: %s is not a number of this format' % text)
 
 
+def refuse_constant(text):
+    raise Broken('M-2.2: %s is not JSON' % text)
+
+
 def whole_number(text):
     need(not text.startswith('-') and int(text) <= LARGEST, 'M-2.3', '%s is out of range' % text)
     return int(text)
@@ -55,7 +59,7 @@ def unseal(data, limit):
     try:
         text = data.decode('utf-8')
         found = json.loads(text, object_pairs_hook=unique, parse_float=refuse_number, parse_int=whole_number,
-                           parse_constant=refuse_number)
+                           parse_constant=refuse_constant)
         json.dumps(found, ensure_ascii=False).encode('utf-8')  # no lone surrogates
     except (ValueError, RecursionError) as error:
         raise Broken('M-2.2: %s' % error)
@@ -163,7 +167,7 @@ def version_of(data, version, read_page):
     if parent is not None:
         parent_version, parent_digest = members(parent, ('version', 'digest'))
         hexadecimal(parent_digest)
-        need(1 <= number(parent_version) < version, 'M-3.2', 'the parent is version %d' % parent_version)
+        need(1 <= number(parent_version) == version - 1, 'M-3.2', 'the parent is version %d' % parent_version)
     for part in members(order, ('run', 'window')):
         number(part, 1, (1 << 32) - 1)
     metadata_of(metadata, 'M-3.4')
@@ -187,7 +191,9 @@ def version_of(data, version, read_page):
         need(stated == (len(page_groups), sum(group['samples'] for group in page_groups)), 'M-6.1', 'the sums of a page')
         found += page_groups
     found += [group_of(group, layouts, columns) for group in a(list, groups)]
-    need(sum(group['samples'] for group in found) == number(samples), 'M-3.3', 'the sum of the samples')
+    total = sum(group['samples'] for group in found)
+    need(total <= LARGEST, 'M-2.3', 'the sum of the samples')
+    need(total == number(samples), 'M-3.3', 'the sum of the samples')
     return value, columns, layouts, found
 
 

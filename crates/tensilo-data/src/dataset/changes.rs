@@ -7,7 +7,7 @@ use super::handle::{Dataset, Location};
 use super::layouts;
 use super::open;
 use super::options::DatasetOptions;
-use super::publish::publish;
+use super::publish::{Unpublished, publish};
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, ListedFile, Version, check_path, dataset_id};
 use crate::order::RunsAndWindows;
@@ -155,8 +155,14 @@ impl Changes {
             self.version.order = RunsAndWindows::for_samples_of(self.raw_bytes / self.version.samples.max(1));
         }
         self.version.order = self.order.unwrap_or(self.version.order);
-        publish(&self.store, &self.folder, &mut self.version, &self.added)?;
-        self.data.keep();
+        match publish(&self.store, &self.folder, &mut self.version, &self.added) {
+            Ok(()) => self.data.keep(),
+            Err(Unpublished::No(error)) => return Err(error),
+            Err(Unpublished::Unknown(error)) => {
+                self.data.keep();
+                return Err(error);
+            }
+        }
         DatasetOptions::new().version(self.version.number).open(&self.folder)
     }
 

@@ -83,8 +83,9 @@ impl Version {
             format!("it has version {}, and the name of version {number}", text.version.0)
         })?;
         let parent = text.parent.map(|parent| (parent.version.0, parent.digest));
-        need(parent.is_none_or(|(parent, _)| (1..number).contains(&parent)), "M-3.2", || {
-            format!("version {number} has itself, a later one or none as parent")
+        let before = number.checked_sub(1).filter(|before| *before > 0);
+        need(parent.is_none_or(|(parent, _)| Some(parent) == before), "M-3.2", || {
+            format!("version {number} has another parent than the version before it")
         })?;
         let columns = column::parse(text.columns, text.column_ids.0, &text.metadata)?;
         let layouts = text.layouts.into_iter().map(|layout| layout.parse(text.column_ids.0));

@@ -9,8 +9,8 @@ const ROUNDS_OF_FEW: usize = 24;
 const FEW_BITS: u32 = 12;
 
 /// Numbers that are permuted together: a processor begins several multiplications in the time that
-/// one takes, and each round waits for the one before.
-const LANES: usize = 8;
+/// one takes, and each round waits for the one before. The registers of x86-64 hold no more.
+const LANES: usize = 6;
 
 /// A permutation of `0..n` that is chosen by a key: a Feistel network of eight rounds, or 24 if
 /// `n` is at most 4,096, on the least power of two that is at least `n`. Its halves may have

@@ -129,9 +129,10 @@ fn invalid_manifests_are_refused_by_their_rule() {
                 assert!(*rule == due || also.contains(rule), "{}: {error}", name(&vector));
                 assert!(path.starts_with(folder.root()), "{error}");
             }
-            // a file that is missing or shorter is not opened at all
+            // a file that is missing, shorter or damaged is not opened at all
             DataError::Io { .. } | DataError::File(_) => assert!(
-                ["M-5.2-missing", "M-6.1-missing", "M-6.1-digest", "M-5.2-short"].contains(&name(&vector)),
+                ["M-5.2-damaged", "M-5.2-missing", "M-6.1-missing", "M-6.1-digest", "M-5.2-short"]
+                    .contains(&name(&vector)),
                 "{}: {error}",
                 name(&vector)
             ),

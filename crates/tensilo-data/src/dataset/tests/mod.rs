@@ -1,5 +1,6 @@
 //! Loss of power while a version is published.
 
+mod doubtful;
 mod simulated;
 
 use super::data_folder::DataFolder;

@@ -1,0 +1,133 @@
+//! Versions of which it is not known at once whether they were published (M-8.4).
+
+use super::super::folder::Folder;
+use super::super::publish::{Unpublished, publish};
+use super::super::store::Store;
+use super::{append, root};
+use crate::error::DataError;
+use crate::manifest::{Version, path_of};
+use std::io;
+use tensilo_testing::Folder as TestFolder;
+
+/// The answer to giving a version its name, and what has happened.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    /// An error; nothing has happened.
+    Failed,
+    /// The name exists; this writer has given it.
+    ExistsByUs,
+    /// The name exists; another writer has given it.
+    ExistsByAnother,
+    /// An error, though the name was given.
+    FailedAfterwards,
+    /// The same, and the version cannot be made durable.
+    FailedForGood,
+}
+
+/// A folder that answers for versions as it is told.
+#[derive(Debug)]
+struct Doubtful(Folder, Answer);
+
+impl Store for Doubtful {
+    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+        self.0.read(path, most)
+    }
+
+    fn names(&self, folder: &str) -> io::Result<Vec<String>> {
+        self.0.names(folder)
+    }
+
+    fn create_folder(&self, path: &str) -> io::Result<bool> {
+        self.0.create_folder(path)
+    }
+
+    fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let (bytes, answer) = match self.1 {
+            Answer::Failed => return Err(io::ErrorKind::PermissionDenied.into()),
+            Answer::ExistsByUs => (bytes, io::ErrorKind::AlreadyExists),
+            Answer::ExistsByAnother => (&b"another version"[..], io::ErrorKind::AlreadyExists),
+            Answer::FailedAfterwards | Answer::FailedForGood => (bytes, io::ErrorKind::TimedOut),
+        };
+        self.0.publish(path, bytes)?;
+        Err(answer.into())
+    }
+
+    fn make_durable(&self, path: &str) -> io::Result<()> {
+        match self.1 {
+            Answer::FailedForGood => Err(io::ErrorKind::TimedOut.into()),
+            _ => self.0.make_durable(path),
+        }
+    }
+
+    fn remove_folder(&self, path: &str) -> io::Result<()> {
+        self.0.remove_folder(path)
+    }
+}
+
+#[test]
+fn a_writer_that_has_won_is_told_so_whatever_the_answer_was() {
+    let answers =
+        [Answer::Failed, Answer::ExistsByUs, Answer::ExistsByAnother, Answer::FailedAfterwards, Answer::FailedForGood];
+    for answer in answers {
+        let folder = TestFolder::new();
+        let store = Doubtful(Folder(folder.root().to_path_buf()), answer);
+        let (mut version, _) = append(&super::Simulated::default(), &Version::empty(), 1);
+        let published = publish(&store, root(), &mut version, &[]);
+        let is_there = store.read(&path_of(1), 1 << 20).is_ok_and(|bytes| bytes == version.to_bytes().0);
+        match (answer, published) {
+            (Answer::Failed, Err(Unpublished::No(DataError::Io { .. }))) => assert!(!is_there),
+            (Answer::ExistsByUs | Answer::FailedAfterwards, Ok(())) => assert!(is_there),
+            (Answer::ExistsByAnother, Err(Unpublished::No(DataError::Conflict { version: 1, .. }))) => {
+                assert!(!is_there);
+            }
+            (Answer::FailedForGood, Err(Unpublished::Unknown(DataError::Io { .. }))) => assert!(is_there),
+            (_, other) => panic!("{answer:?}: {other:?}"),
+        }
+    }
+}
+
+/// A page that is there already is compared: the damaged page of another writer is not listed.
+#[test]
+fn a_damaged_page_is_never_listed_again() {
+    let folder = TestFolder::new();
+    let store = Folder(folder.root().to_path_buf());
+    let version = || append(&super::Simulated::default(), &Version::empty(), 600).0;
+    publish(&store, root(), &mut version(), &[]).unwrap();
+    std::fs::remove_file(folder.path(path_of(1))).unwrap();
+    publish(&store, root(), &mut version(), &[]).expect("the same page");
+    std::fs::remove_file(folder.path(path_of(1))).unwrap();
+    let page = store.names("manifest/pages").unwrap().remove(0);
+    std::fs::write(folder.path(format!("manifest/pages/{page}")), "torn").unwrap();
+    let refused = publish(&store, root(), &mut version(), &[]);
+    assert!(matches!(refused, Err(Unpublished::No(DataError::Corrupt { rule: "M-6.1", .. }))), "{refused:?}");
+    assert!(store.read(&path_of(1), 1 << 20).is_err());
+}
+
+/// Groups of many files with long paths make a page longer than M-2.4 allows, unless it has fewer.
+#[test]
+fn a_page_of_long_groups_has_fewer_of_them() {
+    let folder = TestFolder::new();
+    let store = Folder(folder.root().to_path_buf());
+    let (mut version, _) = append(&super::Simulated::default(), &Version::empty(), 600);
+    let layouts = 40;
+    for id in 1..layouts {
+        let name = format!("x{id}");
+        version.layouts.push(crate::manifest::Layout::from([(name.clone(), id)]));
+        let mut column = version.columns[0].clone();
+        (column.id, column.schema.name) = (id, name);
+        version.columns.push(column);
+    }
+    version.column_ids = layouts;
+    for group in &mut version.groups {
+        for layout in 1..usize::try_from(layouts).unwrap() {
+            let path = format!("data/{}/{layout}.tsl", "long".repeat(240)).into();
+            group.files.push(crate::manifest::ListedFile { layout, path, ..group.files[0].clone() });
+        }
+    }
+    publish(&store, root(), &mut version, &[]).unwrap();
+    assert!(version.pages.len() > 1 && version.pages.iter().all(|page| (1..256).contains(&page.groups)));
+    let place = super::Place { store: &store, folder: folder.root(), version: &version.clone() };
+    let groups = super::Groups::new(&mut version);
+    let found = (0..groups.page_count()).flat_map(|page| groups.of_page(&place, page));
+    assert_eq!(found.map(Result::unwrap).count(), 600);
+}
