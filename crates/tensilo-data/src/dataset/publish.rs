@@ -16,9 +16,9 @@ const PAGE_GROUPS: usize = 256;
 /// The reason why a version is not published.
 #[derive(Debug)]
 pub(super) enum Unpublished {
-    /// It is not: [`DataError::Conflict`] if another writer has published one of that number.
+    /// Not published: [`DataError::Conflict`] if another writer has published one of that number.
     No(DataError),
-    /// It may be: nothing that it lists may be removed.
+    /// Possibly published: nothing that it lists may be removed.
     Unknown(DataError),
 }
 

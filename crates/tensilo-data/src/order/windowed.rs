@@ -65,7 +65,8 @@ impl Windowed {
             (*run, *number) = self.run_of(window, *number);
         }
         self.runs.replace(runs);
-        positions.iter_mut().zip(runs).for_each(|(number, run)| *number += *run * self.run); // below n
+        let starts = runs.iter().map(|run| run * self.run); // below n
+        positions.iter_mut().zip(starts).for_each(|(number, start)| *number += start);
     }
 
     /// Returns the window of a position; `None` without samples.
