@@ -20,11 +20,11 @@ pub struct CastFacts {
 
 impl CastFacts {
     /// Returns the facts of two casts together.
-    #[cfg(feature = "import")]
     pub(crate) fn joined(&self, other: &Self) -> Self {
         Self {
-            max_abs_error: self.max_abs_error.max(other.max_abs_error),
-            max_rel_error: self.max_rel_error.max(other.max_rel_error),
+            // no sign bit, which the larger of 0.0 and -0.0 may have
+            max_abs_error: self.max_abs_error.max(other.max_abs_error).abs(),
+            max_rel_error: self.max_rel_error.max(other.max_rel_error).abs(),
             to_infinite: self.to_infinite.saturating_add(other.to_infinite),
             to_subnormal: self.to_subnormal.saturating_add(other.to_subnormal),
         }

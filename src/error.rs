@@ -186,8 +186,8 @@ impl Error {
         Self::new(ErrorKind::BadInput, message)
     }
 
-    /// A progress callback returned `Break`.
-    pub(crate) fn cancelled() -> Self {
+    /// Returns the error of work that a progress callback has broken off.
+    pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
 

@@ -55,11 +55,11 @@ impl PendingColumn {
     }
 
     /// Makes a column whose values are pushed as they are stored, because they were rounded before.
-    #[cfg(feature = "import")]
     pub(super) fn rounded(index: usize, column: &ColumnSchema, chunk_bytes: usize, facts: CastFacts) -> Result<Self> {
         let pushed = ColumnSchema { cast: None, ..column.clone() };
         let pending = Self::new(index, &pushed, chunk_bytes)?;
-        Ok(Self { rounded: Some((pushed, facts)), ..pending })
+        // joined, so that no error is NaN or negative
+        Ok(Self { rounded: Some((pushed, CastFacts::default().joined(&facts))), ..pending })
     }
 
     /// Holds the first chunks back, to train a dictionary with them.
@@ -90,6 +90,13 @@ impl PendingColumn {
     /// Returns the bytes that are pushed for a null.
     pub(super) fn null_bytes(&self) -> usize {
         if self.layout.has_shape() { 0 } else { self.items.pushed_bytes }
+    }
+
+    /// Adds the facts of values that come rounded.
+    pub(super) fn join_cast_facts(&mut self, more: &CastFacts) {
+        if let Some((_, facts)) = &mut self.rounded {
+            *facts = facts.joined(more);
+        }
     }
 
     pub(super) fn cast_facts(&self) -> Option<CastFacts> {

@@ -17,7 +17,7 @@ use crate::format::footer::TableEntry;
 use crate::format::header::Header;
 use crate::format::region::RegionKind;
 use crate::format::table::TableHead;
-use crate::format::{ContentId, FileId, Flags, Schema, schema_block};
+use crate::format::{CastFacts, ContentId, FileId, Flags, Schema, schema_block};
 use crate::value::{Value, ValueContent};
 use crate::{Error, Result, limits};
 use std::path::Path;
@@ -116,23 +116,28 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Begins a file in `sink` from values that have been rounded. `rounded` has the cast facts of
-    /// each such column, whose values are pushed as they are stored.
-    #[cfg(feature = "import")]
-    pub(crate) fn of_rounded(
-        sink: K,
-        schema: Schema,
-        options: &WriterOptions,
-        rounded: &[Option<crate::format::CastFacts>],
-    ) -> Result<Self> {
+    /// Begins a file in `sink` from values that were rounded before, such as those of other files.
+    ///
+    /// `rounded` has, for each column, the facts of its cast from when its values were rounded.
+    /// Such a column takes values of its own type, not of the cast's source, and stores them bit
+    /// for bit. With `None`, or if a column has no cast, the column is as with [`Writer::new`].
+    pub fn of_rounded(sink: K, schema: Schema, options: &WriterOptions, rounded: &[Option<CastFacts>]) -> Result<Self> {
         let mut writer = Self::new(sink, schema, options)?;
         let columns = writer.schema.columns.iter().zip(&mut writer.pending).zip(rounded).enumerate();
         for (i, ((column, pending), rounded)) in columns {
-            if let Some(facts) = rounded {
+            if let Some(facts) = rounded.as_ref().filter(|_| column.cast.is_some()) {
                 *pending = PendingColumn::rounded(i, column, options.resolved_chunk_bytes(), *facts)?;
             }
         }
         Ok(writer)
+    }
+
+    /// Adds facts of casts to those that [`Writer::of_rounded`] was given: the larger errors, and
+    /// the sums of the counts. Columns without facts stay as they are.
+    pub fn join_cast_facts(&mut self, rounded: &[Option<CastFacts>]) {
+        for (pending, facts) in self.pending.iter_mut().zip(rounded) {
+            facts.iter().for_each(|facts| pending.join_cast_facts(facts));
+        }
     }
 
     /// Makes a writer that continues from `start`.

@@ -7,7 +7,8 @@ use crate::common::{ModelSample, Table, TensorValue, inner_bytes};
 use crate::support::intact::assert_intact;
 use proptest::prelude::*;
 use tensilo::facts::CastFacts;
-use tensilo::{ColumnSchema, DType, Reader, Schema, Shape};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Reader, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Random;
 
 /// A binary floating-point type.
@@ -349,4 +350,36 @@ fn the_reference_rounds_f64_to_f32_as_the_standard_library_does() {
         assert!(value as f32 == rounded || value.is_nan() && rounded.is_nan(), "{value:e}: {rounded:e}");
         assert!(value.is_nan() || to_f64(format(DType::F64).number(bits)).to_bits() == bits);
     }
+}
+
+/// A file of values that were rounded before has them bit for bit, and the facts that it is given.
+#[test]
+fn values_are_not_rounded_twice_and_keep_the_record_of_their_casts() {
+    let columns = [
+        ColumnSchema::tensor("x", DType::Bf16, Shape::scalar()).cast_from(DType::F32),
+        ColumnSchema::tensor("y", DType::Bf16, Shape::scalar()),
+    ];
+    let bits: Vec<u16> = (0..=u16::MAX).collect();
+    let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_ne_bytes()).collect();
+    let batch = ColumnBatch::from_bytes(DType::Bf16, bits.len(), &[], &bytes);
+    let facts = |max_abs_error, max_rel_error, to_infinite, to_subnormal| {
+        let mut facts = CastFacts::default();
+        (facts.max_abs_error, facts.max_rel_error) = (max_abs_error, max_rel_error);
+        (facts.to_infinite, facts.to_subnormal) = (to_infinite, to_subnormal);
+        Some(facts)
+    };
+    let options = WriterOptions::new();
+    let schema = Schema::new(columns);
+    let given = [facts(0.5, f64::NAN, 2, 0), facts(1.0, 1.0, 1, 1)];
+    let mut writer = Writer::of_rounded(Stream(Vec::new()), schema, &options, &given).unwrap();
+    writer.push_batch(&[batch, batch]).unwrap();
+    writer.join_cast_facts(&[facts(-0.0, 0.25, 1, 7), facts(1.0, 1.0, 1, 1)]);
+    let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    for (column, due) in reader.columns().zip([facts(0.5, 0.25, 3, 7), None]) {
+        assert_eq!(column.facts().cast, due);
+        let mut buffer = ColumnBuffer::new();
+        column.cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
+        assert!(buffer.bytes() == bytes);
+    }
+    assert_intact(reader.source());
 }
