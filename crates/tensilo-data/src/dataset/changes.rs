@@ -6,10 +6,10 @@ use super::folder::Folder;
 use super::handle::{Dataset, Location};
 use super::layouts;
 use super::open;
-use super::options::DatasetOptions;
+use super::options::{DatasetOptions, Opener};
 use super::publish::{Unpublished, publish};
 use crate::error::{DataError, Result};
-use crate::manifest::{Group, ListedFile, Version, check_path, dataset_id};
+use crate::manifest::{Group, Layout, ListedFile, Version, check_path, dataset_id};
 use crate::order::RunsAndWindows;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -22,7 +22,7 @@ use tensilo::error::display_path;
 /// data files that were written to paths of [`Changes::next_path`] are removed.
 #[derive(Debug)]
 pub struct Changes {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     store: Folder,
     /// The version that changes; none for a new dataset.
     base: Option<Dataset>,
@@ -178,18 +178,55 @@ impl Changes {
         ListedFile { layout, ..facts.listed }
     }
 
-    /// Takes all groups out of their pages, to change them.
-    pub(super) fn groups_mut(&mut self) -> Result<&mut Vec<Group>> {
+    /// Returns all groups so far, also those in pages.
+    pub(super) fn all_groups(&self) -> Result<Vec<Group>> {
+        let mut groups = Vec::new();
         if let Some(base) = &self.base {
-            let mut groups = Vec::new();
             for page in 0..self.version.pages.len() {
                 groups.extend(base.0.groups_of_page(page)?);
             }
-            self.version.pages.clear();
-            groups.append(&mut self.version.groups);
-            self.version.groups = groups;
         }
+        groups.extend_from_slice(&self.version.groups);
+        Ok(groups)
+    }
+
+    /// Takes all groups out of their pages, to change them.
+    pub(super) fn groups_mut(&mut self) -> Result<&mut Vec<Group>> {
+        self.version.groups = self.all_groups()?;
+        self.version.pages.clear();
         Ok(&mut self.version.groups)
+    }
+
+    /// Replaces all groups by files with the same samples.
+    pub(super) fn replace_groups(&mut self, files: Vec<(FileFacts, Layout)>) {
+        self.version.pages.clear();
+        self.version.layouts.clear();
+        self.version.groups.clear();
+        self.added.clear();
+        for (facts, layout) in files {
+            let layout = layouts::index_of(&mut self.version.layouts, layout);
+            let samples = facts.samples;
+            let files = vec![self.listed(facts, layout)];
+            self.version.groups.push(Group { samples, files });
+        }
+    }
+
+    /// Returns the layout of a file that has the columns with these numbers under their names.
+    pub(super) fn layout_of(&self, columns: &[usize]) -> Layout {
+        let columns = columns.iter().filter_map(|&number| self.version.columns.get(number));
+        columns.map(|column| (column.schema.name.clone(), column.id)).collect()
+    }
+
+    /// Returns the origin of a data file that is made of the dataset, given its number.
+    pub(super) fn origin(&self, number: usize) -> Vec<u8> {
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        let numbers = [self.version.number.to_le_bytes(), number.to_le_bytes()].concat();
+        [b"repacked ".as_slice(), &self.version.dataset_id, &numbers].concat()
+    }
+
+    /// Returns the function that opens the files of the dataset.
+    pub(super) fn opener(&self) -> Opener {
+        self.base.as_ref().map_or_else(|| DatasetOptions::new().opener, |base| base.0.files.opener().clone())
     }
 }
 

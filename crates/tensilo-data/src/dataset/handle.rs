@@ -37,7 +37,7 @@ pub(super) struct OpenedDataset {
     pub digest: Hex,
     pub schema: Schema,
     pub groups: Groups,
-    files: OpenFiles,
+    pub files: OpenFiles,
 }
 
 /// The place of the files of a dataset.

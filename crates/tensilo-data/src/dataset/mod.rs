@@ -7,6 +7,7 @@ mod facts;
 mod files;
 mod folder;
 mod found;
+mod group_samples;
 mod groups;
 mod handle;
 #[cfg(feature = "import")]
@@ -17,6 +18,7 @@ mod open;
 mod options;
 mod place;
 mod publish;
+mod repack;
 mod store;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ mod loader;
 mod manifests;
 mod orders;
 mod quality;
+mod repack;
 mod states;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 mod uring;

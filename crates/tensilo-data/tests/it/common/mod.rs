@@ -1,5 +1,7 @@
 //! Folders of tests, and files in them.
 
+pub mod arbitrary;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

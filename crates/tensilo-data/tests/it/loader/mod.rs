@@ -4,6 +4,6 @@ mod conversions;
 mod damage;
 mod delivered;
 mod memory;
-mod model;
+pub mod model;
 mod read_ahead;
 mod resumed;
