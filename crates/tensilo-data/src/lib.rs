@@ -52,7 +52,7 @@ mod sys;
 mod uring_file;
 mod view;
 
-pub use dataset::{Changes, Dataset, DatasetOptions, FoundSample, GroupFile, SampleGroup};
+pub use dataset::{Changes, Dataset, DatasetOptions, FoundSample, Garbage, GroupFile, SampleGroup};
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
 pub use loader::{

@@ -39,7 +39,7 @@ impl DataFolder {
     /// Removes the folder, if it was made and is not kept.
     pub(super) fn remove(&mut self, store: &dyn Store) {
         if let Some(made) = self.made.take() {
-            let _ = store.remove_folder(&made); // what is left is in no version
+            let _ = store.remove(&made); // what is left is in no version
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::store::Store;
 use crate::manifest::join;
+use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -59,9 +60,57 @@ impl Store for Folder {
         folders.try_for_each(sync_folder)
     }
 
-    fn remove_folder(&self, path: &str) -> io::Result<()> {
-        fs::remove_dir_all(join(&self.0, path))
+    fn remove(&self, path: &str) -> io::Result<()> {
+        let path = join(&self.0, path);
+        let removed = match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+            found => found.and_then(|_| fs::remove_file(path)),
+        };
+        or_nothing(removed)
     }
+
+    fn sync_folder(&self, path: &str) -> io::Result<()> {
+        sync_folder(&join(&self.0, path))
+    }
+
+    fn left_behind(&self, folder: &str) -> io::Result<Vec<String>> {
+        // `.NAME.random.tmp`, of a file NAME
+        let destination =
+            |name: String| Some(name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?.0.to_owned());
+        let destinations: BTreeSet<String> =
+            or_nothing(self.names(folder))?.into_iter().filter_map(destination).collect();
+        let mut found = Vec::new();
+        for name in destinations {
+            let left = AtomicFile::left_behind(join(&self.0, folder).join(name)).map_err(io::Error::other)?;
+            let names = left.iter().filter_map(|path| path.file_name()?.to_str());
+            found.extend(names.map(|name| format!("{folder}/{name}")));
+        }
+        Ok(found)
+    }
+
+    fn bytes(&self, path: &str) -> io::Result<u64> {
+        or_nothing(bytes(&join(&self.0, path)))
+    }
+}
+
+/// Returns the result of an operation on something that may not exist.
+fn or_nothing<T: Default>(result: io::Result<T>) -> io::Result<T> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
+        result => result,
+    }
+}
+
+fn bytes(path: &Path) -> io::Result<u64> {
+    let found = fs::symlink_metadata(path)?;
+    if !found.is_dir() {
+        return Ok(found.len());
+    }
+    let mut sum = 0_u64;
+    for entry in fs::read_dir(path)? {
+        sum = sum.saturating_add(bytes(&entry?.path())?);
+    }
+    Ok(sum)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {

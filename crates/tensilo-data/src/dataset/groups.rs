@@ -144,7 +144,8 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn read_page(&self, entry: &PageEntry) -> Result<Vec<Group>> {
+    /// Reads a page of the version.
+    pub(super) fn read_page(&self, entry: &PageEntry) -> Result<Vec<Group>> {
         let path = entry.path();
         let place = |broken: Broken| broken.of(&join(self.folder, &path));
         let bytes = read_text(self.store, self.folder, &path, MOST_PAGE_BYTES, "reading a page of the manifest")?;

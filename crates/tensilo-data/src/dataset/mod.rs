@@ -7,6 +7,7 @@ mod facts;
 mod files;
 mod folder;
 mod found;
+mod garbage;
 mod group_samples;
 mod groups;
 mod handle;
@@ -26,5 +27,6 @@ mod without_manifest;
 
 pub use changes::Changes;
 pub(crate) use found::FoundFile;
+pub use garbage::Garbage;
 pub use handle::{Dataset, FoundSample, GroupFile, SampleGroup};
 pub use options::DatasetOptions;

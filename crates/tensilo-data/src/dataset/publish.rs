@@ -1,9 +1,10 @@
 //! Chapter 8: a new version appears whole, or not at all.
 
+use super::open;
 use super::store::Store;
 use crate::error::DataError;
 use crate::manifest::{
-    Broken, Group, MOST_PAGE_BYTES, MOST_VERSION_BYTES, PageEntry, Version, join, page_to_bytes, path_of,
+    Broken, Group, Hex, MOST_PAGE_BYTES, MOST_VERSION_BYTES, PageEntry, Version, join, page_to_bytes, path_of,
 };
 use std::io;
 use std::path::Path;
@@ -36,8 +37,11 @@ pub(super) fn publish(
     added: &[Box<str>],
 ) -> Result<(), Unpublished> {
     for path in added {
-        let durable = store.make_durable(path);
-        durable.map_err(|error| DataError::Io { path: join(folder, path), doing: "making the file durable", error })?;
+        store.make_durable(path).map_err(|error| match newest(store, folder) {
+            // the writer has lost, and a removal of old versions took its files (M-8.5)
+            Some(newest) if newest >= version.number => conflict(folder, newest),
+            _ => DataError::Io { path: join(folder, path), doing: "making the file durable", error },
+        })?;
     }
     for path in ["manifest", "manifest/pages"] {
         let made = store.create_folder(path);
@@ -49,34 +53,77 @@ pub(super) fn publish(
         version.groups.drain(..count.min(version.groups.len()));
         version.pages.push(entry);
     }
-    let (bytes, _) = version.to_bytes();
+    let (bytes, digest) = version.to_bytes();
     // whatever a caller has changed, no reader may refuse it
     Version::parse(&bytes, version.number).map_err(|broken| DataError::BadArgument(broken.message))?;
+    let writer = Writer { store, folder, number: version.number, bytes: &bytes, digest };
     match store.publish(&path_of(version.number), &bytes) {
-        Ok(()) => Ok(()),
-        Err(error) => after_failure(store, folder, version.number, &bytes, error),
+        Ok(()) => writer.after_success(),
+        Err(error) => writer.after_failure(error),
     }
 }
 
-/// Finds out what became of a version whose name could not be given (M-8.4).
-fn after_failure(
-    store: &dyn Store,
-    folder: &Path,
+/// The writer of a version whose name was given, or could not be given.
+struct Writer<'a> {
+    store: &'a dyn Store,
+    folder: &'a Path,
     number: u64,
-    bytes: &[u8],
-    error: io::Error,
-) -> Result<(), Unpublished> {
-    let path = path_of(number);
-    let failed = |error| DataError::Io { path: join(folder, &path), doing: "publishing the version", error };
-    match store.read(&path, MOST_VERSION_BYTES) {
-        Ok(found) if found == bytes => match store.make_durable(&path) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Unpublished::Unknown(failed(error))),
-        },
-        Ok(_) => Err(DataError::Conflict { path: folder.to_path_buf(), version: number }.into()),
-        Err(found) if found.kind() == io::ErrorKind::NotFound => Err(failed(error).into()),
-        Err(_) => Err(Unpublished::Unknown(failed(error))),
+    bytes: &'a [u8],
+    digest: Hex,
+}
+
+impl Writer<'_> {
+    /// Finds out whether the name was free because a version that others have published was
+    /// removed meanwhile (M-8.7).
+    fn after_success(&self) -> Result<(), Unpublished> {
+        let Some(newer) = self.overtaken() else { return Ok(()) };
+        let (path, lost) = (path_of(self.number), conflict(self.folder, newer));
+        match self.store.read(&path, MOST_VERSION_BYTES) {
+            Ok(found) if found == self.bytes => {
+                let removed = self.store.remove(&path);
+                removed.map_err(|error| Unpublished::Unknown(self.failed("removing the version", error)))?;
+                Err(lost.into())
+            }
+            // others may have gone on from it, and removed it since
+            _ => Err(Unpublished::Unknown(lost)),
+        }
     }
+
+    /// Returns a newer version that was not made from this one, if there is any.
+    fn overtaken(&self) -> Option<u64> {
+        // the version is published; what cannot be read is no reason to fail now
+        let newer = open::versions(self.store, self.folder).ok()?.into_iter().find(|&newer| newer > self.number)?;
+        let (version, _) = open::read(self.store, self.folder, newer).ok()?;
+        (version.parent != Some((self.number, self.digest))).then_some(newer)
+    }
+
+    /// Finds out what became of a version whose name could not be given (M-8.4).
+    fn after_failure(&self, error: io::Error) -> Result<(), Unpublished> {
+        let path = path_of(self.number);
+        let doing = "publishing the version";
+        match self.store.read(&path, MOST_VERSION_BYTES) {
+            Ok(found) if found == self.bytes => {
+                let durable = self.store.make_durable(&path);
+                durable.map_err(|error| Unpublished::Unknown(self.failed(doing, error)))?;
+                self.after_success()
+            }
+            Ok(_) => Err(conflict(self.folder, self.number).into()),
+            Err(found) if found.kind() == io::ErrorKind::NotFound => Err(self.failed(doing, error).into()),
+            Err(_) => Err(Unpublished::Unknown(self.failed(doing, error))),
+        }
+    }
+
+    fn failed(&self, doing: &'static str, error: io::Error) -> DataError {
+        DataError::Io { path: join(self.folder, &path_of(self.number)), doing, error }
+    }
+}
+
+fn conflict(folder: &Path, version: u64) -> DataError {
+    DataError::Conflict { path: folder.to_path_buf(), version }
+}
+
+fn newest(store: &dyn Store, folder: &Path) -> Option<u64> {
+    open::versions(store, folder).ok()?.last().copied()
 }
 
 /// Returns the first page of groups, and how many it has: fewer than usual if they are long.

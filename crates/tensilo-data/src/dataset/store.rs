@@ -24,6 +24,17 @@ pub(crate) trait Store: Debug + Send + Sync {
     /// folders that it is in.
     fn make_durable(&self, path: &str) -> io::Result<()>;
 
-    /// Removes a folder and all that is in it.
-    fn remove_folder(&self, path: &str) -> io::Result<()>;
+    /// Removes a file, or a folder and all that is in it. If it does not exist,
+    /// there is nothing to do. The removal is not durable yet.
+    fn remove(&self, path: &str) -> io::Result<()>;
+
+    /// Makes the names in a folder durable, also that some are gone.
+    fn sync_folder(&self, path: &str) -> io::Result<()>;
+
+    /// Returns the paths of temporary files in a folder whose writers were killed. A folder that
+    /// does not exist has none.
+    fn left_behind(&self, folder: &str) -> io::Result<Vec<String>>;
+
+    /// Returns the bytes of a file, or of all files in a folder; 0 if there is neither.
+    fn bytes(&self, path: &str) -> io::Result<u64>;
 }

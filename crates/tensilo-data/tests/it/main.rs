@@ -3,6 +3,7 @@
 mod changes;
 mod common;
 mod divisions;
+mod garbage;
 mod loader;
 mod manifests;
 mod orders;

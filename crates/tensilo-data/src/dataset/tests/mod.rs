@@ -1,6 +1,7 @@
-//! Loss of power while a version is published.
+//! Loss of power while a version is published, and while old ones are removed.
 
 mod doubtful;
+mod garbage;
 mod simulated;
 
 use super::data_folder::DataFolder;
@@ -8,7 +9,7 @@ use super::groups::{Groups, Place};
 use super::open;
 use super::publish::publish;
 use super::store::Store;
-use crate::manifest::{Group, Hex, IdentifiedColumn, Layout, ListedFile, Version};
+use crate::manifest::{Group, Hex, IdentifiedColumn, Layout, ListedFile, Version, path_of};
 use simulated::{Image, Simulated};
 use std::path::Path;
 use tensilo::{ColumnSchema, DType, Shape};
@@ -43,9 +44,15 @@ fn append(store: &Simulated, before: &Version, groups: usize) -> (Version, Vec<B
     (version, added)
 }
 
-/// Reads what a reader finds: the newest version, all of its pages, and all files that it lists.
+/// Reads what a reader finds: the newest version, with all that it lists.
 fn newest(image: &Image) -> Option<(u64, u64)> {
     let number = *open::versions(image, root()).unwrap().last()?;
+    Some((number, samples_of(image, number)))
+}
+
+/// Reads a version, all of its pages, and all files that it lists. Returns the number of its
+/// samples.
+fn samples_of(image: &Image, number: u64) -> u64 {
     let (mut version, _) = open::read(image, root(), number).unwrap();
     let groups = Groups::new(&mut version);
     let place = Place { store: image, folder: root(), version: &version };
@@ -60,7 +67,7 @@ fn newest(image: &Image) -> Option<(u64, u64)> {
         }
     }
     assert_eq!(samples, version.samples);
-    Some((number, samples))
+    samples
 }
 
 /// Publishes versions with these numbers of new groups, and looks at every image that a loss of

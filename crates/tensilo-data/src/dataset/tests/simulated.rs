@@ -10,6 +10,8 @@ use std::sync::Mutex;
 enum Op {
     /// Something gets a name in a folder: a folder (`None`), or a file with these bytes.
     Name { path: String, bytes: Option<Vec<u8>> },
+    /// A file, or an empty folder, loses its name.
+    Remove(String),
     /// The bytes of a file become durable.
     SyncFile(String),
     /// The names in a folder become durable.
@@ -21,7 +23,7 @@ pub(super) struct Simulated(Mutex<Vec<Op>>);
 
 /// A place after a loss of power.
 #[derive(Debug, Default)]
-pub(super) struct Image(BTreeMap<String, Option<Vec<u8>>>);
+pub(super) struct Image(pub(super) BTreeMap<String, Option<Vec<u8>>>);
 
 fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
@@ -51,7 +53,8 @@ impl Simulated {
         let log = self.0.lock().unwrap().clone();
         // of long runs of files, every moment would show the same
         let step = (log.len() / 400).max(1);
-        let moments = (from..=log.len()).filter(|moment| moment % step == 0 || log.len() - moment < 40);
+        let moments =
+            (from..=log.len()).filter(|moment| moment % step == 0 || moment - from < 40 || log.len() - moment < 40);
         for moment in moments {
             let done = &log[..moment];
             let uncertain = uncertain(done);
@@ -83,6 +86,9 @@ fn uncertain(done: &[Op]) -> Vec<usize> {
             let is_file = matches!(op, Op::Name { bytes: Some(_), .. });
             !named || (is_file && !written)
         }
+        Op::Remove(path) => {
+            !done[*at..].iter().any(|op| matches!(op, Op::SyncFolder(folder) if folder == parent(path)))
+        }
         _ => false,
     };
     done.iter().enumerate().filter(is_uncertain).map(|(at, _)| at).collect()
@@ -97,6 +103,11 @@ fn pick(from: &[usize], is_picked: impl Fn(usize) -> bool) -> BTreeSet<usize> {
 fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
     let mut image = Image::default();
     for (at, op) in done.iter().enumerate() {
+        if let Op::Remove(path) = op
+            && !lost.contains(&at)
+        {
+            image.0.remove(path);
+        }
         let Op::Name { path, bytes } = op else { continue };
         let is_named = done[at..].iter().any(|op| matches!(op, Op::SyncFolder(folder) if folder == parent(path)));
         let has_folder = parent(path).is_empty() || image.0.contains_key(parent(path));
@@ -110,31 +121,39 @@ fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
     image
 }
 
+impl Simulated {
+    /// Returns what programs see as long as there is power.
+    pub(super) fn now(&self) -> Image {
+        image(&self.0.lock().unwrap(), &BTreeSet::new())
+    }
+}
+
 impl Store for Simulated {
-    fn read(&self, _: &str, _: u64) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+        self.now().read(path, most)
     }
 
-    fn names(&self, _: &str) -> io::Result<Vec<String>> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn names(&self, folder: &str) -> io::Result<Vec<String>> {
+        self.now().names(folder)
     }
 
     fn create_folder(&self, path: &str) -> io::Result<bool> {
-        let exists =
-            self.0.lock().unwrap().iter().any(|op| matches!(op, Op::Name { path: known, .. } if known == path));
+        let exists = self.now().0.contains_key(path);
         if !exists {
             self.push(Op::Name { path: path.to_owned(), bytes: None });
         }
-        self.push(Op::SyncFolder(parent(path).to_owned()));
+        self.sync_folder(parent(path))?;
         Ok(!exists)
     }
 
     /// As `AtomicFile` does it, which has tests of its own.
     fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.now().0.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         self.push(Op::Name { path: path.to_owned(), bytes: Some(bytes.to_vec()) });
         self.push(Op::SyncFile(path.to_owned()));
-        self.push(Op::SyncFolder(parent(path).to_owned()));
-        Ok(())
+        self.sync_folder(parent(path))
     }
 
     fn make_durable(&self, path: &str) -> io::Result<()> {
@@ -142,12 +161,28 @@ impl Store for Simulated {
         let mut folder = path;
         while !folder.is_empty() {
             folder = parent(folder);
-            self.push(Op::SyncFolder(folder.to_owned()));
+            self.sync_folder(folder)?;
         }
         Ok(())
     }
 
-    fn remove_folder(&self, _: &str) -> io::Result<()> {
+    fn remove(&self, path: &str) -> io::Result<()> {
+        // what is in a folder first
+        let inside = self.now().0.into_keys().rev().filter(|found| found.starts_with(&format!("{path}/")));
+        inside.chain([path.to_owned()]).for_each(|path| self.push(Op::Remove(path)));
+        Ok(())
+    }
+
+    fn sync_folder(&self, path: &str) -> io::Result<()> {
+        self.push(Op::SyncFolder(path.to_owned()));
+        Ok(())
+    }
+
+    fn left_behind(&self, _: &str) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn bytes(&self, _: &str) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -158,6 +193,9 @@ impl Store for Image {
     }
 
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {
+        if !self.0.contains_key(folder) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let inside = self.0.keys().filter(|path| parent(path) == folder);
         Ok(inside.filter_map(|path| path.rsplit('/').next()).map(str::to_owned).collect())
     }
@@ -174,7 +212,19 @@ impl Store for Image {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn remove_folder(&self, _: &str) -> io::Result<()> {
+    fn remove(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync_folder(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn left_behind(&self, _: &str) -> io::Result<Vec<String>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn bytes(&self, _: &str) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -1,0 +1,178 @@
+//! Chapter 8: old versions that are removed, and the files that only they list.
+
+use super::folder::Folder;
+use super::groups::Place;
+use super::open;
+use super::store::Store;
+use crate::error::{DataError, Result};
+use crate::manifest::{Group, join, path_of};
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use tensilo::error::display_path;
+
+/// The old versions of a dataset, and the files that no other version needs.
+///
+/// [`Garbage::find`] looks for them and changes nothing; [`Garbage::remove`] removes them.
+///
+/// Writers may be at work: what they may still publish is never removed (`MANIFEST.md`, M-8.4 to
+/// M-8.7). Readers of a version that is removed get errors for files that they have not opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Garbage {
+    /// The versions to remove, in ascending order.
+    pub versions: Vec<u64>,
+    /// The files to remove, and folders that are removed with all that is in them, in the order of
+    /// their names.
+    pub paths: Vec<PathBuf>,
+    /// The bytes of these files, without the texts of versions.
+    pub bytes: u64,
+    folder: PathBuf,
+    found: Found,
+}
+
+/// The things to remove, by their paths in the dataset.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub versions: Vec<u64>,
+    pub paths: BTreeSet<String>,
+}
+
+impl Garbage {
+    /// Finds what can be removed from the folder of a dataset if its newest `keep` versions are
+    /// kept, at least one:
+    ///
+    /// * all other versions, and the data files and pages that only they list;
+    /// * in `data/`, whatever no version lists: files of writers that were killed. The folders of
+    ///   versions that do not exist yet are left alone;
+    /// * temporary files of writers that were killed.
+    ///
+    /// Cost: reading all versions and pages of the manifest.
+    pub fn find(folder: impl AsRef<Path>, keep: u64) -> Result<Self> {
+        let folder = folder.as_ref().to_path_buf();
+        let store = Folder(folder.clone());
+        let found = find(&store, &folder, keep)?;
+        let mut bytes = 0_u64;
+        for path in &found.paths {
+            let length = store.bytes(path).map_err(|error| io_error(&folder, path, "looking at the file", error))?;
+            bytes = bytes.saturating_add(length);
+        }
+        let paths = found.paths.iter().map(|path| join(&folder, path)).collect();
+        Ok(Self { versions: found.versions.clone(), paths, bytes, folder, found })
+    }
+
+    /// Removes it all: the versions first, so that every version that is left is whole, whenever
+    /// the work ends.
+    pub fn remove(&self) -> Result<()> {
+        remove(&Folder(self.folder.clone()), &self.folder, &self.found)
+    }
+}
+
+/// Finds what can be removed.
+pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Found> {
+    let versions = open::versions(store, folder)?;
+    let Some(&newest) = versions.last() else {
+        let folder = display_path(folder);
+        return Err(DataError::BadArgument(format!("{folder}: the folder has no manifest, so nothing is known of it")));
+    };
+    let kept = usize::try_from(keep).unwrap_or(usize::MAX).clamp(1, versions.len());
+    let (old, kept) = versions.split_at(versions.len().saturating_sub(kept));
+    let mut listed = BTreeSet::new();
+    kept.iter().try_for_each(|&version| list(store, folder, version, &mut listed))?;
+    let mut paths = BTreeSet::new();
+    for &version in old {
+        match list(store, folder, version, &mut paths) {
+            // what a damaged version lists is not known; its folders of `data/` are looked at anyway
+            Err(DataError::Corrupt { .. }) => {}
+            listed => listed?,
+        }
+    }
+    paths.retain(|path| !listed.contains(path));
+    for name in names(store, folder, "data")? {
+        // later folders are of writers that may be at work (M-8.5)
+        if folder_version(&name).is_some_and(|version| version <= newest) {
+            unlisted(store, folder, &format!("data/{name}"), &listed, &mut paths)?;
+        }
+    }
+    for name in ["manifest", "manifest/pages"] {
+        let left = store.left_behind(name);
+        paths.extend(left.map_err(|error| io_error(folder, name, "listing the folder", error))?);
+    }
+    Ok(Found { versions: old.to_vec(), paths })
+}
+
+/// Removes what was found.
+pub(super) fn remove(store: &dyn Store, folder: &Path, found: &Found) -> Result<()> {
+    let remove = |path: &str| store.remove(path).map_err(|error| io_error(folder, path, "removing it", error));
+    found.versions.iter().try_for_each(|&version| remove(&path_of(version)))?;
+    // no version may come back whose files are gone
+    let synced = store.sync_folder("manifest");
+    synced.map_err(|error| io_error(folder, "manifest", "making the removal durable", error))?;
+    found.paths.iter().try_for_each(|path| remove(path))
+}
+
+/// Adds the paths of the pages and data files of a version. A page that is in the list is not read:
+/// its files are, too.
+fn list(store: &dyn Store, folder: &Path, number: u64, paths: &mut BTreeSet<String>) -> Result<()> {
+    let (version, _) = open::read(store, folder, number)?;
+    let add = |groups: &[Group], paths: &mut BTreeSet<String>| {
+        paths.extend(groups.iter().flat_map(|group| &group.files).map(|file| file.path.to_string()));
+    };
+    add(&version.groups, paths);
+    let place = Place { store, folder, version: &version };
+    for page in &version.pages {
+        if !paths.contains(&page.path()) {
+            let groups = place.read_page(page)?;
+            paths.insert(page.path());
+            add(&groups, paths);
+        }
+    }
+    Ok(())
+}
+
+/// Adds what no version lists in a folder of `data/`: all of the folder, or some of what it has.
+fn unlisted(
+    store: &dyn Store,
+    folder: &Path,
+    data: &str,
+    listed: &BTreeSet<String>,
+    paths: &mut BTreeSet<String>,
+) -> Result<()> {
+    let is_listed = |path: &str| listed.contains(path) || below(listed, path).next().is_some();
+    if is_listed(data) {
+        let inside = names(store, folder, data)?.into_iter().map(|name| format!("{data}/{name}"));
+        paths.extend(inside.filter(|path| !is_listed(path)));
+    } else {
+        let inside: BTreeSet<String> = below(paths, data).cloned().collect();
+        paths.retain(|path| !inside.contains(path));
+        paths.insert(data.to_owned());
+    }
+    Ok(())
+}
+
+/// Returns the paths in a folder, at any depth.
+fn below<'a>(paths: &'a BTreeSet<String>, folder: &str) -> impl Iterator<Item = &'a String> + use<'a> {
+    let prefix = format!("{folder}/");
+    let from = paths.range::<str, _>((Bound::Excluded(prefix.as_str()), Bound::Unbounded));
+    from.take_while(move |path| path.starts_with(&prefix))
+}
+
+/// Returns the version whose writer made this folder of `data/`: `0000000007` or `0000000007-2`.
+fn folder_version(name: &str) -> Option<u64> {
+    let (version, attempt) = name.split_once('-').unwrap_or((name, "2"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (version.len() == 10 && is_number(version) && is_number(attempt)).then(|| version.parse().ok())?
+}
+
+/// Returns the names in a folder; none if it does not exist.
+fn names(store: &dyn Store, folder: &Path, path: &str) -> Result<Vec<String>> {
+    match store.names(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        names => names.map_err(|error| io_error(folder, path, "listing the folder", error)),
+    }
+}
+
+fn io_error(folder: &Path, path: &str, doing: &'static str, error: io::Error) -> DataError {
+    DataError::Io { path: join(folder, path), doing, error }
+}

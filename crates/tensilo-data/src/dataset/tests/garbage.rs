@@ -1,0 +1,122 @@
+//! Loss of power while old versions are removed.
+
+use super::super::garbage::{find, remove};
+use super::super::publish::publish;
+use super::super::store::Store;
+use super::super::{data_folder::DataFolder, open};
+use super::simulated::{Image, Simulated};
+use super::{DATA, append, path_of, root, samples_of};
+use crate::error::DataError;
+use crate::manifest::Version;
+
+/// Makes a dataset with versions of these numbers of new groups. Before the version `repacked`, all
+/// groups are replaced. A writer was killed at each version.
+fn dataset(appended: &[usize], repacked: u64) -> (Simulated, Version) {
+    let store = Simulated::default();
+    let mut version = Version::empty();
+    for &groups in appended {
+        if version.number + 1 == repacked {
+            (version.groups, version.pages, version.samples) = (Vec::new(), Vec::new(), 0);
+        }
+        let (mut next, added) = append(&store, &version, groups);
+        let killed = DataFolder::new(next.number).next_path(&store, root()).unwrap();
+        store.write_carelessly(killed.to_str().unwrap(), DATA);
+        publish(&store, root(), &mut next, &added).unwrap();
+        version = next;
+    }
+    (store, version)
+}
+
+/// Checks that every version is whole, and returns their numbers.
+fn whole_versions(image: &Image) -> Vec<u64> {
+    let versions = open::versions(image, root()).unwrap();
+    assert!(versions.iter().all(|&version| samples_of(image, version) > 0));
+    versions
+}
+
+/// Removes all but the newest `keep` versions, and looks at every image that a loss of power can
+/// leave.
+fn check(appended: &[usize], repacked: u64, keep: u64) {
+    let (store, version) = dataset(appended, repacked);
+    // a writer is at work on the next version
+    let (mut next, added) = append(&store, &version, 1);
+    let from = store.moments();
+    let found = find(&store, root(), keep).unwrap();
+    remove(&store, root(), &found).unwrap();
+    let (mut images, mut numbers_of_versions) = (0, std::collections::BTreeSet::new());
+    store.crash_images(from, |image, _| {
+        let versions = whole_versions(image);
+        assert_eq!(versions.last(), Some(&version.number));
+        numbers_of_versions.insert(versions.len());
+        images += 1;
+    });
+    let newest = version.number;
+    let kept = keep.clamp(1, newest);
+    assert_eq!(numbers_of_versions.len() as u64, newest - kept + 1, "each version is removed alone");
+    println!("{images} images");
+
+    // all that is left is listed, but for the files of the writer at work
+    let left = store.now();
+    assert_eq!(whole_versions(&left), (newest - kept + 1..=newest).collect::<Vec<_>>());
+    let again = find(&store, root(), keep).unwrap();
+    assert!(again.versions.is_empty() && again.paths.is_empty(), "{again:?}");
+    let killed = |path: &&String| path.starts_with("data/") && path.ends_with("-2/00000.tsl");
+    assert_eq!(left.0.keys().filter(killed).count(), 0);
+    publish(&store, root(), &mut next, &added).unwrap();
+    assert_eq!(samples_of(&store.now(), newest + 1), version.samples + 2);
+}
+
+#[test]
+fn every_version_that_is_left_is_whole() {
+    for keep in 0..6 {
+        check(&[2, 1, 3, 1, 2], 4, keep);
+    }
+}
+
+#[test]
+fn every_version_that_is_left_has_its_pages() {
+    check(&[600, 1, 520], 3, 1);
+    check(&[600, 1], 9, 1);
+}
+
+/// The images can show what is wrong: files that are removed before the versions that list them.
+#[test]
+#[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
+fn files_that_are_removed_first_are_noticed() {
+    let (store, _) = dataset(&[1, 1], 2);
+    let from = store.moments();
+    let found = find(&store, root(), 1).unwrap();
+    found.paths.iter().for_each(|path| store.remove(path).unwrap());
+    store.crash_images(from, |image, _| drop(whole_versions(image)));
+}
+
+/// The files are removed only when the removal of the versions is durable.
+#[test]
+#[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
+fn versions_that_come_back_without_their_files_are_noticed() {
+    let (store, _) = dataset(&[1, 1], 2);
+    let from = store.moments();
+    let found = find(&store, root(), 1).unwrap();
+    let versions = found.versions.iter().map(|&version| path_of(version));
+    versions.chain(found.paths.clone()).for_each(|path| store.remove(&path).unwrap());
+    store.crash_images(from, |image, _| drop(whole_versions(image)));
+}
+
+/// A writer that was slow finds the name of its version free, because that was removed.
+#[test]
+fn a_name_that_was_freed_is_no_win() {
+    let (store, version) = dataset(&[1], 9);
+    let (mut slow, slow_added) = append(&store, &version, 1);
+    let (mut second, added) = append(&store, &version, 1);
+    publish(&store, root(), &mut second, &added).unwrap();
+    let (mut third, added) = append(&store, &second, 1);
+    third.parent = Some((2, second.to_bytes().1));
+    publish(&store, root(), &mut third, &added).unwrap();
+    // its data files are gone, too, as its version exists; this writer has none of its own
+    let found = find(&store, root(), 1).unwrap();
+    remove(&store, root(), &found).unwrap();
+    assert!(store.read(&path_of(2), 1 << 20).is_err());
+    let published = publish(&store, root(), &mut slow, &slow_added);
+    assert!(matches!(published, Err(DataError::Conflict { version: 3, .. })), "{published:?}");
+    assert_eq!(whole_versions(&store.now()), [3]);
+}
