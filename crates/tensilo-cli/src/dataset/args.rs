@@ -1,6 +1,8 @@
 //! The arguments of `tensilo dataset`.
 
+use crate::options::{EncodingArgs, values};
 use clap::{Args, Subcommand};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 const DATASET: &str = "\
@@ -11,6 +13,15 @@ Examples:
       make one of the *.tsl files that are in a folder
   tensilo dataset add train/ train/new/*.tsl
       append the samples of files that are in the folder
+  tensilo dataset add-columns train/ train/labels/*.tsl
+      add columns: files in the folder, one for each group of samples
+  tensilo dataset rename-column train/ emb embedding
+  tensilo dataset drop-column train/ draft
+      no file is written; older versions keep what they have
+  tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
+      the same samples in new files; a training goes on with the same batches
+  tensilo dataset gc train/ --keep 1 --dry-run
+      list the old versions and files that would be removed
   tensilo dataset log train/
       list the versions
   tensilo verify train/
@@ -43,6 +54,16 @@ pub(super) enum DatasetCommand {
     Create(CreateArgs),
     /// Append the samples of tensilo files that are in the folder of a dataset
     Add(AddArgs),
+    /// Add columns to the samples that a dataset has, from files in its folder
+    AddColumns(AddColumnsArgs),
+    /// Give a column another name
+    RenameColumn(RenameColumnArgs),
+    /// Remove a column; older versions keep it
+    DropColumn(DropColumnArgs),
+    /// Write all samples into new files: of another size, with another profile
+    Repack(RepackArgs),
+    /// Remove old versions, the files that only they list, and what killed programs have left
+    Gc(GcArgs),
     /// List the versions of a dataset
     Log(LogArgs),
 }
@@ -65,6 +86,83 @@ pub(super) struct AddArgs {
     /// Files in the folder
     #[arg(required = true)]
     pub(super) files: Vec<PathBuf>,
+}
+
+/// The arguments of `tensilo dataset add-columns`.
+#[derive(Args, Debug)]
+pub(super) struct AddColumnsArgs {
+    /// The folder of the dataset
+    pub(super) folder: PathBuf,
+    /// Files in the folder with the same new columns: one for each group of samples, in order, with
+    /// as many samples
+    #[arg(required = true)]
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// The arguments of `tensilo dataset rename-column`.
+#[derive(Args, Debug)]
+pub(super) struct RenameColumnArgs {
+    /// The folder of the dataset
+    pub(super) folder: PathBuf,
+    /// The name of the column
+    pub(super) old: String,
+    /// The name that it gets
+    pub(super) new: String,
+}
+
+/// The arguments of `tensilo dataset drop-column`.
+#[derive(Args, Debug)]
+pub(super) struct DropColumnArgs {
+    /// The folder of the dataset
+    pub(super) folder: PathBuf,
+    /// The name of the column
+    pub(super) name: String,
+}
+
+const REPACK: &str = "\
+Samples keep their numbers, so that a training goes on with the same batches.
+Values are the same bit for bit; those that were rounded are not rounded again.
+Columns that were dropped are not copied. The version before stays, with its
+files, until \"tensilo dataset gc DIR --keep 1\" removes it.";
+
+/// The arguments of `tensilo dataset repack`.
+#[derive(Args, Debug)]
+#[command(after_help = REPACK)]
+pub(super) struct RepackArgs {
+    /// The folder of the dataset
+    pub(super) folder: PathBuf,
+    /// The most raw bytes of a file (those of its values, before encoding), such as 256MiB
+    #[arg(long, value_name = "N", value_parser = values::shard_bytes, default_value = "1GiB")]
+    pub(super) shard_bytes: u64,
+    /// Every chunk begins at a multiple of this; 4096 allows O_DIRECT
+    #[arg(long, value_name = "BYTES", value_parser = values::alignments(), default_value = "64")]
+    pub(super) align: u32,
+    #[command(flatten)]
+    pub(super) encoding: EncodingArgs,
+}
+
+const GC: &str = "\
+Removed are, in this order:
+  - with --keep, all versions but the newest N
+  - the data files that only these versions list, wherever they are in DIR
+  - what killed programs have left in DIR/data and DIR/manifest
+
+Other programs may write to the dataset meanwhile: what they may still publish
+is left alone. Programs that read a version which is removed get errors. Each
+version that is left is whole, whenever the work ends.";
+
+/// The arguments of `tensilo dataset gc`.
+#[derive(Args, Debug)]
+#[command(after_help = GC)]
+pub(super) struct GcArgs {
+    /// The folder of the dataset
+    pub(super) folder: PathBuf,
+    /// Keep only the newest N versions, at least 1 [default: all]
+    #[arg(long, value_name = "N")]
+    pub(super) keep: Option<NonZeroU64>,
+    /// Only list what would be removed
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 /// The arguments of `tensilo dataset log`.

@@ -1,7 +1,9 @@
 //! `tensilo dataset`
 
 mod args;
+mod gc;
 mod log;
+mod repack;
 mod summary;
 
 pub(crate) use args::DatasetArgs;
@@ -11,13 +13,27 @@ use crate::failure::Outcome;
 use crate::output::Output;
 use args::{AddArgs, CreateArgs, DatasetCommand};
 use std::path::{Path, PathBuf};
-use tensilo_data::{Changes, Dataset, DatasetOptions};
+use tensilo_data::{Changes, DataError, Dataset, DatasetOptions};
 
 /// Makes or changes a dataset, or lists its versions.
 pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
     match &args.command {
         DatasetCommand::Create(args) => create(args, quiet),
         DatasetCommand::Add(args) => add(args, quiet),
+        DatasetCommand::AddColumns(args) => {
+            let changes = change(&args.folder, |changes| changes.add_columns(&args.files))?;
+            publish(changes, &args.folder, format!("add the columns of {} files", args.files.len()), quiet)
+        }
+        DatasetCommand::RenameColumn(args) => {
+            let changes = change(&args.folder, |changes| changes.rename_column(&args.old, &args.new))?;
+            publish(changes, &args.folder, format!("rename column {:?} to {:?}", args.old, args.new), quiet)
+        }
+        DatasetCommand::DropColumn(args) => {
+            let changes = change(&args.folder, |changes| changes.drop_column(&args.name))?;
+            publish(changes, &args.folder, format!("drop column {:?}", args.name), quiet)
+        }
+        DatasetCommand::Repack(args) => repack::run(args, quiet),
+        DatasetCommand::Gc(args) => gc::run(args, quiet),
         DatasetCommand::Log(args) => log::run(args),
     }
 }
@@ -28,12 +44,25 @@ fn create(args: &CreateArgs, quiet: bool) -> Outcome {
         [] => paths_of(&DatasetOptions::new().open(&args.folder)?)?,
         files => files.to_vec(),
     };
-    publish(Dataset::create(&args.folder)?, &args.folder, &files, "create", quiet)
+    let mut changes = Dataset::create(&args.folder)?;
+    append(&mut changes, &files)?;
+    publish(changes, &args.folder, format!("create {} files", files.len()), quiet)
 }
 
 fn add(args: &AddArgs, quiet: bool) -> Outcome {
-    let changes = Dataset::open(&args.folder)?.change()?;
-    publish(changes, &args.folder, &args.files, "add", quiet)
+    let changes = change(&args.folder, |changes| append(changes, &args.files))?;
+    publish(changes, &args.folder, format!("add {} files", args.files.len()), quiet)
+}
+
+fn append(changes: &mut Changes, files: &[PathBuf]) -> Result<(), DataError> {
+    files.iter().try_for_each(|file| changes.append(file))
+}
+
+/// Returns changes to the newest version of a dataset.
+fn change(folder: &Path, make: impl FnOnce(&mut Changes) -> Result<(), DataError>) -> Outcome<Changes> {
+    let mut changes = Dataset::open(folder)?.change()?;
+    make(&mut changes)?;
+    Ok(changes)
 }
 
 /// Returns the paths of all files of a dataset.
@@ -45,21 +74,23 @@ fn paths_of(dataset: &Dataset) -> Outcome<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Appends files, and prints a summary.
-fn publish(mut changes: Changes, folder: &Path, files: &[PathBuf], change: &str, quiet: bool) -> Outcome {
-    if let Some(time) = source_date_epoch() {
-        changes.set_time(Some(time));
-    }
-    for file in files {
-        changes.append(file)?;
-    }
-    let dataset = changes.publish(format!("{change} {} files", files.len()))?;
+/// Publishes a version, and prints a summary.
+fn publish(changes: Changes, folder: &Path, change: String, quiet: bool) -> Outcome {
+    let dataset = publish_at(changes, change)?;
     if quiet {
         return Ok(());
     }
     let mut output = Output::stdout();
     write_dataset(&dataset, folder, &mut output)?;
     output.finish()
+}
+
+/// Publishes a version, with the time that it is to record.
+fn publish_at(mut changes: Changes, change: String) -> Result<Dataset, DataError> {
+    if let Some(time) = source_date_epoch() {
+        changes.set_time(Some(time));
+    }
+    changes.publish(change)
 }
 
 /// Returns the time that programs are to record in place of now, so that their output can be
