@@ -97,7 +97,7 @@ impl Writer<'_> {
         (version.parent != Some((self.number, self.digest))).then_some(newer)
     }
 
-    /// Finds out what became of a version whose name could not be given (M-8.4).
+    /// Finds out what became of a version whose name could not be given (M-8.8).
     fn after_failure(&self, error: io::Error) -> Result<(), Unpublished> {
         let path = path_of(self.number);
         let doing = "publishing the version";

@@ -1,4 +1,4 @@
-//! Versions of which it is not known at once whether they were published (M-8.4).
+//! Versions of which it is not known at once whether they were published (M-8.8).
 
 use super::super::folder::Folder;
 use super::super::publish::{Unpublished, publish};
