@@ -3,19 +3,20 @@
 use super::member_paths::with_paths;
 use crate::arrow_type::members;
 use crate::format::FieldNode;
-use crate::{Column, Reader, saved_schema};
+use crate::{Schema, saved_schema};
 use arrow_schema::{DataType, Field};
 use std::collections::HashSet;
 
-/// Returns those of the columns whose fields had an ordered dictionary in the source.
-pub(super) fn ordered(reader: &Reader, columns: &[Column]) -> Vec<Column> {
-    let saved = saved_schema::fields(&reader.schema().metadata);
+/// Returns the numbers of those of the columns whose fields had an ordered dictionary in the
+/// source.
+pub(super) fn ordered(schema: &Schema, columns: &[usize]) -> Vec<usize> {
+    let saved = saved_schema::fields(&schema.metadata);
     let fields = saved.iter().filter(|field| has_ordered_dictionary(field));
     let names: HashSet<&str> = fields.map(|field| field.name().as_str()).collect();
-    let schemas = with_paths(columns.iter().map(Column::schema), &saved);
+    let schemas = with_paths(columns.iter().filter_map(|&number| schema.columns.get(number)), &saved);
     let nodes = FieldNode::of_columns(schemas.iter().map(|column| &**column));
     let numbers = nodes.iter().filter(|node| names.contains(node.name())).flat_map(FieldNode::columns);
-    numbers.filter_map(|number| columns.get(number).cloned()).collect()
+    numbers.filter_map(|number| columns.get(number).copied()).collect()
 }
 
 fn has_ordered_dictionary(field: &Field) -> bool {

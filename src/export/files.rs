@@ -2,11 +2,14 @@
 
 use super::format::Format;
 use super::options::ExportOptions;
+use super::part_reader::PartReader;
 use super::restore::TypeChoice;
+use super::table::Table;
 use super::{arrow_file, batches, parquet_file};
 use crate::error::go_on;
 use crate::write::{AtomicFile, Sink};
-use crate::{Error, Reader, Result};
+use crate::{Error, Result};
+use arrow_array::RecordBatch;
 use std::path::Path;
 
 /// A format to export to.
@@ -30,7 +33,7 @@ impl ExportFormat {
     }
 }
 
-/// Writes columns of a file to a Parquet file or an Arrow IPC file. The extension of `output`
+/// Writes columns of a file, or of another [`Table`], to a Parquet file or an Arrow IPC file. The extension of `output`
 /// selects the format, see [`ExportFormat::of`].
 ///
 /// The output appears when it is complete, see [`AtomicFile`]. It replaces an existing file only if
@@ -39,38 +42,49 @@ impl ExportFormat {
 /// Cost: each chunk is decoded once and copied once. Memory: a batch, see
 /// [`batches`](super::batches()), what the writer of the format keeps of a row group, and the
 /// dictionaries of an Arrow file: their values twice while a new value is added.
-pub fn export(reader: &Reader, output: impl AsRef<Path>, options: ExportOptions<'_>) -> Result<()> {
+pub fn export<T: Table>(
+    table: &T,
+    output: impl AsRef<Path>,
+    options: ExportOptions<'_>,
+) -> std::result::Result<(), T::Error> {
     let output = output.as_ref();
     let format = ExportFormat::of(output).ok_or_else(|| {
         let message = "the extension selects no format to export to: use .parquet (Parquet) or .arrow (Arrow IPC file)";
         Error::bad_argument(message).with_path(output)
     })?;
-    export_into(reader, AtomicFile::create(output, options.overwrite)?, format, options).map(|_| ())
+    export_into(table, AtomicFile::create(output, options.overwrite)?, format, options).map(|_| ())
 }
 
-/// Writes columns of a file to any sink, as [`export`] does, and returns the sink.
-pub fn export_into<K: Sink + Send>(
-    reader: &Reader,
+/// Writes columns of a table to any sink, as [`export`] does, and returns the sink.
+pub fn export_into<T: Table, K: Sink + Send>(
+    table: &T,
     mut sink: K,
     format: ExportFormat,
     options: ExportOptions<'_>,
-) -> Result<K> {
+) -> std::result::Result<K, T::Error> {
     let path = sink.path().map(Path::to_path_buf);
     let to_output = |error: Error| match &path {
         Some(path) => error.with_path(path),
         None => error,
     };
-    reader.check_output(sink.identity(), path.as_deref())?;
+    table.check_output(sink.identity(), path.as_deref())?;
     let ExportOptions { columns, mut progress, tensors, stored_types, .. } = options;
     let format = format_of(format).map_err(to_output)?;
     let choice = TypeChoice { parts: format.parts, tensors, stored_types, ordered: true };
-    let mut batches = batches::select(reader, columns.as_deref(), choice)?;
+    let (mut batches, columns) = batches::select(table, columns.as_deref(), choice)?;
     let mut writer = (format.begin)(&mut sink, batches.arrow_schema()).map_err(to_output)?;
-    while let Some(batch) = batches.next_batch()? {
-        writer.write(&batch).map_err(to_output)?;
-        if let Some(progress) = &mut progress {
-            go_on(progress(batches.position()))?;
+    let mut write = |batch: &RecordBatch, samples: u64| {
+        writer.write(batch).map_err(to_output)?;
+        progress.as_mut().map_or(Ok(()), |progress| go_on(progress(samples)))
+    };
+    for part in table.parts(&columns) {
+        let mut part = PartReader::new(part?);
+        while let Some(batch) = batches.next_full(&mut part)? {
+            write(&batch, batches.position())?;
         }
+    }
+    if let Some(batch) = batches.rest()? {
+        write(&batch, batches.position())?;
     }
     writer.finish().map_err(to_output)?;
     let finished = sink.sync().and_then(|()| sink.publish());

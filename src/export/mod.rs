@@ -48,6 +48,7 @@
 //! The same file gives the same bytes.
 
 mod arrow_file;
+mod assembler;
 mod batches;
 mod column;
 mod described;
@@ -65,11 +66,13 @@ mod parquet_file;
 #[cfg(not(feature = "parquet"))]
 #[path = "parquet_absent.rs"]
 mod parquet_file;
+mod part_reader;
 mod restore;
 mod retype;
 mod sample_size;
 mod selected;
 mod structs;
+mod table;
 mod tensor_lists;
 
 pub use batches::{Batches, batches};
@@ -77,3 +80,4 @@ pub use field::imported_type;
 pub use files::{ExportFormat, export, export_into};
 pub use options::{ExportOptions, TensorForm};
 pub(crate) use restore::plain_fields;
+pub use table::{Table, TablePart};

@@ -4,7 +4,7 @@ use super::elements::{exported_bytes, source_bytes};
 use super::field::{Form, Target};
 use crate::le::u64_of;
 use crate::read::List;
-use crate::{ColumnSchema, Cursor, Error, Result, Sample};
+use crate::{ColumnSchema, Cursor, Error, Extent, Result, Sample, Shape};
 
 /// The most bytes that nulls of one width take beyond those of as many other values. A file has
 /// them for a bit each.
@@ -23,6 +23,8 @@ pub(super) struct SampleSize {
     string_bytes: Option<u64>,
     /// Whether each dimension becomes a level of lists.
     is_lists: bool,
+    /// The bytes of a sample that is null.
+    null_bytes: u64,
 }
 
 impl SampleSize {
@@ -41,13 +43,24 @@ impl SampleSize {
             Form::FixedString(bytes) => u64::try_from(bytes).ok(), // not negative
             _ => None,
         };
-        Some(Self {
+        let mut this = Self {
             element_bytes: u64_of(source_bytes(column.dtype, &target.element)),
             exported_bytes: exported_bytes(target.dtype, &target.element),
             item_bytes: parts * OFFSET_BYTES, // at most 17 of them
             string_bytes,
             is_lists: target.form == Form::Lists,
-        })
+            null_bytes: OFFSET_BYTES,
+        };
+        if column.levels.is_empty() {
+            let lists = this.tensor_lists(&null_extents(&target.shape));
+            this.null_bytes = this.elements(0, 1).saturating_add(this.item_bytes).saturating_add(lists);
+        }
+        Some(this)
+    }
+
+    /// Returns the bytes of a sample that is null.
+    pub(super) fn of_null(&self) -> u64 {
+        self.null_bytes
     }
 
     /// Returns the bytes of sample `i`.
@@ -55,7 +68,7 @@ impl SampleSize {
         if cursor.column().schema().levels.is_empty() {
             let sample = cursor.read(i)?;
             let elements = self.elements(u64_of(sample.bytes().len()), 1);
-            return Ok(elements.saturating_add(self.item_bytes).saturating_add(self.tensor_lists(&sample)));
+            return Ok(elements.saturating_add(self.item_bytes).saturating_add(self.tensor_lists(sample.shape())));
         }
         let list = cursor.read_list(i)?;
         let (lists, items) = list.entry_counts()?;
@@ -63,7 +76,7 @@ impl SampleSize {
         let elements = self.elements(stored, items);
         let mut tensor_lists = 0_u64;
         if self.is_lists {
-            each_item(&list, &mut |item| tensor_lists = tensor_lists.saturating_add(self.tensor_lists(item)))?;
+            each_item(&list, &mut |item| tensor_lists = tensor_lists.saturating_add(self.tensor_lists(item.shape())))?;
         }
         if self.string_bytes.is_some() && elements > stored.saturating_mul(2).saturating_add(NULL_BYTES) {
             return Err(too_many_nulls(cursor, i, elements - stored));
@@ -87,18 +100,27 @@ impl SampleSize {
     }
 
     /// Returns the bytes of the offsets of a tensor's lists.
-    fn tensor_lists(&self, sample: &Sample<'_>) -> u64 {
+    fn tensor_lists(&self, shape: &[u32]) -> u64 {
         if !self.is_lists {
             return 0;
         }
         let mut lists = 1_u64;
-        let levels = sample.shape().iter().map(|extent| {
+        let levels = shape.iter().map(|extent| {
             let own = lists;
             lists = lists.saturating_mul(u64::from(*extent));
             own
         });
         levels.fold(0_u64, u64::saturating_add).saturating_mul(OFFSET_BYTES)
     }
+}
+
+/// Returns the extents of a null tensor.
+fn null_extents(shape: &Shape) -> Vec<u32> {
+    let extent = |extent: &Extent| match extent {
+        Extent::Fixed(extent) => *extent,
+        Extent::Varying => 0,
+    };
+    shape.extents().iter().map(extent).collect()
 }
 
 /// Calls a function with the items of a list, also of those inside it.

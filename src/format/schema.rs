@@ -2,6 +2,7 @@
 
 use super::path;
 use crate::dtype::DType;
+use crate::names::no_column;
 use crate::{Error, Result, limits};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -362,5 +363,12 @@ impl Schema {
     /// Returns the index of the column `name`. Cost: linear in the number of columns.
     pub fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// Finds the column `name`, and returns its index, too. If there is none, the error names the
+    /// most similar column.
+    pub fn find_column(&self, name: &str) -> Result<(usize, &ColumnSchema)> {
+        let found = self.columns.iter().enumerate().find(|(_, column)| column.name == name);
+        found.ok_or_else(|| no_column(name, self.columns.iter().map(|column| column.name.as_str())))
     }
 }

@@ -78,6 +78,27 @@ impl ColumnBuffer {
         self.levels.iter_mut().try_for_each(ListBuffer::clear)
     }
 
+    /// Fills the buffer with samples of a column that are all null.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn fill_with_nulls(&mut self, column: &ColumnSchema, sample_count: usize) -> Result<()> {
+        self.begin(column, sample_count)?;
+        if let Some(lists) = self.levels.first_mut() {
+            (0..sample_count).try_for_each(|_| lists.push(None))?;
+        }
+        self.validity.fill(0);
+        self.null_count = self.item_count;
+        if column.shape.is_ragged() {
+            memory::resize(&mut self.offsets, self.item_count.saturating_add(1), 0)?;
+            return memory::resize(&mut self.extents, self.item_count.saturating_mul(column.shape.varying_count()), 0);
+        }
+        let elements = column.shape.inner_elements().and_then(|elements| usize::try_from(elements).ok());
+        let bytes = elements.and_then(|elements| elements.checked_mul(column.dtype.element_bytes()));
+        let bytes = bytes.and_then(|bytes| bytes.checked_mul(self.item_count));
+        self.values.resize(bytes.ok_or_else(|| Error::over_limit("null samples do not fit in memory"))?)?;
+        self.values.as_mut_slice().fill(0);
+        Ok(())
+    }
+
     pub(super) fn set_null(&mut self, position: usize) {
         if let Some(byte) = self.validity.get_mut(position / 8) {
             *byte &= !(1 << (position % 8));

@@ -166,6 +166,12 @@ impl Column {
         self.with_chunk_of(i, |location| explain(&self.0, location))
     }
 
+    /// Adds the path of the file to an error.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn in_file(&self, error: crate::Error) -> crate::Error {
+        self.0.file.in_file(error)
+    }
+
     /// Returns the bodies of the tables 0, 1, 2, ... of the column, or `None` if one of them is
     /// lost or damaged.
     pub(crate) fn table_bodies(&self) -> Result<Option<Vec<Vec<u8>>>> {

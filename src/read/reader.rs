@@ -7,12 +7,9 @@ use super::opened_file::OpenedFile;
 use super::options::OpenOptions;
 use super::rows::Rows;
 use super::verify::{VerifyOptions, VerifyReport, verify};
-#[cfg(feature = "arrow")]
-use crate::Error;
-use crate::Result;
 use crate::format::{ContentId, FileId, Schema};
-use crate::names::no_column;
 use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
+use crate::{Error, Result};
 use std::iter;
 use std::path::Path;
 use std::sync::Arc;
@@ -150,12 +147,8 @@ impl Reader {
 
     /// Returns the column called `name`. Cost: linear in the number of columns; keep the handle.
     pub fn column(&self, name: &str) -> Result<Column> {
-        let schema = self.schema();
-        let column = schema.column_index(name).and_then(|index| self.column_at(index));
-        column.ok_or_else(|| {
-            let names = schema.columns.iter().map(|column| column.name.as_str());
-            self.0.in_file(no_column(name, names))
-        })
+        let (index, _) = self.schema().find_column(name).map_err(|error| self.0.in_file(error))?;
+        self.column_at(index).ok_or_else(|| self.0.in_file(Error::internal("a column of the schema is not open")))
     }
 
     /// Returns the column with this number, counted from 0.
@@ -193,9 +186,9 @@ impl Reader {
         self
     }
 
-    /// Adds the path to an error.
+    /// Returns the path that the file was opened by.
     #[cfg(feature = "arrow")]
-    pub(crate) fn place(&self, error: Error) -> Error {
-        self.0.in_file(error)
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
     }
 }

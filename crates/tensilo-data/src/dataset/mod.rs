@@ -17,10 +17,13 @@ mod layouts;
 mod listed_reader;
 mod open;
 mod options;
+mod pattern;
 mod place;
 mod publish;
 mod repack;
 mod store;
+#[cfg(feature = "arrow")]
+mod table;
 #[cfg(test)]
 mod tests;
 mod without_manifest;

@@ -240,3 +240,23 @@ fn few_files_are_open_at_once() {
         }
     }
 }
+
+#[test]
+fn files_that_match_a_pattern_are_a_dataset_in_the_order_of_their_names() {
+    let folder = Folder::new();
+    for name in ["b", "a", "folder.tsl"] {
+        fs::create_dir(folder.path(name)).unwrap();
+    }
+    for (name, first, samples) in [("b/part-1.tsl", 3, 2), ("a/part-10.tsl", 0, 2), ("a/part-2.tsl", 2, 1)] {
+        write(&folder.path(name), &[numbers("x")], first, samples);
+    }
+    write(&folder.path("a/.part-3.tsl"), &[numbers("x")], 9, 1);
+    let open = |pattern: &str| DatasetOptions::new().open_glob(folder.path(pattern));
+    assert_eq!(all(&open("*/part-*.tsl").unwrap(), "x"), some(0..5));
+    assert_eq!(all(&open("**/part-[2-9].tsl").unwrap(), "x"), some(2..3));
+    assert_eq!(all(&open("?/part-1.tsl").unwrap(), "x"), some(3..5));
+    for (pattern, due) in [("*.tsl", "no file matches this pattern"), ("a/[", "not a pattern")] {
+        let error = open(pattern).unwrap_err().to_string();
+        assert!(error.contains(due) && error.contains(pattern), "{error}");
+    }
+}

@@ -1,0 +1,101 @@
+//! A dataset as the table of an export.
+
+use super::handle::{Dataset, Location};
+use crate::error::{DataError, Result};
+use std::path::Path;
+use tensilo::error::display_path;
+use tensilo::export::{Table, TablePart};
+use tensilo::facts::CastFacts;
+use tensilo::source::FileIdentity;
+use tensilo::{Column, Schema};
+
+/// The key of the metadata that keep the Arrow schema of the source of a file.
+const SAVED_SCHEMA: &str = "arrow.schema";
+
+/// The samples of all files, in order: what [`tensilo::export`] writes. Files are opened one after
+/// the other.
+impl Table for Dataset {
+    type Error = DataError;
+
+    fn schema(&self) -> &Schema {
+        self.schema()
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match &self.0.location {
+            Location::Folder(folder) => Some(folder),
+            Location::Anywhere => None,
+        }
+    }
+
+    fn parts(&self, columns: &[usize]) -> impl Iterator<Item = Result<TablePart>> {
+        self.groups().map(move |group| {
+            let samples = group?.samples;
+            let found = self.columns_of_group(columns, samples.start)?;
+            Ok(TablePart::new(found, samples.end.saturating_sub(samples.start))?)
+        })
+    }
+
+    /// Cost: none unless a column has a cast; otherwise the opening of all files.
+    fn cast_facts(&self, columns: &[usize]) -> Result<Vec<Option<CastFacts>>> {
+        let has_cast = |number: &usize| self.schema().columns.get(*number).is_some_and(|column| column.cast.is_some());
+        let mut facts: Vec<Option<CastFacts>> =
+            columns.iter().map(|number| has_cast(number).then(CastFacts::default)).collect();
+        if facts.iter().all(Option::is_none) {
+            return Ok(facts);
+        }
+        for group in self.groups() {
+            let found = self.columns_of_group(columns, group?.samples.start)?;
+            for (facts, column) in facts.iter_mut().zip(found) {
+                if let (Some(facts), Some(more)) = (facts, column.and_then(|column| column.facts().cast)) {
+                    *facts = facts.joined(&more);
+                }
+            }
+        }
+        Ok(facts)
+    }
+
+    /// Returns `false` if the version has a parent. Cost: the opening of all files.
+    fn is_of_one_conversion(&self) -> Result<bool> {
+        if self.parent().is_some() {
+            return Ok(false);
+        }
+        for group in self.groups() {
+            let group = group?;
+            for file in 0..group.files.len() {
+                let reader = self.open_file(&group, file)?;
+                if reader.schema().metadata.get(SAVED_SCHEMA) != self.schema().metadata.get(SAVED_SCHEMA) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
+        let Some(identity) = identity else { return Ok(()) };
+        for group in self.groups() {
+            for file in group?.files {
+                if FileIdentity::at(&file.path).is_ok_and(|found| found.as_ref() == Some(&identity)) {
+                    let (output, file) = (display_path(path.unwrap_or(&file.path)), display_path(&file.path));
+                    let message = format!("{output}: this is {file} of the dataset itself; write to another file");
+                    return Err(DataError::BadArgument(message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Dataset {
+    /// Returns columns of the group that has a sample; `None` for those that no file of it has.
+    fn columns_of_group(&self, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
+        let mut all = vec![None; columns.len()];
+        for file in self.find_columns(columns, sample)?.files {
+            for (column, place) in file.columns.into_iter().zip(file.places) {
+                all.get_mut(place).into_iter().for_each(|slot| *slot = Some(column.clone()));
+            }
+        }
+        Ok(all)
+    }
+}

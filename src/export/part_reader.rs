@@ -1,0 +1,68 @@
+//! A part of a table that is being read.
+
+use super::sample_size::SampleSize;
+use super::table::TablePart;
+use crate::{Column, ColumnBuffer, Error, Result, Rows};
+use std::ops::Range;
+
+/// The samples of a part, of which those before `next` have been read.
+pub(super) struct PartReader {
+    columns: Vec<Option<PartColumn>>,
+    /// The columns that are not null, in order.
+    rows: Rows,
+    buffers: Vec<ColumnBuffer>,
+    pub next: u64,
+    pub end: u64,
+}
+
+/// A column of which not all samples are null.
+struct PartColumn {
+    column: Column,
+    /// Its number in the rows.
+    number: usize,
+    /// The chunk that was measured last, which its cursor holds.
+    chunk: Range<u64>,
+}
+
+impl PartReader {
+    pub(super) fn new(part: TablePart) -> Self {
+        let rows = Rows::of(part.columns.iter().flatten());
+        let mut numbers = 0..;
+        let mut column = |column| Some(PartColumn { column, number: numbers.next()?, chunk: 0..0 });
+        let columns = part.columns.into_iter().map(|found| found.and_then(&mut column));
+        Self { columns: columns.collect(), rows, buffers: Vec::new(), next: 0, end: part.sample_count }
+    }
+
+    /// Cuts samples, which begin at `start`, off where the chunk of a column ends.
+    pub(super) fn limit_to_chunk(&mut self, index: usize, samples: &mut Range<u64>) -> Result<()> {
+        let Some(Some(PartColumn { column, chunk, .. })) = self.columns.get_mut(index) else { return Ok(()) };
+        if !chunk.contains(&samples.start) {
+            *chunk = column.chunk_of(samples.start)?.samples;
+        }
+        samples.end = samples.end.min(chunk.end);
+        Ok(())
+    }
+
+    /// Returns the bytes that sample `i` of a column takes in a batch.
+    pub(super) fn measure(&mut self, index: usize, size: &SampleSize, i: u64) -> Result<u64> {
+        let Some(Some(PartColumn { column, number, .. })) = self.columns.get(index) else { return Ok(size.of_null()) };
+        let cursor = self.rows.cursors().get_mut(*number);
+        let cursor = cursor.ok_or_else(|| Error::internal("a column that is exported has no cursor"))?;
+        size.of(cursor, i).map_err(|error| column.in_file(error))
+    }
+
+    /// Reads samples, and returns those of each column; `None` if all are null.
+    pub(super) fn read(&mut self, samples: Range<u64>) -> Result<impl Iterator<Item = Option<&ColumnBuffer>>> {
+        self.rows.range_into(samples, &mut self.buffers)?;
+        let buffers = &self.buffers;
+        Ok(self.columns.iter().map(|column| buffers.get(column.as_ref()?.number)))
+    }
+
+    /// Adds the path of the file of a column to an error.
+    pub(super) fn place(&self, index: usize, error: Error) -> Error {
+        match self.columns.get(index) {
+            Some(Some(found)) => found.column.in_file(error),
+            _ => error,
+        }
+    }
+}
