@@ -1,10 +1,26 @@
-//! Opens tensilo files, and warns if they are unfinished.
+//! Opens the argument of a command: a file, or the dataset that a folder or a pattern is.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 use std::path::Path;
 use tensilo::Reader;
 use tensilo::error::display_path;
+use tensilo_data::{Dataset, DatasetOptions};
+
+/// Opens the dataset that an argument names: a folder, or files that match a pattern. Returns
+/// `None` for any other argument, which names a file. An argument that exists is no pattern.
+pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
+    dataset_with(DatasetOptions::new(), path)
+}
+
+/// Opens a dataset as [`dataset`] does, with these options.
+pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Option<Dataset>> {
+    if path.is_dir() {
+        return Ok(Some(options.open(path)?));
+    }
+    let is_pattern = path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err();
+    Ok(is_pattern.then(|| options.open_glob(path)).transpose()?)
+}
 
 /// Opens a file by position. If another process changes or truncates it, reads fail with an error
 /// instead of a crash. Unless `quiet`, warns about an unfinished file and about bytes after the

@@ -10,9 +10,12 @@ Examples:
   tensilo get train.tsl -c embedding -i 1,2,9 --format npy -o some.npy
   tensilo get train.tsl -c embedding -i 100..200 --format raw | xxd | head
   tensilo get train.tsl -c label -i ..            every sample
+  tensilo get train/ -c label -i 5,70000          of a dataset
+  tensilo get 'train/*.tsl' -c label -i 5         of files in the order of names
 
-Indices count from 0. A..B ends before B; A.., ..B and .. are open. Order and
-repetitions are kept.
+Indices count from 0, in a dataset over all its files. A..B ends before B; A..,
+..B and .. are open. Order and repetitions are kept. Samples of a file that does
+not have a column of its dataset are null in it.
 
 json  One index gives the sample itself, anything else an array with a line
       for each sample. Tensors are nested arrays. Floats are the shortest
@@ -34,7 +37,7 @@ npy and raw have no nulls. These formats refuse null samples unless
 #[derive(Args, Debug)]
 #[command(after_help = GET)]
 pub(crate) struct GetArgs {
-    /// A tensilo file
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(crate) file: PathBuf,
     /// The column, or the struct whose fields are columns
     #[arg(short, long, value_name = "COLUMN")]

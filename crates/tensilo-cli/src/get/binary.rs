@@ -2,40 +2,37 @@
 
 use super::args::{As, Format, GetArgs, OnNull};
 use super::element::{element, write_little_endian};
+use super::entry::Entry;
 use super::indices::Selection;
 use super::json::cannot;
 use super::npy_header;
+use super::table::Samples;
 use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use half::f16;
 use std::io::{self, Write};
-use tensilo::{Column, ColumnSchema, Cursor, DType, Extent, Sample};
+use tensilo::{ColumnSchema, DType, Extent, Sample};
 
 /// Writes samples with `--format npy` or `--format raw`.
-pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
-    let schema = column.schema();
+pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection, destination: Destination) -> Outcome {
+    let schema = samples.schema();
     if !schema.levels.is_empty() {
         let message = format!("column {:?}: {} has no binary form; use --format json", schema.name, schema.type_name());
         return Err(Failure::Usage(message));
     }
     let elements = Elements::new(args, schema.dtype)?;
-    let mut cursor = column.cursor();
-    let shape = survey(args, &mut cursor, selection)?;
+    let shape = survey(args, &mut samples, selection)?;
     let mut output = destination.create()?;
-    let mut null_bytes = None;
     if args.format == Format::Npy {
         let count = (!selection.is_single()).then(|| selection.count());
         let shape: Vec<u64> = count.into_iter().chain(shape.iter().copied().map(u64::from)).collect();
         output.write_all(&npy_header::npy_header(elements.descr, &shape))?;
     }
-    if args.format == Format::Npy && column.schema().shape.is_ragged() {
-        null_bytes = Some(bytes_of(&shape, elements.bytes));
-    }
+    let null_bytes = bytes_of(&shape, elements.bytes);
     for i in selection.iter() {
-        let sample = cursor.read(i)?;
-        match null_bytes {
-            Some(bytes) if sample.is_null() => write_zeros(&mut output, bytes)?,
-            _ => elements.write(&mut output, sample.bytes())?,
+        match samples.read(i)? {
+            Entry::Item(sample) if !sample.is_null() => elements.write(&mut output, sample.bytes())?,
+            _ => write_zeros(&mut output, null_bytes)?,
         }
     }
     output.finish()
@@ -134,24 +131,20 @@ fn bits_descr(dtype: DType) -> &'static str {
 /// Reads all samples before anything is written, unless the schema makes that needless. Fails on
 /// nulls that the user has not allowed, and for NumPy on samples of different shapes. Returns the
 /// shape of the samples.
-fn survey(args: &GetArgs, cursor: &mut Cursor, selection: &Selection) -> Outcome<Vec<u32>> {
-    let column = cursor.column();
-    let schema = column.schema();
-    let refuse_nulls = args.nulls == OnNull::Refuse && column.facts().null_count > 0;
+fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outcome<Vec<u32>> {
+    let schema = samples.schema().clone();
+    let refuse_nulls = args.nulls == OnNull::Refuse && samples.has_nulls();
     let same_shape = args.format == Format::Npy && schema.shape.is_ragged();
     let mut first: Option<(u64, Vec<u32>)> = None;
-    let samples = if refuse_nulls || same_shape { Some(selection.iter()) } else { None };
-    for i in samples.into_iter().flatten() {
-        let sample = cursor.read(i)?;
-        if sample.is_null() {
-            if refuse_nulls {
-                return Err(null_refused(schema, i));
-            }
-        } else if same_shape {
-            check_shape(schema, &mut first, i, &sample)?;
+    let surveyed = if refuse_nulls || same_shape { Some(selection.iter()) } else { None };
+    for i in surveyed.into_iter().flatten() {
+        match samples.read(i)? {
+            entry if entry.is_null() && refuse_nulls => return Err(null_refused(&schema, i)),
+            Entry::Item(sample) if !sample.is_null() && same_shape => check_shape(&schema, &mut first, i, &sample)?,
+            _ => {}
         }
     }
-    Ok(first.map_or_else(|| smallest_shape(schema), |(_, shape)| shape))
+    Ok(first.map_or_else(|| smallest_shape(&schema), |(_, shape)| shape))
 }
 
 /// Returns the shape of the schema, with 0 for each varying extent.

@@ -41,7 +41,7 @@ fn number(text: &str) -> Result<u64, String> {
     digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| FORMS.to_owned())
 }
 
-/// Existing samples of a file, in the order of the request.
+/// Existing samples, in the order of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
     ranges: Vec<Range<u64>>,
@@ -49,7 +49,7 @@ pub(crate) struct Selection {
 }
 
 impl Indices {
-    /// Returns the samples of a file of `sample_count` samples. Fails if one of them does not
+    /// Returns the samples out of `sample_count`. Fails if one of them does not
     /// exist.
     pub(crate) fn resolve(&self, sample_count: u64) -> Outcome<Selection> {
         let ranges = self.0.iter().map(|term| term.resolve(sample_count)).collect::<Outcome<_>>()?;
@@ -72,7 +72,7 @@ impl Term {
 }
 
 fn no_sample(index: u64, sample_count: u64) -> Failure {
-    Failure::Usage(format!("there is no sample {index}: the file has {sample_count}, counted from 0"))
+    Failure::Usage(format!("there is no sample {index}: there are {sample_count}, counted from 0"))
 }
 
 impl Selection {
@@ -129,7 +129,7 @@ mod tests {
     fn samples_that_are_not_there_are_refused() {
         for text in ["10", "0,10", "5..11", "11..", "18446744073709551615"] {
             let failure = text.parse::<Indices>().unwrap().resolve(10).unwrap_err();
-            assert!(matches!(&failure, Failure::Usage(message) if message.contains("the file has 10")), "{text}");
+            assert!(matches!(&failure, Failure::Usage(message) if message.contains("there are 10")), "{text}");
         }
         assert!("0".parse::<Indices>().unwrap().resolve(0).is_err());
         assert!("..".parse::<Indices>().unwrap().resolve(0).is_ok());

@@ -4,22 +4,18 @@ use super::args::{As, GetArgs};
 use super::decimal::Decimals;
 use super::element::element;
 use super::indices::Selection;
+use super::table::Samples;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Destination, Output};
 use half::{bf16, f16};
 use std::io::{self, Write};
 use tensilo::nested::List;
-use tensilo::{Column, ColumnSchema, DType, Sample};
+use tensilo::{ColumnSchema, DType, Sample};
 
 /// Writes samples of a column.
-pub(super) fn write(args: &GetArgs, column: Column, selection: &Selection, destination: Destination) -> Outcome {
-    let print = Printer::of(column.schema(), args.elements)?;
-    let mut cursor = column.cursor();
-    let is_nested = !column.schema().levels.is_empty();
-    write_samples(selection, destination, |output, i| match is_nested {
-        false => write_sample(output, &cursor.read(i)?, print),
-        true => write_list(output, &cursor.read_list(i)?, print),
-    })
+pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection, destination: Destination) -> Outcome {
+    let print = Printer::of(samples.schema(), args.elements)?;
+    write_samples(selection, destination, |output, i| samples.read(i)?.write(output, print))
 }
 
 /// Writes the sample for one index, otherwise an array with a line for each sample.

@@ -1,13 +1,15 @@
 //! Structs as JSON: the columns of their fields, joined.
 
 use super::args::GetArgs;
+use super::entry::Entry;
 use super::indices::Selection;
-use super::json::{Printer, write_list, write_sample, write_samples};
+use super::json::{Printer, write_samples};
+use super::table::{Samples, Table};
 use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use std::io::{self, Write};
-use tensilo::nested::{FieldNode, List};
-use tensilo::{Column, Cursor, Reader, Sample};
+use tensilo::Schema;
+use tensilo::nested::FieldNode;
 
 /// A struct that has a name as its fields do: `box`, or `box.corner` for a struct in that.
 pub(super) struct NamedStruct {
@@ -18,8 +20,8 @@ pub(super) struct NamedStruct {
 
 impl NamedStruct {
     /// Finds the struct of this name.
-    pub(super) fn find(reader: &Reader, name: &str) -> Option<Self> {
-        let nodes = FieldNode::of_columns(reader.schema().columns.iter());
+    pub(super) fn find(schema: &Schema, name: &str) -> Option<Self> {
+        let nodes = FieldNode::of_columns(schema.columns.iter());
         let (node, lists) = FieldNode::named(&nodes, name)?;
         Some(Self { node: node.clone(), lists })
     }
@@ -28,17 +30,19 @@ impl NamedStruct {
     pub(super) fn write(
         &self,
         args: &GetArgs,
-        reader: &Reader,
+        table: &Table,
         selection: &Selection,
         destination: Destination,
     ) -> Outcome {
-        let columns: Vec<Column> = self.node.columns().into_iter().filter_map(|i| reader.column_at(i)).collect();
+        let columns = &table.schema().columns;
+        let names = self.node.columns().into_iter().filter_map(|number| Some(columns.get(number)?.name.as_str()));
+        let names: Vec<&str> = names.collect();
+        let mut columns = names.iter().map(|name| table.samples(name)).collect::<Outcome<Vec<Samples>>>()?;
         let prints = columns.iter().map(|column| Printer::of(column.schema(), args.elements));
         let prints = prints.collect::<Outcome<Vec<Printer>>>()?;
-        let mut cursors: Vec<Cursor> = columns.iter().map(Column::cursor).collect();
         write_samples(selection, destination, |output, i| {
-            let parts = cursors.iter_mut().zip(&columns).zip(&prints);
-            let parts = parts.map(|((cursor, column), print)| Part::read(cursor, &column.schema().name, *print, i));
+            let parts = columns.iter_mut().zip(&names).zip(&prints);
+            let parts = parts.map(|((column, name), print)| Ok(Part { name, print: *print, entry: column.read(i)? }));
             let written = write_struct(output, &self.node, self.lists, &parts.collect::<Outcome<Vec<Part>>>()?);
             written.map_err(|failure| match failure {
                 Failure::Usage(message) => Failure::Usage(format!("sample {i}: {message}")),
@@ -53,46 +57,20 @@ struct Part<'a> {
     /// The name of the column.
     name: &'a str,
     print: Printer,
-    entry: Samples<'a>,
+    entry: Entry<'a>,
 }
 
-enum Samples<'a> {
-    Item(Sample<'a>),
-    List(List<'a>),
-}
-
-impl<'a> Part<'a> {
-    fn read(cursor: &'a mut Cursor, name: &'a str, print: Printer, i: u64) -> Outcome<Self> {
-        let is_nested = !cursor.column().schema().levels.is_empty();
-        let entry = if is_nested { Samples::List(cursor.read_list(i)?) } else { Samples::Item(cursor.read(i)?) };
-        Ok(Self { name, print, entry })
-    }
-
+impl Part<'_> {
     fn is_null(&self) -> bool {
-        match &self.entry {
-            Samples::Item(sample) => sample.is_null(),
-            Samples::List(list) => list.is_null(),
-        }
+        self.entry.is_null()
     }
 
     fn list_len(&self) -> usize {
-        if let Samples::List(list) = &self.entry { list.len() } else { 0 }
+        self.entry.list_len()
     }
 
     fn member(&self, k: usize) -> Outcome<Self> {
-        let entry = match &self.entry {
-            Samples::List(list) if list.has_lists() => Samples::List(list.list(k)?),
-            Samples::List(list) => Samples::Item(list.item(k)?),
-            Samples::Item(_) => return Err(Failure::Usage("a struct in lists has a field that is in none".to_owned())),
-        };
-        Ok(Self { entry, ..*self })
-    }
-
-    fn write(&self, output: &mut impl Write) -> Outcome {
-        match &self.entry {
-            Samples::Item(sample) => write_sample(output, sample, self.print),
-            Samples::List(list) => write_list(output, list, self.print),
-        }
+        Ok(Self { entry: self.entry.member(k)?, ..*self })
     }
 }
 
@@ -144,7 +122,7 @@ fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, parts: 
             }
             output.write_all(b"}")?;
         }
-        _ => first.write(output)?,
+        _ => first.entry.write(output, first.print)?,
     }
     Ok(())
 }

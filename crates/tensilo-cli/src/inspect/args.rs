@@ -10,6 +10,8 @@ Examples:
   tensilo inspect train.tsl --wide | less -S
       all facts of each column
   tensilo inspect train.tsl --json | jq '.columns[] | {name, dtype, shape}'
+  tensilo inspect train/
+      the columns of all files of a dataset
   tensilo inspect train.tsl --explain
       why each column has its size, and the size with other profiles
   tensilo inspect train.tsl --explain --sample 517 --json
@@ -66,7 +68,7 @@ JSON of a folder, schema tensilo.inspect-dataset/1:
 #[derive(Args, Debug)]
 #[command(after_help = INSPECT)]
 pub(crate) struct InspectArgs {
-    /// A tensilo file, or the folder of a dataset
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(super) file: PathBuf,
     /// Print a JSON document
     #[arg(long)]

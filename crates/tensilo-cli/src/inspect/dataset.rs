@@ -30,14 +30,13 @@ struct DatasetFacts {
 }
 
 /// Prints the columns of a dataset.
-pub(super) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
-    let dataset = Dataset::open(&args.file)?;
-    let facts = DatasetFacts::of(&dataset, quiet)?;
+pub(super) fn run(args: &InspectArgs, dataset: &Dataset, quiet: bool) -> Outcome {
+    let facts = DatasetFacts::of(dataset, quiet)?;
     let mut output = Output::stdout();
     if args.json {
-        write_json(&mut output, &document(&dataset, &facts))?;
+        write_json(&mut output, &document(dataset, &facts))?;
     } else {
-        write_text(args, &dataset, &facts, &mut output)?;
+        write_text(args, dataset, &facts, &mut output)?;
     }
     output.finish()
 }

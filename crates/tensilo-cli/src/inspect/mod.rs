@@ -10,7 +10,7 @@ mod tables;
 pub(crate) use args::InspectArgs;
 
 use crate::failure::{Failure, Outcome};
-use crate::open::open;
+use crate::open::{self, open};
 use crate::output::{Output, write_json};
 use document::document;
 use std::io::Write;
@@ -19,11 +19,11 @@ use tensilo::Reader;
 
 /// Prints the columns, sizes, encodings and metadata of a file, or the columns of a dataset.
 pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
-    if args.file.is_dir() {
-        let folder = tensilo::error::display_path(&args.file);
+    if let Some(dataset) = open::dataset(&args.file)? {
+        let path = tensilo::error::display_path(&args.file);
         return match args.explain {
-            true => Err(Failure::Usage(format!("{folder}: this is a folder; --explain explains a file of it"))),
-            false => dataset::run(args, quiet),
+            true => Err(Failure::Usage(format!("{path}: this is a dataset; --explain explains a file of it"))),
+            false => dataset::run(args, &dataset, quiet),
         };
     }
     let reader = open(&args.file, quiet)?;

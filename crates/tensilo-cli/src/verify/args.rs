@@ -10,6 +10,7 @@ Examples:
   tensilo verify train.tsl --deep    also decode every chunk
   tensilo verify train.tsl --json | jq '.damages[].samples'
   tensilo verify train/              a dataset: its manifest and all its files
+  tensilo verify 'train/*.tsl'       all files that match
 
 Exits with 1 if anything is damaged. Also checks files that are too damaged to
 be opened.
@@ -34,7 +35,7 @@ Of a dataset, schema tensilo.verify-dataset/1:
 #[derive(Args, Debug)]
 #[command(after_help = VERIFY)]
 pub(crate) struct VerifyArgs {
-    /// A tensilo file, or the folder of a dataset
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(crate) file: PathBuf,
     /// Print a JSON document
     #[arg(long)]

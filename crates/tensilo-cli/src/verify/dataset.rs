@@ -18,8 +18,7 @@ use tensilo_data::{DataError, Dataset};
 type Checked = std::result::Result<VerifyReport, String>;
 
 /// Verifies all files, and prints every damage.
-pub(super) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
-    let dataset = Dataset::open(&args.file)?;
+pub(super) fn run(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
     let mut output = Output::stdout();
     let mut found = FileCounts::default();
     let mut files: Vec<Value> = Vec::new();
@@ -50,7 +49,7 @@ pub(super) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
     } else if quiet {
         Ok(())
     } else {
-        found.write(&dataset, &mut output)
+        found.write(dataset, &mut output)
     };
     match printed.and_then(|()| output.finish()) {
         // if the reader closes the pipe early, the verdict stays the same

@@ -9,6 +9,7 @@ pub(crate) use args::VerifyArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::foreign::foreign;
+use crate::open;
 use crate::options::threads;
 use crate::output::{Output, write_json};
 use crate::progress::{Progress, Unit};
@@ -19,8 +20,8 @@ use tensilo::verify::{VerifyOptions, VerifyReport};
 
 /// Verifies a file or a dataset, and prints every damage.
 pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
-    if args.file.is_dir() {
-        return dataset::run(args, quiet);
+    if let Some(dataset) = open::dataset(&args.file)? {
+        return dataset::run(args, &dataset, quiet);
     }
     let report = verify(args, quiet)?;
     if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && !report.damages.is_empty()) {

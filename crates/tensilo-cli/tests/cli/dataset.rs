@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use tensilo_data::Dataset;
 
 /// Runs `tensilo dataset COMMAND WORDS... FILES...`.
-fn dataset<'a>(command: &'a str, words: &[&'a str], files: impl IntoIterator<Item = &'a Path>) -> Run {
+pub(super) fn dataset<'a>(command: &'a str, words: &[&'a str], files: impl IntoIterator<Item = &'a Path>) -> Run {
     let words = ["dataset", command].into_iter().chain(words.iter().copied()).map(OsStr::new);
     run(words.chain(files.into_iter().map(Path::as_os_str)))
 }
 
 /// Converts the speech features to a dataset.
-fn convert(folder: &Folder, name: &str, words: &str) -> (PathBuf, Run) {
+pub(super) fn convert(folder: &Folder, name: &str, words: &str) -> (PathBuf, Run) {
     let output = folder.path(name);
     let fixed = [OsStr::new("convert"), OsStr::new(SPEECH), OsStr::new("-o"), output.as_os_str()];
     let mut command = program();
@@ -23,7 +23,7 @@ fn convert(folder: &Folder, name: &str, words: &str) -> (PathBuf, Run) {
 }
 
 /// Returns the files below a folder, by their paths in it.
-fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(super) fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(next) = folders.pop() {

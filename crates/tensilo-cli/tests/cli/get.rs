@@ -153,7 +153,7 @@ fn raw_is_what_is_stored() {
 #[test]
 fn impossible_requests_are_bad_usage() {
     get("-c x -i 20").failed(2, "no sample 20");
-    get("-c x -i 0..21").failed(2, "the file has 20");
+    get("-c x -i 0..21").failed(2, "there are 20");
     get("-c nothing -i 0").failed(2, "no column \"nothing\"");
     get("-c x -i 1,").failed(2, "write sample numbers and ranges");
     get("-c x -i 3..1").failed(2, "ends before it starts");

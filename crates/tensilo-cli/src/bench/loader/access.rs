@@ -3,6 +3,7 @@
 use super::super::args::BenchArgs;
 use super::args::AccessName;
 use crate::failure::{Failure, Outcome};
+use crate::open;
 use crate::sys;
 use tensilo_data::{Dataset, DatasetOptions};
 
@@ -28,7 +29,11 @@ pub(super) fn open(args: &BenchArgs) -> Outcome<(Dataset, FileAccess)> {
             Err(_) => (options, "by-position", "by position, because this system has no io_uring"),
         },
     };
-    Ok((options.open(&args.file)?, FileAccess { name, why }))
+    let dataset = match open::dataset_with(options.clone(), &args.file)? {
+        Some(dataset) => dataset,
+        None => options.open(&args.file)?, // a file is a dataset, too
+    };
+    Ok((dataset, FileAccess { name, why }))
 }
 
 /// Reads files by io_uring. Fails if the system has none.
