@@ -36,6 +36,15 @@ impl Failure {
         special(&error, Some(path)).unwrap_or_else(|| Self::Library(error, Some(path.to_path_buf())))
     }
 
+    /// Returns the same failure. If it is an error of the library that names no file, it concerns
+    /// `path`.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        match self {
+            Self::Library(error, None) => Self::about(path, error),
+            other => other,
+        }
+    }
+
     /// Returns the failure for an error in opening or writing an output.
     pub(crate) fn output(path: &Path, error: io::Error) -> Self {
         Self::Output(error, Some(path.to_path_buf()))

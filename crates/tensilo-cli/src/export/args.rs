@@ -10,22 +10,31 @@ Examples:
   tensilo export train.tsl -o train.parquet
   tensilo export train.tsl -o part.arrow --columns id,embedding
   tensilo export train.tsl -o - --format arrow | other-program
+  tensilo export train/ -o train.parquet                one file of a dataset
+  tensilo export train/ -o tables/ --format parquet     a file for each data file
 
 The extension selects the format: .parquet, or .arrow for an Arrow IPC file.
 The export loses no value, null or metadata. If the file was made from Arrow or
 Parquet, it has the Arrow types of that source, such as large strings,
 dictionaries and maps. Rounded columns get the type that they had before they
 were rounded; other bf16 columns become float32. Declared shapes are kept by
---tensors extension.";
+--tensors extension.
+
+Of a dataset, all samples are exported in their order; those of files that do
+not have a column are null in it. With -o OUT/, each group of samples becomes a
+file, with all columns and the name of its first data file. Each file appears
+when it is complete. Dictionaries are ordered only if all samples are of one
+conversion.";
 
 /// The arguments of `tensilo export`.
 #[derive(Args, Debug)]
 #[command(after_help = EXPORT)]
 pub(crate) struct ExportArgs {
-    /// A tensilo file
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(crate) file: PathBuf,
-    /// The file to write; - is the standard output
-    #[arg(short, long, value_name = "OUT.parquet|OUT.arrow")]
+    /// The file to write; - is the standard output; of a dataset also a folder, which exists or ends
+    /// in /, for one file for each data file
+    #[arg(short, long, value_name = "OUT.parquet|OUT.arrow|OUT/")]
     pub(crate) output: PathBuf,
     /// The format of the output [default: by the extension]
     #[arg(long, value_enum)]

@@ -1,38 +1,71 @@
 //! `tensilo export`
 
 mod args;
+mod groups;
 
 pub(crate) use args::ExportArgs;
 
+use crate::dataset::paths_of;
 use crate::failure::{Failure, Outcome};
-use crate::open::open;
+use crate::open::{self, open};
 use crate::options::Names;
 use crate::output::{Data, Destination, shown};
 use crate::progress::{Progress, Unit};
-use std::path::Path;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::slice;
-use tensilo::export::{ExportFormat, ExportOptions, TensorForm, export_into};
+use tensilo::export::{ExportFormat, ExportOptions, Table, TensorForm, export_into};
 
-/// Exports columns to a Parquet or Arrow file.
+/// Exports columns of a file or of a dataset to a Parquet or Arrow file, or the groups of a dataset
+/// to files in a folder.
 pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
+    let dataset = open::dataset(&args.file)?;
     let format = args.format.map(ExportFormat::from).or_else(|| ExportFormat::of(&args.output));
     let format = format.ok_or_else(|| {
         let path = shown(&args.output);
         Failure::Usage(format!("{path}: the name tells no format; end it in .parquet or .arrow, or use --format"))
     })?;
-    let inputs = slice::from_ref(&args.file);
-    let destination = Destination::new(&args.output, args.force, Data::Binary, inputs)?;
-    let reader = open(&args.file, quiet)?;
     let progress = Progress::new(Unit::Samples, quiet);
-    let total = reader.sample_count();
-    let mut note = |samples| progress.set("exporting", samples, Some(total));
+    match &dataset {
+        Some(dataset) if is_folder(&args.output) => groups::export(args, dataset, format, &progress),
+        Some(dataset) => {
+            let destination = destination(args, &paths_of(dataset)?)?;
+            let mut note = |samples| progress.set("exporting", samples, Some(dataset.sample_count()));
+            write(args, dataset, destination, format, &mut note)
+        }
+        None => {
+            let destination = destination(args, slice::from_ref(&args.file))?;
+            let reader = open(&args.file, quiet)?;
+            let mut note = |samples| progress.set("exporting", samples, Some(reader.sample_count()));
+            write(args, &reader, destination, format, &mut note)
+        }
+    }
+}
+
+/// Returns whether an output is a folder for several files: it exists, or its name ends in a slash.
+fn is_folder(output: &Path) -> bool {
+    output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+fn destination(args: &ExportArgs, inputs: &[PathBuf]) -> Outcome<Destination> {
+    Destination::new(&args.output, args.force, Data::Binary, inputs)
+}
+
+/// Exports a table to one file.
+fn write<T: Table<Error: Into<Failure>>>(
+    args: &ExportArgs,
+    table: &T,
+    destination: Destination,
+    format: ExportFormat,
+    note: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Outcome {
     let tensors = args.tensors.map(TensorForm::from).unwrap_or_default();
-    let options = ExportOptions::new().tensors(tensors).stored_types(args.stored_types).progress(&mut note);
+    let options = ExportOptions::new().tensors(tensors).stored_types(args.stored_types).progress(note);
     let options = match Names::all(&args.columns) {
         Some(columns) => options.columns(columns),
         None => options,
     };
-    export_into(&reader, destination.create()?, format, options)
-        .map_err(|error| Failure::about(Path::new(&shown(&args.output)), error))?;
-    Ok(())
+    let output = destination.create()?;
+    let written = export_into(table, output, format, options);
+    written.map(|_| ()).map_err(|error| error.into().in_file(Path::new(&shown(&args.output))))
 }
