@@ -7,7 +7,7 @@ use super::source::BatchSource;
 use super::{input, run};
 use crate::error::Advice;
 use crate::write::{AtomicFile, Sink};
-use crate::{Error, ErrorKind, Result, Summary};
+use crate::{Error, ErrorKind, Result, Schema, Summary};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -137,4 +137,21 @@ pub fn append(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
     run::append(inputs, file, options, progress)
+}
+
+/// Converts inputs to several files, one after the other, of the columns of a table that has more
+/// files.
+///
+/// `table` is the schema of the table, and the path that errors give it. Inputs are treated as by
+/// [`append()`], and divided among files as by [`convert_shards`]. The files have the schema of the
+/// table; each has the facts of its own casts.
+pub fn append_shards<F: ShardFiles>(
+    inputs: &[PathBuf],
+    table: (&Schema, &Path),
+    files: &mut F,
+    shard_bytes: u64,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> std::result::Result<(), F::Error> {
+    run::append_shards(inputs, table, files, shard_bytes, options, progress)
 }

@@ -202,7 +202,7 @@ mod unfold;
 
 #[cfg(feature = "arrow")]
 pub use arrow::memory::{write_batches, write_reader};
-pub use files::{append, convert, convert_into, convert_shards};
+pub use files::{append, append_shards, convert, convert_into, convert_shards};
 pub use found::{FoundShape, OddSample};
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
 pub use shard_files::ShardFiles;

@@ -1,19 +1,20 @@
-//! Appends to a file, which states the names and types of the columns.
+//! Appends to a file or to files, whose columns state the names and types.
 
 use super::convert::Copy;
 use super::diagnosis::{DiagnosedSource, Diagnosis};
 use super::sample_error::total_rows;
+use super::target::{SampleTarget, ShardWriter};
 use crate::arrow_type::{self, ArrowType};
 use crate::error::go_on;
 use crate::error::{Advice, display_path};
 use crate::format::{followed_paths, path};
-use crate::import::input;
+use crate::import::input::{self, OpenInput};
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::options::{AppendOptions, Progress};
 use crate::import::plan::{Column, check_shape, describe};
+use crate::import::shard_files::ShardFiles;
 use crate::import::source::{BatchSource, check_unchanged, located};
 use crate::open::FileIdentity;
-use crate::write::AppendedFile;
 use crate::{ColumnSchema, Error, Metadata, Result, Schema, Writer};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -30,24 +31,88 @@ pub(in crate::import) fn append(
     input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
     let mut writer = Writer::append(file, &options.writer)?;
     input::adapt_partitions(&mut inputs, writer.schema());
-    let sources: Vec<&dyn BatchSource> = inputs.iter().map(input::OpenInput::source).collect();
-    let plan = |source: &&dyn BatchSource| {
-        let plan = Plan::of(*source, writer.schema(), options.skip_others);
-        plan.map_err(|differences| located(differences.refusal(file), *source))
-    };
-    let plans: Vec<Plan> = sources.iter().map(plan).collect::<Result<_>>()?;
+    let appended = Appended::of(&inputs, writer.schema(), file, options)?;
     let before = writer.sample_count();
-    copy_all(&sources, &plans, &mut writer, options, progress).map_err(|error| {
-        let parts = sources.iter().zip(&plans);
-        let parts = parts
-            .map(|(source, Plan { columns, positions })| DiagnosedSource { source: *source, columns, positions })
-            .collect();
-        for_append(Diagnosis { parts, first_sample: before, null_elements: options.null_elements }.complete(error))
-    })?;
-    let appended = writer.sample_count().saturating_sub(before);
-    check_unchanged(&sources)?;
+    appended.copy_to(&mut writer, progress)?;
+    let count = writer.sample_count().saturating_sub(before);
     writer.finish()?;
-    Ok(appended)
+    Ok(count)
+}
+
+/// Converts inputs to files of given columns, see
+/// [`append_shards`](fn@crate::import::append_shards).
+pub(in crate::import) fn append_shards<F: ShardFiles>(
+    inputs: &[PathBuf],
+    table: (&Schema, &Path),
+    files: &mut F,
+    shard_bytes: u64,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> std::result::Result<(), F::Error> {
+    let (schema, path) = table;
+    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())?;
+    input::adapt_partitions(&mut inputs, schema);
+    let writer = options.writer.clone().origin(input::origin(&inputs));
+    let mut target = ShardWriter::new(files, shard_bytes, schema.clone(), writer);
+    let appended = Appended::of(&inputs, schema, path, options)?;
+    let copied = appended.copy_to(&mut target, progress).and_then(|()| target.finish());
+    copied.map_err(|error| target.failed().unwrap_or_else(|| error.into()))
+}
+
+/// Inputs that are appended to a table with columns.
+struct Appended<'a> {
+    sources: Vec<&'a dyn BatchSource>,
+    /// For each source.
+    plans: Vec<Plan>,
+    options: &'a AppendOptions,
+}
+
+impl<'a> Appended<'a> {
+    /// Plans to append inputs to a table of this schema. `path` is that of the table.
+    fn of(inputs: &'a [OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
+        let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();
+        let plan = |source: &&dyn BatchSource| {
+            let plan = Plan::of(*source, schema, options.skip_others);
+            plan.map_err(|differences| located(differences.refusal(path), *source))
+        };
+        let plans = sources.iter().map(plan).collect::<Result<_>>()?;
+        Ok(Self { sources, plans, options })
+    }
+
+    /// Copies all rows.
+    fn copy_to(
+        &self,
+        target: &mut impl SampleTarget,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let first_sample = target.sample_count();
+        self.copy_all(target, progress).map_err(|error| {
+            let parts = self.sources.iter().zip(&self.plans);
+            let parts = parts
+                .map(|(source, Plan { columns, positions })| DiagnosedSource { source: *source, columns, positions })
+                .collect();
+            let null_elements = self.options.null_elements;
+            for_append(Diagnosis { parts, first_sample, null_elements }.complete(error))
+        })?;
+        check_unchanged(&self.sources)
+    }
+
+    fn copy_all(
+        &self,
+        target: &mut impl SampleTarget,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (before, total) = (target.sample_count(), total_rows(&self.sources));
+        go_on(progress(Progress::Converting { done: 0, total }))?; // before anything is written
+        for (source, Plan { columns, positions }) in self.sources.iter().zip(&self.plans) {
+            let copy = Copy { positions, columns, null_elements: self.options.null_elements };
+            copy.all(*source, target, &mut |samples| {
+                let done = samples.saturating_sub(before);
+                progress(Progress::Converting { done, total })
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// Replaces the advice of an error by that which an append can follow: columns and shapes of the
@@ -60,25 +125,6 @@ fn for_append(error: Error) -> Error {
         }
         _ => error,
     })
-}
-
-fn copy_all(
-    sources: &[&dyn BatchSource],
-    plans: &[Plan],
-    writer: &mut Writer<AppendedFile>,
-    options: &AppendOptions,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<()> {
-    let (before, total) = (writer.sample_count(), total_rows(sources));
-    go_on(progress(Progress::Converting { done: 0, total }))?; // before anything is written
-    for (source, Plan { columns, positions }) in sources.iter().zip(plans) {
-        let copy = Copy { positions, columns, null_elements: options.null_elements };
-        copy.all(*source, writer, &mut |samples| {
-            let done = samples.saturating_sub(before);
-            progress(Progress::Converting { done, total })
-        })?;
-    }
-    Ok(())
 }
 
 /// The columns of the file in one source, in the order of the file, and then the nulls of structs

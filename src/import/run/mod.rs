@@ -12,7 +12,7 @@ mod scan;
 mod slices;
 mod target;
 
-pub(super) use append::append;
+pub(super) use append::{append, append_shards};
 #[cfg(feature = "arrow")]
 pub(super) use convert::run_once;
 pub(super) use convert::{run, run_shards};

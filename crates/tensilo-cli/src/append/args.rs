@@ -1,6 +1,6 @@
 //! The arguments of `tensilo append`.
 
-use crate::options::{EncodingArgs, OnNullElement};
+use crate::options::{EncodingArgs, OnNullElement, values};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -13,6 +13,9 @@ Examples:
   tensilo append train.tsl day-3.parquet --profile small
       the file does not remember its profile, so give it again
 
+  tensilo append train/ day-4.parquet --shard-bytes 1GiB
+      new files of a dataset, in a new version
+
 Inputs are those of \"tensilo convert\". They must have the columns of the file:
 the same names, types and shapes, in any order. All differences are listed.
 Columns that were rounded when the file was made are rounded again.
@@ -23,18 +26,26 @@ second append at the same time is refused.
 
 If the process is killed, the bytes written so far stay behind the last commit.
 Readers ignore them, \"tensilo verify\" reports them, and the next append stops
-there. \"tensilo salvage\" recovers them; --discard-tail cuts them off.";
+there. \"tensilo salvage\" recovers them; --discard-tail cuts them off.
+
+The samples appended to a dataset are in new files, of the columns that it has.
+The version with them appears whole or not at all. If another program publishes
+a version meanwhile, nothing has changed, and the append has to be repeated.";
 
 /// The arguments of `tensilo append`.
 #[derive(Args, Debug)]
 #[command(after_help = APPEND)]
 pub(crate) struct AppendArgs {
-    /// The tensilo file to append to
+    /// The tensilo file, or the folder of the dataset, to append to
     pub(crate) file: PathBuf,
     /// Parquet files, Arrow IPC files or streams, tensilo files, folders or quoted globs of them; -
     /// is the standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
+    /// Begin another file of a dataset before its raw bytes exceed this, such as 1GiB [default: one
+    /// file]
+    #[arg(long, value_name = "N", value_parser = values::shard_bytes)]
+    pub(crate) shard_bytes: Option<u64>,
     /// Leave out columns that the file does not have
     #[arg(long)]
     pub(crate) skip_others: bool,

@@ -1,11 +1,12 @@
 //! `tensilo append`
 
 mod args;
+mod dataset;
 
 pub(crate) use args::AppendArgs;
 
 use crate::failure::{Failure, Outcome};
-use crate::open::open;
+use crate::open::{self, open};
 use crate::options::refuse_terminal;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
@@ -22,6 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Appends the inputs, and prints a summary.
 pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     refuse_terminal(&args.inputs)?;
+    if let Some(dataset) = open::dataset(&args.file)? {
+        return dataset::run(args, &dataset, quiet);
+    }
+    if args.shard_bytes.is_some() {
+        let path = display_path(&args.file);
+        return Err(Failure::Usage(format!("{path}: this is a file; --shard-bytes is for the folder of a dataset")));
+    }
     let appended = append(args, quiet).map_err(|error| Failure::about(&args.file, error))?;
     if quiet {
         return Ok(());

@@ -5,6 +5,7 @@ mod bench;
 mod bench_loader;
 mod convert;
 mod dataset;
+mod dataset_appends;
 mod dataset_exports;
 mod dataset_reads;
 mod get;

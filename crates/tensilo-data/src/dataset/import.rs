@@ -5,7 +5,7 @@ use crate::error::{DataError, Result};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use tensilo::Summary;
-use tensilo::import::{ConvertOptions, Progress, ShardFiles, convert_shards};
+use tensilo::import::{AppendOptions, ConvertOptions, Progress, ShardFiles, append_shards, convert_shards};
 use tensilo::sink::{AtomicFile, Sink};
 
 impl Changes {
@@ -24,6 +24,21 @@ impl Changes {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<()> {
         convert_shards(inputs, &mut Shards(self), shard_bytes, options, progress)
+    }
+
+    /// Converts files to the columns that the dataset has, and appends their samples: as
+    /// [`tensilo::import::append`] does to a file, with the casts that the columns record.
+    ///
+    /// The files are those of [`Changes::import`]. So is what an error leaves.
+    pub fn import_rows(
+        &mut self,
+        inputs: &[PathBuf],
+        shard_bytes: u64,
+        options: &AppendOptions,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (schema, folder) = (self.schema(), self.folder.clone());
+        append_shards(inputs, (&schema, &folder), &mut Shards(self), shard_bytes, options, progress)
     }
 }
 
