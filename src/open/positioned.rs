@@ -38,6 +38,14 @@ impl PositionedFile {
     }
 }
 
+/// The descriptor of the file, for programs that read it by other means.
+#[cfg(unix)]
+impl std::os::fd::AsFd for PositionedFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
 impl Source for PositionedFile {
     fn byte_count(&self) -> u64 {
         self.byte_count

@@ -41,6 +41,7 @@ mod dataset;
 mod division;
 mod error;
 mod loader;
+mod machine;
 mod manifest;
 mod order;
 mod receipt;
@@ -52,7 +53,7 @@ mod sys;
 mod uring_file;
 mod view;
 
-pub use dataset::{Changes, Dataset, DatasetOptions, FoundSample, Garbage, GroupFile, SampleGroup};
+pub use dataset::{Changes, Dataset, DatasetOptions, FileAccess, FoundSample, Garbage, GroupFile, SampleGroup};
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
 pub use loader::{

@@ -1,12 +1,11 @@
 //! Files that are read by io_uring.
 
-use crate::dataset::DatasetOptions;
 use crate::sys::{ReadAt, Ring};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::{ControlFlow, Range};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process;
@@ -41,8 +40,8 @@ pub enum PageCache {
 #[derive(Debug)]
 pub struct UringFile {
     positioned: PositionedFile,
-    file: File,
-    page_cache: PageCache,
+    /// The same file, opened to be read past the page cache.
+    direct: Option<File>,
 }
 
 impl UringFile {
@@ -50,29 +49,31 @@ impl UringFile {
     /// O_DIRECT.
     pub fn open(path: impl AsRef<Path>, page_cache: PageCache) -> tensilo::Result<Self> {
         let path = path.as_ref();
-        let doing = |error| tensilo::Error::io("opening the file for io_uring", error).with_path(path);
-        let first = File::open(path).map_err(doing)?;
-        // the same file, whatever has the path meanwhile
-        let same = format!("/proc/self/fd/{}", first.as_raw_fd());
-        let positioned = PositionedFile::open(&same).map_err(|error| error.with_path(path))?;
-        let flags = match page_cache {
-            PageCache::Used => 0,
-            PageCache::Passed => rustix::fs::OFlags::DIRECT.bits().cast_signed(),
+        let positioned = PositionedFile::open(path)?;
+        let direct = match page_cache {
+            PageCache::Used => None,
+            PageCache::Passed => {
+                // the same file, whatever has the path meanwhile
+                let same = format!("/proc/self/fd/{}", positioned.as_fd().as_raw_fd());
+                let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+                let opened = OpenOptions::new().read(true).custom_flags(flags).open(same);
+                let doing = "opening the file to read it past the page cache";
+                Some(opened.map_err(|error| tensilo::Error::io(doing, error).with_path(path))?)
+            }
         };
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&same).map_err(doing)?;
-        Ok(Self { positioned, file, page_cache })
+        Ok(Self { positioned, direct })
     }
 
-    /// Returns why this process cannot use io_uring; `None` if it can.
+    /// Returns why this process cannot use io_uring; `None` if it can. Cost: makes a ring.
     pub fn unavailable() -> Option<io::Error> {
         Ring::new(1).err()
     }
 
     /// Returns the bytes of the file that are read for a range.
     fn widened(&self, range: &Range<u64>) -> Range<u64> {
-        match self.page_cache {
-            PageCache::Used => range.clone(),
-            PageCache::Passed => {
+        match self.direct {
+            None => range.clone(),
+            Some(_) => {
                 let end = range.end.checked_next_multiple_of(SECTOR).unwrap_or(range.end);
                 range.start / SECTOR * SECTOR..end
             }
@@ -111,7 +112,8 @@ impl UringFile {
             })
             .collect();
         let (mut failed, mut flow) = (None, ControlFlow::Continue(()));
-        let result = ring.read(&self.file, &reads, &mut |number, result| {
+        let file = self.direct.as_ref().map_or(self.positioned.as_fd(), AsFd::as_fd);
+        let result = ring.read(file, &reads, &mut |number, result| {
             let (Some(range), Some(read)) = (ranges.get(number), reads.get(number)) else {
                 return ControlFlow::Continue(());
             };
@@ -163,7 +165,7 @@ impl Source for UringFile {
     }
 
     fn will_need(&self, range: Range<u64>) {
-        if self.page_cache == PageCache::Used {
+        if self.direct.is_none() {
             self.positioned.will_need(range);
         }
     }
@@ -249,11 +251,4 @@ fn with_ring<R>(work: impl FnOnce(&mut Ring) -> R) -> Option<R> {
         static RING: RefCell<ThreadRing> = RefCell::default();
     }
     RING.with(|ring| ring.try_borrow_mut().ok()?.get().map(work))
-}
-
-impl DatasetOptions {
-    /// Reads files by io_uring, see [`UringFile`].
-    pub fn io_uring(self, page_cache: PageCache) -> Self {
-        self.open_with(move |path, options| options.open(UringFile::open(path, page_cache)?))
-    }
 }

@@ -1,12 +1,13 @@
 //! Chapter 9: a version in the making.
 
+use super::access::{Access, Opener};
 use super::data_folder::DataFolder;
 use super::facts::FileFacts;
 use super::folder::Folder;
 use super::handle::{Dataset, Location};
 use super::layouts;
 use super::open;
-use super::options::{DatasetOptions, Opener};
+use super::options::DatasetOptions;
 use super::publish::{Unpublished, publish};
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, Layout, ListedFile, Version, check_path, dataset_id};
@@ -226,7 +227,8 @@ impl Changes {
 
     /// Returns the function that opens the files of the dataset.
     pub(super) fn opener(&self) -> Opener {
-        self.base.as_ref().map_or_else(|| DatasetOptions::new().opener, |base| base.0.files.opener().clone())
+        let by_position = || Access::by_position("a new dataset").opener;
+        self.base.as_ref().map_or_else(by_position, |base| base.0.files.opener().clone())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The open files of a dataset, of which there is a bounded number.
 
-use super::options::Opener;
+use super::access::{Access, Opener};
 use super::place::FilePlace;
 use crate::error::Result;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use tensilo::Reader;
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     most: usize,
-    opener: Opener,
+    access: Access,
     process: u32,
     readers: Mutex<Readers>,
 }
@@ -32,17 +32,21 @@ impl fmt::Debug for Readers {
 }
 
 impl OpenFiles {
-    pub(super) fn new(most: usize, opener: Opener) -> Self {
-        Self { most: most.max(1), opener, process: process::id(), readers: Mutex::default() }
+    pub(super) fn new(most: usize, access: Access) -> Self {
+        Self { most: most.max(1), access, process: process::id(), readers: Mutex::default() }
     }
 
     /// Returns the same without open files.
     pub(super) fn reopened(&self) -> Self {
-        Self::new(self.most, self.opener.clone())
+        Self::new(self.most, self.access.clone())
+    }
+
+    pub(super) fn access(&self) -> &Access {
+        &self.access
     }
 
     pub(super) fn opener(&self) -> &Opener {
-        &self.opener
+        &self.access.opener
     }
 
     /// Returns the reader of a file, or opens it. Two threads may open a file at the same time; one

@@ -100,6 +100,19 @@ impl Groups {
         page.group(number, first, index).ok_or_else(|| none(sample))
     }
 
+    /// Returns about how many bytes all files have, from those of the first page; 0 if that cannot
+    /// be read.
+    pub(super) fn stored_bytes(&self, place: &Place<'_>) -> u64 {
+        let (mut samples, mut bytes) = (0_u64, 0_u64);
+        for group in self.of_page(place, 0).into_iter().flatten() {
+            bytes = group.group.files.iter().map(|file| file.bytes).fold(bytes, u64::saturating_add);
+            samples = samples.saturating_add(group.group.samples);
+        }
+        // below 2^128
+        let all = u128::from(bytes) * u128::from(place.version.samples) / u128::from(samples.max(1));
+        u64::try_from(all).unwrap_or(u64::MAX)
+    }
+
     /// Returns the number of pages, with that of the inline groups.
     pub(super) fn page_count(&self) -> usize {
         self.pages.len()

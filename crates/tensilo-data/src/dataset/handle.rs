@@ -1,5 +1,6 @@
 //! An open dataset: the handle that callers keep.
 
+use super::access::{Access, FileAccess};
 use super::files::OpenFiles;
 use super::folder::Folder;
 use super::found::{FoundColumns, FoundFile};
@@ -123,7 +124,7 @@ impl DatasetOptions {
         };
         let (version, digest) = open::read(&store, folder, number)?;
         let location = Location::Folder(folder.to_path_buf());
-        Ok(Dataset::new(Arc::new(store), location, version, digest, OpenFiles::new(self.most_open_files, self.opener)))
+        Ok(Dataset::new(Arc::new(store), location, version, digest, self))
     }
 
     /// Opens files as a dataset, in this order. All have the columns of the first one.
@@ -132,21 +133,26 @@ impl DatasetOptions {
     pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
         let version = without_manifest::version(files)?;
         let store = Arc::new(Folder(PathBuf::new()));
-        Ok(Dataset::new(
-            store,
-            Location::Anywhere,
-            version,
-            Hex::default(),
-            OpenFiles::new(self.most_open_files, self.opener),
-        ))
+        Ok(Dataset::new(store, Location::Anywhere, version, Hex::default(), self))
     }
 }
 
 impl Dataset {
-    fn new(store: Arc<dyn Store>, location: Location, mut version: Version, digest: Hex, files: OpenFiles) -> Self {
+    fn new(
+        store: Arc<dyn Store>,
+        location: Location,
+        mut version: Version,
+        digest: Hex,
+        options: DatasetOptions,
+    ) -> Self {
         let columns = version.columns.iter().map(|column| column.schema.clone()).collect();
         let schema = Schema { columns, metadata: version.metadata.clone() };
         let groups = Groups::new(&mut version);
+        let access = options.access.unwrap_or_else(|| {
+            let place = Place { store: &*store, folder: location.folder(), version: &version };
+            Access::choose(&location.any_path(&groups, &place), || groups.stored_bytes(&place))
+        });
+        let files = OpenFiles::new(options.most_open_files, access);
         Self(Arc::new(OpenedDataset { store, location, version, digest, schema, groups, files }))
     }
 
@@ -236,18 +242,24 @@ impl Dataset {
         }))
     }
 
+    /// Returns how the files are read.
+    ///
+    /// Unless the options say it, by io_uring if the system has it; then past the page cache if the
+    /// files are larger than half of the memory, and on no network. Else, and if the file system is
+    /// in memory, by position.
+    pub fn file_access(&self) -> FileAccess {
+        self.0.files.access().how
+    }
+
+    /// Returns why the files are read as [`Dataset::file_access`] says, in words.
+    pub fn file_access_reason(&self) -> &'static str {
+        self.0.files.access().why
+    }
+
     /// Returns about how many bytes all files have, from those of the first page of the manifest;
     /// 0 if that cannot be read.
     pub(crate) fn stored_bytes(&self) -> u64 {
-        let (mut samples, mut bytes) = (0_u64, 0_u64);
-        for group in self.0.groups.of_page(&self.0.place(), 0).into_iter().flatten() {
-            let files = group.group.files.iter().map(|file| file.bytes);
-            bytes = files.fold(bytes, u64::saturating_add);
-            samples = samples.saturating_add(group.group.samples);
-        }
-        // below 2^128
-        let all = u128::from(bytes) * u128::from(self.sample_count()) / u128::from(samples.max(1));
-        u64::try_from(all).unwrap_or(u64::MAX)
+        self.0.groups.stored_bytes(&self.0.place())
     }
 
     /// Finds the group of a sample, and opens the files of it that have one of these columns, which
@@ -265,6 +277,33 @@ impl Dataset {
     }
 }
 
+impl Location {
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Folder(folder) => folder,
+            Self::Anywhere => Path::new(""),
+        }
+    }
+
+    fn path(&self, file: &ListedFile) -> PathBuf {
+        match self {
+            Self::Folder(folder) => join(folder, &file.path),
+            Self::Anywhere => PathBuf::from(&*file.path),
+        }
+    }
+
+    /// Returns a path on the file system of the files: the folder, or the first file.
+    fn any_path(&self, groups: &Groups, place: &Place<'_>) -> PathBuf {
+        match self {
+            Self::Folder(folder) => folder.clone(),
+            Self::Anywhere => {
+                let first = groups.of_page(place, 0).into_iter().flatten().next();
+                first.and_then(|group| group.group.files.first().map(|file| self.path(file))).unwrap_or_default()
+            }
+        }
+    }
+}
+
 impl OpenedDataset {
     pub(super) fn place(&self) -> Place<'_> {
         Place { store: &*self.store, folder: self.folder(), version: &self.version }
@@ -272,18 +311,12 @@ impl OpenedDataset {
 
     /// Returns the folder to which the paths of the manifest are relative.
     pub(super) fn folder(&self) -> &Path {
-        match &self.location {
-            Location::Folder(folder) => folder,
-            Location::Anywhere => Path::new(""),
-        }
+        self.location.folder()
     }
 
     /// Returns the path of a file.
     pub(super) fn path(&self, file: &ListedFile) -> PathBuf {
-        match &self.location {
-            Location::Folder(folder) => join(folder, &file.path),
-            Location::Anywhere => PathBuf::from(&*file.path),
-        }
+        self.location.path(file)
     }
 
     /// Returns the groups of a page, or, after the last page, the inline ones.

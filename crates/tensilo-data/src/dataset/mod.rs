@@ -1,5 +1,6 @@
 //! A dataset: files that are read as one sequence of samples.
 
+mod access;
 mod changes;
 mod column_changes;
 mod data_folder;
@@ -26,8 +27,13 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+mod uring_access;
 mod without_manifest;
 
+pub use access::FileAccess;
+#[cfg(feature = "mmap")]
+pub(crate) use access::{Access, Opener};
 pub use changes::Changes;
 pub(crate) use found::FoundFile;
 pub use garbage::Garbage;

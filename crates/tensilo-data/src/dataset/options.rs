@@ -1,35 +1,17 @@
 //! The options for opening a dataset.
 
-use std::fmt;
+use super::access::{Access, FileAccess, Opener};
 use std::path::Path;
-use std::sync::Arc;
 use tensilo::{OpenOptions, Reader};
 
 /// The options for opening a dataset.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DatasetOptions {
     pub(crate) version: Option<u64>,
     pub(crate) most_open_files: usize,
-    pub(crate) opener: Opener,
-}
-
-/// A function that opens a file.
-#[derive(Clone)]
-pub(crate) struct Opener(Arc<OpenFile>);
-
-type OpenFile = dyn Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync;
-
-impl fmt::Debug for Opener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Opener")
-    }
-}
-
-impl Opener {
-    pub(crate) fn open(&self, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
-        (self.0)(path, options)
-    }
+    /// How files are read; `None`: as suits them.
+    pub(super) access: Option<Access>,
 }
 
 /// Files that are kept open unless told. Systems commonly allow a process 1,024.
@@ -37,20 +19,13 @@ const OPEN_FILES: usize = 256;
 
 impl Default for DatasetOptions {
     fn default() -> Self {
-        let opener = Opener(Arc::new(|path, options| options.open_file(path)));
-        Self { version: None, most_open_files: OPEN_FILES, opener }
-    }
-}
-
-impl fmt::Debug for DatasetOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { version, most_open_files, .. } = self;
-        write!(f, "version {version:?}, at most {most_open_files} open files")
+        Self { version: None, most_open_files: OPEN_FILES, access: None }
     }
 }
 
 impl DatasetOptions {
-    /// Returns the defaults: the newest version, at most 256 open files, read by position.
+    /// Returns the defaults: the newest version, at most 256 open files, read as suits their file
+    /// system and size ([`Dataset::file_access`](crate::Dataset::file_access)).
     pub fn new() -> Self {
         Self::default()
     }
@@ -68,14 +43,29 @@ impl DatasetOptions {
         self
     }
 
+    /// Reads files by position, one range after the other ([`OpenOptions::open_file`]).
+    pub fn by_position(self) -> Self {
+        self.access(Access::by_position("asked for"))
+    }
+
+    /// Reads files by io_uring, see [`UringFile`](crate::UringFile).
+    #[cfg(all(target_os = "linux", feature = "io-uring"))]
+    pub fn io_uring(self, page_cache: crate::PageCache) -> Self {
+        self.access(Access::io_uring(page_cache, "asked for"))
+    }
+
     /// Sets the function that opens files, from their paths and the options that the manifest asks
     /// for: with a [`Source`](tensilo::source::Source) of the caller, for example. Any thread calls
-    /// it. The default reads files by position ([`OpenOptions::open_file`]).
+    /// it.
     pub fn open_with(
-        mut self,
+        self,
         open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static,
     ) -> Self {
-        self.opener = Opener(Arc::new(open));
+        self.access(Access { how: FileAccess::Custom, why: "asked for", opener: Opener::new(open) })
+    }
+
+    pub(crate) fn access(mut self, access: Access) -> Self {
+        self.access = Some(access);
         self
     }
 }

@@ -6,9 +6,10 @@ use super::policies::ReadAhead;
 use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
 use crate::error::Result;
+use crate::machine;
 use crate::order::Order;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{fs, ops::Range};
 
 /// Ranks that one machine may have.
 const RANKS_OF_A_MACHINE: u32 = 8;
@@ -86,13 +87,8 @@ fn announce(setup: &Setup, order: &Order, epoch: u64, run: u64, parts: &mut Part
     }
 }
 
-/// Returns whether the files are larger than half of the memory of the machine, as far as that is
-/// known.
+/// Returns whether the files of all datasets do not stay in the page cache.
 fn is_larger_than_memory(setup: &Setup) -> bool {
-    let memory = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-        total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-    });
-    let stored = || setup.view.datasets().iter().map(|dataset| dataset.stored_bytes()).fold(0, u64::saturating_add);
-    memory.is_some_and(|memory| stored() > memory / 2)
+    let stored = setup.view.datasets().iter().map(|dataset| dataset.stored_bytes());
+    machine::is_larger_than_memory(stored.fold(0, u64::saturating_add))
 }

@@ -1,6 +1,6 @@
 //! Files in maps.
 
-use crate::dataset::DatasetOptions;
+use crate::dataset::{Access, DatasetOptions, FileAccess, Opener};
 
 impl DatasetOptions {
     /// Reads files from maps: without copies of what is stored, and without system calls.
@@ -14,6 +14,7 @@ impl DatasetOptions {
     /// system.
     pub unsafe fn mapped(self) -> Self {
         // SAFETY: the caller's promise is the one that is asked for.
-        self.open_with(|path, options| unsafe { options.map_file(path) })
+        let opener = Opener::new(|path, options| unsafe { options.map_file(path) });
+        self.access(Access { how: FileAccess::Mapped, why: "asked for", opener })
     }
 }

@@ -1,10 +1,9 @@
 //! Many reads of a file at the same time, by io_uring.
 
 use io_uring::{IoUring, opcode, types};
-use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The alignment of memory and offsets that files opened with O_DIRECT ask for at most.
 const ALIGNMENT: usize = 4096;
@@ -48,7 +47,12 @@ impl Ring {
     ///
     /// The places of reads ascend and do not overlap. Fails if they do not, or if the kernel takes
     /// no more reads.
-    pub(crate) fn read(&mut self, file: &File, reads: &[ReadAt], arrived: &mut OnArrival<'_>) -> io::Result<()> {
+    pub(crate) fn read(
+        &mut self,
+        file: BorrowedFd<'_>,
+        reads: &[ReadAt],
+        arrived: &mut OnArrival<'_>,
+    ) -> io::Result<()> {
         if self.is_broken {
             return Err(io::ErrorKind::Unsupported.into());
         }

@@ -5,35 +5,33 @@ use super::args::AccessName;
 use crate::failure::{Failure, Outcome};
 use crate::open;
 use crate::sys;
-use tensilo_data::{Dataset, DatasetOptions};
+use tensilo_data::{Dataset, DatasetOptions, FileAccess};
 
-/// A way of reading files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileAccess {
-    /// The name in JSON documents.
-    pub name: &'static str,
-    /// The reason for it, for people.
-    pub why: &'static str,
+/// Opens the dataset as it is asked for, or as suits its files.
+pub(super) fn open(args: &BenchArgs) -> Outcome<Dataset> {
+    let options = DatasetOptions::new();
+    let options = match args.loader.access {
+        _ if args.map => sys::mapped(options),
+        Some(AccessName::ByPosition) => options.by_position(),
+        Some(AccessName::IoUring) => uring(options, false)?,
+        Some(AccessName::Direct) => uring(options, true)?,
+        None => options,
+    };
+    match open::dataset_with(options.clone(), &args.file)? {
+        Some(dataset) => Ok(dataset),
+        None => Ok(options.open(&args.file)?), // a file is a dataset, too
+    }
 }
 
-/// Opens the dataset as it is asked for, or as suits this system.
-pub(super) fn open(args: &BenchArgs) -> Outcome<(Dataset, FileAccess)> {
-    let options = DatasetOptions::new();
-    let (options, name, why) = match args.loader.access {
-        _ if args.map => (sys::mapped(options), "mapped", "mapped, because of --map"),
-        Some(AccessName::ByPosition) => (options, "by-position", "by position, because of --access"),
-        Some(AccessName::IoUring) => (uring(options, false)?, "io-uring", "by io_uring, because of --access"),
-        Some(AccessName::Direct) => (uring(options, true)?, "direct", "past the page cache, because of --access"),
-        None => match uring(DatasetOptions::new(), false) {
-            Ok(options) => (options, "io-uring", "by io_uring, which reads all ranges of a batch at the same time"),
-            Err(_) => (options, "by-position", "by position, because this system has no io_uring"),
-        },
+/// Describes how the files of a dataset are read, and why.
+pub(super) fn describe(dataset: &Dataset) -> String {
+    let how = match dataset.file_access() {
+        FileAccess::Mapped => "mapped",
+        FileAccess::IoUring => "by io_uring",
+        FileAccess::Direct => "by io_uring, past the page cache",
+        _ => "by position",
     };
-    let dataset = match open::dataset_with(options.clone(), &args.file)? {
-        Some(dataset) => dataset,
-        None => options.open(&args.file)?, // a file is a dataset, too
-    };
-    Ok((dataset, FileAccess { name, why }))
+    format!("{how}: {}", dataset.file_access_reason())
 }
 
 /// Reads files by io_uring. Fails if the system has none.

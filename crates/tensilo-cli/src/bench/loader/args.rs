@@ -23,7 +23,7 @@ pub(crate) struct LoaderArgs {
     /// Threads that read; more than workers for storage that answers slowly [default: as workers]
     #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) readers: Option<u32>,
-    /// How files are read [default: by io_uring where the system has it, else by position]
+    /// How files are read [default: as suits their file system and size; the report says why]
     #[arg(long, value_enum, requires = "loader", conflicts_with = "map")]
     pub(crate) access: Option<AccessName>,
     /// The order of samples, and how well it shuffles [default: windowed, without the quality]

@@ -43,7 +43,8 @@ pub(super) fn run(args: &BenchArgs) -> Outcome {
 }
 
 fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
-    let (dataset, access) = access::open(args)?;
+    let dataset = access::open(args)?;
+    let access = (dataset.file_access(), access::describe(&dataset));
     let order = args.loader.order.unwrap_or(OrderName::Windowed);
     let all = u32::try_from(dataset.sample_count()).unwrap_or(u32::MAX);
     let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
@@ -63,7 +64,7 @@ fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
         let run = match args.cold {
             true => {
                 bench.prepare(&dataset)?;
-                bench.run(&access::open(args)?.0, workers)?
+                bench.run(&access::open(args)?, workers)?
             }
             false => bench.run(&dataset, workers)?,
         };

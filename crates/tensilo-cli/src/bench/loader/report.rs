@@ -1,7 +1,6 @@
 //! The report of `tensilo bench --loader`, as a JSON document and as text.
 
 use super::super::args::BenchArgs;
-use super::access::FileAccess;
 use super::args::OrderName;
 use super::measure::Run;
 use super::plot;
@@ -12,11 +11,13 @@ use crate::text::human;
 use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use tensilo_data::FileAccess;
 
 /// The results of all runs.
 pub(super) struct LoaderReport<'a> {
     pub args: &'a BenchArgs,
-    pub access: FileAccess,
+    /// How files are read, and the same with the reason, for people.
+    pub access: (FileAccess, String),
     pub order: OrderName,
     pub batch: u32,
     pub sample_count: u64,
@@ -112,7 +113,7 @@ impl LoaderReport<'_> {
             "stored_bytes": self.size.bytes,
             "order": self.order.name(),
             "batch": self.batch,
-            "access": self.access.name,
+            "access": self.access.0.name(),
             "cold": args.cold,
             "gpus": args.loader.gpus,
             "step_s": args.loader.step_ms.as_secs_f64(),
@@ -136,7 +137,7 @@ impl LoaderReport<'_> {
         row("samples", format!("{} in {} files of {stored} together", self.sample_count, self.size.files));
         row("batches", format!("{} samples of {:.0} B, {}", self.batch, self.sample_bytes(), self.order.name()));
         let cache = if self.args.cold { "cold" } else { "warm" };
-        row("access", format!("{}; {cache}", self.access.why));
+        row("access", format!("{}; {cache}", self.access.1));
         let (gpus, step) = (self.args.loader.gpus, human::nanoseconds(self.args.loader.step_ms.as_secs_f64() * 1e9));
         row("required", format!("{:.3} GB/s: a batch for each of {gpus} GPUs every {step}", self.required() / 1e9));
         table.write(output, width)?;

@@ -59,8 +59,20 @@ impl Store for Doubtful {
         }
     }
 
-    fn remove_folder(&self, path: &str) -> io::Result<()> {
-        self.0.remove_folder(path)
+    fn bytes(&self, path: &str) -> io::Result<u64> {
+        self.0.bytes(path)
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.0.remove(path)
+    }
+
+    fn sync_folder(&self, path: &str) -> io::Result<()> {
+        self.0.sync_folder(path)
+    }
+
+    fn left_behind(&self, folder: &str) -> io::Result<Vec<String>> {
+        self.0.left_behind(folder)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Loss of power while old versions are removed.
 
 use super::super::garbage::{find, remove};
+use super::super::publish::Unpublished;
 use super::super::publish::publish;
 use super::super::store::Store;
 use super::super::{data_folder::DataFolder, open};
@@ -117,6 +118,6 @@ fn a_name_that_was_freed_is_no_win() {
     remove(&store, root(), &found).unwrap();
     assert!(store.read(&path_of(2), 1 << 20).is_err());
     let published = publish(&store, root(), &mut slow, &slow_added);
-    assert!(matches!(published, Err(DataError::Conflict { version: 3, .. })), "{published:?}");
+    assert!(matches!(published, Err(Unpublished::No(DataError::Conflict { version: 3, .. }))), "{published:?}");
     assert_eq!(whole_versions(&store.now()), [3]);
 }
