@@ -86,6 +86,13 @@ pub fn alone() -> Alone {
 }
 
 impl Alone {
+    /// Runs `work`; returns the bytes that it has allocated and not freed.
+    pub fn kept_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
+        let before = NOW.load(Ordering::Relaxed);
+        let result = work();
+        (result, NOW.load(Ordering::Relaxed).saturating_sub(before))
+    }
+
     /// Runs `work`; returns the most bytes that the process had allocated meanwhile, beyond those
     /// it had before.
     pub fn peak_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {

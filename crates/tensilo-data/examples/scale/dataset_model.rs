@@ -1,0 +1,113 @@
+//! A dataset of equal files, as arithmetic: where its samples, chunks and index are.
+
+use std::ops::Range;
+
+/// The bytes of the head of a region, and of an entry of the index.
+pub const HEAD: u64 = 64;
+pub const ENTRY: u64 = 32;
+/// The entries of a page of the index, and its bytes.
+pub const PAGE_ENTRIES: u64 = 126;
+pub const PAGE: u64 = 4096;
+
+/// A dataset of one column of a fixed shape. All files are equal.
+#[derive(Clone, Debug)]
+pub struct DatasetModel {
+    pub files: u64,
+    pub file_samples: u64,
+    /// The bytes of the values of a sample.
+    pub sample_bytes: u64,
+    /// The bytes before the first chunk.
+    pub start_bytes: u64,
+    pub chunk_samples: u64,
+    /// The stored bytes of a full chunk, with its head.
+    pub chunk_bytes: u64,
+    pub block_samples: u64,
+    /// The bytes of a chunk between its head and its first block.
+    pub front_bytes: u64,
+    /// The reads that open a file.
+    pub opening: Vec<OpeningRead>,
+    /// The bytes of footer and trailer, after the index.
+    pub end_bytes: u64,
+}
+
+/// A read of some bytes of a file, from its begin or from its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpeningRead {
+    pub offset: u64,
+    pub is_from_end: bool,
+    pub bytes: u64,
+}
+
+impl DatasetModel {
+    pub fn samples(&self) -> u64 {
+        self.files * self.file_samples
+    }
+
+    pub fn file_chunks(&self) -> u64 {
+        self.file_samples.div_ceil(self.chunk_samples)
+    }
+
+    pub fn file_index_pages(&self) -> u64 {
+        self.file_chunks().div_ceil(PAGE_ENTRIES)
+    }
+
+    /// Returns the stored bytes of a number of samples of one chunk, without its head.
+    pub fn stored(&self, samples: u64) -> u64 {
+        (self.chunk_bytes - HEAD) * samples / self.chunk_samples
+    }
+
+    /// Returns the samples of a chunk, of which the last one may have fewer.
+    pub fn samples_of(&self, chunk: u64) -> u64 {
+        self.chunk_samples.min(self.file_samples - chunk * self.chunk_samples)
+    }
+
+    /// Returns the bytes of a chunk, with its head.
+    pub fn chunk(&self, chunk: u64) -> Range<u64> {
+        let start = self.chunk_start(chunk);
+        start..start + HEAD + self.stored(self.samples_of(chunk))
+    }
+
+    /// Returns the bytes of the block that contains a sample of a file.
+    pub fn block(&self, sample: u64) -> Range<u64> {
+        let (chunk, in_chunk) = (sample / self.chunk_samples, sample % self.chunk_samples);
+        let first = in_chunk / self.block_samples * self.block_samples;
+        let start = self.chunk_start(chunk) + HEAD + self.front_bytes;
+        let at = |samples: u64| start + (self.chunk_bytes - HEAD - self.front_bytes) * samples / self.chunk_samples;
+        at(first)..at((first + self.block_samples).min(self.samples_of(chunk)))
+    }
+
+    fn chunk_start(&self, chunk: u64) -> u64 {
+        self.start_bytes + chunk * self.chunk_bytes
+    }
+
+    fn index_start(&self) -> u64 {
+        self.chunk(self.file_chunks() - 1).end.next_multiple_of(HEAD)
+    }
+
+    /// Returns the bytes of a page of the index: its head, and its entries.
+    pub fn index_page(&self, page: u64) -> [Range<u64>; 2] {
+        let start = self.index_start() + page * PAGE;
+        let entries = PAGE_ENTRIES.min(self.file_chunks() - page * PAGE_ENTRIES);
+        [start..start + HEAD, start + HEAD..start + HEAD + entries * ENTRY]
+    }
+
+    /// Returns the bytes of the entry of a chunk.
+    pub fn index_entry(&self, chunk: u64) -> Range<u64> {
+        let start = self.index_start() + chunk / PAGE_ENTRIES * PAGE + HEAD + chunk % PAGE_ENTRIES * ENTRY;
+        start..start + ENTRY
+    }
+
+    /// Returns the bytes of a file.
+    pub fn file_bytes(&self) -> u64 {
+        let index_bytes = self.file_index_pages() * HEAD + self.file_chunks() * ENTRY;
+        (self.index_start() + index_bytes).next_multiple_of(HEAD) + self.end_bytes
+    }
+
+    /// Returns the bytes of the reads that open a file.
+    pub fn opening(&self) -> impl Iterator<Item = Range<u64>> {
+        self.opening.iter().map(|read| {
+            let start = if read.is_from_end { self.file_bytes() - read.offset } else { read.offset };
+            start..start + read.bytes
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! The storage of one node: what it is asked for, behind a cache or not.
+
+use crate::lru::Lru;
+use std::iter::Sum;
+use std::ops::{Add, Range};
+
+/// The reads that a device was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Reads of small structures, one after the other.
+    pub small: u64,
+    pub small_bytes: u64,
+    /// Calls that read ranges of one file, and these ranges.
+    pub rounds: u64,
+    pub ranges: u64,
+    pub range_bytes: u64,
+    /// Reads ahead of time, for which nobody waits.
+    pub announced: u64,
+    pub announced_bytes: u64,
+    /// The times that a reader waited for an answer.
+    pub waits: u64,
+}
+
+impl Traffic {
+    pub fn requests(&self) -> u64 {
+        self.small + self.ranges + self.announced
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.small_bytes + self.range_bytes + self.announced_bytes
+    }
+}
+
+impl Add for Traffic {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            small: self.small + other.small,
+            small_bytes: self.small_bytes + other.small_bytes,
+            rounds: self.rounds + other.rounds,
+            ranges: self.ranges + other.ranges,
+            range_bytes: self.range_bytes + other.range_bytes,
+            announced: self.announced + other.announced,
+            announced_bytes: self.announced_bytes + other.announced_bytes,
+            waits: self.waits + other.waits,
+        }
+    }
+}
+
+impl Sum for Traffic {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Add::add)
+    }
+}
+
+/// A cache of a node: the page cache of the system, or that of a source.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheSize {
+    pub line: u64,
+    pub bytes: u64,
+}
+
+/// Lines that were read, by file and number.
+struct Cache {
+    line: u64,
+    lines: Lru<(u64, u64), ()>,
+}
+
+/// The storage as the ranks of one node see it.
+pub struct Device {
+    cache: Option<Cache>,
+    /// The ranges of one call that are read at the same time.
+    at_once: u64,
+    pub traffic: Traffic,
+}
+
+impl Device {
+    pub fn new(cache: Option<CacheSize>, at_once: u64) -> Self {
+        let cache = cache.map(|CacheSize { line, bytes }| Cache { line, lines: Lru::new((bytes / line) as usize) });
+        Self { cache, at_once, traffic: Traffic::default() }
+    }
+
+    pub fn small(&mut self, file: u64, bytes: Range<u64>) {
+        for missing in self.missing(file, bytes) {
+            self.traffic.small += 1;
+            self.traffic.small_bytes += missing;
+            self.traffic.waits += 1;
+        }
+    }
+
+    pub fn ranges(&mut self, file: u64, ranges: &[Range<u64>]) {
+        let missing: Vec<u64> = ranges.iter().flat_map(|bytes| self.missing(file, bytes.clone())).collect();
+        let count = missing.len() as u64;
+        self.traffic.rounds += u64::from(count > 0);
+        self.traffic.ranges += count;
+        self.traffic.range_bytes += missing.iter().sum::<u64>();
+        self.traffic.waits += count.div_ceil(self.at_once);
+    }
+
+    /// Reads bytes into the cache, by requests of at most `most` bytes.
+    pub fn announce(&mut self, file: u64, bytes: Range<u64>, most: u64) {
+        for missing in self.missing(file, bytes) {
+            self.traffic.announced += missing.div_ceil(most);
+            self.traffic.announced_bytes += missing;
+        }
+    }
+
+    /// Returns the lengths of the runs of bytes that are not in the cache, which are then.
+    fn missing(&mut self, file: u64, bytes: Range<u64>) -> Vec<u64> {
+        let Some(Cache { line, lines }) = &mut self.cache else { return vec![bytes.end - bytes.start] };
+        let mut runs = Vec::new();
+        let mut is_in_run = false;
+        for at in bytes.start / *line..bytes.end.div_ceil(*line) {
+            let is_new = lines.touch((file, at)).1;
+            match runs.last_mut() {
+                Some(run) if is_new && is_in_run => *run += *line,
+                _ if is_new => runs.push(*line),
+                _ => {}
+            }
+            is_in_run = is_new;
+        }
+        runs
+    }
+}

@@ -1,0 +1,218 @@
+//! An epoch of a job, from a number of its steps.
+
+use crate::dataset_model::DatasetModel;
+use crate::device::{Device, Traffic};
+use crate::lru::Lru;
+use crate::rank_reads::RankReads;
+use crate::storage::Storage;
+use std::collections::HashSet;
+use std::ops::Range;
+use tensilo_data::{DataError, Division, Mode, Order, Tail};
+
+/// A training job, of which one node is modelled: ranks `0..node_ranks`.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    pub batch: u32,
+    pub world: u32,
+    pub node_ranks: u32,
+    /// The seconds that a step takes with data that is in memory.
+    pub step_seconds: f64,
+}
+
+/// Ranks of one machine, up to which runs are announced (`ReadAhead::Auto`).
+const ANNOUNCED_RANKS: u32 = 8;
+
+/// The reads of a node in some steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steps {
+    pub steps: u64,
+    pub traffic: Traffic,
+    pub opened: u64,
+}
+
+/// A rank at work.
+struct Rank<'d> {
+    reads: RankReads<'d>,
+    announced: Lru<u64, ()>,
+}
+
+/// The steps of one node.
+pub struct Node<'d> {
+    order: Order,
+    run: Option<u64>,
+    division: Division,
+    samples: u64,
+    ranks: Vec<Rank<'d>>,
+    device: Device,
+}
+
+impl<'d> Node<'d> {
+    /// Begins an epoch.
+    pub fn new(dataset: &'d DatasetModel, job: &Job, mode: Mode, storage: &Storage) -> Result<Self, DataError> {
+        let announces = storage.announces && job.world <= ANNOUNCED_RANKS;
+        let (run, window) = match mode {
+            Mode::Windowed(sizes) => (Some(u64::from(sizes.run())).filter(|_| announces), sizes.window()),
+            _ => (None, 1),
+        };
+        let rank = || Rank {
+            reads: RankReads::new(dataset, storage.reading),
+            announced: Lru::new(2 * window as usize), // those of this window, and of the one before
+        };
+        Ok(Self {
+            order: Order::new(mode, dataset.samples(), 1, 0),
+            run,
+            division: Division::new(job.batch, job.world, Tail::Drop)?,
+            samples: dataset.samples(),
+            ranks: (0..job.node_ranks).map(|_| rank()).collect(),
+            device: storage.device(),
+        })
+    }
+
+    /// Reads the batches of some steps.
+    pub fn steps(&mut self, steps: Range<u64>) -> Steps {
+        let opened = |ranks: &[Rank<'_>]| ranks.iter().map(|rank| rank.reads.opened).sum::<u64>();
+        let opened_before = opened(&self.ranks);
+        self.device.traffic = Traffic::default();
+        for step in steps.clone() {
+            self.step(step);
+        }
+        let (traffic, opened) = (self.device.traffic, opened(&self.ranks) - opened_before);
+        Steps { steps: steps.end - steps.start, traffic, opened }
+    }
+
+    fn step(&mut self, step: u64) {
+        let Self { order, run, division, samples: n, ranks, device } = self;
+        for (number, rank) in (0..).zip(ranks) {
+            let positions = division.positions(*n, step * division.step_samples(), number);
+            let mut samples: Vec<u64> = positions.filter_map(|position| order.sample_at(position)).collect();
+            if let Some(run) = *run {
+                let runs = samples.iter().map(|sample| sample / run);
+                let new: HashSet<u64> = runs.filter(|&at| rank.announced.touch(at).1).collect();
+                for at in new {
+                    rank.reads.announce(at * run..((at + 1) * run).min(*n), device);
+                }
+            }
+            rank.reads.batch(&mut samples, device);
+        }
+    }
+}
+
+/// An epoch of a job.
+pub struct Epoch {
+    /// Of each rank.
+    pub requests: f64,
+    pub bytes: f64,
+    /// The files that each rank opens in a step.
+    pub opened: f64,
+    /// The bytes that all nodes read, as a multiple of those that the dataset has.
+    pub amplification: f64,
+    /// The waits of a batch, one after the other.
+    pub waits: f64,
+    /// The seconds in which the storage delivers a step.
+    pub step_seconds: f64,
+}
+
+impl Epoch {
+    /// Derives an epoch from some of its steps.
+    pub fn of(steps: &Steps, dataset: &DatasetModel, job: &Job, storage: &Storage) -> Self {
+        let step_samples = u64::from(job.batch) * u64::from(job.world);
+        let epoch_steps = dataset.samples() / step_samples;
+        let ranks = f64::from(job.node_ranks);
+        let of_batch = |count: u64| count as f64 / steps.steps as f64 / ranks;
+        let (requests, bytes) = (of_batch(steps.traffic.requests()), of_batch(steps.traffic.bytes()));
+        let waits = of_batch(steps.traffic.waits);
+        let waited_bytes = of_batch(steps.traffic.small_bytes + steps.traffic.range_bytes);
+        let thread_seconds = storage.seconds(waits, waited_bytes) / storage.readers as f64;
+        let stored = dataset.stored(dataset.chunk_samples) as f64 / dataset.chunk_samples as f64;
+        Self {
+            requests: requests * epoch_steps as f64,
+            bytes: bytes * epoch_steps as f64,
+            opened: of_batch(steps.opened),
+            amplification: bytes / f64::from(job.batch) / stored,
+            waits,
+            step_seconds: thread_seconds
+                .max(bytes * ranks / storage.node)
+                .max(requests * ranks / storage.requests)
+                .max(requests * f64::from(job.world) / storage.shared_requests),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rank_reads::Reading;
+    use crate::scenario;
+    use crate::storage::{ALL, NVME, OBJECTS};
+    use tensilo_data::RunsAndWindows;
+
+    const ONE_RANK: Job = Job { batch: 256, world: 1, node_ranks: 1, step_seconds: 0.2 };
+
+    fn modes(dataset: &DatasetModel) -> [Mode; 3] {
+        let sizes = RunsAndWindows::for_samples_of(dataset.sample_bytes);
+        [Mode::Sequential, Mode::Windowed(sizes), Mode::Shuffled]
+    }
+
+    #[test]
+    fn sequential_reading_asks_for_each_byte_once() {
+        let dataset = scenario::dataset();
+        let mut node = Node::new(&dataset, &ONE_RANK, Mode::Sequential, &OBJECTS).unwrap();
+        let batches = 1000;
+        let steps = node.steps(0..batches);
+        let chunks = (batches * 256).div_ceil(dataset.chunk_samples);
+        let stored = dataset.chunk(chunks - 1).end;
+        assert_eq!(steps.opened, 1);
+        // a batch is a whole number of chunks, which adjoin each other but for their alignment
+        assert_eq!(256 % dataset.chunk_samples, 0);
+        assert!(steps.traffic.range_bytes.abs_diff(stored) < stored / 1000, "{steps:?}");
+        assert!(steps.traffic.ranges >= batches && steps.traffic.ranges <= chunks, "{steps:?}");
+    }
+
+    /// Returns the reads of some steps in each mode.
+    fn traffic(dataset: &DatasetModel, storage: &Storage) -> [Traffic; 3] {
+        modes(dataset).map(|mode| {
+            let mut node = Node::new(dataset, &ONE_RANK, mode, storage).unwrap();
+            node.steps(0..20);
+            node.steps(20..60).traffic
+        })
+    }
+
+    #[test]
+    fn the_better_the_shuffle_the_more_is_read() {
+        let dataset = scenario::dataset();
+        for storage in ALL {
+            let of_modes = traffic(&dataset, &Storage { cache: None, announces: false, ..storage });
+            assert!(of_modes.is_sorted_by_key(|traffic| traffic.requests()), "{}: {of_modes:?}", storage.name);
+        }
+        // with gaps, ranges of a run are joined: fewer requests for more bytes
+        let without_gaps = Storage { reading: Reading { gap: 0, ..OBJECTS.reading }, ..OBJECTS };
+        let of_modes = traffic(&dataset, &without_gaps);
+        assert!(of_modes.is_sorted_by_key(|traffic| traffic.bytes()), "{of_modes:?}");
+    }
+
+    #[test]
+    fn a_cache_reads_each_run_once() {
+        let dataset = scenario::dataset();
+        let sizes = RunsAndWindows::for_samples_of(dataset.sample_bytes);
+        let mut node = Node::new(&dataset, &ONE_RANK, Mode::Windowed(sizes), &NVME).unwrap();
+        let window = u64::from(sizes.run()) * u64::from(sizes.window());
+        let steps = node.steps(0..window / 256);
+        let stored = dataset.stored(dataset.chunk_samples) * window / dataset.chunk_samples;
+        let share = steps.traffic.announced_bytes as f64 / stored as f64;
+        assert!((1.0..1.1).contains(&share), "{share}: {steps:?}");
+        assert_eq!(steps.traffic.range_bytes, 0);
+    }
+
+    #[test]
+    fn steps_take_as_long_as_their_scarcest_resource() {
+        let dataset = scenario::dataset();
+        let traffic = Traffic { ranges: 100, range_bytes: 100_000_000, waits: 100, ..Traffic::default() };
+        let steps = Steps { steps: 1, traffic, opened: 0 };
+        let seconds = |storage: &Storage| Epoch::of(&steps, &dataset, &ONE_RANK, storage).step_seconds;
+        let threads = (100.0 * 0.02 + 1e8 / 85e6) / 32.0;
+        assert!((seconds(&OBJECTS) - threads).abs() < 1e-9);
+        assert!((seconds(&Storage { node: 1e6, ..OBJECTS }) - 100.0).abs() < 1e-9);
+        assert!((seconds(&Storage { requests: 1.0, ..OBJECTS }) - 100.0).abs() < 1e-9);
+        assert!((seconds(&Storage { shared_requests: 2.0, ..OBJECTS }) - 50.0).abs() < 1e-9);
+    }
+}

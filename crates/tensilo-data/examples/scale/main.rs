@@ -1,0 +1,97 @@
+//! A dataset of 10^5 files and 10^12 samples, by simulation, and the model beside real datasets:
+//!
+//! ```text
+//! cargo run --release -p tensilo-data --example scale
+//! cargo run --release -p tensilo-data --example scale -- --measure
+//! ```
+//!
+//! The order of samples, the division among ranks and, with `--measure`, loaders and manifests are
+//! those of the crate; files and storage are arithmetic. `docs/src/scale.md` has the tables. It is
+//! an example, so that `cargo test` runs the tests beside the arithmetic.
+
+mod dataset_model;
+mod device;
+mod epoch;
+mod lru;
+mod manifest;
+mod measured;
+mod rank_reads;
+mod report;
+mod scenario;
+mod storage;
+mod table;
+
+use measured::reads::{Measured, modes};
+use measured::{Failure, datasets, many_files, reads};
+use rank_reads::Reading;
+use report::SampledSteps;
+use tensilo_testing::{CountingAllocator, Folder};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+fn main() -> Result<(), Failure> {
+    let argument = std::env::args().nth(1);
+    match argument.as_deref() {
+        None => model(),
+        Some("--measure") => measure(),
+        Some(other) => Err(format!("{other}: expected --measure, or nothing").into()),
+    }
+}
+
+fn title(text: &str) {
+    println!("\n{text}\n");
+}
+
+/// Prints the tables of the model.
+fn model() -> Result<(), Failure> {
+    let dataset = scenario::dataset();
+    title("Sizes");
+    print!("{}", report::sizes(&dataset));
+    // windows have 128 steps of one node, and 2 steps of 64
+    let sampled = SampledSteps { warm_up: 128, counted: 128 };
+    title("An epoch of 8 ranks on one node");
+    print!("{}", report::epochs(&dataset, &scenario::ONE_NODE, &storage::ALL, sampled)?);
+    title("An epoch of 512 ranks on 64 nodes");
+    let sampled = SampledSteps { warm_up: 32, counted: 64 };
+    print!("{}", report::epochs(&dataset, &scenario::MANY_NODES, &storage::ALL, sampled)?);
+    title("First batch");
+    print!("{}", report::first_batch(&dataset, &scenario::ONE_NODE, &storage::ALL)?);
+    title("Lengths of reads");
+    print!("{}", report::lengths());
+    Ok(())
+}
+
+/// Readings of the measured dataset: of a local disk, and of object storage.
+const NEAR: (&str, Reading) = ("gap 4 KiB, 256 open", Reading { gap: 4096, open_files: 256, line: None });
+const FAR: (&str, Reading) = ("gap 1 MiB, 256 open", Reading { gap: 1 << 20, open_files: 256, line: None });
+const FAR_ALL_OPEN: (&str, Reading) = ("gap 1 MiB, 1,000 open", Reading { open_files: 1000, ..FAR.1 });
+const FAR_IN_LINES: (&str, Reading) =
+    ("gap 1 MiB, 1,000 open, lines of 64 KiB", Reading { line: Some(64 << 10), ..FAR_ALL_OPEN.1 });
+
+/// Prints the tables of real datasets.
+fn measure() -> Result<(), Failure> {
+    let folder = Folder::new();
+    let dataset = datasets::write(&folder.path("samples"), 1000, 100_000)?;
+    let file = first_file(&dataset)?;
+    let model = datasets::model(&dataset, &file)?;
+    let modes = modes(dataset.order());
+    let measured = Measured { folder: &folder.path("samples"), model: &model, batch: 256, steps: 300 };
+    title("Reads of 300 batches of 256 of 10^8 samples in 10^3 files");
+    print!("{}", reads::table(&measured, &[NEAR, FAR, FAR_IN_LINES], &modes)?);
+    title("A step of 32 samples, 32 readers, each read answered after 20 ms");
+    let measured = Measured { batch: 32, steps: 128, ..measured };
+    print!("{}", reads::times(&measured, &[FAR, FAR_ALL_OPEN, FAR_IN_LINES], &modes, 32)?);
+    title("A manifest of 10^5 files with 10^12 samples");
+    let dataset = datasets::link(&folder.path("files"), 100_000, 10_000_000)?;
+    let model = datasets::model(&dataset, &first_file(&dataset)?)?;
+    print!("{}", many_files::table(&folder.path("files"), &model)?);
+    title("Its times");
+    print!("{}", many_files::times(&folder.path("files"))?);
+    Ok(())
+}
+
+fn first_file(dataset: &tensilo_data::Dataset) -> Result<std::path::PathBuf, Failure> {
+    let group = dataset.groups().next().ok_or("the dataset has no groups")??;
+    Ok(group.files.into_iter().next().ok_or("the group has no files")?.path)
+}

@@ -1,0 +1,84 @@
+//! The size of a manifest and of what is kept in memory, as arithmetic.
+
+use crate::dataset_model::DatasetModel;
+
+/// The groups of a page, and the most that are in none.
+const PAGE_GROUPS: u64 = 256;
+const INLINE_GROUPS: u64 = 512;
+/// The bytes that are kept of a group, without its path, and those of its entry in lists.
+const GROUP_MEMORY: u64 = 104;
+const GROUP_ENTRY_MEMORY: u64 = 40;
+/// The same of a page that was not read.
+const PAGE_MEMORY: u64 = 16;
+const PAGE_ENTRY_MEMORY: u64 = 48;
+/// The bytes that are kept for a front, and for the slot of one; the most slots of a file.
+const FRONT_MEMORY: u64 = 432;
+const SLOT_MEMORY: u64 = 16;
+const SLOTS: u64 = 1 << 14;
+
+/// The manifest of a dataset.
+pub struct ManifestModel {
+    pub pages: u64,
+    pub page_bytes: u64,
+    pub version_bytes: u64,
+    /// The memory after opening, and that of all pages.
+    pub opened_memory: u64,
+    pub pages_memory: u64,
+}
+
+impl ManifestModel {
+    pub fn of(dataset: &DatasetModel) -> Self {
+        let hex = "0".repeat(32);
+        let DatasetModel { files, file_samples, .. } = *dataset;
+        let (bytes, footer) = (dataset.file_bytes(), dataset.file_bytes() - dataset.end_bytes);
+        let path = "data/0000000001/00000.tsl";
+        let group = format!(
+            "{{\"samples\":{file_samples},\"files\":[{{\"layout\":0,\"path\":\"{path}\",\
+             \"bytes\":{bytes},\"footer\":{footer},\"content_id\":\"{hex}\"}}]}},\n"
+        );
+        let (group, path) = (group.len() as u64, path.len() as u64);
+        let pages = files.saturating_sub(INLINE_GROUPS).div_ceil(PAGE_GROUPS);
+        let page_bytes = PAGE_GROUPS * group + PAGE_TEXT;
+        let entry = format!(
+            "{{\"digest\":\"{hex}\",\"bytes\":{page_bytes},\"groups\":{PAGE_GROUPS},\"samples\":{}}},\n",
+            PAGE_GROUPS * file_samples
+        );
+        let inline = files - pages * PAGE_GROUPS;
+        Self {
+            pages,
+            page_bytes,
+            version_bytes: VERSION_TEXT + pages * entry.len() as u64 + inline * group,
+            opened_memory: listed(pages, PAGE_MEMORY, PAGE_ENTRY_MEMORY)
+                + listed(inline, GROUP_MEMORY + path, GROUP_ENTRY_MEMORY),
+            pages_memory: pages * listed(PAGE_GROUPS, GROUP_MEMORY + path, GROUP_ENTRY_MEMORY),
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.version_bytes + self.pages * self.page_bytes
+    }
+}
+
+/// The bytes of a page around its groups, and of a version around its lists: about.
+const PAGE_TEXT: u64 = 98;
+const VERSION_TEXT: u64 = 640;
+
+/// Returns the memory of some values with entries in lists, which have grown by doubling.
+fn listed(count: u64, value: u64, entry: u64) -> u64 {
+    count * value + count.next_power_of_two() * entry
+}
+
+/// Returns the most bytes of memory that an open file takes for records of its index: which pages,
+/// chunks and blocks were checked, and, if blocks are read alone, some fronts.
+pub fn file_memory(dataset: &DatasetModel, reads_blocks: bool) -> u64 {
+    let (chunks, pages) = (dataset.file_chunks(), dataset.file_index_pages());
+    let blocks = if dataset.block_samples < dataset.chunk_samples { chunks * 8 } else { 0 };
+    let slots = chunks.min(SLOTS);
+    let fronts = if reads_blocks { slots * SLOT_MEMORY } else { 0 };
+    chunks / 8 + pages / 8 + blocks + fronts
+}
+
+/// Returns the bytes that the kept fronts of an open file take at most.
+pub fn fronts_memory(dataset: &DatasetModel) -> u64 {
+    dataset.file_chunks().min(SLOTS) * FRONT_MEMORY
+}

@@ -1,0 +1,95 @@
+//! A manifest of many files, made and opened.
+
+use super::Failure;
+use super::reads::modes;
+use crate::dataset_model::DatasetModel;
+use crate::manifest::ManifestModel;
+use crate::table::{Table, difference, seconds, si};
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+use tensilo_data::{Dataset, LoaderOptions, ReadAhead, View};
+use tensilo_testing::alone;
+
+/// The times that opening is repeated.
+const ROUNDS: usize = 5;
+
+/// Returns the table of the manifest of a dataset: sizes and memory, and those of the model.
+pub fn table(folder: &Path, model: &DatasetModel) -> Result<Table, Failure> {
+    let due = ManifestModel::of(model);
+    let pages: Vec<u64> = sizes(&folder.join("manifest/pages"))?;
+    let version = fs::metadata(folder.join("manifest/0000000001.json"))?.len();
+    let alone = alone();
+    let (dataset, opened) = alone.kept_bytes(|| Dataset::open(folder));
+    let dataset = dataset?;
+    let (read, all) = alone.kept_bytes(|| dataset.groups().try_for_each(|group| group.map(drop)));
+    read?;
+    let mut table = Table::new(&["", "model", "measured", "difference"]);
+    let mut row = |what: &str, due: u64, found: u64, unit: &str| {
+        let text = |number: u64| si(number as f64, unit);
+        table.row(&[what, &text(due), &text(found), &difference(found as f64, due as f64)]);
+    };
+    row("samples", model.samples(), dataset.sample_count(), "");
+    row("file of the version", due.version_bytes, version, "B");
+    row("pages", due.pages, pages.len() as u64, "");
+    row("all pages", due.pages * due.page_bytes, pages.iter().sum(), "B");
+    row("memory after opening", due.opened_memory, opened as u64, "B");
+    row("memory of all pages", due.pages_memory, all as u64, "B");
+    Ok(table)
+}
+
+fn sizes(folder: &Path) -> Result<Vec<u64>, Failure> {
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).collect()
+}
+
+/// Returns the table of the times until a dataset is open, and until its first batch.
+pub fn times(folder: &Path) -> Result<Table, Failure> {
+    let mut table = Table::new(&["", "median", "least", "most"]);
+    let mut row = |what: &str, mut times: Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        let at = |number: usize| times.get(number).copied().map_or(String::new(), seconds);
+        table.row(&[what, &at(times.len() / 2), &at(0), &at(times.len() - 1)]);
+    };
+    let opening: Result<Vec<f64>, Failure> = (0..ROUNDS).map(|_| Ok(timed(|| Dataset::open(folder))?.0)).collect();
+    row("opening", opening?);
+    for (name, mode) in modes(Dataset::open(folder)?.order()) {
+        let first: Result<Vec<f64>, Failure> = (0..ROUNDS)
+            .map(|_| {
+                let dataset = Dataset::open(folder)?;
+                let options = LoaderOptions::new(256).mode(mode).seed(1).workers(1).read_ahead(ReadAhead::Never);
+                let loader = options.loader(&View::all(&dataset))?;
+                let (time, _) = timed(|| loader.epoch(0).next().transpose())?;
+                Ok(time)
+            })
+            .collect();
+        row(&format!("first batch of 256, {name}"), first?);
+    }
+    Ok(table)
+}
+
+fn timed<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(f64, T), E> {
+    let begun = Instant::now();
+    let result = work()?;
+    Ok((begun.elapsed().as_secs_f64(), result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::datasets;
+    use super::*;
+    use tensilo_testing::Folder;
+
+    #[test]
+    fn manifests_are_as_long_as_the_model_says() {
+        let folder = Folder::new();
+        let dataset = datasets::link(folder.root(), 800, 70_000).unwrap();
+        let file = dataset.groups().next().unwrap().unwrap().files[0].path.clone();
+        let due = ManifestModel::of(&datasets::model(&dataset, &file).unwrap());
+        let pages = sizes(&folder.path("manifest/pages")).unwrap();
+        let version = fs::metadata(folder.path("manifest/0000000001.json")).unwrap().len();
+        assert_eq!((due.pages, pages.len()), (2, 2));
+        let close = |found: u64, due: u64| assert!(found.abs_diff(due) * 100 <= due, "{found} instead of {due}");
+        pages.iter().for_each(|&found| close(found, due.page_bytes));
+        close(version, due.version_bytes);
+    }
+}

@@ -1,0 +1,187 @@
+//! The reads of a real loader, and the time that they take far away, beside those of the model.
+
+use super::Failure;
+use super::source::{Counts, counted};
+use crate::dataset_model::DatasetModel;
+use crate::device::Traffic;
+use crate::epoch::{Epoch, Job, Node, Steps};
+use crate::rank_reads::Reading;
+use crate::storage::{OBJECTS, Storage};
+use crate::table::{Table, difference, seconds};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tensilo_data::{BatchIterator, LoaderOptions, Mode, ReadAhead, RunsAndWindows, View};
+
+/// Longer than any batch takes.
+const LONG: Duration = Duration::from_secs(600);
+
+/// Returns the modes, with the sizes of windows that the dataset has recorded.
+pub fn modes(sizes: RunsAndWindows) -> [(&'static str, Mode); 3] {
+    [("sequential", Mode::Sequential), ("windowed", Mode::Windowed(sizes)), ("shuffled", Mode::Shuffled)]
+}
+
+/// A dataset in a folder, and its model.
+pub struct Measured<'a> {
+    pub folder: &'a Path,
+    pub model: &'a DatasetModel,
+    pub batch: u32,
+    pub steps: u64,
+}
+
+/// The reads of some steps.
+pub struct Reads {
+    pub traffic: Traffic,
+    pub opened: u64,
+}
+
+impl Measured<'_> {
+    fn job(&self) -> Job {
+        Job { batch: self.batch, world: 1, node_ranks: 1, step_seconds: 0.2 }
+    }
+
+    /// Returns the reads that the model predicts.
+    pub fn predicted(&self, mode: Mode, reading: Reading) -> Result<Steps, Failure> {
+        let storage = Storage { reading, cache: None, announces: false, ..OBJECTS };
+        Ok(Node::new(self.model, &self.job(), mode, &storage)?.steps(0..self.steps))
+    }
+
+    /// Counts the reads of a loader with one thread.
+    pub fn counted(&self, mode: Mode, reading: Reading) -> Result<Reads, Failure> {
+        let counts = Arc::new(Counts::default());
+        let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
+        let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ReadAhead::Never);
+        let mut batches = options.workers(1).readers(1).ahead(1).loader(&View::all(&dataset))?.epoch(0);
+        take(&mut batches, self.steps - 1)?;
+        batches.wait(LONG); // the last one was read, and none after it is begun
+        Ok(Reads { traffic: counts.traffic(), opened: counts.opened.load(Ordering::Relaxed) })
+    }
+
+    /// Measures a step if each read is answered after `latency`, after as many steps, and returns
+    /// that of the model beside it.
+    pub fn timed(&self, mode: Mode, reading: Reading, readers: u64) -> Result<[TimedStep; 2], Failure> {
+        let unlimited = f64::INFINITY;
+        let storage = Storage { reading, readers, stream: unlimited, node: unlimited, at_once: u64::MAX, ..OBJECTS };
+        let storage = Storage { requests: unlimited, shared_requests: unlimited, ..storage };
+        let job = self.job();
+        let mut node = Node::new(self.model, &job, mode, &storage)?;
+        node.steps(0..self.steps);
+        let steps = node.steps(self.steps..2 * self.steps);
+        let epoch = Epoch::of(&steps, self.model, &job, &storage);
+        let due = TimedStep { seconds: epoch.step_seconds, opened: epoch.opened };
+
+        let latency = Duration::from_secs_f64(storage.latency);
+        let counts = Arc::new(Counts::default());
+        let dataset = counted(reading, latency, &counts).open(self.folder)?;
+        let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ReadAhead::Never);
+        let loader = options.workers(1).readers(readers as usize).loader(&View::all(&dataset))?;
+        let mut batches = loader.epoch(0);
+        take(&mut batches, self.steps)?;
+        let opened = || counts.opened.load(Ordering::Relaxed);
+        let (begun, opened_before) = (Instant::now(), opened());
+        take(&mut batches, self.steps)?;
+        let of_step = |count: f64| count / self.steps as f64;
+        let found = TimedStep {
+            seconds: of_step(begun.elapsed().as_secs_f64()),
+            opened: of_step((opened() - opened_before) as f64),
+        };
+        Ok([due, found])
+    }
+}
+
+/// Takes some batches.
+fn take(batches: &mut BatchIterator, count: u64) -> Result<(), Failure> {
+    for _ in 0..count {
+        batches.next().ok_or("the epoch has fewer steps")??;
+    }
+    Ok(())
+}
+
+/// The time of a step, and the files that were opened for it.
+pub struct TimedStep {
+    seconds: f64,
+    opened: f64,
+}
+
+/// Returns the table of counted and predicted reads: model and measured in each cell.
+pub fn table(measured: &Measured<'_>, readings: &[(&str, Reading)], modes: &[(&str, Mode)]) -> Result<Table, Failure> {
+    let head = ["mode", "read as", "files opened", "small reads", "ranges", "bytes", "largest difference"];
+    let mut table = Table::new(&head);
+    for (name, reading) in readings {
+        for (mode_name, mode) in modes {
+            let found = measured.counted(*mode, *reading)?;
+            let due = measured.predicted(*mode, *reading)?;
+            let cells = |traffic: &Traffic, opened: u64| [opened, traffic.small, traffic.ranges, traffic.bytes()];
+            let pairs = cells(&due.traffic, due.opened).into_iter().zip(cells(&found.traffic, found.opened));
+            let pairs: Vec<(u64, u64)> = pairs.collect();
+            let share = |(due, found): &(u64, u64)| *found as f64 / *due as f64 - 1.0;
+            let largest = pairs.iter().map(share).max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or_default();
+            let mut row = vec![(*mode_name).to_owned(), (*name).to_owned()];
+            row.extend(pairs.iter().map(|(due, found)| format!("{due} / {found}")));
+            row.push(format!("{:+.2} %", largest * 100.0));
+            table.row(&row);
+        }
+    }
+    Ok(table)
+}
+
+/// Returns the table of the times of steps.
+pub fn times(
+    measured: &Measured<'_>,
+    readings: &[(&str, Reading)],
+    modes: &[(&str, Mode)],
+    readers: u64,
+) -> Result<Table, Failure> {
+    let head = ["mode", "read as", "opened: model", "measured", "step: model", "measured", "difference"];
+    let mut table = Table::new(&head);
+    for (name, reading) in readings {
+        for (mode_name, mode) in modes {
+            let [due, found] = measured.timed(*mode, *reading, readers)?;
+            let opened = [&due, &found].map(|step| format!("{:.1}", step.opened));
+            let times = [&due, &found].map(|step| seconds(step.seconds));
+            let difference = difference(found.seconds, due.seconds);
+            table.row(&[*mode_name, *name, &opened[0], &opened[1], &times[0], &times[1], &difference]);
+        }
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::datasets;
+    use super::*;
+    use crate::scenario::{END_BYTES, OPENING, START_BYTES};
+    use tensilo_testing::Folder;
+
+    /// The loader asks its sources for what the model says: as many reads of each kind.
+    #[test]
+    fn the_loader_reads_what_the_model_predicts() {
+        let folder = Folder::new();
+        let dataset = datasets::write(folder.root(), 12, 10_000).unwrap();
+        let file = dataset.groups().next().unwrap().unwrap().files[0].path.clone();
+        let model = datasets::model(&dataset, &file).unwrap();
+        assert_eq!((model.files, model.file_samples, model.sample_bytes), (12, 10_000, 16));
+        assert_eq!((&*model.opening, model.start_bytes, model.end_bytes), (&OPENING[..], START_BYTES, END_BYTES));
+        let measured = Measured { folder: folder.root(), model: &model, batch: 64, steps: 40 };
+        let sizes = RunsAndWindows::new(500, 8).unwrap();
+        let close = |found: u64, due: u64| found.abs_diff(due) * 50 <= due;
+        for reading in [
+            Reading { gap: 4096, open_files: 5, line: None },
+            Reading { gap: 1 << 20, open_files: 5, line: None },
+            Reading { gap: 1 << 20, open_files: 100, line: Some(4096) },
+        ] {
+            for (name, mode) in modes(sizes) {
+                let (found, due) =
+                    (measured.counted(mode, reading).unwrap(), measured.predicted(mode, reading).unwrap());
+                let what = format!("{name}, {reading:?}: {:?} instead of {:?}", found.traffic, due.traffic);
+                assert_eq!(found.opened, due.opened, "{what}");
+                assert_eq!(found.traffic.rounds, due.traffic.rounds, "{what}");
+                assert!(close(found.traffic.small, due.traffic.small), "{what}");
+                assert!(close(found.traffic.small_bytes, due.traffic.small_bytes), "{what}");
+                assert!(close(found.traffic.ranges, due.traffic.ranges), "{what}");
+                assert!(close(found.traffic.range_bytes, due.traffic.range_bytes), "{what}");
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A source that counts its reads, and answers as late as storage that is far away.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tensilo::OpenOptions;
+use tensilo::source::{PositionedFile, Source};
+use tensilo::stages::{Fragment, RangeError};
+use tensilo_data::DatasetOptions;
+
+use crate::device::Traffic;
+use crate::rank_reads::Reading;
+
+/// The reads of all files of a dataset.
+#[derive(Debug, Default)]
+pub struct Counts {
+    small: AtomicU64,
+    small_bytes: AtomicU64,
+    rounds: AtomicU64,
+    ranges: AtomicU64,
+    range_bytes: AtomicU64,
+    pub opened: AtomicU64,
+}
+
+impl Counts {
+    pub fn traffic(&self) -> Traffic {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Traffic {
+            small: of(&self.small),
+            small_bytes: of(&self.small_bytes),
+            rounds: of(&self.rounds),
+            ranges: of(&self.ranges),
+            range_bytes: of(&self.range_bytes),
+            ..Traffic::default()
+        }
+    }
+}
+
+/// A file that is read by position, as if it were far away.
+pub struct Counted {
+    file: PositionedFile,
+    counts: Arc<Counts>,
+    latency: Duration,
+    gap: u64,
+    /// The lines that were read, by their number: a source of object storage should keep them.
+    lines: Option<Lines>,
+}
+
+struct Lines {
+    bytes: u64,
+    kept: Mutex<HashMap<u64, Vec<u8>>>,
+}
+
+/// Returns options that open files as such sources.
+pub fn counted(reading: Reading, latency: Duration, counts: &Arc<Counts>) -> DatasetOptions {
+    let counts = counts.clone();
+    let open = move |path: &Path, options: OpenOptions| {
+        counts.opened.fetch_add(1, Ordering::Relaxed);
+        options.open(Counted::new(PositionedFile::open(path)?, reading, latency, &counts))
+    };
+    DatasetOptions::new().most_open_files(reading.open_files).open_with(open)
+}
+
+impl Counted {
+    fn new(file: PositionedFile, reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Self {
+        let lines = reading.line.map(|bytes| Lines { bytes, kept: Mutex::default() });
+        Self { file, counts: counts.clone(), latency, gap: reading.gap, lines }
+    }
+
+    /// Reads a small structure as one request.
+    fn request(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.counts.small.fetch_add(1, Ordering::Relaxed);
+        self.counts.small_bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        std::thread::sleep(self.latency);
+        self.file.read_exact_at(offset, out)
+    }
+
+    /// Reads the lines of a small structure that are not kept, by one request.
+    fn fill(&self, lines: &Lines, kept: &mut HashMap<u64, Vec<u8>>, wanted: Range<u64>) -> io::Result<()> {
+        let missing: Vec<u64> = wanted.filter(|line| !kept.contains_key(line)).collect();
+        let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(()) };
+        let start = first * lines.bytes;
+        let end = ((last + 1) * lines.bytes).min(self.file.byte_count());
+        let mut bytes = vec![0; (end - start) as usize];
+        self.request(start, &mut bytes)?;
+        kept.extend((*first..).zip(bytes.chunks(lines.bytes as usize).map(<[u8]>::to_vec)));
+        Ok(())
+    }
+}
+
+impl Source for Counted {
+    fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let Some(lines) = &self.lines else { return self.request(offset, out) };
+        let end = offset + out.len() as u64;
+        if end > self.file.byte_count() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut kept = lines.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fill(lines, &mut kept, offset / lines.bytes..end.div_ceil(lines.bytes))?;
+        for (at, byte) in (offset..).zip(out) {
+            let line = kept.get(&(at / lines.bytes)).ok_or(io::ErrorKind::UnexpectedEof)?;
+            *byte = *line.get((at % lines.bytes) as usize).ok_or(io::ErrorKind::UnexpectedEof)?;
+        }
+        Ok(())
+    }
+
+    fn gap_bytes(&self) -> u64 {
+        self.gap
+    }
+
+    fn read_ranges(
+        &self,
+        ranges: &[Range<u64>],
+        scratch: &mut Vec<u8>,
+        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
+    ) -> Result<(), RangeError> {
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        self.counts.rounds.fetch_add(1, Ordering::Relaxed);
+        self.counts.ranges.fetch_add(ranges.len() as u64, Ordering::Relaxed);
+        let bytes = ranges.iter().map(|range| range.end - range.start).sum();
+        self.counts.range_bytes.fetch_add(bytes, Ordering::Relaxed);
+        std::thread::sleep(self.latency);
+        self.file.read_ranges(ranges, scratch, arrived)
+    }
+}
+
+/// Opens a file, and returns the offset and the length of each read that this takes.
+pub fn opening_reads(path: &Path) -> tensilo::Result<Vec<Range<u64>>> {
+    struct Recorded(PositionedFile, Arc<Mutex<Vec<Range<u64>>>>);
+    impl Source for Recorded {
+        fn byte_count(&self) -> u64 {
+            self.0.byte_count()
+        }
+
+        fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            let mut reads = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+            reads.push(offset..offset + out.len() as u64);
+            self.0.read_exact_at(offset, out)
+        }
+    }
+    let reads = Arc::new(Mutex::new(Vec::new()));
+    OpenOptions::new().open(Recorded(PositionedFile::open(path)?, reads.clone()))?;
+    let reads = reads.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(reads)
+}

@@ -1,0 +1,117 @@
+//! The tables of the model.
+
+use crate::dataset_model::DatasetModel;
+use crate::epoch::{Epoch, Job, Node, Steps};
+use crate::manifest::{ManifestModel, file_memory, fronts_memory};
+use crate::measured::Failure;
+use crate::measured::reads::modes;
+use crate::storage::{NVME, OBJECTS, Storage};
+use crate::table::{Table, seconds, si};
+use tensilo_data::{Mode, Order, RunsAndWindows, State};
+
+/// Returns the table of sizes and memory.
+pub fn sizes(dataset: &DatasetModel) -> Table {
+    let manifest = ManifestModel::of(dataset);
+    let mut table = Table::new(&["", "bytes"]);
+    let mut row = |what: &str, bytes: u64| table.row(&[what, &si(bytes as f64, "B")]);
+    row("stored samples of a file", dataset.file_chunks() * dataset.chunk_bytes);
+    row("index of a file", dataset.file_index_pages() * 4096);
+    row("manifest: file of the version, read to open", manifest.version_bytes);
+    row("manifest: a page, read when a sample of its 256 files is first wanted", manifest.page_bytes);
+    row("manifest: all", manifest.bytes());
+    row("memory: order of an epoch", size_of::<Order>() as u64);
+    row("memory: state of a job", State::BYTES as u64);
+    row("memory: manifest, opened", manifest.opened_memory);
+    row("memory: manifest, all pages read", manifest.opened_memory + manifest.pages_memory);
+    let (whole, blocks) = (file_memory(dataset, false), file_memory(dataset, true));
+    row("memory: an open file, chunks read whole", whole);
+    row("memory: an open file, blocks read alone", blocks);
+    row("memory: the fronts of its chunks, at most", fronts_memory(dataset));
+    row("memory: 256 open files, blocks read alone, without fronts", 256 * blocks);
+    table
+}
+
+/// The steps that are simulated: of the last ones the reads are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct SampledSteps {
+    pub warm_up: u64,
+    pub counted: u64,
+}
+
+/// Returns the table of an epoch on each storage.
+pub fn epochs(dataset: &DatasetModel, job: &Job, all: &[Storage], sampled: SampledSteps) -> Result<Table, Failure> {
+    let mut table = Table::new(&[
+        "storage",
+        "mode",
+        "requests",
+        "bytes",
+        "amplification",
+        "opens per batch",
+        "round trips per batch",
+        "step",
+        "GPUs wait",
+    ]);
+    for storage in all {
+        for (name, mode) in modes(RunsAndWindows::for_samples_of(dataset.sample_bytes)) {
+            let mut node = Node::new(dataset, job, mode, storage)?;
+            node.steps(0..sampled.warm_up);
+            let steps = node.steps(sampled.warm_up..sampled.warm_up + sampled.counted);
+            let epoch = Epoch::of(&steps, dataset, job, storage);
+            table.row(&[
+                storage.name,
+                name,
+                &si(epoch.requests, ""),
+                &si(epoch.bytes, "B"),
+                &format!("{:.2}", epoch.amplification),
+                &format!("{:.1}", epoch.opened),
+                &format!("{:.0}", epoch.waits),
+                &seconds(epoch.step_seconds),
+                &format!("{:.0} %", (1.0 - job.step_seconds / epoch.step_seconds).max(0.0) * 100.0),
+            ]);
+        }
+    }
+    Ok(table)
+}
+
+/// Returns the table of the first batch of a rank.
+pub fn first_batch(dataset: &DatasetModel, job: &Job, all: &[Storage]) -> Result<Table, Failure> {
+    let mut table = Table::new(&["storage", "sequential", "windowed", "shuffled"]);
+    for storage in all {
+        let mut cells = vec![storage.name.to_owned()];
+        for (_, mode) in modes(RunsAndWindows::for_samples_of(dataset.sample_bytes)) {
+            let alone = Job { node_ranks: 1, ..*job };
+            let Steps { traffic, .. } =
+                Node::new(dataset, &alone, mode, &Storage { announces: false, ..*storage })?.steps(0..1);
+            let waits = MANIFEST_WAITS + pages_of_first_batch(dataset, job, mode) + traffic.waits;
+            cells.push(format!("{waits} ({})", seconds(storage.seconds(waits as f64, traffic.bytes() as f64))));
+        }
+        table.row(&cells);
+    }
+    Ok(table)
+}
+
+/// The list of versions, and the file of the newest.
+const MANIFEST_WAITS: u64 = 2;
+
+/// Returns the pages of the manifest that the samples of the first batch are in.
+fn pages_of_first_batch(dataset: &DatasetModel, job: &Job, mode: Mode) -> u64 {
+    let order = Order::new(mode, dataset.samples(), 1, 0);
+    let pages = (0..u64::from(job.batch)).filter_map(|position| order.sample_at(position));
+    let mut pages: Vec<u64> = pages.map(|sample| sample / dataset.file_samples / 256).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages.len() as u64
+}
+
+/// Returns the table of the lengths of reads, and how many must be under way.
+pub fn lengths() -> Table {
+    let head = ["bytes of a read", "share of a stream's bandwidth", "reads under way for the node's", "on NVMe"];
+    let mut table = Table::new(&head);
+    for kib in [4, 64, 256, 1024, 4096, 16 << 10] {
+        let bytes = f64::from(kib) * 1024.0;
+        let share = format!("{:.0} %", OBJECTS.share_of_stream(bytes) * 100.0);
+        let reads = |storage: &Storage| format!("{:.0}", storage.requests_to_fill(bytes).ceil());
+        table.row(&[&format!("{kib} KiB"), &share, &reads(&OBJECTS), &reads(&NVME)]);
+    }
+    table
+}

@@ -1,0 +1,113 @@
+//! Kinds of storage, and the time that reads take on them.
+
+use crate::device::{CacheSize, Device};
+use crate::rank_reads::Reading;
+
+/// Storage, and how the loader reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Storage {
+    pub name: &'static str,
+    /// Seconds from a request to its first byte.
+    pub latency: f64,
+    /// Bytes per second of one request, and of all requests of a node.
+    pub stream: f64,
+    pub node: f64,
+    /// Requests per second of a node, and of all nodes together.
+    pub requests: f64,
+    pub shared_requests: f64,
+    /// The ranges of one call that are read at the same time.
+    pub at_once: u64,
+    /// `LoaderOptions::readers` of each rank.
+    pub readers: u64,
+    pub reading: Reading,
+    pub cache: Option<CacheSize>,
+    /// Runs of a windowed order are read into the cache ahead of time.
+    pub announces: bool,
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Object storage. Amazon S3 documents 85 MB/s for each request, and 5,500 requests per second for
+/// each prefix. The rest is assumed: 16 prefixes, nodes with 25 Gbit/s and 10,000 requests per
+/// second.
+pub const OBJECTS: Storage = Storage {
+    name: "objects, each read a request",
+    latency: 0.02,
+    stream: 85e6,
+    node: 3.1e9,
+    requests: 10_000.0,
+    shared_requests: 16.0 * 5500.0,
+    at_once: 16,
+    readers: 32,
+    reading: Reading { gap: MIB, open_files: 256, line: None },
+    cache: None,
+    announces: false,
+};
+
+/// A source that reads small structures in lines, and keeps more files open.
+pub const OBJECTS_IN_LINES: Storage = Storage {
+    name: "objects, small reads in lines",
+    reading: Reading { gap: MIB, open_files: 4096, line: Some(64 * KIB) },
+    ..OBJECTS
+};
+
+/// A source that also keeps what it has read, and reads announced runs ahead.
+pub const OBJECTS_CACHED: Storage = Storage {
+    name: "objects, cache of 16 GiB",
+    cache: Some(CacheSize { line: 64 * KIB, bytes: 16 * GIB }),
+    announces: true,
+    ..OBJECTS_IN_LINES
+};
+
+/// A local disk, read with io_uring through the page cache.
+pub const NVME: Storage = Storage {
+    name: "NVMe",
+    latency: 80e-6,
+    stream: 3e9,
+    node: 3e9,
+    requests: 64.0 / 80e-6, // a depth of 64
+    shared_requests: f64::INFINITY,
+    at_once: 64,
+    readers: 4,
+    reading: Reading { gap: 4 * KIB, open_files: 256, line: None },
+    cache: Some(CacheSize { line: 4 * KIB, bytes: 64 * GIB }),
+    announces: true,
+};
+
+/// A parallel file system, read by position. The requests per second of a client are assumed.
+pub const PARALLEL: Storage = Storage {
+    name: "parallel file system",
+    latency: 1e-3,
+    stream: 1e9,
+    node: 2e9,
+    requests: 50_000.0,
+    at_once: 1,
+    readers: 16,
+    ..NVME
+};
+
+pub const ALL: [Storage; 5] = [OBJECTS, OBJECTS_IN_LINES, OBJECTS_CACHED, NVME, PARALLEL];
+
+impl Storage {
+    pub fn device(&self) -> Device {
+        Device::new(self.cache, self.at_once)
+    }
+
+    /// Returns the seconds that one thread takes for reads.
+    pub fn seconds(&self, waits: f64, bytes: f64) -> f64 {
+        waits * self.latency + bytes / self.stream
+    }
+
+    /// Returns the share of a stream's bandwidth that requests of so many bytes reach.
+    pub fn share_of_stream(&self, bytes: f64) -> f64 {
+        bytes / self.stream / (self.latency + bytes / self.stream)
+    }
+
+    /// Returns the requests of so many bytes that must be under way to fill the bandwidth of a node
+    /// (Little 1961).
+    pub fn requests_to_fill(&self, bytes: f64) -> f64 {
+        self.node / bytes * (self.latency + bytes / self.stream)
+    }
+}
