@@ -1,8 +1,7 @@
 //! The storage of one node: what it is asked for, behind a cache or not.
 
 use crate::lru::Lru;
-use std::iter::Sum;
-use std::ops::{Add, Range};
+use std::ops::Range;
 
 /// The reads that a device was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,29 +27,6 @@ impl Traffic {
 
     pub fn bytes(&self) -> u64 {
         self.small_bytes + self.range_bytes + self.announced_bytes
-    }
-}
-
-impl Add for Traffic {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            small: self.small + other.small,
-            small_bytes: self.small_bytes + other.small_bytes,
-            rounds: self.rounds + other.rounds,
-            ranges: self.ranges + other.ranges,
-            range_bytes: self.range_bytes + other.range_bytes,
-            announced: self.announced + other.announced,
-            announced_bytes: self.announced_bytes + other.announced_bytes,
-            waits: self.waits + other.waits,
-        }
-    }
-}
-
-impl Sum for Traffic {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), Add::add)
     }
 }
 

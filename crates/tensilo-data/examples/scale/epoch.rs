@@ -5,7 +5,7 @@ use crate::device::{Device, Traffic};
 use crate::lru::Lru;
 use crate::rank_reads::RankReads;
 use crate::storage::Storage;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use tensilo_data::{DataError, Division, Mode, Order, Tail};
 
@@ -87,7 +87,7 @@ impl<'d> Node<'d> {
             let mut samples: Vec<u64> = positions.filter_map(|position| order.sample_at(position)).collect();
             if let Some(run) = *run {
                 let runs = samples.iter().map(|sample| sample / run);
-                let new: HashSet<u64> = runs.filter(|&at| rank.announced.touch(at).1).collect();
+                let new: BTreeSet<u64> = runs.filter(|&at| rank.announced.touch(at).1).collect();
                 for at in new {
                     rank.reads.announce(at * run..((at + 1) * run).min(*n), device);
                 }
