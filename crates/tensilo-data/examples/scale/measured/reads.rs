@@ -48,10 +48,10 @@ impl Measured<'_> {
     }
 
     /// Counts the reads of a loader with one thread.
-    pub fn counted(&self, mode: Mode, reading: Reading) -> Result<Reads, Failure> {
+    pub fn counted(&self, mode: Mode, reading: Reading, ahead: ReadAhead) -> Result<Reads, Failure> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
-        let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ReadAhead::Never);
+        let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ahead);
         let mut batches = options.workers(1).readers(1).ahead(1).loader(&View::all(&dataset))?.epoch(0);
         take(&mut batches, self.steps - 1)?;
         batches.wait(LONG); // the last one was read, and none after it is begun
@@ -110,9 +110,11 @@ pub fn table(measured: &Measured<'_>, readings: &[(&str, Reading)], modes: &[(&s
     let mut table = Table::new(&head);
     for (name, reading) in readings {
         for (mode_name, mode) in modes {
-            let found = measured.counted(*mode, *reading)?;
+            let found = measured.counted(*mode, *reading, ReadAhead::Never)?;
             let due = measured.predicted(*mode, *reading)?;
-            let cells = |traffic: &Traffic, opened: u64| [opened, traffic.small, traffic.ranges, traffic.bytes()];
+            let cells = |traffic: &Traffic, opened: u64| {
+                [opened, traffic.small, traffic.ranges, traffic.small_bytes + traffic.range_bytes]
+            };
             let pairs = cells(&due.traffic, due.opened).into_iter().zip(cells(&found.traffic, found.opened));
             let pairs: Vec<(u64, u64)> = pairs.collect();
             let share = |(due, found): &(u64, u64)| *found as f64 / *due as f64 - 1.0;
@@ -185,8 +187,10 @@ mod tests {
             Reading { gap: 1 << 20, open_files: 100, line: Some(4096) },
         ] {
             for (name, mode) in modes(sizes) {
-                let (found, due) =
-                    (measured.counted(mode, reading).unwrap(), measured.predicted(mode, reading).unwrap());
+                let (found, due) = (
+                    measured.counted(mode, reading, ReadAhead::Never).unwrap(),
+                    measured.predicted(mode, reading).unwrap(),
+                );
                 let what = format!("{name}, {reading:?}: {:?} instead of {:?}", found.traffic, due.traffic);
                 assert_eq!(found.opened, due.opened, "{what}");
                 assert_eq!(found.traffic.rounds, due.traffic.rounds, "{what}");
@@ -196,5 +200,25 @@ mod tests {
                 assert!(close(found.traffic.range_bytes, due.traffic.range_bytes), "{what}");
             }
         }
+    }
+
+    /// In an epoch each run is announced once, as ranges of whole chunks.
+    #[test]
+    fn the_loader_announces_what_the_model_predicts() {
+        let folder = Folder::new();
+        let dataset = datasets::write(folder.root(), 3, 4 * 4096).unwrap();
+        let file = dataset.groups().next().unwrap().unwrap().files[0].path.clone();
+        let model = datasets::model(&dataset, &file).unwrap();
+        let measured = Measured { folder: folder.root(), model: &model, batch: 64, steps: 3 * 4 * 4096 / 64 };
+        let mode = Mode::Windowed(RunsAndWindows::new(4096, 5).unwrap());
+        let reading = Reading { gap: 4096, open_files: 10, line: None };
+        let announced = |ahead| measured.counted(mode, reading, ahead).unwrap().traffic;
+        let (always, never) = (announced(ReadAhead::Always), announced(ReadAhead::Never));
+        let storage = Storage { reading, cache: None, announces: true, ..OBJECTS };
+        let due = Node::new(&model, &measured.job(), mode, &storage).unwrap().steps(0..measured.steps).traffic;
+        assert_eq!(due.announced, 12);
+        assert_eq!(always.announced - never.announced, due.announced);
+        let found = always.announced_bytes - never.announced_bytes;
+        assert!(found.abs_diff(due.announced_bytes) * 100 <= found, "{found} instead of {}", due.announced_bytes);
     }
 }

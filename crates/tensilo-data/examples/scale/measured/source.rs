@@ -23,6 +23,8 @@ pub struct Counts {
     rounds: AtomicU64,
     ranges: AtomicU64,
     range_bytes: AtomicU64,
+    announced: AtomicU64,
+    announced_bytes: AtomicU64,
     pub opened: AtomicU64,
 }
 
@@ -35,6 +37,8 @@ impl Counts {
             rounds: of(&self.rounds),
             ranges: of(&self.ranges),
             range_bytes: of(&self.range_bytes),
+            announced: of(&self.announced),
+            announced_bytes: of(&self.announced_bytes),
             ..Traffic::default()
         }
     }
@@ -114,6 +118,11 @@ impl Source for Counted {
 
     fn gap_bytes(&self) -> u64 {
         self.gap
+    }
+
+    fn will_need(&self, range: Range<u64>) {
+        self.counts.announced.fetch_add(1, Ordering::Relaxed);
+        self.counts.announced_bytes.fetch_add(range.end - range.start, Ordering::Relaxed);
     }
 
     fn read_ranges(
