@@ -1,6 +1,6 @@
 //! The tables of the model.
 
-use crate::dataset_model::DatasetModel;
+use crate::dataset_model::{DatasetModel, PAGE};
 use crate::epoch::{Epoch, Job, Node, Steps};
 use crate::manifest::{ManifestModel, file_memory, fronts_memory};
 use crate::measured::Failure;
@@ -15,7 +15,7 @@ pub fn sizes(dataset: &DatasetModel) -> Table {
     let mut table = Table::new(&["", "bytes"]);
     let mut row = |what: &str, bytes: u64| table.row(&[what, &si(bytes as f64, "B")]);
     row("stored samples of a file", dataset.file_chunks() * dataset.chunk_bytes);
-    row("index of a file", dataset.file_index_pages() * 4096);
+    row("index of a file", dataset.file_index_pages() * PAGE);
     row("manifest: file of the version, read to open", manifest.version_bytes);
     row("manifest: a page, read when a sample of its 256 files is first wanted", manifest.page_bytes);
     row("manifest: all", manifest.bytes());

@@ -2,7 +2,7 @@
 
 use super::Failure;
 use super::source::opening_reads;
-use crate::dataset_model::{DatasetModel, HEAD, OpeningRead, PAGE_ENTRIES};
+use crate::dataset_model::{DatasetModel, ENTRY, HEAD, OpeningRead, PAGE_ENTRIES};
 use half::bf16;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ pub fn model(dataset: &Dataset, file: &Path) -> Result<DatasetModel, Failure> {
     let last = chunk(chunks - 1)?;
     let blocks = column.blocks(0)?;
     let block_samples = blocks.as_ref().and_then(|blocks| Some(blocks.blocks.first()?.samples.end));
-    let index_bytes = chunks.div_ceil(PAGE_ENTRIES) * HEAD + chunks * crate::dataset_model::ENTRY;
+    let index_bytes = chunks.div_ceil(PAGE_ENTRIES) * HEAD + chunks * ENTRY;
     let index_start = last.file_range.end.next_multiple_of(HEAD); // the body ends the chunk
     let opening = opening_reads(file)?.into_iter().map(|read| {
         let is_from_end = read.start > second.file_range.start;

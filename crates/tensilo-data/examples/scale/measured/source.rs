@@ -1,5 +1,7 @@
 //! A source that counts its reads, and answers as late as storage that is far away.
 
+use crate::device::Traffic;
+use crate::rank_reads::Reading;
 use std::collections::HashMap;
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -11,9 +13,6 @@ use tensilo::OpenOptions;
 use tensilo::source::{PositionedFile, Source};
 use tensilo::stages::{Fragment, RangeError};
 use tensilo_data::DatasetOptions;
-
-use crate::device::Traffic;
-use crate::rank_reads::Reading;
 
 /// The reads of all files of a dataset.
 #[derive(Debug, Default)]
