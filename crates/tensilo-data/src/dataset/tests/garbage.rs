@@ -1,8 +1,7 @@
 //! Loss of power while old versions are removed.
 
 use super::super::garbage::{find, remove};
-use super::super::publish::Unpublished;
-use super::super::publish::publish;
+use super::super::publish::{Unpublished, publish};
 use super::super::store::Store;
 use super::super::{data_folder::DataFolder, open};
 use super::simulated::{Image, Simulated};
