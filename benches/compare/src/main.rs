@@ -4,6 +4,8 @@
 //! `README.md` says what is compared and how it is kept fair; `peers/mod.rs` and `run.rs` do it.
 
 mod chats;
+#[cfg(target_os = "linux")]
+mod cold;
 mod damage;
 mod data;
 mod loader;
@@ -63,6 +65,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Chats(chats::Arguments),
+    #[cfg(target_os = "linux")]
+    Cold(cold::Arguments),
     Damage(damage::Arguments),
     Loader(loader::Arguments),
     #[command(hide = true)]
@@ -73,6 +77,8 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match &arguments.command {
         Some(Command::Chats(arguments)) => return chats::run(arguments),
+        #[cfg(target_os = "linux")]
+        Some(Command::Cold(arguments)) => return cold::run(arguments),
         Some(Command::Damage(arguments)) => return damage::run(arguments),
         Some(Command::Loader(arguments)) => return loader::run(arguments),
         Some(Command::DamageTrials(arguments)) => return damage::child::run(arguments),

@@ -1,0 +1,48 @@
+//! The same values as a tensilo file, and as they are.
+
+use crate::measure::Random;
+use crate::peers::tensilo::{COLUMN, sink};
+use anyhow::Result;
+use half::bf16;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
+use tensilo_data::RunsAndWindows;
+
+/// The files of one size of samples.
+pub struct Files {
+    pub raw: PathBuf,
+    pub encoded: PathBuf,
+    pub samples: usize,
+    pub sample_bytes: usize,
+    /// The default order of such samples.
+    pub order: RunsAndWindows,
+}
+
+/// Values from which samples are cut, at random places: no encoding looks further than a chunk.
+const POOL: usize = 1 << 22;
+
+impl Files {
+    /// Writes normal values, of so many bytes in all.
+    pub fn write(folder: &Path, bytes: usize, sample_bytes: usize) -> Result<Self> {
+        let (samples, elements) = (bytes / sample_bytes, sample_bytes / size_of::<bf16>());
+        let (raw, encoded) = (folder.join("values"), folder.join("values.tsl"));
+        let mut random = Random::new(1);
+        let pool: Vec<bf16> = (0..POOL).map(|_| bf16::from_f32(random.normal())).collect();
+        let schema = Schema::new([ColumnSchema::tensor(COLUMN, DType::Bf16, Shape::fixed(&[elements as u32]))]);
+        let options = WriterOptions::new().profile(Profile::Fast).threads(2);
+        let mut writer = Writer::new(sink(&encoded)?, schema, &options)?;
+        let mut plain = BufWriter::new(File::create_new(&raw)?);
+        for _ in 0..samples {
+            let start = (random.uniform() * (POOL - elements) as f32) as usize;
+            let sample = &pool[start..start + elements];
+            writer.push_batch(&[ColumnBatch::fixed(1, sample)])?;
+            plain.write_all(bytemuck::cast_slice(sample))?;
+        }
+        writer.finish()?;
+        plain.flush()?;
+        let order = RunsAndWindows::for_samples_of(sample_bytes as u64);
+        Ok(Self { raw, encoded, samples, sample_bytes, order })
+    }
+}
