@@ -3,15 +3,17 @@
 mod args;
 mod gc;
 mod log;
+mod publish;
 mod repack;
 mod summary;
 
 pub(crate) use args::DatasetArgs;
+pub(crate) use publish::source_date_epoch;
 pub(crate) use summary::{DatasetSize, dataset_id, write_dataset};
 
 use crate::failure::Outcome;
-use crate::output::Output;
 use args::{AddArgs, CreateArgs, DatasetCommand};
+use publish::publish;
 use std::path::{Path, PathBuf};
 use tensilo_data::{Changes, DataError, Dataset, DatasetOptions};
 
@@ -72,29 +74,4 @@ pub(crate) fn paths_of(dataset: &Dataset) -> Outcome<Vec<PathBuf>> {
         paths.extend(group?.files.into_iter().map(|file| file.path));
     }
     Ok(paths)
-}
-
-/// Publishes a version, and prints a summary.
-fn publish(changes: Changes, folder: &Path, change: String, quiet: bool) -> Outcome {
-    let dataset = publish_at(changes, change)?;
-    if quiet {
-        return Ok(());
-    }
-    let mut output = Output::stdout();
-    write_dataset(&dataset, folder, &mut output)?;
-    output.finish()
-}
-
-/// Publishes a version, with the time that it is to record.
-fn publish_at(mut changes: Changes, change: String) -> Result<Dataset, DataError> {
-    if let Some(time) = source_date_epoch() {
-        changes.set_time(Some(time));
-    }
-    changes.publish(change)
-}
-
-/// Returns the time that programs are to record in place of now, so that their output can be
-/// reproduced: see reproducible-builds.org.
-pub(crate) fn source_date_epoch() -> Option<u64> {
-    std::env::var("SOURCE_DATE_EPOCH").ok()?.parse().ok()
 }

@@ -1,7 +1,7 @@
 //! `tensilo dataset repack`
 
 use super::args::RepackArgs;
-use super::publish_at;
+use super::publish::publish_at;
 use super::summary::{DatasetSize, write_dataset};
 use crate::failure::Outcome;
 use crate::output::Output;

@@ -6,6 +6,7 @@ mod bench_loader;
 mod convert;
 mod dataset;
 mod dataset_appends;
+mod dataset_changes;
 mod dataset_exports;
 mod dataset_reads;
 mod get;
