@@ -7,8 +7,8 @@
 //! [`SampleList`] or a [`Mixture`] is a view that orders apply to.
 //!
 //! A [`Dataset`] reads files as one sequence of samples: those that the manifest of a folder
-//! lists, or any. [`Changes`] append samples, add, rename and drop columns, and publish the result
-//! as a new version: whole, or not at all.
+//! lists, or any. [`Changes`] append samples, add, rename and drop columns, repack files, and
+//! publish the result as a new version: whole, or not at all. [`Garbage`] removes old versions.
 //!
 //! A [`Loader`] delivers the batches of a [`View`] before they are asked for: [`LoaderOptions`]
 //! makes one, and a [`BatchIterator`] is its threads at work.

@@ -123,6 +123,9 @@ impl Changes {
 
     /// Appends the samples of a tensilo file, which is in the folder of the dataset, as it is now.
     ///
+    /// It is a new file: one that only older versions list may be removed with them, see
+    /// [`Garbage`](crate::Garbage).
+    ///
     /// Its columns are those of the dataset, by their names: of the same dtypes, shapes and casts.
     /// It may lack nullable ones, whose samples are then null. The first file of a new dataset
     /// gives it columns and metadata.

@@ -83,7 +83,7 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Found>
     let mut paths = BTreeSet::new();
     for &version in old {
         match list(store, folder, version, &mut paths) {
-            // what a damaged version lists is not known; its folders of `data/` are looked at anyway
+            // what a damaged version lists is not known; folders of `data/` are looked at anyway
             Err(DataError::Corrupt { .. }) => {}
             listed => listed?,
         }

@@ -23,6 +23,12 @@ use tensilo::{Column, Reader, Schema};
 /// Files that are read as one sequence of samples: a version of a dataset with a manifest, or a
 /// list of files.
 ///
+/// A version never changes. [`Dataset::change`] begins the next one: [`Changes`] append samples,
+/// add, rename and drop columns, and repack files. [`Garbage`] removes old versions.
+///
+/// [`Changes`]: crate::Changes
+/// [`Garbage`]: crate::Garbage
+///
 /// A clone costs one reference count. Any thread can keep one, and it works after `fork`. Files are
 /// opened when a sample of theirs is first asked for, and a bounded number is kept open.
 #[derive(Clone, Debug)]

@@ -63,13 +63,13 @@ struct NewFiles<'a> {
     shard_bytes: u64,
     options: &'a WriterOptions,
     /// The file that takes samples. It has at least one, or gets one next.
-    open: Option<OpenFile>,
+    open: Option<BegunFile>,
     /// The files that are complete.
     done: Vec<(FileFacts, Layout)>,
 }
 
 /// A data file in the making.
-struct OpenFile {
+struct BegunFile {
     writer: Writer<AtomicFile>,
     /// The numbers of its columns in the dataset.
     columns: Vec<usize>,
@@ -109,7 +109,7 @@ impl NewFiles<'_> {
         let sink = AtomicFile::create(self.changes.next_path()?, false)?;
         let writer = Writer::of_rounded(sink, schema, &options, source.casts())?;
         let columns = source.numbers().to_vec();
-        self.open = Some(OpenFile { writer, columns, left: self.shard_bytes, has_facts: true });
+        self.open = Some(BegunFile { writer, columns, left: self.shard_bytes, has_facts: true });
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl NewFiles<'_> {
 
     /// Completes the open file.
     fn finish(&mut self) -> Result<()> {
-        let Some(OpenFile { writer, columns, .. }) = self.open.take() else { return Ok(()) };
+        let Some(BegunFile { writer, columns, .. }) = self.open.take() else { return Ok(()) };
         let file = writer.finish()?;
         if let Some(path) = file.sink.path() {
             let facts = self.changes.facts(path)?;
