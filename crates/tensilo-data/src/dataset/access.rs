@@ -15,7 +15,7 @@ pub enum FileAccess {
     Mapped,
     /// By io_uring, all ranges of a batch at the same time.
     IoUring,
-    /// By io_uring past the page cache (O_DIRECT), where the file system allows that.
+    /// By io_uring past the page cache (O_DIRECT).
     Direct,
     /// By a function of the caller.
     Custom,
@@ -38,8 +38,9 @@ impl FileAccess {
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub how: FileAccess,
-    pub why: &'static str,
     pub opener: Opener,
+    /// Why it was chosen; `None` if the caller has asked for it.
+    pub chosen: Option<&'static str>,
 }
 
 /// A function that opens a file.
@@ -65,14 +66,35 @@ impl Opener {
 }
 
 impl Access {
-    pub(crate) fn by_position(why: &'static str) -> Self {
-        let opener = Opener::new(|path, options| options.open_file(path));
-        Self { how: FileAccess::ByPosition, why, opener }
+    /// Returns a way that the caller has asked for.
+    pub(crate) fn told(how: FileAccess, opener: Opener) -> Self {
+        Self { how, opener, chosen: None }
     }
 
-    /// Chooses how to read files at a path, which have so many bytes in all.
-    #[cfg(not(all(target_os = "linux", feature = "io-uring")))]
-    pub(super) fn choose(_: &Path, _: impl FnOnce() -> u64) -> Self {
-        Self::by_position("this build has no io_uring")
+    pub(crate) fn by_position() -> Self {
+        Self::told(FileAccess::ByPosition, Opener::new(|path, options| options.open_file(path)))
+    }
+
+    /// Returns the same, as it was chosen for a reason.
+    pub(super) fn chosen_as(self, why: &'static str) -> Self {
+        Self { chosen: Some(why), ..self }
+    }
+
+    pub(super) fn reason(&self) -> &'static str {
+        self.chosen.unwrap_or("asked for")
+    }
+}
+
+#[cfg(not(all(target_os = "linux", feature = "io-uring")))]
+impl Access {
+    /// Chooses how to read files at a path.
+    pub(super) fn choose(_: &Path) -> Self {
+        Self::by_position().chosen_as("this build has no io_uring")
+    }
+
+    /// Returns another way that suits samples in any order better, of files at a path that have so
+    /// many bytes in all.
+    pub(super) fn for_shuffled(&self, _: &Path, _: impl FnOnce() -> u64) -> Option<Self> {
+        None
     }
 }

@@ -230,7 +230,7 @@ impl Changes {
 
     /// Returns the function that opens the files of the dataset.
     pub(super) fn opener(&self) -> Opener {
-        let by_position = || Access::by_position("a new dataset").opener;
+        let by_position = || Access::by_position().opener;
         self.base.as_ref().map_or_else(by_position, |base| base.0.files.opener().clone())
     }
 }

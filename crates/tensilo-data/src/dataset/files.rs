@@ -38,7 +38,12 @@ impl OpenFiles {
 
     /// Returns the same without open files.
     pub(super) fn reopened(&self) -> Self {
-        Self::new(self.most, self.access.clone())
+        self.with_access(self.access.clone())
+    }
+
+    /// Returns the same without open files, which are opened in another way.
+    pub(super) fn with_access(&self, access: Access) -> Self {
+        Self::new(self.most, access)
     }
 
     pub(super) fn access(&self) -> &Access {

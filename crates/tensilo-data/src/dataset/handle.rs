@@ -156,7 +156,7 @@ impl Dataset {
         let groups = Groups::new(&mut version);
         let access = options.access.unwrap_or_else(|| {
             let place = Place { store: &*store, folder: location.folder(), version: &version };
-            Access::choose(&location.any_path(&groups, &place), || groups.stored_bytes(&place))
+            Access::choose(&location.any_path(&groups, &place))
         });
         let files = OpenFiles::new(options.most_open_files, access);
         Self(Arc::new(OpenedDataset { store, location, version, digest, schema, groups, files }))
@@ -233,10 +233,25 @@ impl Dataset {
         self.0.open_listed(&group.placed, listed)
     }
 
+    /// Returns the same dataset, read as suits samples in any order.
+    pub(crate) fn for_shuffled(&self) -> Self {
+        let OpenedDataset { location, groups, files, .. } = &*self.0;
+        let path = location.any_path(groups, &self.0.place());
+        match files.access().for_shuffled(&path, || self.stored_bytes()) {
+            Some(access) => self.with_files(files.with_access(access)),
+            None => self.clone(),
+        }
+    }
+
     /// Returns the same dataset, which shares no lock with this one: for a process that was forked,
     /// in which a lock may be held by a thread that this process does not have.
     pub(crate) fn reopened(&self) -> Self {
-        let OpenedDataset { store, location, version, digest, schema, groups, files } = &*self.0;
+        self.with_files(self.0.files.reopened())
+    }
+
+    /// Returns the same dataset, which opens files in another way, and shares no lock with this one.
+    fn with_files(&self, files: OpenFiles) -> Self {
+        let OpenedDataset { store, location, version, digest, schema, groups, .. } = &*self.0;
         Self(Arc::new(OpenedDataset {
             store: store.clone(),
             location: location.clone(),
@@ -244,22 +259,23 @@ impl Dataset {
             digest: *digest,
             schema: schema.clone(),
             groups: groups.reopened(),
-            files: files.reopened(),
+            files,
         }))
     }
 
-    /// Returns how the files are read.
+    /// Returns how the files are read: as the options say, else by io_uring, if the system has it
+    /// and the file system is not in memory, and by position otherwise.
     ///
-    /// Unless the options say it, by io_uring if the system has it; then past the page cache if the
-    /// files are larger than half of the memory, and on no network. Else, and if the file system is
-    /// in memory, by position.
+    /// A loader of shuffled samples reads past the page cache what is larger than half of the
+    /// memory and on no network, unless the options say how
+    /// ([`Loader::file_access`](crate::Loader::file_access)).
     pub fn file_access(&self) -> FileAccess {
         self.0.files.access().how
     }
 
     /// Returns why the files are read as [`Dataset::file_access`] says, in words.
     pub fn file_access_reason(&self) -> &'static str {
-        self.0.files.access().why
+        self.0.files.access().reason()
     }
 
     /// Returns about how many bytes all files have, from those of the first page of the manifest;

@@ -24,8 +24,8 @@ impl Default for DatasetOptions {
 }
 
 impl DatasetOptions {
-    /// Returns the defaults: the newest version, at most 256 open files, read as suits their file
-    /// system and size ([`Dataset::file_access`](crate::Dataset::file_access)).
+    /// Returns the defaults: the newest version, at most 256 open files, read as suits them
+    /// ([`Dataset::file_access`](crate::Dataset::file_access)).
     pub fn new() -> Self {
         Self::default()
     }
@@ -45,13 +45,13 @@ impl DatasetOptions {
 
     /// Reads files by position, one range after the other ([`OpenOptions::open_file`]).
     pub fn by_position(self) -> Self {
-        self.access(Access::by_position("asked for"))
+        self.access(Access::by_position())
     }
 
     /// Reads files by io_uring, see [`UringFile`](crate::UringFile).
     #[cfg(all(target_os = "linux", feature = "io-uring"))]
     pub fn io_uring(self, page_cache: crate::PageCache) -> Self {
-        self.access(Access::io_uring(page_cache, "asked for"))
+        self.access(Access::io_uring(page_cache))
     }
 
     /// Sets the function that opens files, from their paths and the options that the manifest asks
@@ -61,7 +61,7 @@ impl DatasetOptions {
         self,
         open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static,
     ) -> Self {
-        self.access(Access { how: FileAccess::Custom, why: "asked for", opener: Opener::new(open) })
+        self.access(Access::told(FileAccess::Custom, Opener::new(open)))
     }
 
     pub(crate) fn access(mut self, access: Access) -> Self {

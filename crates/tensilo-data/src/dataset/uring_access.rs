@@ -5,6 +5,7 @@ use crate::machine;
 use crate::uring_file::{PageCache, UringFile};
 use rustix::fs::FsWord;
 use std::path::Path;
+use tensilo::OpenOptions;
 
 /// The types of file systems in memory, as `statfs` tells them: tmpfs and ramfs.
 const IN_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58F6];
@@ -26,69 +27,76 @@ const OF_A_NETWORK: [FsWord; 12] = [
 ];
 
 impl Access {
-    pub(crate) fn io_uring(page_cache: PageCache, why: &'static str) -> Self {
+    pub(super) fn io_uring(page_cache: PageCache) -> Self {
         let how = match page_cache {
             PageCache::Used => FileAccess::IoUring,
             PageCache::Passed => FileAccess::Direct,
         };
-        let open = move |path: &Path, options: tensilo::OpenOptions| options.open(UringFile::open(path, page_cache)?);
-        Self { how, why, opener: Opener::new(open) }
+        let open = move |path: &Path, options: OpenOptions| options.open(UringFile::open(path, page_cache)?);
+        Self::told(how, Opener::new(open))
     }
 
-    /// Chooses how to read files at a path, which have so many bytes in all.
-    pub(super) fn choose(path: &Path, file_bytes: impl FnOnce() -> u64) -> Self {
-        let file_system = rustix::fs::statfs(path).map_or(0, |found| found.f_type);
-        if IN_MEMORY.contains(&file_system) {
-            return Self::by_position("the file system is in memory");
+    /// Chooses how to read files at a path.
+    pub(super) fn choose(path: &Path) -> Self {
+        if is_of(&IN_MEMORY, path) {
+            return Self::by_position().chosen_as("the file system is in memory");
         }
         if UringFile::unavailable().is_some() {
-            return Self::by_position("this system has no io_uring, or forbids it");
+            return Self::by_position().chosen_as("this system has no io_uring, or forbids it");
         }
-        if OF_A_NETWORK.contains(&file_system) {
-            let why = "the file system is that of a network: all ranges of a batch are asked for at the same time";
-            return Self::io_uring(PageCache::Used, why);
-        }
-        if machine::is_larger_than_memory(file_bytes()) {
-            return Self::past_the_page_cache();
-        }
-        let why = "the files fit in memory; what is not there is read at the same time for all ranges of a batch";
-        Self::io_uring(PageCache::Used, why)
+        Self::io_uring(PageCache::Used).chosen_as("it reads all ranges of a batch at the same time")
     }
 
-    /// Reads past the page cache what the file system allows, and the rest through it.
-    fn past_the_page_cache() -> Self {
-        let open = |path: &Path, options: tensilo::OpenOptions| {
+    /// Returns another way that suits samples in any order better, of files at a path that have so
+    /// many bytes in all: past the page cache, if that would keep little of them. Windows of runs
+    /// stay in it, and so need it.
+    pub(super) fn for_shuffled(&self, path: &Path, file_bytes: impl FnOnce() -> u64) -> Option<Self> {
+        let is_suitable = self.chosen.is_some() && self.how == FileAccess::IoUring && !is_of(&OF_A_NETWORK, path);
+        if !is_suitable || !machine::is_larger_than_memory(file_bytes()) {
+            return None;
+        }
+        let open = |path: &Path, options: OpenOptions| {
+            // what the file system refuses to read past it is read through it
             let file = UringFile::open(path, PageCache::Passed).or_else(|_| UringFile::open(path, PageCache::Used));
             options.open(file?)
         };
-        let why = "the files are larger than half of the memory, so that the page cache would keep little of them";
-        Self { how: FileAccess::Direct, why, opener: Opener::new(open) }
+        let why = "samples are shuffled, and the page cache would keep little of files larger than half of the memory";
+        Some(Self::told(FileAccess::Direct, Opener::new(open)).chosen_as(why))
     }
+}
+
+/// Returns whether a file system is one of these.
+fn is_of(file_systems: &[FsWord], path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|found| file_systems.contains(&found.f_type))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn chosen(path: &str, file_bytes: u64) -> FileAccess {
-        Access::choose(Path::new(path), || file_bytes).how
+    #[test]
+    fn shuffled_files_are_read_past_the_page_cache_if_they_do_not_stay_in_it() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let chosen = Access::choose(here);
+        assert!(chosen.chosen.is_some());
+        if UringFile::unavailable().is_some() || is_of(&IN_MEMORY, here) {
+            assert_eq!(chosen.how, FileAccess::ByPosition);
+            assert!(chosen.for_shuffled(here, || u64::MAX).is_none());
+            return;
+        }
+        assert_eq!(chosen.how, FileAccess::IoUring);
+        let shuffled = |access: &Access, bytes| access.for_shuffled(here, || bytes).map(|access| access.how);
+        assert_eq!(shuffled(&chosen, 1), None);
+        let due = if is_of(&OF_A_NETWORK, here) { None } else { Some(FileAccess::Direct) };
+        assert_eq!(shuffled(&chosen, u64::MAX), due);
+        assert_eq!(shuffled(&Access::io_uring(PageCache::Used), u64::MAX), None, "asked for");
     }
 
     #[test]
-    fn large_datasets_are_read_past_the_page_cache_and_those_in_memory_by_position() {
-        if UringFile::unavailable().is_some() {
-            assert_eq!(chosen("/", u64::MAX), FileAccess::ByPosition);
-            return;
-        }
-        let here = env!("CARGO_MANIFEST_DIR");
-        let is_plain = rustix::fs::statfs(here)
-            .is_ok_and(|found| !IN_MEMORY.contains(&found.f_type) && !OF_A_NETWORK.contains(&found.f_type));
-        if is_plain {
-            assert_eq!((chosen(here, 1), chosen(here, u64::MAX)), (FileAccess::IoUring, FileAccess::Direct));
-        }
-        let memory = "/dev/shm";
-        if rustix::fs::statfs(memory).is_ok_and(|found| IN_MEMORY.contains(&found.f_type)) {
-            assert_eq!(chosen(memory, u64::MAX), FileAccess::ByPosition);
+    fn files_in_memory_are_read_by_position() {
+        let memory = Path::new("/dev/shm");
+        if is_of(&IN_MEMORY, memory) {
+            assert_eq!(Access::choose(memory).how, FileAccess::ByPosition);
         }
     }
 }

@@ -6,6 +6,7 @@ use super::metrics::Counters;
 use super::sample_reader::SampleReader;
 use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
+use crate::dataset::FileAccess;
 use crate::error::Result;
 use crate::state::State;
 use std::fmt;
@@ -74,6 +75,12 @@ impl Loader {
         let schedule = Schedule::of_epochs(&setup, 0..1);
         let counters = Arc::new(Counters::new());
         SampleReader::new(BatchReader::new(&Shared::new(&setup, schedule, 0, &counters)))
+    }
+
+    /// Returns how the files of the first dataset are read, and why, in words.
+    pub fn file_access(&self) -> (FileAccess, &'static str) {
+        let first = self.0.view.datasets().first();
+        first.map_or((FileAccess::Custom, ""), |first| (first.file_access(), first.file_access_reason()))
     }
 
     /// Returns the number of batches of an epoch.

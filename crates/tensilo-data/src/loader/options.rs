@@ -180,6 +180,9 @@ impl LoaderOptions {
         let mut setup = Setup::new(view.clone(), division, self.rank, columns)?.told(told).threads(self.threads);
         (setup.on_damage, setup.read_ahead) = (self.on_damage, self.read_ahead);
         setup.allocator = self.allocator;
+        if setup.mode == Mode::Shuffled {
+            setup.view = setup.view.for_shuffled();
+        }
         Ok(Loader::new(setup))
     }
 }

@@ -15,6 +15,6 @@ impl DatasetOptions {
     pub unsafe fn mapped(self) -> Self {
         // SAFETY: the caller's promise is the one that is asked for.
         let opener = Opener::new(|path, options| unsafe { options.map_file(path) });
-        self.access(Access { how: FileAccess::Mapped, why: "asked for", opener })
+        self.access(Access::told(FileAccess::Mapped, opener))
     }
 }

@@ -129,15 +129,27 @@ impl View {
     /// Returns the same view of datasets that share nothing with those of this one but what never
     /// changes: for a process that was forked.
     pub(crate) fn reopened(&self) -> Self {
+        self.of_datasets(Dataset::reopened)
+    }
+
+    /// Returns the same view of datasets that are read as suits samples in any order.
+    pub(crate) fn for_shuffled(&self) -> Self {
+        self.of_datasets(Dataset::for_shuffled)
+    }
+
+    /// Returns the same view of other handles to the same datasets.
+    fn of_datasets(&self, other: fn(&Dataset) -> Dataset) -> Self {
         let kind = match &self.kind {
             ViewOf::Mixture { mixture, parts } => {
-                let reopened =
-                    |part: &MixedView| MixedView { view: part.view.reopened(), first_dataset: part.first_dataset };
-                ViewOf::Mixture { mixture: mixture.clone(), parts: parts.iter().map(reopened).collect() }
+                let part = |part: &MixedView| MixedView {
+                    view: part.view.of_datasets(other),
+                    first_dataset: part.first_dataset,
+                };
+                ViewOf::Mixture { mixture: mixture.clone(), parts: parts.iter().map(part).collect() }
             }
             kind => kind.clone(),
         };
-        Self { kind, datasets: self.datasets.iter().map(Dataset::reopened).collect() }
+        Self { kind, datasets: self.datasets.iter().map(other).collect() }
     }
 
     fn single(&self) -> Option<&Dataset> {

@@ -23,15 +23,15 @@ pub(super) fn open(args: &BenchArgs) -> Outcome<Dataset> {
     }
 }
 
-/// Describes how the files of a dataset are read, and why.
-pub(super) fn describe(dataset: &Dataset) -> String {
-    let how = match dataset.file_access() {
+/// Describes how files are read, and why.
+pub(super) fn describe((access, why): (FileAccess, &str)) -> String {
+    let how = match access {
         FileAccess::Mapped => "mapped",
         FileAccess::IoUring => "by io_uring",
         FileAccess::Direct => "by io_uring, past the page cache",
         _ => "by position",
     };
-    format!("{how}: {}", dataset.file_access_reason())
+    format!("{how}: {why}")
 }
 
 /// Reads files by io_uring. Fails if the system has none.

@@ -7,7 +7,7 @@ use crate::failure::Outcome;
 use crate::options::values::Names;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use tensilo_data::{Dataset, LoaderMetrics, LoaderOptions, Mode, View};
+use tensilo_data::{Dataset, FileAccess, LoaderMetrics, LoaderOptions, Mode, View};
 
 /// The results of a run.
 pub(super) struct Run {
@@ -46,6 +46,11 @@ impl LoaderBench<'_> {
             Some(names) => options.columns(names),
             None => options,
         }
+    }
+
+    /// Returns how the files are read that the loader reads, and why.
+    pub(super) fn file_access(&self, dataset: &Dataset) -> Outcome<(FileAccess, &'static str)> {
+        Ok(self.options(1).loader(&View::all(dataset))?.file_access())
     }
 
     /// Reads batches for some time before the measurement, so that they are in the cache. Or drops

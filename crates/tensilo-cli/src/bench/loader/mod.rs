@@ -44,7 +44,6 @@ pub(super) fn run(args: &BenchArgs) -> Outcome {
 
 fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
     let dataset = access::open(args)?;
-    let access = (dataset.file_access(), access::describe(&dataset));
     let order = args.loader.order.unwrap_or(OrderName::Windowed);
     let all = u32::try_from(dataset.sample_count()).unwrap_or(u32::MAX);
     let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
@@ -56,6 +55,7 @@ fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
     }
     let size = DatasetSize::of(&dataset)?;
     let quality = args.loader.order.map(|_| shuffle::quality(bench.mode, sample_count, batch));
+    let access = bench.file_access(&dataset)?;
     let mut report = LoaderReport { args, access, order, batch, sample_count, size, runs: Vec::new(), quality };
     if !args.cold {
         bench.prepare(&dataset)?;

@@ -1,6 +1,7 @@
 //! The report of `tensilo bench --loader`, as a JSON document and as text.
 
 use super::super::args::BenchArgs;
+use super::access::describe;
 use super::args::OrderName;
 use super::measure::Run;
 use super::plot;
@@ -16,8 +17,8 @@ use tensilo_data::FileAccess;
 /// The results of all runs.
 pub(super) struct LoaderReport<'a> {
     pub args: &'a BenchArgs,
-    /// How files are read, and the same with the reason, for people.
-    pub access: (FileAccess, String),
+    /// How files are read, and why.
+    pub access: (FileAccess, &'static str),
     pub order: OrderName,
     pub batch: u32,
     pub sample_count: u64,
@@ -137,7 +138,7 @@ impl LoaderReport<'_> {
         row("samples", format!("{} in {} files of {stored} together", self.sample_count, self.size.files));
         row("batches", format!("{} samples of {:.0} B, {}", self.batch, self.sample_bytes(), self.order.name()));
         let cache = if self.args.cold { "cold" } else { "warm" };
-        row("access", format!("{}; {cache}", self.access.1));
+        row("access", format!("{}; {cache}", describe(self.access)));
         let (gpus, step) = (self.args.loader.gpus, human::nanoseconds(self.args.loader.step_ms.as_secs_f64() * 1e9));
         row("required", format!("{:.3} GB/s: a batch for each of {gpus} GPUs every {step}", self.required() / 1e9));
         table.write(output, width)?;

@@ -1,11 +1,11 @@
-//! Versions of which it is not known at once whether they were published (M-8.8).
+//! Versions of which it is not known at once whether they were published (M-8.7, M-8.8).
 
 use super::super::folder::Folder;
 use super::super::publish::{Unpublished, publish};
 use super::super::store::Store;
 use super::{append, root};
 use crate::error::DataError;
-use crate::manifest::{Version, path_of};
+use crate::manifest::{Hex, Version, path_of};
 use std::io;
 use tensilo_testing::Folder as TestFolder;
 
@@ -22,6 +22,8 @@ enum Answer {
     FailedAfterwards,
     /// The same, and the version cannot be made durable.
     FailedForGood,
+    /// Success; but the version is gone since, and there is a newer one that was made from another.
+    Gone,
 }
 
 /// A folder that answers for versions as it is told.
@@ -47,6 +49,10 @@ impl Store for Doubtful {
             Answer::ExistsByUs => (bytes, io::ErrorKind::AlreadyExists),
             Answer::ExistsByAnother => (&b"another version"[..], io::ErrorKind::AlreadyExists),
             Answer::FailedAfterwards | Answer::FailedForGood => (bytes, io::ErrorKind::TimedOut),
+            Answer::Gone => {
+                let newer = Version { number: 9, parent: Some((8, Hex::default())), ..Version::empty() };
+                return self.0.publish(&path_of(9), &newer.to_bytes().0);
+            }
         };
         self.0.publish(path, bytes)?;
         Err(answer.into())
@@ -78,8 +84,14 @@ impl Store for Doubtful {
 
 #[test]
 fn a_writer_that_has_won_is_told_so_whatever_the_answer_was() {
-    let answers =
-        [Answer::Failed, Answer::ExistsByUs, Answer::ExistsByAnother, Answer::FailedAfterwards, Answer::FailedForGood];
+    let answers = [
+        Answer::Failed,
+        Answer::ExistsByUs,
+        Answer::ExistsByAnother,
+        Answer::FailedAfterwards,
+        Answer::FailedForGood,
+        Answer::Gone,
+    ];
     for answer in answers {
         let folder = TestFolder::new();
         let store = Doubtful(Folder(folder.root().to_path_buf()), answer);
@@ -93,6 +105,7 @@ fn a_writer_that_has_won_is_told_so_whatever_the_answer_was() {
                 assert!(!is_there);
             }
             (Answer::FailedForGood, Err(Unpublished::Unknown(DataError::Io { .. }))) => assert!(is_there),
+            (Answer::Gone, Err(Unpublished::Unknown(DataError::Conflict { version: 9, .. }))) => assert!(!is_there),
             (_, other) => panic!("{answer:?}: {other:?}"),
         }
     }
