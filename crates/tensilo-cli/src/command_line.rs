@@ -151,8 +151,11 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(!text.is_empty(), "{command}");
-            let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
-            assert!(long.is_empty(), "{command}: {long:?}");
+            let inner = command.get_subcommands().filter_map(|command| command.get_after_help());
+            for text in inner.map(ToString::to_string).chain([text]) {
+                let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+                assert!(long.is_empty(), "{command}: {long:?}");
+            }
         }
     }
 

@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use tensilo::facts::CastFacts;
 use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor};
 
-/// The bytes of a batch, about: so few that it stays in the processor's cache.
+/// The most bytes of a batch, about: so few that it stays in the processor's cache.
 const BATCH_BYTES: u64 = 2 << 20;
 
 /// All columns of a group that the dataset has, and the batch that was read last.
 pub(super) struct GroupSamples {
     samples: u64,
+    /// The bytes of a batch, about.
+    batch_bytes: u64,
     /// By their numbers in the dataset.
     columns: Vec<GroupColumn>,
     numbers: Vec<usize>,
@@ -31,8 +33,9 @@ struct GroupColumn {
 }
 
 impl Changes {
-    /// Opens the files of a group, whose first sample is `first` in the dataset.
-    pub(super) fn samples_of(&self, group: &Group, first: u64) -> Result<GroupSamples> {
+    /// Opens the files of a group, whose first sample is `first` in the dataset. Batches have about
+    /// `batch_bytes`, or less.
+    pub(super) fn samples_of(&self, group: &Group, first: u64, batch_bytes: u64) -> Result<GroupSamples> {
         let mut found = Vec::new();
         for file in &group.files {
             let Some(layout) = self.version.layouts.get(file.layout) else { continue };
@@ -53,6 +56,7 @@ impl Changes {
         found.sort_unstable_by_key(|(number, ..)| *number);
         Ok(GroupSamples {
             samples: group.samples,
+            batch_bytes: batch_bytes.min(BATCH_BYTES),
             numbers: found.iter().map(|(number, ..)| *number).collect(),
             casts: found.iter().map(|(.., column)| column.facts().cast).collect(),
             columns: found.into_iter().map(|(_, path, column)| GroupColumn::new(path, column)).collect(),
@@ -141,8 +145,9 @@ impl GroupSamples {
             self.columns.iter().partition(|column| fixed_bytes(column.column.schema()).is_some());
         let sample_bytes = fixed.iter().filter_map(|column| fixed_bytes(column.column.schema()));
         let sample_bytes = sample_bytes.fold(0, u64::saturating_add);
-        let mut end = self.samples.min(self.start.saturating_add((BATCH_BYTES / sample_bytes.max(1)).max(1)));
-        let column_bytes = BATCH_BYTES / u64::try_from(varying.len().max(1)).unwrap_or(u64::MAX);
+        let mut end = self.samples.min(self.start.saturating_add((self.batch_bytes / sample_bytes.max(1)).max(1)));
+        let column_bytes = self.batch_bytes / u64::try_from(varying.len().max(1)).unwrap_or(u64::MAX);
+        let column_bytes = column_bytes.max(1); // a chunk of each
         for GroupColumn { path, column, .. } in varying {
             let (mut next, mut bytes) = (self.start, 0_u64);
             while next < end && bytes < column_bytes {

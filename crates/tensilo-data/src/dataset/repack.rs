@@ -40,7 +40,8 @@ impl Changes {
         let mut copied = 0;
         go_on(progress(copied))?;
         for group in files.changes.all_groups()? {
-            let mut source = files.changes.samples_of(&group, copied)?;
+            // a batch is read again where a file ends, so it is not larger than a file
+            let mut source = files.changes.samples_of(&group, copied, shard_bytes)?;
             files.begin_group(&source)?;
             while source.read_next()? > 0 {
                 let count = files.make_room(&source)?;
