@@ -2,11 +2,11 @@
 
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
+use super::exported_part::ExportedPart;
 use super::field::Target;
-use super::part_reader::PartReader;
 use super::restore::{ExportedColumn, Output, Outputs, TypeChoice};
 use super::sample_size::SampleSize;
-use crate::facts::CastFacts;
+use crate::format::CastFacts;
 use crate::{ColumnBuffer, ColumnSchema, Error, Result, Schema};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Fields, SchemaRef};
@@ -115,7 +115,7 @@ impl BatchAssembler {
     }
 
     /// Returns the next batch that is full; `None` if the part ends before.
-    pub(super) fn next_full(&mut self, part: &mut PartReader) -> Result<Option<RecordBatch>> {
+    pub(super) fn next_full(&mut self, part: &mut ExportedPart) -> Result<Option<RecordBatch>> {
         while !self.is_full() {
             if part.next >= part.end {
                 return Ok(None);
@@ -143,7 +143,7 @@ impl BatchAssembler {
 
     /// Returns the end of the next samples that fit the budget and are in one chunk of each ragged
     /// column. At least one sample unless the batch is full.
-    fn run_end(&mut self, part: &mut PartReader) -> Result<u64> {
+    fn run_end(&mut self, part: &mut ExportedPart) -> Result<u64> {
         let room = self.batch_samples.saturating_sub(self.count());
         let mut run = part.next..part.end.min(part.next.saturating_add(room));
         for ragged in &self.ragged {
@@ -162,7 +162,7 @@ impl BatchAssembler {
     }
 
     /// Reads samples into all builders.
-    fn append(&mut self, part: &mut PartReader, samples: Range<u64>) -> Result<()> {
+    fn append(&mut self, part: &mut ExportedPart, samples: Range<u64>) -> Result<()> {
         if samples.is_empty() {
             return Ok(());
         }

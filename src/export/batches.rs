@@ -2,9 +2,9 @@
 
 use super::assembler::BatchAssembler;
 use super::dictionary_order;
+use super::exported_part::ExportedPart;
 use super::field::Parts;
 use super::options::TensorForm;
-use super::part_reader::PartReader;
 use super::restore::TypeChoice;
 use super::selected;
 use super::table::{Table, TablePart};
@@ -25,7 +25,7 @@ pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
         TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
     let (assembler, columns) = select(reader, columns, choice)?;
     let part = match Table::parts(reader, &columns).next() {
-        Some(part) => PartReader::new(part?),
+        Some(part) => ExportedPart::new(part?),
         None => return Err(Error::internal("a file has no samples to export")),
     };
     Ok(Batches { assembler, part, is_over: false })
@@ -72,7 +72,7 @@ fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> st
 
 /// Reads a part, and forgets the batches that are full.
 fn read_all(assembler: &mut BatchAssembler, part: TablePart) -> Result<()> {
-    let mut part = PartReader::new(part);
+    let mut part = ExportedPart::new(part);
     while assembler.next_full(&mut part)?.is_some() {}
     Ok(())
 }
@@ -81,7 +81,7 @@ fn read_all(assembler: &mut BatchAssembler, part: TablePart) -> Result<()> {
 /// after one it ends.
 pub struct Batches {
     assembler: BatchAssembler,
-    part: PartReader,
+    part: ExportedPart,
     is_over: bool,
 }
 

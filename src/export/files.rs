@@ -1,8 +1,8 @@
 //! Exports to files.
 
+use super::exported_part::ExportedPart;
 use super::format::Format;
 use super::options::ExportOptions;
-use super::part_reader::PartReader;
 use super::restore::TypeChoice;
 use super::table::Table;
 use super::{arrow_file, batches, parquet_file};
@@ -33,8 +33,8 @@ impl ExportFormat {
     }
 }
 
-/// Writes columns of a file, or of another [`Table`], to a Parquet file or an Arrow IPC file. The extension of `output`
-/// selects the format, see [`ExportFormat::of`].
+/// Writes columns of a file, or of another [`Table`], to a Parquet file or an Arrow IPC file. The
+/// extension of `output` selects the format, see [`ExportFormat::of`].
 ///
 /// The output appears when it is complete, see [`AtomicFile`]. It replaces an existing file only if
 /// [`ExportOptions::overwrite`] is set, and never the file that is read.
@@ -78,7 +78,7 @@ pub fn export_into<T: Table, K: Sink + Send>(
         progress.as_mut().map_or(Ok(()), |progress| go_on(progress(samples)))
     };
     for part in table.parts(&columns) {
-        let mut part = PartReader::new(part?);
+        let mut part = ExportedPart::new(part?);
         while let Some(batch) = batches.next_full(&mut part)? {
             write(&batch, batches.position())?;
         }

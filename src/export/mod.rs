@@ -54,6 +54,7 @@ mod column;
 mod described;
 mod dictionary_order;
 mod elements;
+mod exported_part;
 mod field;
 mod files;
 mod format;
@@ -66,7 +67,6 @@ mod parquet_file;
 #[cfg(not(feature = "parquet"))]
 #[path = "parquet_absent.rs"]
 mod parquet_file;
-mod part_reader;
 mod restore;
 mod retype;
 mod sample_size;

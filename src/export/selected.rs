@@ -6,8 +6,9 @@ use crate::format::{FieldNode, followed_paths, path};
 use crate::{Error, Result, Schema, saved_schema};
 use std::collections::{HashMap, HashSet};
 
-/// Returns the numbers of the columns of these names, in this order, and of all if `None`. The name of a struct
-/// stands for all its fields. A field of a struct brings the nulls of the struct with it.
+/// Returns the numbers of the columns of these names, in this order, and of all if `None`. The name
+/// of a struct stands for all its fields. A field of a struct brings the nulls of the struct with
+/// it.
 pub(super) fn columns(schema: &Schema, names: Option<&[String]>) -> Result<Vec<usize>> {
     let Some(names) = names else { return Ok((0..schema.columns.len()).collect()) };
     let mut named = HashSet::new();

@@ -1,6 +1,6 @@
 //! The samples that an export reads.
 
-use crate::facts::CastFacts;
+use crate::format::CastFacts;
 use crate::open::FileIdentity;
 use crate::{Column, Error, Reader, Result, Schema};
 use std::iter;

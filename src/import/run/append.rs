@@ -31,9 +31,9 @@ pub(in crate::import) fn append(
     input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
     let mut writer = Writer::append(file, &options.writer)?;
     input::adapt_partitions(&mut inputs, writer.schema());
-    let appended = Appended::of(&inputs, writer.schema(), file, options)?;
+    let planned = PlannedAppend::of(&inputs, writer.schema(), file, options)?;
     let before = writer.sample_count();
-    appended.copy_to(&mut writer, progress)?;
+    planned.copy_to(&mut writer, progress)?;
     let count = writer.sample_count().saturating_sub(before);
     writer.finish()?;
     Ok(count)
@@ -54,20 +54,20 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
     input::adapt_partitions(&mut inputs, schema);
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let mut target = ShardWriter::new(files, shard_bytes, schema.clone(), writer);
-    let appended = Appended::of(&inputs, schema, path, options)?;
-    let copied = appended.copy_to(&mut target, progress).and_then(|()| target.finish());
+    let planned = PlannedAppend::of(&inputs, schema, path, options)?;
+    let copied = planned.copy_to(&mut target, progress).and_then(|()| target.finish());
     copied.map_err(|error| target.failed().unwrap_or_else(|| error.into()))
 }
 
 /// Inputs that are appended to a table with columns.
-struct Appended<'a> {
+struct PlannedAppend<'a> {
     sources: Vec<&'a dyn BatchSource>,
     /// For each source.
     plans: Vec<Plan>,
     options: &'a AppendOptions,
 }
 
-impl<'a> Appended<'a> {
+impl<'a> PlannedAppend<'a> {
     /// Plans to append inputs to a table of this schema. `path` is that of the table.
     fn of(inputs: &'a [OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
         let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();

@@ -1,23 +1,22 @@
 //! `tensilo append` to a dataset: new data files, in a new version.
 
 use super::args::AppendArgs;
-use super::options;
 use crate::dataset::{DatasetSize, source_date_epoch};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 use crate::terminal::{output_width, write_wrapped};
-use tensilo::import;
+use tensilo::import::{AppendOptions, Progress as ImportProgress};
 use tensilo_data::Dataset;
 
 /// Appends the inputs, and prints a summary.
-pub(super) fn run(args: &AppendArgs, dataset: &Dataset, quiet: bool) -> Outcome {
+pub(super) fn run(args: &AppendArgs, dataset: &Dataset, options: &AppendOptions, quiet: bool) -> Outcome {
     if args.discard_tail {
         let path = shown(&args.file);
         return Err(Failure::Usage(format!("{path}: this is a dataset; --discard-tail is for a file")));
     }
     let before = dataset.sample_count();
-    let dataset = append(args, dataset, quiet)?;
+    let dataset = append(args, dataset, options, quiet)?;
     if quiet {
         return Ok(());
     }
@@ -30,15 +29,15 @@ pub(super) fn run(args: &AppendArgs, dataset: &Dataset, quiet: bool) -> Outcome 
 }
 
 /// Returns the new version; the same one if the inputs have no samples.
-fn append(args: &AppendArgs, dataset: &Dataset, quiet: bool) -> Outcome<Dataset> {
+fn append(args: &AppendArgs, dataset: &Dataset, options: &AppendOptions, quiet: bool) -> Outcome<Dataset> {
     let mut changes = dataset.change()?;
     if let Some(time) = source_date_epoch() {
         changes.set_time(Some(time));
     }
     let progress = Progress::new(Unit::Samples, quiet);
     let shard_bytes = args.shard_bytes.unwrap_or(u64::MAX);
-    changes.import_rows(&args.inputs, shard_bytes, &options(args), &mut |at| match at {
-        import::Progress::Converting { done, total } => progress.set("appending", done, total),
+    changes.import_rows(&args.inputs, shard_bytes, options, &mut |at| match at {
+        ImportProgress::Converting { done, total } => progress.set("appending", done, total),
         _ => progress.set("working", 0, None), // a phase newer than this program
     })?;
     drop(progress);

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     refuse_terminal(&args.inputs)?;
     if let Some(dataset) = open::dataset(&args.file)? {
-        return dataset::run(args, &dataset, quiet);
+        return dataset::run(args, &dataset, &options(args), quiet);
     }
     if args.shard_bytes.is_some() {
         let path = display_path(&args.file);

@@ -32,8 +32,8 @@ conversion.";
 pub(crate) struct ExportArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(crate) file: PathBuf,
-    /// The file to write; - is the standard output; of a dataset also a folder, which exists or ends
-    /// in /, for one file for each data file
+    /// The file to write; - is the standard output; of a dataset also a folder, which exists or
+    /// ends in /, for one file for each data file
     #[arg(short, long, value_name = "OUT.parquet|OUT.arrow|OUT/")]
     pub(crate) output: PathBuf,
     /// The format of the output [default: by the extension]

@@ -1,6 +1,7 @@
 //! The export of a dataset to several files: one for each group of samples.
 
 use super::args::ExportArgs;
+use super::one_table::write;
 use crate::dataset::paths_of;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination};
@@ -35,7 +36,7 @@ pub(super) fn export(args: &ExportArgs, dataset: &Dataset, format: ExportFormat,
             let done = group.samples.start.saturating_add(samples);
             progress.set("exporting", done, Some(dataset.sample_count()))
         };
-        super::write(args, &GroupTable { dataset, group }, destination, format, &mut note)?;
+        write(args, &GroupTable { dataset, group }, destination, format, &mut note)?;
         if let ControlFlow::Break(()) = note(0) {
             return Err(Failure::Cancelled);
         }

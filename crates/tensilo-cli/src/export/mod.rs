@@ -2,19 +2,19 @@
 
 mod args;
 mod groups;
+mod one_table;
 
 pub(crate) use args::ExportArgs;
 
 use crate::dataset::paths_of;
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, open};
-use crate::options::Names;
 use crate::output::{Data, Destination, shown};
 use crate::progress::{Progress, Unit};
-use std::ops::ControlFlow;
+use one_table::write;
 use std::path::{Path, PathBuf};
 use std::slice;
-use tensilo::export::{ExportFormat, ExportOptions, Table, TensorForm, export_into};
+use tensilo::export::ExportFormat;
 
 /// Exports columns of a file or of a dataset to a Parquet or Arrow file, or the groups of a dataset
 /// to files in a folder.
@@ -49,23 +49,4 @@ fn is_folder(output: &Path) -> bool {
 
 fn destination(args: &ExportArgs, inputs: &[PathBuf]) -> Outcome<Destination> {
     Destination::new(&args.output, args.force, Data::Binary, inputs)
-}
-
-/// Exports a table to one file.
-fn write<T: Table<Error: Into<Failure>>>(
-    args: &ExportArgs,
-    table: &T,
-    destination: Destination,
-    format: ExportFormat,
-    note: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Outcome {
-    let tensors = args.tensors.map(TensorForm::from).unwrap_or_default();
-    let options = ExportOptions::new().tensors(tensors).stored_types(args.stored_types).progress(note);
-    let options = match Names::all(&args.columns) {
-        Some(columns) => options.columns(columns),
-        None => options,
-    };
-    let output = destination.create()?;
-    let written = export_into(table, output, format, options);
-    written.map(|_| ()).map_err(|error| error.into().in_file(Path::new(&shown(&args.output))))
 }

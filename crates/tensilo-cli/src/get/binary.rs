@@ -2,11 +2,11 @@
 
 use super::args::{As, Format, GetArgs, OnNull};
 use super::element::{element, write_little_endian};
-use super::entry::Entry;
+use super::entry::SampleEntry;
 use super::indices::Selection;
 use super::json::cannot;
 use super::npy_header;
-use super::table::Samples;
+use super::sample_source::Samples;
 use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use half::f16;
@@ -31,7 +31,7 @@ pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection,
     let null_bytes = bytes_of(&shape, elements.bytes);
     for i in selection.iter() {
         match samples.read(i)? {
-            Entry::Item(sample) if !sample.is_null() => elements.write(&mut output, sample.bytes())?,
+            SampleEntry::Item(sample) if !sample.is_null() => elements.write(&mut output, sample.bytes())?,
             _ => write_zeros(&mut output, null_bytes)?,
         }
     }
@@ -140,7 +140,9 @@ fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outco
     for i in surveyed.into_iter().flatten() {
         match samples.read(i)? {
             entry if entry.is_null() && refuse_nulls => return Err(null_refused(&schema, i)),
-            Entry::Item(sample) if !sample.is_null() && same_shape => check_shape(&schema, &mut first, i, &sample)?,
+            SampleEntry::Item(sample) if !sample.is_null() && same_shape => {
+                check_shape(&schema, &mut first, i, &sample)?
+            }
             _ => {}
         }
     }

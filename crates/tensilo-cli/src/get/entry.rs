@@ -1,21 +1,19 @@
 //! One sample of a column, of any kind.
 
-use super::json::{Printer, write_list, write_sample};
 use crate::failure::{Failure, Outcome};
-use std::io::Write;
 use tensilo::Sample;
 use tensilo::nested::List;
 
 /// A sample of a column, or a member of a list.
 #[derive(Clone)]
-pub(super) enum Entry<'a> {
+pub(super) enum SampleEntry<'a> {
     /// Null, because the files of a dataset do not have the column.
     Absent,
     Item(Sample<'a>),
     List(List<'a>),
 }
 
-impl Entry<'_> {
+impl SampleEntry<'_> {
     pub(super) fn is_null(&self) -> bool {
         match self {
             Self::Absent => true,
@@ -37,15 +35,6 @@ impl Entry<'_> {
             Self::Item(_) | Self::Absent => {
                 Err(Failure::Usage("a struct in lists has a field that is in none".to_owned()))
             }
-        }
-    }
-
-    /// Writes the entry as JSON.
-    pub(super) fn write(&self, output: &mut impl Write, print: Printer) -> Outcome {
-        match self {
-            Self::Absent => Ok(output.write_all(b"null")?),
-            Self::Item(sample) => write_sample(output, sample, print),
-            Self::List(list) => write_list(output, list, print),
         }
     }
 }

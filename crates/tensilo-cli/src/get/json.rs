@@ -3,8 +3,9 @@
 use super::args::{As, GetArgs};
 use super::decimal::Decimals;
 use super::element::element;
+use super::entry::SampleEntry;
 use super::indices::Selection;
-use super::table::Samples;
+use super::sample_source::Samples;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Destination, Output};
 use half::{bf16, f16};
@@ -15,7 +16,7 @@ use tensilo::{ColumnSchema, DType, Sample};
 /// Writes samples of a column.
 pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection, destination: Destination) -> Outcome {
     let print = Printer::of(samples.schema(), args.elements)?;
-    write_samples(selection, destination, |output, i| samples.read(i)?.write(output, print))
+    write_samples(selection, destination, |output, i| write_entry(output, &samples.read(i)?, print))
 }
 
 /// Writes the sample for one index, otherwise an array with a line for each sample.
@@ -38,8 +39,17 @@ pub(super) fn write_samples(
     output.finish()
 }
 
+/// Writes a sample of any kind.
+pub(super) fn write_entry(output: &mut impl Write, entry: &SampleEntry<'_>, print: Printer) -> Outcome {
+    match entry {
+        SampleEntry::Absent => Ok(output.write_all(b"null")?),
+        SampleEntry::Item(sample) => write_sample(output, sample, print),
+        SampleEntry::List(list) => write_list(output, list, print),
+    }
+}
+
 /// Writes a list. The depth is at most 16.
-pub(super) fn write_list(output: &mut impl Write, list: &List<'_>, print: Printer) -> Outcome {
+fn write_list(output: &mut impl Write, list: &List<'_>, print: Printer) -> Outcome {
     if list.is_null() {
         return Ok(output.write_all(b"null")?);
     }
@@ -56,7 +66,7 @@ pub(super) fn write_list(output: &mut impl Write, list: &List<'_>, print: Printe
     Ok(output.write_all(b"]")?)
 }
 
-pub(super) fn write_sample(output: &mut impl Write, sample: &Sample<'_>, print: Printer) -> Outcome {
+fn write_sample(output: &mut impl Write, sample: &Sample<'_>, print: Printer) -> Outcome {
     if sample.is_null() {
         return Ok(output.write_all(b"null")?);
     }

@@ -8,27 +8,27 @@ mod entry;
 mod indices;
 mod json;
 mod npy_header;
+mod sample_source;
 mod structs;
-mod table;
 
 pub(crate) use args::GetArgs;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination};
 use args::Format;
+use sample_source::{SampleSource, Samples};
 use structs::NamedStruct;
-use table::{Samples, Table};
 
 /// Prints samples of one column or struct, of a file or of a dataset. Checks all arguments before
 /// it writes the first byte. Memory is bounded by the largest chunk of each column.
 pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
     let data = if args.format == Format::Json { Data::Text } else { Data::Binary };
-    let table = Table::open(&args.file, quiet)?;
-    let destination = Destination::or_stdout(args.output.as_deref(), args.force, data, &table.paths(&args.file)?)?;
-    let found = find(args, &table)?;
-    let selection = args.indices.resolve(table.sample_count())?;
+    let source = SampleSource::open(&args.file, quiet)?;
+    let destination = Destination::or_stdout(args.output.as_deref(), args.force, data, &source.paths(&args.file)?)?;
+    let found = find(args, &source)?;
+    let selection = args.indices.resolve(source.sample_count())?;
     let written = match (found, args.format) {
-        (Found::Struct(found), _) => found.write(args, &table, &selection, destination),
+        (Found::Struct(found), _) => found.write(args, &source, &selection, destination),
         (Found::Column(samples), Format::Json) => json::write(args, samples, &selection, destination),
         (Found::Column(samples), _) => binary::write(args, samples, &selection, destination),
     };
@@ -42,12 +42,12 @@ enum Found {
 }
 
 /// Finds a column, or the columns that are the fields of a struct.
-fn find(args: &GetArgs, table: &Table) -> Outcome<Found> {
-    let column = table.schema().find_column(&args.column);
+fn find(args: &GetArgs, source: &SampleSource) -> Outcome<Found> {
+    let column = source.schema().find_column(&args.column);
     let has_values = column.as_ref().is_ok_and(|(_, column)| !column.is_struct_nulls());
-    let found = if has_values { None } else { NamedStruct::find(table.schema(), &args.column) };
+    let found = if has_values { None } else { NamedStruct::find(source.schema(), &args.column) };
     match (found, args.format) {
-        (None, _) => Ok(Found::Column(table.samples(&args.column)?)),
+        (None, _) => Ok(Found::Column(source.samples(&args.column)?)),
         (Some(found), Format::Json) => Ok(Found::Struct(found)),
         (Some(_), _) => {
             let message = format!("{:?} is a struct, which has no binary form; use --format json", args.column);

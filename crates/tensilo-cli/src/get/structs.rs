@@ -1,10 +1,10 @@
 //! Structs as JSON: the columns of their fields, joined.
 
 use super::args::GetArgs;
-use super::entry::Entry;
+use super::entry::SampleEntry;
 use super::indices::Selection;
-use super::json::{Printer, write_samples};
-use super::table::{Samples, Table};
+use super::json::{Printer, write_entry, write_samples};
+use super::sample_source::{SampleSource, Samples};
 use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use std::io::{self, Write};
@@ -30,14 +30,14 @@ impl NamedStruct {
     pub(super) fn write(
         &self,
         args: &GetArgs,
-        table: &Table,
+        source: &SampleSource,
         selection: &Selection,
         destination: Destination,
     ) -> Outcome {
-        let columns = &table.schema().columns;
+        let columns = &source.schema().columns;
         let names = self.node.columns().into_iter().filter_map(|number| Some(columns.get(number)?.name.as_str()));
         let names: Vec<&str> = names.collect();
-        let mut columns = names.iter().map(|name| table.samples(name)).collect::<Outcome<Vec<Samples>>>()?;
+        let mut columns = names.iter().map(|name| source.samples(name)).collect::<Outcome<Vec<Samples>>>()?;
         let prints = columns.iter().map(|column| Printer::of(column.schema(), args.elements));
         let prints = prints.collect::<Outcome<Vec<Printer>>>()?;
         write_samples(selection, destination, |output, i| {
@@ -57,7 +57,7 @@ struct Part<'a> {
     /// The name of the column.
     name: &'a str,
     print: Printer,
-    entry: Entry<'a>,
+    entry: SampleEntry<'a>,
 }
 
 impl Part<'_> {
@@ -122,7 +122,7 @@ fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, parts: 
             }
             output.write_all(b"}")?;
         }
-        _ => first.entry.write(output, first.print)?,
+        _ => write_entry(output, &first.entry, first.print)?,
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The samples of a file or of a dataset, by their numbers.
 
-use super::entry::Entry;
+use super::entry::SampleEntry;
 use crate::dataset::paths_of;
 use crate::failure::Outcome;
 use crate::open;
@@ -10,12 +10,12 @@ use tensilo::{ColumnSchema, Cursor, Reader, Schema};
 use tensilo_data::Dataset;
 
 /// A file, or a dataset.
-pub(super) enum Table {
+pub(super) enum SampleSource {
     File(Reader),
     Dataset(Dataset),
 }
 
-impl Table {
+impl SampleSource {
     pub(super) fn open(path: &Path, quiet: bool) -> Outcome<Self> {
         match open::dataset(path)? {
             Some(dataset) => Ok(Self::Dataset(dataset)),
@@ -91,13 +91,17 @@ impl Samples {
     }
 
     /// Reads sample `i`.
-    pub(super) fn read(&mut self, i: u64) -> Outcome<Entry<'_>> {
+    pub(super) fn read(&mut self, i: u64) -> Outcome<SampleEntry<'_>> {
         if !self.range.contains(&i) {
             self.find(i)?;
         }
-        let Some(cursor) = &mut self.cursor else { return Ok(Entry::Absent) };
+        let Some(cursor) = &mut self.cursor else { return Ok(SampleEntry::Absent) };
         let i = i.saturating_sub(self.range.start);
-        Ok(if self.schema.levels.is_empty() { Entry::Item(cursor.read(i)?) } else { Entry::List(cursor.read_list(i)?) })
+        Ok(if self.schema.levels.is_empty() {
+            SampleEntry::Item(cursor.read(i)?)
+        } else {
+            SampleEntry::List(cursor.read_list(i)?)
+        })
     }
 
     /// Goes to the file that has sample `i`.

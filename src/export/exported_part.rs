@@ -6,7 +6,7 @@ use crate::{Column, ColumnBuffer, Error, Result, Rows};
 use std::ops::Range;
 
 /// The samples of a part, of which those before `next` have been read.
-pub(super) struct PartReader {
+pub(super) struct ExportedPart {
     columns: Vec<Option<PartColumn>>,
     /// The columns that are not null, in order.
     rows: Rows,
@@ -24,7 +24,7 @@ struct PartColumn {
     chunk: Range<u64>,
 }
 
-impl PartReader {
+impl ExportedPart {
     pub(super) fn new(part: TablePart) -> Self {
         let rows = Rows::of(part.columns.iter().flatten());
         let mut numbers = 0..;
