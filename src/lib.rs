@@ -170,7 +170,7 @@ pub mod verify {
 pub mod salvage {
     //! Reading what is left of a damaged file.
 
-    pub use crate::read::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, salvage};
+    pub use crate::read::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, nothing_left, salvage};
     pub use crate::rewrite::RewriteOptions;
 }
 

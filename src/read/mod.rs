@@ -65,6 +65,6 @@ pub use options::{OpenOptions, Verification};
 pub use parallel::ParallelCursor;
 pub use reader::Reader;
 pub use rows::Rows;
-pub use salvage::{SalvageOptions, Salvaged, salvage};
+pub use salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
 pub use sample::Sample;
 pub use verify::{Damage, VerifyOptions, VerifyReport, verify};

@@ -53,7 +53,9 @@ mod sys;
 mod uring_file;
 mod view;
 
-pub use dataset::{Changes, Dataset, DatasetOptions, FileAccess, FoundSample, Garbage, GroupFile, SampleGroup};
+pub use dataset::{
+    Changes, Dataset, DatasetOptions, FileAccess, FoundSample, Garbage, GroupFile, SalvagedFile, SampleGroup,
+};
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
 pub use loader::{

@@ -42,6 +42,20 @@ pub(super) struct Found {
     pub end_is_known: bool,
 }
 
+impl Found {
+    /// Says how many samples there are. Fails if more were found.
+    pub(super) fn end_at(&mut self, sample_count: u64) -> Result<()> {
+        let found = self.sample_count;
+        if found > sample_count {
+            let message = format!("the file has {found} samples instead of {sample_count}: it is another one");
+            return Err(Error::corrupt("R-7.3", message));
+        }
+        self.sample_count = sample_count;
+        self.end_is_known = true;
+        Ok(())
+    }
+}
+
 /// Collects the chunks of a file, in the order of the file. If `decode` is set, leaves out chunks
 /// that do not decode.
 pub(super) fn collect(

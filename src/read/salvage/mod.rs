@@ -12,10 +12,12 @@ use super::column_index::ColumnIndex;
 use super::listed::Listed;
 use super::losses::Losses;
 use super::opened_file::OpenedFile;
+use super::options::Verification;
 use super::reader::Reader;
-use crate::format::ContentId;
+use crate::format::column_record::ColumnRecord;
 use crate::format::region::HEAD;
-use crate::open::Source;
+use crate::format::{ContentId, FileId, Schema};
+use crate::open::{FirstBytes, InMemory, Source};
 use crate::{Result, limits};
 use chunks::FoundColumn;
 use progress::ScanProgress;
@@ -81,13 +83,20 @@ pub fn salvage(source: impl Source + 'static, options: SalvageOptions<'_>) -> Re
 }
 
 fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Result<Salvaged> {
+    let source: Arc<dyn Source> = match options.commit {
+        Some(commit) => Arc::new(FirstBytes::new(source, commit.bytes)),
+        None => source,
+    };
     let mut progress = ScanProgress::new(source.byte_count(), options.progress);
     let regions = scan::regions(&*source, &mut progress)?;
     let identity = identity::identify(&*source, &regions)?;
     if options.decode {
         progress.begin_decoding(regions.iter().map(|region| &region.head));
     }
-    let found = chunks::collect(&*source, &identity, &regions, options.decode, &mut progress)?;
+    let mut found = chunks::collect(&*source, &identity, &regions, options.decode, &mut progress)?;
+    if let Some(commit) = options.commit {
+        found.end_at(commit.sample_count)?;
+    }
     let sample_count = found.sample_count;
     let casts = found.footer.iter().flat_map(|footer| footer.columns.iter().map(|facts| facts.cast));
     let casts = casts.chain(std::iter::repeat(None));
@@ -122,4 +131,35 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
         committed_samples: found.footer.map(|footer| footer.sample_count),
         end_is_known: found.end_is_known,
     })
+}
+
+/// Returns a file of which nothing is left but its columns and its number of samples, as a manifest
+/// knows them: all samples of all columns are lost. [`Salvaged::write_to`] makes a file of nulls of
+/// it.
+pub fn nothing_left(schema: Schema, sample_count: u64) -> Result<Salvaged> {
+    schema.check()?;
+    let (mut columns, mut losses) = (Vec::new(), Vec::new());
+    for (number, column) in (0..).zip(&schema.columns) {
+        let listed = Listed::new(Vec::new(), Vec::new(), sample_count);
+        losses.push((column.name.clone(), listed.lost().clone()));
+        columns.push(ColumnIndex::salvaged(number, column.layout()?, ColumnRecord::default(), Vec::new(), listed));
+    }
+    let reader = Reader::new(OpenedFile {
+        path: None,
+        file_id: FileId::default(),
+        content_id: ContentId::default(),
+        alignment: HEAD as u32, // 64
+        schema,
+        columns,
+        sample_count,
+        commit_count: 0,
+        is_finished: false,
+        footer_offset: 0,
+        tail_bytes: 0,
+        verification: Verification::default(),
+        max_chunk_bytes: limits::CHUNK_BYTES,
+        source: Arc::new(InMemory(Vec::new())),
+    });
+    let losses = Losses { columns: losses };
+    Ok(Salvaged { reader, losses, header_is_intact: false, committed_samples: None, end_is_known: true })
 }

@@ -3,12 +3,20 @@
 use crate::read::options::Verification;
 use std::ops::ControlFlow;
 
+/// The facts of a commit that something else than the file tells.
+#[derive(Clone, Copy)]
+pub(super) struct KnownCommit {
+    pub bytes: u64,
+    pub sample_count: u64,
+}
+
 /// The options of [`salvage`](crate::salvage::salvage).
 #[derive(Default)]
 #[non_exhaustive]
 pub struct SalvageOptions<'a> {
     pub(super) decode: bool,
     pub(super) verification: Verification,
+    pub(super) commit: Option<KnownCommit>,
     pub(super) progress: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
 }
 
@@ -28,6 +36,14 @@ impl<'a> SalvageOptions<'a> {
     /// Sets when the reader checks chunks again. The default is [`Verification::FirstTouch`].
     pub fn verification(mut self, verification: Verification) -> Self {
         self.verification = verification;
+        self
+    }
+
+    /// Says which commit is salvaged, as a manifest knows it: the length of the file up to it, and
+    /// its number of samples. Bytes after it are not read, and samples that are missing at the end
+    /// are lost. By default all samples count that the file has.
+    pub fn commit(mut self, bytes: u64, sample_count: u64) -> Self {
+        self.commit = Some(KnownCommit { bytes, sample_count });
         self
     }
 

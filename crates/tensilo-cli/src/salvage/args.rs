@@ -9,6 +9,7 @@ Examples:
   tensilo salvage broken.tsl                    list the losses
   tensilo salvage broken.tsl -o whole.tsl       and write the rest to a file
   tensilo salvage broken.tsl -o whole.tsl --json | jq '.columns[].lost'
+  tensilo salvage train/ -o whole/              a new dataset of all that is left
 
 Finds every intact chunk, even if header, index, footers or trailers are
 damaged, cut off or missing, or the writer was killed. Copies chunks as they
@@ -21,6 +22,11 @@ keep their numbers. With --leave-out, samples that any column has lost are left
 out, and the following samples get lower numbers. The encoding options only
 apply to chunks with such nulls or gaps.
 
+Of a dataset with a manifest, every file is salvaged. The new dataset has the
+same groups and sample numbers. A file that is missing, or of which nothing is
+left, has nulls in all samples of its columns, whose types are in the manifest.
+So has a whole file that is not the one in the manifest.
+
 Exits with 1 if a sample is lost, or may be lost at the end; the output is
 complete nevertheless.
 
@@ -32,17 +38,24 @@ JSON, schema tensilo.salvage/1 (members may be added; those named here stay):
   columns: [{ name, chunk_count, stored_bytes, lost_count,
     lost     [[first, end], ...] sample numbers, end excluded }]
   output             null, or { path, file_bytes, sample_count, file_id,
-    content_id }";
+    content_id }
+Of a dataset, schema tensilo.salvage-dataset/1:
+  schema, ok, dataset_id, version, sample_count
+  files: [{ path, ok, samples,
+    message  why everything in the file is lost, or null
+    columns  [{ name, lost_count, lost }] by sample numbers of the dataset }]
+  output   null, or { path, dataset_id, sample_count, files, file_bytes }";
 
 /// The arguments of `tensilo salvage`.
 #[derive(Args, Debug)]
 #[command(after_help = SALVAGE)]
 pub(crate) struct SalvageArgs {
-    /// A damaged tensilo file
+    /// A damaged tensilo file, or the folder of a dataset
     #[arg(value_name = "BROKEN.tsl")]
     pub(crate) file: PathBuf,
-    /// The file to write; - is the standard output; without it, only the losses are listed
-    #[arg(short, long, value_name = "OUT.tsl")]
+    /// The file to write, - is the standard output; of a dataset, the folder of the new one;
+    /// without it, only the losses are listed
+    #[arg(short, long, value_name = "OUT.tsl|OUT/")]
     pub(crate) output: Option<PathBuf>,
     /// Print a JSON document
     #[arg(long)]

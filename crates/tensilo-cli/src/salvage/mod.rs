@@ -1,12 +1,16 @@
 //! `tensilo salvage`
 
 mod args;
+mod dataset;
+mod losses;
+mod ranges;
 mod report;
 
 pub(crate) use args::SalvageArgs;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::open;
 use crate::output::{Data, Destination, Output, write_json};
 use crate::progress::{Progress, Unit};
 use report::SalvageReport;
@@ -19,10 +23,13 @@ use tensilo::source::PositionedFile;
 
 /// Reports the losses, and writes the intact chunks to a new file.
 pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
+    if let Some(dataset) = open::dataset(&args.file)? {
+        return dataset::run(args, &dataset, quiet);
+    }
     let inputs = slice::from_ref(&args.file);
     let destination = |path: &PathBuf| Destination::new(path, args.force, Data::Binary, inputs);
     let destination = args.output.as_ref().map(destination).transpose()?;
-    let salvaged = open(&args.file, quiet)?;
+    let salvaged = salvaged(&args.file, quiet)?;
     let written = destination.map(|destination| write(args, &salvaged, destination.create()?, quiet)).transpose()?;
     let output = written.as_ref().map_or_else(|| Box::new(Output::stdout()) as Box<dyn Write>, |it| it.sink.summary());
     let report = SalvageReport { salvaged: &salvaged, written: args.output.as_deref().zip(written.as_ref()) };
@@ -34,7 +41,7 @@ pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
     }
 }
 
-fn open(file: &Path, quiet: bool) -> Outcome<Salvaged> {
+fn salvaged(file: &Path, quiet: bool) -> Outcome<Salvaged> {
     let about = |error| Failure::about(file, error);
     let source = PositionedFile::open(file).map_err(about)?;
     let progress = Progress::new(Unit::Bytes, quiet);

@@ -1,5 +1,6 @@
 //! The report of `tensilo salvage`, as a JSON document and as text.
 
+use super::ranges::ranges;
 use crate::output::{Output, shown};
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
@@ -8,10 +9,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 use tensilo::Summary;
-use tensilo::salvage::{LostSamples, Salvaged};
-
-/// The maximum number of lost ranges in a line of text. The JSON document has all.
-const RANGES: usize = 8;
+use tensilo::salvage::Salvaged;
 
 /// The result of a salvage, and the file that was written.
 pub(super) struct SalvageReport<'a> {
@@ -80,7 +78,7 @@ impl SalvageReport<'_> {
                 facts.chunk_count.to_string(),
                 human::bytes(facts.stored_bytes),
                 lost.count().to_string(),
-                ranges(lost),
+                ranges(lost.ranges()),
             ]);
         }
         table.write(output, output_width())
@@ -112,20 +110,5 @@ impl SalvageReport<'_> {
             remarks.push(format!("{}: {samples} samples, {bytes}", shown(path)));
         }
         remarks
-    }
-}
-
-/// Returns `100..200, 300..301`.
-fn ranges(lost: &LostSamples) -> String {
-    let ranges = lost.ranges();
-    let mut words: Vec<String> =
-        ranges.iter().take(RANGES).map(|range| format!("{}..{}", range.start, range.end)).collect();
-    match ranges.len().saturating_sub(RANGES) {
-        0 if words.is_empty() => "-".to_owned(),
-        0 => words.join(", "),
-        more => {
-            words.push(format!("and {more} more ranges (--json lists all)"));
-            words.join(", ")
-        }
     }
 }

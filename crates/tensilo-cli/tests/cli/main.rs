@@ -9,6 +9,7 @@ mod dataset_appends;
 mod dataset_changes;
 mod dataset_exports;
 mod dataset_reads;
+mod dataset_salvage;
 mod get;
 mod inputs;
 mod inspect;
