@@ -15,11 +15,20 @@ pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
 
 /// Opens a dataset as [`dataset`] does, with these options.
 pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Option<Dataset>> {
-    if path.is_dir() {
-        return Ok(Some(options.open(path)?));
-    }
-    let is_pattern = path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err();
-    Ok(is_pattern.then(|| options.open_glob(path)).transpose()?)
+    Ok(match path {
+        path if path.is_dir() => Some(options.open(path)?),
+        path if is_pattern(path) => Some(options.open_glob(path)?),
+        _ => None,
+    })
+}
+
+/// Returns whether an argument names a dataset.
+pub(crate) fn is_dataset(path: &Path) -> bool {
+    path.is_dir() || is_pattern(path)
+}
+
+fn is_pattern(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err()
 }
 
 /// Opens a file by position. If another process changes or truncates it, reads fail with an error

@@ -43,10 +43,11 @@ from the file bytes and requests of the measured reads, single samples or
               counts each time it is read. Read amplification is the bytes
               divided by the decoded bytes. For a map all are unknown.
 
-With --loader, batches of several columns are taken as fast as threads deliver
-them. Required is what the GPUs take: their number times the bytes of a batch,
-divided by the time of a step. If less is delivered, they wait for the rest of
-the time. With --order, the order is compared with a true shuffle.
+With --loader, and always of a dataset, batches of several columns are taken as
+fast as threads deliver them. Required is what the GPUs take: their number times
+the bytes of a batch, divided by the time of a step. If less is delivered, they
+wait for the rest of the time. With --order, the order is compared with a true
+shuffle.
 
 JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
 unknown number is null):
@@ -76,7 +77,7 @@ pub(super) const WARM_UP: u32 = 5;
 #[derive(Args, Debug)]
 #[command(after_help = BENCH)]
 pub(crate) struct BenchArgs {
-    /// A tensilo file; with --loader also a folder
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(crate) file: PathBuf,
     /// The column [default: the first of a fixed shape that is not scalar, else the first scalar,
     /// else the first column]
@@ -111,6 +112,12 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
+    /// Returns whether any option asks for the reads of one column.
+    pub(super) fn is_about_a_column(&self) -> bool {
+        let is_usual = self.pattern == Pattern::default() && self.verification == Check::default() && self.threads == 1;
+        self.column.is_some() || !is_usual
+    }
+
     /// Returns the samples per read, without a loader.
     pub(crate) fn batch(&self) -> u32 {
         self.batch.unwrap_or(1)

@@ -13,9 +13,10 @@ mod source;
 pub(crate) use args::BenchArgs;
 
 use crate::failure::{Failure, Outcome};
-use crate::open::warn;
+use crate::open::{is_dataset, warn};
 use crate::output::{Output, write_json};
 use crate::sys;
+use crate::terminal::note;
 use access::access;
 use args::WARM_UP;
 use measure::{Counts, Worker, on_threads};
@@ -31,9 +32,16 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     if args.loader.loader {
         return loader::run(args);
     }
-    if args.file.is_dir() {
-        let folder = tensilo::error::display_path(&args.file);
-        return Err(Failure::Usage(format!("{folder}: this is a folder; --loader measures it as a dataset")));
+    if is_dataset(&args.file) {
+        let path = tensilo::error::display_path(&args.file);
+        if args.is_about_a_column() {
+            let message = "this is a dataset, whose batches are measured; the options of a column are for a file of it";
+            return Err(Failure::Usage(format!("{path}: {message}")));
+        }
+        if !quiet {
+            note(&format!("{path}: this is a dataset, so batches of a loader are measured, as with --loader"));
+        }
+        return loader::run(args);
     }
     let about = |error| Failure::about(&args.file, error);
     match args.map {

@@ -10,8 +10,8 @@ Examples:
   tensilo export train.tsl -o train.parquet
   tensilo export train.tsl -o part.arrow --columns id,embedding
   tensilo export train.tsl -o - --format arrow | other-program
-  tensilo export train/ -o train.parquet                one file of a dataset
-  tensilo export train/ -o tables/ --format parquet     a file for each data file
+  tensilo export train/ -o train.parquet               one file of a dataset
+  tensilo export train/ -o tables/ --format parquet    a file for each data file
 
 The extension selects the format: .parquet, or .arrow for an Arrow IPC file.
 The export loses no value, null or metadata. If the file was made from Arrow or

@@ -9,6 +9,7 @@ Examples:
   tensilo map train.tsl --svg train.svg       every chunk, with tooltips
   tensilo map train.tsl --width 120 | less
   tensilo map broken.tsl --verify             with its damage
+  tensilo map train/ --svg train.svg          a bar for each file of a dataset
 
 Draws the file to scale, from its first byte to its last. On the terminal each
 character represents a range of the file, and shows the column that takes most
@@ -28,13 +29,16 @@ for its front, which lists the blocks, and one for each block, unless these are
 more than 4000. If the file has more than 4000 chunks, each tile is a 4000th of
 the file.
 
+Of a dataset, the first 200 files are drawn, each as a bar of its stored bytes,
+to one scale; in the SVG with its columns in their colours.
+
 Ratio is raw bytes divided by stored bytes.";
 
 /// The arguments of `tensilo map`.
 #[derive(Args, Debug)]
 #[command(after_help = MAP)]
 pub(crate) struct MapArgs {
-    /// A tensilo file
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(crate) file: PathBuf,
     /// Write a drawing to a file, which appears when it is complete; - is the standard output
     #[arg(long, value_name = "OUT.svg")]

@@ -3,15 +3,18 @@
 mod args;
 mod colour;
 mod damage;
+mod dataset;
 mod legend;
 mod svg;
 mod terminal;
 mod tiles;
+mod xml;
 
 pub(crate) use args::MapArgs;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::open;
 use crate::output::{Data, Destination, Output};
 use crate::terminal::{USUAL_WIDTH, has_colours, stdout_width};
 use damage::Subject;
@@ -34,6 +37,16 @@ const OTHER_PICTURES: &[&str] = &[
 
 /// Draws the columns of a file to scale, and its damage.
 pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
+    if let Some(found) = open::dataset(&args.file)? {
+        let width = match &args.svg {
+            Some(out) => {
+                refuse_other_picture(out)?;
+                usize::try_from(svg_width(args)?).unwrap_or(usize::MAX)
+            }
+            None => text_width(args)?,
+        };
+        return dataset::run(args, &found, width).map(|()| Exit::Done);
+    }
     let subject = match &args.svg {
         Some(out) => write_svg(args, out, quiet),
         None => write_text(args, quiet),
@@ -42,10 +55,7 @@ pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
 }
 
 fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome<Subject> {
-    let width = args.width.unwrap_or(SVG_WIDTH);
-    if width < 600 {
-        return Err(Failure::Usage("--width: a drawing is 600 to 10000 pixels wide".to_owned()));
-    }
+    let width = svg_width(args)?;
     refuse_other_picture(out)?;
     let destination = Destination::new(out, args.force, Data::Text, slice::from_ref(&args.file))?;
     let subject = Subject::open(args, quiet)?;
@@ -74,14 +84,28 @@ fn refuse_other_picture(out: &Path) -> Outcome {
     }
 }
 
-fn write_text(args: &MapArgs, quiet: bool) -> Outcome<Subject> {
+/// Returns the width of a drawing in pixels.
+fn svg_width(args: &MapArgs) -> Outcome<u32> {
+    match args.width.unwrap_or(SVG_WIDTH) {
+        ..600 => Err(Failure::Usage("--width: a drawing is 600 to 10000 pixels wide".to_owned())),
+        width => Ok(width),
+    }
+}
+
+/// Returns the width of a line in characters.
+fn text_width(args: &MapArgs) -> Outcome<usize> {
     let width = match args.width {
         Some(width) => usize::try_from(width).unwrap_or(usize::MAX),
         None => stdout_width().unwrap_or(USUAL_WIDTH).clamp(20, 1000),
     };
-    if width > 1000 {
-        return Err(Failure::Usage("--width: a line is 40 to 1000 characters wide".to_owned()));
+    match width {
+        ..=1000 => Ok(width),
+        _ => Err(Failure::Usage("--width: a line is 40 to 1000 characters wide".to_owned())),
     }
+}
+
+fn write_text(args: &MapArgs, quiet: bool) -> Outcome<Subject> {
+    let width = text_width(args)?;
     let subject = Subject::open(args, quiet)?;
     let grid = Grid::new(subject.reader.file_bytes(), width);
     let mut tiles = tiles::equal_tiles(&subject.reader, &args.file, grid.cell_bytes, quiet)?;

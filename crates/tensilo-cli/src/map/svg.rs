@@ -5,6 +5,7 @@ use super::colour::{colour, grey};
 use super::damage::Subject;
 use super::legend;
 use super::tiles::{ChunkPart, ColumnShare, Tile};
+use super::xml::escape;
 use crate::text::damage_line;
 use crate::text::human;
 use std::io::{self, Write};
@@ -241,22 +242,6 @@ fn swatch(output: &mut impl Write, x: f64, y: f64, fill: &str) -> io::Result<()>
 
 fn text(output: &mut impl Write, x: f64, y: f64, words: &str) -> io::Result<()> {
     writeln!(output, r#"<text x="{x}" y="{y}">{}</text>"#, escape(words))
-}
-
-/// Escapes text for XML. Its callers have removed control characters.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'), // not allowed in XML
-            _ => escaped.push(character),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

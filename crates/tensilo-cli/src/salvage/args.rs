@@ -9,7 +9,7 @@ Examples:
   tensilo salvage broken.tsl                    list the losses
   tensilo salvage broken.tsl -o whole.tsl       and write the rest to a file
   tensilo salvage broken.tsl -o whole.tsl --json | jq '.columns[].lost'
-  tensilo salvage train/ -o whole/              a new dataset of all that is left
+  tensilo salvage train/ -o whole/              a new dataset of what is left
 
 Finds every intact chunk, even if header, index, footers or trailers are
 damaged, cut off or missing, or the writer was killed. Copies chunks as they

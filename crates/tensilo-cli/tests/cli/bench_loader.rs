@@ -81,10 +81,21 @@ fn what_cannot_be_measured_is_refused() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("data")).unwrap();
     let path = folder.samples("data/a.tsl");
-    on("bench", &folder.path("data"), "").failed(2, "--loader");
+    on("bench", &folder.path("data"), "-c x").failed(2, "this is a dataset");
+    on("bench", &folder.path("data"), "--pattern sequential").failed(2, "this is a dataset");
     on("bench", &path, "--workers 2").failed(2, "--loader");
     on("bench", &path, "--loader --pattern random").failed(2, "--pattern");
     on("bench", &path, "--loader --access by-position --map").failed(2, "--map");
     on("bench", &path, "--loader --columns nothing").failed(2, "nothing");
     on("bench", &path, "--loader --batch 1000000").failed(2, "--batch");
+}
+
+#[test]
+fn a_dataset_is_measured_by_a_loader_unless_told() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("data")).unwrap();
+    folder.samples("data/a.tsl");
+    let run = on("bench", &folder.path("data"), "--json --seconds 0.02").done();
+    assert_eq!(run.json()["schema"], "tensilo.bench-loader/1");
+    assert!(run.stderr.contains("as with --loader"), "{}", run.stderr);
 }

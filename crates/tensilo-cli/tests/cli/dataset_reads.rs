@@ -118,3 +118,34 @@ fn patterns_are_datasets_in_the_order_of_names() {
     }
     on("verify", &folder.path("[.tsl"), "").failed(2, "not a pattern");
 }
+
+#[test]
+fn each_file_of_a_dataset_is_drawn_as_a_bar() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("data")).unwrap();
+    folder.samples("data/a<b.tsl");
+    let large = super::raw_file(4, None);
+    let pattern = folder.path("data/*.tsl");
+    let text = on("map", &pattern, "--width 80").done().text();
+    assert!(text.contains("1 files") && text.contains("a<b.tsl") && text.contains("ratio"), "{text}");
+    let (many, svg) = (folder.path("many"), folder.path("out.svg"));
+    fs::create_dir(&many).unwrap();
+    for number in 0..201 {
+        folder
+            .file(format!("many/{number:03}.tsl"), if number == 7 { super::raw_file(8, None) } else { large.clone() });
+    }
+    let text = on("map", &many, "--width 80").done().text();
+    assert!(text.contains("1 more files are not drawn"), "{text}");
+    let bars: Vec<usize> =
+        text.lines().filter(|line| line.contains(".tsl")).map(|line| line.matches('\u{2588}').count()).collect();
+    assert_eq!(bars.len(), 200);
+    assert!(bars.iter().enumerate().all(|(number, bar)| number == 7 || *bar < bars[7]), "{bars:?}");
+    on("map", &pattern, &format!("--svg {}", svg.display())).done();
+    let drawing = fs::read_to_string(&svg).unwrap();
+    assert!(
+        drawing.starts_with("<svg ") && drawing.ends_with("</svg>\n") && drawing.contains("a&lt;b.tsl"),
+        "{drawing}"
+    );
+    on("map", &pattern, "--verify").failed(2, "--verify");
+    on("map", &pattern, "--svg out.png").failed(2, "SVG");
+}
