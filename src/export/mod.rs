@@ -43,6 +43,9 @@
 //!   has no column for the nulls of a struct, the struct may be null if all its fields may. Other
 //!   columns keep their names, also those with dots.
 //!
+//! A [`Table`] of several files becomes one output, in which no trace is left of the division:
+//! batches go on from file to file. Samples of a file that does not have a column are null in it.
+//!
 //! Batches, row groups and thereby memory are bounded (a single sample may be larger). An Arrow
 //! file also takes the values of its dictionaries, at most 256 MiB each; what has more is refused.
 //! The same file gives the same bytes.

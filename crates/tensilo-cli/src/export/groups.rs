@@ -8,7 +8,6 @@ use crate::output::{Data, Destination};
 use crate::progress::Progress;
 use std::collections::BTreeSet;
 use std::iter;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::export::{ExportFormat, Table, TablePart};
 use tensilo::facts::CastFacts;
@@ -37,9 +36,6 @@ pub(super) fn export(args: &ExportArgs, dataset: &Dataset, format: ExportFormat,
             progress.set("exporting", done, Some(dataset.sample_count()))
         };
         write(args, &GroupTable { dataset, group }, destination, format, &mut note)?;
-        if let ControlFlow::Break(()) = note(0) {
-            return Err(Failure::Cancelled);
-        }
     }
     Ok(())
 }

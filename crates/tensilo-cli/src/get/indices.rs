@@ -49,8 +49,7 @@ pub(crate) struct Selection {
 }
 
 impl Indices {
-    /// Returns the samples out of `sample_count`. Fails if one of them does not
-    /// exist.
+    /// Returns the samples out of `sample_count`. Fails if one of them does not exist.
     pub(crate) fn resolve(&self, sample_count: u64) -> Outcome<Selection> {
         let ranges = self.0.iter().map(|term| term.resolve(sample_count)).collect::<Outcome<_>>()?;
         Ok(Selection { ranges, single: matches!(self.0.as_slice(), [Term::One(_)]) })

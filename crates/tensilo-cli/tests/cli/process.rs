@@ -112,7 +112,7 @@ fn a_missing_file_exits_with_3() {
     on("inspect", &missing, "").failed(3, "missing.tsl");
     on("get", &missing, "-c x -i 0").failed(3, "missing.tsl");
     on("export", &missing, &format!("-o {}", folder.path("out.parquet").display())).failed(3, "missing.tsl");
-    on("get", folder.root(), "-c x -i 0").failed(3, "directory");
+    on("get", folder.root(), "-c x -i 0").failed(2, "neither a manifest nor tensilo files");
     let name = folder.root().file_name().unwrap().to_string_lossy().into_owned();
     on("inspect", folder.root(), "").failed(2, &name);
 }

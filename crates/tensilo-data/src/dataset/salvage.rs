@@ -3,6 +3,7 @@
 use super::handle::{Dataset, GroupFile, SampleGroup};
 use super::listed_reader;
 use crate::error::{DataError, Result};
+use std::io;
 use tensilo::salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
 use tensilo::source::PositionedFile;
 use tensilo::{ErrorKind, OpenOptions, Reader, Schema};
@@ -33,7 +34,7 @@ impl Dataset {
             .and_then(|salvaged| self.check_columns(listed, salvaged));
         match salvaged {
             Ok(salvaged) => Ok(SalvagedFile { salvaged, lost: None }),
-            Err(DataError::File(error)) if !is_lost(error.kind()) => Err(error.with_path(&listed.path).into()),
+            Err(DataError::File(error)) if !is_lost(&error) => Err(error.with_path(&listed.path).into()),
             Err(error) => {
                 let error = match error {
                     DataError::File(error) => error.with_path(&listed.path).into(),
@@ -80,7 +81,10 @@ fn check_replaced(file: &GroupFile) -> Result<()> {
     Err(DataError::BadArgument(format!("{path}: another file is there: its content id is not that of the manifest")))
 }
 
-/// Returns whether an error says that nothing of a file can be read.
-fn is_lost(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Corrupt | ErrorKind::Io | ErrorKind::BadArgument)
+/// Returns whether an error says that nothing of a file is left. Another one, such as a missing
+/// permission, may be gone the next time.
+fn is_lost(error: &tensilo::Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
+    let is_missing = source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound);
+    is_missing || matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::BadArgument)
 }
