@@ -1,4 +1,4 @@
-//! What this machine has, as far as it tells.
+//! The memory of this machine, as far as it tells.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ pub(crate) fn memory_bytes() -> Option<u64> {
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Returns whether files of so many bytes do not stay in the page cache while a job reads them: they
-/// have more than half of the memory.
+/// Returns whether files of so many bytes do not stay in the page cache while a job reads them:
+/// they have more than half of the memory.
 pub(crate) fn is_larger_than_memory(file_bytes: u64) -> bool {
     memory_bytes().is_some_and(|memory| file_bytes > memory / 2)
 }

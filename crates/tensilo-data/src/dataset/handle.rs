@@ -6,13 +6,14 @@ use super::folder::Folder;
 use super::found::{FoundColumns, FoundFile};
 use super::groups::{Groups, Place, PlacedGroup};
 use super::listed_reader::{self, Listing};
+use super::location::Location;
 use super::open;
 use super::options::DatasetOptions;
 use super::place::FilePlace;
 use super::store::Store;
 use super::without_manifest;
 use crate::error::{DataError, Result};
-use crate::manifest::{Group, Hex, ListedFile, Version, join};
+use crate::manifest::{Group, Hex, ListedFile, Version};
 use crate::order::RunsAndWindows;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -45,15 +46,6 @@ pub(super) struct OpenedDataset {
     pub schema: Schema,
     pub groups: Groups,
     pub files: OpenFiles,
-}
-
-/// The place of the files of a dataset.
-#[derive(Clone, Debug)]
-pub(super) enum Location {
-    /// A folder, to which paths are relative.
-    Folder(PathBuf),
-    /// Any: paths are those that the caller gave.
-    Anywhere,
 }
 
 /// A sample of a column, found in a file.
@@ -233,36 +225,6 @@ impl Dataset {
         self.0.open_listed(&group.placed, listed)
     }
 
-    /// Returns the same dataset, read as suits samples in any order.
-    pub(crate) fn for_shuffled(&self) -> Self {
-        let OpenedDataset { location, groups, files, .. } = &*self.0;
-        let path = location.any_path(groups, &self.0.place());
-        match files.access().for_shuffled(&path, || self.stored_bytes()) {
-            Some(access) => self.with_files(files.with_access(access)),
-            None => self.clone(),
-        }
-    }
-
-    /// Returns the same dataset, which shares no lock with this one: for a process that was forked,
-    /// in which a lock may be held by a thread that this process does not have.
-    pub(crate) fn reopened(&self) -> Self {
-        self.with_files(self.0.files.reopened())
-    }
-
-    /// Returns the same dataset, which opens files in another way, and shares no lock with this one.
-    fn with_files(&self, files: OpenFiles) -> Self {
-        let OpenedDataset { store, location, version, digest, schema, groups, .. } = &*self.0;
-        Self(Arc::new(OpenedDataset {
-            store: store.clone(),
-            location: location.clone(),
-            version: version.clone(),
-            digest: *digest,
-            schema: schema.clone(),
-            groups: groups.reopened(),
-            files,
-        }))
-    }
-
     /// Returns how the files are read: as the options say, else by io_uring, if the system has it
     /// and the file system is not in memory, and by position otherwise.
     ///
@@ -296,33 +258,6 @@ impl Dataset {
     /// Cost: logarithmic in the number of files, and linear in the number of columns.
     pub fn find(&self, column: usize, sample: u64) -> Result<FoundSample> {
         self.0.find(column, sample)
-    }
-}
-
-impl Location {
-    fn folder(&self) -> &Path {
-        match self {
-            Self::Folder(folder) => folder,
-            Self::Anywhere => Path::new(""),
-        }
-    }
-
-    fn path(&self, file: &ListedFile) -> PathBuf {
-        match self {
-            Self::Folder(folder) => join(folder, &file.path),
-            Self::Anywhere => PathBuf::from(&*file.path),
-        }
-    }
-
-    /// Returns a path on the file system of the files: the folder, or the first file.
-    fn any_path(&self, groups: &Groups, place: &Place<'_>) -> PathBuf {
-        match self {
-            Self::Folder(folder) => folder.clone(),
-            Self::Anywhere => {
-                let first = groups.of_page(place, 0).into_iter().flatten().next();
-                first.and_then(|group| group.group.files.first().map(|file| self.path(file))).unwrap_or_default()
-            }
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A dataset as the table of an export.
 
-use super::handle::{Dataset, Location};
+use super::handle::Dataset;
+use super::location::Location;
 use crate::error::{DataError, Result};
 use std::path::Path;
 use tensilo::error::display_path;

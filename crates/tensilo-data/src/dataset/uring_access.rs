@@ -9,8 +9,8 @@ use tensilo::OpenOptions;
 
 /// The types of file systems in memory, as `statfs` tells them: tmpfs and ramfs.
 const IN_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58F6];
-/// Those of a network, whose servers answer late, and may not keep what O_DIRECT promises: NFS, SMB
-/// (three), Ceph, Lustre, GPFS, BeeGFS, 9P, AFS (two), FUSE.
+/// The types of file systems of a network, whose servers answer late, and may not keep what
+/// O_DIRECT promises: NFS, SMB (three), Ceph, Lustre, GPFS, BeeGFS, 9P, AFS (two), FUSE.
 const OF_A_NETWORK: [FsWord; 12] = [
     0x6969,
     0x517B,
