@@ -71,6 +71,7 @@ impl Failure {
             Self::Library(error, _) => exit_of(error.kind()),
             Self::Dataset(DataError::Corrupt { .. }) => Exit::Damaged,
             Self::Dataset(DataError::Io { .. }) => Exit::Io,
+            Self::Dataset(DataError::Internal(_)) => Exit::Internal,
             Self::Dataset(_) | Self::Usage(_) => Exit::Usage,
             Self::Output(..) => Exit::Io,
             Self::Cancelled => Exit::Signalled,
@@ -170,6 +171,12 @@ mod tests {
         {
             assert_eq!(exit_of(kind), Exit::Usage, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_fault_of_a_dataset_exits_as_one_of_a_file() {
+        assert_eq!(Failure::from(DataError::Internal("x".to_owned())).exit(), Exit::Internal);
+        assert_eq!(Failure::from(DataError::BadArgument("x".to_owned())).exit(), Exit::Usage);
     }
 
     #[test]

@@ -57,8 +57,8 @@ impl Order {
     /// Replaces each position by the sample there, as [`Order::sample_at`] finds it. Fails, and
     /// changes nothing, if a position is not below the number of samples.
     ///
-    /// Cost: 0.3 to 0.6 of that of single lookups; see `benches/order.rs`. Positions that follow each
-    /// other cost the least if windowed.
+    /// Cost: 0.3 to 0.6 of that of single lookups; see `benches/order.rs`. Positions that follow
+    /// each other cost the least if windowed.
     ///
     /// ```
     /// use tensilo_data::{Mode, Order};

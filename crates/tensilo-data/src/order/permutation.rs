@@ -62,8 +62,8 @@ impl Permutation {
         })
     }
 
-    /// Replaces positions, all of which are below `n`, by the members there. Cost: 0.4 to 0.6 of that
-    /// of [`Permutation::at`] for each.
+    /// Replaces positions, all of which are below `n`, by the members there. Cost: 0.4 to 0.6 of
+    /// that of [`Permutation::at`] for each.
     pub(super) fn replace(&self, positions: &mut [u64]) {
         if self.n <= 1 {
             return;
