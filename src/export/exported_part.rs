@@ -2,14 +2,14 @@
 
 use super::sample_size::SampleSize;
 use super::table::TablePart;
-use crate::{Column, ColumnBuffer, Error, Result, Rows};
+use crate::{Column, ColumnBuffer, Cursor, Error, Result};
 use std::ops::Range;
 
 /// The samples of a part, of which those before `next` have been read.
 pub(super) struct ExportedPart {
     columns: Vec<Option<PartColumn>>,
-    /// The columns that are not null, in order.
-    rows: Rows,
+    /// Those of the columns that are not null, in order. They may be of several files.
+    cursors: Vec<Cursor>,
     buffers: Vec<ColumnBuffer>,
     pub next: u64,
     pub end: u64,
@@ -18,7 +18,7 @@ pub(super) struct ExportedPart {
 /// A column of which not all samples are null.
 struct PartColumn {
     column: Column,
-    /// Its number in the rows.
+    /// The number of its cursor.
     number: usize,
     /// The chunk that was measured last, which its cursor holds.
     chunk: Range<u64>,
@@ -26,11 +26,11 @@ struct PartColumn {
 
 impl ExportedPart {
     pub(super) fn new(part: TablePart) -> Self {
-        let rows = Rows::of(part.columns.iter().flatten());
+        let cursors = part.columns.iter().flatten().map(Column::cursor).collect();
         let mut numbers = 0..;
         let mut column = |column| Some(PartColumn { column, number: numbers.next()?, chunk: 0..0 });
         let columns = part.columns.into_iter().map(|found| found.and_then(&mut column));
-        Self { columns: columns.collect(), rows, buffers: Vec::new(), next: 0, end: part.sample_count }
+        Self { columns: columns.collect(), cursors, buffers: Vec::new(), next: 0, end: part.sample_count }
     }
 
     /// Cuts samples, which begin at `start`, off where the chunk of a column ends.
@@ -46,14 +46,17 @@ impl ExportedPart {
     /// Returns the bytes that sample `i` of a column takes in a batch.
     pub(super) fn measure(&mut self, index: usize, size: &SampleSize, i: u64) -> Result<u64> {
         let Some(Some(PartColumn { column, number, .. })) = self.columns.get(index) else { return Ok(size.of_null()) };
-        let cursor = self.rows.cursors().get_mut(*number);
+        let cursor = self.cursors.get_mut(*number);
         let cursor = cursor.ok_or_else(|| Error::internal("a column that is exported has no cursor"))?;
         size.of(cursor, i).map_err(|error| column.in_file(error))
     }
 
     /// Reads samples, and returns those of each column; `None` if all are null.
     pub(super) fn read(&mut self, samples: Range<u64>) -> Result<impl Iterator<Item = Option<&ColumnBuffer>>> {
-        self.rows.range_into(samples, &mut self.buffers)?;
+        self.buffers.resize_with(self.cursors.len(), ColumnBuffer::new);
+        for (cursor, buffer) in self.cursors.iter_mut().zip(&mut self.buffers) {
+            cursor.range_into(samples.clone(), buffer)?;
+        }
         let buffers = &self.buffers;
         Ok(self.columns.iter().map(|column| buffers.get(column.as_ref()?.number)))
     }

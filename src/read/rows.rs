@@ -1,8 +1,6 @@
 //! Several columns, read for the same samples by one call.
 
 use super::buffer::ColumnBuffer;
-#[cfg(feature = "arrow")]
-use super::column::Column;
 use super::cursor::Cursor;
 use super::gather::{RequestScratch, gather};
 use crate::Result;
@@ -19,12 +17,6 @@ pub struct Rows {
 impl Rows {
     pub(super) fn new(cursors: Vec<Cursor>) -> Self {
         Self { cursors, request: RequestScratch::default() }
-    }
-
-    /// Returns these columns of one file.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn of<'a>(columns: impl Iterator<Item = &'a Column>) -> Self {
-        Self::new(columns.map(Column::cursor).collect())
     }
 
     /// Returns the cursors of the columns, in the order of the call that made this.

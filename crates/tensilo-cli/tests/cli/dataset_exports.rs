@@ -38,6 +38,27 @@ fn a_dataset_is_exported_as_one_file_with_its_samples() {
     }
 }
 
+#[test]
+fn columns_of_several_files_are_exported_together() {
+    let folder = Folder::new();
+    let path = folder.path("several");
+    fs::create_dir(&path).unwrap();
+    for (name, columns) in [("a.tsl", "utt_id,text"), ("b.tsl", "mel,f0_hz")] {
+        let words = format!("-o {} --columns {columns}", path.join(name).display());
+        on("convert", Path::new(SPEECH), &words).done();
+    }
+    dataset("create", &[], [path.as_path(), &path.join("a.tsl")]).done();
+    dataset("add-columns", &[], [path.as_path(), &path.join("b.tsl")]).done();
+    let (exported, back) = (folder.path("out.parquet"), folder.path("back.tsl"));
+    export(&path, &exported, "");
+    on("convert", &exported, &format!("-o {}", back.display())).done();
+    for column in ["utt_id", "text", "mel", "f0_hz"] {
+        let words = format!("-c {column} -i ..");
+        let of = |from: &Path| on("get", from, &words).done().text();
+        assert_eq!(of(&back), of(&path), "{column}");
+    }
+}
+
 /// Writes an Arrow file of types that only a saved schema restores.
 fn dictionaries(folder: &Folder, name: &str, texts: &[&str]) -> PathBuf {
     let dictionary: DictionaryArray<Int8Type> = texts.iter().copied().collect();

@@ -61,6 +61,7 @@ impl Store for Folder {
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
+        refuse_links(&self.0, path)?;
         let path = join(&self.0, path);
         let removed = match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -125,6 +126,19 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.flush()?;
     file.sync()?;
     file.publish()
+}
+
+/// Fails if a folder on the way to a path of the dataset is a link: what is behind it is not of the
+/// dataset alone.
+fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
+    let path = join(folder, path);
+    let between = path.ancestors().skip(1).take_while(|found| *found != folder && found.starts_with(folder));
+    for found in between {
+        if fs::symlink_metadata(found).is_ok_and(|metadata| metadata.file_type().is_symlink()) {
+            return Err(io::Error::other(format!("{} is a link, and nothing behind it is removed", found.display())));
+        }
+    }
+    Ok(())
 }
 
 fn sync_folder_of(path: &Path) -> io::Result<()> {

@@ -88,7 +88,8 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Found>
             listed => listed?,
         }
     }
-    paths.retain(|path| !listed.contains(path));
+    // a path that claims to be a file may be a folder with files of kept versions
+    paths.retain(|path| !listed.contains(path) && below(&listed, path).next().is_none());
     for name in names(store, folder, "data")? {
         // later folders are of writers that may be at work (M-8.5)
         if folder_version(&name).is_some_and(|version| version <= newest) {

@@ -142,3 +142,20 @@ fn damage_of_kept_versions_is_an_error_and_of_old_ones_is_not() {
     let error = Garbage::find(folder.path("data"), 1).unwrap_err();
     assert!(error.to_string().contains("has no manifest"), "{error}");
 }
+
+/// A folder of data files that was moved, with a link in its place: nothing behind it is removed.
+#[cfg(unix)]
+#[test]
+fn nothing_behind_a_link_is_removed() {
+    let folder = Folder::new();
+    let dataset = create(&folder.path("ds"), &[2]);
+    let listed = dataset.groups().next().unwrap().unwrap().files[0].path.clone();
+    let data = listed.parent().unwrap();
+    fs::rename(data, folder.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(folder.path("elsewhere"), data).unwrap();
+    fs::write(folder.path("elsewhere/notes.txt"), "of the user").unwrap();
+    let found = Garbage::find(folder.path("ds"), 1).unwrap();
+    assert!(found.remove().is_err() || found.paths.is_empty());
+    assert!(folder.path("elsewhere/notes.txt").exists());
+    check_all(&Dataset::open(folder.path("ds")).unwrap()).unwrap();
+}
