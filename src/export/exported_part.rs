@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The samples of a part, of which those before `next` have been read.
 pub(super) struct ExportedPart {
     columns: Vec<Option<PartColumn>>,
-    /// Those of the columns that are not null, in order. They may be of several files.
+    /// The cursors of the columns that are not null, in order. They may be of several files.
     cursors: Vec<Cursor>,
     buffers: Vec<ColumnBuffer>,
     pub next: u64,
