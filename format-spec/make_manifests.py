@@ -153,7 +153,7 @@ def invalid():
     good = version(1, [group(WORKED)])
     text = seal(good)
     for name, path in [('up', '../worked.tsl'), ('root', '/worked.tsl'), ('empty', ''), ('double', 'data//x.tsl'),
-                       ('dot', './x.tsl'), ('backslash', 'data\\x.tsl'), ('drive', 'c:x.tsl'), ('control', 'a\nb'), ('long', 'a' * 1025)]:
+                       ('dot', './x.tsl'), ('manifest', 'Manifest/x.tsl'), ('backslash', 'data\\x.tsl'), ('drive', 'c:x.tsl'), ('control', 'a\nb'), ('long', 'a' * 1025)]:
         yield 'M-1.3-' + name, with_file(path=path)
     yield 'M-2.1-flipped', folder(text.replace(b'made by hand', b'made by hend'))
     yield 'M-2.1-cut-off', folder(text[:-1])

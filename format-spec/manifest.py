@@ -90,7 +90,9 @@ def hexadecimal(value):
 
 def path_of(value):
     good = 0 < len(a(str, value).encode()) <= 1024 and not re.search(r'[\\:\x00-\x1f\x7f]', value)
-    need(good and all(part not in ('', '.', '..') for part in value.split('/')), 'M-1.3', 'the path %r' % value)
+    parts = value.split('/')
+    good = good and all(part not in ('', '.', '..') for part in parts) and parts[0].lower() != 'manifest'
+    need(good, 'M-1.3', 'the path %r' % value)
     return value
 
 

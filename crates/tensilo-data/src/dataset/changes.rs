@@ -3,7 +3,7 @@
 use super::access::{Access, Opener};
 use super::data_folder::DataFolder;
 use super::facts::FileFacts;
-use super::folder::Folder;
+use super::folder::{self, Folder};
 use super::handle::Dataset;
 use super::layouts;
 use super::location::Location;
@@ -14,9 +14,13 @@ use crate::error::{DataError, Result};
 use crate::manifest::{Group, Layout, ListedFile, Version, check_path, dataset_id};
 use crate::order::RunsAndWindows;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tensilo::Schema;
 use tensilo::error::display_path;
+
+/// The most groups in pages that are changed: what a manifest may claim is more than memory has.
+const MOST_CHANGED_GROUPS: u64 = 1 << 22;
 
 /// Changes to a dataset, which [`Changes::publish`] makes a new version of.
 ///
@@ -44,7 +48,7 @@ impl Dataset {
     pub fn create(folder: impl AsRef<Path>) -> Result<Changes> {
         let folder = folder.as_ref();
         let io = |error| DataError::Io { path: folder.to_path_buf(), doing: "making the folder", error };
-        std::fs::create_dir_all(folder).map_err(io)?;
+        folder::make(folder).map_err(io)?;
         if let Some(version) = open::versions(&Folder(folder.to_path_buf()), folder)?.last() {
             return Err(DataError::BadArgument(format!(
                 "{}: the folder has a dataset, at version {version}; append to it, or choose another folder",
@@ -161,14 +165,19 @@ impl Changes {
         }
         self.version.order = self.order.unwrap_or(self.version.order);
         match publish(&self.store, &self.folder, &mut self.version, &self.added) {
-            Ok(()) => self.data.keep(),
-            Err(Unpublished::No(error)) => return Err(error),
+            Ok(digest) => {
+                self.data.keep();
+                let location = Location::Folder(self.folder.clone());
+                let store = Arc::new(Folder(self.folder.clone()));
+                let version = std::mem::replace(&mut self.version, Version::empty());
+                Ok(Dataset::new(store, location, version, digest, DatasetOptions::new()))
+            }
+            Err(Unpublished::No(error)) => Err(error),
             Err(Unpublished::Unknown(error)) => {
                 self.data.keep();
-                return Err(error);
+                Err(error)
             }
         }
-        DatasetOptions::new().version(self.version.number).open(&self.folder)
     }
 
     /// Returns the facts of a file in the folder.
@@ -183,21 +192,33 @@ impl Changes {
         ListedFile { layout, ..facts.listed }
     }
 
-    /// Returns all groups so far, also those in pages.
-    pub(super) fn all_groups(&self) -> Result<Vec<Group>> {
-        let mut groups = Vec::new();
-        if let Some(base) = &self.base {
-            for page in 0..self.version.pages.len() {
-                groups.extend(base.0.groups_of_page(page)?);
-            }
+    /// Returns the number of pages, with that of the inline groups.
+    pub(super) fn page_count(&self) -> usize {
+        self.version.pages.len().saturating_add(1)
+    }
+
+    /// Returns the groups of a page, or, after the last page, the inline ones.
+    pub(super) fn groups_of_page(&self, page: usize) -> Result<Vec<Group>> {
+        match &self.base {
+            Some(base) if page < self.version.pages.len() => base.0.groups_of_page(page),
+            _ => Ok(self.version.groups.clone()),
         }
-        groups.extend_from_slice(&self.version.groups);
-        Ok(groups)
     }
 
     /// Takes all groups out of their pages, to change them.
     pub(super) fn groups_mut(&mut self) -> Result<&mut Vec<Group>> {
-        self.version.groups = self.all_groups()?;
+        let paged = self.version.pages.iter().map(|page| page.groups).fold(0, u64::saturating_add);
+        if paged > MOST_CHANGED_GROUPS {
+            let message = format!(
+                "{paged} groups, and at most {MOST_CHANGED_GROUPS} can be changed; repack the dataset to larger files first"
+            );
+            return Err(DataError::BadArgument(message));
+        }
+        let mut groups = Vec::new();
+        for page in 0..self.page_count() {
+            groups.extend(self.groups_of_page(page)?);
+        }
+        self.version.groups = groups;
         self.version.pages.clear();
         Ok(&mut self.version.groups)
     }

@@ -141,13 +141,21 @@ fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a folder and those that it is in, as far as they do not exist, durably.
+pub(super) fn make(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    fs::create_dir_all(folder)?;
+    missing.into_iter().try_for_each(sync_folder_of)
+}
+
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), sync_folder)
 }
 
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    let is_current = folder.as_os_str().is_empty();
+    File::open(if is_current { Path::new(".") } else { folder })?.sync_all()
 }
 
 #[cfg(not(unix))]

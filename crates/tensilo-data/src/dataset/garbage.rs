@@ -5,8 +5,8 @@ use super::groups::Place;
 use super::open;
 use super::store::Store;
 use crate::error::{DataError, Result};
-use crate::manifest::{Group, join, path_of};
-use std::collections::BTreeSet;
+use crate::manifest::{Group, PageEntry, join, path_of};
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -43,12 +43,14 @@ impl Garbage {
     /// Finds what can be removed from the folder of a dataset if its newest `keep` versions are
     /// kept, at least one:
     ///
-    /// * all other versions, and the data files and pages that only they list;
+    /// * all other versions, and the data files and pages that only they list, except a page all of
+    ///   whose groups the newest version lists in another way;
     /// * in `data/`, whatever no version lists: files of writers that were killed. The folders of
     ///   versions that do not exist yet are left alone;
     /// * temporary files of writers that were killed.
     ///
-    /// Cost: reading all versions and pages of the manifest.
+    /// Cost: reading all versions and pages of the manifest; memory for the names of all files, and
+    /// for the groups of the newest version.
     pub fn find(folder: impl AsRef<Path>, keep: u64) -> Result<Self> {
         let folder = folder.as_ref().to_path_buf();
         let store = Folder(folder.clone());
@@ -78,14 +80,28 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Found>
     };
     let kept = usize::try_from(keep).unwrap_or(usize::MAX).clamp(1, versions.len());
     let (old, kept) = versions.split_at(versions.len().saturating_sub(kept));
+    let mut seen = HashSet::new();
     let mut listed = BTreeSet::new();
-    kept.iter().try_for_each(|&version| list(store, folder, version, &mut listed))?;
+    let mut newest_groups = HashSet::new();
+    for &version in kept {
+        visit(store, folder, version, &mut seen, &mut |page, groups| {
+            listed.extend(page.map(PageEntry::path));
+            listed.extend(paths_of(&groups));
+        })?;
+    }
+    visit(store, folder, newest, &mut HashSet::new(), &mut |_, groups| newest_groups.extend(groups))?;
     let mut paths = BTreeSet::new();
     for &version in old {
-        match list(store, folder, version, &mut paths) {
+        let found = visit(store, folder, version, &mut seen, &mut |page, groups| {
+            // a writer at work may list such a page again (M-8.4)
+            let stays = groups.iter().all(|group| newest_groups.contains(group));
+            paths.extend(page.filter(|_| !stays).map(PageEntry::path));
+            paths.extend(paths_of(&groups));
+        });
+        match found {
             // what a damaged version lists is not known; folders of `data/` are looked at anyway
             Err(DataError::Corrupt { .. }) => {}
-            listed => listed?,
+            found => found?,
         }
     }
     // a path that claims to be a file may be a folder with files of kept versions
@@ -113,23 +129,31 @@ pub(super) fn remove(store: &dyn Store, folder: &Path, found: &Found) -> Result<
     found.paths.iter().try_for_each(|path| remove(path))
 }
 
-/// Adds the paths of the pages and data files of a version. A page that is in the list is not read:
-/// its files are, too.
-fn list(store: &dyn Store, folder: &Path, number: u64, paths: &mut BTreeSet<String>) -> Result<()> {
-    let (version, _) = open::read(store, folder, number)?;
-    let add = |groups: &[Group], paths: &mut BTreeSet<String>| {
-        paths.extend(groups.iter().flat_map(|group| &group.files).map(|file| file.path.to_string()));
-    };
-    add(&version.groups, paths);
+/// Shows the groups of a version that are in no page, and those of each page that was not seen
+/// before.
+fn visit(
+    store: &dyn Store,
+    folder: &Path,
+    number: u64,
+    seen: &mut HashSet<PageEntry>,
+    show: &mut dyn FnMut(Option<&PageEntry>, Vec<Group>),
+) -> Result<()> {
+    let (mut version, _) = open::read(store, folder, number)?;
+    show(None, std::mem::take(&mut version.groups));
     let place = Place { store, folder, version: &version };
     for page in &version.pages {
-        if !paths.contains(&page.path()) {
+        if !seen.contains(page) {
             let groups = place.read_page(page)?;
-            paths.insert(page.path());
-            add(&groups, paths);
+            seen.insert(*page);
+            show(Some(page), groups);
         }
     }
     Ok(())
+}
+
+/// Returns the paths of the files of groups.
+fn paths_of(groups: &[Group]) -> impl Iterator<Item = String> {
+    groups.iter().flat_map(|group| &group.files).map(|file| file.path.to_string())
 }
 
 /// Adds what no version lists in a folder of `data/`: all of the folder, or some of what it has.

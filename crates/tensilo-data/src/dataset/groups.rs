@@ -4,6 +4,7 @@ use super::open::read_text;
 use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::manifest::{Broken, Group, MOST_PAGE_BYTES, PageEntry, Version, join};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::process;
@@ -15,7 +16,10 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Groups {
     /// The first sample of each page, and after the last one the number of all samples.
     starts: Vec<u64>,
-    pages: Vec<OnceLock<Arc<Page>>>,
+    /// The slot of each page, and after the last one that of the inline groups. A page that is listed
+    /// several times has one.
+    slot_of: Vec<usize>,
+    slots: Vec<OnceLock<Arc<Page>>>,
     /// The process that may wait for a page that another thread reads.
     process: u32,
 }
@@ -70,19 +74,31 @@ fn part_of(starts: &[u64], at: u64) -> usize {
 impl Groups {
     pub(super) fn new(version: &mut Version) -> Self {
         let inline = std::mem::take(&mut version.groups);
-        let mut pages: Vec<OnceLock<Arc<Page>>> = version.pages.iter().map(|_| OnceLock::new()).collect();
+        let mut slot_of_page = HashMap::new();
+        let mut slot_of: Vec<usize> = Vec::with_capacity(version.pages.len().saturating_add(1));
+        for page in &version.pages {
+            let next = slot_of_page.len();
+            slot_of.push(*slot_of_page.entry(page).or_insert(next));
+        }
+        let mut slots: Vec<OnceLock<Arc<Page>>> = slot_of_page.iter().map(|_| OnceLock::new()).collect();
         let lengths = version.pages.iter().map(|page| page.samples);
         let last = inline.iter().map(|group| group.samples).fold(0, u64::saturating_add);
         let starts = starts(lengths.chain([last]));
-        pages.push(OnceLock::from(Page::new(inline)));
-        Self { starts, pages, process: process::id() }
+        slot_of.push(slots.len());
+        slots.push(OnceLock::from(Page::new(inline)));
+        Self { starts, slot_of, slots, process: process::id() }
     }
 
     /// Returns the same groups, for a process that was forked: they share nothing that a thread
     /// could have been changing at that moment.
     pub(super) fn reopened(&self) -> Self {
         let page = |page: &OnceLock<Arc<Page>>| page.get().cloned().map_or_else(OnceLock::new, OnceLock::from);
-        Self { starts: self.starts.clone(), pages: self.pages.iter().map(page).collect(), process: process::id() }
+        Self {
+            starts: self.starts.clone(),
+            slot_of: self.slot_of.clone(),
+            slots: self.slots.iter().map(page).collect(),
+            process: process::id(),
+        }
     }
 
     /// Returns the group that contains a sample. Cost: logarithmic in the number of groups, and the
@@ -115,7 +131,7 @@ impl Groups {
 
     /// Returns the number of pages, with that of the inline groups.
     pub(super) fn page_count(&self) -> usize {
-        self.pages.len()
+        self.slot_of.len()
     }
 
     /// Returns the groups of a page, or the error of reading it.
@@ -129,7 +145,7 @@ impl Groups {
     /// Returns a page and its first sample.
     fn page(&self, place: &Place<'_>, number: usize) -> Result<(Arc<Page>, u64)> {
         let first = self.starts.get(number).copied().unwrap_or(0);
-        let slot = self.pages.get(number).ok_or_else(|| none(first))?;
+        let slot = self.slot_of.get(number).and_then(|&slot| self.slots.get(slot)).ok_or_else(|| none(first))?;
         let page = match (slot.get(), place.version.pages.get(number)) {
             (Some(page), _) => page.clone(),
             (None, Some(entry)) => {

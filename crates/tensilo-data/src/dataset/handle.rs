@@ -136,7 +136,7 @@ impl DatasetOptions {
 }
 
 impl Dataset {
-    fn new(
+    pub(super) fn new(
         store: Arc<dyn Store>,
         location: Location,
         mut version: Version,

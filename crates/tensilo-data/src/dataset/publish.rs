@@ -29,13 +29,14 @@ impl From<DataError> for Unpublished {
     }
 }
 
-/// Publishes a version, given the files that it adds to those of the version before.
+/// Publishes a version, given the files that it adds to those of the version before. Returns its
+/// digest.
 pub(super) fn publish(
     store: &dyn Store,
     folder: &Path,
     version: &mut Version,
     added: &[Box<str>],
-) -> Result<(), Unpublished> {
+) -> Result<Hex, Unpublished> {
     for path in added {
         store.make_durable(path).map_err(|error| match newest(store, folder) {
             // the writer has lost, and a removal of old versions took its files (M-8.5)
@@ -57,10 +58,9 @@ pub(super) fn publish(
     // whatever a caller has changed, no reader may refuse it
     Version::parse(&bytes, version.number).map_err(|broken| DataError::BadArgument(broken.message))?;
     let writer = Writer { store, folder, number: version.number, bytes: &bytes, digest };
-    match store.publish(&path_of(version.number), &bytes) {
-        Ok(()) => writer.after_success(),
-        Err(error) => writer.after_failure(error),
-    }
+    let published = store.publish(&path_of(version.number), &bytes);
+    published.map_or_else(|error| writer.after_failure(error), |()| writer.after_success())?;
+    Ok(digest)
 }
 
 /// The writer of a version whose name was given, or could not be given.
@@ -76,8 +76,26 @@ impl Writer<'_> {
     /// Finds out whether the name was free because a version that others have published was
     /// removed meanwhile (M-8.7).
     fn after_success(&self) -> Result<(), Unpublished> {
-        let Some(newer) = self.overtaken() else { return Ok(()) };
-        let (path, lost) = (path_of(self.number), conflict(self.folder, newer));
+        let versions = open::versions(self.store, self.folder).map_err(Unpublished::Unknown)?;
+        let next = self.number.saturating_add(1);
+        let lost = match versions.last() {
+            Some(&newest) if newest > self.number => conflict(self.folder, newest),
+            _ => return Ok(()),
+        };
+        match open::read(self.store, self.folder, next) {
+            Ok((version, _)) if version.parent == Some((self.number, self.digest)) => Ok(()),
+            Ok(_) => self.remove(lost),
+            // the versions between have been removed since
+            Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Unpublished::Unknown(lost))
+            }
+            Err(error) => Err(Unpublished::Unknown(error)),
+        }
+    }
+
+    /// Removes the version, which has lost.
+    fn remove(&self, lost: DataError) -> Result<(), Unpublished> {
+        let path = path_of(self.number);
         match self.store.read(&path, MOST_VERSION_BYTES) {
             Ok(found) if found == self.bytes => {
                 let removed = self.store.remove(&path);
@@ -87,14 +105,6 @@ impl Writer<'_> {
             // others may have gone on from it, and removed it since
             _ => Err(Unpublished::Unknown(lost)),
         }
-    }
-
-    /// Returns a newer version that was not made from this one, if there is any.
-    fn overtaken(&self) -> Option<u64> {
-        // the version is published; what cannot be read is no reason to fail now
-        let newer = open::versions(self.store, self.folder).ok()?.into_iter().find(|&newer| newer > self.number)?;
-        let (version, _) = open::read(self.store, self.folder, newer).ok()?;
-        (version.parent != Some((self.number, self.digest))).then_some(newer)
     }
 
     /// Finds out what became of a version whose name could not be given (M-8.8).

@@ -4,7 +4,7 @@ use super::changes::Changes;
 use super::facts::FileFacts;
 use super::group_samples::GroupSamples;
 use crate::error::{DataError, Result};
-use crate::manifest::Layout;
+use crate::manifest::{Group, Layout};
 use std::ops::ControlFlow;
 use tensilo::sink::{AtomicFile, Sink};
 use tensilo::{Error, Schema, Writer, WriterOptions};
@@ -36,19 +36,11 @@ impl Changes {
         options: &WriterOptions,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut files = NewFiles { changes: self, shard_bytes, options, open: None, done: Vec::new() };
-        let mut copied = 0;
-        go_on(progress(copied))?;
-        for group in files.changes.all_groups()? {
-            // a batch is read again where a file ends, so it is not larger than a file
-            let mut source = files.changes.samples_of(&group, copied, shard_bytes)?;
-            files.begin_group(&source)?;
-            while source.read_next()? > 0 {
-                let count = files.make_room(&source)?;
-                source.shorten(count)?;
-                files.push(&source)?;
-                copied = copied.saturating_add(source.batch_samples());
-                go_on(progress(copied))?;
+        let mut files = NewFiles { changes: self, shard_bytes, options, open: None, done: Vec::new(), copied: 0 };
+        go_on(progress(0))?;
+        for page in 0..files.changes.page_count() {
+            for group in files.changes.groups_of_page(page)? {
+                files.copy(&group, progress)?;
             }
         }
         files.finish()?;
@@ -67,6 +59,8 @@ struct NewFiles<'a> {
     open: Option<BegunFile>,
     /// The files that are complete.
     done: Vec<(FileFacts, Layout)>,
+    /// The number of samples done.
+    copied: u64,
 }
 
 /// A data file in the making.
@@ -81,6 +75,20 @@ struct BegunFile {
 }
 
 impl NewFiles<'_> {
+    fn copy(&mut self, group: &Group, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
+        // a batch is read again where a file ends, so it is not larger than a file
+        let mut source = self.changes.samples_of(group, self.copied, self.shard_bytes)?;
+        self.begin_group(&source)?;
+        while source.read_next()? > 0 {
+            let count = self.make_room(&source)?;
+            source.shorten(count)?;
+            self.push(&source)?;
+            self.copied = self.copied.saturating_add(source.batch_samples());
+            go_on(progress(self.copied))?;
+        }
+        Ok(())
+    }
+
     /// Ends the file if the group has other columns.
     fn begin_group(&mut self, source: &GroupSamples) -> Result<()> {
         match &mut self.open {

@@ -73,7 +73,14 @@ impl Table for Dataset {
         Ok(true)
     }
 
+    /// Refuses the data files, and whatever is in the folder of the manifest. Cost: none for an output
+    /// that does not exist; otherwise a look at each file.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
+        if let Some(path) = path.filter(|path| self.has_in_manifest(path)) {
+            let path = display_path(path);
+            let message = format!("{path}: this is in the manifest of the dataset; write to another file");
+            return Err(DataError::BadArgument(message));
+        }
         let Some(identity) = identity else { return Ok(()) };
         for group in self.groups() {
             for file in group?.files {
@@ -89,6 +96,15 @@ impl Table for Dataset {
 }
 
 impl Dataset {
+    /// Returns whether a path, at which a file may be, is in the folder of the manifest.
+    fn has_in_manifest(&self, path: &Path) -> bool {
+        let Location::Folder(folder) = &self.0.location else { return false };
+        let Ok(manifest) = folder.join("manifest").canonicalize() else { return false };
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let found = path.canonicalize().or_else(|_| parent.canonicalize());
+        found.is_ok_and(|found| found.starts_with(manifest))
+    }
+
     /// Returns columns of the group that has a sample; `None` for those that no file of it has.
     fn columns_of_group(&self, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
         let mut all = vec![None; columns.len()];

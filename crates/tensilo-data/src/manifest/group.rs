@@ -27,14 +27,14 @@ struct FileText {
 }
 
 /// A run of consecutive samples, and the files that contain them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Group {
     pub samples: u64,
     pub files: Vec<ListedFile>,
 }
 
 /// A file, as a manifest lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListedFile {
     /// The index of its layout.
     pub layout: usize,

@@ -22,7 +22,7 @@ struct PageText {
 }
 
 /// The entry of a page in a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PageEntry {
     pub digest: Hex,
     pub bytes: u64,

@@ -22,13 +22,29 @@ enum Answer {
     FailedAfterwards,
     /// The same, and the version cannot be made durable.
     FailedForGood,
-    /// Success; but the version is gone since, and there is a newer one that was made from another.
+    /// Success; but the version is gone since, and there is a much newer one.
     Gone,
+    /// Success, and there is a much newer version.
+    Passed,
+    /// Success; but the next version was made from another one.
+    Overtaken,
+    /// Success, and the next version was made from this one.
+    Followed,
+    /// Success, and the next version is damaged.
+    FollowedByDamage,
 }
 
 /// A folder that answers for versions as it is told.
 #[derive(Debug)]
 struct Doubtful(Folder, Answer);
+
+impl Doubtful {
+    /// Publishes a version as another writer does, made from one with this digest.
+    fn publish_newer(&self, number: u64, parent: Hex) -> io::Result<()> {
+        let newer = Version { number, parent: Some((number - 1, parent)), ..Version::empty() };
+        self.0.publish(&path_of(number), &newer.to_bytes().0)
+    }
+}
 
 impl Store for Doubtful {
     fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
@@ -49,9 +65,22 @@ impl Store for Doubtful {
             Answer::ExistsByUs => (bytes, io::ErrorKind::AlreadyExists),
             Answer::ExistsByAnother => (&b"another version"[..], io::ErrorKind::AlreadyExists),
             Answer::FailedAfterwards | Answer::FailedForGood => (bytes, io::ErrorKind::TimedOut),
-            Answer::Gone => {
-                let newer = Version { number: 9, parent: Some((8, Hex::default())), ..Version::empty() };
-                return self.0.publish(&path_of(9), &newer.to_bytes().0);
+            Answer::Gone => return self.publish_newer(9, Hex::default()),
+            Answer::Passed => {
+                self.0.publish(path, bytes)?;
+                return self.publish_newer(9, Hex::default());
+            }
+            Answer::Overtaken => {
+                self.0.publish(path, bytes)?;
+                return self.publish_newer(2, Hex::default());
+            }
+            Answer::Followed => {
+                self.0.publish(path, bytes)?;
+                return self.publish_newer(2, Version::parse(bytes, 1).unwrap().1);
+            }
+            Answer::FollowedByDamage => {
+                self.0.publish(path, bytes)?;
+                return self.0.publish(&path_of(2), b"torn");
             }
         };
         self.0.publish(path, bytes)?;
@@ -91,21 +120,28 @@ fn a_writer_that_has_won_is_told_so_whatever_the_answer_was() {
         Answer::FailedAfterwards,
         Answer::FailedForGood,
         Answer::Gone,
+        Answer::Passed,
+        Answer::Overtaken,
+        Answer::Followed,
+        Answer::FollowedByDamage,
     ];
     for answer in answers {
         let folder = TestFolder::new();
         let store = Doubtful(Folder(folder.root().to_path_buf()), answer);
         let (mut version, _) = append(&super::Simulated::default(), &Version::empty(), 1);
-        let published = publish(&store, root(), &mut version, &[]);
+        let published = publish(&store, root(), &mut version, &[]).map(drop);
         let is_there = store.read(&path_of(1), 1 << 20).is_ok_and(|bytes| bytes == version.to_bytes().0);
         match (answer, published) {
             (Answer::Failed, Err(Unpublished::No(DataError::Io { .. }))) => assert!(!is_there),
-            (Answer::ExistsByUs | Answer::FailedAfterwards, Ok(())) => assert!(is_there),
+            (Answer::ExistsByUs | Answer::FailedAfterwards | Answer::Followed, Ok(())) => assert!(is_there),
             (Answer::ExistsByAnother, Err(Unpublished::No(DataError::Conflict { version: 1, .. }))) => {
                 assert!(!is_there);
             }
             (Answer::FailedForGood, Err(Unpublished::Unknown(DataError::Io { .. }))) => assert!(is_there),
             (Answer::Gone, Err(Unpublished::Unknown(DataError::Conflict { version: 9, .. }))) => assert!(!is_there),
+            (Answer::Passed, Err(Unpublished::Unknown(DataError::Conflict { version: 9, .. }))) => assert!(is_there),
+            (Answer::Overtaken, Err(Unpublished::No(DataError::Conflict { version: 2, .. }))) => assert!(!is_there),
+            (Answer::FollowedByDamage, Err(Unpublished::Unknown(DataError::Corrupt { .. }))) => assert!(is_there),
             (_, other) => panic!("{answer:?}: {other:?}"),
         }
     }

@@ -5,7 +5,7 @@ use super::super::publish::{Unpublished, publish};
 use super::super::store::Store;
 use super::super::{data_folder::DataFolder, open};
 use super::simulated::{Image, Simulated};
-use super::{DATA, append, path_of, root, samples_of};
+use super::{DATA, Place, append, path_of, root, samples_of};
 use crate::error::DataError;
 use crate::manifest::Version;
 
@@ -77,6 +77,33 @@ fn every_version_that_is_left_is_whole() {
 fn every_version_that_is_left_has_its_pages() {
     check(&[600, 1, 520], 3, 1);
     check(&[600, 1], 9, 1);
+}
+
+/// Only an old version has its groups in pages. A writer that is at work on the next version may do
+/// so again, and its page is there then.
+#[test]
+fn a_page_that_may_be_listed_again_stays() {
+    let (store, paged) = dataset(&[600], 9);
+    let (mut groups, mut inline) = (Vec::new(), Version { number: 2, pages: Vec::new(), ..paged.clone() });
+    for entry in &paged.pages {
+        groups.extend(Place { store: &store, folder: root(), version: &paged }.read_page(entry).unwrap());
+    }
+    inline.groups.splice(0..0, groups);
+    store.publish(&path_of(2), &inline.to_bytes().0).unwrap();
+    let found = find(&store, root(), 1).unwrap();
+    remove(&store, root(), &found).unwrap();
+    let (mut next, added) = append(&store, &inline, 1);
+    publish(&store, root(), &mut next, &added).unwrap();
+    assert_eq!(next.pages, paged.pages);
+    assert_eq!(whole_versions(&store.now()), [2, 3]);
+    // a page whose groups have changed is removed
+    let mut changed = Version { number: 4, pages: Vec::new(), ..inline.clone() };
+    changed.groups.iter_mut().for_each(|group| group.files[0].footer = 1);
+    publish(&store, root(), &mut changed, &[]).unwrap();
+    let found = find(&store, root(), 1).unwrap();
+    remove(&store, root(), &found).unwrap();
+    assert_eq!(whole_versions(&store.now()), [4]);
+    assert_eq!(store.names("manifest/pages").unwrap().len(), changed.pages.len());
 }
 
 /// The images can show what is wrong: files that are removed before the versions that list them.

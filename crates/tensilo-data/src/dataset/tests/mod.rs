@@ -122,6 +122,24 @@ fn a_version_before_its_files_is_noticed() {
     });
 }
 
+/// A manifest can list one page very often, and is read in the memory of one.
+#[test]
+fn a_page_that_is_listed_often_is_kept_once() {
+    let store = Simulated::default();
+    let (mut version, added) = append(&store, &Version::empty(), 600);
+    publish(&store, root(), &mut version, &added).unwrap();
+    let (page, samples) = (version.pages[0], version.samples);
+    version.pages = vec![page; 50_000];
+    version.samples = samples + 49_999 * page.samples;
+    let image = store.now();
+    let place = Place { store: &image, folder: root(), version: &version.clone() };
+    let groups = Groups::new(&mut version);
+    let first = |page: usize| groups.of_page(&place, page)[0].as_ref().unwrap().group.clone();
+    assert!(std::sync::Arc::ptr_eq(&first(0), &first(49_999)));
+    let last = groups.find(&place, 49_999 * page.samples).unwrap();
+    assert_eq!(last.samples, 49_999 * page.samples..49_999 * page.samples + 2);
+}
+
 /// The folder of a killed writer is not used by the next one.
 #[test]
 fn each_writer_has_a_folder_of_its_own() {
