@@ -186,7 +186,7 @@ pub(super) fn left_behind(target: &Path, prefix: &str) -> io::Result<Vec<PathBuf
         let is_ours = random.is_some_and(|random| {
             random.len() == RANDOM_CHARS && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
         });
-        if is_ours && entry.file_type()?.is_file() && !is_locked(&entry.path()) {
+        if is_ours && entry.file_type()?.is_file() && is_unlocked(&entry.path()) {
             found.push(entry.path());
         }
     }
@@ -194,8 +194,9 @@ pub(super) fn left_behind(target: &Path, prefix: &str) -> io::Result<Vec<PathBuf
     Ok(found)
 }
 
-fn is_locked(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+/// Returns whether no writer has locked a file. Where that is not known, one may be at work.
+fn is_unlocked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
 }
 
 /// A file of the real file system.
