@@ -9,7 +9,7 @@ use crate::dataset::{source_date_epoch, write_dataset};
 use crate::failure::{Failure, Outcome};
 use crate::options::Names;
 use crate::options::refuse_terminal;
-use crate::output::{Data, Destination, Output};
+use crate::output::{Data, Destination, Inputs, Output};
 use crate::progress::{Progress, Unit};
 use crate::{advice, terminal};
 use std::io::Write;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     if let Some(shard_bytes) = args.shard_bytes {
         return dataset(args, shard_bytes, quiet);
     }
-    let destination = Destination::new(&args.output, args.force, Data::Binary, &args.inputs)?;
+    let destination = Destination::new(&args.output, args.force, Data::Binary, Inputs::Files(&args.inputs))?;
     if !quiet {
         destination.warn_of_litter();
     }

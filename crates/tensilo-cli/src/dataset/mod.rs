@@ -68,7 +68,7 @@ fn change(folder: &Path, make: impl FnOnce(&mut Changes) -> Result<(), DataError
 }
 
 /// Returns the paths of all files of a dataset.
-pub(crate) fn paths_of(dataset: &Dataset) -> Outcome<Vec<PathBuf>> {
+fn paths_of(dataset: &Dataset) -> Outcome<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for group in dataset.groups() {
         paths.extend(group?.files.into_iter().map(|file| file.path));

@@ -2,9 +2,8 @@
 
 use super::args::ExportArgs;
 use super::one_table::write;
-use crate::dataset::paths_of;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Data, Destination};
+use crate::output::{Data, Destination, Inputs};
 use crate::progress::Progress;
 use std::collections::BTreeSet;
 use std::iter;
@@ -23,12 +22,12 @@ struct GroupTable<'a> {
 
 /// Exports each group to a file, which has the name of its first data file.
 pub(super) fn export(args: &ExportArgs, dataset: &Dataset, format: ExportFormat, progress: &Progress) -> Outcome {
-    let inputs = paths_of(dataset)?;
-    let groups = dataset.groups().collect::<Result<Vec<_>, _>>()?;
-    let outputs = outputs(&args.output, &groups, format)?;
-    let destinations = outputs.iter().map(|path| Destination::new(path, args.force, Data::Binary, &inputs));
+    let outputs = outputs(&args.output, dataset, format)?;
+    let inputs = Inputs::Dataset(dataset);
+    let destinations = outputs.iter().map(|path| Destination::new(path, args.force, Data::Binary, inputs));
     let destinations = destinations.collect::<Outcome<Vec<_>>>()?;
-    for ((group, path), destination) in groups.iter().zip(&outputs).zip(destinations) {
+    for ((group, path), destination) in dataset.groups().zip(&outputs).zip(destinations) {
+        let group = &group?;
         let folder = path.parent().unwrap_or(Path::new(""));
         std::fs::create_dir_all(folder).map_err(|error| Failure::output(folder, error))?;
         let mut note = |samples| {
@@ -42,23 +41,36 @@ pub(super) fn export(args: &ExportArgs, dataset: &Dataset, format: ExportFormat,
 
 /// Returns the outputs: the names of the first files of all groups, from the folder on that has all
 /// of them.
-fn outputs(folder: &Path, groups: &[SampleGroup], format: ExportFormat) -> Outcome<Vec<PathBuf>> {
-    let files: Vec<&Path> = groups.iter().filter_map(|group| Some(group.files.first()?.path.as_path())).collect();
-    let mut shared = files.first().and_then(|file| file.parent()).unwrap_or(Path::new(""));
-    while let Some(outer) = shared.parent().filter(|_| !files.iter().all(|file| file.starts_with(shared))) {
-        shared = outer;
+fn outputs(folder: &Path, dataset: &Dataset, format: ExportFormat) -> Outcome<Vec<PathBuf>> {
+    let mut shared: Option<PathBuf> = None;
+    for file in first_files(dataset) {
+        let file = file?;
+        let shared = shared.get_or_insert_with(|| file.parent().unwrap_or(Path::new("")).to_path_buf());
+        while !file.starts_with(&*shared) && shared.pop() {}
     }
+    let shared = shared.unwrap_or_default();
     let ending = if format == ExportFormat::Arrow { "arrow" } else { "parquet" };
-    let output = |file: &&Path| folder.join(file.strip_prefix(shared).unwrap_or(file)).with_extension(ending);
-    let outputs: Vec<PathBuf> = files.iter().map(output).collect();
-    let mut met = BTreeSet::new();
-    match outputs.iter().find(|output| !met.insert(*output)) {
-        None => Ok(outputs),
-        Some(twice) => {
-            let path = tensilo::error::display_path(twice);
-            Err(Failure::Usage(format!("{path}: two files of the dataset would get this name; export to one file")))
+    let (mut outputs, mut met) = (Vec::new(), BTreeSet::new());
+    for file in first_files(dataset) {
+        let file = file?;
+        let output = folder.join(file.strip_prefix(&shared).unwrap_or(&file)).with_extension(ending);
+        // found before there are more outputs than files
+        if !met.insert(output.clone()) {
+            let path = tensilo::error::display_path(&output);
+            let message = format!("{path}: two files of the dataset would get this name; export to one file");
+            return Err(Failure::Usage(message));
         }
+        outputs.push(output);
     }
+    Ok(outputs)
+}
+
+/// Returns the first file of each group.
+fn first_files(dataset: &Dataset) -> impl Iterator<Item = Outcome<PathBuf>> {
+    dataset.groups().filter_map(|group| match group {
+        Ok(group) => Some(Ok(group.files.into_iter().next()?.path)),
+        Err(error) => Some(Err(error.into())),
+    })
 }
 
 impl GroupTable<'_> {

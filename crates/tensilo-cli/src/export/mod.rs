@@ -6,14 +6,12 @@ mod one_table;
 
 pub(crate) use args::ExportArgs;
 
-use crate::dataset::paths_of;
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, open};
-use crate::output::{Data, Destination, shown};
+use crate::output::{Data, Destination, Inputs, shown};
 use crate::progress::{Progress, Unit};
 use one_table::write;
-use std::path::{Path, PathBuf};
-use std::slice;
+use std::path::Path;
 use tensilo::export::ExportFormat;
 
 /// Exports columns of a file or of a dataset to a Parquet or Arrow file, or the groups of a dataset
@@ -29,12 +27,12 @@ pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
     match &dataset {
         Some(dataset) if is_folder(&args.output) => groups::export(args, dataset, format, &progress),
         Some(dataset) => {
-            let destination = destination(args, &paths_of(dataset)?)?;
+            let destination = destination(args, Inputs::Dataset(dataset))?;
             let mut note = |samples| progress.set("exporting", samples, Some(dataset.sample_count()));
             write(args, dataset, destination, format, &mut note)
         }
         None => {
-            let destination = destination(args, slice::from_ref(&args.file))?;
+            let destination = destination(args, Inputs::file(&args.file))?;
             let reader = open(&args.file, quiet)?;
             let mut note = |samples| progress.set("exporting", samples, Some(reader.sample_count()));
             write(args, &reader, destination, format, &mut note)
@@ -47,6 +45,6 @@ fn is_folder(output: &Path) -> bool {
     output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-fn destination(args: &ExportArgs, inputs: &[PathBuf]) -> Outcome<Destination> {
+fn destination(args: &ExportArgs, inputs: Inputs<'_>) -> Outcome<Destination> {
     Destination::new(&args.output, args.force, Data::Binary, inputs)
 }

@@ -24,7 +24,7 @@ use structs::NamedStruct;
 pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
     let data = if args.format == Format::Json { Data::Text } else { Data::Binary };
     let source = SampleSource::open(&args.file, quiet)?;
-    let destination = Destination::or_stdout(args.output.as_deref(), args.force, data, &source.paths(&args.file)?)?;
+    let destination = Destination::or_stdout(args.output.as_deref(), args.force, data, source.inputs(&args.file))?;
     let found = find(args, &source)?;
     let selection = args.indices.resolve(source.sample_count())?;
     let written = match (found, args.format) {

@@ -1,9 +1,9 @@
 //! The samples of a file or of a dataset, by their numbers.
 
 use super::entry::SampleEntry;
-use crate::dataset::paths_of;
 use crate::failure::Outcome;
 use crate::open;
+use crate::output::Inputs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tensilo::{ColumnSchema, Cursor, Reader, Schema};
@@ -23,11 +23,11 @@ impl SampleSource {
         }
     }
 
-    /// Returns the paths of all files, of which `path` is the only one or the folder.
-    pub(super) fn paths(&self, path: &Path) -> Outcome<Vec<PathBuf>> {
+    /// Returns the inputs, of which `path` is the only one or the folder.
+    pub(super) fn inputs<'a>(&'a self, path: &'a PathBuf) -> Inputs<'a> {
         match self {
-            Self::File(_) => Ok(vec![path.to_path_buf()]),
-            Self::Dataset(dataset) => paths_of(dataset),
+            Self::File(_) => Inputs::file(path),
+            Self::Dataset(dataset) => Inputs::Dataset(dataset),
         }
     }
 

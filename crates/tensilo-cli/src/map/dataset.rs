@@ -3,9 +3,9 @@
 use super::args::MapArgs;
 use super::colour::{colour, grey};
 use super::xml::escape;
-use crate::dataset::{DatasetSize, paths_of};
+use crate::dataset::DatasetSize;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Data, Destination, Output, shown};
+use crate::output::{Data, Destination, Inputs, Output, shown};
 use crate::terminal::write_wrapped;
 use crate::text::human;
 use std::io::{self, Write};
@@ -43,9 +43,8 @@ pub(super) fn run(args: &MapArgs, dataset: &Dataset, width: usize) -> Outcome {
         let path = shown(&args.file);
         return Err(Failure::Usage(format!("{path}: this is a dataset; --verify is for a file of it")));
     }
-    let inputs = if args.svg.is_some() { paths_of(dataset)? } else { Vec::new() };
-    let destination =
-        args.svg.as_ref().map(|out| Destination::new(out, args.force, Data::Text, &inputs)).transpose()?;
+    let inputs = Inputs::Dataset(dataset);
+    let destination = args.svg.as_ref().map(|out| Destination::new(out, args.force, Data::Text, inputs)).transpose()?;
     let bars = Bars::of(args, dataset)?;
     let Some(destination) = destination else {
         let mut output = Output::stdout();

@@ -15,12 +15,11 @@ pub(crate) use args::MapArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::open;
-use crate::output::{Data, Destination, Output};
+use crate::output::{Data, Destination, Inputs, Output};
 use crate::terminal::{USUAL_WIDTH, has_colours, stdout_width};
 use damage::Subject;
 use std::io;
 use std::path::Path;
-use std::slice;
 use tensilo::error::display_path;
 use terminal::Grid;
 
@@ -57,7 +56,7 @@ pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
 fn write_svg(args: &MapArgs, out: &Path, quiet: bool) -> Outcome<Subject> {
     let width = svg_width(args)?;
     refuse_other_picture(out)?;
-    let destination = Destination::new(out, args.force, Data::Text, slice::from_ref(&args.file))?;
+    let destination = Destination::new(out, args.force, Data::Text, Inputs::file(&args.file))?;
     let subject = Subject::open(args, quiet)?;
     let reader = &subject.reader;
     let tiles = match legend::chunk_count(reader) {

@@ -6,11 +6,14 @@ use crate::failure::{Failure, Outcome};
 use crate::signals;
 use crate::terminal::warning;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal};
+use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::slice;
 use tensilo::error::display_path;
+use tensilo::export::Table;
 use tensilo::sink::AtomicFile;
 use tensilo::source::FileIdentity;
+use tensilo_data::Dataset;
 
 /// The kind of data. Text may go to a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,19 @@ pub(crate) enum Data {
     Text,
     /// Bytes for programs.
     Binary,
+}
+
+/// The inputs of a command, which its output must not overwrite.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Inputs<'a> {
+    Files(&'a [PathBuf]),
+    Dataset(&'a Dataset),
+}
+
+impl<'a> Inputs<'a> {
+    pub(crate) fn file(path: &'a PathBuf) -> Self {
+        Self::Files(slice::from_ref(path))
+    }
 }
 
 /// A resolved output path. Nothing is opened or changed yet.
@@ -50,7 +66,7 @@ impl Destination {
     /// * a file exists at the path (unless `force`),
     /// * the path is neither a file nor a stream,
     /// * binary data would go to a terminal (unless `force`).
-    pub(crate) fn new(path: &Path, force: bool, data: Data, inputs: &[PathBuf]) -> Outcome<Self> {
+    pub(crate) fn new(path: &Path, force: bool, data: Data, inputs: Inputs<'_>) -> Outcome<Self> {
         let target = Target::of(path)?;
         let destination = Self { target, name: path.to_path_buf(), force, data };
         destination.refuse_inputs(inputs)?;
@@ -66,18 +82,21 @@ impl Destination {
     }
 
     /// Resolves the path that the user gave; without one, the standard output.
-    pub(crate) fn or_stdout(path: Option<&Path>, force: bool, data: Data, inputs: &[PathBuf]) -> Outcome<Self> {
+    pub(crate) fn or_stdout(path: Option<&Path>, force: bool, data: Data, inputs: Inputs<'_>) -> Outcome<Self> {
         Self::new(path.unwrap_or(Path::new("-")), force, data, inputs)
     }
 
-    fn refuse_inputs(&self, inputs: &[PathBuf]) -> Outcome {
-        let identity = match &self.target {
-            Target::File => FileIdentity::at(&self.name),
-            Target::Stream => Ok(None),
-            Target::Descriptor(descriptor) => descriptor.duplicate().and_then(|file| FileIdentity::of(&file)),
-        };
+    fn refuse_inputs(&self, inputs: Inputs<'_>) -> Outcome {
         // if the identity is unknown, opening the file fails later
-        let Ok(Some(identity)) = identity else { return Ok(()) };
+        let identity = self.identity().unwrap_or(None);
+        let inputs = match inputs {
+            Inputs::Files(files) => files,
+            Inputs::Dataset(dataset) => {
+                let path = (self.target == Target::File).then_some(self.name.as_path());
+                return Ok(dataset.check_output(identity, path)?);
+            }
+        };
+        let Some(identity) = identity else { return Ok(()) };
         let same = |input: &&PathBuf| FileIdentity::at(input).is_ok_and(|input| input.as_ref() == Some(&identity));
         match inputs.iter().find(same) {
             None => Ok(()),
@@ -87,6 +106,19 @@ impl Destination {
                 display_path(input)
             ))),
         }
+    }
+
+    /// Returns the identity of what is at the path. An empty file is nobody's input.
+    fn identity(&self) -> io::Result<Option<FileIdentity>> {
+        let (metadata, identity) = match &self.target {
+            Target::File => (self.name.metadata()?, FileIdentity::at(&self.name)?),
+            Target::Stream => return Ok(None),
+            Target::Descriptor(descriptor) => {
+                let file = descriptor.duplicate()?;
+                (file.metadata()?, FileIdentity::of(&file)?)
+            }
+        };
+        Ok(identity.filter(|_| metadata.len() > 0))
     }
 
     fn refuse_terminal(&self, is_terminal: bool) -> Outcome {

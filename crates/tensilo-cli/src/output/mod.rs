@@ -5,6 +5,6 @@ mod destination;
 mod json;
 mod writer;
 
-pub(crate) use destination::{Data, Destination, shown};
+pub(crate) use destination::{Data, Destination, Inputs, shown};
 pub(crate) use json::write_json;
 pub(crate) use writer::Output;

@@ -11,12 +11,11 @@ pub(crate) use args::SalvageArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::open;
-use crate::output::{Data, Destination, Output, write_json};
+use crate::output::{Data, Destination, Inputs, Output, write_json};
 use crate::progress::{Progress, Unit};
 use report::SalvageReport;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::slice;
 use tensilo::Summary;
 use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged, salvage};
 use tensilo::source::PositionedFile;
@@ -26,7 +25,7 @@ pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
     if let Some(dataset) = open::dataset(&args.file)? {
         return dataset::run(args, &dataset, quiet);
     }
-    let inputs = slice::from_ref(&args.file);
+    let inputs = Inputs::file(&args.file);
     let destination = |path: &PathBuf| Destination::new(path, args.force, Data::Binary, inputs);
     let destination = args.output.as_ref().map(destination).transpose()?;
     let salvaged = salvaged(&args.file, quiet)?;

@@ -7,7 +7,7 @@ use arrow_ipc::writer::FileWriter;
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Reader, Shape};
 use tensilo_data::Dataset;
@@ -94,8 +94,26 @@ fn structs_of_a_dataset_are_objects() {
 fn an_output_that_is_a_file_of_the_dataset_is_refused() {
     let folder = Folder::new();
     let file = folder.samples("a.tsl");
-    on("get", folder.root(), &format!("-c t -i 0 --force -o {}", file.display())).failed(2, "is not overwritten");
-    assert!(fs::read(&file).unwrap() == sample_file());
+    let to = |output: &Path, words: &str| format!("{words} --force -o {}", output.display());
+    let refused = |path: &Path, output: &Path, why: &str| {
+        let before = fs::read(output).ok();
+        on("get", path, &to(output, "-c t -i 0")).failed(2, why);
+        on("export", path, &to(output, "--format arrow")).failed(2, why);
+        assert!(fs::read(output).ok() == before, "{}", output.display());
+    };
+    refused(folder.root(), &file, "itself");
+    // another file than that with the sample, and the texts of a manifest, whether there or not
+    let other = folder.samples("b.tsl");
+    refused(folder.root(), &other, "itself");
+    dataset("create", &[], [folder.root()]).done();
+    refused(folder.root(), &other, "itself");
+    for name in ["0000000001.json", "0000000002.json", "pages/new.arrow"] {
+        refused(folder.root(), &folder.path("manifest").join(name), "in the manifest");
+    }
+    let svg = folder.path("manifest/0000000001.svg");
+    on("map", folder.root(), &format!("--svg {}", svg.display())).failed(2, "in the manifest");
+    on("bench", folder.root(), &format!("--loader --svg {}", svg.display())).failed(2, "in the manifest");
+    on("get", folder.root(), &to(&folder.path("new.json"), "-c t -i 0")).done();
 }
 
 #[test]

@@ -12,22 +12,23 @@ pub(crate) use args::LoaderArgs;
 use super::args::BenchArgs;
 use crate::dataset::DatasetSize;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Data, Destination, Output, write_json};
+use crate::output::{Data, Destination, Inputs, Output, write_json};
 use args::{OrderName, Workers};
 use measure::LoaderBench;
 use report::LoaderReport;
-use std::slice;
 use std::thread::available_parallelism;
+use tensilo_data::Dataset;
 
 /// The samples of a batch, unless told.
 const USUAL_BATCH: u32 = 256;
 
 /// Measures how fast a loader delivers batches.
 pub(super) fn run(args: &BenchArgs) -> Outcome {
+    let dataset = access::open(args)?;
+    let inputs = Inputs::Dataset(&dataset);
     let svg = args.loader.svg.as_deref();
-    let svg = svg.map(|path| Destination::new(path, args.loader.force, Data::Text, slice::from_ref(&args.file)));
-    let svg = svg.transpose()?;
-    let report = measure(args)?;
+    let svg = svg.map(|path| Destination::new(path, args.loader.force, Data::Text, inputs)).transpose()?;
+    let report = measure(args, &dataset)?;
     let mut output = Output::stdout();
     if args.json {
         write_json(&mut output, &report.document())?;
@@ -42,31 +43,30 @@ pub(super) fn run(args: &BenchArgs) -> Outcome {
     drawing.finish()
 }
 
-fn measure(args: &BenchArgs) -> Outcome<LoaderReport<'_>> {
-    let dataset = access::open(args)?;
+fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<LoaderReport<'a>> {
     let order = args.loader.order.unwrap_or(OrderName::Windowed);
     let all = u32::try_from(dataset.sample_count()).unwrap_or(u32::MAX);
     let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
-    let bench = LoaderBench { args, mode: order.mode(&dataset), batch };
+    let bench = LoaderBench { args, mode: order.mode(dataset), batch };
     let sample_count = dataset.sample_count();
     if sample_count < u64::from(batch) {
         let message = format!("--batch {batch}: the dataset has {sample_count} samples");
         return Err(Failure::Usage(message));
     }
-    let size = DatasetSize::of(&dataset)?;
+    let size = DatasetSize::of(dataset)?;
     let quality = args.loader.order.map(|_| shuffle::quality(bench.mode, sample_count, batch));
-    let access = bench.file_access(&dataset)?;
+    let access = bench.file_access(dataset)?;
     let mut report = LoaderReport { args, access, order, batch, sample_count, size, runs: Vec::new(), quality };
     if !args.cold {
-        bench.prepare(&dataset)?;
+        bench.prepare(dataset)?;
     }
     for workers in numbers(args.loader.workers) {
         let run = match args.cold {
             true => {
-                bench.prepare(&dataset)?;
+                bench.prepare(dataset)?;
                 bench.run(&access::open(args)?, workers)?
             }
-            false => bench.run(&dataset, workers)?,
+            false => bench.run(dataset, workers)?,
         };
         report.runs.push(run);
         if report.is_enough() {
