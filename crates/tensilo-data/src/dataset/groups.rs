@@ -16,8 +16,8 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Groups {
     /// The first sample of each page, and after the last one the number of all samples.
     starts: Vec<u64>,
-    /// The slot of each page, and after the last one that of the inline groups. A page that is listed
-    /// several times has one.
+    /// The slot of each page, and after the last one that of the inline groups. A page that is
+    /// listed several times has one.
     slot_of: Vec<usize>,
     slots: Vec<OnceLock<Arc<Page>>>,
     /// The process that may wait for a page that another thread reads.

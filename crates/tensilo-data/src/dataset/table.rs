@@ -73,8 +73,8 @@ impl Table for Dataset {
         Ok(true)
     }
 
-    /// Refuses the data files, and whatever is in the folder of the manifest. Cost: none for an output
-    /// that does not exist; otherwise a look at each file.
+    /// Refuses the data files, and whatever is in the folder of the manifest. Cost: none for an
+    /// output that does not exist; otherwise a look at each file.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
         if let Some(path) = path.filter(|path| self.has_in_manifest(path)) {
             let path = display_path(path);
