@@ -1,6 +1,7 @@
-//! The verification of a dataset: its manifest, and then its files.
+//! The verification of a dataset: its manifest, if it has one, and then its files.
 
 use super::args::VerifyArgs;
+use super::file::verify;
 use super::report::{document, write_text};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -9,56 +10,45 @@ use crate::output::{Output, shown, write_json};
 use crate::progress::{Progress, Unit};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use tensilo::verify::{VerifyOptions, VerifyReport};
 use tensilo::{Reader, Result};
-use tensilo_data::{DataError, Dataset};
+use tensilo_data::Dataset;
 
 /// A file of a dataset, checked: a report, or the reason why it is not the file that the manifest
 /// lists.
 type Checked = std::result::Result<VerifyReport, String>;
 
-/// Verifies all files, and prints every damage.
-pub(super) fn run(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
-    let mut output = Output::stdout();
-    let mut found = FileCounts::default();
-    let mut files: Vec<Value> = Vec::new();
+/// Verifies all files that a manifest lists, and prints every damage.
+pub(super) fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
+    let mut report = DatasetReport::new(args);
     for group in dataset.groups() {
         let group = group?;
         for (number, file) in group.files.iter().enumerate() {
             let checked = match dataset.open_file(&group, number) {
-                Ok(reader) => Ok(verify(&reader, args, quiet)?),
-                Err(DataError::File(error)) => Err(error.to_string()),
+                Ok(reader) => Ok(verify_listed(&reader, args, quiet)?),
                 Err(error) => Err(error.to_string()),
             };
-            found.add(&checked);
-            if args.json {
-                files.push(file_document(&shown(&file.path), &checked));
-            } else if found.last_is_damaged {
-                write_file(&shown(&file.path), &checked, args, &mut output)?;
-            }
+            report.add(&file.path, &checked)?;
         }
     }
-    let exit = if found.damaged_files == 0 { Exit::Done } else { Exit::Damaged };
-    let printed = if args.json {
-        let ok = found.damaged_files == 0;
-        let version = dataset.version();
-        write_json(
-            &mut output,
-            &json!({ "schema": "tensilo.verify-dataset/1", "ok": ok, "version": version, "files": files }),
-        )
-    } else if quiet {
-        Ok(())
-    } else {
-        found.write(dataset, &mut output)
-    };
-    match printed.and_then(|()| output.finish()) {
-        // if the reader closes the pipe early, the verdict stays the same
-        Ok(()) | Err(Failure::Closed) => Ok(exit),
-        Err(failure) => Err(failure),
-    }
+    report.finish(Some(dataset.version()), dataset.sample_count(), quiet)
 }
 
-fn verify(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Result<VerifyReport> {
+/// Verifies files, and prints every damage. Each is one of its own: it may have other columns, or
+/// such damage that it cannot be opened.
+pub(super) fn verify_files(args: &VerifyArgs, files: Vec<PathBuf>, quiet: bool) -> Outcome<Exit> {
+    let mut report = DatasetReport::new(args);
+    let mut samples = 0_u64;
+    for file in files {
+        let checked = verify(&file, args, quiet)?;
+        samples = samples.saturating_add(checked.sample_count.unwrap_or(0));
+        report.add(&file, &Ok(checked))?;
+    }
+    report.finish(None, samples, quiet)
+}
+
+fn verify_listed(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Result<VerifyReport> {
     let progress = Progress::new(Unit::Bytes, quiet);
     let mut advance = |bytes| progress.set("verifying", bytes, Some(reader.file_bytes()));
     let options = VerifyOptions::new().decode(args.deep).threads(threads(args.threads)).progress(&mut advance);
@@ -68,30 +58,59 @@ fn verify(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Result<VerifyRepor
     Ok(report)
 }
 
-/// The sums of all files.
-#[derive(Default)]
-struct FileCounts {
+/// The findings, which are printed file by file, or as one document.
+struct DatasetReport<'a> {
+    args: &'a VerifyArgs,
+    output: Output,
     files: u64,
     bytes: u64,
     damaged_files: u64,
-    last_is_damaged: bool,
+    documents: Vec<Value>,
 }
 
-impl FileCounts {
-    fn add(&mut self, checked: &Checked) {
-        self.files = self.files.saturating_add(1);
-        self.bytes = self.bytes.saturating_add(checked.as_ref().map_or(0, |report| report.file_bytes));
-        self.last_is_damaged = checked.as_ref().map_or(true, |report| !report.damages.is_empty());
-        self.damaged_files = self.damaged_files.saturating_add(self.last_is_damaged.into());
+impl<'a> DatasetReport<'a> {
+    fn new(args: &'a VerifyArgs) -> Self {
+        Self { args, output: Output::stdout(), files: 0, bytes: 0, damaged_files: 0, documents: Vec::new() }
     }
 
-    fn write(&self, dataset: &Dataset, output: &mut impl Write) -> Outcome {
-        let Self { files, bytes, damaged_files, .. } = self;
-        let (samples, version) = (dataset.sample_count(), dataset.version());
-        Ok(match damaged_files {
-            0 => writeln!(output, "ok: {files} files, {bytes} bytes, {samples} samples, version {version}"),
-            damaged => writeln!(output, "damaged: {damaged} of {files} files; {samples} samples, version {version}"),
-        }?)
+    fn add(&mut self, path: &Path, checked: &Checked) -> Outcome {
+        self.files = self.files.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(checked.as_ref().map_or(0, |report| report.file_bytes));
+        let is_damaged = checked.as_ref().map_or(true, |report| !report.damages.is_empty());
+        self.damaged_files = self.damaged_files.saturating_add(is_damaged.into());
+        if self.args.json {
+            self.documents.push(file_document(&shown(path), checked));
+        } else if is_damaged {
+            write_file(&shown(path), checked, self.args, &mut self.output)?;
+        }
+        Ok(())
+    }
+
+    /// Prints the sums.
+    fn finish(self, version: Option<u64>, samples: u64, quiet: bool) -> Outcome<Exit> {
+        let Self { args, mut output, files, bytes, damaged_files, documents } = self;
+        let is_whole = damaged_files == 0;
+        let version_text = version.map_or(String::new(), |version| format!(", version {version}"));
+        let printed = if args.json {
+            let (schema, version) = ("tensilo.verify-dataset/1", version.unwrap_or(0));
+            write_json(
+                &mut output,
+                &json!({ "schema": schema, "ok": is_whole, "version": version, "files": documents }),
+            )
+        } else if quiet {
+            Ok(())
+        } else if is_whole {
+            let line = format!("ok: {files} files, {bytes} bytes, {samples} samples{version_text}");
+            writeln!(output, "{line}").map_err(Failure::from)
+        } else {
+            let line = format!("damaged: {damaged_files} of {files} files; {samples} samples{version_text}");
+            writeln!(output, "{line}").map_err(Failure::from)
+        };
+        match printed.and_then(|()| output.finish()) {
+            // if the reader closes the pipe early, the verdict stays the same
+            Ok(()) | Err(Failure::Closed) => Ok(if is_whole { Exit::Done } else { Exit::Damaged }),
+            Err(failure) => Err(failure),
+        }
     }
 }
 

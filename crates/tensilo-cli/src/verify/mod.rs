@@ -2,6 +2,7 @@
 
 mod args;
 mod dataset;
+mod file;
 mod report;
 
 pub(crate) use args::VerifyArgs;
@@ -10,20 +11,22 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::foreign::foreign;
 use crate::open;
-use crate::options::threads;
 use crate::output::{Output, write_json};
-use crate::progress::{Progress, Unit};
 use crate::terminal::warning;
+use file::verify;
 use report::{document, write_text};
-use tensilo::source::{PositionedFile, Source};
-use tensilo::verify::{VerifyOptions, VerifyReport};
+use tensilo::verify::VerifyReport;
+use tensilo_data::Dataset;
 
 /// Verifies a file or a dataset, and prints every damage.
 pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
-    if let Some(dataset) = open::dataset(&args.file)? {
-        return dataset::run(args, &dataset, quiet);
+    if open::is_dataset(&args.file) {
+        return match Dataset::files_without_manifest(&args.file)? {
+            Some(files) => dataset::verify_files(args, files, quiet),
+            None => dataset::verify_dataset(args, &Dataset::open(&args.file)?, quiet),
+        };
     }
-    let report = verify(args, quiet)?;
+    let report = verify(&args.file, args, quiet)?;
     if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && !report.damages.is_empty()) {
         warning(&format!("{}: {foreign}", tensilo::error::display_path(&args.file)));
     }
@@ -33,15 +36,6 @@ pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
         Ok(()) | Err(Failure::Closed) => Ok(verdict),
         Err(failure) => Err(failure),
     }
-}
-
-fn verify(args: &VerifyArgs, quiet: bool) -> Outcome<VerifyReport> {
-    let about = |error| Failure::about(&args.file, error);
-    let source = PositionedFile::open(&args.file).map_err(about)?;
-    let progress = Progress::new(Unit::Bytes, quiet);
-    let mut advance = |bytes| progress.set("verifying", bytes, Some(source.byte_count()));
-    let options = VerifyOptions::new().decode(args.deep).threads(threads(args.threads)).progress(&mut advance);
-    tensilo::verify::verify(&source, options).map_err(about)
 }
 
 fn print(report: &VerifyReport, args: &VerifyArgs, quiet: bool) -> Outcome {

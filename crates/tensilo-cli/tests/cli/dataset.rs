@@ -149,6 +149,19 @@ fn verify_names_the_damaged_files_of_a_dataset() {
     let ok: Vec<_> = document["files"].as_array().unwrap().iter().map(|file| file["ok"].as_bool()).collect();
     assert_eq!((document["ok"].as_bool(), ok), (Some(false), vec![Some(true), Some(false), Some(false)]));
 
+    // without the manifest, each file is one of its own, also if it cannot be opened
+    fs::rename(folder.path("manifest"), folder.path("away")).unwrap();
+    folder.file("c.tsl", &sample_file()[..200]);
+    folder.file("d.tsl", super::raw_file(4, None));
+    for path in [folder.root().to_path_buf(), folder.path("*.tsl")] {
+        let run = on("verify", &path, "");
+        run.failed(1, "");
+        let text = run.text();
+        assert!(text.contains("b.tsl:\nbytes ") && text.contains("c.tsl:\n") && !text.contains("d.tsl"), "{text}");
+        assert!(text.contains("damaged: 2 of 4 files; "), "{text}");
+    }
+    fs::rename(folder.path("away"), folder.path("manifest")).unwrap();
+
     // damage of the manifest itself
     let path = folder.path("manifest/0000000001.json");
     let text = fs::read_to_string(&path).unwrap();

@@ -1,7 +1,7 @@
 //! Commands that read a folder, or files that match a pattern, as they read one file.
 
 use super::dataset::{convert, dataset};
-use super::{Folder, SAMPLES, SPEECH, SampleFile, on, run, sample_file};
+use super::{Folder, SAMPLES, SPEECH, SampleFile, on, run};
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray, StructArray};
 use arrow_ipc::writer::FileWriter;
 use serde_json::json;

@@ -110,15 +110,7 @@ impl DatasetOptions {
                 )));
             }
             (None, Some(&newest)) => newest,
-            (None, None) => {
-                let files = without_manifest::files_in(folder)?;
-                if files.is_empty() {
-                    let folder = tensilo::error::display_path(folder);
-                    let message = format!("{folder}: the folder has neither a manifest nor tensilo files (*.tsl)");
-                    return Err(DataError::BadArgument(message));
-                }
-                return self.open_files(files);
-            }
+            (None, None) => return self.open_files(without_manifest::files_in(folder)?),
         };
         let (version, digest) = open::read(&store, folder, number)?;
         let location = Location::Folder(folder.to_path_buf());

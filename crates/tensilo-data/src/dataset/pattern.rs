@@ -1,7 +1,10 @@
-//! The files that match a pattern.
+//! The files of a folder or of a pattern.
 
+use super::folder::Folder;
 use super::handle::Dataset;
+use super::open;
 use super::options::DatasetOptions;
+use super::without_manifest::files_in;
 use crate::error::{DataError, Result};
 use glob::{MatchOptions, glob_with};
 use std::path::{Path, PathBuf};
@@ -31,6 +34,21 @@ impl DatasetOptions {
     }
 }
 
+impl Dataset {
+    /// Returns the files that are read as a dataset without a manifest: those of a folder, in the
+    /// order of their names, or else those that match a pattern, as [`DatasetOptions::open_glob`]
+    /// has it. Returns `None` for a folder that has a manifest. Opens no file.
+    pub fn files_without_manifest(path: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>> {
+        let path = path.as_ref();
+        if !path.is_dir() {
+            return matching(path).map(Some);
+        }
+        let has_manifest = !open::versions(&Folder(path.to_path_buf()), path)?.is_empty();
+        if has_manifest { Ok(None) } else { files_in(path).map(Some) }
+    }
+}
+
+/// Returns the files that match a pattern, at least one, in the order of their names.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let bad = |message: &str| DataError::BadArgument(format!("{}: {message}", display_path(pattern)));
     let text = pattern.to_str().ok_or_else(|| bad("a pattern that is not UTF-8"))?;

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
 
-/// Returns the `*.tsl` files of a folder in the order of their names. Hidden ones are left out.
+/// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Hidden ones
+/// are left out.
 pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let io = |error| DataError::Io { path: folder.to_path_buf(), doing: "listing the folder", error };
     let mut files = Vec::new();
@@ -19,6 +20,11 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
         if path.extension().is_some_and(|extension| extension == "tsl") && !is_hidden {
             files.push(path);
         }
+    }
+    if files.is_empty() {
+        let folder = display_path(folder);
+        let message = format!("{folder}: the folder has neither a manifest nor tensilo files (*.tsl)");
+        return Err(DataError::BadArgument(message));
     }
     files.sort_unstable();
     Ok(files)
