@@ -22,6 +22,11 @@ pub struct Job {
 /// Ranks of one machine, up to which runs are announced (`ReadAhead::Auto`).
 const ANNOUNCED_RANKS: u32 = 8;
 
+/// The files that a thread opens for a batch before others help.
+const FILES_ALONE: u64 = 4;
+/// The threads that there are then.
+const THREADS: u64 = 16;
+
 /// The reads of a node in some steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps {
@@ -92,7 +97,11 @@ impl<'d> Node<'d> {
                     rank.reads.announce(at * run..((at + 1) * run).min(*n), device);
                 }
             }
+            let (opened, waits) = (rank.reads.opened, device.traffic.waits);
             rank.reads.batch(&mut samples, device);
+            if rank.reads.opened - opened >= FILES_ALONE {
+                device.share_waits(waits, FILES_ALONE * rank.reads.opening_reads(), THREADS);
+            }
         }
     }
 }
@@ -201,6 +210,22 @@ mod tests {
         let share = steps.traffic.announced_bytes as f64 / stored as f64;
         assert!((1.0..1.1).contains(&share), "{share}: {steps:?}");
         assert_eq!(steps.traffic.range_bytes, 0);
+    }
+
+    #[test]
+    fn threads_share_the_waits_of_a_batch_in_many_files() {
+        let dataset = scenario::dataset();
+        let waits = |mode: Mode| {
+            let mut node = Node::new(&dataset, &ONE_RANK, mode, &OBJECTS).unwrap();
+            node.steps(0..1);
+            let Steps { traffic, opened, .. } = node.steps(1..2);
+            (opened, traffic.small + traffic.rounds, traffic.waits)
+        };
+        let [sequential, _, shuffled] = modes(&dataset).map(waits);
+        assert_eq!(sequential.1, sequential.2);
+        // four files of six reads, and then all that there is at a time
+        let alone = 4 * 6;
+        assert!(shuffled.0 > 200 && shuffled.2 == alone + (shuffled.1 - alone).div_ceil(16), "{shuffled:?}");
     }
 
     #[test]

@@ -50,6 +50,11 @@ impl<'d> RankReads<'d> {
         Self { dataset, reading, open: Lru::new(reading.open_files), opened: 0 }
     }
 
+    /// Returns the number of reads that open a file.
+    pub fn opening_reads(&self) -> u64 {
+        self.dataset.opening().count() as u64
+    }
+
     /// Reads the samples of a batch.
     pub fn batch(&mut self, samples: &mut [u64], device: &mut Device) {
         samples.sort_unstable();

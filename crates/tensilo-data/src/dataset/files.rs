@@ -54,14 +54,14 @@ impl OpenFiles {
         &self.access.opener
     }
 
-    /// Returns the reader of a file, or opens it. Two threads may open a file at the same time; one
-    /// of the readers is kept.
-    pub(super) fn get(&self, place: FilePlace, open: impl FnOnce() -> Result<Reader>) -> Result<Reader> {
+    /// Returns the reader of a file, and whether it was opened now. Two threads may open a file at
+    /// the same time; one of the readers is kept.
+    pub(super) fn get(&self, place: FilePlace, open: impl FnOnce() -> Result<Reader>) -> Result<(Reader, bool)> {
         if self.process != process::id() {
-            return open();
+            return Ok((open()?, true));
         }
         if let Some(reader) = self.locked(|readers| readers.get(place)) {
-            return Ok(reader);
+            return Ok((reader, false));
         }
         let reader = open()?;
         self.locked(|readers| {
@@ -69,7 +69,7 @@ impl OpenFiles {
             readers.clock = readers.clock.saturating_add(1);
             readers.by_place.insert(place, (reader.clone(), readers.clock));
         });
-        Ok(reader)
+        Ok((reader, true))
     }
 
     fn locked<T>(&self, act: impl FnOnce(&mut Readers) -> T) -> T {

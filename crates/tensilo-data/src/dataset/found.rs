@@ -1,7 +1,17 @@
 //! Columns of a group, found in its files: what a batch is read from.
 
+use super::groups::PlacedGroup;
 use std::ops::Range;
 use tensilo::Column;
+
+/// A group of samples, whose files may not be open.
+pub(crate) struct FoundGroup(pub(super) PlacedGroup);
+
+impl FoundGroup {
+    pub(crate) fn samples(&self) -> &Range<u64> {
+        &self.0.samples
+    }
+}
 
 /// Some columns of a group of samples.
 pub(crate) struct FoundColumns {
@@ -11,6 +21,8 @@ pub(crate) struct FoundColumns {
     pub files: Vec<FoundFile>,
     /// The columns that no file has, so that all samples are null: places in the request.
     pub absent: Vec<usize>,
+    /// The number of files that were not open before.
+    pub opened: usize,
 }
 
 /// Columns of one file.

@@ -3,7 +3,7 @@
 use super::access::{Access, FileAccess};
 use super::files::OpenFiles;
 use super::folder::Folder;
-use super::found::{FoundColumns, FoundFile};
+use super::found::{FoundColumns, FoundFile, FoundGroup};
 use super::groups::{Groups, Place, PlacedGroup};
 use super::listed_reader::{self, Listing};
 use super::location::Location;
@@ -241,7 +241,17 @@ impl Dataset {
     /// Finds the group of a sample, and opens the files of it that have one of these columns, which
     /// are named by their numbers.
     pub(crate) fn find_columns(&self, columns: &[usize], sample: u64) -> Result<FoundColumns> {
-        self.0.find_columns(columns, sample)
+        self.open_group(columns, &self.find_group(sample)?)
+    }
+
+    /// Finds the group of a sample.
+    pub(crate) fn find_group(&self, sample: u64) -> Result<FoundGroup> {
+        self.0.groups.find(&self.0.place(), sample).map(FoundGroup)
+    }
+
+    /// Opens the files of a group that have one of these columns, which are named by their numbers.
+    pub(crate) fn open_group(&self, columns: &[usize], group: &FoundGroup) -> Result<FoundColumns> {
+        self.0.open_group(columns, &group.0)
     }
 
     /// Finds a sample of the column with this number, counted from 0, and opens its file unless it
@@ -305,16 +315,15 @@ impl OpenedDataset {
         for (number, file) in group.group.files.iter().enumerate() {
             let mut layout = self.version.layouts.get(file.layout).into_iter().flatten();
             let Some((name, _)) = layout.find(|(_, id)| **id == wanted.id) else { continue };
-            let reader = self.reader(&group, number, file)?;
+            let (reader, _) = self.reader(&group, number, file)?;
             return Ok(FoundSample { column: Some(reader.column(name)?), index, samples });
         }
         Ok(FoundSample { column: None, index, samples })
     }
 
-    fn find_columns(&self, columns: &[usize], sample: u64) -> Result<FoundColumns> {
-        let group = self.groups.find(&self.place(), sample)?;
+    fn open_group(&self, columns: &[usize], group: &PlacedGroup) -> Result<FoundColumns> {
         let mut absent: Vec<usize> = (0..columns.len()).collect();
-        let mut files = Vec::new();
+        let (mut files, mut opened) = (Vec::new(), 0);
         for (number, file) in group.group.files.iter().enumerate() {
             let layout = self.version.layouts.get(file.layout);
             let name_of = |&column: &usize| {
@@ -325,7 +334,8 @@ impl OpenedDataset {
             if in_file.iter().all(|(_, name)| name.is_none()) {
                 continue;
             }
-            let reader = self.reader(&group, number, file)?;
+            let (reader, is_new) = self.reader(group, number, file)?;
+            opened += usize::from(is_new);
             let mut found = FoundFile { columns: Vec::new(), places: Vec::new() };
             for (place, name) in in_file.into_iter().filter_map(|(place, name)| Some((place, name?))) {
                 found.columns.push(reader.column(name)?);
@@ -334,11 +344,11 @@ impl OpenedDataset {
             }
             files.push(found);
         }
-        Ok(FoundColumns { samples: group.samples, files, absent })
+        Ok(FoundColumns { samples: group.samples.clone(), files, absent, opened })
     }
 
-    /// Returns the reader of a file of a group.
-    pub(super) fn reader(&self, group: &PlacedGroup, number: usize, file: &ListedFile) -> Result<Reader> {
+    /// Returns the reader of a file of a group, and whether it was opened now.
+    pub(super) fn reader(&self, group: &PlacedGroup, number: usize, file: &ListedFile) -> Result<(Reader, bool)> {
         let (page, in_page) = group.key;
         self.files.get(FilePlace { page, group: in_page, file: number }, || self.open_listed(group, file))
     }

@@ -39,7 +39,7 @@ pub use access::FileAccess;
 #[cfg(feature = "mmap")]
 pub(crate) use access::{Access, Opener};
 pub use changes::Changes;
-pub(crate) use found::FoundFile;
+pub(crate) use found::{FoundColumns, FoundFile, FoundGroup};
 pub use garbage::Garbage;
 pub use handle::{Dataset, FoundSample, GroupFile, SampleGroup};
 pub use options::DatasetOptions;

@@ -151,11 +151,16 @@ impl BatchReader {
 
     /// Fills columns with samples whose files were found.
     fn fill_found(&mut self, count: usize, columns: &mut [BatchColumn]) -> std::result::Result<(), Unread> {
-        let Self { parts, counters, .. } = self;
-        let planned = counters.time(Count::Planning, || parts.iter_mut().try_for_each(|part| part.plan()));
-        planned.map_err(Unread::Failed)?;
-        let fetched = counters.time(Count::Fetching, || parts.iter_mut().try_for_each(|part| part.fetch()));
-        fetched.map_err(Unread::Failed)?;
+        let Self { setup, parts, counters, .. } = self;
+        if parts.are_new() {
+            let helpers = setup.threads.helpers;
+            counters.time(Count::Fetching, || parts.read_on_threads(helpers)).map_err(Unread::Failed)?;
+        } else {
+            let planned = counters.time(Count::Planning, || parts.iter_mut().try_for_each(|part| part.plan()));
+            planned.map_err(Unread::Failed)?;
+            let fetched = counters.time(Count::Fetching, || parts.iter_mut().try_for_each(|part| part.fetch()));
+            fetched.map_err(Unread::Failed)?;
+        }
         counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
         let (permits, counters) = (self.permits.clone(), self.counters.clone());
         permits.run(|| counters.time(Count::Decoding, || self.decode(count, columns)))

@@ -142,6 +142,13 @@ impl LoaderOptions {
         self
     }
 
+    /// Sets how many threads at most help with a batch that needs several files which are not open.
+    /// They open files and read from them at the same time, and end with that. The default is 15.
+    pub fn helpers(mut self, helpers: usize) -> Self {
+        self.threads.helpers = helpers;
+        self
+    }
+
     /// Sets how many batches are ready or in work at most, before the consumer asks for them. It is
     /// at least the number of readers. The default, 0, is twice that.
     pub fn ahead(mut self, batches: usize) -> Self {

@@ -1,8 +1,9 @@
 //! The division of a batch among the files that its samples are in.
 
+use super::helpers::on_threads;
 use super::memory::too_large;
 use super::setup::Setup;
-use crate::dataset::FoundFile;
+use crate::dataset::{FoundColumns, FoundFile, FoundGroup};
 use crate::error::{DataError, Result};
 use std::ops::Range;
 use tensilo::stages::{FetchedBytes, ReadPlan};
@@ -25,6 +26,18 @@ pub(super) struct Part {
 
 /// Groups of files that are opened at most to announce a run.
 const FILES_OF_A_RUN: usize = 4;
+/// The files that a thread opens for a batch before others help.
+const FILES_ALONE: usize = 4;
+
+/// Dataset, sample of it, and position in the batch.
+type Wanted = (usize, u64, usize);
+
+/// A group of files, and how many of the next samples of a batch are in it.
+struct NextGroup {
+    dataset: usize,
+    group: FoundGroup,
+    count: usize,
+}
 
 /// The parts of a batch, in memory that is reused.
 #[derive(Default)]
@@ -33,8 +46,9 @@ pub(super) struct Parts {
     count: usize,
     /// Columns that no file has, by their places, and the positions that they are null at.
     pub absent: Vec<(usize, Vec<usize>)>,
-    /// Dataset, sample of it, and position in the batch.
-    wanted: Vec<(usize, u64, usize)>,
+    wanted: Vec<Wanted>,
+    /// Whether many files were opened for the batch: their first bytes are not in memory, maybe.
+    are_new: bool,
     /// A plan of samples that are only announced.
     ahead: ReadPlan,
 }
@@ -52,7 +66,7 @@ impl Parts {
     pub(super) fn find(&mut self, setup: &Setup, samples: &[u64], epoch: u64) -> Result<()> {
         let mut wanted = std::mem::take(&mut self.wanted);
         wanted.clear();
-        let bytes = samples.len().saturating_mul(size_of::<(usize, u64, usize)>());
+        let bytes = samples.len().saturating_mul(size_of::<Wanted>());
         wanted.try_reserve(samples.len()).map_err(|_| too_large(bytes))?;
         let found = samples.iter().zip(0..).filter_map(|(&v, position)| {
             let (dataset, sample) = setup.view.sample(v, epoch)?;
@@ -68,29 +82,66 @@ impl Parts {
         result
     }
 
-    fn divide(&mut self, setup: &Setup, mut wanted: &[(usize, u64, usize)]) -> Result<()> {
+    fn divide(&mut self, setup: &Setup, mut wanted: &[Wanted]) -> Result<()> {
         self.count = 0;
         self.absent.clear();
-        while let Some(&(number, sample, _)) = wanted.first() {
-            let (Some(dataset), Some(columns)) =
-                (setup.view.datasets().get(number), setup.columns.in_datasets.get(number))
-            else {
-                return Ok(()); // not so: the view names its own datasets
-            };
-            let found = dataset.find_columns(columns, sample)?;
-            let is_in_group =
-                |(dataset, sample, _): &&(usize, u64, usize)| *dataset == number && found.samples.contains(sample);
-            let count = wanted.iter().take_while(is_in_group).count().max(1);
-            let (in_group, rest) = wanted.split_at(count.min(wanted.len()));
-            for file in found.files {
-                self.add(file, found.samples.start, in_group);
+        self.are_new = false;
+        let mut opened = 0_usize;
+        while let Some(next) = next_group(setup, wanted)? {
+            let columns = open_group(setup, &next)?;
+            opened = opened.saturating_add(columns.opened);
+            wanted = self.add_group(columns, next.count, wanted);
+            if opened >= FILES_ALONE && wanted.len() >= FILES_ALONE && setup.threads.helpers > 0 {
+                self.are_new = true;
+                return self.divide_on_threads(setup, wanted);
             }
-            for place in found.absent {
-                self.absent.push((place, in_group.iter().map(|(_, _, position)| *position).collect()));
-            }
-            wanted = rest;
         }
         Ok(())
+    }
+
+    /// Finds the groups of samples, and opens their files, several at the same time.
+    fn divide_on_threads(&mut self, setup: &Setup, mut wanted: &[Wanted]) -> Result<()> {
+        let helpers = setup.threads.helpers;
+        let found = on_threads(helpers, wanted.chunks(FILES_ALONE), |wanted| groups_of(setup, wanted));
+        let mut groups: Vec<NextGroup> = Vec::new();
+        for found in found {
+            for next in found? {
+                match groups.last_mut() {
+                    // two threads have found samples of one group
+                    Some(last) if last.is_same(&next) => last.count = last.count.saturating_add(next.count),
+                    _ => groups.push(next),
+                }
+            }
+        }
+        let opened = on_threads(helpers, groups.iter(), |next| open_group(setup, next));
+        for (next, columns) in groups.iter().zip(opened) {
+            wanted = self.add_group(columns?, next.count, wanted);
+        }
+        Ok(())
+    }
+
+    /// Adds the parts of a group, which has the first `count` samples. Returns the others.
+    fn add_group<'w>(&mut self, columns: FoundColumns, count: usize, wanted: &'w [Wanted]) -> &'w [Wanted] {
+        let (in_group, rest) = wanted.split_at(count.min(wanted.len()));
+        for file in columns.files {
+            self.add(file, columns.samples.start, in_group);
+        }
+        for place in columns.absent {
+            self.absent.push((place, in_group.iter().map(|(_, _, position)| *position).collect()));
+        }
+        rest
+    }
+
+    /// Returns whether many files were opened for the batch.
+    pub(super) fn are_new(&self) -> bool {
+        self.are_new
+    }
+
+    /// Finds the chunks of all samples, and reads their bytes, of many files at the same time.
+    pub(super) fn read_on_threads(&mut self, helpers: usize) -> Result<()> {
+        let parts = self.parts.get_mut(..self.count).unwrap_or(&mut []);
+        let read = on_threads(helpers, parts.iter_mut(), |part| part.plan().and_then(|()| part.fetch()));
+        read.into_iter().collect()
     }
 
     /// Lets go of the files of a batch that was read, so that they can be closed.
@@ -123,7 +174,7 @@ impl Parts {
         Ok(())
     }
 
-    fn add(&mut self, file: FoundFile, first: u64, wanted: &[(usize, u64, usize)]) {
+    fn add(&mut self, file: FoundFile, first: u64, wanted: &[Wanted]) {
         if self.count == self.parts.len() {
             self.parts.push(Part::default());
         }
@@ -136,6 +187,42 @@ impl Parts {
         part.buffers.resize_with(part.columns.len().max(part.buffers.len()), ColumnBuffer::new);
         self.count += 1;
     }
+}
+
+impl NextGroup {
+    fn is_same(&self, other: &Self) -> bool {
+        self.dataset == other.dataset && self.group.samples() == other.group.samples()
+    }
+}
+
+/// Finds the group of the first sample.
+fn next_group(setup: &Setup, wanted: &[Wanted]) -> Result<Option<NextGroup>> {
+    let Some(&(dataset, sample, _)) = wanted.first() else { return Ok(None) };
+    let Some(found) = setup.view.datasets().get(dataset) else {
+        return Ok(None); // not so: the view names its own datasets
+    };
+    let group = found.find_group(sample)?;
+    let is_in_group = |(number, sample, _): &&Wanted| *number == dataset && group.samples().contains(sample);
+    let count = wanted.iter().take_while(is_in_group).count().max(1);
+    Ok(Some(NextGroup { dataset, group, count }))
+}
+
+/// Finds the groups of samples.
+fn groups_of(setup: &Setup, mut wanted: &[Wanted]) -> Result<Vec<NextGroup>> {
+    let mut groups = Vec::new();
+    while let Some(next) = next_group(setup, wanted)? {
+        wanted = wanted.get(next.count..).unwrap_or(&[]);
+        groups.push(next);
+    }
+    Ok(groups)
+}
+
+/// Opens the files of a group that have columns of the loader.
+fn open_group(setup: &Setup, next: &NextGroup) -> Result<FoundColumns> {
+    let dataset = setup.view.datasets().get(next.dataset);
+    let found = dataset.zip(setup.columns.in_datasets.get(next.dataset));
+    let (dataset, columns) = found.ok_or_else(|| DataError::Internal("a group of no dataset".to_owned()))?;
+    dataset.open_group(columns, &next.group)
 }
 
 impl Part {

@@ -30,12 +30,23 @@ pub(super) struct Setup {
     pub allocator: Option<Arc<dyn BatchAllocator>>,
 }
 
-/// Numbers of threads and batches; 0 is a default.
-#[derive(Clone, Copy, Debug, Default)]
+/// The threads that help with a batch: enough that a server of a network answers many requests at
+/// the same time.
+const HELPERS: usize = 15;
+
+/// Numbers of threads and batches; except for `helpers`, 0 is a default.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Threads {
     pub workers: usize,
     pub readers: usize,
     pub ahead: usize,
+    pub helpers: usize,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self { workers: 0, readers: 0, ahead: 0, helpers: HELPERS }
+    }
 }
 
 impl Threads {
@@ -45,7 +56,7 @@ impl Threads {
         let or = |number: usize, default: usize| if number == 0 { default } else { number };
         let workers = or(self.workers, processors().saturating_sub(1).max(1));
         let readers = or(self.readers, workers).max(workers);
-        Self { workers, readers, ahead: or(self.ahead, readers.saturating_mul(2)).max(readers) }
+        Self { workers, readers, ahead: or(self.ahead, readers.saturating_mul(2)).max(readers), ..self }
     }
 }
 

@@ -52,7 +52,9 @@ impl Measured<'_> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ahead);
-        let mut batches = options.workers(1).readers(1).ahead(1).loader(&View::all(&dataset))?.epoch(0);
+        // helpers would open files in any order, so that others are open for the next batch
+        let options = options.workers(1).readers(1).helpers(0).ahead(1);
+        let mut batches = options.loader(&View::all(&dataset))?.epoch(0);
         take(&mut batches, self.steps - 1)?;
         batches.wait(LONG); // the last one was read, and none after it is begun
         Ok(Reads { traffic: counts.traffic(), opened: counts.opened.load(Ordering::Relaxed) })

@@ -3,6 +3,7 @@
 mod conversions;
 mod damage;
 mod delivered;
+mod many_files;
 mod memory;
 pub mod model;
 mod read_ahead;
