@@ -11,6 +11,7 @@ use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
 use super::tier_stream::{CHECKPOINT_BYTES, TierScratch, TierStream, overrun};
 use super::transform::Transform;
+use crate::kernel::tiers::GROUP;
 use crate::kernel::{Width, byte_planes};
 use crate::le::u64_of;
 use crate::{Error, Result};
@@ -68,8 +69,8 @@ impl<'a> StoredExponents<'a> {
     /// Decodes the elements of a range.
     pub(super) fn decode_range(&self, range: &Range<usize>, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
         let mut out = out;
-        let from = self.symbols.group_before(range.start)?;
-        self.symbols.decode_from(&from, range.end, scratch, |at, symbols| {
+        let groups = range.start - range.start % GROUP..range.end;
+        self.symbols.decode_range(&groups, scratch, |at, symbols| {
             let skip = range.start.saturating_sub(at); // the first group may begin before the range
             let symbols = symbols.get(skip..).unwrap_or(&[]);
             let block = out.split_off_mut(..symbols.len() * self.width.bytes()).ok_or_else(overrun)?;

@@ -81,7 +81,7 @@ impl<'a> StoredResiduals<'a> {
         let mut at = from.extra_bits;
         let most = self.extra_bytes.saturating_mul(8);
         let mut out = out;
-        self.lengths.decode_from(&from, end, scratch, |first, lengths| {
+        self.lengths.decode_range(&(from.codes[0]..end), scratch, |first, lengths| {
             check_lengths(self.width, lengths)?; // a whole part checks all literals instead
             // at most all
             let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len()));

@@ -1,5 +1,6 @@
 //! Memory and contexts that encoders and decoders reuse.
 
+use super::blocked::KeptTables;
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
 use super::tier_stream::TierScratch;
@@ -14,6 +15,7 @@ pub(crate) struct DecodeScratch {
     #[cfg(feature = "zstd")]
     pub(super) frames: FrameScratch,
     pub(super) tiers: TierScratch,
+    pub(super) tier_tables: KeptTables,
     /// Coded integers of some elements.
     pub(super) coded: Vec<u8>,
     /// A block of which only some elements are wanted.

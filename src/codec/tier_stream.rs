@@ -127,8 +127,8 @@ impl<'a> TierStream<'a> {
     ) -> Result<()> {
         self.check_filling()?;
         let [count, ..] = self.counts;
-        if count <= BLOCK && self.head.checkpoints(count) == 0 {
-            return each(0, self.decode_few(scratch)?);
+        if self.is_short() {
+            return each(0, self.decode_short(&(0..count), scratch)?);
         }
         self.check_upper_tiers()?;
         let escapes =
@@ -143,40 +143,48 @@ impl<'a> TierStream<'a> {
         if escapes == second { Ok(()) } else { Err(wrong_counts()) }
     }
 
-    /// Decodes all symbols, between which there are no checkpoints, at once: fewer steps for each
-    /// block of a chunk.
-    fn decode_few<'s>(&self, scratch: &'s mut TierScratch) -> Result<&'s [u8]> {
+    /// Returns whether the stream has no checkpoints, and is decoded in few steps: that of a block
+    /// of a chunk.
+    fn is_short(&self) -> bool {
+        let [count, ..] = self.counts;
+        count <= BLOCK && self.head.checkpoints(count) == 0
+    }
+
+    /// Decodes a range of the symbols of a short stream at once, which begins at the start of a
+    /// group. The upper tiers are decoded whole: that costs less than finding a place in them.
+    fn decode_short<'s>(&self, range: &Range<usize>, scratch: &'s mut TierScratch) -> Result<&'s [u8]> {
         let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
         let [count, count_2, count_3, count_4] = self.counts;
         let [table_1, table_2, table_3] = &self.tables;
         let (escaped, literals) = self.tier(2, table_3, 0..count_3, self.literals, symbols_3)?;
         let (escaped, third) = self.tier(1, table_2, 0..count_2, escaped, symbols_2)?;
-        let (symbols, second) = self.tier(0, table_1, 0..count, escaped, symbols_1)?;
-        if [second, third, literals] == [count_2, count_3, count_4] { Ok(symbols) } else { Err(wrong_counts()) }
+        let before = self.escapes(0, 0..range.start);
+        let escaped = escaped.get(before..).ok_or_else(wrong_counts)?;
+        let (symbols, within) = self.tier(0, table_1, range.clone(), escaped, symbols_1)?;
+        let second = before.saturating_add(within);
+        let is_right = second == count_2 || (range.end < count && second < count_2);
+        if is_right && [third, literals] == [count_3, count_4] { Ok(symbols) } else { Err(wrong_counts()) }
     }
 
-    /// Returns the position of the first symbol of the group of `symbol`.
-    pub(super) fn group_before(&self, symbol: usize) -> Result<TierPosition> {
-        let mut position = self.checkpoint_before(symbol)?;
-        self.advance(&mut position, symbol - symbol % GROUP);
-        Ok(position)
-    }
-
-    /// Decodes the symbols from a position, which is the start of a group, to index `end`. Calls
-    /// `each` as [`TierStream::decode`] does.
-    pub(super) fn decode_from(
+    /// Decodes a range of the symbols, which begins at the start of a group. Calls `each` as
+    /// [`TierStream::decode`] does.
+    pub(super) fn decode_range(
         &self,
-        from: &TierPosition,
-        end: usize,
+        range: &Range<usize>,
         scratch: &mut TierScratch,
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut to = *from;
-        self.advance(&mut to, end);
+        if self.is_short() {
+            return each(range.start, self.decode_short(range, scratch)?);
+        }
+        let mut from = self.checkpoint_before(range.start)?;
+        self.advance(&mut from, range.start);
+        let mut to = from;
+        self.advance(&mut to, range.end);
         if to.codes.iter().zip(&self.counts).any(|(found, due)| found > due) {
             return Err(wrong_counts());
         }
-        self.decode_between(from, &to.codes, scratch, |at, _, symbols| each(at, symbols))?;
+        self.decode_between(&from, &to.codes, scratch, |at, _, symbols| each(at, symbols))?;
         Ok(())
     }
 

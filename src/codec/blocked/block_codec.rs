@@ -63,6 +63,12 @@ pub(crate) trait BlockCodec: Sync {
     /// Parses and checks the tables in the front.
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<Self::Tables>;
 
+    /// Returns the same as [`BlockCodec::parse_tables`], which may have been kept: a sample that is
+    /// decoded alone mostly follows another one of its chunk.
+    fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], _scratch: &mut DecodeScratch) -> Result<Self::Tables> {
+        self.parse_tables(spec, tables)
+    }
+
     /// Decodes a block to `out`, which has its decoded length.
     fn decode(
         &self,

@@ -111,7 +111,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<()> {
-        let tables = self.0.parse_tables(part.spec, part.front.tables)?;
+        let tables = self.0.kept_tables(part.spec, part.front.tables, scratch)?;
         let mut out = out;
         let mut entries = part.blocks_of(elements).peekable();
         while let Some(entry) = entries.next() {

@@ -16,8 +16,7 @@ use std::ops::Range;
 
 pub(in crate::codec) struct ExponentBlocks;
 
-fn parse_tables(tables: &[u8]) -> Result<TierTables> {
-    let tables = TierTables::parse(tables)?;
+fn check_tables(tables: TierTables) -> Result<TierTables> {
     match tables.transform {
         Transform::Predict(_) => Err(Error::corrupt("R-5.10", "blocked-exponent-tiers cannot predict")),
         _ => Ok(tables),
@@ -48,7 +47,11 @@ impl BlockCodec for ExponentBlocks {
     }
 
     fn parse_tables(&self, _: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {
-        parse_tables(tables)
+        check_tables(TierTables::parse(tables)?)
+    }
+
+    fn kept_tables(&self, _: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<TierTables> {
+        check_tables(scratch.tier_tables.get(tables)?)
     }
 
     fn decode(

@@ -26,7 +26,7 @@ pub(super) use front::{most_front_bytes, seal};
 pub(crate) use part::{BlockedCodec, BlockedPart};
 pub(super) use raw::RawBlocks;
 pub(super) use residuals::ResidualBlocks;
-pub(super) use tiers::wrong_length;
+pub(super) use tiers::{KeptTables, wrong_length};
 
 /// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one
 /// is read whole, with one request.

@@ -16,8 +16,7 @@ use std::ops::Range;
 
 pub(in crate::codec) struct ResidualBlocks;
 
-fn parse_tables(width: Width, tables: &[u8]) -> Result<TierTables> {
-    let tables = TierTables::parse(tables)?;
+fn check_tables(width: Width, tables: TierTables) -> Result<TierTables> {
     if tables.transform == Transform::Rotate {
         return Err(malformed("it cannot rotate"));
     }
@@ -53,7 +52,11 @@ impl BlockCodec for ResidualBlocks {
     }
 
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {
-        parse_tables(spec.width_and_count()?.0, tables)
+        check_tables(spec.width_and_count()?.0, TierTables::parse(tables)?)
+    }
+
+    fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<TierTables> {
+        check_tables(spec.width_and_count()?.0, scratch.tier_tables.get(tables)?)
     }
 
     fn decode(

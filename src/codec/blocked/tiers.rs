@@ -30,12 +30,32 @@ structure! {
 pub(super) const TABLE_BYTES: usize = TRANSFORM_BYTES + tier_tables::SIZE;
 
 /// The tables of tiers.
+#[derive(Clone, Copy)]
 pub(in crate::codec) struct TierTables {
     pub transform: Transform,
     /// Widths and ranks. The counts differ from block to block, and there are no checkpoints.
     pub head: TierHead,
     /// See [`TierHead::tables`].
     symbols: [[u8; 16]; 3],
+}
+
+/// The tables that were parsed last, and the bytes that they were parsed from.
+#[derive(Default)]
+pub(in crate::codec) struct KeptTables(Option<([u8; TABLE_BYTES], TierTables)>);
+
+impl KeptTables {
+    /// Returns [`TierTables::parse`] of these bytes.
+    #[inline]
+    pub(super) fn get(&mut self, tables: &[u8]) -> Result<TierTables> {
+        match &self.0 {
+            Some((bytes, parsed)) if bytes == tables => Ok(*parsed),
+            _ => {
+                let parsed = TierTables::parse(tables)?;
+                self.0 = tables.first_chunk().map(|bytes| (*bytes, parsed));
+                Ok(parsed)
+            }
+        }
+    }
 }
 
 /// The sections of a block.
