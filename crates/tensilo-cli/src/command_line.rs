@@ -14,7 +14,8 @@ use clap::{Parser, Subcommand};
 
 const OVERVIEW: &str = "\
 Examples:
-  tensilo convert train-*.parquet -o train.tsl --bf16   convert a dataset
+  tensilo convert 'p/*.parquet' -o train.tsl --bf16     convert to a file
+  tensilo convert 'p/*.parquet' -o train/ --shard-bytes 1GiB   ... to a dataset
   tensilo append train.tsl more.parquet                 append more samples
   tensilo inspect train.tsl                             list columns and sizes
   tensilo verify train.tsl                              check every byte
@@ -23,6 +24,7 @@ Examples:
   tensilo export train.tsl -o train.parquet             convert back
   tensilo map train.tsl --svg train.svg                 draw the file
   tensilo bench train.tsl --threads 8                   measure read speed
+  tensilo bench train/ --loader                         ... of training batches
   tensilo dataset log train/                            list the versions
 
 Exit codes:
@@ -53,9 +55,9 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Convert Parquet, Arrow or tensilo files to one tensilo file
+    /// Convert Parquet, Arrow or tensilo files to a file, or to a dataset of many
     Convert(ConvertArgs),
-    /// Append Parquet, Arrow or tensilo files to a tensilo file
+    /// Append Parquet, Arrow or tensilo files to a file or a dataset
     Append(AppendArgs),
     /// Show what is in a file: columns, sizes, encodings, metadata
     Inspect(InspectArgs),
@@ -69,7 +71,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Draw the columns of a file to scale, with their compression
     Map(MapArgs),
-    /// Measure how fast the samples of a column are read
+    /// Measure how fast the samples of a column, or the batches of a loader, are read
     Bench(BenchArgs),
     /// Work with datasets: folders of files that are read as one sequence of samples
     Dataset(DatasetArgs),

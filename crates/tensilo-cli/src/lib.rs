@@ -31,10 +31,12 @@ mod text;
 mod verify;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use command_line::{Cli, Command};
 use exit::Exit;
 use failure::Outcome;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// Runs the program with these arguments, and returns its exit code.
 ///
@@ -73,6 +75,9 @@ pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print(); // if stderr is closed, the exit code still tells
+            if is_of_several_files(&error) {
+                terminal::note("these are several files: quote the pattern, as in 'train/*.tsl', or give the folder");
+            }
             return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
         }
     };
@@ -84,6 +89,14 @@ pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
         failure.exit()
     });
     exit.code()
+}
+
+/// Returns whether an argument is refused that a shell may have made of a pattern.
+fn is_of_several_files(error: &clap::Error) -> bool {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(argument))) => Path::new(argument).is_file(),
+        _ => false,
+    }
 }
 
 fn dispatch(cli: &Cli) -> Outcome<Exit> {

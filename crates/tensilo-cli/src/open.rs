@@ -2,10 +2,11 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
+use std::fs;
 use std::path::Path;
 use tensilo::Reader;
 use tensilo::error::display_path;
-use tensilo_data::{Dataset, DatasetOptions};
+use tensilo_data::{DataError, Dataset, DatasetOptions};
 
 /// Opens the dataset that an argument names: a folder, or files that match a pattern. Returns
 /// `None` for any other argument, which names a file. An argument that exists is no pattern.
@@ -16,11 +17,33 @@ pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
 /// Opens a dataset as [`dataset`] does, with these options.
 pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Option<Dataset>> {
     Ok(match path {
-        path if path.is_dir() => Some(options.open(path)?),
+        path if path.is_dir() => Some(options.open(path).map_err(|error| with_hint(path, error))?),
         path if is_pattern(path) => Some(options.open_glob(path)?),
         _ => None,
     })
 }
+
+/// Adds to an error what a folder that is no dataset is instead.
+pub(crate) fn with_hint(folder: &Path, error: DataError) -> Failure {
+    match (&error, hint(folder)) {
+        (DataError::BadArgument(message), Some(hint)) => Failure::Usage(format!("{message}; {hint}")),
+        _ => error.into(),
+    }
+}
+
+fn hint(folder: &Path) -> Option<String> {
+    let shown = display_path(folder);
+    let is_other = |path: &Path| path.extension().is_some_and(|end| OTHER_FORMATS.iter().any(|other| end == *other));
+    if fs::read_dir(folder).ok()?.flatten().any(|entry| is_other(&entry.path())) {
+        return Some(format!("\"tensilo convert {shown} -o OUT/ --shard-bytes 1GiB\" makes a dataset of its files"));
+    }
+    let outer = folder.canonicalize().ok()?;
+    let dataset = outer.ancestors().skip(1).find(|outer| outer.join("manifest").is_dir())?;
+    Some(format!("it is a part of the dataset {}", display_path(dataset)))
+}
+
+/// The endings of files that `tensilo convert` reads.
+const OTHER_FORMATS: [&str; 3] = ["parquet", "arrow", "feather"];
 
 /// Returns whether an argument names a dataset.
 pub(crate) fn is_dataset(path: &Path) -> bool {

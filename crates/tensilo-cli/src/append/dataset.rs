@@ -1,11 +1,12 @@
 //! `tensilo append` to a dataset: new data files, in a new version.
 
 use super::args::AppendArgs;
-use crate::dataset::{DatasetSize, source_date_epoch};
+use crate::dataset::{DatasetSize, need_manifest, source_date_epoch};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 use crate::terminal::{output_width, write_wrapped};
+use crate::text::human;
 use tensilo::import::{AppendOptions, Progress as ImportProgress};
 use tensilo_data::Dataset;
 
@@ -15,14 +16,16 @@ pub(super) fn run(args: &AppendArgs, dataset: &Dataset, options: &AppendOptions,
         let path = shown(&args.file);
         return Err(Failure::Usage(format!("{path}: this is a dataset; --discard-tail is for a file")));
     }
+    need_manifest(dataset, &args.file)?;
     let before = dataset.sample_count();
     let dataset = append(args, dataset, options, quiet)?;
     if quiet {
         return Ok(());
     }
     let (samples, size, version) = (dataset.sample_count(), DatasetSize::of(&dataset)?, dataset.version());
-    let (path, appended, files) = (shown(&args.file), samples.saturating_sub(before), size.files);
-    let line = format!("{path}: {appended} samples appended, {samples} in all, in {files} files; version {version}");
+    let (path, appended) = (shown(&args.file), samples.saturating_sub(before));
+    let files = human::count(size.files, "file");
+    let line = format!("{path}: {appended} samples appended, {samples} in all, in {files}; version {version}");
     let mut output = Output::stdout();
     write_wrapped(&mut output, &line, output_width())?;
     output.finish()

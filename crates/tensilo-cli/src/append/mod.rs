@@ -27,8 +27,11 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
         return dataset::run(args, &dataset, &options(args), quiet);
     }
     if args.shard_bytes.is_some() {
-        let path = display_path(&args.file);
-        return Err(Failure::Usage(format!("{path}: this is a file; --shard-bytes is for the folder of a dataset")));
+        let what = match args.file.exists() {
+            true => "this is a file; --shard-bytes is for the folder of a dataset",
+            false => "there is no such folder; \"tensilo convert\" with --shard-bytes makes a dataset",
+        };
+        return Err(Failure::Usage(format!("{}: {what}", display_path(&args.file))));
     }
     let appended = append(args, quiet).map_err(|error| Failure::about(&args.file, error))?;
     if quiet {

@@ -35,7 +35,8 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     if is_dataset(&args.file) {
         let path = tensilo::error::display_path(&args.file);
         if args.is_about_a_column() {
-            let message = "this is a dataset, whose batches are measured; the options of a column are for a file of it";
+            let message = "this is a dataset, whose batches are measured; --columns chooses their columns, and the \
+                           options of one column are for a file of it";
             return Err(Failure::Usage(format!("{path}: {message}")));
         }
         if !quiet {

@@ -5,16 +5,16 @@ mod summary;
 
 pub(crate) use args::ConvertArgs;
 
-use crate::dataset::{source_date_epoch, write_dataset};
+use crate::dataset::source_date_epoch;
 use crate::failure::{Failure, Outcome};
 use crate::options::Names;
 use crate::options::refuse_terminal;
-use crate::output::{Data, Destination, Inputs, Output};
+use crate::output::{Data, Destination, Inputs, Output, shown};
 use crate::progress::{Progress, Unit};
 use crate::{advice, terminal};
 use std::io::Write;
 use std::ops::ControlFlow;
-use summary::write_summary;
+use summary::{write_dataset, write_file};
 use tensilo::Summary;
 use tensilo::import::{self, ConvertOptions};
 use tensilo_data::Dataset;
@@ -22,6 +22,7 @@ use tensilo_data::Dataset;
 /// Converts the inputs, and prints a summary.
 pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     refuse_terminal(&args.inputs)?;
+    check_output(args)?;
     if let Some(shard_bytes) = args.shard_bytes {
         return dataset(args, shard_bytes, quiet);
     }
@@ -34,12 +35,32 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
         return Ok(());
     }
     let mut output = written.sink.summary();
-    write_summary(&written, &args.output, &mut output)?;
+    write_file(&written, &args.output, &mut output)?;
     output.flush()?;
     for note in written.schema.columns.iter().filter_map(advice::odd_samples) {
         terminal::note(&note);
     }
     Ok(())
+}
+
+/// Refuses an output whose name is not that of what would be written there.
+fn check_output(args: &ConvertArgs) -> Outcome {
+    let path = shown(&args.output);
+    let refused = |message: String| Err(Failure::Usage(message));
+    let ends_in_slash = args.output.as_os_str().as_encoded_bytes().ends_with(b"/");
+    match args.shard_bytes {
+        None if args.output.is_dir() => refused(format!(
+            "{path}: a folder is there; write to another path, or add to the dataset in it with \"tensilo append\""
+        )),
+        None if ends_in_slash => refused(format!(
+            "{path}: the name is that of a folder; --shard-bytes 1GiB writes a dataset there, and a file has a name \
+             without a slash"
+        )),
+        Some(_) if args.output.extension().is_some_and(|extension| extension == "tsl") && !args.output.is_dir() => {
+            refused(format!("{path}: with --shard-bytes the output is a folder; leave .tsl out, or --shard-bytes"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn convert(args: &ConvertArgs, output: Output, quiet: bool) -> tensilo::Result<Summary<Output>> {
@@ -65,7 +86,9 @@ fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
     }
     let mut output = Output::stdout();
     write_dataset(&dataset, &args.output, &mut output)?;
-    output.finish()
+    output.finish()?;
+    dataset.schema().columns.iter().filter_map(advice::odd_samples).for_each(|note| terminal::note(&note));
+    Ok(())
 }
 
 fn show(progress: &Progress, at: import::Progress) -> ControlFlow<()> {

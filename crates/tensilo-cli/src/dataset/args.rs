@@ -68,8 +68,16 @@ pub(super) enum DatasetCommand {
     Log(LogArgs),
 }
 
+const CREATE: &str = "\
+Examples:
+  tensilo dataset create train/                 all *.tsl files in the folder
+  tensilo dataset create train/ train/b.tsl train/a.tsl    these, in this order
+
+The files stay where they are. All have the columns of the first one.";
+
 /// The arguments of `tensilo dataset create`.
 #[derive(Args, Debug)]
+#[command(after_help = CREATE)]
 pub(super) struct CreateArgs {
     /// The folder
     pub(super) folder: PathBuf,
@@ -78,8 +86,15 @@ pub(super) struct CreateArgs {
     pub(super) files: Vec<PathBuf>,
 }
 
+const ADD: &str = "\
+Example:
+  tensilo dataset add train/ train/new/*.tsl
+
+\"tensilo append train/ day-4.parquet\" appends the rows of other files.";
+
 /// The arguments of `tensilo dataset add`.
 #[derive(Args, Debug)]
+#[command(after_help = ADD)]
 pub(super) struct AddArgs {
     /// The folder of the dataset
     pub(super) folder: PathBuf,
@@ -88,8 +103,17 @@ pub(super) struct AddArgs {
     pub(super) files: Vec<PathBuf>,
 }
 
+const ADD_COLUMNS: &str = "\
+Example:
+  tensilo dataset add-columns train/ train/labels/*.tsl
+
+A group is a run of consecutive samples, and the files that have their columns.
+At first it is one file; \"tensilo inspect\" of that file says how many samples
+the file with its new columns must have.";
+
 /// The arguments of `tensilo dataset add-columns`.
 #[derive(Args, Debug)]
+#[command(after_help = ADD_COLUMNS)]
 pub(super) struct AddColumnsArgs {
     /// The folder of the dataset
     pub(super) folder: PathBuf,
@@ -99,8 +123,15 @@ pub(super) struct AddColumnsArgs {
     pub(super) files: Vec<PathBuf>,
 }
 
+const RENAME_COLUMN: &str = "\
+Example:
+  tensilo dataset rename-column train/ emb embedding
+
+No file is written. Older versions keep the old name.";
+
 /// The arguments of `tensilo dataset rename-column`.
 #[derive(Args, Debug)]
+#[command(after_help = RENAME_COLUMN)]
 pub(super) struct RenameColumnArgs {
     /// The folder of the dataset
     pub(super) folder: PathBuf,
@@ -110,8 +141,16 @@ pub(super) struct RenameColumnArgs {
     pub(super) new: String,
 }
 
+const DROP_COLUMN: &str = "\
+Example:
+  tensilo dataset drop-column train/ draft
+
+No file is written: \"tensilo dataset repack\" writes files without the column,
+and \"tensilo dataset gc --keep 1\" then removes those that have it.";
+
 /// The arguments of `tensilo dataset drop-column`.
 #[derive(Args, Debug)]
+#[command(after_help = DROP_COLUMN)]
 pub(super) struct DropColumnArgs {
     /// The folder of the dataset
     pub(super) folder: PathBuf,
@@ -120,6 +159,9 @@ pub(super) struct DropColumnArgs {
 }
 
 const REPACK: &str = "\
+Example:
+  tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
+
 Samples keep their numbers, so that a training goes on with the same batches.
 Values are the same bit for bit; those that were rounded are not rounded again.
 Columns that were dropped are not copied. The version before stays, with its
@@ -142,14 +184,19 @@ pub(super) struct RepackArgs {
 }
 
 const GC: &str = "\
+Examples:
+  tensilo dataset gc train/ --keep 1 --dry-run   list what would be removed
+  tensilo dataset gc train/              only what killed programs have left
+
 Removed are, in this order:
   - with --keep, all versions but the newest N
   - the data files that only these versions list, wherever they are in DIR
   - what killed programs have left in DIR/data and DIR/manifest
 
 Other programs may write to the dataset meanwhile: what they may still publish
-is left alone. Programs that read a version which is removed get errors. Each
-version that is left is whole, whenever the work ends.";
+is left alone. Programs that read a version which is removed get errors, and a
+training whose state is of that version cannot go on. Each version that is left
+is whole, whenever the work ends.";
 
 /// The arguments of `tensilo dataset gc`.
 #[derive(Args, Debug)]
@@ -158,15 +205,21 @@ pub(super) struct GcArgs {
     /// The folder of the dataset
     pub(super) folder: PathBuf,
     /// Keep only the newest N versions, at least 1 [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::kept_versions)]
     pub(super) keep: Option<NonZeroU64>,
     /// Only list what would be removed
     #[arg(long)]
     pub(super) dry_run: bool,
 }
 
+const LOG: &str = "\
+Examples:
+  tensilo dataset log train/
+  tensilo dataset log train/ --json | jq '.versions[0].change'";
+
 /// The arguments of `tensilo dataset log`.
 #[derive(Args, Debug)]
+#[command(after_help = LOG)]
 pub(super) struct LogArgs {
     /// The folder of the dataset
     pub(super) folder: PathBuf,

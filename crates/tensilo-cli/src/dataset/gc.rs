@@ -23,10 +23,12 @@ pub(super) fn run(args: &GcArgs, quiet: bool) -> Outcome {
         garbage.remove()?;
     }
     if !quiet {
-        let (versions, paths) = (garbage.versions.len(), garbage.paths.len());
+        let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+        let versions = human::count(number(garbage.versions.len()), "version");
+        let paths = human::count(number(garbage.paths.len()), "path");
         let (folder, bytes) = (shown(&args.folder), human::bytes(garbage.bytes));
         let verb = if args.dry_run { "would remove" } else { "removed" };
-        let line = format!("{folder}: {verb} {versions} versions, and {paths} files or folders of {bytes}");
+        let line = format!("{folder}: {verb} {versions} and {paths}, {bytes} together");
         write_wrapped(&mut output, &line, output_width())?;
     }
     output.finish()

@@ -1,9 +1,10 @@
 //! `tensilo dataset log`
 
 use super::args::LogArgs;
+use super::manifest::need_manifest;
 use super::summary::{DatasetSize, dataset_id};
-use crate::failure::{Failure, Outcome};
-use crate::output::{Output, shown, write_json};
+use crate::failure::Outcome;
+use crate::output::{Output, write_json};
 use crate::terminal::output_width;
 use crate::text::{Cells, Table, human};
 use serde_json::{Value, json};
@@ -12,12 +13,8 @@ use tensilo_data::{Dataset, DatasetOptions};
 /// Lists the versions of a dataset, the newest first.
 pub(super) fn run(args: &LogArgs) -> Outcome {
     let newest = Dataset::open(&args.folder)?;
+    need_manifest(&newest, &args.folder)?;
     let mut versions = newest.versions()?;
-    if versions.is_empty() {
-        let folder = shown(&args.folder);
-        let message = format!("{folder}: the folder has no manifest; \"tensilo dataset create\" makes one");
-        return Err(Failure::Usage(message));
-    }
     versions.reverse();
     let open = |&version: &u64| DatasetOptions::new().version(version).open(&args.folder);
     let datasets = versions.iter().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -54,7 +51,7 @@ fn table(datasets: &[Dataset]) -> Outcome<Table<'static>> {
         ("samples", Cells::Number),
         ("files", Cells::Number),
         ("bytes", Cells::Number),
-        ("change", Cells::Text),
+        ("change", Cells::Prose),
     ]);
     for dataset in datasets {
         let size = DatasetSize::of(dataset)?;

@@ -1,20 +1,26 @@
 //! `tensilo dataset`
 
 mod args;
+mod facts;
 mod gc;
 mod log;
+mod manifest;
 mod publish;
 mod repack;
 mod summary;
 
 pub(crate) use args::DatasetArgs;
+pub(crate) use facts::DatasetFacts;
+pub(crate) use manifest::need_manifest;
 pub(crate) use publish::source_date_epoch;
 pub(crate) use summary::{DatasetSize, dataset_id, write_dataset};
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::foreign::foreign;
 use args::{AddArgs, CreateArgs, DatasetCommand};
 use publish::publish;
 use std::path::{Path, PathBuf};
+use tensilo::error::display_path;
 use tensilo_data::{Changes, DataError, Dataset, DatasetOptions};
 
 /// Makes or changes a dataset, or lists its versions.
@@ -52,6 +58,11 @@ fn create(args: &CreateArgs, quiet: bool) -> Outcome {
 }
 
 fn add(args: &AddArgs, quiet: bool) -> Outcome {
+    if let Some((file, what)) = args.files.iter().find_map(|file| Some((file, foreign(file)?))) {
+        let (file, folder) = (display_path(file), display_path(&args.folder));
+        let message = format!("{file}: {what}; \"tensilo append {folder} {file}\" appends its rows");
+        return Err(Failure::Usage(message));
+    }
     let changes = change(&args.folder, |changes| append(changes, &args.files))?;
     publish(changes, &args.folder, format!("add {} files", args.files.len()), quiet)
 }
@@ -62,7 +73,9 @@ fn append(changes: &mut Changes, files: &[PathBuf]) -> Result<(), DataError> {
 
 /// Returns changes to the newest version of a dataset.
 fn change(folder: &Path, make: impl FnOnce(&mut Changes) -> Result<(), DataError>) -> Outcome<Changes> {
-    let mut changes = Dataset::open(folder)?.change()?;
+    let dataset = Dataset::open(folder)?;
+    need_manifest(&dataset, folder)?;
+    let mut changes = dataset.change()?;
     make(&mut changes)?;
     Ok(changes)
 }

@@ -28,8 +28,8 @@ pub(super) fn run(args: &RepackArgs, quiet: bool) -> Outcome {
     let mut output = Output::stdout();
     write_dataset(&after, &args.folder, &mut output)?;
     let size = DatasetSize::of(&before)?;
-    let (files, bytes, version) = (size.files, human::bytes(size.bytes), before.version());
-    let line = format!("before: {files} files, {bytes} together; version {version} keeps them until it is removed");
+    let (files, bytes, version) = (human::count(size.files, "file"), human::bytes(size.bytes), before.version());
+    let line = format!("before: {files}, {bytes} together; version {version} keeps them until it is removed");
     write_wrapped(&mut output, &line, output_width())?;
     output.finish()
 }

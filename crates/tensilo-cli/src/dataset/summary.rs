@@ -38,7 +38,7 @@ pub(crate) fn dataset_id(dataset: &Dataset) -> String {
 pub(crate) fn write_dataset(dataset: &Dataset, folder: &Path, output: &mut impl Write) -> Outcome {
     let size = DatasetSize::of(dataset)?;
     let (path, samples, version) = (shown(folder), dataset.sample_count(), dataset.version());
-    let (files, bytes) = (size.files, human::bytes(size.bytes));
-    let line = format!("{path}: {samples} samples in {files} files, {bytes} together; version {version}");
+    let (files, bytes) = (human::count(size.files, "file"), human::bytes(size.bytes));
+    let line = format!("{path}: {samples} samples in {files}, {bytes} together; version {version}");
     Ok(write_wrapped(output, &line, output_width())?)
 }

@@ -22,6 +22,10 @@ struct GroupTable<'a> {
 
 /// Exports each group to a file, which has the name of its first data file.
 pub(super) fn export(args: &ExportArgs, dataset: &Dataset, format: ExportFormat, progress: &Progress) -> Outcome {
+    if args.output.is_file() {
+        let path = tensilo::error::display_path(&args.output);
+        return Err(Failure::Usage(format!("{path}: a file is there; several files are written to a folder")));
+    }
     let outputs = outputs(&args.output, dataset, format)?;
     let inputs = Inputs::Dataset(dataset);
     let destinations = outputs.iter().map(|path| Destination::new(path, args.force, Data::Binary, inputs));

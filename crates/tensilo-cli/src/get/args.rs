@@ -43,7 +43,7 @@ pub(crate) struct GetArgs {
     #[arg(short, long, value_name = "COLUMN")]
     pub(crate) column: String,
     /// The samples, as numbers and ranges: 5 or 1,2,9 or 0..10,20
-    #[arg(short, long, value_name = "I[,J,A..B]")]
+    #[arg(short, long, value_name = "I[,J,A..B]", allow_negative_numbers = true)]
     pub(crate) indices: Indices,
     /// The format of the output
     #[arg(long, value_enum, default_value_t)]

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use std::ops::Range;
 use std::str::FromStr;
 
-const FORMS: &str = "write sample numbers and ranges, such as 5 or 1,2,9 or 10..20 or 0,100..";
+const FORMS: &str = "write sample numbers and ranges, counted from 0, such as 5 or 1,2,9 or 10..20 or 0,100..";
 
 /// The value of the option.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Term {
         };
         match range.end.max(range.start) {
             end if end <= sample_count => Ok(range),
-            end => Err(no_sample(end.saturating_sub(1), sample_count)),
+            _ => Err(no_sample(range.start.max(sample_count), sample_count)),
         }
     }
 }

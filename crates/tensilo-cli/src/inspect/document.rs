@@ -5,7 +5,7 @@ use super::cold_read::SampleCost;
 use super::explain;
 use crate::failure::{Failure, Outcome};
 use serde_json::{Map, Value, json};
-use tensilo::facts::ColumnFacts;
+use tensilo::facts::CastFacts;
 use tensilo::{Column, ColumnSchema, Extent, Reader};
 
 /// Returns the JSON document of schema `tensilo.inspect/1`.
@@ -50,7 +50,7 @@ fn column_object(column: &Column) -> Map<String, Value> {
         ("raw_bytes", json!(facts.raw_bytes)),
         ("stored_bytes", json!(facts.stored_bytes)),
         ("encodings", Value::Object(encodings)),
-        ("cast", cast_object(schema, &facts)),
+        ("cast", cast_object(schema, facts.cast)),
         ("null_count", json!(facts.null_count)),
         ("block_bytes", json!(cost.block_bytes)),
         ("front_bytes", json!(cost.front_bytes)),
@@ -68,8 +68,8 @@ fn extent(extent: &Extent) -> Option<u32> {
     }
 }
 
-fn cast_object(schema: &ColumnSchema, facts: &ColumnFacts) -> Value {
-    let (Some(spec), Some(cast)) = (schema.cast, facts.cast) else { return Value::Null };
+pub(super) fn cast_object(schema: &ColumnSchema, facts: Option<CastFacts>) -> Value {
+    let (Some(spec), Some(cast)) = (schema.cast, facts) else { return Value::Null };
     json!({
         "source": spec.source.name(),
         "rounding": "nearest-even",

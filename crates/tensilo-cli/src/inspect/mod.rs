@@ -16,13 +16,14 @@ use document::document;
 use std::io::Write;
 use tables::write_text;
 use tensilo::Reader;
+use tensilo::error::display_path;
+use tensilo_data::Dataset;
 
 /// Prints the columns, sizes, encodings and metadata of a file, or the columns of a dataset.
 pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
     if let Some(dataset) = open::dataset(&args.file)? {
-        let path = tensilo::error::display_path(&args.file);
         return match args.explain {
-            true => Err(Failure::Usage(format!("{path}: this is a dataset; --explain explains a file of it"))),
+            true => Err(explain_a_file(args, &dataset)),
             false => dataset::run(args, &dataset, quiet),
         };
     }
@@ -35,6 +36,13 @@ pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
         write_explanations(args, &reader, &mut output)?;
     }
     output.finish()
+}
+
+fn explain_a_file(args: &InspectArgs, dataset: &Dataset) -> Failure {
+    let path = display_path(&args.file);
+    let first = dataset.groups().flatten().find_map(|group| Some(group.files.first()?.path.clone()));
+    let such = first.map_or_else(String::new, |first| format!(", such as {}", display_path(&first)));
+    Failure::Usage(format!("{path}: this is a dataset; --explain explains a file of it{such}"))
 }
 
 fn write_explanations(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> Outcome {

@@ -62,7 +62,7 @@ impl Bars {
     fn of(args: &MapArgs, dataset: &Dataset) -> Outcome<Self> {
         let (size, samples) = (DatasetSize::of(dataset)?, dataset.sample_count());
         let (path, bytes) = (human::excerpt(&shown(&args.file)), human::bytes(size.bytes));
-        let title = format!("{path}: {bytes} in {} files, {samples} samples", size.files);
+        let title = format!("{path}: {bytes} in {}, {samples} samples", human::count(size.files, "file"));
         let mut files = Vec::new();
         'all: for group in dataset.groups() {
             let group = group?;
@@ -89,7 +89,7 @@ impl Bars {
     }
 
     fn rest(&self) -> Option<String> {
-        (self.left_out > 0).then(|| format!("{} more files are not drawn", self.left_out))
+        (self.left_out > 0).then(|| format!("not drawn: {}", human::count(self.left_out, "more file")))
     }
 
     fn write_text(&self, output: &mut impl Write, width: usize) -> io::Result<()> {

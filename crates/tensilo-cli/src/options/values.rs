@@ -1,7 +1,7 @@
 //! Parsers of option values.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::thread::available_parallelism;
@@ -91,6 +91,11 @@ pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
 /// Parses the raw bytes of a file of a dataset: at least one.
 pub(crate) fn shard_bytes(text: &str) -> Result<u64, String> {
     bytes(text)?.filter(|&bytes| bytes > 0).ok_or_else(|| "a file of a dataset has at least 1 byte".to_owned())
+}
+
+/// Parses the number of versions that are kept: at least one.
+pub(crate) fn kept_versions(text: &str) -> Result<NonZeroU64, String> {
+    text.parse().map_err(|_| "keep at least 1 version, a number".to_owned())
 }
 
 /// Parses a number of bytes in a range, which a `usize` has.

@@ -22,6 +22,12 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
+/// Formats a number of things: `1 file`, `2 files`.
+pub(crate) fn count(number: impl Into<u64>, thing: &str) -> String {
+    let number = number.into();
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Formats a time: `840 ns`, `26.1 us`, `1.20 ms`.
 pub(crate) fn nanoseconds(time: f64) -> String {
     match time {

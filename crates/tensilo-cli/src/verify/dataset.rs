@@ -8,6 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::options::threads;
 use crate::output::{Output, shown, write_json};
 use crate::progress::{Progress, Unit};
+use crate::text::human;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -100,7 +101,8 @@ impl<'a> DatasetReport<'a> {
         } else if quiet {
             Ok(())
         } else if is_whole {
-            let line = format!("ok: {files} files, {bytes} bytes, {samples} samples{version_text}");
+            let files = human::count(files, "file");
+            let line = format!("ok: {files}, {bytes} bytes, {samples} samples{version_text}");
             writeln!(output, "{line}").map_err(Failure::from)
         } else {
             let line = format!("damaged: {damaged_files} of {files} files; {samples} samples{version_text}");

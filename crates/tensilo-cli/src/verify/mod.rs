@@ -21,7 +21,8 @@ use tensilo_data::Dataset;
 /// Verifies a file or a dataset, and prints every damage.
 pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
     if open::is_dataset(&args.file) {
-        return match Dataset::files_without_manifest(&args.file)? {
+        let files = Dataset::files_without_manifest(&args.file);
+        return match files.map_err(|error| open::with_hint(&args.file, error))? {
             Some(files) => dataset::verify_files(args, files, quiet),
             None => dataset::verify_dataset(args, &Dataset::open(&args.file)?, quiet),
         };

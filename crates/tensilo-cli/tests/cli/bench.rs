@@ -85,7 +85,7 @@ fn a_random_sample_costs_a_block_or_a_chunk() {
         let fronts = if block_bytes.is_some() { 100.0 / number("samples") } else { 0.0 };
         let bytes_due = f64::from(due) + fronts * 1024.0;
         assert!(0.9 * f64::from(due) < bytes && bytes < 1.1 * bytes_due, "{block_bytes:?}: {document}");
-        let requests_due = if block_bytes.is_some() { 0.9..1.1 + 2.0 * fronts } else { 1.8..2.0 };
+        let requests_due = if block_bytes.is_some() { 0.9..=1.1 + 2.0 * fronts } else { 1.8..=2.0 };
         assert!(requests_due.contains(&requests), "{block_bytes:?}: {document}");
         // reading a number from JSON can change its last digit
         assert!((amplification / (bytes / 1024.0) - 1.0).abs() < 1e-9, "{block_bytes:?}: {document}");

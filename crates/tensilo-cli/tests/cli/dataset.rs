@@ -121,7 +121,7 @@ fn the_log_of_a_folder_without_a_manifest_says_how_to_make_one() {
     let folder = Folder::new();
     folder.samples("a.tsl");
     dataset("log", &[], [folder.root()]).failed(2, "tensilo dataset create");
-    dataset("add", &[], [folder.root(), &folder.path("a.tsl")]).failed(2, "create one from them first");
+    dataset("add", &[], [folder.root(), &folder.path("a.tsl")]).failed(2, "\"tensilo dataset create ");
     dataset("log", &[], [folder.path("nothing").as_path()]).failed(3, "nothing");
 }
 

@@ -31,7 +31,7 @@ fn samples_are_appended_as_to_a_file() {
     fs::create_dir(folder.path("data")).unwrap();
     folder.samples("data/a.tsl");
     let path = folder.path("data");
-    append(&path, &table, "").failed(2, "create one from them first");
+    append(&path, &table, "").failed(2, "\"tensilo dataset create ");
     dataset("create", &["-q"], [path.as_path()]).done();
     let text = append(&path, &table, "--shard-bytes 200").done().text();
     assert!(text.contains(&format!("{SAMPLES} samples appended, {} in all", 2 * SAMPLES)), "{text}");

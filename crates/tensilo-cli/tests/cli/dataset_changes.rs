@@ -82,7 +82,7 @@ fn old_versions_are_listed_and_removed() {
 
     // without --keep, all versions stay
     let text = dataset("gc", &[], [root]).done().text();
-    assert!(text.ends_with("removed 0 versions, and 0 files or folders of 0 B\n"), "{text}");
+    assert!(text.ends_with("removed 0 versions and 0 paths, 0 B together\n"), "{text}");
     assert!(content(root) == before);
 
     let text = dataset("gc", &["--keep", "1", "--dry-run"], [root]).done().text();
@@ -90,7 +90,7 @@ fn old_versions_are_listed_and_removed() {
     assert_eq!(lines.len(), 4, "{text}");
     assert_eq!(lines[0], "version 1");
     assert!(lines[1].ends_with("a.tsl") && lines[2].ends_with("b.tsl"), "{text}");
-    assert!(lines[3].contains("would remove 1 versions, and 2 files"), "{text}");
+    assert!(lines[3].contains("would remove 1 version and 2 paths, "), "{text}");
     assert!(content(root) == before);
 
     dataset("gc", &["--keep", "0"], [root]).failed(2, "--keep");

@@ -145,7 +145,7 @@ fn each_file_of_a_dataset_is_drawn_as_a_bar() {
     let large = super::raw_file(4, None);
     let pattern = folder.path("data/*.tsl");
     let text = on("map", &pattern, "--width 80").done().text();
-    assert!(text.contains("1 files") && text.contains("a<b.tsl") && text.contains("ratio"), "{text}");
+    assert!(text.contains("in 1 file, ") && text.contains("a<b.tsl") && text.contains("ratio"), "{text}");
     let (many, svg) = (folder.path("many"), folder.path("out.svg"));
     fs::create_dir(&many).unwrap();
     for number in 0..201 {
@@ -153,7 +153,7 @@ fn each_file_of_a_dataset_is_drawn_as_a_bar() {
             .file(format!("many/{number:03}.tsl"), if number == 7 { super::raw_file(8, None) } else { large.clone() });
     }
     let text = on("map", &many, "--width 80").done().text();
-    assert!(text.contains("1 more files are not drawn"), "{text}");
+    assert!(text.contains("not drawn: 1 more file"), "{text}");
     let bars: Vec<usize> =
         text.lines().filter(|line| line.contains(".tsl")).map(|line| line.matches('\u{2588}').count()).collect();
     assert_eq!(bars.len(), 200);

@@ -15,6 +15,7 @@ mod inputs;
 mod inspect;
 mod layout;
 mod map;
+mod mistakes;
 #[cfg(unix)]
 mod outputs;
 mod process;

@@ -97,9 +97,7 @@ impl Changes {
 
     /// Returns the index of a column that can be changed.
     fn index_of(&self, name: &str) -> Result<usize> {
-        let is_named = |column: &IdentifiedColumn| column.schema.name == name;
-        let index = self.version.columns.iter().position(is_named);
-        let index = index.ok_or_else(|| bad(format!("the dataset has no column {name:?}")))?;
+        let (index, _) = self.schema().find_column(name)?;
         let is_field = |column: &IdentifiedColumn| column.schema.metadata.contains_key(PATH_KEY);
         if self.version.columns.get(index).is_some_and(is_field) {
             return Err(bad(format!("column {name:?} is a field of a struct, which is kept as it is")));
@@ -109,7 +107,7 @@ impl Changes {
 
     fn check_new(&self, name: &str) -> Result<()> {
         if self.version.columns.iter().any(|column| column.schema.name == name) {
-            return Err(bad(format!("the dataset has a column {name:?}")));
+            return Err(bad(format!("the dataset has a column {name:?} already")));
         }
         Ok(())
     }

@@ -12,7 +12,12 @@ use tensilo::error::display_path;
 /// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Hidden ones
 /// are left out.
 pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let io = |error| DataError::Io { path: folder.to_path_buf(), doing: "listing the folder", error };
+    let is_pattern = folder.to_string_lossy().contains(['*', '?', '[']);
+    let doing = match is_pattern {
+        true => "listing the folder (DatasetOptions::open_glob opens a pattern)",
+        false => "listing the folder",
+    };
+    let io = |error| DataError::Io { path: folder.to_path_buf(), doing, error };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(io)? {
         let path = entry.map_err(io)?.path();

@@ -109,7 +109,10 @@ impl Batch {
     /// Returns a column. Fails if the loader does not deliver it.
     pub fn column(&self, name: &str) -> Result<&BatchColumn> {
         let found = self.columns.iter().find(|column| column.name() == name);
-        found.ok_or_else(|| DataError::BadArgument(format!("the loader delivers no column {name:?}")))
+        found.ok_or_else(|| {
+            let all: Vec<&str> = self.columns.iter().map(BatchColumn::name).collect();
+            DataError::BadArgument(format!("the loader delivers no column {name:?}, but {}", all.join(", ")))
+        })
     }
 }
 
@@ -155,7 +158,10 @@ impl BatchColumn {
         T::slice_of(self.bytes()).filter(|_| fits).ok_or_else(|| {
             let found = dtype.map_or("of no batch", tensilo::DType::name);
             let asked = T::DTYPE.name();
-            DataError::BadArgument(format!("column {:?} is {found}, and was asked for as {asked}", self.name()))
+            DataError::BadArgument(format!(
+                "column {:?} is {found}, and was asked for as {asked}; LoaderOptions::cast delivers another type",
+                self.name()
+            ))
         })
     }
 

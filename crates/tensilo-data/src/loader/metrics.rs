@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The work of an iterator of batches until now, and where its time went.
@@ -45,7 +46,8 @@ impl LoaderMetrics {
         if elapsed > 0.0 { (self.waited.as_secs_f64() / elapsed).min(1.0) } else { 0.0 }
     }
 
-    /// Returns what to do, in one sentence.
+    /// Returns what to do, in one sentence. A loop that does nothing but take batches always waits
+    /// for them.
     pub fn verdict(&self) -> String {
         let share = self.waiting_share() * 100.0;
         if share < 5.0 {
@@ -54,10 +56,17 @@ impl LoaderMetrics {
         let (fetching, decoding) = (self.fetching.as_secs_f64(), self.decoding.as_secs_f64());
         let advice = match fetching > decoding {
             true => "more of the work is fetching than decoding: use more readers, or faster storage",
+            false if self.workers >= processors() => {
+                "more of the work is decoding than fetching, by all processors: use a faster profile, or fewer columns"
+            }
             false => "more of the work is decoding than fetching: use more workers, or a faster profile",
         };
         format!("the consumer waited {share:.0} % of the time, and {advice}")
     }
+}
+
+fn processors() -> u64 {
+    thread::available_parallelism().map_or(1, |processors| processors.get() as u64) // exact
 }
 
 impl fmt::Display for LoaderMetrics {

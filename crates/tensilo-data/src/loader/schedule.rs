@@ -7,6 +7,7 @@ use crate::error::{DataError, Result};
 use crate::order::{Mode, Order};
 use crate::receipt::Receipt;
 use crate::state::State;
+use crate::view::View;
 use std::ops::Range;
 
 /// The steps that one iterator delivers, numbered from 0.
@@ -48,13 +49,8 @@ impl Schedule {
     /// samples, or has another order than the caller has chosen.
     pub(super) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
         let view = &setup.view;
-        let due = (view.dataset_id(), view.identity(), view.n());
-        if (state.dataset_id, state.view, state.n) != due {
-            return Err(DataError::BadState(format!(
-                "the state is of another dataset or view: it has {} samples, and the view of this loader {}",
-                state.n,
-                view.n()
-            )));
+        if (state.dataset_id, state.view, state.n) != (view.dataset_id(), view.identity(), view.n()) {
+            return Err(DataError::BadState(of_another(state, view)));
         }
         let (mode, seed, tail) = setup.told;
         let differs = |what: &str, found: &dyn std::fmt::Debug, due: &dyn std::fmt::Debug| {
@@ -147,4 +143,22 @@ impl Schedule {
     pub(super) fn seed(&self) -> u64 {
         self.seed
     }
+}
+
+/// Says how a state differs from the view that it is to go on with.
+fn of_another(state: &State, view: &View) -> String {
+    let (taken, found) = (state.dataset_version, view.dataset_version());
+    if state.dataset_id != view.dataset_id() {
+        let id = |id: [u8; 16]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let (taken, found) = (id(state.dataset_id), id(view.dataset_id()));
+        return format!("the state is of the dataset with the id {taken}, and the view of this loader of {found}");
+    }
+    let (n, view_n) = (state.n, view.n());
+    if taken != found && n != view_n {
+        return format!(
+            "the state is of version {taken} of the dataset, a view of {n} samples, and this loader has version {found}, \
+             {view_n} samples: open version {taken} to go on (DatasetOptions::version)"
+        );
+    }
+    format!("the state is of another view: of {n} samples, and that of this loader has {view_n}; use the same one")
 }

@@ -1,11 +1,12 @@
 //! The arguments of `tensilo bench --loader`.
 
+use crate::failure::{Failure, Outcome};
 use crate::options::values::Names;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use tensilo_data::{Dataset, Mode};
+use tensilo_data::{Dataset, Mode, RunsAndWindows};
 
 /// The arguments of `tensilo bench --loader`.
 #[derive(Args, Debug)]
@@ -29,6 +30,12 @@ pub(crate) struct LoaderArgs {
     /// The order of samples, and how well it shuffles [default: windowed, without the quality]
     #[arg(long, value_enum, requires = "loader")]
     pub(crate) order: Option<OrderName>,
+    /// The samples of a run of the windowed order [default: as the manifest records]
+    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) run: Option<u32>,
+    /// The runs of a window of the windowed order [default: as the manifest records]
+    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) window: Option<u32>,
     /// Consumers that each take a batch in a step
     #[arg(long, value_name = "N", requires = "loader", default_value = "8", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) gpus: u32,
@@ -95,13 +102,23 @@ impl OrderName {
             Self::Windowed => "windowed",
         }
     }
+}
 
-    pub(super) fn mode(self, dataset: &Dataset) -> Mode {
-        match self {
-            Self::Sequential => Mode::Sequential,
-            Self::Shuffled => Mode::Shuffled,
-            Self::Windowed => Mode::Windowed(dataset.order()),
-        }
+impl LoaderArgs {
+    /// Returns the order of samples.
+    pub(super) fn mode(&self, order: OrderName, dataset: &Dataset) -> Outcome<Mode> {
+        let recorded = dataset.order();
+        Ok(match order {
+            OrderName::Windowed => {
+                let (run, window) = (self.run.unwrap_or(recorded.run()), self.window.unwrap_or(recorded.window()));
+                Mode::Windowed(RunsAndWindows::new(run, window)?)
+            }
+            _ if self.run.or(self.window).is_some() => {
+                return Err(Failure::Usage("--run and --window are sizes of --order windowed".to_owned()));
+            }
+            OrderName::Sequential => Mode::Sequential,
+            OrderName::Shuffled => Mode::Shuffled,
+        })
     }
 }
 

@@ -47,7 +47,7 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<LoaderReport<'
     let order = args.loader.order.unwrap_or(OrderName::Windowed);
     let all = u32::try_from(dataset.sample_count()).unwrap_or(u32::MAX);
     let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
-    let bench = LoaderBench { args, mode: order.mode(dataset), batch };
+    let bench = LoaderBench { args, mode: args.loader.mode(order, dataset)?, batch };
     let sample_count = dataset.sample_count();
     if sample_count < u64::from(batch) {
         let message = format!("--batch {batch}: the dataset has {sample_count} samples");

@@ -68,9 +68,9 @@ impl LoaderReport<'_> {
         }
         let best = self.runs.iter().min_by(|a, b| self.waiting(a).total_cmp(&self.waiting(b)));
         best.map_or_else(String::new, |run| {
-            let (waiting, workers) = (self.waiting(run) * 100.0, run.workers);
+            let (waiting, workers) = (self.waiting(run) * 100.0, human::count(run.workers, "worker"));
             format!(
-                "not enough: with {workers} workers, {gpus} GPUs would wait {waiting:.0} % of the time; {}",
+                "not enough: with {workers}, {gpus} GPUs would wait {waiting:.0} % of the time; {}",
                 run.metrics.verdict()
             )
         })
@@ -135,7 +135,8 @@ impl LoaderReport<'_> {
         let mut table = Table::new(&[("dataset", Cells::Text), (&file, Cells::Prose)]);
         let mut row = |what: &str, is: String| table.row(vec![what.to_owned(), is]);
         let stored = human::bytes(self.size.bytes);
-        row("samples", format!("{} in {} files of {stored} together", self.sample_count, self.size.files));
+        let files = human::count(self.size.files, "file");
+        row("samples", format!("{} in {files} of {stored} together", self.sample_count));
         row("batches", format!("{} samples of {:.0} B, {}", self.batch, self.sample_bytes(), self.order.name()));
         let cache = if self.args.cold { "cold" } else { "warm" };
         row("access", format!("{}; {cache}", describe(self.access)));

@@ -2,7 +2,9 @@
 
 use super::model::{SAMPLES, create};
 use proptest::prelude::*;
-use tensilo_data::{BatchIterator, DataError, LoaderOptions, Mode, Receipt, RunsAndWindows, State, Tail, View};
+use tensilo_data::{
+    BatchIterator, DataError, DatasetOptions, LoaderOptions, Mode, Receipt, RunsAndWindows, State, Tail, View,
+};
 use tensilo_testing::Folder;
 
 fn options(rank: u32, world: u32, batch: u32) -> LoaderOptions {
@@ -96,5 +98,16 @@ fn a_state_of_something_else_is_refused() {
     let dataset = super::super::common::create(&other.path("data"), &[100, 52]);
     let view = View::all(&dataset);
     let error = LoaderOptions::new(4).loader(&view).unwrap().resume(&state).expect_err("another dataset");
-    assert!(matches!(error, DataError::BadState(_)));
+    assert!(matches!(error, DataError::BadState(_)) && error.to_string().contains(" id "), "{error}");
+    // the dataset has grown: its older version is the one to open
+    let state = LoaderOptions::new(4).loader(&view).unwrap().epoch(0).state();
+    let mut changes = dataset.change().unwrap();
+    let path = changes.next_path().unwrap();
+    super::super::common::write(&path, &[super::super::common::numbers("x")], 152, 9);
+    changes.append(&path).unwrap();
+    let grown = changes.publish("grow").unwrap();
+    let error = LoaderOptions::new(4).loader(&View::all(&grown)).unwrap().resume(&state).expect_err("other samples");
+    assert!(error.to_string().contains("open version 1 to go on"), "{error}");
+    let older = DatasetOptions::new().version(state.dataset_version).open(other.path("data")).unwrap();
+    LoaderOptions::new(4).loader(&View::all(&older)).unwrap().resume(&state).unwrap();
 }
