@@ -74,12 +74,6 @@ impl Device {
         self.traffic.waits += count.div_ceil(self.at_once);
     }
 
-    /// Shares the waits after the first `before` and `alone` more among threads.
-    pub fn share_waits(&mut self, before: u64, alone: u64, threads: u64) {
-        let alone = before + alone.min(self.traffic.waits - before);
-        self.traffic.waits = alone + (self.traffic.waits - alone).div_ceil(threads);
-    }
-
     /// Reads bytes into the cache, by requests of at most `most` bytes.
     pub fn announce(&mut self, file: u64, bytes: Range<u64>, most: u64) {
         for missing in self.missing(file, bytes) {

@@ -27,6 +27,17 @@ const FILES_ALONE: u64 = 4;
 /// The threads that there are then.
 const THREADS: u64 = 16;
 
+/// Returns the waits of a batch whose threads share all but the first `alone`.
+fn on_threads(waits: u64, alone: u64) -> u64 {
+    let alone = alone.min(waits);
+    alone + (waits - alone).div_ceil(THREADS)
+}
+
+/// Returns the waits for pages of the manifest of a batch.
+pub fn page_waits(pages: u64) -> u64 {
+    on_threads(pages, FILES_ALONE)
+}
+
 /// The reads of a node in some steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps {
@@ -100,7 +111,8 @@ impl<'d> Node<'d> {
             let (opened, waits) = (rank.reads.opened, device.traffic.waits);
             rank.reads.batch(&mut samples, device);
             if rank.reads.opened - opened >= FILES_ALONE {
-                device.share_waits(waits, FILES_ALONE * rank.reads.opening_reads(), THREADS);
+                let alone = FILES_ALONE * rank.reads.opening_reads();
+                device.traffic.waits = waits + on_threads(device.traffic.waits - waits, alone);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The tables of the model.
 
 use crate::dataset_model::{DatasetModel, PAGE};
-use crate::epoch::{Epoch, Job, Node, Steps};
+use crate::epoch::{Epoch, Job, Node, Steps, page_waits};
 use crate::manifest::{ManifestModel, file_memory, fronts_memory};
 use crate::measured::Failure;
 use crate::measured::reads::modes;
@@ -82,7 +82,7 @@ pub fn first_batch(dataset: &DatasetModel, job: &Job, all: &[Storage]) -> Result
             let alone = Job { node_ranks: 1, ..*job };
             let Steps { traffic, .. } =
                 Node::new(dataset, &alone, mode, &Storage { announces: false, ..*storage })?.steps(0..1);
-            let waits = MANIFEST_WAITS + pages_of_first_batch(dataset, job, mode) + traffic.waits;
+            let waits = MANIFEST_WAITS + page_waits(pages_of_first_batch(dataset, job, mode)) + traffic.waits;
             cells.push(format!("{waits} ({})", seconds(storage.seconds(waits as f64, traffic.bytes() as f64))));
         }
         table.row(&cells);
