@@ -1,20 +1,58 @@
-//! Datasets of many tensilo files, and the order in which a training job takes their samples.
+//! Datasets of many tensilo files, and a loader of their samples for training jobs.
 //!
-//! The order is arithmetic. An [`Order`] finds the sample at any position of an epoch, and the
-//! position of any sample, in nanoseconds and without memory. A [`Division`] says which positions
-//! each rank takes in each step. A [`State`] has what a job needs to go on, on any number of
-//! machines; a [`Receipt`] proves that two jobs took the same samples. A [`Split`], a
-//! [`SampleList`] or a [`Mixture`] is a view that orders apply to.
+//! A [`Loader`] delivers the batches of a [`View`] before they are asked for: [`LoaderOptions`]
+//! makes one, and a [`BatchIterator`] is its threads at work. A [`State`] has what a job needs to
+//! go on, on any number of machines.
+//!
+//! ```
+//! use half::bf16;
+//! use tensilo_data::{Dataset, LoaderOptions, State, Tail, View};
+//! # use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
+//!
+//! # let temporary = tempfile::tempdir()?;
+//! # let folder = temporary.path().join("train");
+//! # let embedding = ColumnSchema::tensor("embedding", DType::Bf16, Shape::fixed(&[4]));
+//! # let mut changes = Dataset::create(&folder)?;
+//! # let path = changes.next_path()?;
+//! # let mut writer = Writer::create(&path, Schema::new([embedding]), &WriterOptions::new())?;
+//! # writer.push_batch(&[ColumnBatch::fixed(100, &[bf16::ONE; 100 * 4])])?;
+//! # writer.finish()?;
+//! # changes.append(&path)?;
+//! # changes.publish("create")?;
+//! // a folder that `tensilo convert` has written, of 100 samples
+//! let view = View::all(&Dataset::open(&folder)?);
+//! let options = || LoaderOptions::new(32).columns(["embedding"]).tail(Tail::Exact);
+//! let loader = options().seed(1).loader(&view)?;
+//! let mut batches = loader.epoch(0); // starts threads, which read ahead
+//! let batch = batches.next().ok_or("no batch")??;
+//! let values: &[bf16] = batch.column("embedding")?.values()?;
+//! assert_eq!(values.len(), 32 * 4);
+//! let checkpoint = batches.state().to_bytes(); // 96 bytes
+//!
+//! // another process, as rank 0 of 2: the seed is that of the state
+//! let state = State::from_bytes(&checkpoint)?;
+//! let mut samples = 0;
+//! for batch in options().rank(0, 2).loader(&view)?.resume(&state)? {
+//!     samples += batch?.samples().len();
+//! }
+//! assert_eq!(samples, (100 - 32) / 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! A [`Dataset`] reads files as one sequence of samples: those that the manifest of a folder
 //! lists, or any. [`Changes`] append samples, add, rename and drop columns, repack files, and
 //! publish the result as a new version: whole, or not at all. [`Garbage`] removes old versions.
 //!
-//! A [`Loader`] delivers the batches of a [`View`] before they are asked for: [`LoaderOptions`]
-//! makes one, and a [`BatchIterator`] is its threads at work.
-//!
 //! `format-spec/ORDER.md` defines the order, and `format-spec/MANIFEST.md` the manifest; this crate
 //! implements both.
+//!
+//! # The order alone
+//!
+//! The order is arithmetic. An [`Order`] finds the sample at any position of an epoch, and the
+//! position of any sample, in nanoseconds and without memory. A [`Division`] says which positions
+//! each rank takes in each step. A [`Receipt`] proves that two jobs took the same samples. A
+//! [`Split`], a [`SampleList`] or a [`Mixture`] is a view that orders apply to. Loaders use all of
+//! these; a program that reads samples by itself uses them as follows:
 //!
 //! ```
 //! use tensilo_data::{Division, Mode, Order, Tail};
@@ -73,4 +111,10 @@ pub use view::{Component, Mixture, SampleList, Split, View};
 /// The examples of the guide, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/loading.md")]
+#[doc = include_str!("../../../docs/src/starving.md")]
 struct GuideExamples;
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
