@@ -1,23 +1,25 @@
 //! A plain training loop, which stops in the middle and goes on.
 
 use half::bf16;
-use tensilo_data::{LoaderOptions, Mode, State, View};
-use tensilo_ecosystem::{WIDTH, dataset};
+use tensilo_data::{LoaderOptions, Mode, State, Tail, View};
+use tensilo_ecosystem::{SAMPLES, WIDTH, dataset};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let view = View::all(&dataset(&folder.path().join("train"))?);
-    let options = || LoaderOptions::new(64).mode(Mode::Shuffled).seed(1);
-    let loader = options().loader(&view)?;
+    // the default, `Tail::Drop`, leaves out what does not fill a step of all ranks
+    let options = || LoaderOptions::new(64).tail(Tail::Exact);
+    let loader = options().mode(Mode::Shuffled).seed(1).loader(&view)?;
 
     // epoch 0: threads read ahead while the loop works
-    let mut checkpoint = None;
+    let (mut checkpoint, mut taken) = (None, 0);
     let mut batches = loader.epoch(0);
     while let Some(batch) = batches.next() {
         let batch = batch?;
         let embeddings = batch.column("embedding")?.values::<bf16>()?;
         let labels = batch.column("label")?.values::<i32>()?;
         assert_eq!((embeddings.len(), labels.len()), (64 * WIDTH, 64));
+        taken += labels.len();
         if batch.position() == 64 * 7 {
             checkpoint = Some(batches.state().to_bytes()); // 96 bytes, saved with the model
             break;
@@ -29,9 +31,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // another process, with two ranks instead of one: the rest of the epoch, each sample once
     let state = State::from_bytes(&checkpoint.ok_or("no checkpoint")?)?;
     for rank in 0..2 {
-        let loader = LoaderOptions::new(64).rank(rank, 2).loader(&view)?;
-        let samples: usize = loader.resume(&state)?.map(|batch| batch.map_or(0, |batch| batch.samples().len())).sum();
+        // columns, casts and batch size are given again; mode and seed are those of the state
+        let loader = options().rank(rank, 2).loader(&view)?;
+        let mut samples = 0;
+        for batch in loader.resume(&state)? {
+            samples += batch?.samples().len();
+        }
         println!("rank {rank} goes on with {samples} samples");
+        taken += samples;
     }
+    assert_eq!(taken as u64, SAMPLES);
     Ok(())
 }
