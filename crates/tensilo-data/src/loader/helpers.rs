@@ -7,7 +7,6 @@ use std::thread::{self, Builder};
 /// returns. Returns the results, in the order of the jobs. Cost: some 15 us for each helper.
 pub(super) fn on_threads<J: Send, R: Send>(
     helpers: usize,
-
     jobs: impl ExactSizeIterator<Item = J> + Send,
     work: impl Fn(J) -> R + Sync,
 ) -> Vec<R> {
