@@ -27,15 +27,16 @@ const FILES_ALONE: u64 = 4;
 /// The threads that there are then.
 const THREADS: u64 = 16;
 
-/// Returns the waits of a batch whose threads share all but the first `alone`.
-fn on_threads(waits: u64, alone: u64) -> u64 {
+/// Returns the waits of a batch whose threads share all but the first `alone`: those of a number of
+/// files, each of which is one thread's.
+fn on_threads(waits: u64, alone: u64, files: u64) -> u64 {
     let alone = alone.min(waits);
-    alone + (waits - alone).div_ceil(THREADS)
+    alone + (waits - alone).div_ceil(THREADS.min(files).max(1))
 }
 
 /// Returns the waits for pages of the manifest of a batch.
 pub fn page_waits(pages: u64) -> u64 {
-    on_threads(pages, FILES_ALONE)
+    on_threads(pages, FILES_ALONE, pages)
 }
 
 /// The reads of a node in some steps.
@@ -109,10 +110,10 @@ impl<'d> Node<'d> {
                 }
             }
             let (opened, waits) = (rank.reads.opened, device.traffic.waits);
-            rank.reads.batch(&mut samples, device);
+            let files = rank.reads.batch(&mut samples, device);
             if rank.reads.opened - opened >= FILES_ALONE {
                 let alone = FILES_ALONE * rank.reads.opening_reads();
-                device.traffic.waits = waits + on_threads(device.traffic.waits - waits, alone);
+                device.traffic.waits = waits + on_threads(device.traffic.waits - waits, alone, files - FILES_ALONE);
             }
         }
     }

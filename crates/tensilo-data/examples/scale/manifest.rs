@@ -9,7 +9,7 @@ const INLINE_GROUPS: u64 = 512;
 const GROUP_MEMORY: u64 = 104;
 const GROUP_ENTRY_MEMORY: u64 = 40;
 /// The same of a page that was not read.
-const PAGE_MEMORY: u64 = 16;
+const PAGE_MEMORY: u64 = 24;
 const PAGE_ENTRY_MEMORY: u64 = 48;
 /// The bytes that are kept for a front, and for the slot of one; the most slots of a file.
 const FRONT_MEMORY: u64 = 432;

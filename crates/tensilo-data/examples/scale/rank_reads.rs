@@ -55,12 +55,14 @@ impl<'d> RankReads<'d> {
         self.dataset.opening().count() as u64
     }
 
-    /// Reads the samples of a batch.
-    pub fn batch(&mut self, samples: &mut [u64], device: &mut Device) {
+    /// Reads the samples of a batch. Returns the number of files that they are in.
+    pub fn batch(&mut self, samples: &mut [u64], device: &mut Device) -> u64 {
         samples.sort_unstable();
+        let mut files = 0;
         let DatasetModel { file_samples, chunk_samples, .. } = *self.dataset;
         for in_file in samples.chunk_by(|a, b| a / file_samples == b / file_samples) {
             let number = in_file[0] / file_samples;
+            files += 1;
             let mut file = self.file(number, device);
             let in_file: Vec<u64> = in_file.iter().map(|sample| sample % file_samples).collect();
             let mut ranges = Vec::new();
@@ -70,6 +72,7 @@ impl<'d> RankReads<'d> {
             let ranges = coalesced(&ranges, self.reading.gap);
             device.ranges(number, &ranges);
         }
+        files
     }
 
     /// Announces the samples of a run to the operating system.
