@@ -34,6 +34,11 @@ fn on_threads(waits: u64, alone: u64, files: u64) -> u64 {
     alone + (waits - alone).div_ceil(THREADS.min(files).max(1))
 }
 
+/// Returns how many threads share the opening of files, of which a batch opens so many.
+pub fn opening_threads(opened: f64) -> f64 {
+    if opened >= FILES_ALONE as f64 { THREADS as f64 } else { 1.0 }
+}
+
 /// Returns the waits for pages of the manifest of a batch.
 pub fn page_waits(pages: u64) -> u64 {
     on_threads(pages, FILES_ALONE, pages)

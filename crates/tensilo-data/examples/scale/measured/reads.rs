@@ -4,7 +4,7 @@ use super::Failure;
 use super::source::{Counts, counted};
 use crate::dataset_model::DatasetModel;
 use crate::device::Traffic;
-use crate::epoch::{Epoch, Job, Node, Steps};
+use crate::epoch::{Epoch, Job, Node, Steps, opening_threads};
 use crate::rank_reads::Reading;
 use crate::storage::{OBJECTS, Storage};
 use crate::table::{Table, difference, seconds};
@@ -148,7 +148,8 @@ pub fn times(
         for (mode_name, mode) in modes {
             let [due, found] = measured.timed(*mode, *reading, readers)?;
             let opening = OBJECTS.latency * (measured.model.opening.len() as f64 + PAGE_READS) / readers as f64;
-            let with_opened = due.seconds + (found.opened - due.opened) * opening;
+            let more = (found.opened - due.opened) / opening_threads(due.opened);
+            let with_opened = due.seconds + more * opening;
             table.row(&[
                 (*mode_name).to_owned(),
                 (*name).to_owned(),
