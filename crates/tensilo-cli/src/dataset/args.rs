@@ -18,6 +18,8 @@ Examples:
   tensilo dataset rename-column train/ emb embedding
   tensilo dataset drop-column train/ draft
       no file is written; older versions keep what they have
+  tensilo dataset set-order train/ --run 64 --window 1024
+      the sizes in which trainings shuffle unless told
   tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
       the same samples in new files; a training goes on with the same batches
   tensilo dataset gc train/ --keep 1 --dry-run
@@ -60,6 +62,8 @@ pub(super) enum DatasetCommand {
     RenameColumn(RenameColumnArgs),
     /// Remove a column; older versions keep it
     DropColumn(DropColumnArgs),
+    /// Set the sizes of runs and windows in which trainings shuffle unless told
+    SetOrder(SetOrderArgs),
     /// Write all samples into new files: of another size, with another profile
     Repack(RepackArgs),
     /// Remove old versions, the files that only they list, and what killed programs have left
@@ -156,6 +160,29 @@ pub(super) struct DropColumnArgs {
     pub(super) folder: PathBuf,
     /// The name of the column
     pub(super) name: String,
+}
+
+const SET_ORDER: &str = "\
+Example:
+  tensilo dataset set-order train/ --run 64 --window 1024
+      runs of 64 samples that are stored side by side, shuffled; then the
+      samples of each 1024 runs, shuffled among each other
+
+\"tensilo bench train/ --loader --order windowed --run 64 --window 1024\" shows
+beforehand how fast that is, and how well it shuffles.";
+
+/// The arguments of `tensilo dataset set-order`.
+#[derive(Args, Debug)]
+#[command(after_help = SET_ORDER)]
+pub(super) struct SetOrderArgs {
+    /// The folder of the dataset
+    pub(super) folder: PathBuf,
+    /// The samples of a run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) run: u32,
+    /// The runs of a window
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) window: u32,
 }
 
 const REPACK: &str = "\

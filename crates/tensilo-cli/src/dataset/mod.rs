@@ -21,7 +21,7 @@ use args::{AddArgs, CreateArgs, DatasetCommand};
 use publish::publish;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
-use tensilo_data::{Changes, DataError, Dataset, DatasetOptions};
+use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, RunsAndWindows};
 
 /// Makes or changes a dataset, or lists its versions.
 pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
@@ -39,6 +39,15 @@ pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
         DatasetCommand::DropColumn(args) => {
             let changes = change(&args.folder, |changes| changes.drop_column(&args.name))?;
             publish(changes, &args.folder, format!("drop column {:?}", args.name), quiet)
+        }
+        DatasetCommand::SetOrder(args) => {
+            let order = RunsAndWindows::new(args.run, args.window)?;
+            let set = |changes: &mut Changes| {
+                changes.set_order(order);
+                Ok(())
+            };
+            let text = format!("set the order to runs of {} samples in windows of {} runs", args.run, args.window);
+            publish(change(&args.folder, set)?, &args.folder, text, quiet)
         }
         DatasetCommand::Repack(args) => repack::run(args, quiet),
         DatasetCommand::Gc(args) => gc::run(args, quiet),

@@ -50,7 +50,7 @@ Of a dataset, schema tensilo.salvage-dataset/1:
 #[derive(Args, Debug)]
 #[command(after_help = SALVAGE)]
 pub(crate) struct SalvageArgs {
-    /// A damaged tensilo file, or the folder of a dataset
+    /// A damaged tensilo file, the folder of a dataset, or a quoted glob of files
     #[arg(value_name = "BROKEN.tsl")]
     pub(crate) file: PathBuf,
     /// The file to write, - is the standard output; of a dataset, the folder of the new one;

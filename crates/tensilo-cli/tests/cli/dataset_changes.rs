@@ -111,6 +111,18 @@ fn labels(path: &Path, samples: u32) {
 }
 
 #[test]
+fn the_order_of_trainings_is_set() {
+    let folder = Folder::new();
+    folder.samples("a.tsl");
+    dataset("create", &[], [folder.root()]).done();
+    dataset("set-order", &["--run", "2", "--window", "5"], [folder.root()]).done();
+    let document = on("inspect", folder.root(), "--json").done().json();
+    assert_eq!((&document["run_samples"], &document["window_runs"]), (&2.into(), &5.into()));
+    dataset("set-order", &["--run", "0", "--window", "5"], [folder.root()]).failed(2, "--run");
+    assert_eq!(Dataset::open(folder.root()).unwrap().version(), 2);
+}
+
+#[test]
 fn columns_are_added_renamed_and_dropped() {
     let folder = Folder::new();
     let root = folder.root();
