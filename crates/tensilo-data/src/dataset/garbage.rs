@@ -83,13 +83,16 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Found>
     let mut seen = HashSet::new();
     let mut listed = BTreeSet::new();
     let mut newest_groups = HashSet::new();
-    for &version in kept {
+    // the newest first, so that all of its pages are shown
+    for &version in kept.iter().rev() {
         visit(store, folder, version, &mut seen, &mut |page, groups| {
             listed.extend(page.map(PageEntry::path));
             listed.extend(paths_of(&groups));
+            if version == newest {
+                newest_groups.extend(groups);
+            }
         })?;
     }
-    visit(store, folder, newest, &mut HashSet::new(), &mut |_, groups| newest_groups.extend(groups))?;
     let mut paths = BTreeSet::new();
     for &version in old {
         let found = visit(store, folder, version, &mut seen, &mut |page, groups| {
