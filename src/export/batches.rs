@@ -12,6 +12,7 @@ use crate::error::Advice;
 use crate::{Error, Reader, Result};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use std::iter;
 
 /// The samples of columns (all if `None`) as Arrow record batches, with the types that [the
 /// module](super) lists. The name of a struct stands for all its fields. A field of a struct brings
@@ -21,14 +22,24 @@ use arrow_schema::{ArrowError, SchemaRef};
 /// each chunk is decoded once and copied once. Columns that were ordered dictionaries are read once
 /// before, to know whether samples have values that are not among them.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
-    let choice =
-        TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
-    let (assembler, columns) = select(reader, columns, choice)?;
-    let part = match Table::parts(reader, &columns).next() {
-        Some(part) => ExportedPart::new(part?),
-        None => return Err(Error::internal("a file has no samples to export")),
-    };
-    Ok(Batches { assembler, part, is_over: false })
+    let (assembler, columns) = select(reader, columns, as_imported())?;
+    let columns = columns.iter().map(|&number| reader.column_at(number)).collect();
+    let part = TablePart::new(columns, reader.sample_count());
+    Ok(Batches { assembler, parts: iter::once(part), part: None, is_over: false })
+}
+
+/// As [`batches`], of all parts of a table, which are opened one after the other. Batches go on
+/// from part to part.
+pub fn table_batches<'t, T: Table>(
+    table: &'t T,
+    columns: Option<&[String]>,
+) -> std::result::Result<Batches<impl Iterator<Item = std::result::Result<TablePart, T::Error>> + 't>, T::Error> {
+    let (assembler, columns) = select(table, columns, as_imported())?;
+    Ok(Batches { assembler, parts: table.parts(columns), part: None, is_over: false })
+}
+
+fn as_imported() -> TypeChoice {
+    TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true }
 }
 
 /// Returns the assembler of batches of columns (all if `None`), and their numbers.
@@ -57,7 +68,7 @@ fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> st
     }
     let choice = TypeChoice { ordered: true, ..choice };
     let mut assembler = BatchAssembler::new(table.schema(), table.path(), &columns, &[], choice)?;
-    for part in table.parts(&columns) {
+    for part in table.parts(columns) {
         let Ok(part) = part else { return Ok(true) }; // the error will occur again
         if let Err(error) = read_all(&mut assembler, part) {
             // other errors will occur again
@@ -77,15 +88,16 @@ fn read_all(assembler: &mut BatchAssembler, part: TablePart) -> Result<()> {
     Ok(())
 }
 
-/// See [`batches`]. Its errors hold the crate's own [`Error`] as [`ArrowError::ExternalError`];
-/// after one it ends.
-pub struct Batches {
+/// See [`batches`] and [`table_batches`]. Their errors hold that of the table as
+/// [`ArrowError::ExternalError`], which is the crate's own [`Error`] for a file; after one it ends.
+pub struct Batches<P = iter::Once<Result<TablePart>>> {
     assembler: BatchAssembler,
-    part: ExportedPart,
+    parts: P,
+    part: Option<ExportedPart>,
     is_over: bool,
 }
 
-impl Batches {
+impl<P> Batches<P> {
     /// Sets the number of samples that a batch has at most, at least 1.
     pub fn with_batch_samples(mut self, samples: u64) -> Self {
         self.assembler.set_batch_samples(samples);
@@ -102,16 +114,29 @@ impl Batches {
     pub fn position(&self) -> u64 {
         self.assembler.position()
     }
+}
 
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        match self.assembler.next_full(&mut self.part)? {
-            Some(batch) => Ok(Some(batch)),
-            None => self.assembler.rest(),
+impl<E: From<Error>, P: Iterator<Item = std::result::Result<TablePart, E>>> Batches<P> {
+    fn next_batch(&mut self) -> std::result::Result<Option<RecordBatch>, E> {
+        loop {
+            if let Some(part) = &mut self.part
+                && let Some(batch) = self.assembler.next_full(part)?
+            {
+                return Ok(Some(batch));
+            }
+            match self.parts.next() {
+                Some(part) => self.part = Some(ExportedPart::new(part?)),
+                None => return Ok(self.assembler.rest()?),
+            }
         }
     }
 }
 
-impl Iterator for Batches {
+impl<E, P> Iterator for Batches<P>
+where
+    E: From<Error> + std::error::Error + Send + Sync + 'static,
+    P: Iterator<Item = std::result::Result<TablePart, E>>,
+{
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -124,7 +149,11 @@ impl Iterator for Batches {
     }
 }
 
-impl RecordBatchReader for Batches {
+impl<E, P> RecordBatchReader for Batches<P>
+where
+    E: From<Error> + std::error::Error + Send + Sync + 'static,
+    P: Iterator<Item = std::result::Result<TablePart, E>>,
+{
     fn schema(&self) -> SchemaRef {
         self.assembler.arrow_schema().clone()
     }

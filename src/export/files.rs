@@ -77,7 +77,7 @@ pub fn export_into<T: Table, K: Sink + Send>(
         writer.write(batch).map_err(to_output)?;
         progress.as_mut().map_or(Ok(()), |progress| go_on(progress(samples)))
     };
-    for part in table.parts(&columns) {
+    for part in table.parts(columns) {
         let mut part = ExportedPart::new(part?);
         while let Some(batch) = batches.next_full(&mut part)? {
             write(&batch, batches.position())?;

@@ -78,7 +78,7 @@ mod structs;
 mod table;
 mod tensor_lists;
 
-pub use batches::{Batches, batches};
+pub use batches::{Batches, batches, table_batches};
 pub use field::imported_type;
 pub use files::{ExportFormat, export, export_into};
 pub use options::{ExportOptions, TensorForm};

@@ -20,7 +20,7 @@ pub trait Table {
 
     /// Opens the parts of the table one after the other, with these columns, which are named by
     /// their numbers in the schema.
-    fn parts(&self, columns: &[usize]) -> impl Iterator<Item = std::result::Result<TablePart, Self::Error>>;
+    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = std::result::Result<TablePart, Self::Error>>;
 
     /// Returns the facts of the casts of these columns, of all parts together.
     fn cast_facts(&self, columns: &[usize]) -> std::result::Result<Vec<Option<CastFacts>>, Self::Error>;
@@ -68,7 +68,7 @@ impl Table for Reader {
         self.path()
     }
 
-    fn parts(&self, columns: &[usize]) -> impl Iterator<Item = Result<TablePart>> {
+    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TablePart>> {
         let columns = columns.iter().map(|&number| self.column_at(number)).collect();
         iter::once(TablePart::new(columns, self.sample_count()))
     }

@@ -137,6 +137,12 @@ impl ColumnBuffer {
         self.values.as_slice()
     }
 
+    /// Returns the elements of all items for changes in place, such as a normalization. A text that
+    /// is not UTF-8 any more is refused when it is pushed or exported.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.values.as_mut_slice()
+    }
+
     /// Returns the elements of all items, one after the other: for a fixed shape a tensor with the
     /// item as its first dimension. Fails if `T` is not the column's type (bools, bytes and text
     /// are `u8`).

@@ -6,7 +6,7 @@ use model::{SAMPLES, all_types, bytes_of, compare};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
-use tensilo::export::{ExportOptions, batches, export};
+use tensilo::export::{ExportOptions, batches, export, table_batches};
 use tensilo::import::arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
 use tensilo::import::arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
 use tensilo::sink::Stream;
@@ -49,6 +49,16 @@ fn small_batches_have_the_same_samples() {
         let largest = batches.iter().map(RecordBatch::num_rows).max().unwrap();
         assert!(largest as u64 <= samples && (bytes > 0 || largest == 1), "{largest}");
     }
+}
+
+#[test]
+fn a_table_has_the_batches_of_its_file() {
+    let (reader, models) = all_types();
+    let found: Vec<RecordBatch> = table_batches(&reader, None).unwrap().map(|batch| batch.unwrap()).collect();
+    compare(reader.schema(), &models, &found);
+    let due: Vec<RecordBatch> = batches(&reader, None).unwrap().map(|batch| batch.unwrap()).collect();
+    assert_eq!(found, due);
+    assert!(table_batches(&reader, Some(&["no such".to_owned()])).is_err());
 }
 
 #[test]

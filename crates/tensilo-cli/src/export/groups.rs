@@ -95,9 +95,9 @@ impl Table for GroupTable<'_> {
         Table::path(self.dataset)
     }
 
-    fn parts(&self, columns: &[usize]) -> impl Iterator<Item = Result<TablePart, Self::Error>> {
+    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TablePart, Self::Error>> {
         let samples = self.group.samples.end.saturating_sub(self.group.samples.start);
-        iter::once(self.columns(columns).and_then(|columns| Ok(TablePart::new(columns, samples)?)))
+        iter::once(self.columns(&columns).and_then(|columns| Ok(TablePart::new(columns, samples)?)))
     }
 
     fn cast_facts(&self, columns: &[usize]) -> Result<Vec<Option<CastFacts>>, Self::Error> {

@@ -76,7 +76,7 @@ impl Access {
     }
 
     /// Returns the same, as it was chosen for a reason.
-    pub(super) fn chosen_as(self, why: &'static str) -> Self {
+    pub(crate) fn chosen_as(self, why: &'static str) -> Self {
         Self { chosen: Some(why), ..self }
     }
 
@@ -90,6 +90,11 @@ impl Access {
     /// Chooses how to read files at a path.
     pub(super) fn choose(_: &Path) -> Self {
         Self::by_position().chosen_as("this build has no io_uring")
+    }
+
+    /// Returns whether files at a path that have so many bytes in all stay in the page cache.
+    pub(super) fn stays_cached(_: &Path, _: impl FnOnce() -> u64) -> bool {
+        false // not known
     }
 
     /// Returns another way that suits samples in any order better, of files at a path that have so

@@ -183,7 +183,7 @@ impl Changes {
     /// Returns the facts of a file in the folder.
     pub(super) fn facts(&self, path: &Path) -> Result<FileFacts> {
         let name = name_in(&self.folder, path)?;
-        FileFacts::of(path, &name)
+        FileFacts::of_samples(path, &name)
     }
 
     /// Takes a file into the version, with this layout.

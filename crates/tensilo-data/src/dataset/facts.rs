@@ -15,6 +15,16 @@ pub(super) struct FileFacts {
 }
 
 impl FileFacts {
+    /// As [`FileFacts::of`]. Fails if the file has no samples: a manifest lists no such file.
+    pub(super) fn of_samples(path: &Path, name: &str) -> Result<Self> {
+        let facts = Self::of(path, name)?;
+        if facts.samples == 0 {
+            let path = tensilo::error::display_path(path);
+            return Err(DataError::BadArgument(format!("{path}: the file has no samples; leave it out")));
+        }
+        Ok(facts)
+    }
+
     /// Opens a file, whose path in the dataset is `name`.
     pub(super) fn of(path: &Path, name: &str) -> Result<Self> {
         let reader = Reader::open(path)?;
@@ -27,10 +37,6 @@ impl FileFacts {
         };
         let raw_bytes = reader.columns().map(|column| column.facts().raw_bytes).fold(0, u64::saturating_add);
         let samples = reader.sample_count();
-        if samples == 0 {
-            let path = tensilo::error::display_path(path);
-            return Err(DataError::BadArgument(format!("{path}: the file has no samples; leave it out")));
-        }
         Ok(Self { samples, raw_bytes, schema: reader.schema().clone(), listed })
     }
 }

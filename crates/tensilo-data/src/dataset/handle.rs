@@ -140,7 +140,9 @@ impl Dataset {
         let groups = Groups::new(&mut version);
         let access = options.access.unwrap_or_else(|| {
             let place = Place { store: &*store, folder: location.folder(), version: &version };
-            Access::choose(&location.any_path(&groups, &place))
+            let path = location.any_path(&groups, &place);
+            let stays_cached = |_: &Access| Access::stays_cached(&path, || groups.stored_bytes(&place));
+            options.if_cached.filter(stays_cached).unwrap_or_else(|| Access::choose(&path))
         });
         let files = OpenFiles::new(options.most_open_files, access);
         Self(Arc::new(OpenedDataset { store, location, version, digest, schema, groups, files }))

@@ -12,6 +12,8 @@ pub struct DatasetOptions {
     pub(crate) most_open_files: usize,
     /// How files are read; `None`: as suits them.
     pub(super) access: Option<Access>,
+    /// How files are read that stay in the page cache, if no way was asked for.
+    pub(super) if_cached: Option<Access>,
 }
 
 /// Files that are kept open unless told. Systems commonly allow a process 1,024.
@@ -19,7 +21,7 @@ const OPEN_FILES: usize = 256;
 
 impl Default for DatasetOptions {
     fn default() -> Self {
-        Self { version: None, most_open_files: OPEN_FILES, access: None }
+        Self { version: None, most_open_files: OPEN_FILES, access: None, if_cached: None }
     }
 }
 
@@ -66,6 +68,12 @@ impl DatasetOptions {
 
     pub(crate) fn access(mut self, access: Access) -> Self {
         self.access = Some(access);
+        self
+    }
+
+    #[cfg(feature = "mmap")]
+    pub(crate) fn if_cached(mut self, access: Access) -> Self {
+        self.if_cached = Some(access);
         self
     }
 }

@@ -29,10 +29,10 @@ impl Table for Dataset {
         }
     }
 
-    fn parts(&self, columns: &[usize]) -> impl Iterator<Item = Result<TablePart>> {
+    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TablePart>> {
         self.groups().map(move |group| {
             let samples = group?.samples;
-            let found = self.columns_of_group(columns, samples.start)?;
+            let found = self.columns_of_group(&columns, samples.start)?;
             Ok(TablePart::new(found, samples.end.saturating_sub(samples.start))?)
         })
     }

@@ -47,6 +47,11 @@ impl Access {
         Self::io_uring(PageCache::Used).chosen_as("it reads all ranges of a batch at the same time")
     }
 
+    /// Returns whether files at a path that have so many bytes in all stay in the page cache.
+    pub(super) fn stays_cached(path: &Path, file_bytes: impl FnOnce() -> u64) -> bool {
+        !is_of(&OF_A_NETWORK, path) && !machine::is_larger_than_memory(file_bytes())
+    }
+
     /// Returns another way that suits samples in any order better, of files at a path that have so
     /// many bytes in all: past the page cache, if that would keep little of them. Windows of runs
     /// stay in it, and so need it.
@@ -90,6 +95,13 @@ mod tests {
         let due = if is_of(&OF_A_NETWORK, here) { None } else { Some(FileAccess::Direct) };
         assert_eq!(shuffled(&chosen, u64::MAX), due);
         assert_eq!(shuffled(&Access::io_uring(PageCache::Used), u64::MAX), None, "asked for");
+    }
+
+    #[test]
+    fn files_stay_cached_if_they_are_local_and_fit() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(Access::stays_cached(here, || 1), !is_of(&OF_A_NETWORK, here));
+        assert!(!Access::stays_cached(here, || u64::MAX));
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub(super) fn version<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Res
         let (version, raw) = found.get_or_insert_with(|| (first(&schema), 0));
         check_schema(path, &schema, version)?;
         *raw = raw.saturating_add(raw_bytes);
+        if samples == 0 {
+            continue; // a group has samples
+        }
         version.samples = version.samples.saturating_add(samples);
         version.groups.push(Group { samples, files: vec![listed] });
     }

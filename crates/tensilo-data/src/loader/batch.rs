@@ -1,6 +1,7 @@
 //! BatchIterator, as consumers get them.
 
 use super::memory::{BatchMemory, PageAligned, Pool};
+use super::padding::{PadPlan, Padding};
 use crate::error::{DataError, Result};
 use crate::receipt::Receipt;
 use std::fmt;
@@ -146,6 +147,35 @@ impl BatchColumn {
             Values::Own(memory) => memory.bytes(),
             Values::Callers(memory) => memory.bytes(),
         }
+    }
+
+    /// Returns the elements as bytes in memory order, for changes in place, such as a
+    /// normalization.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.values {
+            Values::Buffer => self.buffer.bytes_mut(),
+            Values::Own(memory) => memory.bytes_mut(),
+            Values::Callers(memory) => memory.bytes_mut(),
+        }
+    }
+
+    /// Returns the samples of a ragged or nested column as one tensor: its extents, samples first,
+    /// and its elements, which are copied from `values` to aligned memory. `values` are the bytes
+    /// of the column, or others in their place, of the same length.
+    ///
+    /// Fails if the samples have a fixed shape or are padded already, if the column cannot have the
+    /// value of the padding, or if the tensor does not fit in memory.
+    pub fn padded(&self, padding: Padding, values: &[u8]) -> Result<(Vec<u64>, Box<dyn BatchMemory>)> {
+        let schema = self.schema.as_deref().filter(|_| self.tensor.is_none()).ok_or_else(|| {
+            let message = format!("column {:?}: the samples are one tensor: there is nothing to pad", self.name());
+            DataError::BadArgument(message)
+        })?;
+        let plan = PadPlan::new(padding, schema)?;
+        let extents = plan.extents(&self.buffer);
+        let mut tensor = PageAligned::default();
+        tensor.resize(plan.byte_count(&extents)?)?;
+        plan.run(&self.buffer, values, &extents, tensor.bytes_mut())?;
+        Ok((extents, Box::new(tensor)))
     }
 
     /// Returns the elements. Fails if `T` is not the type in which the column is delivered (bools,

@@ -298,10 +298,7 @@ fn deliver(
     match &chosen.padding {
         Some(padding) => {
             let extents = padding.extents(&buffer);
-            let bytes = extents.iter().try_fold(chosen.delivered.dtype.element_bytes(), |bytes, &extent| {
-                bytes.checked_mul(usize::try_from(extent).ok()?)
-            });
-            let room = column.room(bytes.ok_or_else(|| too_large(usize::MAX))?, allocator)?;
+            let room = column.room(padding.byte_count(&extents)?, allocator)?;
             padding.run(&buffer, values, &extents, room)?;
             column.tensor = Some(extents);
         }

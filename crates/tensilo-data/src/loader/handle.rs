@@ -8,6 +8,7 @@ use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
 use crate::dataset::FileAccess;
 use crate::error::Result;
+use crate::receipt::Receipt;
 use crate::state::State;
 use std::fmt;
 use std::ops::Range;
@@ -57,6 +58,17 @@ impl Loader {
         let setup = self.0.of_this_process();
         let schedule = Schedule::resume(&setup, state, end)?;
         Ok(BatchIterator::new(setup, schedule))
+    }
+
+    /// Returns the state at the begin of an epoch, from which [`Loader::resume`] delivers all of
+    /// it.
+    pub fn state(&self, epoch: u64) -> State {
+        Schedule::of_epochs(&self.0, epoch..epoch.saturating_add(1)).state(&self.0, 0, Receipt::default())
+    }
+
+    /// Fails if [`Loader::resume`] fails with this state. Starts no thread.
+    pub fn check(&self, state: &State) -> Result<()> {
+        Schedule::resume(&self.0, state, state.epoch.saturating_add(1)).map(|_| ())
     }
 
     /// Returns the samples of the view that this rank takes in the step of an epoch that begins at

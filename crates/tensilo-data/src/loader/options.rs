@@ -5,7 +5,8 @@ use super::handle::Loader;
 use super::memory::BatchAllocator;
 use super::padding::Padding;
 use super::policies::{OnDamage, ReadAhead};
-use super::setup::{Setup, Threads};
+use super::sample_reader::SampleReader;
+use super::setup::{Setup, Threads, check_steps};
 use crate::division::{Division, Tail};
 use crate::error::Result;
 use crate::order::Mode;
@@ -181,6 +182,19 @@ impl LoaderOptions {
     /// cast or a padding that is not possible, a rank outside of the world, an epoch without a
     /// step.
     pub fn loader(self, view: &View) -> Result<Loader> {
+        let setup = self.setup(view)?;
+        check_steps(setup.division, view.n())?;
+        Ok(Loader::new(setup))
+    }
+
+    /// Returns a reader of any samples of a view, for the calling thread: that of
+    /// [`Loader::reader`](super::Loader::reader), also where an epoch has no step. Fails as
+    /// [`LoaderOptions::loader`] does.
+    pub fn reader(self, view: &View) -> Result<SampleReader> {
+        Ok(Loader::new(self.setup(view)?).reader())
+    }
+
+    fn setup(self, view: &View) -> Result<Setup> {
         let division = Division::new(self.batch, self.world, self.tail.unwrap_or_default())?;
         let columns = ChosenColumns::new(view, self.columns.as_deref(), &self.casts, &self.paddings)?;
         let told = (self.mode, self.seed, self.tail);
@@ -190,6 +204,6 @@ impl LoaderOptions {
         if setup.mode == Mode::Shuffled {
             setup.view = setup.view.for_shuffled();
         }
-        Ok(Loader::new(setup))
+        Ok(setup)
     }
 }

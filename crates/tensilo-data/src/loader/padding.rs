@@ -1,5 +1,6 @@
 //! Ragged and nested samples as one tensor.
 
+use super::memory::too_large;
 use crate::error::{DataError, Result};
 use half::{bf16, f16};
 use std::ops::Range;
@@ -85,6 +86,12 @@ impl PadPlan {
             });
         }
         extents
+    }
+
+    /// Returns the bytes of a tensor of these extents.
+    pub(super) fn byte_count(&self, extents: &[u64]) -> Result<usize> {
+        let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
+        extents.iter().try_fold(self.element_bytes, times).ok_or_else(|| too_large(usize::MAX))
     }
 
     /// Copies the samples of a buffer, whose elements are `values`, to a tensor of these extents.

@@ -157,7 +157,7 @@ fn of_another(state: &State, view: &View) -> String {
     if taken != found && n != view_n {
         return format!(
             "the state is of version {taken} of the dataset, a view of {n} samples, and this loader has version {found}, \
-             {view_n} samples: open version {taken} to go on (DatasetOptions::version)"
+             {view_n} samples: open version {taken} to go on"
         );
     }
     format!("the state is of another view: of {n} samples, and that of this loader has {view_n}; use the same one")

@@ -66,7 +66,6 @@ impl Setup {
             let message = format!("rank {rank} of {} ranks, counted from 0", division.world());
             return Err(DataError::BadArgument(message));
         }
-        check_steps(division, view.n())?;
         Ok(Self {
             process: process::id(),
             mode: default_mode(&view),

@@ -127,8 +127,10 @@ impl View {
     }
 
     /// Returns the same view of datasets that share nothing with those of this one but what never
-    /// changes: for a process that was forked.
-    pub(crate) fn reopened(&self) -> Self {
+    /// changes: for a process that was forked. There a view from before the fork can be used, too,
+    /// but opens files again each time, because it cannot know that no other thread was changing
+    /// what it keeps.
+    pub fn reopened(&self) -> Self {
         self.of_datasets(Dataset::reopened)
     }
 

@@ -91,6 +91,31 @@ fn nested_columns_are_padded() {
     });
 }
 
+#[test]
+fn samples_are_padded_after_they_were_read() {
+    let folder = Folder::new();
+    let view = View::all(&create(&folder.path("data")));
+    let padding = Padding::new().multiple(3).value(7.0);
+    let options = || LoaderOptions::new(25).columns(["frames", "tokens", "words", "vector"]);
+    let padded = options().pad("frames", padding).pad("tokens", padding).pad("words", padding);
+    let plain = options().loader(&view).unwrap().epoch(0);
+    for (due, batch) in padded.loader(&view).unwrap().epoch(0).zip(plain) {
+        let (due, mut batch) = (due.unwrap(), batch.unwrap());
+        for name in ["frames", "tokens", "words"] {
+            let (due, column) = (due.column(name).unwrap(), batch.column(name).unwrap());
+            let (extents, bytes) = column.padded(padding, column.bytes()).unwrap();
+            assert_eq!((Some(extents.as_slice()), bytes.bytes()), (due.tensor(), due.bytes()));
+            assert!(column.padded(padding, &[]).is_err() || column.bytes().is_empty());
+        }
+        assert!(batch.column("vector").unwrap().padded(padding, &[]).is_err());
+        assert!(batch.column("tokens").unwrap().padded(Padding::new().value(0.5), &[]).is_err());
+        for column in batch.columns_mut() {
+            column.bytes_mut().fill(1);
+            assert!(column.bytes().iter().all(|byte| *byte == 1));
+        }
+    }
+}
+
 /// Values near the middle of two neighbours, where rounding twice goes wrong.
 #[test]
 fn floats_are_rounded_once() {

@@ -42,13 +42,15 @@ proptest! {
         readers in 0..6_usize,
         ahead in 0..8_usize,
         open_files in 1..4_usize,
-        access in 0..3_u8,
+        access in 0..4_u8,
         columns in prop::sample::subsequence(COLUMNS.to_vec(), 1..=COLUMNS.len()),
     ) {
         let options = DatasetOptions::new().most_open_files(open_files);
         let options = match access {
             // SAFETY: nothing changes the files of this test.
             0 => unsafe { options.mapped() },
+            // SAFETY: as above.
+            3 => unsafe { options.mapped_if_cached() },
             #[cfg(all(target_os = "linux", feature = "io-uring"))]
             1 => options.io_uring(tensilo_data::PageCache::Used),
             _ => options,

@@ -85,8 +85,13 @@ fn a_state_of_something_else_is_refused() {
     let view = View::all(&dataset);
     let loader = options(0, 1, 4).mode(Mode::Shuffled).seed(1).loader(&view).unwrap();
     let state = loader.epoch(0).state();
+    assert_eq!(loader.state(0), state);
+    assert_eq!(loader.state(3), State { epoch: 3, ..state });
+    loader.check(&loader.state(3)).unwrap();
     let refused = |options: LoaderOptions, state: State| {
-        let error = options.loader(&view).unwrap().resume(&state).expect_err("refused");
+        let loader = options.loader(&view).unwrap();
+        let error = loader.resume(&state).expect_err("refused");
+        assert_eq!(loader.check(&state).expect_err("refused").to_string(), error.to_string());
         assert!(matches!(error, DataError::BadState(_)));
         error.to_string()
     };
