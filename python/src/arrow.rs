@@ -1,0 +1,166 @@
+//! Arrow's PyCapsule interface: batches, columns and datasets to other libraries, and their data
+//! in.
+
+use crate::arrow_data::ArrowColumn;
+use crate::batch::Batch;
+use crate::batch_column::BatchColumn;
+use crate::dataset::OpenedDataset;
+use crate::error::{OrRaise, Result};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use std::ffi::CStr;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use tensilo::export::table_batches;
+use tensilo::import::arrow::array::{Array, ArrayData, RecordBatch, RecordBatchReader, StructArray};
+use tensilo::import::arrow::datatypes::{Field, Fields, Schema, SchemaRef};
+use tensilo::import::arrow::error::ArrowError;
+use tensilo::import::arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use tensilo::import::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use tensilo::import::arrow::ipc::writer::FileWriter;
+
+const SCHEMA: &CStr = c"arrow_schema";
+const ARRAY: &CStr = c"arrow_array";
+const STREAM: &CStr = c"arrow_array_stream";
+
+fn refused(error: &ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Returns the capsules of a field and an array.
+fn capsules<'py>(py: Python<'py>, field: &Field, data: &ArrayData) -> PyResult<Bound<'py, PyTuple>> {
+    let schema = FFI_ArrowSchema::try_from(field).map_err(|error| refused(&error))?;
+    let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
+    let array = PyCapsule::new_with_value(py, FFI_ArrowArray::new(data), ARRAY)?;
+    PyTuple::new(py, [schema, array])
+}
+
+/// Returns the record batch of a batch.
+fn record_batch(batch: &Batch) -> PyResult<RecordBatch> {
+    let columns: Vec<ArrowColumn> =
+        batch.all_columns().map(|column| ArrowColumn::of(&column)).collect::<PyResult<_>>()?;
+    let fields: Fields = columns.iter().map(|column| column.field.clone()).collect();
+    let arrays = columns.into_iter().map(|column| tensilo::import::arrow::array::make_array(column.data)).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| refused(&error))
+}
+
+/// Returns the capsules of a column.
+pub fn column_capsules<'py>(py: Python<'py>, column: &BatchColumn) -> PyResult<Bound<'py, PyTuple>> {
+    let ArrowColumn { field, data } = ArrowColumn::of(column)?;
+    capsules(py, &field, &data)
+}
+
+/// Returns the capsules of a batch, as an array of structs.
+pub fn batch_capsules<'py>(py: Python<'py>, batch: &Batch) -> PyResult<Bound<'py, PyTuple>> {
+    let structs = StructArray::from(record_batch(batch)?);
+    let field = Field::new("", structs.data_type().clone(), false);
+    capsules(py, &field, &structs.to_data())
+}
+
+/// Returns the capsule of a stream of one batch.
+pub fn batch_stream<'py>(py: Python<'py>, batch: &Batch) -> PyResult<Bound<'py, PyCapsule>> {
+    let batch = record_batch(batch)?;
+    let schema = batch.schema();
+    stream_capsule(py, Batches { schema, batches: Source::One(Some(batch)) })
+}
+
+/// Returns the capsule of a stream of all samples of a dataset, with the types of what it was made
+/// of. A thread reads one batch ahead, and ends when the stream is dropped.
+pub fn dataset_stream<'py>(
+    py: Python<'py>,
+    opened: &Arc<OpenedDataset>,
+    columns: Option<Vec<String>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let dataset = opened.dataset.clone();
+    let (sender, batches) = sync_channel::<Message>(1);
+    let read = move || {
+        let found = match table_batches(&dataset, columns.as_deref()) {
+            Ok(found) => found,
+            Err(error) => return drop(sender.send(Message::Failed(error))),
+        };
+        let messages = std::iter::once(Message::Schema(found.schema())).chain(found.map(Message::Batch));
+        // nobody receives any more if the stream was dropped
+        for message in messages {
+            if sender.send(message).is_err() {
+                return;
+            }
+        }
+    };
+    let (schema, batches) = py.detach(move || {
+        let thread = thread::Builder::new().name("tensilo-arrow".to_owned()).spawn(read);
+        let schema: Result<SchemaRef> = match thread.map(|_| batches.recv()) {
+            Ok(Ok(Message::Schema(schema))) => Ok(schema),
+            Ok(Ok(Message::Failed(error))) => Err(error),
+            Ok(_) => Err(tensilo_data::DataError::Internal("no schema to export".to_owned())),
+            Err(error) => Err(tensilo::Error::io("starting a thread", error).into()),
+        };
+        (schema, batches)
+    });
+    let schema = schema.or_raise(py)?;
+    stream_capsule(py, Batches { schema, batches: Source::Many(batches) })
+}
+
+fn stream_capsule<'py>(py: Python<'py>, batches: Batches) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), STREAM)
+}
+
+enum Message {
+    Schema(SchemaRef),
+    Batch(std::result::Result<RecordBatch, ArrowError>),
+    Failed(tensilo_data::DataError),
+}
+
+/// A stream of batches.
+struct Batches {
+    schema: SchemaRef,
+    batches: Source,
+}
+
+enum Source {
+    One(Option<RecordBatch>),
+    Many(Receiver<Message>),
+}
+
+impl Iterator for Batches {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.batches {
+            Source::One(batch) => batch.take().map(Ok),
+            Source::Many(batches) => match batches.recv() {
+                Ok(Message::Batch(batch)) => Some(batch),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// Writes the Arrow data of an object to an IPC file.
+#[pyfunction]
+pub fn _write_arrow_file(py: Python<'_>, object: &Bound<'_, PyAny>, path: PathBuf) -> PyResult<()> {
+    let capsule = object.call_method0("__arrow_c_stream__")?;
+    let capsule =
+        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ returned no capsule"))?;
+    let stream = capsule.pointer_checked(Some(STREAM))?.as_ptr().cast::<FFI_ArrowArrayStream>();
+    // SAFETY: the pointer of a capsule of this name is a stream, which is taken out of it.
+    let reader = unsafe { RecordBatchStreamReader::from_raw(stream) }.map_err(|error| refused(&error))?;
+    let mut file =
+        FileWriter::try_new_buffered(File::create(&path)?, &reader.schema()).map_err(|error| refused(&error))?;
+    // the batches are those of Python's library: it may need the GIL to make them
+    for batch in reader {
+        py.check_signals()?;
+        let batch = batch.map_err(|error| refused(&error))?;
+        py.detach(|| file.write(&batch)).map_err(|error| refused(&error))?;
+    }
+    file.finish().map_err(|error| refused(&error))
+}

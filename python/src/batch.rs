@@ -1,0 +1,161 @@
+//! `Batch`: samples side by side, column by column.
+
+use crate::array::Array;
+use crate::batch_column::BatchColumn;
+use crate::indices;
+use crate::memory::Memory;
+use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
+use std::sync::Arc;
+
+/// Samples of several columns, in the order in which they were asked for.
+///
+/// ``batch["mel"]`` is a ``BatchColumn``, ``batch[3]`` a sample as a dict. A batch is a mapping
+/// from names to columns, and ``len`` is the number of samples. Arrow's libraries take one:
+/// ``pa.table(batch)``.
+#[pyclass(frozen, mapping, module = "tensilo")]
+pub struct Batch {
+    pub batch: Arc<tensilo_data::Batch>,
+    memories: Vec<Memory>,
+}
+
+impl Batch {
+    pub fn new(batch: tensilo_data::Batch) -> Self {
+        let (batch, memories) = Memory::of_batch(batch);
+        Self { batch, memories }
+    }
+
+    /// Returns the names of the columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.batch.columns().iter().filter_map(|column| Some(column.schema()?.name.as_str()))
+    }
+
+    pub fn sample_count(&self) -> usize {
+        self.batch.samples().len()
+    }
+
+    /// Returns a column, by its number in the batch.
+    pub fn column_at(&self, number: usize) -> Option<BatchColumn> {
+        BatchColumn::new(&self.batch, number, self.memories.get(number)?.clone())
+    }
+
+    /// Returns all columns.
+    pub fn all_columns(&self) -> impl Iterator<Item = BatchColumn> {
+        (0..self.memories.len()).filter_map(|number| self.column_at(number))
+    }
+
+    /// Returns sample `i` as a dict.
+    pub fn row<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyDict>> {
+        let row = PyDict::new(py);
+        for column in self.all_columns() {
+            row.set_item(column.name(), column.sample(py, i)?)?;
+        }
+        Ok(row)
+    }
+
+    fn named(&self, name: &str) -> PyResult<BatchColumn> {
+        let number = self.names().position(|found| found == name);
+        number.and_then(|number| self.column_at(number)).ok_or_else(|| {
+            let all: Vec<&str> = self.names().collect();
+            PyKeyError::new_err(format!("no column {name:?} in the batch; there are {}", all.join(", ")))
+        })
+    }
+}
+
+#[pymethods]
+impl Batch {
+    /// The numbers of the samples: an array of i64.
+    #[getter]
+    fn samples(&self) -> PyResult<Array> {
+        Ok(Array::of_numbers(
+            self.batch.samples().iter().map(|sample| i64::try_from(*sample)).collect::<Result<_, _>>()?,
+        ))
+    }
+
+    /// The epoch of a batch of a loader, counted from 0.
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.batch.epoch()
+    }
+
+    /// The position in the epoch at which the step begins: that of its first sample of all ranks.
+    #[getter]
+    fn position(&self) -> u64 {
+        self.batch.position()
+    }
+
+    /// Which samples of the batch take the places of damaged ones, counted from 0.
+    #[getter]
+    fn substituted(&self) -> Vec<usize> {
+        self.batch.substituted().to_vec()
+    }
+
+    /// Returns the names of the columns.
+    fn keys(&self) -> Vec<&str> {
+        self.names().collect()
+    }
+
+    /// Returns the columns.
+    fn values(&self) -> Vec<BatchColumn> {
+        self.all_columns().collect()
+    }
+
+    /// Returns the names and the columns.
+    fn items(&self) -> Vec<(&str, BatchColumn)> {
+        self.names().zip(self.all_columns()).collect()
+    }
+
+    /// Returns the samples as dicts.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        (0..self.sample_count()).map(|i| self.row(py, i)).collect()
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = requested_schema; // a wish, and the consumer casts
+        crate::arrow::batch_capsules(py, self)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // as above
+        crate::arrow::batch_stream(py, self)
+    }
+
+    fn __len__(&self) -> usize {
+        self.sample_count()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.names().any(|found| found == name)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.keys().into_pyobject(py)?.try_iter()?.into_any())
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(name) = key.cast::<PyString>() {
+            return Ok(self.named(name.to_str()?)?.into_pyobject(py)?.into_any());
+        }
+        let asked: i64 = key.extract()?;
+        let count = self.sample_count();
+        let i = indices::wrapped(asked, count as u64).and_then(|i| usize::try_from(i).ok());
+        let i = i.ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of a batch of {count}")))?;
+        Ok(self.row(py, i)?.into_any())
+    }
+
+    fn __repr__(&self) -> String {
+        let columns: Vec<&str> = self.names().collect();
+        format!("Batch({} samples of {})", self.sample_count(), columns.join(", "))
+    }
+}

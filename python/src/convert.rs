@@ -1,0 +1,164 @@
+//! Conversion of files of other formats, and changes of datasets.
+
+use crate::error::OrRaise;
+use crate::options::{ByteCount, Threads, dtypes, null_elements, paths, shapes, writer_options};
+use crate::work::{self, Progress};
+use pyo3::exceptions::{PyFileExistsError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use tensilo::import::{self, AppendOptions, ConvertOptions};
+use tensilo_data::{Changes, Dataset};
+
+fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
+    match at {
+        import::Progress::Scanning { done, total } => progress.tell("scanning", done, total),
+        import::Progress::Converting { done, total } => progress.tell("converting", done, total),
+        _ => progress.tell("working", 0, None), // a phase newer than this package
+    }
+}
+
+/// Converts files: see `tensilo.convert`.
+#[pyfunction]
+#[pyo3(signature = (inputs, output, *, bf16, casts, columns, skip, shapes, null_elements, profile, shard_bytes, threads, overwrite, progress))]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub fn _convert(
+    py: Python<'_>,
+    inputs: Bound<'_, PyAny>,
+    output: PathBuf,
+    bf16: bool,
+    casts: Option<Bound<'_, PyDict>>,
+    columns: Option<Vec<String>>,
+    skip: Vec<String>,
+    shapes: Option<Bound<'_, PyDict>>,
+    null_elements: &str,
+    profile: &str,
+    shard_bytes: Option<ByteCount>,
+    threads: Threads,
+    overwrite: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    let inputs = paths(&inputs)?;
+    let mut options = ConvertOptions::new()
+        .bf16(bf16)
+        .casts(dtypes(casts.as_ref())?)
+        .skip(skip)
+        .shapes(self::shapes(shapes.as_ref())?)
+        .null_elements(self::null_elements(null_elements)?)
+        .writer(writer_options(profile, &threads)?)
+        .overwrite(overwrite);
+    if let Some(columns) = columns {
+        options = options.columns(columns);
+    }
+    let is_folder = shard_bytes.is_some() || is_folder(&output);
+    if is_folder && has_manifest(&output) {
+        let message = format!("{}: a dataset is there; append to it, or choose another folder", output.display());
+        return Err(PyFileExistsError::new_err(message));
+    }
+    work::run(py, progress.as_ref(), move |progress| {
+        let mut tell = |at| tell(progress, at);
+        if !is_folder {
+            import::convert(&inputs, &output, &options, &mut tell)?;
+            return Ok(());
+        }
+        let mut changes = Dataset::create(&output)?;
+        let shard_bytes = shard_bytes.map_or(DEFAULT_SHARD_BYTES, |count| count.0);
+        changes.import(&inputs, shard_bytes, &options, &mut tell)?;
+        if changes.sample_count() == 0 {
+            let message = "the inputs have no samples, of which a dataset could be made";
+            return Err(tensilo_data::DataError::BadArgument(message.to_owned()));
+        }
+        publish(changes, "convert")
+    })
+}
+
+/// The raw bytes of a data file unless told.
+pub const DEFAULT_SHARD_BYTES: u64 = 1 << 30;
+
+/// Returns whether a path without options names a folder: it ends in a slash, or one is there.
+pub fn is_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
+}
+
+/// Returns whether a folder has a dataset with a manifest.
+pub fn has_manifest(folder: &Path) -> bool {
+    folder.is_dir() && matches!(Dataset::files_without_manifest(folder), Ok(None))
+}
+
+/// Publishes changes, with the time that programs are to record in place of now.
+pub fn publish(mut changes: Changes, change: &str) -> crate::error::Result<()> {
+    if let Some(time) = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok()) {
+        changes.set_time(Some(time));
+    }
+    changes.publish(change).map(|_| ())
+}
+
+/// Appends files to a file or a dataset: see `tensilo.append`.
+#[pyfunction]
+#[pyo3(signature = (target, inputs, *, skip_others, null_elements, profile, shard_bytes, threads, discard_tail, progress))]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub fn _append(
+    py: Python<'_>,
+    target: PathBuf,
+    inputs: Bound<'_, PyAny>,
+    skip_others: bool,
+    null_elements: &str,
+    profile: &str,
+    shard_bytes: Option<ByteCount>,
+    threads: Threads,
+    discard_tail: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<u64> {
+    let inputs = paths(&inputs)?;
+    let writer = writer_options(profile, &threads)?.discard_tail(discard_tail);
+    let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
+    let options = options.writer(writer);
+    if !target.is_dir() {
+        if shard_bytes.is_some() {
+            return Err(PyValueError::new_err(format!(
+                "{}: a file has no shards; leave shard_bytes out",
+                target.display()
+            )));
+        }
+        return work::run(py, progress.as_ref(), move |progress| {
+            Ok(import::append(&inputs, &target, &options, &mut |at| tell(progress, at))?)
+        });
+    }
+    work::run(py, progress.as_ref(), move |progress| {
+        let dataset = Dataset::open(&target)?;
+        let mut changes = dataset.change()?;
+        let shard_bytes = shard_bytes.map_or(u64::MAX, |count| count.0);
+        changes.import_rows(&inputs, shard_bytes, &options, &mut |at| tell(progress, at))?;
+        let appended = changes.sample_count().saturating_sub(dataset.sample_count());
+        if appended > 0 {
+            publish(changes, "append")?;
+        }
+        Ok(appended)
+    })
+}
+
+/// Adds the columns of tensilo files to all samples of a dataset.
+///
+/// Args:
+///     folder: the dataset, a folder with a manifest.
+///     files: a path, a pattern or a list of paths of tensilo files, which are in the folder: one
+///         for each data file of the dataset, in order and with as many samples.
+///
+/// Raises:
+///     ConflictError: another writer has published a version meanwhile.
+#[pyfunction]
+pub fn add_columns(py: Python<'_>, folder: PathBuf, files: Bound<'_, PyAny>) -> PyResult<()> {
+    let mut files = paths(&files)?;
+    if let [pattern] = files.as_slice()
+        && !pattern.exists()
+        && let Some(found) = py.detach(|| Dataset::files_without_manifest(pattern)).or_raise(py)?
+    {
+        files = found;
+    }
+    work::run(py, None, move |_| {
+        let mut changes = Dataset::open(&folder)?.change()?;
+        changes.add_columns(&files)?;
+        publish(changes, "add columns")
+    })
+}

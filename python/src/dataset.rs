@@ -1,0 +1,354 @@
+//! `Dataset`: files as one sequence of samples.
+
+use crate::batch::Batch;
+use crate::column::Column;
+use crate::dtype::DTypeArgument;
+use crate::error::{OrRaise, Result};
+use crate::indices;
+use crate::part::Part;
+use crate::reader_pool::{ProcessView, ReaderPool, Selection};
+use crate::schema::{Schema, hex};
+use crate::source::{Source, Uri};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyInt, PySlice, PyString, PyTuple};
+use std::sync::{Arc, OnceLock};
+
+/// Files that are read as one sequence of samples: a dataset with versions, a file, or a list of
+/// files.
+///
+/// ``len(dataset)`` is the number of samples. ``dataset[17]`` is one sample, a dict;
+/// ``dataset[1000:1256]`` a ``Batch``; ``dataset["mel"]`` a ``Column``. Threads can share a
+/// dataset, and it works in a process that was forked. Pickled, it has less than 1 KB for a path:
+/// the other process opens it again when it is first used.
+#[pyclass(frozen, module = "tensilo", weakref)]
+pub struct Dataset {
+    source: Source,
+    part: Part,
+    /// The id that the dataset had where it was pickled.
+    expected: Option<String>,
+    opened: OnceLock<Arc<OpenedDataset>>,
+}
+
+/// An open dataset.
+pub struct OpenedDataset {
+    pub dataset: tensilo_data::Dataset,
+    pub view: ProcessView,
+    pub pool: ReaderPool,
+}
+
+impl OpenedDataset {
+    fn new(dataset: tensilo_data::Dataset, part: &Part) -> Result<Arc<Self>> {
+        let view = ProcessView::new(part.view(&dataset)?);
+        Ok(Arc::new(Self { dataset, view, pool: ReaderPool::default() }))
+    }
+
+    /// Reads samples of the columns of a selection.
+    pub fn take(&self, py: Python<'_>, selection: &Selection, samples: &[u64]) -> PyResult<tensilo_data::Batch> {
+        py.detach(|| self.pool.take(&self.view, selection, samples, |_| ())).or_raise(py)
+    }
+}
+
+impl Dataset {
+    /// Opens a source.
+    pub fn open(py: Python<'_>, source: Source) -> PyResult<Self> {
+        let this = Self { source, part: Part::All, expected: None, opened: OnceLock::new() };
+        this.opened(py)?;
+        Ok(this)
+    }
+
+    /// Returns the dataset, which is opened now if it was not.
+    pub fn opened(&self, py: Python<'_>) -> PyResult<&Arc<OpenedDataset>> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let dataset = py.detach(|| self.source.open()).or_raise(py)?;
+        if let Some(expected) = &self.expected {
+            let found = hex(&dataset.id());
+            if found != *expected {
+                let path = self.source.uri.text();
+                return Err(PyValueError::new_err(format!(
+                    "{path}: another dataset is there than when this was pickled: the id is {found}, not {expected}"
+                )));
+            }
+        }
+        // of two threads that open it, one keeps its own
+        let opened = py.detach(|| OpenedDataset::new(dataset, &self.part)).or_raise(py)?;
+        let _ = self.opened.set(opened);
+        self.opened.get().ok_or_else(|| PyValueError::new_err("the dataset is not open"))
+    }
+
+    /// Returns a part of the dataset. Parts have no parts.
+    fn part(&self, py: Python<'_>, part: Part) -> PyResult<Self> {
+        if !self.part.is_all() {
+            return Err(PyValueError::new_err("this is a part already: take it from the whole dataset"));
+        }
+        let dataset = self.opened(py)?.dataset.clone();
+        let opened = py.detach(|| OpenedDataset::new(dataset, &part)).or_raise(py)?;
+        let version = opened.dataset.version();
+        let source = Source { version: (version > 0).then_some(version), ..self.source.clone() };
+        Ok(Self { source, part, expected: None, opened: opened.into() })
+    }
+}
+
+/// Returns the columns that a caller names, or an error that lists all.
+pub fn named_columns(columns: Option<Bound<'_, PyAny>>, opened: &OpenedDataset) -> PyResult<Option<Vec<String>>> {
+    let Some(columns) = columns else { return Ok(None) };
+    let names: Vec<String> = match columns.cast::<PyString>() {
+        Ok(name) => vec![name.to_str()?.to_owned()],
+        Err(_) => columns.extract().map_err(|_| PyTypeError::new_err("columns is a list of names"))?,
+    };
+    for name in &names {
+        find_column(opened, name)?;
+    }
+    Ok(Some(names))
+}
+
+/// Returns the number of a column.
+pub fn find_column(opened: &OpenedDataset, name: &str) -> PyResult<usize> {
+    let columns = &opened.dataset.schema().columns;
+    columns.iter().position(|column| column.name == name).ok_or_else(|| {
+        let all: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        PyKeyError::new_err(format!("no column {name:?}; there are {}", all.join(", ")))
+    })
+}
+
+#[pymethods]
+impl Dataset {
+    /// The columns: a mapping from names to ``ColumnType``.
+    #[getter]
+    fn schema(&self, py: Python<'_>) -> PyResult<Schema> {
+        Ok(Schema(self.opened(py)?.dataset.schema().clone()))
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.opened(py)?.dataset.schema().columns.iter().map(|column| column.name.clone()).collect())
+    }
+
+    /// The metadata of the dataset: a dict of texts.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metadata = PyDict::new(py);
+        for (key, value) in &self.opened(py)?.dataset.schema().metadata {
+            metadata.set_item(key, value)?;
+        }
+        Ok(metadata)
+    }
+
+    /// The id of the dataset, 32 hexadecimal digits. A dataset with versions keeps it for its life;
+    /// that of files without a manifest depends on their content.
+    #[getter]
+    fn id(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(hex(&self.opened(py)?.dataset.id()))
+    }
+
+    /// The version, counted from 1; 0 for files without a manifest.
+    #[getter]
+    fn version(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.opened(py)?.dataset.version())
+    }
+
+    /// What the dataset was opened from: a path, or a list of paths.
+    #[getter]
+    fn uri<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.source.uri.to_object(py)
+    }
+
+    /// How files are read, and why: such as ("by-position", "asked for").
+    #[getter]
+    fn access(&self, py: Python<'_>) -> PyResult<(&'static str, &'static str)> {
+        let dataset = &self.opened(py)?.dataset;
+        Ok((dataset.file_access().name(), dataset.file_access_reason()))
+    }
+
+    /// Returns the numbers of the versions that the folder has, oldest first; none without a
+    /// manifest.
+    fn versions(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        let opened = self.opened(py)?;
+        py.detach(|| opened.dataset.versions()).or_raise(py)
+    }
+
+    /// Reads samples, in this order, and repeated ones each time.
+    ///
+    /// Args:
+    ///     indices: sample numbers: a list, a range, an array or a tensor of integers. Negative
+    ///         ones count from the end.
+    ///     columns: the names of the columns, in the order of the batch; all by default.
+    ///     dtypes: types that columns become, such as ``{"mel": "f32"}``.
+    ///
+    /// Raises:
+    ///     IndexError: a sample that does not exist.
+    ///     KeyError: a column that does not exist.
+    ///     CorruptionError: a sample is damaged.
+    ///
+    /// Cost: that of decoding the samples, without the GIL; independent of the size of the dataset.
+    #[pyo3(signature = (indices, columns=None, *, dtypes=None))]
+    fn take(
+        &self,
+        py: Python<'_>,
+        indices: Bound<'_, PyAny>,
+        columns: Option<Bound<'_, PyAny>>,
+        dtypes: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<Batch> {
+        let opened = self.opened(py)?;
+        let samples = indices::from_object(&indices, opened.view.n())?;
+        let columns = named_columns(columns, opened)?;
+        let selection = Selection { columns, casts: casts(dtypes)?, has_out: false };
+        Ok(Batch::new(opened.take(py, &selection, &samples)?))
+    }
+
+    /// Returns parts of the dataset with these fractions of its samples, and none in common, such
+    /// as ``train, validation = dataset.split([0.95, 0.05])``.
+    ///
+    /// Whether a sample is in a part depends on seed and sample alone: samples that are added later
+    /// do not move others from one part to another. Numbers of samples are then those in the part.
+    ///
+    /// Cost: 10 ns and 1.1 bits for each sample of the dataset.
+    #[pyo3(signature = (fractions, *, seed=0))]
+    fn split(&self, py: Python<'_>, fractions: Vec<f64>, seed: u64) -> PyResult<Vec<Self>> {
+        Part::of_fractions(&fractions, seed)?.into_iter().map(|part| self.part(py, part)).collect()
+    }
+
+    /// Returns the samples with these numbers as a dataset, in this order.
+    fn select(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Self> {
+        let samples = indices::from_object(&indices, self.opened(py)?.view.n())?;
+        self.part(py, Part::List(samples.into()))
+    }
+
+    /// Returns a column.
+    fn column(slf: &Bound<'_, Self>, name: &str) -> PyResult<Column> {
+        Column::new(slf, name)
+    }
+
+    /// A stream of all samples, with the types of what the dataset was made of.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // a wish, and the consumer casts
+        if !self.part.is_all() {
+            return Err(PyTypeError::new_err("a part of a dataset is no stream of Arrow: take its samples as batches"));
+        }
+        crate::arrow::dataset_stream(py, self.opened(py)?, None)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(usize::try_from(self.opened(py)?.view.n())?)
+    }
+
+    fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        Ok(find_column(self.opened(py)?, name).is_ok())
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        if let Ok(name) = key.cast::<PyString>() {
+            return Ok(Column::new(slf, name.to_str()?)?.into_pyobject(py)?.into_any());
+        }
+        let opened = this.opened(py)?;
+        let selection = Selection { columns: None, casts: Vec::new(), has_out: false };
+        if key.is_instance_of::<PyInt>() || key.hasattr("__index__")? && !key.hasattr("__len__")? {
+            let asked: i64 = key.extract()?;
+            let n = opened.view.n();
+            let sample = indices::wrapped(asked, n)
+                .ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of {n} samples, counted from 0")))?;
+            let batch = Batch::new(opened.take(py, &selection, &[sample])?);
+            return Ok(batch.row(py, 0)?.into_any());
+        }
+        let is_sequence = key.is_instance_of::<PySlice>() || key.hasattr("__len__")?;
+        if !is_sequence {
+            let name = key.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "a dataset takes the number of a sample, a slice, a list of numbers, or the name of a column, not {name}"
+            )));
+        }
+        let samples = indices::from_object(&key, opened.view.n())?;
+        Ok(Batch::new(opened.take(py, &selection, &samples)?).into_pyobject(py)?.into_any())
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._rows")?.call_method1("rows", (slf,))
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._show")?.call_method1("dataset_text", (slf,))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._show")?.call_method1("dataset_html", (slf,))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let make = py.import("tensilo._tensilo")?.getattr("_reopened")?;
+        let opened = self.opened(py)?;
+        let (uri, options) = self.source.arguments(py)?;
+        let (split, list) = self.part.to_pickle();
+        options.set_item("split", split)?;
+        options.set_item("list", list)?;
+        if opened.dataset.version() > 0 {
+            options.set_item("version", opened.dataset.version())?;
+        }
+        Ok((make, (uri, options, hex(&opened.dataset.id())).into_pyobject(py)?))
+    }
+}
+
+/// Returns the casts that a caller asks for.
+pub fn casts(dtypes: Option<Bound<'_, PyDict>>) -> PyResult<Vec<(String, tensilo::DType)>> {
+    let Some(dtypes) = dtypes else { return Ok(Vec::new()) };
+    dtypes.iter().map(|(name, dtype)| Ok((name.extract()?, dtype.extract::<DTypeArgument>()?.0))).collect()
+}
+
+/// Opens a dataset: a file, a folder with a manifest or with ``*.tsl`` files, a pattern such as
+/// ``"train/part-*.tsl"``, or a list of files, which are read as one sequence of samples.
+///
+/// Args:
+///     source: the path, the pattern, or the list of paths.
+///     version: the version of a dataset with a manifest; the newest by default.
+///     access: how files are read: "mapped", "by-position" or, on Linux, "io-uring" and "direct".
+///         By default files of a local disk are mapped if they have at most half of the memory, and
+///         others are read as suits them.
+///     most_open_files: how many files are kept open, 256 by default.
+///
+/// No process may change or shorten a file that is mapped: the system ends a process that reads
+/// what is gone. Files that are replaced as a whole, as tensilo does, are safe. "by-position" needs
+/// no promise.
+///
+/// Raises:
+///     FileNotFoundError: nothing is there.
+///     CorruptionError: a file is damaged, or not a tensilo file.
+///     UnsupportedError: a file needs a newer version of this package.
+///
+/// Cost: with a manifest the reading of one text; without, the opening of all files.
+#[pyfunction]
+#[pyo3(signature = (source, *, version=None, access=None, most_open_files=None))]
+pub fn open(
+    py: Python<'_>,
+    source: Bound<'_, PyAny>,
+    version: Option<u64>,
+    access: Option<String>,
+    most_open_files: Option<usize>,
+) -> PyResult<Dataset> {
+    let uri = Uri::from_object(&source)?;
+    Dataset::open(py, Source { uri, version, access, most_open_files })
+}
+
+/// Returns the dataset of a pickle, which is opened when it is first used.
+#[pyfunction]
+pub fn _reopened(source: Bound<'_, PyAny>, options: &Bound<'_, PyDict>, id: String) -> PyResult<Dataset> {
+    let option = |name: &str| options.get_item(name).map(|value| value.filter(|value| !value.is_none()));
+    let source = Source {
+        uri: Uri::from_object(&source)?,
+        version: option("version")?.map(|value| value.extract()).transpose()?,
+        access: option("access")?.map(|value| value.extract()).transpose()?,
+        most_open_files: option("most_open_files")?.map(|value| value.extract()).transpose()?,
+    };
+    let part = Part::from_pickle(
+        option("split")?.map(|value| value.extract()).transpose()?,
+        option("list")?.map(|value| value.extract()).transpose()?,
+    );
+    Ok(Dataset { source, part, expected: Some(id), opened: OnceLock::new() })
+}

@@ -1,0 +1,185 @@
+//! Errors of the crates as exceptions of Python.
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use std::error::Error as _;
+use std::io;
+use std::path::Path;
+use tensilo::error::Advice;
+use tensilo::{Error, ErrorKind};
+use tensilo_data::DataError;
+
+/// The result of a function of the crates.
+pub type Result<T> = std::result::Result<T, DataError>;
+
+/// An exception class of `tensilo._errors`.
+struct ErrorClass {
+    name: &'static str,
+    class: PyOnceLock<Py<PyType>>,
+}
+
+impl ErrorClass {
+    const fn new(name: &'static str) -> Self {
+        Self { name, class: PyOnceLock::new() }
+    }
+
+    /// Returns an exception with this text and what is known of the place.
+    fn exception(&self, py: Python<'_>, text: String, place: &Place<'_>) -> PyErr {
+        let make = || -> PyResult<PyErr> {
+            let exception = self.class.import(py, "tensilo._errors", self.name)?.call1((text,))?;
+            exception.setattr("path", place.path.map(Path::to_string_lossy))?;
+            exception.setattr("column", place.column)?;
+            exception.setattr("samples", place.samples)?;
+            exception.setattr("offset", place.offset)?;
+            exception.setattr("rule", place.rule)?;
+            if let Some(note) = &place.note {
+                exception.call_method1("add_note", (note,))?;
+            }
+            Ok(PyErr::from_value(exception))
+        };
+        make().unwrap_or_else(|error| error)
+    }
+}
+
+static TENSILO: ErrorClass = ErrorClass::new("TensiloError");
+static CORRUPTION: ErrorClass = ErrorClass::new("CorruptionError");
+static UNSUPPORTED: ErrorClass = ErrorClass::new("UnsupportedError");
+static LIMIT: ErrorClass = ErrorClass::new("LimitError");
+static INPUT: ErrorClass = ErrorClass::new("InputError");
+static CONFLICT: ErrorClass = ErrorClass::new("ConflictError");
+
+/// The place of an error, as far as it is known, and what to do next.
+#[derive(Default)]
+struct Place<'a> {
+    path: Option<&'a Path>,
+    column: Option<&'a str>,
+    samples: Option<(u64, u64)>,
+    offset: Option<u64>,
+    rule: Option<&'a str>,
+    note: Option<String>,
+}
+
+/// Returns the exception of an error.
+pub fn exception(py: Python<'_>, error: &DataError) -> PyErr {
+    match error {
+        DataError::BadArgument(message) | DataError::BadState(message) => PyValueError::new_err(message.clone()),
+        DataError::Corrupt { path, rule, .. } => {
+            let note = Some("tensilo.verify(path) tells what is damaged".to_owned());
+            let place = Place { path: Some(path), rule: Some(rule), note, ..Place::default() };
+            CORRUPTION.exception(py, error.to_string(), &place)
+        }
+        DataError::Conflict { path, .. } => {
+            CONFLICT.exception(py, error.to_string(), &Place { path: Some(path), ..Place::default() })
+        }
+        DataError::Io { path, doing, error } => os_error(error, doing, Some(path)),
+        DataError::File(error) => exception_of_file(py, error),
+        other => TENSILO.exception(py, other.to_string(), &Place::default()),
+    }
+}
+
+/// Returns the exception of an error of one file.
+fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
+    let class = match error.kind() {
+        ErrorKind::Corrupt => &CORRUPTION,
+        ErrorKind::TooNew | ErrorKind::NotBuilt => &UNSUPPORTED,
+        ErrorKind::OverLimit => &LIMIT,
+        ErrorKind::BadInput => &INPUT,
+        ErrorKind::BadArgument => return PyValueError::new_err(text(error)),
+        ErrorKind::Cancelled => return PyKeyboardInterrupt::new_err("cancelled"),
+        ErrorKind::Io => {
+            let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+            match source {
+                Some(source) => return os_error(source, error.message(), error.path()),
+                None => return PyOSError::new_err(text(error)),
+            }
+        }
+        _ => &TENSILO,
+    };
+    let place = Place {
+        path: error.path(),
+        column: error.column(),
+        samples: error.samples().map(|samples| (samples.start, samples.end)),
+        offset: error.offset(),
+        rule: error.rule(),
+        note: note(error),
+    };
+    class.exception(py, text(error), &place)
+}
+
+/// Returns the subclass of `OSError` for an error of the system.
+fn os_error(error: &io::Error, doing: &str, path: Option<&Path>) -> PyErr {
+    let path = path.map(|path| path.to_string_lossy().into_owned());
+    match error.raw_os_error() {
+        // Python finds the subclass by the number
+        Some(number) => PyOSError::new_err((number, doing_text(error, doing), path)),
+        None => {
+            let place = path.map_or(String::new(), |path| format!("{path}: "));
+            io::Error::new(error.kind(), format!("{place}{}", doing_text(error, doing))).into()
+        }
+    }
+}
+
+/// Returns what failed and why, without saying the reason twice.
+fn doing_text(error: &io::Error, doing: &str) -> String {
+    let whole = error.to_string();
+    // the number is the first argument of the exception
+    let reason = whole.split(" (os error").next().unwrap_or_default();
+    let doing = doing.strip_suffix(&format!(": {whole}")).unwrap_or(doing);
+    format!("{reason}, {doing}")
+}
+
+/// Returns what to do next, if the file is damaged.
+fn note(error: &Error) -> Option<String> {
+    let path = error.path()?.to_string_lossy();
+    (error.kind() == ErrorKind::Corrupt).then(|| {
+        format!("tensilo.verify({path:?}) lists all damage, tensilo.salvage({path:?}, \"intact.tsl\") saves the rest")
+    })
+}
+
+/// Returns the text of an error, with the arguments of this package instead of options of the
+/// library.
+fn text(error: &Error) -> String {
+    let advice =
+        error.advice().iter().map(|advice| format!("{} ({})", advice.action(), argument(advice, error.column())));
+    let advice: Vec<String> = advice.collect();
+    let separator = if advice.is_empty() { "" } else { "; " };
+    format!("{}{separator}{}", error.plain(), advice.join(", or "))
+}
+
+fn argument(advice: &Advice, column: Option<&str>) -> String {
+    let name = column.unwrap_or("NAME");
+    match advice {
+        Advice::SkipColumns => format!("skip=[{name:?}]"),
+        Advice::SkipOthers => "skip_others=True".to_owned(),
+        Advice::ReplaceNulls => "null_elements=\"nan\" or \"zero\"".to_owned(),
+        Advice::ReplaceNullsWithZero => "null_elements=\"zero\"".to_owned(),
+        Advice::DeclareShape(extents) | Advice::ConvertAgain(extents) => {
+            let extents = extents.iter().map(|extent| extent.map_or("None".to_owned(), |extent| extent.to_string()));
+            format!("shapes={{{name:?}: ({},)}}", extents.collect::<Vec<_>>().join(", "))
+        }
+        Advice::StoredTypes => "stored_types=True".to_owned(),
+        Advice::DistrustStatistics => "distrust_statistics=True".to_owned(),
+        Advice::DiscardTail => "discard_tail=True".to_owned(),
+        other => other.to_string(), // advice newer than this package
+    }
+}
+
+/// Converts the results of the crates.
+pub trait OrRaise<T> {
+    /// Returns the value, or the exception of the error.
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for Result<T> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| exception(py, &error))
+    }
+}
+
+impl<T> OrRaise<T> for tensilo::Result<T> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| exception_of_file(py, &error))
+    }
+}

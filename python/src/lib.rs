@@ -1,0 +1,70 @@
+//! The Python package of tensilo: what it needs of the crates, as classes of Python.
+//!
+//! Memory is shared and errors become exceptions here; what only concerns other libraries of Python
+//! is in `tensilo/*.py`.
+#![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod array;
+mod arrow;
+mod arrow_data;
+mod batch;
+mod batch_column;
+mod buffer;
+mod column;
+mod convert;
+mod dataset;
+mod dlpack;
+mod dtype;
+mod error;
+mod indices;
+mod input;
+mod loader;
+mod loader_options;
+mod memory;
+mod options;
+mod out;
+mod part;
+mod program;
+mod reader_pool;
+mod samples;
+mod schema;
+mod source;
+mod verify;
+mod work;
+mod writer;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package.
+#[pymodule(gil_used = false)]
+mod _tensilo {
+    #[pymodule_export]
+    use crate::array::{_array_of_bytes, Array};
+    #[pymodule_export]
+    use crate::arrow::_write_arrow_file;
+    #[pymodule_export]
+    use crate::batch::Batch;
+    #[pymodule_export]
+    use crate::batch_column::BatchColumn;
+    #[pymodule_export]
+    use crate::column::Column;
+    #[pymodule_export]
+    use crate::convert::{_append, _convert, add_columns};
+    #[pymodule_export]
+    use crate::dataset::{_reopened, Dataset, open};
+    #[pymodule_export]
+    use crate::loader::{Loader, LoaderIterator, LoaderReader};
+    #[pymodule_export]
+    use crate::program::_main;
+    #[pymodule_export]
+    use crate::schema::{ColumnType, Schema, bytes, list, tensor, utf8};
+    #[pymodule_export]
+    use crate::verify::_verify;
+    #[pymodule_export]
+    use crate::writer::Writer;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name that Python gives a version")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

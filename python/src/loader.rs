@@ -1,0 +1,360 @@
+//! `Loader`: batches that threads read ahead of time.
+
+use crate::batch::Batch;
+use crate::dataset::{Dataset, OpenedDataset, casts, named_columns};
+use crate::error::OrRaise;
+use crate::loader_options;
+use crate::options::Threads;
+use crate::schema::hex;
+use crate::work::PATIENCE;
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::process;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use tensilo_data::{BatchIterator, LoaderMetrics, LoaderOptions, SampleReader, State};
+
+/// Batches of a dataset, which threads read before they are asked for.
+///
+/// ``for batch in loader`` delivers the batches of an epoch, and the next ``for`` those of the next
+/// epoch. ``state_dict()`` is where the loader is, and ``load_state_dict`` goes on there, also with
+/// another number of ranks or another batch size: no sample is lost or repeated.
+///
+/// Args:
+///     dataset: a ``Dataset``.
+///     batch_size: the samples of a batch of this rank.
+///     columns: the names of the columns; all by default.
+///     dtypes: types that columns become, such as ``{"mel": "f32"}``.
+///     pad: columns of samples of different shapes that become one tensor: a dict from names to the
+///         value of what is filled up, or to ``(value, multiple)``.
+///     order: "windowed" (the default), which shuffles runs of samples and then samples in windows
+///         of runs, so that files are read in long pieces; "shuffled", any sample after any other;
+///         or "sequential".
+///     window: ``(samples of a run, runs of a window)``, of the order "windowed".
+///     seed: that of the order; 0 by default.
+///     tail: how an epoch ends: "drop" leaves out what does not fill a batch of each rank, "pad"
+///         repeats samples from the beginning, "exact" delivers each sample once, in smaller
+///         batches.
+///     rank, world_size: the number of this rank, counted from 0, and how many there are.
+///     threads: how many decode; "auto" leaves a processor to the training.
+///     readers: how many batches are read at a time; more than threads for storage that is slow.
+///     ahead: how many batches are ready or in work at most.
+///     on_damage: "error", or "substitute": other samples take the places of damaged ones, the same
+///         ones on every rank.
+#[pyclass(frozen, module = "tensilo", weakref)]
+pub struct Loader {
+    opened: Arc<OpenedDataset>,
+    loader: tensilo_data::Loader,
+    batch_size: u32,
+    world_size: u32,
+    place: Arc<Mutex<Place>>,
+}
+
+/// Where a loader is. The lock is held only by a thread that has the GIL, so that no other holds it
+/// when a process is forked.
+struct Place {
+    epoch: u64,
+    /// A state that was loaded, at which the next iteration begins.
+    loaded: Option<State>,
+    /// The state after the last batch that was taken.
+    reached: Option<State>,
+    metrics: Option<LoaderMetrics>,
+}
+
+fn locked(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Loader {
+    /// Returns the state at which the next iteration begins, or the one that the last has reached.
+    fn state(&self) -> State {
+        let place = locked(&self.place);
+        match place.reached.or(place.loaded) {
+            Some(state) => state,
+            None => self.loader.state(place.epoch),
+        }
+    }
+}
+
+#[pymethods]
+impl Loader {
+    #[new]
+    #[pyo3(signature = (
+        dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, window=None, seed=None,
+        tail=None, rank=0, world_size=1, threads=Threads(0), readers=0, ahead=0, on_damage="error",
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the options of Python")]
+    fn new(
+        py: Python<'_>,
+        dataset: &Bound<'_, Dataset>,
+        batch_size: u32,
+        columns: Option<Bound<'_, PyAny>>,
+        dtypes: Option<Bound<'_, PyDict>>,
+        pad: Option<Bound<'_, PyDict>>,
+        order: Option<&str>,
+        window: Option<(u32, u32)>,
+        seed: Option<u64>,
+        tail: Option<&str>,
+        rank: u32,
+        world_size: u32,
+        threads: Threads,
+        readers: usize,
+        ahead: usize,
+        on_damage: &str,
+    ) -> PyResult<Self> {
+        let opened = dataset.get().opened(py)?.clone();
+        let mut options = LoaderOptions::new(batch_size)
+            .rank(rank, world_size)
+            .workers(threads.0)
+            .readers(readers)
+            .ahead(ahead)
+            .on_damage(loader_options::on_damage(on_damage)?);
+        if order.is_some() || window.is_some() {
+            options =
+                options.mode(loader_options::mode(order.unwrap_or("windowed"), window, opened.dataset.order(), py)?);
+        }
+        if let Some(seed) = seed {
+            options = options.seed(seed);
+        }
+        if let Some(name) = tail {
+            options = options.tail(loader_options::tail(name)?);
+        }
+        if let Some(columns) = named_columns(columns, &opened)? {
+            options = options.columns(columns);
+        }
+        for (column, dtype) in casts(dtypes)? {
+            options = options.cast(column, dtype);
+        }
+        for (column, padding) in loader_options::paddings(pad.as_ref())? {
+            options = options.pad(column, padding);
+        }
+        let view = opened.view.here();
+        let loader = py.detach(|| options.loader(&view)).or_raise(py)?;
+        let place = Place { epoch: 0, loaded: None, reached: None, metrics: None };
+        Ok(Self { opened, loader, batch_size, world_size, place: Arc::new(Mutex::new(place)) })
+    }
+
+    /// The epoch that the next iteration is of, counted from 0.
+    #[getter]
+    fn epoch(&self) -> u64 {
+        let place = locked(&self.place);
+        place.reached.or(place.loaded).map_or(place.epoch, |state| state.epoch)
+    }
+
+    /// Makes the next iteration begin at the start of an epoch.
+    fn set_epoch(&self, epoch: u64) {
+        let mut place = locked(&self.place);
+        (place.epoch, place.loaded, place.reached) = (epoch, None, None);
+    }
+
+    /// Returns where the loader is: after the batches that were taken. The dict can be pickled or
+    /// written as JSON. All ranks have the same, but for their receipts.
+    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.state();
+        let dict = PyDict::new(py);
+        dict.set_item("tensilo", 1)?;
+        dict.set_item("epoch", state.epoch)?;
+        dict.set_item("position", state.position)?;
+        dict.set_item("state", hex(&state.to_bytes()))?;
+        Ok(dict)
+    }
+
+    /// Makes the next iteration go on where a loader of the same dataset was, of any batch size and
+    /// any number of ranks.
+    ///
+    /// Raises:
+    ///     ValueError: the state is of another dataset, order or seed, or is damaged.
+    fn load_state_dict(&self, py: Python<'_>, state_dict: &Bound<'_, PyDict>) -> PyResult<()> {
+        let wrong = || PyValueError::new_err("this is no state of a loader: pass what state_dict() has returned");
+        let text: String = state_dict.get_item("state")?.ok_or_else(wrong)?.extract()?;
+        let bytes = unhex(&text).ok_or_else(wrong)?;
+        let state = State::from_bytes(&bytes).or_raise(py)?;
+        py.detach(|| self.loader.check(&state)).or_raise(py)?;
+        let mut place = locked(&self.place);
+        (place.epoch, place.loaded, place.reached) = (state.epoch, Some(state), None);
+        Ok(())
+    }
+
+    /// Returns the numbers of the samples that this rank takes in a step of the current epoch,
+    /// counted from 0 at its beginning.
+    fn samples(&self, py: Python<'_>, step: u64) -> PyResult<crate::array::Array> {
+        let epoch = self.epoch();
+        let position = step.saturating_mul(u64::from(self.batch_size)).saturating_mul(self.world_size.into());
+        let samples = py.detach(|| self.loader.samples(epoch, position)).or_raise(py)?;
+        let samples = samples.into_iter().map(i64::try_from).collect::<Result<_, _>>()?;
+        Ok(crate::array::Array::of_numbers(samples))
+    }
+
+    /// Returns what the loader did in the last iteration, and a sentence on what to do, "verdict".
+    /// Times are in seconds.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metrics = locked(&self.place).metrics.unwrap_or_default();
+        let dict = PyDict::new(py);
+        dict.set_item("batches", metrics.batches)?;
+        dict.set_item("samples", metrics.samples)?;
+        dict.set_item("value_bytes", metrics.value_bytes)?;
+        dict.set_item("read_bytes", metrics.read_bytes)?;
+        dict.set_item("substitutes", metrics.substitutes)?;
+        dict.set_item("elapsed", metrics.elapsed.as_secs_f64())?;
+        dict.set_item("waited", metrics.waited.as_secs_f64())?;
+        dict.set_item("first_batch", metrics.first_batch.as_secs_f64())?;
+        dict.set_item("planning", metrics.planning.as_secs_f64())?;
+        dict.set_item("fetching", metrics.fetching.as_secs_f64())?;
+        dict.set_item("decoding", metrics.decoding.as_secs_f64())?;
+        dict.set_item("verdict", metrics.verdict())?;
+        Ok(dict)
+    }
+
+    /// Returns a reader of any samples with the columns, dtypes and paddings of this loader. It has
+    /// no threads.
+    fn reader(&self, py: Python<'_>) -> LoaderReader {
+        LoaderReader { process: process::id(), reader: Mutex::new(py.detach(|| self.loader.reader())) }
+    }
+
+    /// The number of batches of an epoch.
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(usize::try_from(self.loader.batches_per_epoch())?)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<LoaderIterator> {
+        let begin = {
+            let mut place = locked(&self.place);
+            place.reached = None;
+            (place.epoch, place.loaded.take())
+        };
+        let batches = py
+            .detach(|| match begin {
+                (_, Some(state)) => self.loader.resume(&state),
+                (epoch, None) => Ok(self.loader.epoch(epoch)),
+            })
+            .or_raise(py)?;
+        locked(&self.place).reached = Some(batches.state());
+        let running = Running { process: process::id(), batches: Mutex::new(Some(batches)) };
+        Ok(LoaderIterator { running, place: self.place.clone() })
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Loader({} samples in batches of {}, epoch {}, {} batches)",
+            self.opened.view.n(),
+            self.batch_size,
+            self.epoch(),
+            self.loader.batches_per_epoch()
+        )
+    }
+}
+
+/// The batches of an epoch.
+#[pyclass(frozen, module = "tensilo")]
+pub struct LoaderIterator {
+    running: Running,
+    place: Arc<Mutex<Place>>,
+}
+
+struct Running {
+    process: u32,
+    batches: Mutex<Option<BatchIterator>>,
+}
+
+impl Running {
+    /// Locks the batches. In a process that was forked while another thread took a batch, nobody
+    /// unlocks them.
+    fn lock(&self) -> PyResult<MutexGuard<'_, Option<BatchIterator>>> {
+        if self.process == process::id() {
+            return Ok(self.batches.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        match self.batches.try_lock() {
+            Ok(batches) => Ok(batches),
+            Err(TryLockError::Poisoned(batches)) => Ok(batches.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "another thread took a batch when this process was forked: iterate over the loader again",
+            )),
+        }
+    }
+}
+
+/// What waiting for a batch gave.
+enum Waited {
+    Batch(tensilo_data::Batch),
+    Failed(tensilo_data::DataError),
+    End,
+    NotYet,
+}
+
+impl LoaderIterator {
+    /// Takes the next batch, if it is ready soon.
+    fn wait(&self) -> PyResult<(Waited, Option<(State, LoaderMetrics)>)> {
+        let mut batches = self.running.lock()?;
+        let Some(iterator) = batches.as_mut() else { return Ok((Waited::End, None)) };
+        if !iterator.wait(PATIENCE) {
+            return Ok((Waited::NotYet, None));
+        }
+        let waited = match iterator.next() {
+            Some(Ok(batch)) => Waited::Batch(batch),
+            Some(Err(error)) => Waited::Failed(error),
+            None => Waited::End,
+        };
+        let reached = (iterator.state(), iterator.metrics());
+        if matches!(waited, Waited::End) {
+            *batches = None; // its threads end
+        }
+        Ok((waited, Some(reached)))
+    }
+}
+
+#[pymethods]
+impl LoaderIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Batch> {
+        loop {
+            let (waited, reached) = py.detach(|| self.wait())?;
+            if let Some((state, metrics)) = reached {
+                let mut place = locked(&self.place);
+                (place.reached, place.metrics) = (Some(state), Some(metrics));
+                if matches!(waited, Waited::End) {
+                    // the next iteration is of the next epoch
+                    (place.epoch, place.reached) = (state.epoch, Some(state));
+                }
+            }
+            match waited {
+                Waited::Batch(batch) => return Ok(Batch::new(batch)),
+                Waited::Failed(error) => return Err(crate::error::exception(py, &error)),
+                Waited::End => return Err(PyStopIteration::new_err(())),
+                Waited::NotYet => py.check_signals()?,
+            }
+        }
+    }
+}
+
+/// Reads samples as a loader delivers them, by the thread that calls it.
+#[pyclass(frozen, module = "tensilo")]
+pub struct LoaderReader {
+    process: u32,
+    reader: Mutex<SampleReader>,
+}
+
+#[pymethods]
+impl LoaderReader {
+    /// Reads samples, in this order, and repeated ones each time.
+    fn take(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Batch> {
+        if self.process != process::id() {
+            return Err(PyRuntimeError::new_err("this process was forked after the reader was made: make another one"));
+        }
+        let samples = crate::indices::from_object(&indices, u64::MAX)?;
+        let read = || self.reader.lock().unwrap_or_else(PoisonError::into_inner).take(&samples);
+        Ok(Batch::new(py.detach(read).or_raise(py)?))
+    }
+}
+
+/// Returns the bytes of hexadecimal digits.
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+}

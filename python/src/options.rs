@@ -1,0 +1,121 @@
+//! Options that several functions have.
+
+use crate::dtype::DTypeArgument;
+use crate::schema::shape_of;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::path::PathBuf;
+use std::thread;
+use tensilo::import::NullElements;
+use tensilo::{DType, Profile, Shape, WriterOptions};
+
+/// A number of bytes: an integer, or a text such as "1GiB".
+pub struct ByteCount(pub u64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for ByteCount {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let Ok(text) = object.cast::<PyString>() else { return object.extract().map(Self) };
+        let text = text.to_str()?;
+        let wrong = || {
+            PyValueError::new_err(format!(
+                "{text:?} is no number of bytes: write 65536, \"64KiB\", \"1MiB\" or \"1GiB\""
+            ))
+        };
+        let digits = text.trim_end_matches(|character: char| !character.is_ascii_digit());
+        let unit = match text.strip_prefix(digits).unwrap_or("").trim() {
+            "" | "B" => 1,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1_u64 << 30,
+            "TiB" => 1 << 40,
+            _ => return Err(wrong()),
+        };
+        let count: u64 = digits.trim().parse().map_err(|_| wrong())?;
+        count.checked_mul(unit).map(Self).ok_or_else(wrong)
+    }
+}
+
+/// A number of threads: an integer, or "auto".
+pub struct Threads(pub usize);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<PyString>() {
+            Ok(text) if text.to_str()? == "auto" => Ok(Self(0)),
+            Ok(text) => Err(PyValueError::new_err(format!("{text:?} threads: pass \"auto\" or a number"))),
+            Err(_) => match object.extract()? {
+                0 => Err(PyValueError::new_err("0 threads do nothing: pass \"auto\" or a number")),
+                threads => Ok(Self(threads)),
+            },
+        }
+    }
+}
+
+impl Threads {
+    /// Returns how many threads encode: all processors, unless a number was given.
+    pub fn of_writer(&self) -> usize {
+        let processors = || thread::available_parallelism().map_or(1, |processors| processors.get());
+        if self.0 == 0 { processors() } else { self.0 }
+    }
+}
+
+/// Returns the profile of a name.
+pub fn profile(name: &str) -> PyResult<Profile> {
+    Ok(match name {
+        "fast" => Profile::Fast,
+        "balanced" => Profile::Balanced,
+        "small" => Profile::Small,
+        "raw" => Profile::Raw,
+        "bitshuffle-zstd" => Profile::BitshuffleZstd,
+        other => {
+            let message = format!("{other:?} is no profile; there are fast, balanced, small, raw and bitshuffle-zstd");
+            return Err(PyValueError::new_err(message));
+        }
+    })
+}
+
+/// Returns the options of a writer.
+pub fn writer_options(name: &str, threads: &Threads) -> PyResult<WriterOptions> {
+    Ok(WriterOptions::new().profile(profile(name)?).threads(threads.of_writer()))
+}
+
+/// Returns one path, or several.
+pub fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    if let Ok(path) = object.extract::<PathBuf>() {
+        return Ok(vec![path]);
+    }
+    let paths: Vec<PathBuf> =
+        object.extract().map_err(|_| PyTypeError::new_err("inputs are a path or a list of paths"))?;
+    if paths.is_empty() { Err(PyValueError::new_err("the list of inputs is empty")) } else { Ok(paths) }
+}
+
+/// Returns the dtypes that columns are rounded to.
+pub fn dtypes(casts: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, DType)>> {
+    let Some(casts) = casts else { return Ok(Vec::new()) };
+    casts.iter().map(|(name, dtype)| Ok((name.extract()?, dtype.extract::<DTypeArgument>()?.0))).collect()
+}
+
+/// Returns the shapes that columns are declared to have.
+pub fn shapes(shapes: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, Shape)>> {
+    let Some(shapes) = shapes else { return Ok(Vec::new()) };
+    shapes.iter().map(|(name, extents)| Ok((name.extract()?, shape_of(extents.extract()?)))).collect()
+}
+
+/// Returns the treatment of null elements.
+pub fn null_elements(name: &str) -> PyResult<NullElements> {
+    Ok(match name {
+        "keep" => NullElements::Keep,
+        "refuse" => NullElements::Refuse,
+        "nan" => NullElements::Nan,
+        "zero" => NullElements::Zero,
+        other => {
+            let message = format!("null_elements={other:?}: pass \"keep\", \"refuse\", \"nan\" or \"zero\"");
+            return Err(PyValueError::new_err(message));
+        }
+    })
+}

@@ -1,0 +1,217 @@
+//! Schemas: what Python says of columns.
+
+use crate::dtype::DTypeArgument;
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tensilo::nested::ListLevel;
+use tensilo::{ColumnSchema, DType, Extent, Metadata, Shape};
+
+/// The type of a column: that of its elements, the shape of a sample, and whether samples may be
+/// null.
+///
+/// ``tensor``, ``utf8``, ``bytes`` and ``list`` make one.
+#[pyclass(frozen, module = "tensilo", eq)]
+#[derive(Clone, PartialEq)]
+pub struct ColumnType(pub ColumnSchema);
+
+/// The columns of a dataset: a mapping from names to ``ColumnType``.
+#[pyclass(frozen, mapping, module = "tensilo")]
+pub struct Schema(pub tensilo::Schema);
+
+/// Returns bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns a shape as a tuple: None where an extent varies.
+pub fn shape_tuple<'py>(py: Python<'py>, shape: &Shape) -> PyResult<Bound<'py, PyTuple>> {
+    let extents = shape.extents().iter().map(|extent| match extent {
+        Extent::Fixed(extent) => Some(*extent),
+        Extent::Varying => None,
+    });
+    PyTuple::new(py, extents.collect::<Vec<_>>())
+}
+
+/// Returns the shape of extents, None where one varies.
+pub fn shape_of(extents: Vec<Option<u32>>) -> Shape {
+    Shape::new(extents.into_iter().map(|extent| extent.map_or(Extent::Varying, Extent::Fixed)))
+}
+
+/// Returns a schema of the types that a mapping has.
+pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
+    if let Ok(schema) = columns.cast::<Schema>() {
+        return Ok(schema.get().0.clone());
+    }
+    let columns = columns.cast::<PyDict>().map_err(|_| {
+        PyTypeError::new_err("a schema is a dict from names to types, as tensilo.tensor and tensilo.utf8 return them")
+    })?;
+    let column = |(name, column): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let name: String = name.extract()?;
+        let column = column.cast::<ColumnType>().map_err(|_| {
+            PyTypeError::new_err(format!("column {name:?} needs a type, such as tensilo.tensor(\"f32\", (80,))"))
+        })?;
+        Ok(ColumnSchema { name, ..column.get().0.clone() })
+    };
+    Ok(tensilo::Schema { columns: columns.iter().map(column).collect::<PyResult<_>>()?, metadata: Metadata::new() })
+}
+
+#[pymethods]
+impl ColumnType {
+    /// The type of the elements, such as "bf16".
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.0.dtype.name()
+    }
+
+    /// The shape of a sample, or of an item of its lists: None where an extent varies.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        shape_tuple(py, &self.0.shape)
+    }
+
+    /// Whether samples may be null.
+    #[getter]
+    fn nullable(&self) -> bool {
+        self.0.nullable
+    }
+
+    /// The levels of lists around the items, outermost first: for each, whether its members may be
+    /// null. Empty if samples are tensors, text or bytes.
+    #[getter]
+    fn levels(&self) -> Vec<bool> {
+        self.0.levels.iter().map(|level| level.nullable).collect()
+    }
+
+    /// The type that values were rounded from, or None.
+    #[getter]
+    fn cast_from(&self) -> Option<&'static str> {
+        self.0.cast.map(|cast| cast.source.name())
+    }
+
+    /// The metadata: a dict of texts.
+    #[getter]
+    fn metadata(&self) -> Metadata {
+        self.0.metadata.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        let null = if self.0.nullable { ", nullable" } else { "" };
+        let cast = self.0.cast.map_or(String::new(), |cast| format!(", from {}", cast.source));
+        format!("ColumnType({} {}{null}{cast})", self.0.type_name(), self.0.shape)
+    }
+}
+
+#[pymethods]
+impl Schema {
+    fn keys(&self) -> Vec<&str> {
+        self.0.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+
+    fn values(&self) -> Vec<ColumnType> {
+        self.0.columns.iter().map(|column| ColumnType(column.clone())).collect()
+    }
+
+    fn items(&self) -> Vec<(&str, ColumnType)> {
+        self.0.columns.iter().map(|column| (column.name.as_str(), ColumnType(column.clone()))).collect()
+    }
+
+    /// The metadata of the dataset: a dict of texts.
+    #[getter]
+    fn metadata(&self) -> Metadata {
+        self.0.metadata.clone()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.columns.len()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.0.columns.iter().any(|column| column.name == name)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.keys().into_pyobject(py)?.try_iter()?.into_any())
+    }
+
+    fn __getitem__(&self, name: &str) -> PyResult<ColumnType> {
+        let column = self.0.columns.iter().find(|column| column.name == name);
+        column
+            .map(|column| ColumnType(column.clone()))
+            .ok_or_else(|| PyKeyError::new_err(format!("no column {name:?}; there are {}", self.keys().join(", "))))
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._show")?.call_method1("schema_text", (slf,))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._show")?.call_method1("schema_html", (slf,))
+    }
+}
+
+/// Returns the type of a column of tensors.
+///
+/// Args:
+///     dtype: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool", or the name that
+///         another library has for it.
+///     shape: the extents of a sample, None where they vary from sample to sample.
+///     nullable: whether samples may be null.
+///     cast_from: the type of the values that are written, which are rounded to ``dtype``.
+///     metadata: a dict of texts.
+#[pyfunction]
+#[pyo3(signature = (dtype, shape=Vec::new(), *, nullable=false, cast_from=None, metadata=None))]
+pub fn tensor(
+    dtype: DTypeArgument,
+    shape: Vec<Option<u32>>,
+    nullable: bool,
+    cast_from: Option<DTypeArgument>,
+    metadata: Option<Metadata>,
+) -> PyResult<ColumnType> {
+    if dtype.0.is_string() {
+        return Err(PyValueError::new_err(
+            "samples that are text or bytes have a type of their own: utf8() or bytes()",
+        ));
+    }
+    let mut column = ColumnSchema::tensor("", dtype.0, shape_of(shape));
+    column.nullable = nullable;
+    column.metadata = metadata.unwrap_or_default();
+    Ok(ColumnType(match cast_from {
+        Some(source) => column.cast_from(source.0),
+        None => column,
+    }))
+}
+
+/// Returns the type of a column of text.
+#[pyfunction]
+#[pyo3(signature = (*, nullable=false, metadata=None))]
+pub fn utf8(nullable: bool, metadata: Option<Metadata>) -> ColumnType {
+    string(DType::Utf8, nullable, metadata)
+}
+
+/// Returns the type of a column of byte strings, such as images.
+#[pyfunction]
+#[pyo3(signature = (*, nullable=false, metadata=None))]
+pub fn bytes(nullable: bool, metadata: Option<Metadata>) -> ColumnType {
+    string(DType::Bytes, nullable, metadata)
+}
+
+fn string(dtype: DType, nullable: bool, metadata: Option<Metadata>) -> ColumnType {
+    let mut column = ColumnSchema::tensor("", dtype, Shape::ragged());
+    (column.nullable, column.metadata) = (nullable, metadata.unwrap_or_default());
+    ColumnType(column)
+}
+
+/// Returns the type of a column whose samples are lists of another type.
+///
+/// Args:
+///     item: the type of the members, which may be null if it is nullable.
+///     nullable: whether samples may be null.
+#[pyfunction]
+#[pyo3(signature = (item, *, nullable=false))]
+pub fn list(item: &ColumnType, nullable: bool) -> ColumnType {
+    let mut column = item.0.clone();
+    column.levels.insert(0, ListLevel { nullable: column.nullable });
+    column.nullable = nullable;
+    ColumnType(column)
+}

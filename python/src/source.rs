@@ -1,0 +1,113 @@
+//! Where a dataset comes from: what was opened, and how.
+
+use crate::error::Result;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use std::path::{Path, PathBuf};
+use tensilo_data::{DataError, Dataset, DatasetOptions};
+
+/// The files of a dataset, as the caller names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Uri {
+    /// A file, a folder or a pattern.
+    Path(PathBuf),
+    Files(Vec<PathBuf>),
+}
+
+/// What a dataset is opened from, so that another process can open it again.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub uri: Uri,
+    pub version: Option<u64>,
+    pub access: Option<String>,
+    pub most_open_files: Option<usize>,
+}
+
+impl Uri {
+    pub fn from_object(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(path) = object.extract::<PathBuf>() {
+            return Ok(Self::Path(path));
+        }
+        let wrong = || PyTypeError::new_err("a dataset is opened from a path or a list of paths");
+        let files = object.try_iter().map_err(|_| wrong())?;
+        let files: Vec<PathBuf> = files.map(|file| file?.extract().map_err(|_| wrong())).collect::<PyResult<_>>()?;
+        if files.is_empty() {
+            return Err(PyValueError::new_err("the list of files is empty"));
+        }
+        Ok(Self::Files(files))
+    }
+
+    pub fn to_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self {
+            Self::Path(path) => PyString::new(py, &path.to_string_lossy()).into_any(),
+            Self::Files(files) => PyList::new(py, files.iter().map(|file| file.to_string_lossy()))?.into_any(),
+        })
+    }
+
+    /// Returns the text for messages.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Path(path) => path.to_string_lossy().into_owned(),
+            Self::Files(files) => match files.as_slice() {
+                [file] => file.to_string_lossy().into_owned(),
+                files => format!("{} files", files.len()),
+            },
+        }
+    }
+}
+
+/// Returns whether a path that does not exist is a pattern.
+pub fn is_pattern(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    text.contains(['*', '?', '[']) && !path.exists()
+}
+
+impl Source {
+    pub fn open(&self) -> Result<Dataset> {
+        let options = self.options()?;
+        match &self.uri {
+            Uri::Files(files) => options.open_files(files),
+            Uri::Path(path) if is_pattern(path) => options.open_glob(path),
+            Uri::Path(path) => options.open(path),
+        }
+    }
+
+    fn options(&self) -> Result<DatasetOptions> {
+        let mut options = DatasetOptions::new();
+        if let Some(version) = self.version {
+            options = options.version(version);
+        }
+        if let Some(most) = self.most_open_files {
+            options = options.most_open_files(most.max(1));
+        }
+        Ok(match self.access.as_deref() {
+            // SAFETY: as below.
+            None => unsafe { options.mapped_if_cached() },
+            Some("by-position") => options.by_position(),
+            // SAFETY: the documentation of `open` asks for the promise that no file changes while
+            // it is mapped.
+            Some("mapped") => unsafe { options.mapped() },
+            #[cfg(target_os = "linux")]
+            Some("io-uring") => options.io_uring(tensilo_data::PageCache::Used),
+            #[cfg(target_os = "linux")]
+            Some("direct") => options.io_uring(tensilo_data::PageCache::Passed),
+            Some(other) => {
+                let message = format!(
+                    "{other:?} is no way of reading files here; there are \"mapped\", \"by-position\" and, on Linux, \
+                     \"io-uring\" and \"direct\""
+                );
+                return Err(DataError::BadArgument(message));
+            }
+        })
+    }
+
+    /// Returns the arguments with which another process opens the same dataset.
+    pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
+        let options = PyDict::new(py);
+        options.set_item("version", self.version)?;
+        options.set_item("access", self.access.as_deref())?;
+        options.set_item("most_open_files", self.most_open_files)?;
+        Ok((self.uri.to_object(py)?, options))
+    }
+}

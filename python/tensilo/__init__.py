@@ -1,0 +1,94 @@
+"""tensilo: a columnar tensor store for training sets.
+
+A file, or a folder of files, has the tensors, texts and bytes of a training set. Any sample is read by
+its number at memory speed, and a checksum covers every byte::
+
+    import tensilo as ts
+
+    ds = ts.open("train/")
+    batch = ds.take([5, 3, 5], columns=["mel"])
+    batch["mel"].torch()
+
+``tensilo.torch`` has datasets and a loader for PyTorch, ``tensilo.jax`` batches for JAX, and
+``python -m tensilo`` is the command line program.
+"""
+
+from ._check import Report, verify
+from ._convert import append, convert
+from ._errors import ConflictError, CorruptionError, InputError, LimitError, TensiloError, UnsupportedError
+from ._program import Drawing, inspect, map, salvage
+from ._tensilo import (
+    Array,
+    Batch,
+    BatchColumn,
+    Column,
+    ColumnType,
+    Dataset,
+    Loader,
+    Schema,
+    Writer,
+    __version__,
+    add_columns,
+    bytes,
+    list,
+    open,
+    tensor,
+    utf8,
+)
+
+# loaded when they are first used
+_IMPORTERS = (
+    "blosc_decoder",
+    "from_hdf5",
+    "from_hf",
+    "from_iterable",
+    "from_lmdb",
+    "from_mds",
+    "from_torch_dataset",
+)
+
+
+def __getattr__(name):
+    if name in _IMPORTERS:
+        from . import importers
+
+        return getattr(importers, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_IMPORTERS})
+
+
+__all__ = [
+    "Array",
+    "Batch",
+    "BatchColumn",
+    "Column",
+    "ColumnType",
+    "ConflictError",
+    "CorruptionError",
+    "Dataset",
+    "Drawing",
+    "InputError",
+    "LimitError",
+    "Loader",
+    "Report",
+    "Schema",
+    "TensiloError",
+    "UnsupportedError",
+    "Writer",
+    "__version__",
+    "add_columns",
+    "append",
+    "bytes",
+    "convert",
+    "inspect",
+    "list",
+    "map",
+    "open",
+    "salvage",
+    "tensor",
+    "utf8",
+    "verify",
+]

@@ -1,0 +1,83 @@
+"""Verification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, Literal
+
+from . import _tensilo
+from ._errors import CorruptionError
+from ._progress import shown
+
+
+class Report:
+    """The findings of ``verify``.
+
+    Attributes:
+        files: for each file a dict: path, bytes, samples, damages; message, if the file is not the one
+            of the dataset.
+        damages: a dict for each damaged range of all files: path, offset, bytes, region, column,
+            samples, rule, message.
+    """
+
+    def __init__(self, files: list[dict[str, Any]]) -> None:
+        self.files = files
+        self.damages = [damage for file in files for damage in file["damages"]]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is damaged."""
+        return not self.damages and not any(file["message"] for file in self.files)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def raise_if_damaged(self) -> None:
+        """Raises a ``CorruptionError`` of the first damage, which names how many there are."""
+        if self.ok:
+            return
+        broken = [file for file in self.files if file["message"]]
+        if broken:
+            raise _error(broken[0]["message"], {"path": broken[0]["path"]})
+        first = self.damages[0]
+        more = f", and {len(self.damages) - 1} other ranges are damaged" if len(self.damages) > 1 else ""
+        rule = f" (rule {first['rule']})" if first["rule"] else ""
+        raise _error(f"{first['path']}: {first['message']} at offset {first['offset']}{rule}{more}", first)
+
+    def __repr__(self) -> str:
+        if self.ok:
+            samples = sum(file["samples"] or 0 for file in self.files)
+            return f"Report(ok: {len(self.files)} files, {samples:,} samples)"
+        lines = [file["message"] for file in self.files if file["message"]]
+        lines += [f"{d['path']}: offset {d['offset']}, {d['bytes']} bytes: {d['message']}" for d in self.damages]
+        return "Report(damaged)\n" + "\n".join(lines[:20]) + ("\n..." if len(lines) > 20 else "")
+
+
+def _error(text: str, place: dict[str, Any]) -> CorruptionError:
+    error = CorruptionError(text)
+    for name in ("path", "column", "samples", "offset", "rule"):
+        setattr(error, name, place.get(name))
+    error.add_note("tensilo.salvage saves what is intact")
+    return error
+
+
+def verify(
+    path: str | PathLike[str],
+    *,
+    deep: bool = False,
+    threads: int | Literal["auto"] = "auto",
+    progress: bool | Callable[[str, int, int | None], object] = False,
+) -> Report:
+    """Checks every byte of a file, or of all files of a dataset.
+
+    Args:
+        path: a file, the folder of a dataset, or a pattern.
+        deep: whether values are decoded, too.
+        progress: True for a line on the standard error, or a function of phase, done and total.
+
+    Returns:
+        A ``Report``; its ``raise_if_damaged()`` raises the first damage.
+    """
+    with shown(progress) as show:
+        return Report(_tensilo._verify(path, deep=deep, threads=threads, progress=show))

@@ -1,0 +1,138 @@
+"""Conversions, and additions to what is there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any, Literal
+
+from . import _tensilo
+from ._progress import shown
+
+_Path = str | PathLike[str]
+_Progress = bool | Callable[[str, int, int | None], object]
+
+
+def convert(
+    inputs: Any,
+    output: _Path,
+    *,
+    bf16: bool = False,
+    casts: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    skip: Sequence[str] = (),
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
+    null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
+    profile: str = "balanced",
+    shard_bytes: int | str | None = None,
+    threads: int | Literal["auto"] = "auto",
+    overwrite: bool = False,
+    progress: _Progress = False,
+) -> _tensilo.Dataset:
+    """Converts Parquet, Arrow or tensilo files, or Arrow data in memory, and opens the result.
+
+    Args:
+        inputs: a path, a folder, a pattern, a list of these, or an object with Arrow data: a table of
+            pyarrow, a frame of polars or pandas, a relation of DuckDB.
+        output: a file, or a folder for a dataset: a path that ends in a slash, or any with
+            ``shard_bytes``. It appears when it is complete.
+        bf16: whether all columns of floats are rounded to bf16.
+        casts: columns to round: a dict from names to "bf16", "f16" or "f32".
+        columns: the columns to convert, in this order; all by default.
+        skip: columns to leave out.
+        shapes: shapes of list columns that are known: a dict from names to tuples, None where an extent
+            varies. By default a first pass finds them.
+        null_elements: what becomes of nulls inside tensors: "keep" stores lists, "refuse" raises, "nan"
+            and "zero" replace them.
+        profile: "balanced", "fast" to read, "small", "raw" for views, or "bitshuffle-zstd".
+        shard_bytes: the raw bytes of a data file of a dataset, such as "1GiB".
+        threads: how many encode: "auto" for all processors.
+        overwrite: whether a file that is there is replaced.
+        progress: True for a line on the standard error, or a function of phase, done and total.
+
+    Returns:
+        The ``Dataset``.
+
+    Raises:
+        InputError: an input is malformed, or has values that cannot be stored.
+        FileExistsError: the output is there.
+        KeyboardInterrupt: after Ctrl-C; nothing is left of the output.
+    """
+    with _files(inputs, output) as files, shown(progress) as show:
+        _tensilo._convert(
+            files,
+            output,
+            bf16=bf16,
+            casts=casts,
+            columns=columns,
+            skip=list(skip),
+            shapes=shapes,
+            null_elements=null_elements,
+            profile=profile,
+            shard_bytes=shard_bytes,
+            threads=threads,
+            overwrite=overwrite,
+            progress=show,
+        )
+    return _tensilo.open(output)
+
+
+def append(
+    target: _Path,
+    inputs: Any,
+    *,
+    skip_others: bool = False,
+    null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
+    profile: str = "balanced",
+    shard_bytes: int | str | None = None,
+    threads: int | Literal["auto"] = "auto",
+    discard_tail: bool = False,
+    progress: _Progress = False,
+) -> int:
+    """Appends Parquet or Arrow files, or Arrow data in memory, to a file or a dataset.
+
+    A file gets a new commit, a dataset a new version: readers see all of the new samples, or none.
+
+    Args:
+        target: the file, or the folder of the dataset.
+        inputs: as those of ``convert``. They have the columns of the target.
+        skip_others: whether columns that the target does not have are left out.
+        discard_tail: whether bytes that an append left unfinished at the end of a file are cut off.
+
+    Returns:
+        The number of samples that were appended.
+
+    Raises:
+        ConflictError: another writer has published a version of the dataset meanwhile.
+    """
+    with _files(inputs, target) as files, shown(progress) as show:
+        return _tensilo._append(
+            target,
+            files,
+            skip_others=skip_others,
+            null_elements=null_elements,
+            profile=profile,
+            shard_bytes=shard_bytes,
+            threads=threads,
+            discard_tail=discard_tail,
+            progress=show,
+        )
+
+
+@contextmanager
+def _files(inputs: Any, output: _Path) -> Iterator[Any]:
+    """Yields the paths of inputs.
+
+    Arrow data goes through a temporary file beside the output, so that it can be read twice.
+    """
+    if not hasattr(inputs, "__arrow_c_stream__"):
+        yield inputs
+        return
+    beside = os.path.dirname(os.path.abspath(output))
+    with tempfile.TemporaryDirectory(prefix=".tensilo-", dir=beside) as folder:
+        path = os.path.join(folder, "input.arrow")
+        _tensilo._write_arrow_file(inputs, path)
+        yield path

@@ -1,0 +1,55 @@
+"""Progress of long work."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def shown(
+    progress: bool | Callable[[str, int, int | None], object] | None,
+) -> Iterator[Callable[[str, int, int | None], object] | None]:
+    """Yields the function that is called with phase, done and total; None for no progress.
+
+    ``progress`` is such a function, or True for a line on the standard error.
+    """
+    if progress is True:
+        line = _Line()
+        try:
+            yield line
+        finally:
+            line.end()
+    else:
+        yield progress or None
+
+
+class _Line:
+    """A line on the standard error, written anew once a second; on a terminal ten times."""
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr
+        self._is_terminal = self._stream.isatty()
+        self._next = 0.0
+        self._width = 0
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + (0.1 if self._is_terminal else 1.0)
+        text = f"{phase}: {done:,}" + (f" of {total:,} ({done / total:.0%})" if total else "")
+        if self._is_terminal:
+            self._stream.write("\r" + text.ljust(self._width))
+            self._width = len(text)
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+    def end(self) -> None:
+        """Ends the line."""
+        if self._width:
+            self._stream.write("\n")
+            self._stream.flush()

@@ -1,0 +1,77 @@
+"""Tensors of PyTorch."""
+
+import torch
+
+
+def of_column(column):
+    """Returns the samples of a ``BatchColumn`` as a tensor: a nested one if only their first extent varies."""
+    if column.is_tensor:
+        return torch.from_dlpack(column)
+    if column.dtype in ("utf8", "bytes"):
+        raise TypeError(f"column {column.name!r}: PyTorch has no tensors of {column.dtype}; use tolist()")
+    values, *offsets = column.ragged()
+    if len(offsets) != 1:
+        raise TypeError(
+            f"column {column.name!r}: lists of {len(offsets)} levels are no tensor of PyTorch; use ragged(), "
+            "padded() or tolist()"
+        )
+    values, offsets = torch.from_dlpack(values), torch.from_dlpack(offsets[0])
+    return torch.nested.nested_tensor_from_jagged(values, offsets)
+
+
+def of_batch(batch, pin_memory=False):
+    """Returns the columns of a ``Batch``: tensors, and lists of what has none."""
+    tensors = {name: _or_list(column) for name, column in batch.items()}
+    return {name: pinned(tensor) for name, tensor in tensors.items()} if pin_memory else tensors
+
+
+def pinned(tensor):
+    """Returns a copy in pinned memory of PyTorch's own, which its allocator knows."""
+    if not isinstance(tensor, torch.Tensor) or tensor.is_nested:
+        return tensor
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
+
+
+def in_shared_memory(shape, dtype):
+    """Returns an empty tensor that another process takes without a copy."""
+    tensor = torch.empty(0, dtype=dtype)
+    count = 1
+    for extent in shape:
+        count *= extent
+    storage = torch.UntypedStorage._new_shared(count * tensor.element_size())
+    return tensor.set_(storage, 0, tuple(shape), _strides(shape))
+
+
+def dtype_of(name):
+    """Returns the dtype of PyTorch."""
+    return _DTYPES[name]
+
+
+def _strides(shape):
+    strides, stride = [], 1
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def _or_list(column):
+    is_jagged = not column.levels and column.dtype not in ("utf8", "bytes") and None not in column.shape[2:]
+    return of_column(column) if column.is_tensor or is_jagged else column.tolist()
+
+
+_DTYPES = {
+    "bf16": torch.bfloat16,
+    "f16": torch.float16,
+    "f32": torch.float32,
+    "f64": torch.float64,
+    "i8": torch.int8,
+    "i16": torch.int16,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "u8": torch.uint8,
+    "u16": torch.uint16,
+    "u32": torch.uint32,
+    "u64": torch.uint64,
+    "bool": torch.bool,
+}

@@ -1,0 +1,29 @@
+"""Types of elements of NumPy by the names that tensilo has for them."""
+
+_NAMES = {
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    **{f"{kind[0]}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+}
+
+
+def numpy_dtype(dtype):
+    """Returns the dtype of NumPy for a name such as "bf16" or "float32", or for a dtype of NumPy or PyTorch.
+
+    Raises:
+        ImportError: NumPy, or ml_dtypes for bf16, is not installed.
+    """
+    try:
+        import numpy as np
+    except ImportError as error:
+        raise ImportError("arrays need NumPy: pip install numpy") from error
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype))
+    name = name.removeprefix("torch.")
+    if name not in ("bf16", "bfloat16"):
+        return np.dtype(_NAMES.get(name, name))
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise ImportError("NumPy has no bf16 of its own: pip install ml_dtypes") from error
+    return np.dtype(ml_dtypes.bfloat16)

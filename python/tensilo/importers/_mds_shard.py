@@ -1,0 +1,48 @@
+"""The bytes of MDS shards."""
+
+import mmap
+import os
+from importlib import import_module
+
+from ._schema import refused
+
+# the modules that have a function decompress, the first that is installed, and the package to install
+_MODULES = {
+    "gz": (("gzip",), None),
+    "bz2": (("bz2",), None),
+    "zstd": (("zstandard", "zstd"), "zstandard"),
+    "br": (("brotli",), "brotli"),
+    "snappy": (("snappy",), "python-snappy"),
+}
+
+
+class ShardBytes:
+    """The bytes of a shard: mapped, or decompressed."""
+
+    def __init__(self, path, folder, shard):
+        if os.path.exists(path) or not shard.get("zip_data"):
+            with open(path, "rb") as file:
+                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        else:
+            zipped = os.path.join(folder, shard["zip_data"]["basename"])
+            with open(zipped, "rb") as file:
+                self._data = _decompress(shard["compression"].split(":")[0], file.read(), zipped)
+
+    def __enter__(self):
+        return self._data
+
+    def __exit__(self, *_):
+        if isinstance(self._data, mmap.mmap):
+            self._data.close()
+
+
+def _decompress(kind, data, path):
+    if kind not in _MODULES:
+        raise refused(f"{kind!r} is no compression that is known", path=path)
+    modules, package = _MODULES[kind]
+    for module in modules:
+        try:
+            return import_module(module).decompress(data)
+        except ImportError:
+            pass
+    raise ImportError(f"shards of {kind} need another package: pip install {package}")

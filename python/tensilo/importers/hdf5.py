@@ -1,0 +1,113 @@
+"""HDF5 files."""
+
+from contextlib import nullcontext, suppress
+
+from ._hdf5_column import Column
+from ._samples import BATCH_BYTES, check_output, size_of, write_batches
+from ._schema import refused
+
+_CACHE_BYTES = 16 << 20
+_RAGGED_SAMPLES = 1024
+
+
+def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, progress=False, **options):
+    """Writes the datasets of an HDF5 file as columns, and opens the result.
+
+    The first dimension of a dataset is the sample. A column has the path of its dataset as its name, such
+    as "train/mel", and a field of a compound dataset "table.field". Numbers are tensors, texts utf8, arrays
+    of variable length (vlen) tensors whose extent varies, and opaque values bytes. Attributes are not
+    stored. Filters of ``hdf5plugin`` are available if it is installed.
+
+    Memory holds a batch of about 16 MiB, or one HDF5 chunk of each dataset if these are larger.
+
+    Args:
+        path_or_file: a path, or an ``h5py.File`` or ``h5py.Group`` that is open.
+        output: a file, or a folder for a dataset, see ``from_iterable``.
+        columns: the paths of the datasets to store, in this order; all by default.
+        schema: types of columns, such as ``{"mel": tensilo.tensor("bf16", (80,), cast_from="f32")}``;
+            ``tensilo.bytes()`` for texts that are not UTF-8.
+        views: types that the bits of a dataset are taken as, such as ``{"mel": "bf16"}`` for bf16 that is
+            stored as uint16.
+        progress: True for a line on the standard error, or a function of phase, done and total.
+        options: those of ``tensilo.Writer``.
+
+    Returns:
+        The ``Dataset``.
+
+    Raises:
+        ImportError: ``h5py`` is not installed.
+        KeyError: a dataset or a column that the file does not have.
+        InputError: datasets with different numbers of samples, or of a type that cannot be stored.
+        FileExistsError: the output is there.
+    """
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("from_hdf5 needs h5py: pip install h5py") from error
+    with suppress(ImportError):
+        import hdf5plugin  # noqa: F401 (it registers filters)
+    check_output(output, options)
+    known, views = dict(schema.items()) if schema is not None else {}, views or {}
+    is_open = isinstance(path_or_file, h5py.Group)
+    opened = nullcontext(path_or_file) if is_open else h5py.File(path_or_file, "r", rdcc_nbytes=_CACHE_BYTES)
+    with opened as group:
+        found = [Column(h5py, *source, known, views) for source in _sources(h5py, group, columns)]
+        total = _sample_count(found)
+        _check_names("schema", known, found)
+        _check_names("views", views, found)
+        types = {column.name: column.type for column in found}
+        batches = _batches(found, total)
+        return write_batches(batches, output, types, total=total, progress=progress, options=options)
+
+
+def _sources(h5py, group, columns):
+    """Yields name, dataset and field of each column."""
+    paths = []
+    group.visititems(lambda path, item: paths.append(path) if isinstance(item, h5py.Dataset) else None)
+    for path in paths if columns is None else columns:
+        dataset = group.get(path)
+        if not isinstance(dataset, h5py.Dataset):
+            raise KeyError(f"no dataset {path!r}; there are {', '.join(paths)}")
+        if not dataset.shape:
+            text = "a dataset without dimensions has no samples; name the others by columns="
+            raise refused(text, column=path)
+        for field in dataset.dtype.names or [None]:
+            yield path if field is None else f"{path}.{field}", dataset, field
+
+
+def _sample_count(columns):
+    counts = {column.name: len(column.dataset) for column in columns}
+    if len(set(counts.values())) > 1:
+        listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        ways = "name those to store by columns="
+        raise refused(f"datasets with different numbers of samples: {listed}; {ways}")
+    if not counts:
+        raise refused("there are no datasets")
+    return next(iter(counts.values()))
+
+
+def _check_names(argument, named, columns):
+    names = [column.name for column in columns]
+    for name in named:
+        if name not in names:
+            raise KeyError(f"{argument}: no column {name!r}; there are {', '.join(names)}")
+
+
+def _batches(columns, total):
+    """Yields batches: whole HDF5 chunks if these are small. Of ragged samples fewer if these are large."""
+    datasets = {column.dataset: None for column in columns}
+    row_bytes = max(sum(column.row_bytes for column in columns), 1)
+    chunk = max((dataset.chunks or (1,))[0] for dataset in datasets)
+    rows = max(BATCH_BYTES // row_bytes // chunk, 1) * chunk
+    if rows * row_bytes > 4 * BATCH_BYTES:
+        rows = max(BATCH_BYTES // row_bytes, 1)
+    is_ragged = any(column.is_ragged for column in columns)
+    most, rows, start = min(rows, _RAGGED_SAMPLES), min(rows, 16) if is_ragged else rows, 0
+    while start < total:
+        end = min(start + rows, total)
+        read = {dataset: dataset[start:end] for dataset in datasets}
+        batch = {column.name: column.samples(read[column.dataset], start) for column in columns}
+        yield end - start, batch
+        if is_ragged:
+            rows = max(min(4 * rows, most, rows * BATCH_BYTES // max(size_of(list(batch.values())), 1)), 1)
+        start = end

@@ -1,0 +1,93 @@
+"""LMDB environments."""
+
+import os
+from collections.abc import Mapping
+
+from ._samples import check_output, write_samples
+
+
+def from_lmdb(
+    path,
+    output,
+    *,
+    decode=None,
+    key="key",
+    name="value",
+    skip=(),
+    db=None,
+    schema=None,
+    columns=None,
+    examined=1024,
+    progress=False,
+    **options,
+):
+    """Writes the values of an LMDB environment in the order of its keys, and opens the result.
+
+    LMDB orders keys by their bytes: "10" is before "2". No process may write to the environment meanwhile
+    unless it has its lock file.
+
+    Args:
+        path: the folder or the file of the environment.
+        output: a file, or a folder for a dataset, see ``from_iterable``.
+        decode: a function of the bytes of a value, which returns what to store: an array, a number, a str,
+            bytes or a list, or a dict of several columns. ``blosc_decoder`` makes one. By default values
+            are stored as bytes.
+        key: the name of the column of the keys, as bytes; None leaves them out.
+        name: the name of the column of the values, unless these are dicts.
+        skip: keys that are no samples, such as ``[b"__len__"]``.
+        db: the name of a database in the environment, or None for the unnamed one.
+        schema: types of columns; those of others are found as in ``from_iterable``.
+        columns: the columns to store; all by default.
+        examined: the number of the first samples that types are found from.
+        progress: True for a line on the standard error, or a function of phase, done and total.
+        options: those of ``tensilo.Writer``.
+
+    Returns:
+        The ``Dataset``.
+
+    Raises:
+        ImportError: ``lmdb`` is not installed.
+        InputError, TypeError, FileExistsError: see ``from_iterable``.
+    """
+    try:
+        import lmdb
+    except ImportError as error:
+        raise ImportError("from_lmdb needs lmdb: pip install lmdb") from error
+    check_output(output, options)
+    path, is_folder = os.fsdecode(path), os.path.isdir(path)
+    # with its lock file, pages that this reads are not used again by a process that writes
+    lock = os.access(os.path.join(path, "lock.mdb") if is_folder else path + "-lock", os.W_OK)
+    skip = {text.encode() if isinstance(text, str) else bytes(text) for text in skip}
+    most = int(db is not None)
+    with lmdb.open(path, subdir=is_folder, readonly=True, lock=lock, create=False, max_dbs=most) as env:
+        opened = env.open_db(db.encode() if isinstance(db, str) else db, create=False)
+        with env.begin(db=opened) as transaction:
+            total = transaction.stat(opened)["entries"]
+            total -= sum(transaction.get(text) is not None for text in skip)
+            return write_samples(
+                _samples(transaction, decode or _as_is, key, name, skip),
+                output,
+                schema=schema,
+                columns=columns,
+                examined=examined,
+                total=total,
+                progress=progress,
+                options=options,
+            )
+
+
+def _as_is(value):
+    return value
+
+
+def _samples(transaction, decode, key, name, skip):
+    for text, value in transaction.cursor():
+        if text in skip:
+            continue
+        try:
+            decoded = decode(value)
+        except Exception as error:
+            error.add_note(f"key {text!r}; skip=[{text!r}] leaves it out")
+            raise
+        keys = {} if key is None else {key: text}
+        yield {**keys, **(decoded if isinstance(decoded, Mapping) else {name: decoded})}

@@ -1,0 +1,290 @@
+"""Datasets and a loader for PyTorch.
+
+``Dataset`` is for ``torch.utils.data.DataLoader``, which shuffles and has worker processes. ``Loader`` is
+faster, and resumes exactly: its threads decode batches ahead of time, in the process of the training.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset as _TorchDataset
+from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data._utils.collate import default_collate_fn_map
+
+from . import _tensilo
+from ._torch_tensors import dtype_of, in_shared_memory, of_batch
+
+__all__ = ["Dataset", "Loader"]
+
+
+def _opened(source: Any, access: str | None) -> _tensilo.Dataset:
+    return source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, access=access)
+
+
+class Dataset(_TorchDataset):
+    """The samples of a dataset, by number.
+
+    A sample is a dict of tensors; texts and byte strings are as they are, numbers are tensors without
+    dimensions. A ``DataLoader`` with its default ``collate_fn`` reads a batch by one call, and gets a
+    tensor for each column: also with workers, whose tensors are written to shared memory at once. Samples
+    whose first extent varies become a nested tensor of the layout ``torch.jagged``.
+
+    Args:
+        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
+        columns: the names of the columns; all by default.
+        dtypes: types that columns become, such as ``{"mel": "f32"}``.
+        transform: a function of a sample, or of each of a batch, which is then collated from samples.
+        access: how files are read, see ``tensilo.open``.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        columns: str | Sequence[str] | None = None,
+        *,
+        dtypes: Mapping[str, Any] | None = None,
+        transform: Callable[[dict[str, Any]], Any] | None = None,
+        access: str | None = None,
+    ) -> None:
+        self.dataset = _opened(source, access)
+        self.columns = [columns] if isinstance(columns, str) else columns
+        self.dtypes = dtypes
+        self.transform = transform
+        # errors of names come now
+        self.dataset.take([], self.columns, dtypes=dtypes)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if not isinstance(index, int):
+            index = index.__index__()
+        return self.__getitems__([index])[0].as_dict()
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        fetch = _Fetch(self, indices)
+        rows = [_Row(fetch, i) for i in range(len(indices))]
+        return [self.transform(row.as_dict()) for row in rows] if self.transform else rows
+
+
+class _Fetch:
+    """The samples of a batch, which are read when the first is looked at."""
+
+    def __init__(self, dataset, indices):
+        self._dataset = dataset
+        self._indices = indices
+        self._batch = None
+        self.count = len(indices)
+
+    @property
+    def batch(self):
+        """The samples, read by one call."""
+        if self._batch is None:
+            source = self._dataset
+            self._batch = source.dataset.take(self._indices, source.columns, dtypes=source.dtypes)
+        return self._batch
+
+    def tensors(self):
+        """Returns a tensor for each column; in a worker process in shared memory."""
+        if get_worker_info() is None:
+            return of_batch(self.batch)
+        source = self._dataset
+        names = source.columns or source.dataset.columns
+        dtypes = source.dtypes or {}
+        schema = source.dataset.schema
+        shared = [name for name in names if _has_one_shape(schema[name])]
+        rest = [name for name in names if name not in shared]
+        tensors = of_batch(source.dataset.take(self._indices, rest, dtypes=_some(dtypes, rest))) if rest else {}
+        for name in shared:
+            dtype = dtypes.get(name)
+            column = source.dataset[name]
+            stored = schema[name].dtype if dtype is None else _tensilo.tensor(dtype).dtype
+            out = in_shared_memory((self.count, *column.shape), dtype_of(stored))
+            tensors[name] = column.take(self._indices, dtype=dtype, out=out)
+        return {name: tensors[name] for name in names}
+
+
+def _some(dtypes, names):
+    return {name: dtype for name, dtype in dtypes.items() if name in names}
+
+
+def _has_one_shape(column):
+    return not column.levels and None not in column.shape and column.dtype not in ("utf8", "bytes")
+
+
+class _Row(Mapping):
+    """A sample of a batch that is read when it is looked at."""
+
+    __slots__ = ("fetch", "index")
+
+    def __init__(self, fetch, index):
+        self.fetch = fetch
+        self.index = index
+
+    def __getitem__(self, name):
+        return _sample(self.fetch.batch[name], self.index)
+
+    def __iter__(self):
+        return iter(self.fetch.batch.keys())
+
+    def __len__(self) -> int:
+        return len(self.fetch.batch.keys())
+
+    def as_dict(self):
+        """Returns the sample as tensors."""
+        return {name: self[name] for name in self}
+
+
+def _sample(column, index):
+    """Returns a sample of a column: a tensor, or what has none."""
+    sample = column[index]
+    if isinstance(sample, _tensilo.Array):
+        return torch.from_dlpack(sample)
+    if sample is None or isinstance(sample, (str, bytes, list)):
+        return sample
+    return torch.tensor(sample, dtype=dtype_of(column.dtype))
+
+
+def _collate_rows(rows, *, collate_fn_map=None):
+    """Collates samples: those of one batch in its order are one read, and others as dicts."""
+    fetch = rows[0].fetch
+    is_whole = len(rows) == fetch.count and all(row.fetch is fetch and row.index == i for i, row in enumerate(rows))
+    if is_whole:
+        return fetch.tensors()
+    return torch.utils.data.default_collate([row.as_dict() for row in rows])
+
+
+default_collate_fn_map[_Row] = _collate_rows
+
+
+class Loader(IterableDataset):
+    """Batches of tensors, which threads decode ahead of time.
+
+    A batch is a dict from names to tensors: of samples of a fixed shape, or padded, one tensor; of samples
+    whose first extent varies a nested tensor of the layout ``torch.jagged``; of others a list.
+
+    ``for batch in loader`` delivers an epoch, and the next ``for`` the next one. ``state_dict()`` and
+    ``load_state_dict()`` resume exactly, with any number of ranks and any batch size. Each rank has its
+    share: rank and world size are those of ``torch.distributed``, or of ``RANK`` and ``WORLD_SIZE``.
+
+    In a worker of a ``DataLoader(loader, batch_size=None, num_workers=n)`` it has no threads, and delivers
+    the share of the worker, in the same order for any number of workers.
+
+    Args:
+        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
+        batch_size: the samples of a batch of this rank.
+        pin_memory: whether tensors are in pinned memory, for copies to a device that do not block.
+        access: how files are read, see ``tensilo.open``.
+        rank, world_size: both or none.
+
+    Others are those of ``tensilo.Loader``.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        batch_size: int,
+        *,
+        rank: int | None = None,
+        world_size: int | None = None,
+        pin_memory: bool = False,
+        access: str | None = None,
+        **options: Any,
+    ) -> None:
+        if (rank is None) != (world_size is None):
+            raise ValueError("rank and world_size belong together: pass both, or none of them")
+        if rank is None:
+            rank, world_size = _rank_and_world_size()
+        if pin_memory and not torch.accelerator.is_available():
+            warnings.warn("pin_memory: there is no accelerator, so memory is not pinned", stacklevel=2)
+            pin_memory = False
+        self.dataset = _opened(source, access)
+        self.batch_size, self.rank, self.world_size, self.pin_memory = batch_size, rank, world_size, pin_memory
+        self._options = options
+        self._loader = self._made()
+        self._step = None
+
+    def _made(self):
+        return _tensilo.Loader(
+            self.dataset, self.batch_size, rank=self.rank, world_size=self.world_size, **self._options
+        )
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next iteration is of, counted from 0."""
+        return self._loader.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next iteration begin at the start of an epoch."""
+        self._step = None
+        self._loader.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns where the loader is, after the batches that were taken."""
+        return self._loader.state_dict() if self._step is None else {"epoch": self.epoch, "step": self._step}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Makes the next iteration go on from a state, of any number of ranks and any batch size."""
+        if "state" in state_dict:
+            self._step = None
+            self._loader.load_state_dict(state_dict)
+        elif {"epoch", "step"} <= state_dict.keys():
+            self._loader.set_epoch(state_dict["epoch"])
+            self._step = state_dict["step"]
+        else:
+            raise ValueError("this is no state of a loader: pass what state_dict() has returned")
+
+    def stats(self) -> dict[str, Any]:
+        """Returns what the loader did in the last iteration, and what to do, "verdict"."""
+        return self._loader.stats()
+
+    def samples(self, step: int) -> torch.Tensor:
+        """Returns the numbers of the samples of a step of this rank, as a tensor."""
+        return torch.from_dlpack(self._loader.samples(step))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        worker = get_worker_info()
+        if worker is not None:
+            return self._of_worker(worker.id, worker.num_workers)
+        self._step = None
+        return self._of_threads()
+
+    def _of_threads(self):
+        for batch in self._loader:
+            yield of_batch(batch, self.pin_memory)
+
+    def _of_worker(self, worker, workers):
+        """Yields every n-th batch, read by this thread."""
+        step = worker if self._step is None else self._step
+        reader = self._loader.reader()
+        while step < len(self._loader):
+            batch = reader.take(self._loader.samples(step))
+            step += workers
+            self._step = step
+            yield of_batch(batch)
+        self._step = None
+        self._loader.set_epoch(self._loader.epoch + 1)
+
+    def __getstate__(self):
+        state = {name: value for name, value in self.__dict__.items() if name != "_loader"}
+        return {**state, "_state": self._loader.state_dict()}
+
+    def __setstate__(self, state):
+        reached = state.pop("_state")
+        self.__dict__.update(state)
+        self._loader = self._made()
+        self._loader.load_state_dict(reached)
+
+
+def _rank_and_world_size():
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))

@@ -1,0 +1,81 @@
+"""Data that the tests share."""
+
+import importlib
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import tensilo as ts
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# `.ci/full` sets this: what is optional must be there
+REQUIRED = os.environ.get("TENSILO_REQUIRE", "").split()
+
+
+def optional(name):
+    """Imports a package, or skips the tests of the module unless it is required."""
+    if name.split(".")[0] in REQUIRED:
+        return importlib.import_module(name)
+    return pytest.importorskip(name)
+
+
+@pytest.fixture(scope="session")
+def speech(tmp_path_factory):
+    """The file that is bundled with the project: features of speech, converted."""
+    path = tmp_path_factory.mktemp("speech") / "speech.tsl"
+    return ts.convert(ROOT / "tests/data/speech.parquet", path, bf16=True)
+
+
+COUNT = 500
+SCHEMA = {
+    "emb": ts.tensor("bf16", (8,), cast_from="f32"),
+    "mel": ts.tensor("f32", (None, 3)),
+    "text": ts.utf8(nullable=True),
+    "image": ts.bytes(),
+    "words": ts.list(ts.utf8(nullable=True)),
+    "label": ts.tensor("i64"),
+}
+
+
+def sample(i):
+    """Returns sample ``i`` of the mixed data."""
+    return {
+        "emb": np.arange(8, dtype=np.float32) + i % 200,  # exact in bf16
+        "mel": np.full((i % 5, 3), i, dtype=np.float32),
+        "text": None if i % 7 == 0 else f"text {i} \N{GREEK SMALL LETTER BETA}",
+        "image": bytes([i % 256]) * (i % 4),
+        "words": [None if k == 1 else f"w{k}" for k in range(i % 3)],
+        "label": i,
+    }
+
+
+def columns(samples):
+    """Returns samples column by column."""
+    return {name: [one[name] for one in samples] for name in SCHEMA}
+
+
+@pytest.fixture(scope="session")
+def mixed_path(tmp_path_factory):
+    """A dataset of several files with every kind of column."""
+    path = tmp_path_factory.mktemp("mixed") / "mixed"
+    with ts.Writer(path, SCHEMA, shard_bytes=4096, metadata={"made": "here"}) as writer:
+        for start in range(0, COUNT, 50):
+            writer.write(**columns([sample(i) for i in range(start, start + 50)]))
+    return path
+
+
+@pytest.fixture
+def mixed(mixed_path):
+    """The same, open."""
+    return ts.open(mixed_path)
+
+
+def assert_is_sample(row, i):
+    """Asserts that a row is sample ``i`` of the mixed data."""
+    due = sample(i)
+    np.testing.assert_array_equal(row["emb"].numpy(dtype="float32"), due["emb"])
+    np.testing.assert_array_equal(row["mel"].numpy(), due["mel"])
+    rest = {name: row[name] for name in ("text", "image", "words", "label")}
+    assert rest == {name: due[name] for name in rest}

@@ -1,0 +1,173 @@
+"""Arrow in and out, and equality of every way of reading."""
+
+import math
+import tempfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tensilo as ts
+from conftest import SCHEMA, optional
+
+pa = optional("pyarrow")
+
+NUMBERS = {
+    pa.int8(): st.integers(-(2**7), 2**7 - 1),
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.uint16(): st.integers(0, 2**16 - 1),
+    pa.uint64(): st.integers(0, 2**64 - 1),
+    pa.float16(): st.floats(width=16),
+    pa.float32(): st.floats(width=32),
+    pa.float64(): st.floats(),
+    pa.bool_(): st.booleans(),
+}
+STRINGS = {pa.string(): st.text(max_size=9), pa.binary(): st.binary(max_size=9), pa.large_string(): st.text(max_size=3)}
+
+
+@st.composite
+def tables(draw):
+    """Tables of any columns that tensilo takes."""
+    count = draw(st.integers(1, 30))
+    arrays = {}
+    for number in range(draw(st.integers(1, 4))):
+        kind = draw(st.sampled_from(["number", "string", "list", "fixed", "nested", "matrix"]))
+        dtype = draw(st.sampled_from([*STRINGS] if kind in ("string", "nested") else [*NUMBERS]))
+        value = {**NUMBERS, **STRINGS}[dtype]
+        if kind == "list":
+            dtype, value = pa.list_(dtype), st.lists(value, max_size=5)
+        elif kind == "fixed":
+            width = draw(st.integers(1, 4))
+            dtype, value = pa.list_(dtype, width), st.lists(value, min_size=width, max_size=width)
+        elif kind == "nested":
+            dtype, value = pa.list_(dtype), st.lists(st.none() | value, max_size=3)
+        elif kind == "matrix":
+            rows = st.lists(st.lists(value, min_size=2, max_size=2), max_size=3)
+            dtype, value = pa.list_(pa.list_(dtype)), rows
+        is_nullable = draw(st.booleans())
+        value = st.none() | value if is_nullable else value
+        samples = draw(st.lists(value, min_size=count, max_size=count))
+        arrays[f"c{number}"] = pa.array(samples, dtype)
+    return pa.table(arrays)
+
+
+def same(a, b):
+    """Returns whether two samples are equal, and both NaN where one is."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(tables(), st.sampled_from(["balanced", "fast", "raw"]))
+def test_every_way_of_reading_gives_the_same(table, profile):
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = ts.convert(table, f"{folder}/x.tsl", profile=profile)
+        due = {name: table[name].to_pylist() for name in table.column_names}
+        back = pa.RecordBatchReader.from_stream(dataset).read_all()
+        batch = dataset[:]
+        as_arrow = pa.table(batch)
+        for name, samples in due.items():
+            column = batch[name]
+            ways = [column.tolist(), back[name].to_pylist(), as_arrow[name].to_pylist(), pa.array(column).to_pylist()]
+            ways.append([one if not isinstance(one, ts.Array) else one.tolist() for one in dataset[name]])
+            ways.append(dataset[::-1][name].tolist()[::-1])
+            for way in ways:
+                assert same(way, samples), (name, way, samples)
+            assert column.null_count == samples.count(None)
+            if column.is_tensor and column.null_count == 0:
+                raw = column.array().tobytes()
+                assert np.asarray(column).tobytes() == raw == np.from_dlpack(column).tobytes()
+        assert same([table.schema.field(name).type for name in due], [back.schema.field(name).type for name in due])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(tables())
+def test_a_writer_takes_what_a_batch_has(table):
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = ts.convert(table, f"{folder}/x.tsl")
+        samples = {name: dataset[:][name].tolist() for name in dataset.columns}
+        with ts.Writer(f"{folder}/lists.tsl", dataset.schema) as writer:
+            writer.write(**samples)
+        with ts.Writer(f"{folder}/batch.tsl", dataset.schema) as writer:
+            writer.write(**dataset[:])
+        for path in ("lists.tsl", "batch.tsl"):
+            again = ts.open(f"{folder}/{path}")
+            assert all(same(again[:][name].tolist(), samples[name]) for name in samples)
+
+
+def test_values_are_not_copied(mixed):
+    batch = mixed.take(range(100), columns=["mel", "label"])
+    address = np.asarray(batch["label"]).ctypes.data
+    assert pa.array(batch["label"]).buffers()[1].address == address
+    values = np.asarray(batch["mel"].ragged()[0]).ctypes.data
+    assert pa.table(batch)["mel"].chunk(0).values.values.buffers()[1].address == values
+
+
+def test_arrays_of_arrow_outlive_the_batch(mixed):
+    arrays = [pa.array(mixed.take([i])["label"]) for i in range(50)]
+    tables = [pa.table(mixed.take([i])) for i in range(50)]
+    assert [array.to_pylist() for array in arrays] == [[i] for i in range(50)]
+    assert [table["label"].to_pylist() for table in tables] == [[i] for i in range(50)]
+
+
+def test_a_stream_that_is_given_up_ends(mixed):
+    for _ in range(20):
+        stream = pa.RecordBatchReader.from_stream(mixed)
+        stream.read_next_batch()
+        del stream
+    mixed.__arrow_c_stream__()
+
+
+def test_types_that_numbers_stand_for_come_back(tmp_path):
+    import datetime
+    import decimal
+
+    now = datetime.datetime(2026, 11, 24, 12, 0, 1, 5)
+    table = pa.table(
+        {
+            "time": pa.array([now, None], pa.timestamp("us")),
+            "day": pa.array([now.date(), None], pa.date32()),
+            "price": pa.array([decimal.Decimal("1.25"), None], pa.decimal128(9, 2)),
+            "kind": pa.array(["a", "b"]).dictionary_encode(),
+        }
+    )
+    dataset = ts.convert(table, tmp_path / "x.tsl")
+    assert pa.RecordBatchReader.from_stream(dataset).read_all().cast(table.schema).equals(table)
+    assert pa.table(dataset[:])["time"].to_pylist() == [now, None]
+
+
+def test_frames_of_other_libraries_go_in_and_out(mixed, tmp_path):
+    polars = optional("polars")
+    frame = polars.DataFrame({"x": [1, 2, 3], "s": ["a", None, "c"], "l": [[1.0], [], [2.0, 3.0]]})
+    dataset = ts.convert(frame, tmp_path / "p.tsl")
+    again = polars.DataFrame(dataset[:])
+    assert again.to_dict(as_series=False) == frame.to_dict(as_series=False)
+    assert polars.DataFrame(dataset).shape == (3, 3)
+    duckdb = optional("duckdb")
+    stream = pa.RecordBatchReader.from_stream(mixed)  # noqa: F841  DuckDB finds it by its name
+    assert duckdb.sql("select sum(label) from stream").fetchall() == [(sum(range(len(mixed))),)]
+    relation = duckdb.sql("select 5 as x union all select 6")
+    assert sorted(row["x"] for row in ts.convert(relation, tmp_path / "d.tsl")) == [5, 6]
+    pandas = optional("pandas")
+    frame = pandas.DataFrame({"x": [1.5, 2.5]})
+    assert [row["x"] for row in ts.convert(frame, tmp_path / "q.tsl")] == [1.5, 2.5]
+    assert list(pandas.DataFrame.from_arrow(dataset[:])["x"]) == [1, 2, 3]
+
+
+def test_bad_streams_are_exceptions(tmp_path):
+    class Bad:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return self.given
+
+    for given_, error in ((None, TypeError), (5, TypeError)):
+        bad = Bad()
+        bad.given = given_
+        with pytest.raises(error):
+            ts.convert(bad, tmp_path / "x.tsl")
+    assert not (tmp_path / "x.tsl").exists()
+    assert SCHEMA

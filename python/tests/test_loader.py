@@ -1,0 +1,156 @@
+"""The loader: order, state, shares."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import tensilo as ts
+from conftest import COUNT
+
+
+def labels(batches):
+    return [int(label) for batch in batches for label in batch["label"].numpy()]
+
+
+@pytest.mark.parametrize("order", ["sequential", "shuffled", "windowed", None])
+def test_an_epoch_has_each_sample_once(mixed, order):
+    loader = ts.Loader(mixed, 32, columns=["label"], order=order, tail="exact", seed=3)
+    first, second = labels(loader), labels(loader)
+    assert sorted(first) == sorted(second) == list(range(COUNT)) and loader.epoch == 2
+    assert (first == list(range(COUNT))) == (order == "sequential")
+    assert (first == second) == (order == "sequential")
+    loader.set_epoch(0)
+    assert labels(loader) == first
+
+
+def test_a_state_goes_on_with_other_ranks_and_batches(mixed):
+    first = ts.Loader(mixed, 10, columns=["label"], order="shuffled", seed=5, rank=1, world_size=4, tail="exact")
+    others = [
+        ts.Loader(mixed, 10, columns=["label"], order="shuffled", seed=5, rank=rank, world_size=4, tail="exact")
+        for rank in (0, 2, 3)
+    ]
+    seen = []
+    for loader in [first, *others]:
+        batches = iter(loader)
+        seen += labels([next(batches) for _ in range(5)])
+    state = json.loads(json.dumps(first.state_dict()))
+    assert state["position"] == 200 == others[0].state_dict()["position"]
+    for rank in range(3):
+        loader = ts.Loader(mixed, 7, columns=["label"], rank=rank, world_size=3)
+        loader.load_state_dict(pickle.loads(pickle.dumps(state)))
+        seen += labels(loader)
+    assert sorted(seen) == list(range(COUNT))
+
+
+def test_a_state_is_where_the_loader_is(mixed):
+    loader = ts.Loader(mixed, 50, columns=["label"], order="shuffled")
+    assert (loader.state_dict()["epoch"], loader.state_dict()["position"]) == (0, 0)
+    batches = iter(loader)
+    next(batches)
+    assert loader.state_dict()["position"] == 50
+    assert len(list(batches)) == 9 and (loader.state_dict()["epoch"], loader.epoch) == (1, 1)
+    state = loader.state_dict()
+    again = ts.Loader(mixed, 50, columns=["label"], order="shuffled")
+    again.load_state_dict(state)
+    assert again.state_dict()["state"] == state["state"] and labels(again) == labels(loader)
+
+
+@pytest.mark.parametrize(
+    "bad", [{}, {"state": "zz"}, {"state": "00"}, {"state": "é" * 192}, {"state": "0" * 192}, {"state": 3}]
+)
+def test_what_is_no_state_is_refused(mixed, bad):
+    with pytest.raises((ValueError, TypeError)):
+        ts.Loader(mixed, 50).load_state_dict(bad)
+
+
+def test_a_state_of_another_job_is_refused(mixed, speech):
+    state = ts.Loader(mixed, 5, seed=1).state_dict()
+    with pytest.raises(ValueError, match="seed"):
+        ts.Loader(mixed, 5, seed=2).load_state_dict(state)
+    with pytest.raises(ValueError, match="id"):
+        ts.Loader(speech, 1).load_state_dict(state)
+
+
+def test_samples_of_a_step_are_those_that_come(mixed):
+    loader = ts.Loader(mixed, 16, columns=["label"], order="shuffled", rank=1, world_size=2)
+    due = [loader.samples(step).tolist() for step in range(len(loader))]
+    assert (
+        [batch.samples.tolist() for batch in loader]
+        == due
+        == [
+            batch["label"].tolist()
+            for batch in ts.Loader(mixed, 16, columns=["label"], order="shuffled", rank=1, world_size=2)
+        ]
+    )
+
+
+def test_batches_are_padded_and_of_other_types(mixed):
+    loader = ts.Loader(
+        mixed, 5, columns=["mel", "emb"], pad={"mel": (-1, 8)}, dtypes={"emb": "f32"}, order="sequential"
+    )
+    batch = next(iter(loader))
+    assert batch["mel"].shape == (5, 8, 3) and batch["mel"].numpy()[0].max() == -1
+    assert batch["emb"].numpy().dtype == np.float32 and batch.epoch == 0 and batch.position == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"batch_size": 0}, ValueError, ""),
+        ({"batch_size": -1}, OverflowError, ""),
+        ({"batch_size": 1000}, ValueError, "500|epoch"),
+        ({"batch_size": 5, "order": "random"}, ValueError, "shuffled"),
+        ({"batch_size": 5, "window": (3, 3), "order": "shuffled"}, ValueError, "windowed"),
+        ({"batch_size": 5, "window": (0, 3)}, ValueError, "run"),
+        ({"batch_size": 5, "tail": "cut"}, ValueError, "drop"),
+        ({"batch_size": 5, "columns": ["x"]}, KeyError, "emb"),
+        ({"batch_size": 5, "dtypes": {"label": "i8"}}, ValueError, "label"),
+        ({"batch_size": 5, "pad": {"label": 0}}, ValueError, "pad"),
+        ({"batch_size": 5, "pad": {"mel": "zero"}}, TypeError, "pad"),
+        ({"batch_size": 5, "rank": 2, "world_size": 2}, ValueError, "rank"),
+        ({"batch_size": 5, "threads": "all"}, ValueError, "auto"),
+        ({"batch_size": 5, "on_damage": "ignore"}, ValueError, "substitute"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_exceptions(mixed, options, error, words):
+    with pytest.raises(error, match=words or None):
+        ts.Loader(mixed, **options)
+
+
+def test_damage_is_an_error_or_is_substituted(tmp_path):
+    path = tmp_path / "x.tsl"
+    with ts.Writer(path, {"x": ts.tensor("f32", (64,))}, profile="raw") as writer:
+        writer.write(x=np.repeat(np.arange(2000, dtype=np.float32), 64).reshape(2000, 64))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    dataset = ts.open(path)
+    errors = 0
+    batches = iter(ts.Loader(dataset, 100, order="sequential"))
+    while True:
+        try:
+            next(batches)
+        except ts.CorruptionError:
+            errors += 1
+        except StopIteration:
+            break
+    assert errors >= 1
+    loader = ts.Loader(dataset, 100, order="sequential", on_damage="substitute")
+    substituted = [len(batch.substituted) for batch in loader]
+    assert len(substituted) == 20 and sum(substituted) > 0 and loader.stats()["substitutes"] == sum(substituted)
+
+
+def test_the_loader_tells_what_to_do(mixed):
+    loader = ts.Loader(mixed, 50)
+    assert len(loader) == 10 == len(list(loader))
+    stats = loader.stats()
+    assert stats["batches"] == 10 and stats["samples"] == 500 and "waited" in stats["verdict"]
+    assert "500 samples" in repr(loader)
+
+
+def test_batches_stay_when_the_loader_is_gone(mixed):
+    kept = list(ts.Loader(mixed, 50, columns=["label"], order="sequential"))
+    assert labels(kept) == list(range(COUNT))

@@ -1,0 +1,152 @@
+"""PyTorch: the dataset for its DataLoader, and the loader."""
+
+import pickle
+
+import pytest
+
+import tensilo as ts
+from conftest import COUNT, SCHEMA, optional, sample
+
+torch = optional("torch")
+
+from torch.utils.data import DataLoader  # noqa: E402
+
+from tensilo.torch import Dataset, Loader  # noqa: E402
+
+
+def assert_is_batch(batch, labels):
+    """Asserts that a batch has these samples of the mixed data."""
+    assert batch["label"].tolist() == labels and batch["label"].dtype == torch.int64
+    due = torch.stack([torch.from_numpy(sample(i)["emb"]) for i in labels])
+    assert batch["emb"].dtype == torch.bfloat16 and torch.equal(batch["emb"].float(), due)
+    assert batch["text"] == [sample(i)["text"] for i in labels]
+    assert batch["words"] == [sample(i)["words"] for i in labels]
+    for row, i in zip(batch["mel"].unbind(), labels, strict=True):
+        assert torch.equal(row, torch.from_numpy(sample(i)["mel"]))
+
+
+def test_a_sample_is_a_dict_of_tensors(mixed):
+    row = Dataset(mixed)[3]
+    assert row.keys() == SCHEMA.keys()
+    assert row["label"].shape == () and row["label"].item() == 3 and row["emb"].shape == (8,)
+    assert row["text"] == sample(3)["text"] and Dataset(mixed)[7]["text"] is None
+    assert Dataset(mixed, "label")[-1].keys() == {"label"}
+    with pytest.raises(IndexError):
+        Dataset(mixed)[COUNT]
+    with pytest.raises(KeyError):
+        Dataset(mixed, ["nothing"])
+    with pytest.raises(ValueError):
+        Dataset(mixed, dtypes={"label": "i8"})
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", [None, "fork", "spawn", "forkserver"])
+def test_a_data_loader_gets_a_tensor_for_each_column(mixed, method):
+    workers = {"num_workers": 2, "multiprocessing_context": method} if method else {}
+    batches = list(DataLoader(Dataset(mixed), 64, **workers))
+    assert len(batches) == 8
+    for number, batch in enumerate(batches):
+        assert_is_batch(batch, list(range(COUNT))[number * 64 : (number + 1) * 64])
+        assert batch["emb"].is_shared() == bool(method)
+    seen = torch.cat([batch["label"] for batch in DataLoader(Dataset(mixed, ["label"]), 50, shuffle=True, **workers)])
+    assert sorted(seen.tolist()) == list(range(COUNT)) != seen.tolist()
+
+
+def test_samples_can_be_transformed_and_collated_by_the_caller(mixed):
+    dataset = Dataset(mixed, ["label", "emb"], transform=lambda row: {"twice": row["label"] * 2})
+    assert next(iter(DataLoader(dataset, 4)))["twice"].tolist() == [0, 2, 4, 6]
+    dataset = Dataset(mixed, ["label"])
+    batch = next(iter(DataLoader(dataset, 4, collate_fn=lambda rows: [row["label"].item() for row in rows[::-1]])))
+    assert batch == [3, 2, 1, 0]
+    rows = dataset.__getitems__([5, 6, 7])
+    assert torch.utils.data.default_collate(rows[1:])["label"].tolist() == [6, 7]
+    assert next(iter(DataLoader(Dataset(mixed, ["emb"], dtypes={"emb": "f32"}), 4)))["emb"].dtype == torch.float32
+
+
+def test_the_loader_delivers_tensors(mixed):
+    batches = list(Loader(mixed, 64, order="sequential", tail="exact"))
+    for number, batch in enumerate(batches):
+        assert_is_batch(batch, list(range(COUNT))[number * 64 : (number + 1) * 64])
+    batch = next(iter(Loader(mixed, 5, columns=["mel"], pad={"mel": 0}, order="sequential")))
+    assert batch["mel"].shape == (5, 4, 3) and not batch["mel"].is_nested
+    batch["mel"] += 1  # writable
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:This DataLoader will create")
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_deliver_the_same_batches_in_the_same_order(mixed, workers):
+    due = [batch["label"].tolist() for batch in Loader(mixed, 32, columns=["label"], order="shuffled", seed=1)]
+    loader = Loader(mixed, 32, columns=["label"], order="shuffled", seed=1)
+    batches = DataLoader(loader, batch_size=None, num_workers=workers)
+    assert [batch["label"].tolist() for batch in batches] == due
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("workers", [0, 2, 3])
+def test_a_stateful_data_loader_resumes(mixed, workers):
+    stateful = optional("torchdata.stateful_dataloader")
+
+    def made():
+        loader = Loader(mixed, 20, columns=["label"], order="shuffled", seed=1)
+        return stateful.StatefulDataLoader(loader, batch_size=None, num_workers=workers)
+
+    due = [batch["label"].tolist() for batch in made()]
+    first = made()
+    batches = iter(first)
+    taken = [next(batches)["label"].tolist() for _ in range(7)]
+    second = made()
+    second.load_state_dict(first.state_dict())
+    assert taken + [batch["label"].tolist() for batch in second] == due
+
+
+def test_ranks_are_found_and_states_go_on(mixed, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    loader = Loader(mixed, 25, columns=["label"], order="sequential")
+    assert (loader.rank, loader.world_size, len(loader)) == (1, 2, 10)
+    batches = iter(loader)
+    assert next(batches)["label"].tolist() == loader.samples(0).tolist()
+    state = loader.state_dict()
+    one = Loader(mixed, 50, columns=["label"], rank=0, world_size=1, order="sequential")
+    one.load_state_dict(state)
+    assert next(iter(one))["label"].tolist() == list(range(50, 100))
+    again = pickle.loads(pickle.dumps(loader))
+    assert again.state_dict()["state"] == state["state"] and again.rank == 1
+    loader.set_epoch(4)
+    assert loader.epoch == 4 and "verdict" in loader.stats()
+    with pytest.raises(ValueError, match="together"):
+        Loader(mixed, 5, rank=0)
+    with pytest.raises(ValueError, match="state"):
+        loader.load_state_dict({})
+
+
+def test_memory_is_not_pinned_without_a_device(mixed):
+    if torch.accelerator.is_available():
+        assert next(iter(Loader(mixed, 5, columns=["emb"], pin_memory=True)))["emb"].is_pinned()
+    else:
+        with pytest.warns(UserWarning, match="accelerator"):
+            assert len(list(Loader(mixed, 50, columns=["emb"], pin_memory=True))) == 10
+
+
+def test_columns_become_tensors(mixed):
+    batch = mixed[1:4]
+    assert torch.equal(batch["emb"].torch(), torch.from_dlpack(batch["emb"]))
+    assert batch["mel"].torch().is_nested and mixed[0]["emb"].torch().shape == (8,)
+    with pytest.raises(TypeError, match="utf8"):
+        batch["text"].torch()
+    out = torch.zeros((2, 8), dtype=torch.bfloat16)
+    assert mixed["emb"].take(torch.tensor([3, 4]), out=out) is out
+    assert torch.equal(out.float()[0], torch.from_numpy(sample(3)["emb"]))
+    schema = {"x": ts.tensor(torch.bfloat16, (8,))}
+    with pytest.raises(ValueError, match="gaps|contiguous"):
+        mixed["emb"].take([3], out=torch.zeros((1, 16), dtype=torch.bfloat16)[:, ::2])
+    assert schema["x"].dtype == "bf16"
+
+
+def test_tensors_are_written(tmp_path):
+    values = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    with ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("bf16", (4,)), "y": ts.tensor("f32", (None,))}) as writer:
+        writer.write(x=values.bfloat16(), y=[values[0], values[1, :2], values[2, ::2]])
+    dataset = ts.open(tmp_path / "x.tsl")
+    assert torch.equal(dataset[:]["x"].torch(), values.bfloat16())
+    assert dataset[:]["y"].tolist() == [[0, 1, 2, 3], [4, 5], [8, 10]]

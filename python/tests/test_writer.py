@@ -1,0 +1,253 @@
+"""Writers, conversions, and what they leave behind."""
+
+import os
+
+import numpy as np
+import pytest
+
+import tensilo as ts
+from conftest import ROOT, SCHEMA, assert_is_sample, columns, sample
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "x.tsl"
+    with ts.Writer(path, SCHEMA) as writer:
+        writer.write(**columns([sample(i) for i in range(20)]))
+        assert not path.exists()
+        writer.write(**columns([sample(20)]))
+    dataset = ts.open(path)
+    assert len(dataset) == 21
+    for i, row in enumerate(dataset):
+        assert_is_sample(row, i)
+    assert os.listdir(tmp_path) == ["x.tsl"]
+
+
+@pytest.mark.parametrize("target", ["x.tsl", "x/"])
+def test_nothing_is_left_of_what_failed(tmp_path, target):
+    with pytest.raises(ZeroDivisionError):
+        with ts.Writer(f"{tmp_path}/{target}", SCHEMA) as writer:
+            writer.write(**columns([sample(1)]))
+            raise ZeroDivisionError
+    with pytest.raises(ValueError, match="closed"):
+        writer.write(**columns([sample(1)]))
+    assert not [name for _, _, names in os.walk(tmp_path) for name in names]
+
+
+def test_a_file_that_is_there_stays(tmp_path):
+    path = tmp_path / "x.tsl"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="x.tsl"):
+        ts.Writer(path, {"x": ts.tensor("f32")})
+    assert path.read_text() == "mine"
+    with ts.Writer(path, {"x": ts.tensor("f32")}, overwrite=True) as writer:
+        writer.write(x=[1.5])
+    assert ts.open(path)["x"][0] == 1.5
+
+
+def test_a_dataset_gets_a_version_with_each_writer(tmp_path):
+    folder = tmp_path / "set"
+    for count in (1, 2):
+        with ts.Writer(f"{folder}/", {"x": ts.tensor("i32")}, shard_bytes="1MiB") as writer:
+            writer.write(x=np.arange(3, dtype=np.int32))
+        assert ts.open(folder).version == count and len(ts.open(folder)) == 3 * count
+    assert len(ts.open(folder, version=1)) == 3
+
+
+def test_a_writer_that_failed_can_be_repeated(tmp_path):
+    folder = tmp_path / "set"
+    schema = {"x": ts.tensor("f32")}
+    with pytest.raises(ZeroDivisionError), ts.Writer(f"{folder}/", schema) as writer:
+        writer.write(x=[1.5])
+        raise ZeroDivisionError
+    with pytest.raises(ValueError, match="no samples"), ts.Writer(f"{folder}/", schema):
+        pass
+    with ts.Writer(folder, schema) as writer:
+        writer.write(x=[2.5])
+    assert ts.open(folder)["x"][0] == 2.5
+    with pytest.raises(ValueError, match="overwritten"):
+        ts.Writer(folder, schema, overwrite=True)
+    with pytest.raises(FileExistsError):
+        ts.convert(ROOT / "tests/data/speech.parquet", folder)
+
+
+def test_a_file_may_have_no_samples(tmp_path):
+    with ts.Writer(tmp_path / "x.tsl", SCHEMA):
+        pass
+    dataset = ts.open(tmp_path / "x.tsl")
+    assert len(dataset) == 0 and dataset.columns == list(SCHEMA) and list(dataset) == []
+    assert dataset[:]["emb"].shape == (0, 8) and dataset[:]["mel"].padded().shape == (0, 0, 3)
+    with pytest.raises(IndexError):
+        dataset[0]
+    with pytest.raises(ValueError):
+        ts.Loader(dataset, 1)
+
+
+def test_arrays_of_any_library_are_taken(tmp_path):
+    path = tmp_path / "x.tsl"
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    with ts.Writer(path, {"x": ts.tensor("f32", (3,)), "y": ts.tensor("f32", (None,))}) as writer:
+        writer.write(x=x[:, ::2], y=x)  # with gaps, and of one length
+        writer.write(x=memoryview(x[:2, :3].copy()), y=[x[0], x[1][:2]])
+        writer.write(x=x[:1, :3], y=[[1, 2.5]])
+    dataset = ts.open(path)
+    np.testing.assert_array_equal(dataset[:4]["x"].numpy(), x[:, ::2])
+    assert [len(row["y"]) for row in dataset] == [6, 6, 6, 6, 6, 2, 2]
+    again = tmp_path / "again.tsl"
+    with ts.Writer(again, dataset.schema) as writer:
+        batch = dataset[:]
+        writer.write(**batch)
+    assert ts.open(again)[:]["y"].tolist() == batch["y"].tolist()
+
+
+def test_bf16_is_taken_and_rounded(tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    schema = {"a": ts.tensor("bf16", (2,)), "b": ts.tensor("bf16", (2,), cast_from="f32")}
+    values = np.array([[1.0, 3.14159]], dtype=np.float32)
+    with ts.Writer(tmp_path / "x.tsl", schema) as writer:
+        writer.write(a=values.astype(ml_dtypes.bfloat16), b=values)
+    batch = ts.open(tmp_path / "x.tsl")[:]
+    assert batch["a"].array().tobytes() == batch["b"].array().tobytes() == values.astype(ml_dtypes.bfloat16).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("samples", "error", "words"),
+    [
+        ({"x": np.zeros((2, 3))}, TypeError, "f64.*f32"),
+        ({"x": np.zeros((2, 4), dtype=np.float32)}, ValueError, "shape"),
+        ({"x": np.float32(1)}, (TypeError, ValueError), "x"),
+        ({"x": [[1, 2]]}, ValueError, "shape"),
+        ({"x": [[1, 2, "3"]]}, TypeError, "'3'"),
+        ({"x": [[1, 2, [3]]]}, (TypeError, ValueError), "x"),
+        ({"x": [None]}, ValueError, "null"),
+        ({"x": [[1, 2, 10**400]]}, TypeError, "f32"),
+        ({"x": [[1, 2, 2**60 + 1]]}, TypeError, "f32"),
+        ({"x": [[1, 2, 1e300]]}, TypeError, "sample 0.*f32"),
+        ({"x": np.zeros((1, 3), dtype=">f4")}, TypeError, "x"),
+        ({"x": np.zeros((1, 3), dtype="datetime64[s]")}, TypeError, "x"),
+        ({"x": np.ma.masked_array(np.zeros((1, 3), dtype="f4"), mask=True)}, TypeError, "masked"),
+        ({"x": "abc"}, TypeError, "list"),
+        ({"x": 5}, TypeError, "int"),
+        ({"x": [[1, 2, 3]], "t": ["a", "b"]}, ValueError, "x 1.*t 2"),
+        ({"x": [[1, 2, 3]], "t": [b"a"]}, TypeError, "str"),
+        ({"x": [[1, 2, 3]], "t": [3]}, TypeError, "str"),
+        ({"x": [[1, 2, 3]], "z": [3]}, KeyError, "z"),
+        ({}, TypeError, "missing"),
+    ],
+    ids=str,
+)
+def test_samples_that_do_not_fit_are_refused(tmp_path, samples, error, words):
+    schema = {"x": ts.tensor("f32", (3,)), "t": ts.utf8()}
+    with ts.Writer(tmp_path / "x.tsl", schema) as writer:
+        writer.write(x=[[1, 2, 3]], t=["before"])
+        with pytest.raises(error, match=words):
+            writer.write(**{"t": ["a"], **samples} if samples else {})
+        writer.write(x=[[4, 5, 6]], t=["after"])
+    assert ts.open(tmp_path / "x.tsl")[:]["t"].tolist() == ["before", "after"]
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: ts.tensor("f31"), ValueError),
+        (lambda: ts.tensor("utf8"), ValueError),
+        (lambda: ts.tensor("f32", (-1,)), (ValueError, OverflowError)),
+        (lambda: ts.tensor("f32", 3), TypeError),
+        (lambda: ts.list("f32"), TypeError),
+        (lambda: ts.Writer("x.tsl", {"x": "f32"}), TypeError),
+        (lambda: ts.Writer("x.tsl", []), TypeError),
+        (lambda: ts.Writer("x.tsl", {"x": ts.utf8()}, profile="tiny"), ValueError),
+        (lambda: ts.Writer("x.tsl", {"x": ts.utf8()}, threads=0), ValueError),
+        (lambda: ts.Writer("x.tsl", {"x": ts.utf8()}, threads="many"), ValueError),
+        (lambda: ts.Writer("x/", {"x": ts.utf8()}, shard_bytes="lots"), ValueError),
+        (lambda: ts.Writer("x.tsl", {"x": ts.tensor("f32", cast_from="i8")}), ValueError),
+        (lambda: ts.Writer("no/such/folder/x.tsl", {"x": ts.utf8()}), FileNotFoundError),
+    ],
+)
+def test_bad_arguments_are_exceptions(tmp_path, monkeypatch, make, error):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error):
+        make()
+    assert not os.listdir(tmp_path)
+
+
+def test_conversion_gives_a_dataset(speech, tmp_path):
+    assert len(speech) > 0
+    copy = ts.convert(speech.uri, tmp_path / "copy.tsl", profile="fast")
+    assert copy.columns == speech.columns
+    for name in copy.columns:
+        assert copy[:][name].tolist() == speech[:][name].tolist()
+    folder = ts.convert(ROOT / "tests/data/speech.parquet", tmp_path / "set", bf16=True, shard_bytes="100KiB")
+    assert folder.version == 1 and folder[:]["mel"].tolist() == speech[:]["mel"].tolist()
+    told = []
+    ts.convert(speech.uri, tmp_path / "told.tsl", progress=lambda *at: told.append(at))
+    assert all(phase and done >= 0 for phase, done, _ in told)
+    with pytest.raises(FileExistsError):
+        ts.convert(speech.uri, tmp_path / "copy.tsl")
+    with pytest.raises(FileNotFoundError):
+        ts.convert(tmp_path / "nothing.parquet", tmp_path / "y.tsl")
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else PAR1")
+    with pytest.raises((ts.InputError, ValueError), match="bad.parquet"):
+        ts.convert(tmp_path / "bad.parquet", tmp_path / "y.tsl")
+    assert not (tmp_path / "y.tsl").exists()
+
+
+def test_an_exception_of_the_progress_ends_the_work(speech, tmp_path):
+    class Enough(Exception):
+        pass
+
+    def show(*_):
+        raise Enough
+
+    inputs = [speech.uri] * 300
+    with pytest.raises(Enough):
+        ts.convert(inputs, tmp_path / "x.tsl", profile="small", progress=show)
+    assert not os.listdir(tmp_path)
+
+
+def test_rows_and_columns_are_added(tmp_path):
+    folder = tmp_path / "set"
+    with ts.Writer(f"{folder}/", {"x": ts.tensor("i32")}) as writer:
+        writer.write(x=[1, 2, 3])
+    with ts.Writer(folder / "new.tsl", {"y": ts.utf8()}) as writer:
+        writer.write(y=["a", "b", "c"])
+    ts.add_columns(folder, folder / "new.tsl")
+    dataset = ts.open(folder)
+    assert dataset.columns == ["x", "y"] and dataset[2] == {"x": 3, "y": "c"}
+    assert dataset.versions() == [1, 2] and ts.open(folder, version=1).columns == ["x"]
+    with pytest.raises(ValueError):
+        ts.add_columns(folder, folder / "new.tsl")
+
+
+def test_damage_is_found_and_saved_from(mixed_path, tmp_path):
+    path = tmp_path / "x.tsl"
+    with ts.Writer(path, {"x": ts.tensor("f32", (64,))}, profile="raw") as writer:
+        writer.write(x=np.zeros((2000, 64), dtype=np.float32))
+    assert ts.verify(path) and ts.verify(path, deep=True).ok and ts.verify(mixed_path)
+    ts.verify(path).raise_if_damaged()
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    report = ts.verify(path)
+    assert not report and len(report.damages) == 1 and report.damages[0]["column"] == "x"
+    with pytest.raises(ts.CorruptionError) as caught:
+        report.raise_if_damaged()
+    start, end = caught.value.samples
+    assert caught.value.column == "x" and caught.value.path == str(path) and start < end
+    with pytest.raises(ts.CorruptionError) as caught:
+        ts.open(path)[start]
+    assert caught.value.samples and caught.value.rule and "salvage" in caught.value.__notes__[0]
+    losses = ts.salvage(path, tmp_path / "intact.tsl")
+    assert losses["schema"].startswith("tensilo.salvage")
+    intact = ts.open(tmp_path / "intact.tsl")
+    assert len(intact) == 2000 and intact[start]["x"] is None and intact[0]["x"] is not None
+    with pytest.raises(FileNotFoundError):
+        ts.verify(tmp_path / "nothing.tsl")
+
+
+def test_files_are_inspected_and_drawn(speech):
+    facts = ts.inspect(speech.uri)
+    assert facts["sample_count"] == len(speech)
+    drawing = ts.map(speech.uri)
+    assert str(drawing).startswith("<svg") and drawing._repr_svg_() == str(drawing) and "SVG" in repr(drawing)
+    with pytest.raises(FileNotFoundError):
+        ts.inspect("nothing.tsl")
