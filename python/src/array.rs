@@ -23,9 +23,33 @@ pub struct Array {
     pub shape: Vec<usize>,
 }
 
+/// The dimensions of an array, at most: those of NumPy.
+const RANK: usize = 64;
+
 impl Array {
+    /// Returns the array, or a copy if its memory can only be read.
+    fn writable(&self) -> Self {
+        if self.memory.is_writable() {
+            return self.clone();
+        }
+        Self { memory: Memory::copied(&self.memory.to_vec()), ..self.clone() }
+    }
+
+    /// Returns the only element.
+    fn only<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.memory.byte_count() != self.dtype.element_bytes() {
+            let message = format!("an array of shape {:?} has not exactly one element", self.shape);
+            return Err(PyValueError::new_err(message));
+        }
+        self.element(py)
+    }
+
     /// Returns an array; fails if the memory does not have its bytes.
     pub fn new(memory: Memory, dtype: DType, shape: Vec<usize>) -> PyResult<Self> {
+        if shape.len() > RANK {
+            let message = format!("an array of {} dimensions; there are at most {RANK}", shape.len());
+            return Err(PyValueError::new_err(message));
+        }
         let due = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
         if due != Some(memory.byte_count()) {
             let found = memory.byte_count();
@@ -145,14 +169,14 @@ impl Array {
         slf.py().import("tensilo._numpy")?.call_method1("to_numpy", (slf, dtype, view))
     }
 
-    /// Returns a tensor of PyTorch that shares the memory.
-    fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("torch")?.call_method1("from_dlpack", (slf,))
+    /// Returns a tensor of PyTorch that shares the memory, or a copy if that can only be read.
+    fn torch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("torch")?.call_method1("from_dlpack", (self.writable(),))
     }
 
     /// Returns an array of JAX on the CPU; without a copy if the memory is aligned to 64 bytes.
-    fn jax<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("jax.dlpack")?.call_method1("from_dlpack", (slf,))
+    fn jax<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("jax.dlpack")?.call_method1("from_dlpack", (self.writable(),))
     }
 
     #[pyo3(signature = (dtype=None, *, copy=None))]
@@ -180,13 +204,26 @@ impl Array {
 
     /// Returns the only element as a number of Python.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if self.memory.byte_count() != self.dtype.element_bytes() {
-            return Err(PyValueError::new_err(format!(
-                "an array of shape {:?} has not exactly one element",
-                self.shape
-            )));
+        self.only(py)
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("builtins")?.getattr("int")?.call1((self.only(py)?,))
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        self.only(py)?.extract()
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        self.only(py)?.is_truthy()
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.dtype.is_float() || self.dtype == DType::Bool || !self.shape.is_empty() {
+            return Err(PyTypeError::new_err("only an integer array without dimensions is an index"));
         }
-        self.element(py)
+        self.only(py)
     }
 
     /// Returns a copy of the bytes.
@@ -212,7 +249,7 @@ impl Array {
             let part = this.range(start, start.saturating_add(length));
             return part.ok_or_else(|| PyIndexError::new_err("the slice is not inside the array"));
         }
-        let asked: i64 = index.extract().map_err(|_| {
+        let asked = crate::indices::single(&index)?.ok_or_else(|| {
             PyTypeError::new_err("an array takes an integer or a slice; numpy() returns an array with more")
         })?;
         let member = crate::indices::wrapped(asked, count as u64).and_then(|i| this.member(usize::try_from(i).ok()?));

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use tensilo::export::table_batches;
-use tensilo::import::arrow::array::{Array, ArrayData, RecordBatch, RecordBatchReader, StructArray};
+use tensilo::import::arrow::array::{
+    Array, ArrayData, RecordBatch, RecordBatchOptions, RecordBatchReader, StructArray,
+};
 use tensilo::import::arrow::datatypes::{Field, Fields, Schema, SchemaRef};
 use tensilo::import::arrow::error::ArrowError;
 use tensilo::import::arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
@@ -45,7 +47,9 @@ fn record_batch(batch: &Batch) -> PyResult<RecordBatch> {
         batch.all_columns().map(|column| ArrowColumn::of(&column)).collect::<PyResult<_>>()?;
     let fields: Fields = columns.iter().map(|column| column.field.clone()).collect();
     let arrays = columns.into_iter().map(|column| tensilo::import::arrow::array::make_array(column.data)).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| refused(&error))
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.sample_count()));
+    let made = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
+    made.map_err(|error| refused(&error))
 }
 
 /// Returns the capsules of a column.
@@ -82,7 +86,8 @@ pub fn dataset_stream<'py>(
             Ok(found) => found,
             Err(error) => return drop(sender.send(Message::Failed(error))),
         };
-        let messages = std::iter::once(Message::Schema(found.schema())).chain(found.map(Message::Batch));
+        let messages =
+            std::iter::once(Message::Schema(found.schema())).chain(found.map(Message::Batch)).chain([Message::End]);
         // nobody receives any more if the stream was dropped
         for message in messages {
             if sender.send(message).is_err() {
@@ -111,6 +116,7 @@ fn stream_capsule<'py>(py: Python<'py>, batches: Batches) -> PyResult<Bound<'py,
 enum Message {
     Schema(SchemaRef),
     Batch(std::result::Result<RecordBatch, ArrowError>),
+    End,
     Failed(tensilo_data::DataError),
 }
 
@@ -133,7 +139,12 @@ impl Iterator for Batches {
             Source::One(batch) => batch.take().map(Ok),
             Source::Many(batches) => match batches.recv() {
                 Ok(Message::Batch(batch)) => Some(batch),
-                _ => None,
+                Ok(Message::End) => {
+                    self.batches = Source::One(None);
+                    None
+                }
+                // a stream that ends without an end has lost samples
+                _ => Some(Err(ArrowError::ComputeError("the thread that reads the samples is gone".to_owned()))),
             },
         }
     }

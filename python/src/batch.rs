@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::batch_column::BatchColumn;
 use crate::indices;
 use crate::memory::Memory;
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
 use std::sync::Arc;
@@ -147,7 +147,8 @@ impl Batch {
         if let Ok(name) = key.cast::<PyString>() {
             return Ok(self.named(name.to_str()?)?.into_pyobject(py)?.into_any());
         }
-        let asked: i64 = key.extract()?;
+        let wrong = || PyTypeError::new_err("a batch takes the name of a column, or the number of a sample");
+        let asked = indices::single(&key)?.ok_or_else(wrong)?;
         let count = self.sample_count();
         let i = indices::wrapped(asked, count as u64).and_then(|i| usize::try_from(i).ok());
         let i = i.ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of a batch of {count}")))?;

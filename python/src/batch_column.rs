@@ -153,6 +153,16 @@ impl BatchColumn {
     }
 }
 
+/// Returns a sample without arrays: as numbers and lists.
+fn plain<'py>(sample: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if let Ok(array) = sample.cast::<Array>() {
+        return array.get().to_object(sample.py());
+    }
+    let Ok(list) = sample.cast::<PyList>() else { return Ok(sample.clone()) };
+    let members = list.iter().map(|member| plain(&member));
+    Ok(PyList::new(sample.py(), members.collect::<PyResult<Vec<_>>>()?)?.into_any())
+}
+
 #[pymethods]
 impl BatchColumn {
     /// The name of the column.
@@ -285,13 +295,7 @@ impl BatchColumn {
 
     /// Returns the samples as objects of Python: numbers, texts, bytes, lists; None for nulls.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let samples = (0..self.sample_count()).map(|i| {
-            let sample = self.sample(py, i)?;
-            match sample.cast::<Array>() {
-                Ok(array) => array.get().to_object(py),
-                Err(_) => Ok(sample),
-            }
-        });
+        let samples = (0..self.sample_count()).map(|i| plain(&self.sample(py, i)?));
         PyList::new(py, samples.collect::<PyResult<Vec<_>>>()?)
     }
 
@@ -339,7 +343,9 @@ impl BatchColumn {
         self.sample_count()
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, index: i64) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(&self, py: Python<'py>, index: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let wrong = || PyTypeError::new_err("a column of a batch takes the number of a sample");
+        let index = indices::single(&index)?.ok_or_else(wrong)?;
         let count = self.sample_count();
         let i = indices::wrapped(index, count as u64).and_then(|i| usize::try_from(i).ok());
         self.sample(py, i.ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {count}")))?)

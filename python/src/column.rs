@@ -13,7 +13,7 @@ use crate::reader_pool::Selection;
 use crate::schema::ColumnType;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyTuple};
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Extent};
 
@@ -179,7 +179,7 @@ impl Column {
     fn __getitem__<'py>(&self, py: Python<'py>, index: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let samples = indices::from_object(&index, self.opened.view.n())?;
         let read = self.read(py, &samples, None)?;
-        match index.is_instance_of::<PyInt>() {
+        match indices::single(&index)?.is_some() {
             true => read.sample(py, 0),
             false => Ok(read.into_pyobject(py)?.into_any()),
         }

@@ -2,7 +2,6 @@
 
 use crate::batch::Batch;
 use crate::column::Column;
-use crate::dtype::DTypeArgument;
 use crate::error::{OrRaise, Result};
 use crate::indices;
 use crate::part::Part;
@@ -11,7 +10,7 @@ use crate::schema::{Schema, hex};
 use crate::source::{Source, Uri};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyInt, PySlice, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PySlice, PyString, PyTuple};
 use std::sync::{Arc, OnceLock};
 
 /// Files that are read as one sequence of samples: a dataset with versions, a file, or a list of
@@ -251,8 +250,7 @@ impl Dataset {
         }
         let opened = this.opened(py)?;
         let selection = Selection { columns: None, casts: Vec::new(), has_out: false };
-        if key.is_instance_of::<PyInt>() || key.hasattr("__index__")? && !key.hasattr("__len__")? {
-            let asked: i64 = key.extract()?;
+        if let Some(asked) = indices::single(&key)? {
             let n = opened.view.n();
             let sample = indices::wrapped(asked, n)
                 .ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of {n} samples, counted from 0")))?;
@@ -299,7 +297,7 @@ impl Dataset {
 /// Returns the casts that a caller asks for.
 pub fn casts(dtypes: Option<Bound<'_, PyDict>>) -> PyResult<Vec<(String, tensilo::DType)>> {
     let Some(dtypes) = dtypes else { return Ok(Vec::new()) };
-    dtypes.iter().map(|(name, dtype)| Ok((name.extract()?, dtype.extract::<DTypeArgument>()?.0))).collect()
+    crate::options::dtypes(Some(&dtypes))
 }
 
 /// Opens a dataset: a file, a folder with a manifest or with ``*.tsl`` files, a pattern such as

@@ -5,14 +5,18 @@
 use crate::array::Array;
 use crate::dtype::{from_dlpack, to_dlpack};
 use crate::memory::Memory;
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::borrow::Cow;
 use std::ffi::{CStr, c_void};
 use tensilo::DType;
 
 /// The device of memory of the processor.
 pub const CPU: (i32, i32) = (1, 0);
+
+/// Its own, and what CUDA and ROCm have pinned for it.
+const MEMORY_OF_THE_PROCESSOR: [i32; 3] = [1, 3, 11];
 
 const PLAIN: &CStr = c"dltensor";
 const USED_PLAIN: &CStr = c"used_dltensor";
@@ -73,8 +77,9 @@ pub fn export<'py>(
         return Err(PyBufferError::new_err("the array is in memory of the processor; move it after the import"));
     }
     let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);
-    if !is_versioned && !array.memory.is_writable() && copy != Some(true) {
-        let message = "the memory can only be read, which DLPack without a version cannot say; use numpy() first";
+    if !array.memory.is_writable() && copy != Some(true) {
+        // PyTorch writes to memory of which DLPack says that it can only be read
+        let message = "the memory can only be read: numpy() shares it, and torch() and jax() copy it";
         return Err(PyBufferError::new_err(message));
     }
     let memory = if copy == Some(true) { Memory::copied(&array.memory.to_vec()) } else { array.memory.clone() };
@@ -197,7 +202,7 @@ impl Imported {
     pub fn from_object(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let Ok(export) = object.getattr("__dlpack__") else { return Ok(None) };
         let device: (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
-        if device.0 != CPU.0 {
+        if !MEMORY_OF_THE_PROCESSOR.contains(&device.0) {
             let message = "the tensor is not in memory of the processor: pass tensor.cpu()";
             return Err(PyBufferError::new_err(message));
         }
@@ -241,7 +246,7 @@ impl Imported {
         let is_writable = tensor.flags() & READ_ONLY == 0;
         let (dtype, shape, strides) = {
             let found = tensor.tensor();
-            if found.device_type != CPU.0 {
+            if !MEMORY_OF_THE_PROCESSOR.contains(&found.device_type) {
                 return Err(PyBufferError::new_err("the tensor is not in memory of the processor: pass tensor.cpu()"));
             }
             let dtype = from_dlpack(found.code, found.bits).filter(|_| found.lanes == 1).ok_or_else(|| {
@@ -251,9 +256,17 @@ impl Imported {
                 ))
             })?;
             let rank = usize::try_from(found.ndim)?;
+            if rank > 64 || (rank > 0 && found.shape.is_null()) {
+                return Err(PyValueError::new_err(format!("a tensor of {rank} dimensions without a shape")));
+            }
             // SAFETY: DLPack: `shape` has `ndim` numbers, and `strides` too unless it is null.
             let (shape, strides) = unsafe { (numbers(found.shape, rank), numbers(found.strides, rank)) };
             let shape: Vec<usize> = shape.iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
+            let bytes = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
+            let is_null = found.data.is_null() && bytes != Some(0);
+            if is_null || bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+                return Err(PyValueError::new_err(format!("a tensor of shape {shape:?} does not fit in memory")));
+            }
             let strides = if found.strides.is_null() { compact(&shape) } else { strides };
             (dtype, shape, strides)
         };
@@ -283,19 +296,19 @@ impl Imported {
     }
 
     /// Returns the elements side by side, row-major: borrowed if they are, and copied otherwise.
-    pub fn bytes(&self) -> std::borrow::Cow<'_, [u8]> {
+    pub fn bytes(&self) -> PyResult<Cow<'_, [u8]>> {
         if self.byte_count() == 0 {
-            return std::borrow::Cow::Borrowed(&[]);
+            return Ok(Cow::Borrowed(&[]));
         }
         if self.is_compact() {
             // SAFETY: DLPack: the elements of a compact tensor are at the pointer.
-            return std::borrow::Cow::Borrowed(unsafe {
-                std::slice::from_raw_parts(self.pointer(), self.byte_count())
-            });
+            return Ok(Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.pointer(), self.byte_count()) }));
         }
-        let mut bytes = Vec::with_capacity(self.byte_count());
+        let mut bytes = Vec::new();
+        let reserved = bytes.try_reserve_exact(self.byte_count());
+        reserved.map_err(|_| PyMemoryError::new_err("a tensor does not fit in memory"))?;
         self.copy_from(0, self.pointer(), &mut bytes);
-        std::borrow::Cow::Owned(bytes)
+        Ok(Cow::Owned(bytes))
     }
 
     /// Appends the elements from a dimension on.

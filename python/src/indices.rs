@@ -2,9 +2,9 @@
 
 use crate::dlpack::Imported;
 use pyo3::buffer::{Element, PyBuffer};
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PySlice};
+use pyo3::types::{PyBool, PyBytes, PyInt, PySlice, PyString};
 use tensilo::DType;
 
 /// Returns the number of a sample of `count`; a negative one counts from the end.
@@ -22,22 +22,45 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
     if let Ok(slice) = object.cast::<PySlice>() {
         return of_slice(slice, count);
     }
-    if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
-        return Ok(vec![checked(object.extract()?, count)?]);
+    if let Some(asked) = single(object)? {
+        return Ok(vec![checked(asked, count)?]);
     }
     if let Some(numbers) = buffered(object)? {
         return numbers.into_iter().map(|asked| checked(asked, count)).collect();
     }
-    let iterator = object.try_iter().map_err(|_| no_indices(object))?;
-    iterator
-        .map(|asked| {
-            let asked = asked?;
-            let is_bool = asked.is_instance_of::<PyBool>();
-            let number =
-                if is_bool { Err(no_indices(object)) } else { asked.extract().map_err(|_| no_indices(object)) };
-            checked(number?, count)
-        })
-        .collect()
+    if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+        return Err(no_indices(object));
+    }
+    let mut samples = Vec::new();
+    for asked in object.try_iter().map_err(|_| no_indices(object))? {
+        let asked = single(&asked?)?.ok_or_else(|| no_indices(object))?;
+        samples.try_reserve(1).map_err(|_| PyMemoryError::new_err("the sample numbers do not fit in memory"))?;
+        samples.push(checked(asked, count)?);
+        if samples.len().is_multiple_of(1 << 16) {
+            object.py().check_signals()?;
+        }
+    }
+    Ok(samples)
+}
+
+/// Returns the integer that an object is: of Python, or without dimensions of a library. `None` if
+/// it is none.
+pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if object.is_instance_of::<PyBool>() || !object.hasattr("__index__")? {
+        return Ok(None);
+    }
+    let has_dimensions = || object.getattr("ndim").is_ok_and(|ndim| ndim.extract().is_ok_and(|ndim: usize| ndim > 0));
+    if !object.is_instance_of::<PyInt>() && has_dimensions() {
+        return Ok(None); // an array, of which some libraries make a number if it has one element
+    }
+    match object.call_method0("__index__") {
+        Ok(number) => {
+            let none = |_| PyIndexError::new_err(format!("there is no sample {number}"));
+            number.extract().map(Some).map_err(none)
+        }
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the samples of a slice, which is cut off at the ends.
@@ -73,12 +96,14 @@ fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
     if tensor.shape.len() > 1 {
         return Err(dimensions(tensor.shape.len()));
     }
-    let bytes = tensor.bytes();
+    let bytes = tensor.bytes()?;
     let numbers: Option<Vec<i64>> = match tensor.dtype {
         DType::I64 => Some(bytes.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect()),
         DType::I32 => Some(bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes).into()).collect()),
         DType::I16 => Some(bytes.as_chunks().0.iter().map(|bytes| i16::from_ne_bytes(*bytes).into()).collect()),
         DType::U8 => Some(bytes.iter().map(|byte| i64::from(*byte)).collect()),
+        DType::I8 => Some(bytes.iter().map(|byte| i64::from(byte.cast_signed())).collect()),
+        DType::U16 => Some(bytes.as_chunks().0.iter().map(|bytes| u16::from_ne_bytes(*bytes).into()).collect()),
         DType::U32 => Some(bytes.as_chunks().0.iter().map(|bytes| u32::from_ne_bytes(*bytes).into()).collect()),
         DType::U64 => bytes.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes).try_into().ok()).collect(),
         _ => None,
@@ -90,6 +115,9 @@ fn of_type<T: Element + TryInto<i64>>(object: &Bound<'_, PyAny>) -> Option<PyRes
     let buffer = PyBuffer::<T>::get(object).ok()?;
     if buffer.dimensions() > 1 {
         return Some(Err(dimensions(buffer.dimensions())));
+    }
+    if Vec::<T>::new().try_reserve_exact(buffer.item_count()).is_err() {
+        return Some(Err(PyMemoryError::new_err("the sample numbers do not fit in memory")));
     }
     let numbers = buffer.to_vec(object.py());
     let whole = |numbers: Vec<T>| numbers.into_iter().map(|number| number.try_into().map_err(|_| no_indices(object)));

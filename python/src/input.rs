@@ -1,15 +1,15 @@
 //! Samples of Python, as a writer takes them.
 
-use crate::array::Array;
 use crate::batch_column::BatchColumn;
-use crate::dlpack::Imported;
-use crate::dtype::of_buffer_format;
-use pyo3::buffer::PyUntypedBuffer;
+use crate::elements::{Elements, elements};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 use tensilo::nested::ListBatch;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Extent};
+
+/// The samples that one call writes, at most: also those that have no bytes take time.
+const MOST_SAMPLES: usize = 1 << 30;
 
 /// Samples of one column.
 #[derive(Default)]
@@ -42,13 +42,6 @@ fn note(validity: &mut Option<Vec<u8>>, count: usize, is_present: bool) {
     }
 }
 
-/// An array of another library, or of this one, as bytes.
-struct Elements {
-    dtype: DType,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
 impl Input {
     /// Returns the samples of an object: an array whose first dimension is the sample, a
     /// `BatchColumn`, or a sequence of samples.
@@ -72,8 +65,9 @@ impl Input {
             this.add_tensor(column, elements)?;
             return Ok(this);
         }
-        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
-            return Err(PyTypeError::new_err("one text or byte string is no list of samples: put it in a list"));
+        if is_no_list(object) {
+            let name = object.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("one {name} is no list of samples: put it in a list")));
         }
         let samples = object.try_iter().map_err(|_| {
             let name = object.get_type().name().map_or(String::new(), |name| name.to_string());
@@ -122,6 +116,11 @@ impl Input {
             return Err(PyValueError::new_err("an array without dimensions is no list of samples"));
         };
         check_dtype(column, elements.dtype)?;
+        if count > MOST_SAMPLES {
+            return Err(PyValueError::new_err(format!(
+                "{count} samples in one call; there are at most {MOST_SAMPLES}"
+            )));
+        }
         let extents = own_extents(column, sample)?;
         self.item_count = count;
         self.extents.extend((0..count).flat_map(|_| extents.iter().copied()));
@@ -138,6 +137,9 @@ impl Input {
         let length = if sample.is_none() {
             0
         } else {
+            if is_no_list(sample) {
+                return Err(PyTypeError::new_err("a sample of this column is a list"));
+            }
             let members = sample.try_iter().map_err(|_| PyTypeError::new_err("a sample of this column is a list"))?;
             let mut length = 0_u32;
             for member in members {
@@ -216,6 +218,9 @@ impl Input {
         shape: &mut Vec<Option<usize>>,
         object: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        if depth > tensilo::limits::RANK {
+            return Err(PyValueError::new_err("lists deeper than a tensor has dimensions"));
+        }
         let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
         if !is_list {
             if shape.len() > depth {
@@ -275,6 +280,16 @@ impl Input {
     }
 }
 
+/// Returns whether an object has parts one after the other, but is no list.
+fn is_no_list(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyDict>()
+        || object.is_instance_of::<PySet>()
+        || object.is_instance_of::<PyFrozenSet>()
+}
+
 /// Returns the number of Python for a float that is at most `most`. An integer that floats do not
 /// have is refused, and so is what would become infinite.
 fn float(number: &Bound<'_, PyAny>, dtype: DType, most: f64) -> PyResult<f64> {
@@ -294,55 +309,6 @@ fn prefixed(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
     } else {
         error
     }
-}
-
-/// Returns the elements of an array, side by side; `None` if the object is none.
-fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
-    if let Ok(array) = object.cast::<Array>() {
-        let Array { memory, dtype, shape } = array.get();
-        return Ok(Some(Elements { dtype: *dtype, shape: shape.clone(), bytes: memory.to_vec() }));
-    }
-    if object.is_instance_of::<PyList>()
-        || object.is_instance_of::<PyTuple>()
-        || object.is_instance_of::<PyString>()
-        || object.is_instance_of::<BatchColumn>()
-    {
-        return Ok(None);
-    }
-    if object.hasattr("mask")? && object.hasattr("filled")? {
-        return Err(PyTypeError::new_err("a masked array has nulls inside: pass a list of samples, None for nulls"));
-    }
-    if let Some(elements) = buffered(object)? {
-        return Ok(Some(elements));
-    }
-    if is_bf16_of_numpy(object) {
-        let bits = object.call_method1("view", ("uint16",))?;
-        return Ok(buffered(&bits)?.map(|elements| Elements { dtype: DType::Bf16, ..elements }));
-    }
-    let Some(tensor) = Imported::from_object(object)? else { return Ok(None) };
-    let bytes = tensor.bytes().into_owned();
-    Ok(Some(Elements { dtype: tensor.dtype, shape: tensor.shape.clone(), bytes }))
-}
-
-/// NumPy exports no buffer of a type that is not its own.
-fn is_bf16_of_numpy(object: &Bound<'_, PyAny>) -> bool {
-    let name = object.getattr("dtype").and_then(|dtype| dtype.str()).map(|name| name.to_string());
-    name.is_ok_and(|name| name == "bfloat16") && object.hasattr("view").unwrap_or(false)
-}
-
-fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
-    let Ok(buffer) = PyUntypedBuffer::get(object) else { return Ok(None) };
-    let Some(dtype) = of_buffer_format(buffer.format().to_bytes(), buffer.item_size()) else { return Ok(None) };
-    let shape = buffer.shape().to_vec();
-    let bytes = if buffer.is_c_contiguous() {
-        // SAFETY: a contiguous buffer has `len_bytes` bytes at its pointer, and is held meanwhile.
-        unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), buffer.len_bytes()) }.to_vec()
-    } else {
-        let contiguous =
-            object.py().import("builtins")?.getattr("memoryview")?.call1((object,))?.call_method0("tobytes")?;
-        contiguous.cast::<PyBytes>()?.as_bytes().to_vec()
-    };
-    Ok(Some(Elements { dtype, shape, bytes }))
 }
 
 /// Returns the extents of a sample that vary in the column. Fails if others are not the column's.

@@ -16,6 +16,7 @@ mod convert;
 mod dataset;
 mod dlpack;
 mod dtype;
+mod elements;
 mod error;
 mod indices;
 mod input;

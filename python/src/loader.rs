@@ -17,8 +17,9 @@ use tensilo_data::{BatchIterator, LoaderMetrics, LoaderOptions, SampleReader, St
 /// Batches of a dataset, which threads read before they are asked for.
 ///
 /// ``for batch in loader`` delivers the batches of an epoch, and the next ``for`` those of the next
-/// epoch. ``state_dict()`` is where the loader is, and ``load_state_dict`` goes on there, also with
-/// another number of ranks or another batch size: no sample is lost or repeated.
+/// epoch, also if the first was left early. ``state_dict()`` is where the loader is, and
+/// ``load_state_dict`` goes on there, also with another number of ranks or another batch size: no
+/// sample is lost or repeated.
 ///
 /// Args:
 ///     dataset: a ``Dataset``.
@@ -58,6 +59,10 @@ struct Place {
     loaded: Option<State>,
     /// The state after the last batch that was taken.
     reached: Option<State>,
+    /// Whether a batch was taken since the last iteration began.
+    has_taken: bool,
+    /// The number of iterations that were begun: an earlier one no longer moves the place.
+    iteration: u64,
     metrics: Option<LoaderMetrics>,
 }
 
@@ -130,7 +135,7 @@ impl Loader {
         }
         let view = opened.view.here();
         let loader = py.detach(|| options.loader(&view)).or_raise(py)?;
-        let place = Place { epoch: 0, loaded: None, reached: None, metrics: None };
+        let place = Place { epoch: 0, loaded: None, reached: None, has_taken: false, iteration: 0, metrics: None };
         Ok(Self { opened, loader, batch_size, world_size, place: Arc::new(Mutex::new(place)) })
     }
 
@@ -144,7 +149,7 @@ impl Loader {
     /// Makes the next iteration begin at the start of an epoch.
     fn set_epoch(&self, epoch: u64) {
         let mut place = locked(&self.place);
-        (place.epoch, place.loaded, place.reached) = (epoch, None, None);
+        (place.epoch, place.loaded, place.reached, place.has_taken) = (epoch, None, None, false);
     }
 
     /// Returns where the loader is: after the batches that were taken. The dict can be pickled or
@@ -171,15 +176,17 @@ impl Loader {
         let state = State::from_bytes(&bytes).or_raise(py)?;
         py.detach(|| self.loader.check(&state)).or_raise(py)?;
         let mut place = locked(&self.place);
-        (place.epoch, place.loaded, place.reached) = (state.epoch, Some(state), None);
+        (place.epoch, place.loaded, place.reached, place.has_taken) = (state.epoch, Some(state), None, false);
         Ok(())
     }
 
     /// Returns the numbers of the samples that this rank takes in a step of the current epoch,
-    /// counted from 0 at its beginning.
-    fn samples(&self, py: Python<'_>, step: u64) -> PyResult<crate::array::Array> {
+    /// counted from 0 at its beginning, or at a position.
+    #[pyo3(signature = (step, *, position=0))]
+    fn samples(&self, py: Python<'_>, step: u64, position: u64) -> PyResult<crate::array::Array> {
         let epoch = self.epoch();
-        let position = step.saturating_mul(u64::from(self.batch_size)).saturating_mul(self.world_size.into());
+        let steps = step.saturating_mul(u64::from(self.batch_size)).saturating_mul(self.world_size.into());
+        let position = position.saturating_add(steps);
         let samples = py.detach(|| self.loader.samples(epoch, position)).or_raise(py)?;
         let samples = samples.into_iter().map(i64::try_from).collect::<Result<_, _>>()?;
         Ok(crate::array::Array::of_numbers(samples))
@@ -211,6 +218,11 @@ impl Loader {
         LoaderReader { process: process::id(), reader: Mutex::new(py.detach(|| self.loader.reader())) }
     }
 
+    /// The number of batches from a position of an epoch to its end.
+    fn _batches_from(&self, position: u64) -> u64 {
+        self.loader.batches_from(position)
+    }
+
     /// The number of batches of an epoch.
     fn __len__(&self) -> PyResult<usize> {
         Ok(usize::try_from(self.loader.batches_per_epoch())?)
@@ -219,18 +231,23 @@ impl Loader {
     fn __iter__(&self, py: Python<'_>) -> PyResult<LoaderIterator> {
         let begin = {
             let mut place = locked(&self.place);
-            place.reached = None;
-            (place.epoch, place.loaded.take())
+            let reached = place.reached.take();
+            // what is left of an epoch that was left early is over, as with other loaders
+            if let Some(left) = reached.filter(|state| place.has_taken && state.position > 0) {
+                place.epoch = left.epoch.saturating_add(1);
+            }
+            (place.has_taken, place.iteration) = (false, place.iteration.wrapping_add(1));
+            (place.epoch, place.loaded.take(), place.iteration)
         };
         let batches = py
             .detach(|| match begin {
-                (_, Some(state)) => self.loader.resume(&state),
-                (epoch, None) => Ok(self.loader.epoch(epoch)),
+                (_, Some(state), _) => self.loader.resume(&state),
+                (epoch, None, _) => Ok(self.loader.epoch(epoch)),
             })
             .or_raise(py)?;
         locked(&self.place).reached = Some(batches.state());
         let running = Running { process: process::id(), batches: Mutex::new(Some(batches)) };
-        Ok(LoaderIterator { running, place: self.place.clone() })
+        Ok(LoaderIterator { running, place: self.place.clone(), iteration: begin.2 })
     }
 
     fn __repr__(&self) -> String {
@@ -249,6 +266,7 @@ impl Loader {
 pub struct LoaderIterator {
     running: Running,
     place: Arc<Mutex<Place>>,
+    iteration: u64,
 }
 
 struct Running {
@@ -282,6 +300,20 @@ enum Waited {
 }
 
 impl LoaderIterator {
+    /// Moves the place of the loader. Of threads that share an iterator, the last is ahead.
+    fn note(&self, state: &State, metrics: LoaderMetrics, is_over: bool) {
+        let mut place = locked(&self.place);
+        let at = |state: &State| (state.epoch, state.position);
+        let is_ahead = place.reached.is_none_or(|reached| at(&reached) <= at(state));
+        if place.iteration != self.iteration || !is_ahead {
+            return;
+        }
+        (place.reached, place.metrics, place.has_taken) = (Some(*state), Some(metrics), true);
+        if is_over {
+            place.epoch = state.epoch; // that of the next iteration
+        }
+    }
+
     /// Takes the next batch, if it is ready soon.
     fn wait(&self) -> PyResult<(Waited, Option<(State, LoaderMetrics)>)> {
         let mut batches = self.running.lock()?;
@@ -302,6 +334,16 @@ impl LoaderIterator {
     }
 }
 
+impl Drop for LoaderIterator {
+    /// Joins the threads without the GIL.
+    fn drop(&mut self) {
+        let batches = self.running.batches.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let mut batches = Some(batches);
+        // at the end of the interpreter nothing can be attached
+        Python::try_attach(|py| py.detach(|| drop(batches.take())));
+    }
+}
+
 #[pymethods]
 impl LoaderIterator {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -312,12 +354,7 @@ impl LoaderIterator {
         loop {
             let (waited, reached) = py.detach(|| self.wait())?;
             if let Some((state, metrics)) = reached {
-                let mut place = locked(&self.place);
-                (place.reached, place.metrics) = (Some(state), Some(metrics));
-                if matches!(waited, Waited::End) {
-                    // the next iteration is of the next epoch
-                    (place.epoch, place.reached) = (state.epoch, Some(state));
-                }
+                self.note(&state, metrics, matches!(waited, Waited::End));
             }
             match waited {
                 Waited::Batch(batch) => return Ok(Batch::new(batch)),

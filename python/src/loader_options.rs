@@ -1,6 +1,7 @@
 //! The options of a loader, as Python names them.
 
 use crate::error::OrRaise;
+use crate::options::members;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,7 +10,7 @@ use tensilo_data::{Mode, OnDamage, Padding, RunsAndWindows, Tail};
 /// Returns the paddings that a caller asks for.
 pub fn paddings(pad: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, Padding)>> {
     let Some(pad) = pad else { return Ok(Vec::new()) };
-    let padding = |(name, how): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+    let padding = |(name, how): (String, Bound<'_, PyAny>)| {
         let padding = match how.extract::<(f64, u32)>() {
             Ok((value, multiple)) => Padding::new().value(value).multiple(multiple),
             Err(_) => Padding::new().value(
@@ -17,9 +18,9 @@ pub fn paddings(pad: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, Paddin
                     .map_err(|_| PyTypeError::new_err("pad: a dict from names to values, or to (value, multiple)"))?,
             ),
         };
-        Ok((name.extract()?, padding))
+        Ok((name, padding))
     };
-    pad.iter().map(padding).collect()
+    members(pad)?.into_iter().map(padding).collect()
 }
 
 pub fn mode(order: &str, window: Option<(u32, u32)>, of_dataset: RunsAndWindows, py: Python<'_>) -> PyResult<Mode> {

@@ -94,16 +94,21 @@ pub fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     if paths.is_empty() { Err(PyValueError::new_err("the list of inputs is empty")) } else { Ok(paths) }
 }
 
+/// Returns the names and values of a dict as they are now: what converts a value can change it.
+pub fn members<'py>(dict: &Bound<'py, PyDict>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+    dict.items().iter().map(|item| item.extract()).collect()
+}
+
 /// Returns the dtypes that columns are rounded to.
 pub fn dtypes(casts: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, DType)>> {
     let Some(casts) = casts else { return Ok(Vec::new()) };
-    casts.iter().map(|(name, dtype)| Ok((name.extract()?, dtype.extract::<DTypeArgument>()?.0))).collect()
+    members(casts)?.into_iter().map(|(name, dtype)| Ok((name, dtype.extract::<DTypeArgument>()?.0))).collect()
 }
 
 /// Returns the shapes that columns are declared to have.
 pub fn shapes(shapes: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, Shape)>> {
     let Some(shapes) = shapes else { return Ok(Vec::new()) };
-    shapes.iter().map(|(name, extents)| Ok((name.extract()?, shape_of(extents.extract()?)))).collect()
+    members(shapes)?.into_iter().map(|(name, extents)| Ok((name, shape_of(extents.extract()?)))).collect()
 }
 
 /// Returns the treatment of null elements.

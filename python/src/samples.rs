@@ -40,10 +40,13 @@ impl BatchColumn {
     }
 
     fn item<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-        if self.column().is_null(i) {
+        let tensor = self.tensor()?;
+        // the items of a tensor are the samples, also if it was padded
+        let is_null = if tensor.is_some() { self.is_null_sample(i) } else { self.column().is_null(i) };
+        if is_null {
             return Ok(py.None().into_bound(py));
         }
-        if let Some(tensor) = self.tensor()? {
+        if let Some(tensor) = tensor {
             let sample = tensor.member(i).ok_or_else(|| PyIndexError::new_err("the sample is not in the batch"))?;
             return scalar_or_array(py, sample);
         }

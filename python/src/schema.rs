@@ -46,14 +46,16 @@ pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
     let columns = columns.cast::<PyDict>().map_err(|_| {
         PyTypeError::new_err("a schema is a dict from names to types, as tensilo.tensor and tensilo.utf8 return them")
     })?;
-    let column = |(name, column): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        let name: String = name.extract()?;
+    let column = |(name, column): (String, Bound<'_, PyAny>)| {
         let column = column.cast::<ColumnType>().map_err(|_| {
             PyTypeError::new_err(format!("column {name:?} needs a type, such as tensilo.tensor(\"f32\", (80,))"))
         })?;
         Ok(ColumnSchema { name, ..column.get().0.clone() })
     };
-    Ok(tensilo::Schema { columns: columns.iter().map(column).collect::<PyResult<_>>()?, metadata: Metadata::new() })
+    Ok(tensilo::Schema {
+        columns: crate::options::members(columns)?.into_iter().map(column).collect::<PyResult<_>>()?,
+        metadata: Metadata::new(),
+    })
 }
 
 #[pymethods]

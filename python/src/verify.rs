@@ -29,7 +29,7 @@ pub fn _verify(
     threads: Threads,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'_, PyList>> {
-    let threads = threads.of_writer();
+    let threads = threads.of_writer().min(1024);
     let reports = work::run(py, progress.as_ref(), move |progress| {
         let is_dataset = path.is_dir() || is_pattern(&path);
         let files = match is_dataset {

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tensilo::nested::ListBatch;
 use tensilo::sink::AtomicFile;
@@ -35,7 +36,17 @@ use tensilo_data::{Changes, DataError, Dataset};
 #[pyclass(frozen, module = "tensilo")]
 pub struct Writer {
     schema: Schema,
+    process: u32,
     state: Mutex<Option<State>>,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.process != process::id() {
+            // the files are those of the process that was forked
+            std::mem::forget(self.state.get_mut().map(Option::take));
+        }
+    }
 }
 
 /// What is being written.
@@ -52,6 +63,8 @@ struct FolderState {
     shard_bytes: u64,
     shard: Option<Shard>,
     is_new: bool,
+    /// Whether a data file could not be finished.
+    has_lost: bool,
 }
 
 struct Shard {
@@ -64,39 +77,71 @@ impl FolderState {
     fn new(folder: &Path, schema: Schema, options: WriterOptions, shard_bytes: u64) -> Result<Self> {
         let has_manifest = has_manifest(folder);
         let mut changes = if has_manifest { Dataset::open(folder)?.change()? } else { Dataset::create(folder)? };
-        if !has_manifest {
+        if has_manifest {
+            check_schema(folder, &schema, &changes.schema())?;
+        } else {
             changes.declare(&schema)?;
         }
-        Ok(Self { changes, schema, options, shard_bytes, shard: None, is_new: !has_manifest })
+        Ok(Self { changes, schema, options, shard_bytes, shard: None, is_new: !has_manifest, has_lost: false })
     }
 
     fn push(&mut self, batches: &[ColumnBatch<'_>], bytes: u64) -> Result<()> {
-        let mut shard = match self.shard.take() {
+        self.check()?;
+        let shard = match &mut self.shard {
             Some(shard) => shard,
             None => {
                 let path = self.changes.next_path()?;
                 let writer = tensilo::Writer::create(&path, self.schema.clone(), &self.options)?;
-                Shard { path, writer, bytes: 0 }
+                self.shard.insert(Shard { path, writer, bytes: 0 })
             }
         };
+        // samples that are refused leave those before as they are
         shard.writer.push_batch(batches)?;
         shard.bytes = shard.bytes.saturating_add(bytes);
-        self.shard = Some(shard);
-        if self.shard.as_ref().is_some_and(|shard| shard.bytes >= self.shard_bytes) { self.end_shard() } else { Ok(()) }
+        if shard.bytes >= self.shard_bytes { self.end_shard() } else { Ok(()) }
+    }
+
+    /// Fails if samples were lost before: nothing must be published without them.
+    fn check(&self) -> Result<()> {
+        if !self.has_lost {
+            return Ok(());
+        }
+        Err(DataError::BadArgument("a write failed before, so that samples are missing: begin again".to_owned()))
     }
 
     fn end_shard(&mut self) -> Result<()> {
         let Some(shard) = self.shard.take() else { return Ok(()) };
-        shard.writer.finish()?;
-        self.changes.append(&shard.path)
+        let ended = shard.writer.finish().map_err(DataError::from).and_then(|_| self.changes.append(&shard.path));
+        self.has_lost = ended.is_err();
+        ended
     }
 
     fn finish(mut self) -> Result<()> {
+        self.check()?;
         self.end_shard()?;
         if self.changes.sample_count() == 0 {
             return Err(DataError::BadArgument("no samples were written, of which a dataset could be made".to_owned()));
         }
         publish(self.changes, if self.is_new { "write" } else { "append" })
+    }
+}
+
+/// Refuses to append samples whose columns are not those of the dataset, before any is written.
+fn check_schema(folder: &Path, schema: &Schema, due: &Schema) -> Result<()> {
+    let folder = folder.display();
+    let refused = |message: String| Err(DataError::BadArgument(format!("{folder}: {message}")));
+    for column in &schema.columns {
+        let Some(due) = due.columns.iter().find(|due| due.name == column.name) else {
+            return refused(format!("the dataset that is there has no column {:?}", column.name));
+        };
+        if (column.dtype, &column.shape, &column.levels) != (due.dtype, &due.shape, &due.levels) {
+            let (due, found) = (due.type_name(), column.type_name());
+            return refused(format!("column {:?} of the dataset that is there is {due}, not {found}", column.name));
+        }
+    }
+    match due.columns.iter().find(|due| !due.nullable && !schema.columns.iter().any(|own| own.name == due.name)) {
+        Some(missing) => refused(format!("the dataset that is there has a column {:?}, too", missing.name)),
+        None => Ok(()),
     }
 }
 
@@ -117,8 +162,12 @@ impl State {
 }
 
 impl Writer {
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the state, which belongs to the process that has made it.
+    fn lock(&self) -> Result<MutexGuard<'_, Option<State>>> {
+        if self.process == process::id() {
+            return Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        Err(DataError::BadArgument("the writer belongs to the process that was forked; make another one".to_owned()))
     }
 
     fn push(&self, py: Python<'_>, inputs: &[Input]) -> PyResult<()> {
@@ -127,16 +176,15 @@ impl Writer {
             let lists: Vec<Vec<ListBatch<'_>>> = inputs.iter().map(Input::lists).collect();
             let batches = inputs.iter().zip(&self.schema.columns).zip(&lists);
             let batches: Vec<_> = batches.map(|((input, column), lists)| input.batch(column, lists)).collect();
-            self.lock().as_mut().map(|state| state.push(&batches, bytes))
+            self.lock().and_then(|mut state| state.as_mut().ok_or_else(closed)?.push(&batches, bytes))
         })
-        .ok_or_else(closed)?
         .or_raise(py)
     }
 }
 
 #[cold]
-fn closed() -> PyErr {
-    PyValueError::new_err("the writer is closed")
+fn closed() -> DataError {
+    DataError::BadArgument("the writer is closed".to_owned())
 }
 
 #[pymethods]
@@ -174,7 +222,7 @@ impl Writer {
             })
         };
         let state = py.detach(begin).or_raise(py)?;
-        Ok(Self { schema, state: Mutex::new(Some(state)) })
+        Ok(Self { schema, process: process::id(), state: Mutex::new(Some(state)) })
     }
 
     /// Writes samples: for each column an array whose first dimension is the sample, or a list of
@@ -218,12 +266,12 @@ impl Writer {
 
     /// Finishes the file or the version, which appears now. ``with`` calls it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.lock().take().map(State::finish)).unwrap_or(Ok(())).or_raise(py)
+        py.detach(|| self.lock()?.take().map_or(Ok(()), State::finish)).or_raise(py)
     }
 
     /// Gives up what was written: nothing is left of it.
-    fn abort(&self, py: Python<'_>) {
-        py.detach(|| drop(self.lock().take()));
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lock().map(|mut state| drop(state.take()))).or_raise(py)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -238,7 +286,7 @@ impl Writer {
         _traceback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         match exception {
-            Some(_) => self.abort(py),
+            Some(_) => self.abort(py)?,
             None => self.close(py)?,
         }
         Ok(false)

@@ -16,7 +16,8 @@ its number at memory speed, and a checksum covers every byte::
 from ._check import Report, verify
 from ._convert import append, convert
 from ._errors import ConflictError, CorruptionError, InputError, LimitError, TensiloError, UnsupportedError
-from ._program import Drawing, inspect, map, salvage
+from ._program import Drawing, inspect, salvage
+from ._program import map as map
 from ._tensilo import (
     Array,
     Batch,
@@ -29,11 +30,17 @@ from ._tensilo import (
     Writer,
     __version__,
     add_columns,
-    bytes,
-    list,
-    open,
     tensor,
     utf8,
+)
+from ._tensilo import (
+    bytes as bytes,
+)
+from ._tensilo import (
+    list as list,
+)
+from ._tensilo import (
+    open as open,
 )
 
 # loaded when they are first used
@@ -60,6 +67,7 @@ def __dir__():
     return sorted({*globals(), *_IMPORTERS})
 
 
+# without `bytes`, `list`, `map` and `open`, which `import *` would take from Python
 __all__ = [
     "Array",
     "Batch",
@@ -81,12 +89,8 @@ __all__ = [
     "__version__",
     "add_columns",
     "append",
-    "bytes",
     "convert",
     "inspect",
-    "list",
-    "map",
-    "open",
     "salvage",
     "tensor",
     "utf8",

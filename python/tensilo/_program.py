@@ -14,6 +14,9 @@ from ._errors import CorruptionError, TensiloError
 
 _DAMAGED, _USAGE, _IO = 1, 2, 3
 
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from tensilo.__main__ import main; main()"
+
 
 class Drawing:
     """A drawing of a file, as SVG, which notebooks show. ``str(drawing)`` is its text."""
@@ -62,16 +65,19 @@ def map(path: str | PathLike[str], *, width: int = 1200, verify: bool = False) -
 
 
 def _path(path: str | PathLike[str]) -> str:
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     # a name that begins with a dash is no option
     return os.path.join(os.curdir, path) if path.startswith("-") else path
 
 
 def _run(*arguments: str, may_be_damaged: bool = False) -> str:
-    command = [sys.executable, "-m", "tensilo", "--quiet", *arguments]
+    # -P: what is in the folder at work is not imported
+    command = [sys.executable, "-P", "-c", _PROGRAM, _PACKAGES, "--quiet", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode == 0 or (done.returncode == _DAMAGED and may_be_damaged):
         return done.stdout
+    if "Traceback (most recent call last)" in done.stderr:
+        raise TensiloError(done.stderr)
     text = done.stderr.strip().removeprefix("error: ")
     if not os.path.exists(arguments[-1]):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), arguments[-1])

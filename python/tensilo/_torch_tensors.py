@@ -9,13 +9,12 @@ def of_column(column):
         return torch.from_dlpack(column)
     if column.dtype in ("utf8", "bytes"):
         raise TypeError(f"column {column.name!r}: PyTorch has no tensors of {column.dtype}; use tolist()")
-    values, *offsets = column.ragged()
-    if len(offsets) != 1:
+    if column.levels or None in column.shape[2:]:
         raise TypeError(
-            f"column {column.name!r}: lists of {len(offsets)} levels are no tensor of PyTorch; use ragged(), "
-            "padded() or tolist()"
+            f"column {column.name!r}: a nested tensor has samples that differ in their first extent alone; use "
+            "ragged(), padded() or tolist()"
         )
-    values, offsets = torch.from_dlpack(values), torch.from_dlpack(offsets[0])
+    values, offsets = map(torch.from_dlpack, column.ragged())
     return torch.nested.nested_tensor_from_jagged(values, offsets)
 
 

@@ -139,6 +139,10 @@ class _Row(Mapping):
         """Returns the sample as tensors."""
         return {name: self[name] for name in self}
 
+    def __reduce__(self):
+        # what a worker returns is read in the worker
+        return dict, (self.as_dict(),)
+
 
 def _sample(column, index):
     """Returns a sample of a column: a tensor, or what has none."""
@@ -200,14 +204,16 @@ class Loader(IterableDataset):
             raise ValueError("rank and world_size belong together: pass both, or none of them")
         if rank is None:
             rank, world_size = _rank_and_world_size()
-        if pin_memory and not torch.accelerator.is_available():
+        if pin_memory and not getattr(torch, "accelerator", torch.cuda).is_available():
             warnings.warn("pin_memory: there is no accelerator, so memory is not pinned", stacklevel=2)
             pin_memory = False
         self.dataset = _opened(source, access)
         self.batch_size, self.rank, self.world_size, self.pin_memory = batch_size, rank, world_size, pin_memory
         self._options = options
         self._loader = self._made()
-        self._step = None
+        # where a worker of a DataLoader is, and whether it has left an epoch early
+        self._of_worker_state: dict[str, Any] | None = None
+        self._is_left = False
 
     def _made(self):
         return _tensilo.Loader(
@@ -224,23 +230,21 @@ class Loader(IterableDataset):
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration begin at the start of an epoch."""
-        self._step = None
+        self._of_worker_state, self._is_left = None, False
         self._loader.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns where the loader is, after the batches that were taken."""
-        return self._loader.state_dict() if self._step is None else {"epoch": self.epoch, "step": self._step}
+        """Returns where the loader is, after the batches that were taken.
+
+        In a worker of a ``DataLoader`` it is where the worker is, for a worker of the same number.
+        """
+        return self._loader.state_dict() if self._of_worker_state is None else self._of_worker_state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Makes the next iteration go on from a state, of any number of ranks and any batch size."""
-        if "state" in state_dict:
-            self._step = None
-            self._loader.load_state_dict(state_dict)
-        elif {"epoch", "step"} <= state_dict.keys():
-            self._loader.set_epoch(state_dict["epoch"])
-            self._step = state_dict["step"]
-        else:
-            raise ValueError("this is no state of a loader: pass what state_dict() has returned")
+        self._loader.load_state_dict(state_dict)
+        self._of_worker_state = state_dict if state_dict.get("taken") else None
+        self._is_left = False
 
     def stats(self) -> dict[str, Any]:
         """Returns what the loader did in the last iteration, and what to do, "verdict"."""
@@ -254,7 +258,8 @@ class Loader(IterableDataset):
         worker = get_worker_info()
         if worker is not None:
             return self._of_worker(worker.id, worker.num_workers)
-        self._step = None
+        if self._of_worker_state is not None:
+            raise ValueError("this is the state of a worker of a DataLoader: load it there, with as many workers")
         return self._of_threads()
 
     def _of_threads(self):
@@ -263,15 +268,19 @@ class Loader(IterableDataset):
 
     def _of_worker(self, worker, workers):
         """Yields every n-th batch, read by this thread."""
-        step = worker if self._step is None else self._step
+        if self._is_left:
+            # what is left of an epoch that was left early is over
+            self.set_epoch(self.epoch + 1)
+        taken = (self._of_worker_state or {}).get("taken", 0)
+        start, self._of_worker_state = self._loader.state_dict(), None
+        position = start["position"]
         reader = self._loader.reader()
-        while step < len(self._loader):
-            batch = reader.take(self._loader.samples(step))
-            step += workers
-            self._step = step
+        for step in range(worker + taken * workers, self._loader._batches_from(position), workers):
+            batch = reader.take(self._loader.samples(step, position=position))
+            taken += 1
+            self._is_left, self._of_worker_state = True, {**start, "taken": taken}
             yield of_batch(batch)
-        self._step = None
-        self._loader.set_epoch(self._loader.epoch + 1)
+        self.set_epoch(start["epoch"] + 1)
 
     def __getstate__(self):
         state = {name: value for name, value in self.__dict__.items() if name != "_loader"}

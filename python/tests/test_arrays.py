@@ -143,6 +143,60 @@ def test_dlpack_says_what_it_must(mixed, tmp_path):
     with ts.Writer(path, {"x": ts.tensor("f32", (4,))}, profile="raw") as writer:
         writer.write(x=np.zeros((3, 4), dtype=np.float32))
     view = ts.open(path, access="mapped")["x"].view(1)
-    assert not np.from_dlpack(view).flags.writeable
-    with pytest.raises(BufferError, match="read"):
-        view.__dlpack__()
+    for version in (None, (1, 0)):
+        with pytest.raises(BufferError, match="read"):
+            view.__dlpack__(max_version=version)
+    assert np.from_dlpack(view, copy=True).tolist() == [0, 0, 0, 0]
+
+
+def test_an_element_is_a_number():
+    array = made([[7, 8]])
+    assert int(array[0][0]) == 7 and float(array[0][1]) == 8.0 and [5] * array[0][0] == [5] * 7
+    assert bool(made([1])) and not made([0]) and f"{int(array[0][1]):d}" == "8"
+    for bad in (int, float, bool):
+        with pytest.raises(ValueError, match="exactly one"):
+            bad(array)
+    with pytest.raises(TypeError):
+        [1][array]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_names_of_types_are_those_of_this_package(name):
+    width = 1 if name == "bool" else int(name[1:]) // 8
+    array = ts._tensilo._array_of_bytes(bytes(range(width)) if name != "bool" else b"\1", name, [1])
+    assert array.numpy().itemsize == width and array.numpy(dtype=name).dtype == array.numpy().dtype
+    assert array.numpy(view=name).tobytes() == array.tobytes()
+
+
+def test_copies_are_copies(mixed):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    column = mixed.take([1])["emb"]
+    copied = np.array(column, dtype=ml_dtypes.bfloat16, copy=True)
+    copied[:] = 9
+    assert column.numpy()[0, 0] == 1 and np.shares_memory(np.asarray(column, copy=False), column.numpy())
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(column, dtype="float32", copy=False)
+    assert np.asarray(mixed.take([])["label"]).shape == (0,)
+
+
+def test_hostile_arguments_are_exceptions(mixed):
+    shape = (2**40,)
+    for indices in (np.broadcast_to(np.int64(0), shape), range(2**62)):
+        with pytest.raises((MemoryError, IndexError)):
+            mixed.take(indices)
+    for asked in (10**30, -(10**30)):
+        for read in (mixed, mixed["label"], mixed[:2], mixed[:2]["label"]):
+            with pytest.raises(IndexError):
+                read[asked]
+        with pytest.raises(IndexError):
+            mixed.take([asked])
+    with pytest.raises(ValueError, match="dimensions"):
+        ts._tensilo._array_of_bytes(b"0", "u8", [1] * 200)
+
+    class Changes(dict):
+        def __str__(self):
+            options.clear()
+            return "f32"
+
+    options = {"emb": Changes(), "label": "i64"}
+    assert mixed.take([0], dtypes=options)["emb"].dtype == "f32" and not options

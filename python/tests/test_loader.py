@@ -65,6 +65,25 @@ def test_what_is_no_state_is_refused(mixed, bad):
         ts.Loader(mixed, 50).load_state_dict(bad)
 
 
+def test_an_epoch_that_was_left_is_over(mixed):
+    loader = ts.Loader(mixed, 50, columns=["label"], order="shuffled")
+    first = next(iter(loader))["label"].tolist()
+    state = loader.state_dict()
+    assert next(iter(loader))["label"].tolist() != first and loader.epoch == 1
+    loader.load_state_dict(state)
+    iter(loader)  # nothing was taken
+    assert loader.epoch == 0 and loader.state_dict()["position"] == 50
+
+
+def test_samples_that_were_padded_are_not_null(tmp_path):
+    schema = {"l": ts.list(ts.tensor("i64", nullable=True))}
+    with ts.Writer(tmp_path / "x.tsl", schema) as writer:
+        writer.write(l=[[None, 1], [2, 3, 4], []])
+    batch = next(iter(ts.Loader(ts.open(tmp_path / "x.tsl"), 3, pad={"l": -1}, order="sequential")))
+    due = [[-1, 1, -1], [2, 3, 4], [-1, -1, -1]]
+    assert batch["l"].array().tolist() == batch["l"].tolist() == due
+
+
 def test_a_state_of_another_job_is_refused(mixed, speech):
     state = ts.Loader(mixed, 5, seed=1).state_dict()
     with pytest.raises(ValueError, match="seed"):

@@ -99,6 +99,31 @@ def test_a_stateful_data_loader_resumes(mixed, workers):
     assert taken + [batch["label"].tolist() for batch in second] == due
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:This DataLoader will create")
+def test_workers_go_on_where_a_loader_was(mixed):
+    options = {"columns": ["label"], "order": "shuffled", "seed": 1}
+    due = [batch["label"].tolist() for batch in Loader(mixed, 20, **options)]
+    loader = Loader(mixed, 20, **options)
+    batches = iter(loader)
+    taken = [next(batches)["label"].tolist() for _ in range(7)]
+    state, loader = loader.state_dict(), Loader(mixed, 20, **options)
+    loader.load_state_dict(state)
+    rest = [batch["label"].tolist() for batch in DataLoader(loader, batch_size=None, num_workers=2)]
+    assert taken + rest == due
+    with pytest.raises(ValueError, match="worker"):
+        loader.load_state_dict({**state, "taken": 3})
+        iter(loader)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_workers_that_stay_deliver_epoch_after_epoch(mixed):
+    loader = Loader(mixed, 20, columns=["label"], order="shuffled", seed=1)
+    due = [[batch["label"].tolist() for batch in loader] for _ in range(2)]
+    loader.set_epoch(0)
+    batches = DataLoader(loader, batch_size=None, num_workers=2, persistent_workers=True)
+    assert [[batch["label"].tolist() for batch in batches] for _ in range(2)] == due
+
+
 def test_ranks_are_found_and_states_go_on(mixed, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -126,6 +151,24 @@ def test_memory_is_not_pinned_without_a_device(mixed):
     else:
         with pytest.warns(UserWarning, match="accelerator"):
             assert len(list(Loader(mixed, 50, columns=["emb"], pin_memory=True))) == 10
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_samples_of_a_worker_can_be_returned_as_they_are(mixed):
+    loader = DataLoader(Dataset(mixed, ["label"]), 4, num_workers=1, collate_fn=lambda rows: rows, timeout=60)
+    rows = next(iter(loader))
+    assert [row["label"].item() for row in rows] == [0, 1, 2, 3]
+
+
+def test_what_is_read_only_is_copied(tmp_path):
+    with ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("f32", (4,))}, profile="raw") as writer:
+        writer.write(x=torch.ones(3, 4))
+    view = ts.open(tmp_path / "x.tsl", access="mapped")["x"].view(1)
+    tensor = view.torch()
+    tensor[0] = 7
+    assert view.tolist() == [1, 1, 1, 1]
+    with pytest.raises(BufferError, match="read"):
+        torch.from_dlpack(view)
 
 
 def test_columns_become_tensors(mixed):

@@ -51,6 +51,9 @@ def test_a_dataset_gets_a_version_with_each_writer(tmp_path):
             writer.write(x=np.arange(3, dtype=np.int32))
         assert ts.open(folder).version == count and len(ts.open(folder)) == 3 * count
     assert len(ts.open(folder, version=1)) == 3
+    for schema in ({"y": ts.tensor("i32")}, {"x": ts.tensor("i64")}, {}):
+        with pytest.raises(ValueError, match="the dataset that is there"):
+            ts.Writer(folder, schema)
 
 
 def test_a_writer_that_failed_can_be_repeated(tmp_path):
@@ -251,3 +254,69 @@ def test_files_are_inspected_and_drawn(speech):
     assert str(drawing).startswith("<svg") and drawing._repr_svg_() == str(drawing) and "SVG" in repr(drawing)
     with pytest.raises(FileNotFoundError):
         ts.inspect("nothing.tsl")
+
+
+@pytest.mark.parametrize("target", ["x.tsl", "x/"])
+def test_samples_that_are_refused_lose_no_others(tmp_path, target):
+    schema = {"x": ts.tensor("i64"), "b": ts.tensor("bool")}
+    path = f"{tmp_path}/{target}"
+    with ts.Writer(path, schema) as writer:
+        writer.write(x=[1, 2, 3], b=[True] * 3)
+        with pytest.raises(ValueError):
+            writer.write(x=[4, None], b=[True, False])
+        with pytest.raises(ValueError):
+            writer.write(x=[4, 5], b=np.array([7, 0], dtype=np.uint8))
+        writer.write(x=[6], b=[False])
+    assert ts.open(path)[:]["x"].tolist() == [1, 2, 3, 6]
+
+
+def test_lists_are_lists(tmp_path):
+    endless = []
+    endless.append(endless)
+    schema = {"x": ts.tensor("f32", (None,)), "l": ts.list(ts.utf8())}
+    with ts.Writer(tmp_path / "x.tsl", schema) as writer:
+        for x, words in (
+            ([endless], [[]]),
+            ([{1: 2}], [[]]),
+            ([[1]], ["abc"]),
+            ([[1]], [{"a": 1}]),
+            ({1: 2}, [[]]),
+            ([[1]], {"a"}),
+        ):
+            with pytest.raises((TypeError, ValueError)):
+                writer.write(x=x, l=words)
+        writer.write(x=[[1]], l=[["abc"]])
+    assert ts.open(tmp_path / "x.tsl")[0]["l"] == ["abc"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_writer_belongs_to_its_process(tmp_path):
+    with ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("i64")}, threads=1) as writer:
+        writer.write(x=[1, 2])
+        child = os.fork()
+        if child == 0:
+            try:
+                writer.write(x=[3])
+            except ValueError:
+                del writer
+                os._exit(7)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        writer.write(x=[4])
+    assert ts.open(tmp_path / "x.tsl")[:]["x"].tolist() == [1, 2, 4]
+
+
+def test_the_program_imports_nothing_of_the_folder_at_work(speech, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tensilo.py").write_text("raise SystemExit('imported')")
+    (tmp_path / "signal.py").write_text("raise SystemExit('imported')")
+    assert ts.inspect(speech.uri)["sample_count"] == len(speech)
+
+
+def test_a_name_is_one_name(tmp_path):
+    path = tmp_path / "x.tsl"
+    with ts.Writer(path, {"l": ts.tensor("i64"), "ll": ts.tensor("i64")}) as writer:
+        writer.write(l=[1], ll=[2])
+    assert ts.convert(path, tmp_path / "y.tsl", skip="ll").columns == ["l"]
+    assert ts.convert(path, tmp_path / "z.tsl", columns="ll").columns == ["ll"]

@@ -95,8 +95,13 @@ impl Loader {
         first.map_or((FileAccess::Custom, ""), |first| (first.file_access(), first.file_access_reason()))
     }
 
+    /// Returns the number of batches from a position of an epoch to its end.
+    pub fn batches_from(&self, position: u64) -> u64 {
+        self.0.division.steps(self.0.view.n(), position)
+    }
+
     /// Returns the number of batches of an epoch.
     pub fn batches_per_epoch(&self) -> u64 {
-        self.0.division.steps(self.0.view.n(), 0)
+        self.batches_from(0)
     }
 }

@@ -88,6 +88,8 @@ fn a_state_of_something_else_is_refused() {
     assert_eq!(loader.state(0), state);
     assert_eq!(loader.state(3), State { epoch: 3, ..state });
     loader.check(&loader.state(3)).unwrap();
+    let left = loader.resume(&State { position: 40, ..state }).unwrap().batches_left();
+    assert_eq!((loader.batches_from(40), loader.batches_from(0)), (left, loader.batches_per_epoch()));
     let refused = |options: LoaderOptions, state: State| {
         let loader = options.loader(&view).unwrap();
         let error = loader.resume(&state).expect_err("refused");
