@@ -11,7 +11,7 @@ PANELS = [
     ("lost or repeated, 4 to 3 ranks", "wrong", 1),
     ("hangs", "hangs", 1),
 ]
-LINEAR = {"wrong", "hangs"}
+LINEAR = {"wrong", "hangs", "pss_bytes"}
 OURS, OTHERS = "#c2410c", "#475569"
 
 

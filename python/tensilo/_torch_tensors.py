@@ -15,7 +15,9 @@ def of_column(column):
             "ragged(), padded() or tolist()"
         )
     values, offsets = map(torch.from_dlpack, column.ragged())
-    return torch.nested.nested_tensor_from_jagged(values, offsets)
+    # PyTorch would take all rows for the longest
+    longest = int(offsets.diff().max()) if len(column) else 0
+    return torch.nested.nested_tensor_from_jagged(values, offsets, max_seqlen=longest)
 
 
 def of_batch(batch, pin_memory=False):

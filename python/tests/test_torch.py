@@ -174,6 +174,7 @@ def test_what_is_read_only_is_copied(tmp_path):
 def test_columns_become_tensors(mixed):
     batch = mixed[1:4]
     assert torch.equal(batch["emb"].torch(), torch.from_dlpack(batch["emb"]))
+    assert batch["mel"].torch().to_padded_tensor(0.0).shape == (3, 3, 3)
     assert batch["mel"].torch().is_nested and mixed[0]["emb"].torch().shape == (8,)
     with pytest.raises(TypeError, match="utf8"):
         batch["text"].torch()
