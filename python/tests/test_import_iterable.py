@@ -1,0 +1,264 @@
+"""Dicts of any iterable: small data that each test makes, compared bit for bit."""
+
+import os
+import struct
+
+import numpy as np
+import pytest
+
+import tensilo as ts
+from imported import BF16, ODD_BF16, ODD_F32, bits, failing, files
+from tensilo import importers
+from tensilo.importers import _samples
+
+
+def test_arrays_texts_and_numbers_come_back(tmp_path):
+    torch = pytest.importorskip("torch")
+    bf16 = torch.from_numpy(ODD_BF16.view(np.int16)).view(torch.bfloat16)
+    rows = [
+        {
+            "mel": np.tile(ODD_F32, (i + 1, 1)),
+            "bf16": bf16,
+            "numpy_bf16": ODD_BF16[::-1],
+            "big_endian": np.arange(3, dtype=">i2") + i,
+            "grad": torch.full((2,), float(i), requires_grad=True),
+            "scalar": np.float16(i),
+            "count": i,
+            "large": 2**64 - 1 - i,
+            "weight": i / 3 if i else 0,
+            "flag": i % 2 == 0,
+            "text": f"sample {i} ä",
+            "name": np.str_("n"),
+            "raw": bytearray(b"\0\xff" * i),
+            "tokens": list(range(i)),
+            "box": (1, 2, 3, 4),
+            "words": ["a"] * i,
+            "maybe": None if i == 1 else i,
+        }
+        for i in range(3)
+    ]
+    ds = importers.from_iterable(iter(rows), tmp_path / "out.tsl")
+    assert ds.columns == list(rows[0])
+    schema = ds.schema
+    assert (schema["mel"].shape, schema["tokens"].shape, schema["box"].shape) == ((None, 4), (None,), (4,))
+    dtypes = {name: column.dtype for name, column in schema.items()}
+    assert [dtypes[name] for name in ("bf16", "numpy_bf16", "count", "large", "weight", "flag", "scalar")] == [
+        "bf16",
+        "bf16",
+        "i64",
+        "u64",
+        "f64",
+        "bool",
+        "f16",
+    ]
+    assert [name for name, column in schema.items() if column.nullable] == ["maybe"]
+    for row, found in zip(rows, ds, strict=True):
+        assert bits(found["mel"]) == bits(row["mel"])
+        assert bits(found["bf16"]) == bits(ODD_BF16)
+        assert bits(found["numpy_bf16"]) == bits(row["numpy_bf16"])
+        assert bits(found["big_endian"]) == bits(row["big_endian"].astype("=i2"))
+        assert bits(found["grad"]) == bits(row["grad"].detach().numpy())
+        assert found["tokens"].tolist() == row["tokens"]
+        assert found["box"].tolist() == [1, 2, 3, 4]
+        for name in ("scalar", "count", "large", "weight", "flag", "text", "name", "raw", "words", "maybe"):
+            assert found[name] == row[name], name
+
+
+def test_lists_are_tensors_only_if_they_are_rectangular(tmp_path):
+    rows = [
+        {
+            "square": [[1, 2], [3, 4]],
+            "jagged": [[1.0], [2, 3]],
+            "holes": [1, None],
+            "arrays": [np.zeros((1, 2))],
+        },
+        {"square": [[5, 6]], "jagged": [], "holes": [], "arrays": [np.ones((2, 2)), np.ones((0, 2))]},
+        {"square": [], "jagged": [[]], "holes": [None], "arrays": []},
+    ]
+    ds = importers.from_iterable(rows, tmp_path / "out.tsl")
+    found = {name: (column.dtype, column.shape, column.levels) for name, column in ds.schema.items()}
+    assert found == {
+        "square": ("i64", (None, 2), []),
+        "jagged": ("f64", (None,), [False]),
+        "holes": ("i64", (), [True]),
+        "arrays": ("f64", (None, 2), [False]),
+    }
+    assert [row["holes"] for row in ds] == [[1, None], [], [None]]
+    assert [[list(part.tolist()) for part in row["jagged"]] for row in ds] == [[[1.0], [2.0, 3.0]], [], [[]]]
+    assert [row["square"].tolist() for row in ds] == [[[1, 2], [3, 4]], [[5, 6]], []]
+
+
+def test_a_schema_rounds_and_others_are_found(tmp_path):
+    rows = [{"x": np.linspace(0, 1, 5, dtype="f4"), "y": i} for i in range(4)]
+    schema = {"x": ts.tensor("bf16", (None,), cast_from="f32")}
+    ds = importers.from_iterable(rows, tmp_path / "out.tsl", schema)
+    assert (ds.schema["x"].dtype, ds.schema["y"].dtype) == ("bf16", "i64")
+    assert bits(ds[2]["x"]) == bits(rows[2]["x"].astype(BF16))
+    again = importers.from_iterable(rows, tmp_path / "again.tsl", ds.schema)
+    assert again.schema["x"] == ds.schema["x"]
+
+
+def test_samples_of_a_dataset(tmp_path):
+    rows = [{"x": np.tile(ODD_BF16, i), "y": i} for i in range(4)]
+    ds = importers.from_iterable(rows, tmp_path / "out.tsl")
+    again = importers.from_iterable(ds, tmp_path / "again.tsl", columns=["x"])
+    assert [bits(row["x"]) for row in again] == [bits(row["x"]) for row in rows]
+
+
+def test_samples_come_back_or_are_refused(tmp_path):
+    """Of any samples, either all come back as they were, or the types are refused: none is changed."""
+    hypothesis = pytest.importorskip("hypothesis")
+    st, arrays = hypothesis.strategies, pytest.importorskip("hypothesis.extra.numpy").arrays
+    scalars = [
+        st.integers(-(2**63), 2**63 - 1),
+        st.floats(),
+        st.booleans(),
+        st.text(max_size=3),
+        st.binary(max_size=3),
+    ]
+    shapes = st.tuples(st.integers(0, 2), st.integers(0, 2))
+    kinds = [
+        *scalars,
+        st.one_of(scalars),
+        *(shapes.flatmap(lambda s, t=t: arrays(t, s)) for t in ("f2", ">i4", "?")),
+    ]
+
+    def nested(kind):
+        return st.one_of(kind, st.lists(kind, max_size=3), st.lists(st.lists(kind, max_size=3), max_size=3))
+
+    columns = st.sampled_from([*map(nested, kinds), *(nested(st.none() | kind) for kind in kinds)])
+
+    @hypothesis.settings(max_examples=300, deadline=None, derandomize=True)
+    @hypothesis.given(columns.flatmap(lambda values: st.lists(values, min_size=1, max_size=4)))
+    def check(values):
+        try:
+            ds = importers.from_iterable([{"x": value} for value in values], tmp_path / "x.tsl", overwrite=True)
+        except ts.InputError as error:
+            assert "in the first" in str(error) or "surrogates" in str(error)
+            return
+        for value, row in zip(values, ds, strict=True):
+            assert is_same(value, row["x"])
+
+    check()
+
+
+def is_same(value, found):
+    if isinstance(value, np.ndarray):
+        return bits(value.astype(value.dtype.newbyteorder("="))) == bits(found)
+    if isinstance(value, list):
+        found = found.tolist() if isinstance(found, ts.Array) else found
+        return len(value) == len(found) and all(map(is_same, value, found))
+    if isinstance(value, float):
+        return struct.pack("d", value) == struct.pack("d", found) or (value != value and found != found)
+    return value == found
+
+
+def test_columns_that_are_stored(tmp_path):
+    rows = [{"a": 1, "b": 2}, {"b": 3, "c": 4}]
+    ds = importers.from_iterable(rows, tmp_path / "some.tsl", columns=["b"])
+    assert list(ds) == [{"b": 2}, {"b": 3}]
+    ds = importers.from_iterable(rows, tmp_path / "all.tsl")
+    assert list(ds) == [{"a": 1, "b": 2, "c": None}, {"a": None, "b": 3, "c": 4}]
+    with pytest.raises(ts.InputError, match="sample 1 has 'c', which the first samples do not"):
+        importers.from_iterable(rows, tmp_path / "more.tsl", examined=1, schema={"a": ts.tensor("i64", nullable=True)})
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.array([{}], object), "array of objects"),
+        (np.ma.masked_array(np.zeros(2), [0, 1]), "mask"),
+        (np.zeros(2, "M8[s]"), "datetime64"),
+        ({"nested": 1}, "dict cannot be stored"),
+        (object(), "object cannot be stored"),
+    ],
+)
+def test_values_that_cannot_be_stored(tmp_path, value, message):
+    with pytest.raises(TypeError, match=message) as caught:
+        importers.from_iterable([{"x": 1}, {"x": value}], tmp_path / "out.tsl")
+    assert caught.value.__notes__ == ["sample 1, column 'x'"]
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1, "a"], "different types: int, str"),
+        ([True, 1], "different types: bool, int"),
+        ([2**53 + 1, 0.5], "integers that f64 does not hold exactly"),
+        ([np.zeros(2, "f4"), np.zeros(2, "f8")], "different types: float32, float64"),
+        ([np.zeros((2, 2)), np.zeros(2)], "different ranks"),
+        ([None, None], "no value"),
+        ([[], []], "no value"),
+        ([np.zeros(1, "c8")], "complex64"),
+    ],
+)
+def test_samples_without_a_common_type(tmp_path, values, message):
+    with pytest.raises(ts.InputError, match=message) as caught:
+        importers.from_iterable([{"x": value} for value in values], tmp_path / "out.tsl")
+    assert caught.value.column == "x"
+    assert files(tmp_path) == []
+
+
+def test_a_failing_sample_leaves_no_output(tmp_path):
+    good = [{"x": np.zeros(3, "f4")}] * 3000
+    with pytest.raises(RuntimeError, match="broken") as caught:
+        importers.from_iterable(failing(good), tmp_path / "out.tsl")
+    assert caught.value.__notes__ == ["sample 3000"]
+    with pytest.raises(ts.InputError, match=r"sample 3000: column \"x\": a sample of shape \[4\]"):
+        importers.from_iterable([*good, {"x": np.zeros(4, "f4")}], tmp_path / "out.tsl")
+    with pytest.raises(ts.InputError, match=r"sample 3000: .*null"):
+        importers.from_iterable([*good, {}], tmp_path / "out.tsl")
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(RuntimeError, match="broken"):
+        importers.from_iterable(failing(good), f"{tmp_path}/folder/", shard_bytes=4096)
+    assert files(tmp_path) == []
+
+
+def test_no_samples_and_outputs_that_are_there(tmp_path):
+    with pytest.raises(ts.InputError, match="no samples"):
+        importers.from_iterable([], tmp_path / "out.tsl")
+    rows = [{"x": i} for i in range(10)]
+    importers.from_iterable(rows, tmp_path / "out.tsl", metadata={"from": "test"}, profile="small")
+    with pytest.raises(FileExistsError):
+        importers.from_iterable(iter(rows), tmp_path / "out.tsl")
+    ds = importers.from_iterable(rows[:3], tmp_path / "out.tsl", metadata={"from": "b"}, overwrite=True)
+    assert (len(ds), ds.metadata["from"]) == (3, "b")
+    ds = importers.from_iterable(rows, f"{tmp_path}/folder/")
+    assert (len(ds), ds.version) == (10, 1)
+    with pytest.raises(FileExistsError):
+        importers.from_iterable(rows, f"{tmp_path}/folder/", overwrite=True)
+    assert len(ts.open(tmp_path / "folder")) == 10
+
+
+def test_batches_are_bounded(tmp_path, monkeypatch):
+    """Of a generator, not many more samples are taken than were written."""
+    monkeypatch.setattr(_samples, "BATCH_BYTES", 40_000)
+    monkeypatch.setattr(_samples, "_EXAMINED_BYTES", 100_000)
+    taken, most, told = 0, 0, []
+
+    def samples():
+        nonlocal taken
+        for i in range(500):
+            taken += 1
+            yield {"x": np.full(1000, i, "f4")}
+
+    def progress(phase, done, total):
+        nonlocal most
+        most = max(most, taken - done)
+        told.append((phase, done, total))
+
+    ds = importers.from_iterable(samples(), tmp_path / "out.tsl", progress=progress)
+    assert most <= 25
+    assert told[0] == ("importing", 10, None)
+    assert told[-1] == ("importing", 500, None)
+    assert np.array_equal(ds["x"].take(range(500)).numpy()[:, 0], np.arange(500))
+
+
+def test_progress_that_raises_ends_the_work(tmp_path):
+    def progress(phase, done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        importers.from_iterable([{"x": 1}], tmp_path / "out.tsl", progress=progress)
+    assert os.listdir(tmp_path) == []
