@@ -96,10 +96,6 @@ impl PadPlan {
 
     /// Copies the samples of a buffer, whose elements are `values`, to a tensor of these extents.
     pub(super) fn run(&self, buffer: &ColumnBuffer, values: &[u8], extents: &[u64], out: &mut [u8]) -> Result<()> {
-        let element = self.value.get(..self.element_bytes).unwrap_or(&[]);
-        for to in out.chunks_exact_mut(self.element_bytes.max(1)) {
-            to.copy_from_slice(element); // equal lengths
-        }
         let extents: Vec<usize> = extents.iter().map(|&extent| usize::try_from(extent).unwrap_or(usize::MAX)).collect();
         let mut strides = vec![self.element_bytes; extents.len()];
         for at in (1..extents.len()).rev() {
@@ -108,19 +104,23 @@ impl PadPlan {
                 *before = stride.saturating_mul(extent);
             }
         }
-        let copy = &mut Copy { buffer, values, extents: &extents, strides: &strides, out };
+        let padding = self.value.get(..self.element_bytes).unwrap_or(&[]);
+        let copy = &mut Copy { buffer, values, extents: &extents, strides: &strides, padding, out };
         copy.members(0, 0..buffer.sample_count(), 0)
             .ok_or_else(|| DataError::Internal("the samples of a batch are not inside of its padded tensor".to_owned()))
     }
 }
 
-/// The copy of the samples of a buffer to a tensor. Results are `None` if one is not inside.
+/// The copy of the samples of a buffer to a tensor, each byte of which is written once. Results are
+/// `None` if one is not inside.
 struct Copy<'c> {
     buffer: &'c ColumnBuffer,
     values: &'c [u8],
     extents: &'c [usize],
     /// The bytes from one index of each dimension to the next.
     strides: &'c [usize],
+    /// The bytes of an element that a sample does not have.
+    padding: &'c [u8],
     out: &'c mut [u8],
 }
 
@@ -128,6 +128,7 @@ impl Copy<'_> {
     /// Copies members of a list of a level, or all samples, to the tensor from byte `to` on.
     fn members(&mut self, level: usize, members: Range<usize>, to: usize) -> Option<()> {
         let stride = *self.strides.get(level)?;
+        let count = members.len();
         for (number, member) in members.enumerate() {
             let to = to.checked_add(number.checked_mul(stride)?)?;
             match self.buffer.lists().get(level) {
@@ -138,14 +139,25 @@ impl Copy<'_> {
                 None => self.item(member, to)?,
             }
         }
+        self.pad(level, count, to)
+    }
+
+    /// Fills a dimension, which begins at byte `to`, from index `count` on.
+    fn pad(&mut self, dimension: usize, count: usize, to: usize) -> Option<()> {
+        let (stride, extent) = (*self.strides.get(dimension)?, *self.extents.get(dimension)?);
+        let start = to.checked_add(count.checked_mul(stride)?)?;
+        let end = to.checked_add(extent.checked_mul(stride)?)?;
+        fill(self.out.get_mut(start..end)?, self.padding);
         Some(())
     }
 
     fn item(&mut self, item: usize, to: usize) -> Option<()> {
+        let first = self.buffer.lists().len().checked_add(1)?;
         if self.buffer.is_null(item) {
+            let end = to.checked_add(*self.strides.get(first.checked_sub(1)?)?)?;
+            fill(self.out.get_mut(to..end)?, self.padding);
             return Some(());
         }
-        let first = self.buffer.lists().len().checked_add(1)?;
         let varying = self.buffer.shape().varying_count();
         let mut own = self.buffer.extents().iter().skip(item.checked_mul(varying)?);
         let extents = self.buffer.shape().extents().iter().map(|extent| match extent {
@@ -169,17 +181,36 @@ impl Copy<'_> {
             let from = self.values.get(from)?;
             let out = self.out.get_mut(to..to.checked_add(from.len())?)?;
             out.copy_from_slice(from); // equal lengths
-            return Some(());
+        } else {
+            let (&rows, inner) = extents.split_first()?;
+            let bytes = from.len().checked_div(rows).unwrap_or(0);
+            let stride = *self.strides.get(first)?;
+            for row in 0..rows {
+                let start = from.start.checked_add(row.checked_mul(bytes)?)?;
+                let to = to.checked_add(row.checked_mul(stride)?)?;
+                self.rows(inner, first.checked_add(1)?, start..start.checked_add(bytes)?, to)?;
+            }
         }
-        let (&rows, inner) = extents.split_first()?;
-        let bytes = from.len().checked_div(rows).unwrap_or(0);
-        let stride = *self.strides.get(first)?;
-        for row in 0..rows {
-            let start = from.start.checked_add(row.checked_mul(bytes)?)?;
-            let to = to.checked_add(row.checked_mul(stride)?)?;
-            self.rows(inner, first.checked_add(1)?, start..start.checked_add(bytes)?, to)?;
+        match extents.first() {
+            Some(&rows) => self.pad(first, rows, to),
+            None => Some(()), // one element
         }
-        Some(())
+    }
+}
+
+/// Fills memory with copies of an element, of which it has whole ones.
+fn fill(out: &mut [u8], element: &[u8]) {
+    let Some((first, rest)) = element.split_first() else { return };
+    if rest.iter().all(|byte| byte == first) {
+        return out.fill(*first);
+    }
+    let Some(begin) = out.get_mut(..element.len()) else { return };
+    begin.copy_from_slice(element); // equal lengths
+    let mut filled = element.len();
+    while filled < out.len() {
+        let count = filled.min(out.len() - filled);
+        out.copy_within(..count, filled);
+        filled += count;
     }
 }
 

@@ -1,16 +1,24 @@
 //! Casts and padding, against plain code.
 
+use super::memory::Lender;
 use super::model::{SAMPLES, create, frames, maybe, tokens, vector, words};
 use half::{bf16, f16};
+use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_data::{Batch, Dataset, LoaderOptions, Mode, Padding, Tail, View};
 use tensilo_testing::Folder;
 
+/// Checks the batches of an epoch, in memory of the loader and in memory that is full of ones.
 fn for_each_batch(options: impl Fn(LoaderOptions) -> LoaderOptions, check: impl Fn(&Batch)) {
     let folder = Folder::new();
     let dataset: Dataset = create(&folder.path("data"));
-    for (mode, batch) in [(Mode::Shuffled, 20), (Mode::Sequential, 31)] {
-        let loader = options(LoaderOptions::new(batch).mode(mode).tail(Tail::Exact));
+    for (mode, batch, is_lent) in
+        [(Mode::Shuffled, 20, false), (Mode::Sequential, 31, false), (Mode::Shuffled, 24, true)]
+    {
+        let mut loader = options(LoaderOptions::new(batch).mode(mode).tail(Tail::Exact));
+        if is_lent {
+            loader = loader.allocator(Arc::new(Lender::default()));
+        }
         let mut count = 0;
         for batch in loader.loader(&View::all(&dataset)).unwrap().epoch(0) {
             let batch = batch.unwrap();

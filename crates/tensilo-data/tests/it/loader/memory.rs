@@ -26,8 +26,9 @@ impl Drop for Lent {
     }
 }
 
-/// Gives memory with so many bytes too many.
-struct Lender(Arc<AtomicUsize>, usize);
+/// Gives memory full of ones, with so many bytes too many.
+#[derive(Default)]
+pub struct Lender(Arc<AtomicUsize>, usize);
 
 impl BatchAllocator for Lender {
     fn allocate(&self, byte_count: usize) -> Result<Box<dyn BatchMemory>, DataError> {
