@@ -291,16 +291,14 @@ impl TaskList {
 
     /// Announces the chunks of a column that were not read before to the operating system.
     pub(super) fn announce(&self, number: usize, column: &OpenedColumn) {
-        for task in self
-            .tasks
-            .iter()
-            .filter(|task| task.column == number && task.blocks.is_none() && task.fetch != Fetch::Values)
-        {
-            if !column.is_checked(task.location.chunk) {
-                let entry = &task.location.entry;
-                let end = entry.offset.saturating_add(HEAD).saturating_add(entry.stored_bytes.into());
-                column.file.source.will_need(entry.offset..end);
-            }
+        // of a map all of a chunk was announced when the first of its blocks was used
+        let is_map = column.file.bytes().memory().is_some();
+        let is_read = |chunk| if is_map { column.is_open(chunk) } else { column.is_checked(chunk) };
+        let is_whole = |task: &&Task| task.column == number && task.blocks.is_none() && task.fetch != Fetch::Values;
+        for task in self.tasks.iter().filter(is_whole).filter(|task| !is_read(task.location.chunk)) {
+            let entry = &task.location.entry;
+            let end = entry.offset.saturating_add(HEAD).saturating_add(entry.stored_bytes.into());
+            column.file.source.will_need(entry.offset..end);
         }
     }
 }
