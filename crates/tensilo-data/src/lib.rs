@@ -97,8 +97,8 @@ pub use dataset::{
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
 pub use loader::{
-    Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMemory, Loader, LoaderMetrics, LoaderOptions, OnDamage,
-    Padding, ReadAhead, SampleReader,
+    Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMemory, Interrupt, Loader, LoaderMetrics, LoaderOptions,
+    OnDamage, Padding, ReadAhead, SampleReader,
 };
 pub use order::{Mode, Order, Permutation, RunsAndWindows};
 pub use receipt::Receipt;

@@ -128,6 +128,11 @@ impl BatchColumn {
         self.schema.as_deref()
     }
 
+    /// Returns the same schema as [`BatchColumn::schema`], which all batches of a loader share.
+    pub fn shared_schema(&self) -> Option<&Arc<ColumnSchema>> {
+        self.schema.as_ref()
+    }
+
     /// Returns the number of samples.
     pub fn sample_count(&self) -> usize {
         self.sample_count
@@ -159,23 +164,49 @@ impl BatchColumn {
         }
     }
 
-    /// Returns the samples of a ragged or nested column as one tensor: its extents, samples first,
-    /// and its elements, which are copied from `values` to aligned memory. `values` are the bytes
-    /// of the column, or others in their place, of the same length.
+    /// Returns the extents of the tensor that the samples of a ragged or nested column become by
+    /// padding, samples first.
     ///
-    /// Fails if the samples have a fixed shape or are padded already, if the column cannot have the
-    /// value of the padding, or if the tensor does not fit in memory.
+    /// Fails if the samples have a fixed shape or are padded already, or if the column cannot have
+    /// the value of the padding.
+    pub fn padded_extents(&self, padding: Padding) -> Result<Vec<u64>> {
+        Ok(self.pad_plan(padding)?.extents(&self.buffer))
+    }
+
+    /// Copies the samples of a ragged or nested column to a tensor of the extents that
+    /// [`BatchColumn::padded_extents`] returns, and fills the rest of it. `values` are the bytes of
+    /// the column, or others in their place, of the same length.
+    ///
+    /// Fails as [`BatchColumn::padded_extents`] does, and if `out` has not exactly the bytes of the
+    /// tensor.
+    pub fn pad_into(&self, padding: Padding, values: &[u8], out: &mut [u8]) -> Result<()> {
+        let plan = self.pad_plan(padding)?;
+        let extents = plan.extents(&self.buffer);
+        let byte_count = plan.byte_count(&extents)?;
+        if out.len() != byte_count {
+            let (name, found) = (self.name(), out.len());
+            let message = format!("column {name:?}: {found} bytes for a padded tensor of {byte_count}");
+            return Err(DataError::BadArgument(message));
+        }
+        plan.run(&self.buffer, values, &extents, out)
+    }
+
+    /// As [`BatchColumn::pad_into`], to aligned memory. Returns the extents and the memory.
     pub fn padded(&self, padding: Padding, values: &[u8]) -> Result<(Vec<u64>, Box<dyn BatchMemory>)> {
-        let schema = self.schema.as_deref().filter(|_| self.tensor.is_none()).ok_or_else(|| {
-            let message = format!("column {:?}: the samples are one tensor: there is nothing to pad", self.name());
-            DataError::BadArgument(message)
-        })?;
-        let plan = PadPlan::new(padding, schema)?;
+        let plan = self.pad_plan(padding)?;
         let extents = plan.extents(&self.buffer);
         let mut tensor = PageAligned::default();
         tensor.resize(plan.byte_count(&extents)?)?;
         plan.run(&self.buffer, values, &extents, tensor.bytes_mut())?;
         Ok((extents, Box::new(tensor)))
+    }
+
+    fn pad_plan(&self, padding: Padding) -> Result<PadPlan> {
+        let schema = self.schema.as_deref().filter(|_| self.tensor.is_none()).ok_or_else(|| {
+            let message = format!("column {:?}: the samples are one tensor: there is nothing to pad", self.name());
+            DataError::BadArgument(message)
+        })?;
+        PadPlan::new(padding, schema)
     }
 
     /// Returns the elements. Fails if `T` is not the type in which the column is delivered (bools,

@@ -13,7 +13,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{io, process};
 
 /// The batches of a rank, in order: an iterator that reads ahead.
@@ -79,12 +79,20 @@ impl BatchIterator {
     /// taking it does not wait; at the end, too.
     pub fn wait(&self, timeout: Duration) -> bool {
         // in a process that was forked, there is nothing to wait for
-        self.running.process != process::id() || self.running.refused.is_some() || self.running.queue.wait(timeout)
+        self.running.process != process::id()
+            || self.running.refused.is_some()
+            || self.waiting(|| self.running.queue.wait(timeout))
     }
 
     /// Returns what the loader did until now.
     pub fn metrics(&self) -> LoaderMetrics {
         self.counters.metrics(self.setup.threads.workers, self.setup.threads.readers)
+    }
+
+    /// Waits for the next batch, and counts the time.
+    fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
+        let is_first = self.taken == self.running.first;
+        self.counters.time(if is_first { Count::FirstBatch } else { Count::Waited }, wait)
     }
 
     /// Begins again after the batch that was taken last, in a process that was forked.
@@ -111,11 +119,7 @@ impl Iterator for BatchIterator {
         if let Some(error) = self.running.refused.take() {
             return Some(Err(refused(&error)));
         }
-        let begun = Instant::now();
-        let (result, ready) = self.running.queue.take()?;
-        let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let is_first = self.taken == self.running.first;
-        self.counters.add(if is_first { Count::FirstBatch } else { Count::Waited }, waited);
+        let (result, ready) = self.waiting(|| self.running.queue.take())?;
         self.counters.add(Count::Ready, ready as u64); // exact
         self.taken = self.taken.saturating_add(1);
         if let Ok(batch) = &result {

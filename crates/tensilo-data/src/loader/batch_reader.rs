@@ -158,7 +158,12 @@ impl BatchReader {
         } else {
             let planned = counters.time(Count::Planning, || parts.iter_mut().try_for_each(|part| part.plan()));
             planned.map_err(Unread::Failed)?;
-            let fetched = counters.time(Count::Fetching, || parts.iter_mut().try_for_each(|part| part.fetch()));
+            let fetched = counters.time(Count::Fetching, || {
+                parts.iter_mut().try_for_each(|part| {
+                    setup.check_interrupt()?;
+                    part.fetch()
+                })
+            });
             fetched.map_err(Unread::Failed)?;
         }
         counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
@@ -189,7 +194,7 @@ impl BatchReader {
         column: &mut BatchColumn,
         allocator: Option<&dyn BatchAllocator>,
     ) -> std::result::Result<(), Unread> {
-        let Self { parts, decoders, nulls, staging, .. } = self;
+        let Self { setup, parts, decoders, nulls, staging, .. } = self;
         let (Some(decoder), Some(nulls)) = (decoders.get_mut(place), nulls.get_mut(place)) else { return Ok(()) };
         nulls.clear();
         let count = column.sample_count;
@@ -206,6 +211,7 @@ impl BatchReader {
         };
         for part in parts.iter() {
             let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
+            setup.check_interrupt().map_err(Unread::Fatal)?;
             let decoded = decoder.scatter(&part.plan, &part.bytes, number, &part.positions, out, nulls);
             decoded.map_err(|error| Unread::Failed(error.into()))?;
         }
@@ -240,11 +246,12 @@ impl BatchReader {
         column: &mut BatchColumn,
         allocator: Option<&dyn BatchAllocator>,
     ) -> std::result::Result<(), Unread> {
-        let Self { parts, decoders, staging, .. } = self;
+        let Self { setup, parts, decoders, staging, .. } = self;
         let Some(decoder) = decoders.get_mut(place) else { return Ok(()) };
         for part in parts.iter_mut() {
             let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
             let Some(buffer) = part.buffers.get_mut(number) else { continue };
+            setup.check_interrupt().map_err(Unread::Fatal)?;
             let decoded = decoder.decode_column(&part.plan, &part.bytes, number, buffer);
             decoded.map_err(|error| Unread::Failed(error.into()))?;
         }

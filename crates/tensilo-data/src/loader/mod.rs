@@ -27,5 +27,5 @@ pub use memory::{BatchAllocator, BatchMemory};
 pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;
 pub use padding::Padding;
-pub use policies::{OnDamage, ReadAhead};
+pub use policies::{Interrupt, OnDamage, ReadAhead};
 pub use sample_reader::SampleReader;

@@ -4,7 +4,7 @@ use super::columns::ChosenColumns;
 use super::handle::Loader;
 use super::memory::BatchAllocator;
 use super::padding::Padding;
-use super::policies::{OnDamage, ReadAhead};
+use super::policies::{Interrupt, OnDamage, ReadAhead};
 use super::sample_reader::SampleReader;
 use super::setup::{Setup, Threads, check_steps};
 use crate::division::{Division, Tail};
@@ -51,6 +51,7 @@ pub struct LoaderOptions {
     on_damage: OnDamage,
     read_ahead: ReadAhead,
     allocator: Option<Arc<dyn BatchAllocator>>,
+    interrupt: Option<Interrupt>,
 }
 
 impl fmt::Debug for LoaderOptions {
@@ -79,6 +80,7 @@ impl LoaderOptions {
             on_damage: OnDamage::Fail,
             read_ahead: ReadAhead::Auto,
             allocator: None,
+            interrupt: None,
         }
     }
 
@@ -176,6 +178,13 @@ impl LoaderOptions {
         self
     }
 
+    /// Sets what is asked before each piece of 16,384 samples of a batch whether to go on: if it
+    /// breaks, the batch is an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = Some(interrupt);
+        self
+    }
+
     /// Returns the loader of a view. Starts no thread and opens no file.
     ///
     /// Fails if an argument does not fit: a column that does not exist or differs among datasets, a
@@ -200,7 +209,7 @@ impl LoaderOptions {
         let told = (self.mode, self.seed, self.tail);
         let mut setup = Setup::new(view.clone(), division, self.rank, columns)?.told(told).threads(self.threads);
         (setup.on_damage, setup.read_ahead) = (self.on_damage, self.read_ahead);
-        setup.allocator = self.allocator;
+        (setup.allocator, setup.interrupt) = (self.allocator, self.interrupt);
         if setup.mode == Mode::Shuffled {
             setup.view = setup.view.for_shuffled();
         }

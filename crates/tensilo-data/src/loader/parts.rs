@@ -29,6 +29,9 @@ const FILES_OF_A_RUN: usize = 4;
 /// The files that a thread opens for a batch before others help.
 const FILES_ALONE: usize = 4;
 
+/// The samples of a part at most, so that a long read can be interrupted.
+const PIECE: usize = 1 << 14;
+
 /// Dataset, sample of it, and position in the batch.
 type Wanted = (usize, u64, usize);
 
@@ -123,8 +126,8 @@ impl Parts {
     /// Adds the parts of a group, which has the first `count` samples. Returns the others.
     fn add_group<'w>(&mut self, columns: FoundColumns, count: usize, wanted: &'w [Wanted]) -> &'w [Wanted] {
         let (in_group, rest) = wanted.split_at(count.min(wanted.len()));
-        for file in columns.files {
-            self.add(file, columns.samples.start, in_group);
+        for piece in in_group.chunks(PIECE) {
+            columns.files.iter().for_each(|file| self.add(file, columns.samples.start, piece));
         }
         for place in columns.absent {
             self.absent.push((place, in_group.iter().map(|(_, _, position)| *position).collect()));
@@ -174,12 +177,13 @@ impl Parts {
         Ok(())
     }
 
-    fn add(&mut self, file: FoundFile, first: u64, wanted: &[Wanted]) {
+    fn add(&mut self, file: &FoundFile, first: u64, wanted: &[Wanted]) {
         if self.count == self.parts.len() {
             self.parts.push(Part::default());
         }
         let Some(part) = self.parts.get_mut(self.count) else { return };
-        (part.columns, part.places) = (file.columns, file.places);
+        part.columns.clone_from(&file.columns);
+        part.places.clone_from(&file.places);
         part.samples.clear();
         part.samples.extend(wanted.iter().map(|(_, sample, _)| sample.saturating_sub(first)));
         part.positions.clear();

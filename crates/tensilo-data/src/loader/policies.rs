@@ -1,5 +1,11 @@
 //! The policies of a loader.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A function that a reader asks whether to go on.
+pub type Interrupt = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
+
 /// The way in which a loader treats samples that are damaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -2,12 +2,13 @@
 
 use super::columns::ChosenColumns;
 use super::memory::BatchAllocator;
-use super::policies::{OnDamage, ReadAhead};
+use super::policies::{Interrupt, OnDamage, ReadAhead};
 use crate::division::{Division, Tail};
 use crate::error::{DataError, Result};
 use crate::order::Mode;
 use crate::view::View;
 use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::{process, thread};
 
@@ -28,6 +29,7 @@ pub(super) struct Setup {
     pub on_damage: OnDamage,
     pub read_ahead: ReadAhead,
     pub allocator: Option<Arc<dyn BatchAllocator>>,
+    pub interrupt: Option<Interrupt>,
 }
 
 /// The threads that help with a batch: enough that a server of a network answers many requests at
@@ -79,6 +81,7 @@ impl Setup {
             on_damage: OnDamage::Fail,
             read_ahead: ReadAhead::Auto,
             allocator: None,
+            interrupt: None,
         })
     }
 
@@ -92,6 +95,14 @@ impl Setup {
     pub(super) fn threads(mut self, threads: Threads) -> Self {
         self.threads = threads.resolved();
         self
+    }
+
+    /// Fails if the caller does not want to go on.
+    pub(super) fn check_interrupt(&self) -> Result<()> {
+        match self.interrupt.as_ref().map(|interrupt| interrupt()) {
+            Some(ControlFlow::Break(())) => Err(tensilo::Error::cancelled().into()),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the setup for this process: the same, or, in one that was forked, one that shares no

@@ -113,6 +113,12 @@ fn samples_are_padded_after_they_were_read() {
             let (due, column) = (due.column(name).unwrap(), batch.column(name).unwrap());
             let (extents, bytes) = column.padded(padding, column.bytes()).unwrap();
             assert_eq!((Some(extents.as_slice()), bytes.bytes()), (due.tensor(), due.bytes()));
+            assert_eq!(column.padded_extents(padding).unwrap(), extents);
+            let mut out = vec![0xaa; bytes.bytes().len()];
+            column.pad_into(padding, column.bytes(), &mut out).unwrap();
+            assert_eq!(out, bytes.bytes());
+            out.push(0);
+            assert!(column.pad_into(padding, column.bytes(), &mut out).is_err());
             assert!(column.padded(padding, &[]).is_err() || column.bytes().is_empty());
         }
         assert!(batch.column("vector").unwrap().padded(padding, &[]).is_err());

@@ -8,3 +8,4 @@ mod memory;
 pub mod model;
 mod read_ahead;
 mod resumed;
+mod waits;
