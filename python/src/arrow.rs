@@ -79,7 +79,8 @@ pub fn dataset_stream<'py>(
     opened: &Arc<OpenedDataset>,
     columns: Option<Vec<String>>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    let dataset = opened.dataset.clone();
+    let view = opened.view.here();
+    let dataset = view.datasets().first().unwrap_or(&opened.dataset).clone();
     let (sender, batches) = sync_channel::<Message>(1);
     let read = move || {
         let found = match table_batches(&dataset, columns.as_deref()) {

@@ -190,8 +190,10 @@ fn data_type(column: &BatchColumn, dtype: DType) -> DataType {
         DType::U64 => DataType::UInt64,
         _ => DataType::UInt8,
     };
-    let is_time = |source: &DataType| {
-        matches!(source, DataType::Timestamp(..) | DataType::Duration(_) | DataType::Time64(_) | DataType::Date64)
+    let is_time = |source: &DataType| match source {
+        DataType::Timestamp(..) | DataType::Duration(_) | DataType::Time64(_) | DataType::Date64 => dtype == DType::I64,
+        DataType::Date32 | DataType::Time32(_) => dtype == DType::I32,
+        _ => false,
     };
     imported_type(&column.schema).filter(is_time).unwrap_or(plain)
 }

@@ -106,6 +106,15 @@ impl Batch {
         self.names().zip(self.all_columns()).collect()
     }
 
+    /// Returns a column, or ``default`` if there is none.
+    #[pyo3(signature = (name, default=None))]
+    fn get<'py>(&self, py: Python<'py>, name: &str, default: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        match self.named(name) {
+            Ok(column) => Ok(column.into_pyobject(py)?.into_any()),
+            Err(_) => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
     /// Returns the samples as dicts.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         (0..self.sample_count()).map(|i| self.row(py, i)).collect()

@@ -1,14 +1,17 @@
 //! `BatchColumn`: samples of one column, side by side.
 
 use crate::array::Array;
+use crate::error::OrRaise;
 use crate::indices;
+use crate::loader_options::PaddingValue;
 use crate::memory::Memory;
+use crate::out::Out;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::sync::{Arc, OnceLock};
 use tensilo::{ColumnSchema, DType, Extent};
-use tensilo_data::{Batch, Padding};
+use tensilo_data::{Batch, BatchMemory, Padding};
 
 /// Samples of one column, side by side.
 ///
@@ -26,7 +29,7 @@ pub struct BatchColumn {
 
 impl BatchColumn {
     pub fn new(batch: &Arc<Batch>, number: usize, memory: Memory) -> Option<Self> {
-        let schema = Arc::new(batch.columns().get(number)?.schema()?.clone());
+        let schema = batch.columns().get(number)?.shared_schema()?.clone();
         Some(Self { batch: batch.clone(), number, schema, memory })
     }
 
@@ -57,8 +60,7 @@ impl BatchColumn {
     /// Returns the tensor of samples of a fixed shape; `None` for others.
     pub fn tensor(&self) -> PyResult<Option<Array>> {
         let Some(extents) = self.column().tensor() else { return Ok(None) };
-        let shape = extents.iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
-        Array::new(self.memory.clone(), self.element(), shape).map(Some)
+        Array::new(self.memory.clone(), self.element(), shape_of(extents.to_vec())?).map(Some)
     }
 
     /// Returns the tensor of samples of a fixed shape, or an error that names the ways to others.
@@ -153,6 +155,10 @@ impl BatchColumn {
     }
 }
 
+fn shape_of(extents: Vec<u64>) -> PyResult<Vec<usize>> {
+    Ok(extents.into_iter().map(usize::try_from).collect::<Result<_, _>>()?)
+}
+
 /// Returns a sample without arrays: as numbers and lists.
 fn plain<'py>(sample: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(array) = sample.cast::<Array>() {
@@ -191,6 +197,12 @@ impl BatchColumn {
             Extent::Varying => None,
         }));
         PyTuple::new(py, shape)
+    }
+
+    /// Whether samples may be null.
+    #[getter]
+    fn nullable(&self) -> bool {
+        self.schema.nullable
     }
 
     /// Whether the samples are one tensor: of a fixed shape, or padded.
@@ -281,16 +293,38 @@ impl BatchColumn {
     /// Args:
     ///     value: that of elements which a sample does not have, and of null samples.
     ///     multiple: what lengths are rounded up to, so that fewer shapes occur.
-    #[pyo3(signature = (value=0.0, *, multiple=1))]
-    fn padded(&self, py: Python<'_>, value: f64, multiple: u32) -> PyResult<Array> {
-        use crate::error::OrRaise;
-        let padding = Padding::new().value(value).multiple(multiple);
+    ///     out: memory for the tensor, of the shape that ``padded_shape`` returns: anything
+    ///         writable with DLPack or the buffer protocol. It is returned.
+    #[pyo3(signature = (value=PaddingValue(0.0), *, multiple=1, out=None))]
+    fn padded<'py>(
+        &self,
+        py: Python<'py>,
+        value: PaddingValue,
+        multiple: u32,
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let padding = Padding::new().value(value.0).multiple(multiple);
         // SAFETY: nothing writes to the values while this call copies them, unless another thread
         // of Python does, whose numbers are then any.
         let values = unsafe { std::slice::from_raw_parts(self.memory.pointer(), self.memory.byte_count()) };
-        let (extents, bytes) = py.detach(|| self.column().padded(padding, values)).or_raise(py)?;
-        let shape = extents.into_iter().map(usize::try_from).collect::<Result<_, _>>()?;
-        Array::new(Memory::of_batch_memory(bytes), self.element(), shape)
+        let Some(object) = out else {
+            let (extents, bytes) = py.detach(|| self.column().padded(padding, values)).or_raise(py)?;
+            let tensor = Array::new(Memory::of_batch_memory(bytes), self.element(), shape_of(extents)?)?;
+            return Ok(tensor.into_pyobject(py)?.into_any());
+        };
+        let out = Out::from_object(&object)?;
+        let shape = shape_of(self.column().padded_extents(padding).or_raise(py)?)?;
+        out.check(self.element(), &shape)?;
+        let mut room = out.room();
+        py.detach(|| self.column().pad_into(padding, values, room.bytes_mut())).or_raise(py)?;
+        Ok(object)
+    }
+
+    /// Returns the shape of the tensor that ``padded`` returns.
+    #[pyo3(signature = (*, multiple=1))]
+    fn padded_shape<'py>(&self, py: Python<'py>, multiple: u32) -> PyResult<Bound<'py, PyTuple>> {
+        let extents = self.column().padded_extents(Padding::new().multiple(multiple)).or_raise(py)?;
+        PyTuple::new(py, extents)
     }
 
     /// Returns the samples as objects of Python: numbers, texts, bytes, lists; None for nulls.

@@ -48,6 +48,8 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
     let parts = Box::new(ViewParts { shape, strides });
     let dimensions = c_int::try_from(parts.shape.len())?;
     let has = |flag: c_int| flags & flag == flag;
+    // without dimensions there are no extents and strides
+    let has_extents = dimensions > 0 && has(ffi::PyBUF_ND);
     let parts = Box::into_raw(parts);
     // SAFETY: `view` is Python's, `parts` was made above and lives until `release`. The array lives
     // as long as the view, which has a reference to it.
@@ -59,8 +61,9 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
         (*view).readonly = c_int::from(!memory.is_writable());
         (*view).format = if has(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
         (*view).ndim = if has(ffi::PyBUF_ND) { dimensions } else { 1 };
-        (*view).shape = if has(ffi::PyBUF_ND) { (*parts).shape.as_mut_ptr() } else { std::ptr::null_mut() };
-        (*view).strides = if has(ffi::PyBUF_STRIDES) { (*parts).strides.as_mut_ptr() } else { std::ptr::null_mut() };
+        (*view).shape = if has_extents { (*parts).shape.as_mut_ptr() } else { std::ptr::null_mut() };
+        (*view).strides =
+            if has_extents && has(ffi::PyBUF_STRIDES) { (*parts).strides.as_mut_ptr() } else { std::ptr::null_mut() };
         (*view).suboffsets = std::ptr::null_mut();
         (*view).internal = parts.cast();
         (*view).obj = array.clone().into_ptr();

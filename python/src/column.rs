@@ -78,7 +78,7 @@ impl Column {
         // SAFETY: the memory belongs to `out`, which the caller lends to this call; the batch is
         // dropped before it ends.
         let prepare = |allocator: &crate::out::OutAllocator| unsafe { allocator.set(room) };
-        py.detach(|| opened.pool.take(&opened.view, &selection, samples, prepare).map(drop)).or_raise(py)
+        opened.pool.take(py, &opened.view, &selection, samples, prepare).map(drop)
     }
 }
 

@@ -1,11 +1,10 @@
 //! Conversion of files of other formats, and changes of datasets.
 
 use crate::error::OrRaise;
-use crate::options::{ByteCount, Threads, dtypes, null_elements, paths, shapes, writer_options};
+use crate::options::{ByteCount, Dict, Threads, dtypes, null_elements, paths, shapes, writer_options};
 use crate::work::{self, Progress};
 use pyo3::exceptions::{PyFileExistsError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::import::{self, AppendOptions, ConvertOptions};
@@ -28,10 +27,10 @@ pub fn _convert(
     inputs: Bound<'_, PyAny>,
     output: PathBuf,
     bf16: bool,
-    casts: Option<Bound<'_, PyDict>>,
+    casts: Option<Dict<'_>>,
     columns: Option<Vec<String>>,
     skip: Vec<String>,
-    shapes: Option<Bound<'_, PyDict>>,
+    shapes: Option<Dict<'_>>,
     null_elements: &str,
     profile: &str,
     shard_bytes: Option<ByteCount>,

@@ -4,13 +4,15 @@ use crate::batch::Batch;
 use crate::column::Column;
 use crate::error::{OrRaise, Result};
 use crate::indices;
+use crate::options::Dict;
 use crate::part::Part;
 use crate::reader_pool::{ProcessView, ReaderPool, Selection};
 use crate::schema::{Schema, hex};
 use crate::source::{Source, Uri};
+use crate::work::wait_for;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PySlice, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice, PyString, PyTuple};
 use std::sync::{Arc, OnceLock};
 
 /// Files that are read as one sequence of samples: a dataset with versions, a file, or a list of
@@ -44,7 +46,7 @@ impl OpenedDataset {
 
     /// Reads samples of the columns of a selection.
     pub fn take(&self, py: Python<'_>, selection: &Selection, samples: &[u64]) -> PyResult<tensilo_data::Batch> {
-        py.detach(|| self.pool.take(&self.view, selection, samples, |_| ())).or_raise(py)
+        self.pool.take(py, &self.view, selection, samples, |_| ())
     }
 }
 
@@ -61,7 +63,8 @@ impl Dataset {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
-        let dataset = py.detach(|| self.source.open()).or_raise(py)?;
+        let source = self.source.clone();
+        let dataset = wait_for(py, move || source.open())?;
         if let Some(expected) = &self.expected {
             let found = hex(&dataset.id());
             if found != *expected {
@@ -77,11 +80,8 @@ impl Dataset {
         self.opened.get().ok_or_else(|| PyValueError::new_err("the dataset is not open"))
     }
 
-    /// Returns a part of the dataset. Parts have no parts.
+    /// Returns a part of the whole dataset.
     fn part(&self, py: Python<'_>, part: Part) -> PyResult<Self> {
-        if !self.part.is_all() {
-            return Err(PyValueError::new_err("this is a part already: take it from the whole dataset"));
-        }
         let dataset = self.opened(py)?.dataset.clone();
         let opened = py.detach(|| OpenedDataset::new(dataset, &part)).or_raise(py)?;
         let version = opened.dataset.version();
@@ -97,8 +97,11 @@ pub fn named_columns(columns: Option<Bound<'_, PyAny>>, opened: &OpenedDataset) 
         Ok(name) => vec![name.to_str()?.to_owned()],
         Err(_) => columns.extract().map_err(|_| PyTypeError::new_err("columns is a list of names"))?,
     };
-    for name in &names {
+    for (i, name) in names.iter().enumerate() {
         find_column(opened, name)?;
+        if names.iter().skip(i.saturating_add(1)).any(|other| other == name) {
+            return Err(PyValueError::new_err(format!("column {name:?} is asked for twice")));
+        }
     }
     Ok(Some(names))
 }
@@ -189,7 +192,7 @@ impl Dataset {
         py: Python<'_>,
         indices: Bound<'_, PyAny>,
         columns: Option<Bound<'_, PyAny>>,
-        dtypes: Option<Bound<'_, PyDict>>,
+        dtypes: Option<Dict<'_>>,
     ) -> PyResult<Batch> {
         let opened = self.opened(py)?;
         let samples = indices::from_object(&indices, opened.view.n())?;
@@ -207,12 +210,17 @@ impl Dataset {
     /// Cost: 10 ns and 1.1 bits for each sample of the dataset.
     #[pyo3(signature = (fractions, *, seed=0))]
     fn split(&self, py: Python<'_>, fractions: Vec<f64>, seed: u64) -> PyResult<Vec<Self>> {
+        if !self.part.is_all() {
+            return Err(PyValueError::new_err("this is a part already: split the whole dataset"));
+        }
         Part::of_fractions(&fractions, seed)?.into_iter().map(|part| self.part(py, part)).collect()
     }
 
-    /// Returns the samples with these numbers as a dataset, in this order.
+    /// Returns the samples with these numbers as a dataset, in this order. Of a part, too.
     fn select(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Self> {
-        let samples = indices::from_object(&indices, self.opened(py)?.view.n())?;
+        let view = &self.opened(py)?.view;
+        let samples = indices::from_object(&indices, view.n())?;
+        let samples: Vec<u64> = py.detach(|| samples.into_iter().filter_map(|i| view.sample(i)).collect());
         self.part(py, Part::List(samples.into()))
     }
 
@@ -286,7 +294,7 @@ impl Dataset {
         let (uri, options) = self.source.arguments(py)?;
         let (split, list) = self.part.to_pickle();
         options.set_item("split", split)?;
-        options.set_item("list", list)?;
+        options.set_item("list", list.map(|list| PyBytes::new(py, &list)))?;
         if opened.dataset.version() > 0 {
             options.set_item("version", opened.dataset.version())?;
         }
@@ -295,9 +303,8 @@ impl Dataset {
 }
 
 /// Returns the casts that a caller asks for.
-pub fn casts(dtypes: Option<Bound<'_, PyDict>>) -> PyResult<Vec<(String, tensilo::DType)>> {
-    let Some(dtypes) = dtypes else { return Ok(Vec::new()) };
-    crate::options::dtypes(Some(&dtypes))
+pub fn casts(dtypes: Option<Dict<'_>>) -> PyResult<Vec<(String, tensilo::DType)>> {
+    crate::options::dtypes(dtypes.as_ref())
 }
 
 /// Opens a dataset: a file, a folder with a manifest or with ``*.tsl`` files, a pattern such as
@@ -331,22 +338,22 @@ pub fn open(
     most_open_files: Option<usize>,
 ) -> PyResult<Dataset> {
     let uri = Uri::from_object(&source)?;
-    Dataset::open(py, Source { uri, version, access, most_open_files })
+    Dataset::open(py, Source::new(uri, version, access, most_open_files)?)
 }
 
 /// Returns the dataset of a pickle, which is opened when it is first used.
 #[pyfunction]
 pub fn _reopened(source: Bound<'_, PyAny>, options: &Bound<'_, PyDict>, id: String) -> PyResult<Dataset> {
     let option = |name: &str| options.get_item(name).map(|value| value.filter(|value| !value.is_none()));
-    let source = Source {
-        uri: Uri::from_object(&source)?,
-        version: option("version")?.map(|value| value.extract()).transpose()?,
-        access: option("access")?.map(|value| value.extract()).transpose()?,
-        most_open_files: option("most_open_files")?.map(|value| value.extract()).transpose()?,
-    };
-    let part = Part::from_pickle(
-        option("split")?.map(|value| value.extract()).transpose()?,
-        option("list")?.map(|value| value.extract()).transpose()?,
-    );
+    let source = Source::new(
+        Uri::from_object(&source)?,
+        option("version")?.map(|value| value.extract()).transpose()?,
+        option("access")?.map(|value| value.extract()).transpose()?,
+        option("most_open_files")?.map(|value| value.extract()).transpose()?,
+    )?;
+    let list = option("list")?;
+    let list = list.as_ref().map(|list| list.cast::<PyBytes>()).transpose()?;
+    let part =
+        Part::from_pickle(option("split")?.map(|value| value.extract()).transpose()?, list.map(|list| list.as_bytes()));
     Ok(Dataset { source, part, expected: Some(id), opened: OnceLock::new() })
 }

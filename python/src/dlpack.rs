@@ -5,7 +5,7 @@
 use crate::array::Array;
 use crate::dtype::{from_dlpack, to_dlpack};
 use crate::memory::Memory;
-use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::borrow::Cow;
@@ -25,6 +25,8 @@ const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
 /// The flag of memory that can only be read.
 const READ_ONLY: u64 = 1;
+/// The flag of memory that was copied for the consumer.
+const IS_COPIED: u64 = 2;
 
 #[repr(C)]
 struct DlTensor {
@@ -84,7 +86,7 @@ pub fn export<'py>(
     }
     let memory = if copy == Some(true) { Memory::copied(&array.memory.to_vec()) } else { array.memory.clone() };
     let (code, bits) = to_dlpack(array.dtype);
-    let flags = if memory.is_writable() { 0 } else { READ_ONLY };
+    let flags = if copy == Some(true) { IS_COPIED } else { 0 };
     let shape: Vec<i64> = array.shape.iter().map(|extent| i64::try_from(*extent)).collect::<Result<_, _>>()?;
     let mut strides = vec![1; shape.len()];
     let mut stride = 1_i64;
@@ -103,14 +105,27 @@ pub fn export<'py>(
     let capsule = if is_versioned {
         let deleter = Some(free_versioned as unsafe extern "C" fn(_));
         let tensor = VersionedTensor { major: 1, minor: 0, context, deleter, flags, tensor };
-        let tensor = Box::into_raw(Box::new(tensor)).cast();
-        // SAFETY: the name is static; the destructor frees the tensor unless it was taken.
-        unsafe { ffi::PyCapsule_New(tensor, VERSIONED.as_ptr(), Some(drop_capsule)) }
+        let tensor = Box::into_raw(Box::new(tensor));
+        // SAFETY: the name is static; the destructor frees the tensor unless it was taken, and
+        // where no capsule was made, nobody else has it.
+        unsafe {
+            let capsule = ffi::PyCapsule_New(tensor.cast(), VERSIONED.as_ptr(), Some(drop_capsule));
+            if capsule.is_null() {
+                free_versioned(tensor);
+            }
+            capsule
+        }
     } else {
         let deleter = Some(free_plain as unsafe extern "C" fn(_));
-        let tensor = Box::into_raw(Box::new(PlainTensor { tensor, context, deleter })).cast();
+        let tensor = Box::into_raw(Box::new(PlainTensor { tensor, context, deleter }));
         // SAFETY: as above.
-        unsafe { ffi::PyCapsule_New(tensor, PLAIN.as_ptr(), Some(drop_capsule)) }
+        unsafe {
+            let capsule = ffi::PyCapsule_New(tensor.cast(), PLAIN.as_ptr(), Some(drop_capsule));
+            if capsule.is_null() {
+                free_plain(tensor);
+            }
+            capsule
+        }
     };
     // SAFETY: a new reference, or null with an exception.
     unsafe { Bound::from_owned_ptr_or_err(py, capsule) }
@@ -200,7 +215,11 @@ impl TakenTensor {
 impl Imported {
     /// Takes the tensor that an object exports; `None` if it exports none.
     pub fn from_object(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        let Ok(export) = object.getattr("__dlpack__") else { return Ok(None) };
+        let export = match object.getattr("__dlpack__") {
+            Ok(export) => export,
+            Err(error) if error.is_instance_of::<PyAttributeError>(object.py()) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let device: (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
         if !MEMORY_OF_THE_PROCESSOR.contains(&device.0) {
             let message = "the tensor is not in memory of the processor: pass tensor.cpu()";

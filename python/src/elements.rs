@@ -36,8 +36,7 @@ pub fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     if let Some(elements) = buffered(object)? {
         return Ok(Some(elements));
     }
-    if is_bf16_of_numpy(object) {
-        let bits = object.call_method1("view", ("uint16",))?;
+    if let Some(bits) = bits_of_numpy(object)? {
         return Ok(buffered(&bits)?.map(|elements| Elements { dtype: DType::Bf16, ..elements }));
     }
     let Some(tensor) = Imported::from_object(object)? else { return Ok(None) };
@@ -45,10 +44,12 @@ pub fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     Ok(Some(Elements { dtype: tensor.dtype, shape: tensor.shape.clone(), bytes }))
 }
 
-/// NumPy exports no buffer of a type that is not its own.
-fn is_bf16_of_numpy(object: &Bound<'_, PyAny>) -> bool {
+/// Returns the bits of an array of NumPy whose type is `ml_dtypes.bfloat16`: NumPy exports no
+/// buffer of a type that is not its own.
+pub fn bits_of_numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let name = object.getattr("dtype").and_then(|dtype| dtype.str()).map(|name| name.to_string());
-    name.is_ok_and(|name| name == "bfloat16") && object.hasattr("view").unwrap_or(false)
+    let is_bf16 = name.is_ok_and(|name| name == "bfloat16") && object.hasattr("view").unwrap_or(false);
+    is_bf16.then(|| object.call_method1("view", ("uint16",))).transpose()
 }
 
 fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {

@@ -2,6 +2,7 @@
 
 use crate::batch_column::BatchColumn;
 use crate::elements::{Elements, elements};
+use crate::widen::widened;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
@@ -115,17 +116,17 @@ impl Input {
         let Some((&count, sample)) = elements.shape.split_first() else {
             return Err(PyValueError::new_err("an array without dimensions is no list of samples"));
         };
-        check_dtype(column, elements.dtype)?;
         if count > MOST_SAMPLES {
             return Err(PyValueError::new_err(format!(
                 "{count} samples in one call; there are at most {MOST_SAMPLES}"
             )));
         }
         let extents = own_extents(column, sample)?;
+        let dtype = column.pushed_dtype();
+        self.values = fitting(column, elements)?;
+        self.dtype = Some(dtype);
         self.item_count = count;
         self.extents.extend((0..count).flat_map(|_| extents.iter().copied()));
-        self.values = elements.bytes;
-        self.dtype = Some(elements.dtype);
         Ok(())
     }
 
@@ -198,9 +199,8 @@ impl Input {
     /// Adds a tensor: an array, or numbers in nested lists.
     fn add_array(&mut self, column: &ColumnSchema, sample: &Bound<'_, PyAny>) -> PyResult<()> {
         if let Some(elements) = elements(sample)? {
-            check_dtype(column, elements.dtype)?;
             self.extents.extend(own_extents(column, &elements.shape)?);
-            self.values.extend_from_slice(&elements.bytes);
+            self.values.extend_from_slice(&fitting(column, elements)?);
             return Ok(());
         }
         let mut shape = Vec::new();
@@ -330,10 +330,14 @@ fn own_extents(column: &ColumnSchema, shape: &[usize]) -> PyResult<Vec<u32>> {
     Ok(due.iter().enumerate().filter_map(extent).collect::<Result<_, _>>()?)
 }
 
-fn check_dtype(column: &ColumnSchema, found: DType) -> PyResult<()> {
-    let due = column.pushed_dtype();
+/// Returns the bytes of elements as those of the column: integers may be narrower.
+fn fitting(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
+    let (found, due) = (elements.dtype, column.pushed_dtype());
     if found == due || (due == DType::Bool && found == DType::U8) {
-        return Ok(());
+        return Ok(elements.bytes);
+    }
+    if let Some(bytes) = widened(&elements, due) {
+        return Ok(bytes);
     }
     let way = match found.is_float() && due.is_float() {
         true => format!(": declare the column with cast_from={:?}, or convert the values", found.name()),

@@ -32,6 +32,7 @@ mod samples;
 mod schema;
 mod source;
 mod verify;
+mod widen;
 mod work;
 mod writer;
 
@@ -59,7 +60,7 @@ mod _tensilo {
     #[pymodule_export]
     use crate::program::_main;
     #[pymodule_export]
-    use crate::schema::{ColumnType, Schema, bytes, list, tensor, utf8};
+    use crate::schema::{_column_type, _schema, ColumnType, Schema, bytes, list, tensor, utf8};
     #[pymodule_export]
     use crate::verify::_verify;
     #[pymodule_export]

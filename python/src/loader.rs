@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::dataset::{Dataset, OpenedDataset, casts, named_columns};
 use crate::error::OrRaise;
 use crate::loader_options;
-use crate::options::Threads;
+use crate::options::{Dict, Threads};
 use crate::schema::hex;
 use crate::work::PATIENCE;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
@@ -94,8 +94,8 @@ impl Loader {
         dataset: &Bound<'_, Dataset>,
         batch_size: u32,
         columns: Option<Bound<'_, PyAny>>,
-        dtypes: Option<Bound<'_, PyDict>>,
-        pad: Option<Bound<'_, PyDict>>,
+        dtypes: Option<Dict<'_>>,
+        pad: Option<Dict<'_>>,
         order: Option<&str>,
         window: Option<(u32, u32)>,
         seed: Option<u64>,

@@ -1,24 +1,37 @@
 //! The options of a loader, as Python names them.
 
 use crate::error::OrRaise;
-use crate::options::members;
+use crate::options::{Dict, members};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::PyInt;
 use tensilo_data::{Mode, OnDamage, Padding, RunsAndWindows, Tail};
 
+/// The value of a padding: a number that floats have.
+pub struct PaddingValue(pub f64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for PaddingValue {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let value: f64 = object.extract()?;
+        if object.is_instance_of::<PyInt>() && !object.eq(value)? {
+            return Err(PyValueError::new_err(format!("a padding of {}: beyond 2^53", object.repr()?)));
+        }
+        Ok(Self(value))
+    }
+}
+
 /// Returns the paddings that a caller asks for.
-pub fn paddings(pad: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, Padding)>> {
+pub fn paddings(pad: Option<&Dict<'_>>) -> PyResult<Vec<(String, Padding)>> {
     let Some(pad) = pad else { return Ok(Vec::new()) };
     let padding = |(name, how): (String, Bound<'_, PyAny>)| {
-        let padding = match how.extract::<(f64, u32)>() {
-            Ok((value, multiple)) => Padding::new().value(value).multiple(multiple),
-            Err(_) => Padding::new().value(
-                how.extract()
-                    .map_err(|_| PyTypeError::new_err("pad: a dict from names to values, or to (value, multiple)"))?,
-            ),
+        let wrong = |_| PyTypeError::new_err("pad: a dict from names to values, or to (value, multiple)");
+        let (value, multiple) = match how.extract::<(PaddingValue, u32)>() {
+            Ok(both) => both,
+            Err(_) => (how.extract().map_err(wrong)?, 1),
         };
-        Ok((name, padding))
+        Ok((name, Padding::new().value(value.0).multiple(multiple)))
     };
     members(pad)?.into_iter().map(padding).collect()
 }

@@ -10,6 +10,25 @@ use std::thread;
 use tensilo::import::NullElements;
 use tensilo::{DType, Profile, Shape, WriterOptions};
 
+/// A dict, or any mapping as one.
+pub struct Dict<'py>(pub Bound<'py, PyDict>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Dict<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(dict) = object.cast::<PyDict>() {
+            return Ok(Self(dict.to_owned()));
+        }
+        if !object.hasattr("keys")? {
+            let name = object.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("a dict from names is wanted, not {name}")));
+        }
+        let dict = object.py().get_type::<PyDict>().call1((object,))?;
+        Ok(Self(dict.cast_into()?))
+    }
+}
+
 /// A number of bytes: an integer, or a text such as "1GiB".
 pub struct ByteCount(pub u64);
 
@@ -95,18 +114,18 @@ pub fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
 }
 
 /// Returns the names and values of a dict as they are now: what converts a value can change it.
-pub fn members<'py>(dict: &Bound<'py, PyDict>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
-    dict.items().iter().map(|item| item.extract()).collect()
+pub fn members<'py>(dict: &Dict<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+    dict.0.items().iter().map(|item| item.extract()).collect()
 }
 
 /// Returns the dtypes that columns are rounded to.
-pub fn dtypes(casts: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, DType)>> {
+pub fn dtypes(casts: Option<&Dict<'_>>) -> PyResult<Vec<(String, DType)>> {
     let Some(casts) = casts else { return Ok(Vec::new()) };
     members(casts)?.into_iter().map(|(name, dtype)| Ok((name, dtype.extract::<DTypeArgument>()?.0))).collect()
 }
 
 /// Returns the shapes that columns are declared to have.
-pub fn shapes(shapes: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, Shape)>> {
+pub fn shapes(shapes: Option<&Dict<'_>>) -> PyResult<Vec<(String, Shape)>> {
     let Some(shapes) = shapes else { return Ok(Vec::new()) };
     members(shapes)?.into_iter().map(|(name, extents)| Ok((name, shape_of(extents.extract()?)))).collect()
 }

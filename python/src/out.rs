@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::dlpack::Imported;
 use crate::dtype::of_buffer_format;
+use crate::elements::bits_of_numpy;
 use crate::error::Result;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -93,6 +94,12 @@ impl Out {
             };
         }
         if let Some(buffer) = WritableBuffer::of(object) {
+            return Ok(Self::Buffer(buffer));
+        }
+        if let Some(bits) = bits_of_numpy(object)?
+            && let Some(mut buffer) = WritableBuffer::of(&bits)
+        {
+            buffer.dtype = Some(DType::Bf16);
             return Ok(Self::Buffer(buffer));
         }
         match Imported::from_object(object)? {

@@ -60,19 +60,21 @@ impl Part {
     }
 
     /// Returns the part as numbers, for a pickle: none, the split, or the list.
-    pub fn to_pickle(&self) -> (Option<SplitNumbers>, Option<Vec<u64>>) {
+    pub fn to_pickle(&self) -> (Option<SplitNumbers>, Option<Vec<u8>>) {
         match self {
             Self::All => (None, None),
             Self::Split { seed, start, end } => (Some((*seed, *start, *end)), None),
-            Self::List(samples) => (None, Some(samples.to_vec())),
+            Self::List(samples) => (None, Some(samples.iter().flat_map(|sample| sample.to_le_bytes()).collect())),
         }
     }
 
     /// Returns the part of a pickle.
-    pub fn from_pickle(split: Option<SplitNumbers>, list: Option<Vec<u64>>) -> Self {
+    pub fn from_pickle(split: Option<SplitNumbers>, list: Option<&[u8]>) -> Self {
         match (split, list) {
             (Some((seed, start, end)), _) => Self::Split { seed, start, end },
-            (None, Some(samples)) => Self::List(samples.into()),
+            (None, Some(samples)) => {
+                Self::List(samples.as_chunks().0.iter().map(|sample| u64::from_le_bytes(*sample)).collect())
+            }
             (None, None) => Self::All,
         }
     }

@@ -1,8 +1,10 @@
 //! Readers of samples, kept for the next call.
 
-use crate::error::Result;
+use crate::error::{OrRaise, Result};
 use crate::out::OutAllocator;
+use crate::work::Signals;
 use crossbeam_utils::atomic::AtomicCell;
+use pyo3::prelude::*;
 use std::process;
 use std::sync::Arc;
 use tensilo::DType;
@@ -26,31 +28,51 @@ pub struct ReaderPool([AtomicCell<Option<Box<Idle>>>; SLOTS]);
 /// As many threads can read from one dataset without making readers anew.
 const SLOTS: usize = 8;
 
+/// The memory that a reader has used is kept for the next call, if a batch had at most so many
+/// bytes.
+const KEPT_BYTES: usize = 32 << 20;
+
 struct Idle {
     process: u32,
     selection: Selection,
     reader: SampleReader,
     out: Arc<OutAllocator>,
+    signals: Arc<Signals>,
 }
 
 impl ReaderPool {
-    /// Reads samples of a view. `prepare` sets the memory of the caller.
+    /// Reads samples of a view, without the GIL, until signals interrupt it. `prepare` sets the
+    /// memory of the caller.
     pub fn take(
         &self,
+        py: Python<'_>,
         view: &ProcessView,
         selection: &Selection,
         samples: &[u64],
-        prepare: impl FnOnce(&OutAllocator),
-    ) -> Result<Batch> {
-        let mut idle = match self.find(selection) {
-            Some(idle) => idle,
-            None => Box::new(Idle::new(&view.here(), selection)?),
-        };
-        prepare(&idle.out);
-        let batch = idle.reader.take(samples);
-        idle.out.clear();
-        self.put(idle);
-        batch
+        prepare: impl FnOnce(&OutAllocator) + Send,
+    ) -> PyResult<Batch> {
+        let (batch, raised) = py.detach(|| {
+            let mut idle = match self.find(selection) {
+                Some(idle) => idle,
+                None => match Idle::new(&view.here(), selection) {
+                    Ok(idle) => Box::new(idle),
+                    Err(error) => return (Err(error), None),
+                },
+            };
+            prepare(&idle.out);
+            idle.signals.begin();
+            let batch = idle.reader.take(samples);
+            idle.out.clear();
+            let raised = idle.signals.raised();
+            if batch.as_ref().is_ok_and(is_small) {
+                self.put(idle);
+            }
+            (batch, raised)
+        });
+        match raised {
+            Some(raised) => Err(raised),
+            None => batch.or_raise(py),
+        }
     }
 
     /// Takes a reader of this process for the selection out of its slot.
@@ -98,6 +120,11 @@ impl ProcessView {
         self.view.n()
     }
 
+    /// Returns the number in the dataset of a sample.
+    pub fn sample(&self, i: u64) -> Option<u64> {
+        self.view.sample(i, 0).map(|(_, sample)| sample)
+    }
+
     /// Returns the view for this process, which may be forked from the one that has opened it.
     pub fn here(&self) -> View {
         if self.process == process::id() { self.view.clone() } else { self.view.reopened() }
@@ -106,8 +133,9 @@ impl ProcessView {
 
 impl Idle {
     fn new(view: &View, selection: &Selection) -> Result<Self> {
-        let out = Arc::new(OutAllocator::default());
-        let mut options = LoaderOptions::new(1);
+        let (out, signals) = (Arc::new(OutAllocator::default()), Arc::new(Signals::new()));
+        let interrupt = signals.clone();
+        let mut options = LoaderOptions::new(1).workers(1).ahead(1).interrupt(Arc::new(move || interrupt.look()));
         if let Some(columns) = &selection.columns {
             options = options.columns(columns);
         }
@@ -118,6 +146,10 @@ impl Idle {
             options = options.allocator(out.clone());
         }
         let reader = options.reader(view)?;
-        Ok(Self { process: process::id(), selection: selection.clone(), reader, out })
+        Ok(Self { process: process::id(), selection: selection.clone(), reader, out, signals })
     }
+}
+
+fn is_small(batch: &Batch) -> bool {
+    batch.columns().iter().map(|column| column.bytes().len()).fold(0, usize::saturating_add) <= KEPT_BYTES
 }

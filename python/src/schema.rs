@@ -1,6 +1,7 @@
 //! Schemas: what Python says of columns.
 
 use crate::dtype::DTypeArgument;
+use crate::options::Dict;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -16,7 +17,8 @@ use tensilo::{ColumnSchema, DType, Extent, Metadata, Shape};
 pub struct ColumnType(pub ColumnSchema);
 
 /// The columns of a dataset: a mapping from names to ``ColumnType``.
-#[pyclass(frozen, mapping, module = "tensilo")]
+#[pyclass(frozen, mapping, module = "tensilo", eq)]
+#[derive(PartialEq)]
 pub struct Schema(pub tensilo::Schema);
 
 /// Returns bytes as hexadecimal digits.
@@ -43,7 +45,7 @@ pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
     if let Ok(schema) = columns.cast::<Schema>() {
         return Ok(schema.get().0.clone());
     }
-    let columns = columns.cast::<PyDict>().map_err(|_| {
+    let columns: Dict<'_> = columns.extract().map_err(|_| {
         PyTypeError::new_err("a schema is a dict from names to types, as tensilo.tensor and tensilo.utf8 return them")
     })?;
     let column = |(name, column): (String, Bound<'_, PyAny>)| {
@@ -53,7 +55,7 @@ pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
         Ok(ColumnSchema { name, ..column.get().0.clone() })
     };
     Ok(tensilo::Schema {
-        columns: crate::options::members(columns)?.into_iter().map(column).collect::<PyResult<_>>()?,
+        columns: crate::options::members(&columns)?.into_iter().map(column).collect::<PyResult<_>>()?,
         metadata: Metadata::new(),
     })
 }
@@ -97,6 +99,14 @@ impl ColumnType {
         self.0.metadata.clone()
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let make = py.import("tensilo._tensilo")?.getattr("_column_type")?;
+        let cast = self.0.cast.map(|cast| cast.source.name());
+        let shape = shape_tuple(py, &self.0.shape)?;
+        let nulls: Vec<bool> = self.levels().into_iter().chain([self.0.nullable]).collect();
+        Ok((make, (self.0.dtype.name(), shape, nulls, cast, self.metadata()).into_pyobject(py)?))
+    }
+
     fn __repr__(&self) -> String {
         let null = if self.0.nullable { ", nullable" } else { "" };
         let cast = self.0.cast.map_or(String::new(), |cast| format!(", from {}", cast.source));
@@ -104,8 +114,61 @@ impl ColumnType {
     }
 }
 
+/// Returns the schema of a pickle.
+#[pyfunction]
+pub fn _schema(columns: &Bound<'_, PyAny>, metadata: Metadata) -> PyResult<Schema> {
+    Schema::new(columns, Some(metadata))
+}
+
+/// Returns the type of a pickle. The last of `nulls` is whether samples may be null, and those
+/// before it are those of the levels of lists.
+#[pyfunction]
+pub fn _column_type(
+    dtype: DTypeArgument,
+    shape: Vec<Option<u32>>,
+    nulls: Vec<bool>,
+    cast_from: Option<DTypeArgument>,
+    metadata: Metadata,
+) -> PyResult<ColumnType> {
+    let (nullable, levels) = nulls.split_last().ok_or_else(|| PyValueError::new_err("a type without nulls"))?;
+    let mut column = ColumnSchema::tensor("", dtype.0, shape_of(shape));
+    (column.nullable, column.metadata) = (*nullable, metadata);
+    column.levels = levels.iter().map(|nullable| ListLevel { nullable: *nullable }).collect();
+    Ok(ColumnType(match cast_from {
+        Some(source) => column.cast_from(source.0),
+        None => column,
+    }))
+}
+
 #[pymethods]
 impl Schema {
+    #[new]
+    #[pyo3(signature = (columns, *, metadata=None))]
+    fn new(columns: &Bound<'_, PyAny>, metadata: Option<Metadata>) -> PyResult<Self> {
+        let mut schema = schema_of(columns)?;
+        schema.metadata.extend(metadata.unwrap_or_default());
+        Ok(Self(schema))
+    }
+
+    /// Returns the type of a column, or ``default`` if there is none.
+    #[pyo3(signature = (name, default=None))]
+    fn get<'py>(&self, py: Python<'py>, name: &str, default: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        match self.__getitem__(name) {
+            Ok(column) => Ok(column.into_pyobject(py)?.into_any()),
+            Err(_) => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let columns = PyDict::new(py);
+        for (name, column) in slf.get().items() {
+            columns.set_item(name, column)?;
+        }
+        let make = py.import("tensilo._tensilo")?.getattr("_schema")?;
+        Ok((make, (columns, slf.get().metadata()).into_pyobject(py)?))
+    }
+
     fn keys(&self) -> Vec<&str> {
         self.0.columns.iter().map(|column| column.name.as_str()).collect()
     }

@@ -3,7 +3,8 @@
 use crate::error::Result;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList};
+use std::io;
 use std::path::{Path, PathBuf};
 use tensilo_data::{DataError, Dataset, DatasetOptions};
 
@@ -19,6 +20,8 @@ pub enum Uri {
 #[derive(Clone, Debug)]
 pub struct Source {
     pub uri: Uri,
+    /// The same with absolute paths, for another process.
+    pub absolute: Uri,
     pub version: Option<u64>,
     pub access: Option<String>,
     pub most_open_files: Option<usize>,
@@ -40,8 +43,8 @@ impl Uri {
 
     pub fn to_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self {
-            Self::Path(path) => PyString::new(py, &path.to_string_lossy()).into_any(),
-            Self::Files(files) => PyList::new(py, files.iter().map(|file| file.to_string_lossy()))?.into_any(),
+            Self::Path(path) => path.as_os_str().into_pyobject(py)?.into_any(),
+            Self::Files(files) => PyList::new(py, files.iter().map(|file| file.as_os_str()))?.into_any(),
         })
     }
 
@@ -57,13 +60,40 @@ impl Uri {
     }
 }
 
+fn absolute(path: &PathBuf) -> PyResult<PathBuf> {
+    // an empty path is an error when it is opened
+    if path.as_os_str().is_empty() { Ok(PathBuf::new()) } else { Ok(std::path::absolute(path)?) }
+}
+
 /// Returns whether a path that does not exist is a pattern.
 pub fn is_pattern(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.contains(['*', '?', '[']) && !path.exists()
 }
 
+/// Returns the files that match a pattern.
+fn files_of(pattern: &Path) -> Result<Vec<PathBuf>> {
+    Dataset::files_without_manifest(pattern)?.filter(|files| !files.is_empty()).ok_or_else(|| DataError::Io {
+        path: pattern.to_path_buf(),
+        doing: "no file matches",
+        error: io::ErrorKind::NotFound.into(),
+    })
+}
+
 impl Source {
+    pub fn new(
+        uri: Uri,
+        version: Option<u64>,
+        access: Option<String>,
+        most_open_files: Option<usize>,
+    ) -> PyResult<Self> {
+        let absolute = match &uri {
+            Uri::Path(path) => Uri::Path(absolute(path)?),
+            Uri::Files(files) => Uri::Files(files.iter().map(absolute).collect::<PyResult<_>>()?),
+        };
+        Ok(Self { uri, absolute, version, access, most_open_files })
+    }
+
     pub fn open(&self) -> Result<Dataset> {
         // the library that finds the files of a pattern panics at names that are not UTF-8
         let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.found()));
@@ -74,7 +104,7 @@ impl Source {
         let options = self.options()?;
         match &self.uri {
             Uri::Files(files) => options.open_files(files),
-            Uri::Path(path) if is_pattern(path) => options.open_glob(path),
+            Uri::Path(path) if is_pattern(path) => options.open_files(files_of(path)?),
             Uri::Path(path) => options.open(path),
         }
     }
@@ -114,6 +144,6 @@ impl Source {
         options.set_item("version", self.version)?;
         options.set_item("access", self.access.as_deref())?;
         options.set_item("most_open_files", self.most_open_files)?;
-        Ok((self.uri.to_object(py)?, options))
+        Ok((self.absolute.to_object(py)?, options))
     }
 }

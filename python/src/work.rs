@@ -1,14 +1,14 @@
 //! Long work: off the interpreter, with progress, until it is done or a signal arrives.
 
-use crate::error::{Result, exception};
+use crate::error::{OrRaise, Result, exception};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The time after which signals are looked for again.
 pub const PATIENCE: Duration = Duration::from_millis(100);
@@ -45,6 +45,62 @@ impl Progress {
     }
 }
 
+/// Looks for signals on behalf of work that a thread of Python does without the GIL.
+pub struct Signals {
+    looked: Mutex<Instant>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Signals {
+    pub fn new() -> Self {
+        Self { looked: Mutex::new(Instant::now()), raised: Mutex::default() }
+    }
+
+    /// Begins a piece of work.
+    pub fn begin(&self) {
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Looks for signals, if that is due, and keeps what their handler raises.
+    pub fn look(&self) -> ControlFlow<()> {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.elapsed() < PATIENCE {
+            return ControlFlow::Continue(());
+        }
+        *looked = Instant::now();
+        // at the end of the interpreter nothing can be attached
+        let Some(Err(raised)) = Python::try_attach(|py| py.check_signals()) else { return ControlFlow::Continue(()) };
+        *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+        ControlFlow::Break(())
+    }
+
+    /// Takes what a handler has raised.
+    pub fn raised(&self) -> Option<PyErr> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Does work on a thread of its own, and waits for it without the GIL. If a signal arrives, its
+/// exception is raised at once, and the thread ends by itself.
+pub fn wait_for<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send + 'static) -> PyResult<T> {
+    let (sender, receiver) = channel();
+    thread::Builder::new().name("tensilo-work".to_owned()).spawn(move || sender.send(work()).is_ok())?;
+    let receiver = Mutex::new(receiver);
+    loop {
+        let received = py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE));
+        match received {
+            Ok(result) => return result.or_raise(py),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(panicked()),
+        }
+    }
+}
+
+#[cold]
+fn panicked() -> PyErr {
+    PyRuntimeError::new_err("internal error: a thread of tensilo panicked; please report it")
+}
+
 /// Does work on a thread of its own. This one waits without the GIL, calls `show` ten times a
 /// second, and looks for signals: after Ctrl-C the work is told to end, and what it wrote vanishes.
 pub fn run<T: Send>(
@@ -69,7 +125,7 @@ pub fn run<T: Send>(
         }
         let result = py.detach(|| worker.join());
         interrupted?;
-        result.map_err(|_| PyRuntimeError::new_err("internal error: a thread of tensilo panicked; please report it"))
+        result.map_err(|_| panicked())
     })?;
     result.map_err(|error| exception(py, &error))
 }

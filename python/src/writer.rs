@@ -5,7 +5,7 @@ use crate::error::{OrRaise, Result};
 use crate::input::Input;
 use crate::options::{ByteCount, Threads, writer_options};
 use crate::schema::schema_of;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyResourceWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
@@ -42,11 +42,22 @@ pub struct Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
+        let Ok(state) = self.state.get_mut().map(Option::take) else { return };
         if self.process != process::id() {
             // the files are those of the process that was forked
-            std::mem::forget(self.state.get_mut().map(Option::take));
+            std::mem::forget(state);
+        } else if state.is_some() {
+            // at the end of the interpreter nothing can be attached
+            Python::try_attach(warn_of_loss);
         }
     }
+}
+
+fn warn_of_loss(py: Python<'_>) {
+    let text =
+        c"a tensilo.Writer was dropped without close(), so that nothing of it is left; use it in a with statement";
+    let warned = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), text, 1);
+    warned.unwrap_or_else(|error| error.write_unraisable(py, None));
 }
 
 /// What is being written.
@@ -79,6 +90,7 @@ impl FolderState {
         let mut changes = if has_manifest { Dataset::open(folder)?.change()? } else { Dataset::create(folder)? };
         if has_manifest {
             check_schema(folder, &schema, &changes.schema())?;
+            check_metadata(folder, &schema, &changes.schema())?;
         } else {
             changes.declare(&schema)?;
         }
@@ -123,6 +135,17 @@ impl FolderState {
             return Err(DataError::BadArgument("no samples were written, of which a dataset could be made".to_owned()));
         }
         publish(self.changes, if self.is_new { "write" } else { "append" })
+    }
+}
+
+/// Refuses metadata that the dataset does not have: samples that are appended change none.
+fn check_metadata(folder: &Path, schema: &Schema, due: &Schema) -> Result<()> {
+    match schema.metadata.iter().find(|(key, value)| due.metadata.get(*key) != Some(value)) {
+        Some((key, _)) => Err(DataError::BadArgument(format!(
+            "{}: the metadata {key:?} is not that of the dataset that is there, which cannot be changed",
+            folder.display()
+        ))),
+        None => Ok(()),
     }
 }
 

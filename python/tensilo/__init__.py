@@ -13,6 +13,8 @@ its number at memory speed, and a checksum covers every byte::
 ``python -m tensilo`` is the command line program.
 """
 
+from collections.abc import Mapping as _Mapping
+
 from ._check import Report, verify
 from ._convert import append, convert
 from ._errors import ConflictError, CorruptionError, InputError, LimitError, TensiloError, UnsupportedError
@@ -42,6 +44,9 @@ from ._tensilo import (
 from ._tensilo import (
     open as open,
 )
+
+_Mapping.register(Schema)
+_Mapping.register(Batch)
 
 # loaded when they are first used
 _IMPORTERS = (

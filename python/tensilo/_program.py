@@ -54,6 +54,8 @@ def salvage(path: str | PathLike[str], output: str | PathLike[str] | None = None
     Returns:
         A dict of the losses.
     """
+    if output is not None and os.path.lexists(output):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(output))
     outputs = [] if output is None else ["--output", os.fspath(output)]
     return json.loads(_run("salvage", "--json", *outputs, _path(path), may_be_damaged=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +31,8 @@ class _Line:
     """A line on the standard error, written anew once a second; on a terminal ten times."""
 
     def __init__(self) -> None:
-        self._stream = sys.stderr
+        # a program without a console has none
+        self._stream = sys.stderr or io.StringIO()
         self._is_terminal = self._stream.isatty()
         self._next = 0.0
         self._width = 0

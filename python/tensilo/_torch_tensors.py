@@ -20,10 +20,29 @@ def of_column(column):
     return torch.nested.nested_tensor_from_jagged(values, offsets, max_seqlen=longest)
 
 
-def of_batch(batch, pin_memory=False):
+def of_batch(batch, *, pin_memory=False, null_masks=False):
     """Returns the columns of a ``Batch``: tensors, and lists of what has none."""
-    tensors = {name: _or_list(column) for name, column in batch.items()}
+    tensors = {name: or_list(column) for name, column in batch.items()}
+    if null_masks:
+        tensors |= masks_of(batch)
     return {name: pinned(tensor) for name, tensor in tensors.items()} if pin_memory else tensors
+
+
+def masks_of(batch):
+    """Returns for each column that may have nulls, and is a tensor, which samples are null."""
+    columns = {name: column for name, column in batch.items() if column.nullable and has_tensor(column)}
+    return {f"{name}_is_null": _mask(column) for name, column in columns.items()}
+
+
+def _mask(column):
+    nulls = column.nulls()
+    return torch.zeros(len(column), dtype=torch.bool) if nulls is None else torch.from_dlpack(nulls)
+
+
+def has_tensor(column):
+    """Returns whether a ``BatchColumn`` is a tensor, maybe a nested one."""
+    is_jagged = not column.levels and column.dtype not in ("utf8", "bytes") and None not in column.shape[2:]
+    return column.is_tensor or is_jagged
 
 
 def pinned(tensor):
@@ -56,9 +75,9 @@ def _strides(shape):
     return tuple(reversed(strides))
 
 
-def _or_list(column):
-    is_jagged = not column.levels and column.dtype not in ("utf8", "bytes") and None not in column.shape[2:]
-    return of_column(column) if column.is_tensor or is_jagged else column.tolist()
+def or_list(column):
+    """Returns a ``BatchColumn`` as a tensor, or as a list if there is none."""
+    return of_column(column) if has_tensor(column) else column.tolist()
 
 
 _DTYPES = {

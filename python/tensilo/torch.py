@@ -17,7 +17,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from . import _tensilo
-from ._torch_tensors import dtype_of, in_shared_memory, of_batch
+from ._torch_tensors import dtype_of, in_shared_memory, masks_of, of_batch, or_list
 
 __all__ = ["Dataset", "Loader"]
 
@@ -38,6 +38,10 @@ class Dataset(_TorchDataset):
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
         columns: the names of the columns; all by default.
         dtypes: types that columns become, such as ``{"mel": "f32"}``.
+        pad: columns of samples of different shapes that become one tensor in a batch of a ``DataLoader``: a
+            dict from names to the value of what is filled up, or to ``(value, multiple)``.
+        null_masks: whether a batch of a ``DataLoader`` has, for each column that may have nulls and is a
+            tensor, a tensor of bool ``NAME_is_null``. Elements of nulls are zeros.
         transform: a function of a sample, or of each of a batch, which is then collated from samples.
         access: how files are read, see ``tensilo.open``.
     """
@@ -48,15 +52,21 @@ class Dataset(_TorchDataset):
         columns: str | Sequence[str] | None = None,
         *,
         dtypes: Mapping[str, Any] | None = None,
+        pad: Mapping[str, float | tuple[float, int]] | None = None,
+        null_masks: bool = False,
         transform: Callable[[dict[str, Any]], Any] | None = None,
         access: str | None = None,
     ) -> None:
         self.dataset = _opened(source, access)
         self.columns = [columns] if isinstance(columns, str) else columns
         self.dtypes = dtypes
+        self.pad = {name: how if isinstance(how, tuple) else (how, 1) for name, how in (pad or {}).items()}
+        self.null_masks = null_masks
         self.transform = transform
-        # errors of names come now
-        self.dataset.take([], self.columns, dtypes=dtypes)
+        # errors of names and types come now
+        batch = self.dataset.take([], self.columns, dtypes=dtypes)
+        for name, (value, multiple) in self.pad.items():
+            batch[name].padded(value, multiple=multiple)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -92,29 +102,48 @@ class _Fetch:
     def tensors(self):
         """Returns a tensor for each column; in a worker process in shared memory."""
         if get_worker_info() is None:
-            return of_batch(self.batch)
+            return self._of_columns(self.batch, False)
         source = self._dataset
         names = source.columns or source.dataset.columns
-        dtypes = source.dtypes or {}
-        schema = source.dataset.schema
-        shared = [name for name in names if _has_one_shape(schema[name])]
-        rest = [name for name in names if name not in shared]
-        tensors = of_batch(source.dataset.take(self._indices, rest, dtypes=_some(dtypes, rest))) if rest else {}
-        for name in shared:
-            dtype = dtypes.get(name)
-            column = source.dataset[name]
-            stored = schema[name].dtype if dtype is None else _tensilo.tensor(dtype).dtype
-            out = in_shared_memory((self.count, *column.shape), dtype_of(stored))
-            tensors[name] = column.take(self._indices, dtype=dtype, out=out)
-        return {name: tensors[name] for name in names}
+        alone = [name for name in names if self._is_read_alone(source.dataset.schema[name])]
+        rest = [name for name in names if name not in alone]
+        tensors = {}
+        if rest:
+            tensors = self._of_columns(source.dataset.take(self._indices, rest, dtypes=self._dtypes(rest)), True)
+        tensors |= {name: self._shared(source.dataset[name]) for name in alone}
+        return {name: tensors.pop(name) for name in names} | tensors
+
+    def _of_columns(self, batch, is_shared):
+        """Returns the tensors of a batch that was read."""
+        source = self._dataset
+        tensors = {name: self._of_column(name, column, is_shared) for name, column in batch.items()}
+        return tensors | masks_of(batch) if source.null_masks else tensors
+
+    def _of_column(self, name, column, is_shared):
+        if name not in self._dataset.pad:
+            return or_list(column)
+        value, multiple = self._dataset.pad[name]
+        if not is_shared:
+            return torch.from_dlpack(column.padded(value, multiple=multiple))
+        out = in_shared_memory(column.padded_shape(multiple=multiple), dtype_of(column.dtype))
+        return column.padded(value, multiple=multiple, out=out)
+
+    def _is_read_alone(self, column):
+        """Returns whether a column is read to shared memory at once: it has one shape, and needs no mask."""
+        has_mask = column.nullable and self._dataset.null_masks
+        return not column.levels and None not in column.shape and column.dtype not in _TEXTS and not has_mask
+
+    def _shared(self, column):
+        dtype = self._dtypes([column.name]).get(column.name)
+        stored = column.dtype if dtype is None else _tensilo.tensor(dtype).dtype
+        out = in_shared_memory((self.count, *column.shape), dtype_of(stored))
+        return column.take(self._indices, dtype=dtype, out=out)
+
+    def _dtypes(self, names):
+        return {name: dtype for name, dtype in (self._dataset.dtypes or {}).items() if name in names}
 
 
-def _some(dtypes, names):
-    return {name: dtype for name, dtype in dtypes.items() if name in names}
-
-
-def _has_one_shape(column):
-    return not column.levels and None not in column.shape and column.dtype not in ("utf8", "bytes")
+_TEXTS = ("utf8", "bytes")
 
 
 class _Row(Mapping):
@@ -183,6 +212,8 @@ class Loader(IterableDataset):
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
         batch_size: the samples of a batch of this rank.
         pin_memory: whether tensors are in pinned memory, for copies to a device that do not block.
+        null_masks: whether a batch has, for each column that may have nulls and is a tensor, a tensor of bool
+            ``NAME_is_null``. Elements of nulls are zeros.
         access: how files are read, see ``tensilo.open``.
         rank, world_size: both or none.
 
@@ -197,6 +228,7 @@ class Loader(IterableDataset):
         rank: int | None = None,
         world_size: int | None = None,
         pin_memory: bool = False,
+        null_masks: bool = False,
         access: str | None = None,
         **options: Any,
     ) -> None:
@@ -208,7 +240,8 @@ class Loader(IterableDataset):
             warnings.warn("pin_memory: there is no accelerator, so memory is not pinned", stacklevel=2)
             pin_memory = False
         self.dataset = _opened(source, access)
-        self.batch_size, self.rank, self.world_size, self.pin_memory = batch_size, rank, world_size, pin_memory
+        self.batch_size, self.rank, self.world_size = batch_size, rank, world_size
+        self.pin_memory, self.null_masks = pin_memory, null_masks
         self._options = options
         self._loader = self._made()
         # where a worker of a DataLoader is, and whether it has left an epoch early
@@ -264,7 +297,7 @@ class Loader(IterableDataset):
 
     def _of_threads(self):
         for batch in self._loader:
-            yield of_batch(batch, self.pin_memory)
+            yield of_batch(batch, pin_memory=self.pin_memory, null_masks=self.null_masks)
 
     def _of_worker(self, worker, workers):
         """Yields every n-th batch, read by this thread."""
@@ -279,7 +312,7 @@ class Loader(IterableDataset):
             batch = reader.take(self._loader.samples(step, position=position))
             taken += 1
             self._is_left, self._of_worker_state = True, {**start, "taken": taken}
-            yield of_batch(batch)
+            yield of_batch(batch, null_masks=self.null_masks)
         self.set_epoch(start["epoch"] + 1)
 
     def __getstate__(self):

@@ -214,7 +214,9 @@ def test_parts_have_nothing_in_common(mixed):
         with pytest.raises(ValueError):
             mixed.split(fractions)
     with pytest.raises(ValueError, match="already"):
-        chosen.select([0])
+        chosen.split([1.0])
+    assert chosen.select([1, 2, 0])[:]["label"].tolist() == [3, 5, 5]
+    assert rest.select([4, 2])[:]["label"].tolist() == [labels[1][4], labels[1][2]]
     with pytest.raises(IndexError):
         mixed.select([COUNT])
     with pytest.raises(TypeError, match="batches"):

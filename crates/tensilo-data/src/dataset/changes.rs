@@ -25,7 +25,8 @@ const MOST_CHANGED_GROUPS: u64 = 1 << 22;
 /// Changes to a dataset, which [`Changes::publish`] makes a new version of.
 ///
 /// Nothing of them can be seen before. If this value is dropped without, or fails to publish, the
-/// data files that were written to paths of [`Changes::next_path`] are removed.
+/// data files that were written to paths of [`Changes::next_path`] are removed, and so are folders
+/// that were made and are empty.
 #[derive(Debug)]
 pub struct Changes {
     pub(super) folder: PathBuf,
@@ -40,6 +41,8 @@ pub struct Changes {
     data: DataFolder,
     /// The paths of all files that were added.
     added: Vec<Box<str>>,
+    /// The folders that were made, innermost first.
+    made: Vec<PathBuf>,
 }
 
 impl Dataset {
@@ -48,14 +51,16 @@ impl Dataset {
     pub fn create(folder: impl AsRef<Path>) -> Result<Changes> {
         let folder = folder.as_ref();
         let io = |error| DataError::Io { path: folder.to_path_buf(), doing: "making the folder", error };
-        folder::make(folder).map_err(io)?;
+        let made = folder::make(folder).map_err(io)?;
         if let Some(version) = open::versions(&Folder(folder.to_path_buf()), folder)?.last() {
             return Err(DataError::BadArgument(format!(
                 "{}: the folder has a dataset, at version {version}; append to it, or choose another folder",
                 display_path(folder)
             )));
         }
-        Ok(Changes::new(folder, None, Version::empty()))
+        let mut changes = Changes::new(folder, None, Version::empty());
+        changes.made = made;
+        Ok(changes)
     }
 
     /// Begins changes to this version of the dataset.
@@ -84,6 +89,7 @@ impl Changes {
             raw_bytes: 0,
             order: None,
             added: Vec::new(),
+            made: Vec::new(),
         }
     }
 
@@ -123,7 +129,13 @@ impl Changes {
     /// Returns a path for a new data file, in a folder of this writer's own. The caller writes a
     /// tensilo file there, and calls [`Changes::append`] or [`Changes::add_columns`] with it.
     pub fn next_path(&mut self) -> Result<PathBuf> {
-        self.data.next_path(&self.store, &self.folder)
+        let folder = self.folder.join("data");
+        let is_new = !folder.exists();
+        let path = self.data.next_path(&self.store, &self.folder)?;
+        if is_new {
+            self.made.insert(0, folder);
+        }
+        Ok(path)
     }
 
     /// Appends the samples of a tensilo file, which is in the folder of the dataset, as it is now.
@@ -260,6 +272,9 @@ impl Changes {
 impl Drop for Changes {
     fn drop(&mut self) {
         self.data.remove(&self.store);
+        for folder in &self.made {
+            let _ = std::fs::remove_dir(folder); // it stays if anything is in it
+        }
     }
 }
 

@@ -141,11 +141,14 @@ fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a folder and those that it is in, as far as they do not exist, durably.
-pub(super) fn make(folder: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+/// Makes a folder and those that it is in, as far as they do not exist, durably. Returns those that
+/// were made, innermost first.
+pub(super) fn make(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
     fs::create_dir_all(folder)?;
-    missing.into_iter().try_for_each(sync_folder_of)
+    missing.iter().try_for_each(|made| sync_folder_of(made))?;
+    Ok(missing)
 }
 
 fn sync_folder_of(path: &Path) -> io::Result<()> {

@@ -160,6 +160,16 @@ fn what_cannot_be_changed_is_refused_with_the_reason_and_leaves_nothing() {
     assert!(matches!(changes.publish("a name that no file can have"), Err(DataError::BadArgument(_))));
     assert!(matches!(Dataset::create(folder.root()), Err(DataError::BadArgument(_))));
     assert_eq!(files_below(folder.root()), before);
+
+    // folders that were made for nothing vanish, and others stay
+    std::fs::create_dir(folder.path("mine")).unwrap();
+    for inner in ["mine", "new", "new/inner"] {
+        let mut changes = Dataset::create(folder.path(inner)).unwrap();
+        write(&changes.next_path().unwrap(), &[numbers("x")], 0, 2);
+        assert!(folder.path(inner).join("data").exists());
+        drop(changes);
+    }
+    assert!(folder.path("mine").exists() && !folder.path("mine/data").exists() && !folder.path("new").exists());
 }
 
 #[test]
