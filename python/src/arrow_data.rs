@@ -171,8 +171,21 @@ fn elements(column: &BatchColumn) -> Result<ArrayData, ArrowError> {
             let bools: BooleanBuffer = memory.to_vec().iter().map(|byte| *byte != 0).collect();
             primitive(DataType::Boolean, bools.into_inner())
         }
-        dtype => primitive(data_type(column, dtype), shared(memory)),
+        dtype => match narrow_times(column) {
+            Some((data_type, narrow)) if dtype == DType::I64 => primitive(data_type, Buffer::from_vec(narrow)),
+            _ => primitive(data_type(column, dtype), shared(memory)),
+        },
     }
+}
+
+/// Returns dates and times that Arrow has in 4 bytes, which are stored in 8; `None` of others, and
+/// of values that do not fit.
+fn narrow_times(column: &BatchColumn) -> Option<(DataType, Vec<i32>)> {
+    let is_narrow = |source: &DataType| matches!(source, DataType::Date32 | DataType::Time32(_));
+    let data_type = imported_type(&column.schema).filter(is_narrow)?;
+    let wide = column.memory.to_vec();
+    let narrow = wide.as_chunks().0.iter().map(|bytes| i32::try_from(i64::from_ne_bytes(*bytes)).ok());
+    Some((data_type, narrow.collect::<Option<_>>()?))
 }
 
 /// Returns the type of elements: that of the source, if it is as wide as the stored one.

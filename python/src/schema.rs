@@ -13,8 +13,16 @@ use tensilo::{ColumnSchema, DType, Extent, Metadata, Shape};
 ///
 /// ``tensor``, ``utf8``, ``bytes`` and ``list`` make one.
 #[pyclass(frozen, module = "tensilo", eq)]
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct ColumnType(pub ColumnSchema);
+
+impl PartialEq for ColumnType {
+    /// A type is the same under any name.
+    fn eq(&self, other: &Self) -> bool {
+        let without_name = |column: &ColumnSchema| ColumnSchema { name: String::new(), ..column.clone() };
+        without_name(&self.0) == without_name(&other.0)
+    }
+}
 
 /// The columns of a dataset: a mapping from names to ``ColumnType``.
 #[pyclass(frozen, mapping, module = "tensilo", eq)]

@@ -4,7 +4,6 @@ use crate::error::Result;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::io;
 use std::path::{Path, PathBuf};
 use tensilo_data::{DataError, Dataset, DatasetOptions};
 
@@ -71,15 +70,6 @@ pub fn is_pattern(path: &Path) -> bool {
     text.contains(['*', '?', '[']) && !path.exists()
 }
 
-/// Returns the files that match a pattern.
-fn files_of(pattern: &Path) -> Result<Vec<PathBuf>> {
-    Dataset::files_without_manifest(pattern)?.filter(|files| !files.is_empty()).ok_or_else(|| DataError::Io {
-        path: pattern.to_path_buf(),
-        doing: "no file matches",
-        error: io::ErrorKind::NotFound.into(),
-    })
-}
-
 impl Source {
     pub fn new(
         uri: Uri,
@@ -104,7 +94,7 @@ impl Source {
         let options = self.options()?;
         match &self.uri {
             Uri::Files(files) => options.open_files(files),
-            Uri::Path(path) if is_pattern(path) => options.open_files(files_of(path)?),
+            Uri::Path(path) if is_pattern(path) => options.open_glob(path),
             Uri::Path(path) => options.open(path),
         }
     }

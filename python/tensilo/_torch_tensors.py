@@ -94,4 +94,7 @@ _DTYPES = {
     "u32": torch.uint32,
     "u64": torch.uint64,
     "bool": torch.bool,
+    # of which padded samples have the bytes
+    "utf8": torch.uint8,
+    "bytes": torch.uint8,
 }

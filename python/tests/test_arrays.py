@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tensilo as ts
-from conftest import sample
+from conftest import optional, sample
 
 DTYPES = ["f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"]
 
@@ -200,3 +200,31 @@ def test_hostile_arguments_are_exceptions(mixed):
 
     options = {"emb": Changes(), "label": "i64"}
     assert mixed.take([0], dtypes=options)["emb"].dtype == "f32" and not options
+
+
+def test_an_array_without_dimensions_is_a_buffer(mixed):
+    array = ts.open(mixed.uri)["emb"].take([3], dtype="f32").array()[0][0]
+    view = memoryview(array)
+    assert view.ndim == 0 and view.shape == () and view.tolist() == 3.0 and np.asarray(array).shape == ()
+
+
+def test_samples_are_padded_to_memory_of_the_caller(mixed):
+    column = mixed[:4]["mel"]
+    assert column.padded_shape() == (4, 3, 3) and column.padded_shape(multiple=4) == (4, 4, 3)
+    out = np.full((4, 4, 3), 9, np.float32)
+    assert column.padded(-1, multiple=4, out=out) is out
+    np.testing.assert_array_equal(out, column.padded(-1, multiple=4).numpy())
+    for wrong in (np.zeros((4, 3, 3), np.float64), np.zeros((4, 4, 3), np.float32)):
+        with pytest.raises((TypeError, ValueError), match="out"):
+            column.padded(out=wrong)
+    with pytest.raises(ValueError, match="nothing to pad"):
+        mixed[:4]["emb"].padded_shape()
+
+
+def test_bf16_is_read_to_an_array_of_ml_dtypes(mixed):
+    ml_dtypes = optional("ml_dtypes")
+    out = np.zeros((2, 8), ml_dtypes.bfloat16)
+    assert mixed["emb"].take([3, 4], out=out) is out
+    np.testing.assert_array_equal(out.astype(np.float32)[1], sample(4)["emb"])
+    with pytest.raises(TypeError, match="bf16"):
+        mixed["label"].take([3], out=np.zeros(1, ml_dtypes.bfloat16))

@@ -171,3 +171,17 @@ def test_bad_streams_are_exceptions(tmp_path):
             ts.convert(bad, tmp_path / "x.tsl")
     assert not (tmp_path / "x.tsl").exists()
     assert SCHEMA
+
+
+def test_dates_and_times_keep_their_types(tmp_path):
+    import datetime
+
+    types = [pa.date32(), pa.time32("ms"), pa.time64("us"), pa.timestamp("us", tz="UTC"), pa.duration("ms")]
+    values = [datetime.date(2026, 11, 24), datetime.time(1, 2, 3), datetime.time(4, 5, 6), None, datetime.timedelta(1)]
+    values[3] = datetime.datetime(2026, 11, 24, tzinfo=datetime.UTC)
+    table = pa.table(
+        {f"c{i}": pa.array([value], type) for i, (type, value) in enumerate(zip(types, values, strict=True))}
+    )
+    dataset = ts.convert(table, tmp_path / "x.tsl")
+    assert pa.table(dataset[:]).to_pylist() == table.to_pylist()
+    assert pa.table(dataset[:]).schema.types == types

@@ -1,6 +1,8 @@
 """Datasets: opening, samples, batches, columns."""
 
 import pickle
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -149,7 +151,7 @@ def test_memory_that_does_not_fit_is_refused(mixed):
         (lambda ds: ts.open([]), ValueError, "empty"),
         (lambda ds: ts.open(3), TypeError, "path"),
         (lambda ds: ts.open("not/there.tsl"), FileNotFoundError, "there"),
-        (lambda ds: ts.open("not/there-*.tsl"), ValueError, "match"),
+        (lambda ds: ts.open("not/there-*.tsl"), FileNotFoundError, "match"),
     ],
 )
 def test_a_bad_argument_is_an_exception_of_its_type(mixed, call, error, words):
@@ -221,3 +223,39 @@ def test_parts_have_nothing_in_common(mixed):
         mixed.select([COUNT])
     with pytest.raises(TypeError, match="batches"):
         chosen.__arrow_c_stream__()
+
+
+def test_a_pattern_without_files_is_not_found(tmp_path):
+    with pytest.raises(FileNotFoundError, match="match"):
+        ts.open(tmp_path / "zz*.tsl")
+
+
+def test_a_column_is_asked_for_once(mixed):
+    for names in (["label", "label"], ("label", "emb", "label")):
+        with pytest.raises(ValueError, match="twice"):
+            mixed.take([0], columns=names)
+        with pytest.raises(ValueError, match="twice"):
+            ts.Loader(mixed, 5, columns=names)
+
+
+def test_schemas_are_mappings_that_compare_and_pickle(mixed):
+    schema = mixed.schema
+    assert isinstance(schema, Mapping) and isinstance(mixed[:2], Mapping)
+    assert schema.get("label") == schema["label"] and schema.get("nothing") is None and schema.get("nothing", 3) == 3
+    assert mixed[:2].get("label").tolist() == [0, 1] and mixed[:2].get("nothing", 3) == 3
+    again = pickle.loads(pickle.dumps(schema))
+    assert again == schema and again.metadata == {"made": "here"} and {**again} == {**schema}
+    assert ts.Schema(dict(schema)) != schema and ts.Schema(dict(schema), metadata={"made": "here"}) == schema
+    for column in schema.values():
+        assert pickle.loads(pickle.dumps(column)) == column
+    noted = ts.list(ts.tensor("f16", (None, 3), cast_from="f32", metadata={"a": "b"}), nullable=True)
+    assert pickle.loads(pickle.dumps(noted)) == noted and noted != schema["emb"]
+
+
+def test_options_are_any_mapping(mixed, tmp_path):
+    dtypes = MappingProxyType({"emb": "f32"})
+    assert mixed.take([0], dtypes=dtypes)["emb"].dtype == "f32"
+    with ts.Writer(tmp_path / "x.tsl", MappingProxyType({"x": ts.tensor("i64")})) as writer:
+        writer.write(x=[1])
+    with pytest.raises(TypeError, match="dict"):
+        mixed.take([0], dtypes=[("emb", "f32")])

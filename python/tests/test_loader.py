@@ -173,3 +173,12 @@ def test_the_loader_tells_what_to_do(mixed):
 def test_batches_stay_when_the_loader_is_gone(mixed):
     kept = list(ts.Loader(mixed, 50, columns=["label"], order="sequential"))
     assert labels(kept) == list(range(COUNT))
+
+
+def test_waiting_is_counted(mixed):
+    loader = ts.Loader(mixed, 2, columns=["mel"], threads=1, ahead=1)
+    for _ in loader:
+        pass  # a loop that does nothing waits for every batch
+    stats = loader.stats()
+    assert stats["batches"] == COUNT // 2 and 0 < stats["first_batch"] < stats["elapsed"]
+    assert 0 < stats["waited"] < stats["elapsed"]

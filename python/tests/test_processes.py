@@ -81,6 +81,15 @@ def test_a_pickle_is_small_and_knows_its_dataset(mixed, mixed_path, tmp_path):
         len(pickle.loads(data))
 
 
+def test_a_pickle_has_an_absolute_path_and_few_bytes_for_each_sample(mixed_path, monkeypatch, tmp_path):
+    monkeypatch.chdir(mixed_path.parent)
+    data = pickle.dumps(ts.open(mixed_path.name))
+    chosen = pickle.dumps(ts.open(f"{mixed_path.name}").select(list(range(COUNT)) * 10))
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(data)[3]["label"] == 3 and pickle.loads(chosen)[COUNT + 4]["label"] == 4
+    assert len(chosen) < 8 * 10 * COUNT + 1024
+
+
 def test_a_pickle_reads_its_version(tmp_path):
     for values in ([1, 2], [3]):
         with ts.Writer(f"{tmp_path}/set/", {"x": ts.tensor("i32")}) as writer:
@@ -199,6 +208,9 @@ WAITS = {
     "verify": "[ts.verify(path, deep=True) for _ in range(10**9)]",
     "loader": "[0 for _ in range(10**9) for batch in ts.Loader(ts.open(path), 1)]",
     "take": "[ts.open(path).take([0]) for _ in range(10**9)]",
+    "long take": "import numpy\nds = ts.open(path)\n"
+    "[ds.take(numpy.arange(3 * 10**6) % len(ds), columns=['tokens']) for _ in range(10**9)]",
+    "open": "[ts.open([path] * 300) for _ in range(10**9)]",
     "dataset": "ts.convert([path] * 4000, out + '/set/', profile='small')",
 }
 

@@ -194,3 +194,44 @@ def test_tensors_are_written(tmp_path):
     dataset = ts.open(tmp_path / "x.tsl")
     assert torch.equal(dataset[:]["x"].torch(), values.bfloat16())
     assert dataset[:]["y"].tolist() == [[0, 1, 2, 3], [4, 5], [8, 10]]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_data_loader_pads(mixed, workers):
+    dataset = Dataset(mixed, ["mel", "label", "words"], pad={"mel": (-1.0, 2), "words": 0})
+    for number, batch in enumerate(DataLoader(dataset, 16, num_workers=workers)):
+        labels = list(range(COUNT))[number * 16 : (number + 1) * 16]
+        assert batch["label"].tolist() == labels and list(batch) == ["mel", "label", "words"]
+        assert batch["mel"].shape[1:] == (4, 3) and batch["mel"].is_shared() == bool(workers)
+        for row, i in zip(batch["mel"], labels, strict=True):
+            due = torch.full((4, 3), -1.0)
+            due[: i % 5] = i
+            assert torch.equal(row, due)
+        assert batch["words"].dtype == torch.uint8 and batch["words"].shape[1:] == (2, 2)
+    with pytest.raises(KeyError):
+        Dataset(mixed, ["label"], pad={"mel": 0})
+    with pytest.raises(ValueError, match="pad"):
+        Dataset(mixed, pad={"label": 0})
+    with pytest.raises(ValueError, match="2\\^53"):
+        Dataset(mixed, pad={"mel": 2**53 + 1})
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:This DataLoader will create")
+def test_nulls_have_masks(tmp_path):
+    schema = {"x": ts.tensor("i64", nullable=True), "y": ts.tensor("f32", (None,), nullable=True), "z": ts.tensor("u8")}
+    with ts.Writer(tmp_path / "x.tsl", schema) as writer:
+        writer.write(x=[1, None, 3, None], y=[[1.0], [2.0, 3.0], None, []], z=[1, 2, 3, 4])
+    due = {"x": [1, 0, 3, 0], "x_is_null": [False, True, False, True], "y_is_null": [False, False, True, False]}
+    options = {"pad": {"y": 0}, "null_masks": True}
+    dataset = Dataset(tmp_path / "x.tsl", **options)
+    loader = Loader(tmp_path / "x.tsl", 4, order="sequential", **options)
+    ways = [DataLoader(dataset, 4), DataLoader(dataset, 4, num_workers=1), loader]
+    for way in [*ways, DataLoader(loader, batch_size=None, num_workers=1)]:
+        batch = next(iter(way))
+        assert list(batch) == ["x", "y", "z", "x_is_null", "y_is_null"]
+        assert {name: batch[name].tolist() for name in due} == due and batch["y"].shape == (4, 2)
+        assert batch["x_is_null"].dtype == torch.bool
+        batch = next(iter(DataLoader(Dataset(tmp_path / "x.tsl", ["z"], null_masks=True), 4)))
+        assert list(batch) == ["z"]
+    assert "x_is_null" not in next(iter(DataLoader(Dataset(tmp_path / "x.tsl", pad={"y": 0}), 4)))

@@ -64,7 +64,7 @@ def test_a_writer_that_failed_can_be_repeated(tmp_path):
         raise ZeroDivisionError
     with pytest.raises(ValueError, match="no samples"), ts.Writer(f"{folder}/", schema):
         pass
-    with ts.Writer(folder, schema) as writer:
+    with ts.Writer(f"{folder}/", schema) as writer:
         writer.write(x=[2.5])
     assert ts.open(folder)["x"][0] == 2.5
     with pytest.raises(ValueError, match="overwritten"):
@@ -320,3 +320,57 @@ def test_a_name_is_one_name(tmp_path):
         writer.write(l=[1], ll=[2])
     assert ts.convert(path, tmp_path / "y.tsl", skip="ll").columns == ["l"]
     assert ts.convert(path, tmp_path / "z.tsl", columns="ll").columns == ["ll"]
+
+
+@pytest.mark.parametrize("found", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_integers_are_widened_if_the_type_has_them(tmp_path, found):
+    limits = np.iinfo(found)
+    values = np.array([limits.min, limits.max, 1], dtype=found)
+    for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        schema = {"x": ts.tensor(dtype), "y": ts.tensor(dtype, (None,))}
+        fits = np.can_cast(found, dtype)
+        try:
+            with ts.Writer(tmp_path / f"{dtype}.tsl", schema) as writer:
+                writer.write(x=values, y=[values, values[:1], None or values[2:]])
+        except TypeError:
+            assert not fits
+            continue
+        assert fits
+        batch = ts.open(tmp_path / f"{dtype}.tsl")[:]
+        assert batch["x"].tolist() == values.tolist()
+        assert batch["y"].tolist() == [values.tolist(), values[:1].tolist(), [1]]
+
+
+def test_what_is_given_up_leaves_nothing(tmp_path):
+    for schema, error in [
+        ({"x": ts.tensor("f32", (2,) * 9)}, ValueError),
+        ({"x": ts.tensor("f32")}, ZeroDivisionError),
+    ]:
+        with pytest.raises(error):
+            with ts.Writer(f"{tmp_path}/new/inner/", schema) as writer:
+                writer.write(x=[1.0])
+                _ = 1 / 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_writer_that_is_forgotten_warns(tmp_path):
+    with pytest.warns(ResourceWarning, match="close"):
+        ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("f32")})
+    assert not list(tmp_path.iterdir())
+
+
+def test_samples_that_are_added_do_not_change_metadata(tmp_path):
+    folder = f"{tmp_path}/set/"
+    for metadata in ({"a": "b"}, {"a": "b"}, None):
+        with ts.Writer(folder, {"x": ts.tensor("i64")}, metadata=metadata) as writer:
+            writer.write(x=[1])
+    with pytest.raises(ValueError, match="'?a'?"):
+        ts.Writer(folder, {"x": ts.tensor("i64")}, metadata={"a": "c"})
+    assert len(ts.open(folder)) == 3
+
+
+def test_a_rescue_replaces_nothing(speech, tmp_path):
+    (tmp_path / "there").write_bytes(b"mine")
+    with pytest.raises(FileExistsError):
+        ts.salvage(speech.uri, tmp_path / "there")
+    assert (tmp_path / "there").read_bytes() == b"mine"

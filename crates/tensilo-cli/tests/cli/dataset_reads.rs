@@ -132,7 +132,7 @@ fn patterns_are_datasets_in_the_order_of_names() {
     assert_eq!(on("inspect", &folder.path("[a].tsl"), "--json").done().json()["schema"], "tensilo.inspect/1");
     for command in ["inspect", "verify", "bench --loader", "get -c x -i 0"] {
         let (command, words) = command.split_once(' ').unwrap_or((command, ""));
-        on(command, &folder.path("no*.tsl"), words).failed(2, "no file matches this pattern");
+        on(command, &folder.path("no*.tsl"), words).failed(3, "no file matches this pattern");
     }
     on("verify", &folder.path("[.tsl"), "").failed(2, "not a pattern");
 }

@@ -7,6 +7,7 @@ use super::options::DatasetOptions;
 use super::without_manifest::files_in;
 use crate::error::{DataError, Result};
 use glob::{MatchOptions, glob_with};
+use std::io;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
 
@@ -64,7 +65,8 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if files.is_empty() {
-        return Err(bad("no file matches this pattern"));
+        let error = io::Error::new(io::ErrorKind::NotFound, "no file matches this pattern");
+        return Err(DataError::Io { path: pattern.to_path_buf(), doing: "looking for files", error });
     }
     files.sort_unstable(); // by components, byte by byte
     Ok(files)
