@@ -1,9 +1,6 @@
 """tensilo: its Loader, whose threads decode, and its Dataset in PyTorch's DataLoader."""
 
-import functools
-
 import torch
-from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import default_collate
 
 from .common import Row
@@ -78,16 +75,8 @@ class TensiloDataset(_Tensilo):
     def loader(self, folder, spec):
         from tensilo.torch import Dataset
 
-        ragged = [column.name for column in spec.columns if column.is_ragged]
-        pad = functools.partial(_padded, ragged=ragged) if ragged else default_collate
-        return torch_loader(Dataset(f"{folder}/data/"), spec, pad)
-
-
-def _padded(rows, ragged):
-    batch = default_collate(rows)
-    for name in ragged:
-        batch[name] = pad_sequence(list(batch[name].unbind()), batch_first=True)
-    return batch
+        ragged = {column.name: 0 for column in spec.columns if column.is_ragged}
+        return torch_loader(Dataset(f"{folder}/data/", pad=ragged), spec, default_collate)
 
 
 ROWS = [

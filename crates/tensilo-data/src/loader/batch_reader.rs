@@ -3,7 +3,7 @@
 use super::BatchAllocator;
 use super::batch::{Batch, BatchColumn, Values};
 use super::columns::ChosenColumn;
-use super::memory::{BatchMemory, PageAligned, Pool, too_large};
+use super::memory::{BatchMemory, PageAligned, too_large};
 use super::metrics::{Count, Counters};
 use super::parts::Parts;
 use super::policies::OnDamage;
@@ -21,7 +21,6 @@ use tensilo::{ColumnBuffer, ErrorKind};
 pub(super) struct BatchReader {
     setup: Arc<Setup>,
     pub(super) schedule: Schedule,
-    pool: Arc<Pool<Vec<BatchColumn>>>,
     permits: Arc<Permits>,
     pub(super) counters: Arc<Counters>,
     announced: Arc<Announced>,
@@ -59,7 +58,6 @@ impl Unread {
 pub(super) struct Shared {
     setup: Arc<Setup>,
     schedule: Schedule,
-    pool: Arc<Pool<Vec<BatchColumn>>>,
     permits: Arc<Permits>,
     counters: Arc<Counters>,
     announced: Arc<Announced>,
@@ -71,8 +69,6 @@ impl Shared {
         Self {
             setup: setup.clone(),
             schedule,
-            // those in work and ready, and some that the consumer has
-            pool: Pool::new(setup.threads.ahead.saturating_add(2)),
             permits: Arc::new(Permits::new(setup.threads.workers)),
             counters: counters.clone(),
             announced: Arc::new(Announced::new(setup, &schedule, first)),
@@ -82,12 +78,11 @@ impl Shared {
 
 impl BatchReader {
     pub(super) fn new(shared: &Shared) -> Self {
-        let Shared { setup, schedule, pool, permits, counters, announced } = shared;
+        let Shared { setup, schedule, permits, counters, announced } = shared;
         let columns = setup.columns.columns.len();
         Self {
             setup: setup.clone(),
             schedule: *schedule,
-            pool: pool.clone(),
             permits: permits.clone(),
             counters: counters.clone(),
             announced: announced.clone(),
@@ -122,7 +117,7 @@ impl BatchReader {
 
     /// Returns columns to fill, with memory that is used again.
     pub(super) fn columns(&self) -> Vec<BatchColumn> {
-        let mut columns = self.pool.take().unwrap_or_default();
+        let mut columns = self.setup.pool.take().unwrap_or_default();
         columns.resize_with(self.setup.columns.columns.len(), BatchColumn::default);
         columns
     }
@@ -131,7 +126,7 @@ impl BatchReader {
     pub(super) fn batch(&self, samples: Vec<u64>, columns: Vec<BatchColumn>, epoch: u64) -> Batch {
         let mut receipt = Receipt::default();
         samples.iter().for_each(|&sample| receipt.add(sample, epoch));
-        let pool = Some(self.pool.clone());
+        let pool = Some(self.setup.pool.clone());
         Batch { epoch, position: 0, samples, substituted: Vec::new(), receipt, columns, pool }
     }
 

@@ -1,7 +1,8 @@
 //! The choices of a loader, which all of its threads share, and which never change.
 
+use super::batch::BatchColumn;
 use super::columns::ChosenColumns;
-use super::memory::BatchAllocator;
+use super::memory::{BatchAllocator, Pool};
 use super::policies::{Interrupt, OnDamage, ReadAhead};
 use crate::division::{Division, Tail};
 use crate::error::{DataError, Result};
@@ -30,6 +31,8 @@ pub(super) struct Setup {
     pub read_ahead: ReadAhead,
     pub allocator: Option<Arc<dyn BatchAllocator>>,
     pub interrupt: Option<Interrupt>,
+    /// The memory of batches, which one epoch leaves to the next.
+    pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }
 
 /// The threads that help with a batch: enough that a server of a network answers many requests at
@@ -60,6 +63,11 @@ impl Threads {
         let readers = or(self.readers, workers).max(workers);
         Self { workers, readers, ahead: or(self.ahead, readers.saturating_mul(2)).max(readers), ..self }
     }
+
+    /// Returns a pool for the batches in work and ready, and some that the consumer has.
+    fn pool(self) -> Arc<Pool<Vec<BatchColumn>>> {
+        Pool::new(self.ahead.saturating_add(2))
+    }
 }
 
 impl Setup {
@@ -82,6 +90,7 @@ impl Setup {
             read_ahead: ReadAhead::Auto,
             allocator: None,
             interrupt: None,
+            pool: Threads::default().resolved().pool(),
         })
     }
 
@@ -94,6 +103,7 @@ impl Setup {
 
     pub(super) fn threads(mut self, threads: Threads) -> Self {
         self.threads = threads.resolved();
+        self.pool = self.threads.pool();
         self
     }
 
@@ -111,7 +121,8 @@ impl Setup {
         if self.process == process::id() {
             return self.clone();
         }
-        let reopened = Self { process: process::id(), view: self.view.reopened(), ..Self::clone(self) };
+        let (process, view, pool) = (process::id(), self.view.reopened(), self.threads.pool());
+        let reopened = Self { process, view, pool, ..Self::clone(self) };
         Arc::new(reopened)
     }
 }
