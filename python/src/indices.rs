@@ -46,6 +46,9 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
 /// Returns the integer that an object is: of Python, or without dimensions of a library. `None` if
 /// it is none.
 pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if let Ok(number) = object.cast_exact::<PyInt>() {
+        return number.extract().map(Some).map_err(|_| no_sample(number));
+    }
     if object.is_instance_of::<PyBool>() || !object.hasattr("__index__")? {
         return Ok(None);
     }
@@ -54,10 +57,7 @@ pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
         return Ok(None); // an array, of which some libraries make a number if it has one element
     }
     match object.call_method0("__index__") {
-        Ok(number) => {
-            let none = |_| PyIndexError::new_err(format!("there is no sample {number}"));
-            number.extract().map(Some).map_err(none)
-        }
+        Ok(number) => number.extract().map(Some).map_err(|_| no_sample(&number)),
         Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Ok(None),
         Err(error) => Err(error),
     }
@@ -126,6 +126,11 @@ fn of_type<T: Element + TryInto<i64>>(object: &Bound<'_, PyAny>) -> Option<PyRes
 
 fn dimensions(found: usize) -> PyErr {
     PyTypeError::new_err(format!("sample numbers in {found} dimensions; pass one"))
+}
+
+#[cold]
+fn no_sample(number: &Bound<'_, PyAny>) -> PyErr {
+    PyIndexError::new_err(format!("there is no sample {number}"))
 }
 
 #[cold]

@@ -22,6 +22,7 @@ mod indices;
 mod input;
 mod loader;
 mod loader_options;
+mod loader_place;
 mod memory;
 mod options;
 mod out;

@@ -4,6 +4,7 @@ use crate::batch::Batch;
 use crate::dataset::{Dataset, OpenedDataset, casts, named_columns};
 use crate::error::OrRaise;
 use crate::loader_options;
+use crate::loader_place::{Place, locked};
 use crate::options::{Dict, Threads};
 use crate::schema::hex;
 use crate::work::PATIENCE;
@@ -49,25 +50,6 @@ pub struct Loader {
     batch_size: u32,
     world_size: u32,
     place: Arc<Mutex<Place>>,
-}
-
-/// Where a loader is. The lock is held only by a thread that has the GIL, so that no other holds it
-/// when a process is forked.
-struct Place {
-    epoch: u64,
-    /// A state that was loaded, at which the next iteration begins.
-    loaded: Option<State>,
-    /// The state after the last batch that was taken.
-    reached: Option<State>,
-    /// Whether a batch was taken since the last iteration began.
-    has_taken: bool,
-    /// The number of iterations that were begun: an earlier one no longer moves the place.
-    iteration: u64,
-    metrics: Option<LoaderMetrics>,
-}
-
-fn locked(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Loader {
@@ -135,8 +117,7 @@ impl Loader {
         }
         let view = opened.view.here();
         let loader = py.detach(|| options.loader(&view)).or_raise(py)?;
-        let place = Place { epoch: 0, loaded: None, reached: None, has_taken: false, iteration: 0, metrics: None };
-        Ok(Self { opened, loader, batch_size, world_size, place: Arc::new(Mutex::new(place)) })
+        Ok(Self { opened, loader, batch_size, world_size, place: Arc::default() })
     }
 
     /// The epoch that the next iteration is of, counted from 0.
@@ -231,11 +212,7 @@ impl Loader {
     fn __iter__(&self, py: Python<'_>) -> PyResult<LoaderIterator> {
         let begin = {
             let mut place = locked(&self.place);
-            let reached = place.reached.take();
-            // what is left of an epoch that was left early is over, as with other loaders
-            if let Some(left) = reached.filter(|state| place.has_taken && state.position > 0) {
-                place.epoch = left.epoch.saturating_add(1);
-            }
+            place.begin_again();
             (place.has_taken, place.iteration) = (false, place.iteration.wrapping_add(1));
             (place.epoch, place.loaded.take(), place.iteration)
         };

@@ -1,5 +1,6 @@
 """The loader: order, state, shares."""
 
+import itertools
 import json
 import pickle
 
@@ -182,3 +183,27 @@ def test_waiting_is_counted(mixed):
     stats = loader.stats()
     assert stats["batches"] == COUNT // 2 and 0 < stats["first_batch"] < stats["elapsed"]
     assert 0 < stats["waited"] < stats["elapsed"]
+
+
+def test_an_epoch_of_which_all_was_taken_is_over(mixed):
+    loader = ts.Loader(mixed, 50, columns=["label"], order="shuffled")
+    due = [[batch["label"].tolist() for batch in loader] for _ in range(3)]
+    loader.set_epoch(0)
+    # frameworks that know the length do not ask for another batch
+    seen = [[batch["label"].tolist() for batch in itertools.islice(loader, len(loader))] for _ in range(3)]
+    assert seen == due and loader.epoch == 3
+
+
+def test_an_iteration_of_which_nothing_was_taken_changes_nothing(mixed):
+    loader = ts.Loader(mixed, 50, columns=["label"], order="shuffled")
+    due = [batch["label"].tolist() for batch in loader]
+    loader.set_epoch(0)
+    batches = iter(loader)
+    taken = [next(batches)["label"].tolist() for _ in range(3)]
+    state = loader.state_dict()
+    loader.load_state_dict(state)
+    for _ in range(3):
+        iter(loader)
+    assert loader.state_dict() == state
+    assert taken + [batch["label"].tolist() for batch in loader] == due
+    assert loader.epoch == 1
