@@ -68,6 +68,13 @@ impl ChosenColumns {
     }
 }
 
+impl ChosenColumns {
+    /// Returns whether a column is ragged or nested.
+    pub(super) fn has_ragged(&self) -> bool {
+        self.columns.iter().any(|column| column.fixed_bytes.is_none())
+    }
+}
+
 impl ChosenColumn {
     fn new(stored: &ColumnSchema, cast: Option<DType>, padding: Option<Padding>) -> Result<Self> {
         let conversion = cast.filter(|to| *to != stored.dtype).map(|to| Conversion::new(stored, to)).transpose()?;

@@ -15,7 +15,7 @@ pub(super) struct Part {
     pub columns: Vec<Column>,
     /// The place of each column among those of the loader.
     pub places: Vec<usize>,
-    /// The samples of the file, ascending, and the position of each in the batch.
+    /// The samples of the file, and the position of each in the batch: one of both ascends.
     pub samples: Vec<u64>,
     pub positions: Vec<usize>,
     pub plan: ReadPlan,
@@ -82,7 +82,26 @@ impl Parts {
         wanted.sort_unstable();
         let result = self.divide(setup, &wanted);
         self.wanted = wanted;
+        if setup.columns.has_ragged() {
+            self.restore_order(samples.len());
+        }
         result
+    }
+
+    /// Puts the samples of parts that have the whole batch into its order, so that ragged ones are
+    /// decoded to their places. Those of several parts are joined.
+    fn restore_order(&mut self, count: usize) {
+        for part in self.iter_mut().filter(|part| part.positions.len() == count) {
+            let mut samples = vec![0; count];
+            for (sample, &position) in part.samples.iter().zip(&part.positions) {
+                if let Some(to) = samples.get_mut(position) {
+                    *to = *sample;
+                }
+            }
+            part.samples = samples;
+            part.positions.clear();
+            part.positions.extend(0..count);
+        }
     }
 
     fn divide(&mut self, setup: &Setup, mut wanted: &[Wanted]) -> Result<()> {
