@@ -1,6 +1,9 @@
-"""The cost of a batch above that of moving its bytes: ``Column.take`` of samples, and of tiny ones."""
+"""The cost of a batch above that of the gather in Rust: ``Column.take``, and ``tensilo bench``."""
 
+import json
 import shutil
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -19,30 +22,28 @@ def measured(folder):
     shutil.rmtree(folder, ignore_errors=True)
     random = np.random.default_rng(1)
     values = torch.from_numpy(random.standard_normal((COUNT, 384), np.float32)).bfloat16()
-    tiny = torch.zeros(COUNT, dtype=torch.bfloat16)
+    small = torch.zeros(COUNT, dtype=torch.bfloat16)
     indices = [random.integers(0, COUNT, BATCH_SIZE) for _ in range(64)]
     found = {}
     for profile in PROFILES:
-        schema = {"value": ts.tensor("bf16", (384,)), "tiny": ts.tensor("bf16", ())}
-        with ts.Writer(f"{folder}-{profile}.tsl", schema, profile=profile, overwrite=True) as writer:
-            writer.write(value=values, tiny=tiny)
-        dataset = ts.open(f"{folder}-{profile}.tsl")
-        value, small = dataset["value"], dataset["tiny"]
-        found |= {
-            f"{profile}: take of 256 samples of 768 B": microseconds(lambda i: value.take(i), indices),
-            f"{profile}: take of 256 samples of 2 B": microseconds(lambda i: small.take(i), indices),
-            f"{profile}: take of 1 sample of 2 B": microseconds(lambda i: small.take(i[:1]), indices),
-        }
+        path = f"{folder}-{profile}.tsl"
+        schema = {"768 B": ts.tensor("bf16", (384,)), "2 B": ts.tensor("bf16", ())}
+        with ts.Writer(path, schema, profile=profile, overwrite=True) as writer:
+            writer.write(**{"768 B": values, "2 B": small})
+        for name in schema:
+            column = ts.open(path)[name]
+            python, rust = microseconds(lambda i: column.take(i), indices), in_rust(path, name)
+            found |= {f"{profile}, {name}: take": python, f"{profile}, {name}: over Rust": python - rust}
     lists, tensors = [i.tolist() for i in indices], [torch.from_numpy(i) for i in indices]
     out = torch.empty((BATCH_SIZE, 384), dtype=torch.bfloat16)
     array = values.view(torch.int16).numpy()
-    value = ts.open(f"{folder}-raw.tsl")["value"]
+    value = ts.open(f"{folder}-raw.tsl")["768 B"]
     return found | {
-        "raw: the same, indices are a list": microseconds(lambda i: value.take(i), lists),
-        "raw: the same, indices are a tensor": microseconds(lambda i: value.take(i), tensors),
-        "raw: the same, as a tensor": microseconds(lambda i: torch.from_dlpack(value.take(i)), indices),
-        "raw: the same, out=": microseconds(lambda i: value.take(i, out=out), indices),
-        "NumPy: the same of an array in memory": microseconds(lambda i: array[i], indices),
+        "raw, 768 B: take, of a list": microseconds(lambda i: value.take(i), lists),
+        "raw, 768 B: take, of a tensor": microseconds(lambda i: value.take(i), tensors),
+        "raw, 768 B: take, to a tensor": microseconds(lambda i: torch.from_dlpack(value.take(i)), indices),
+        "raw, 768 B: take, out=": microseconds(lambda i: value.take(i, out=out), indices),
+        "NumPy, 768 B: array[indices]": microseconds(lambda i: array[i], indices),
     }
 
 
@@ -55,3 +56,10 @@ def microseconds(call, inputs):
             call(one)
             times.append(time.perf_counter_ns() - start)
     return float(np.median(times)) / 1e3
+
+
+def in_rust(path, column):
+    """Returns the microseconds of a batch in the command line program."""
+    options = ["--column", column, "--batch", str(BATCH_SIZE), "--map", "--json", "--quiet"]
+    done = subprocess.run([sys.executable, "-m", "tensilo", "bench", path, *options], capture_output=True, check=True)
+    return BATCH_SIZE / json.loads(done.stdout)["samples_per_s"] * 1e6

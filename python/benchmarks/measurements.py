@@ -21,7 +21,7 @@ from peers.tensors import TORCH_DTYPES
 WARM_UP_SECONDS = 0.5
 WINDOWS = 5
 STEP_SECONDS = 0.005
-STEPS = 200
+STEPS = 100
 
 
 def say(**found):
@@ -117,6 +117,10 @@ def run_epoch(row, arguments):
     say(**count, samples_per_second=float(np.median(rates)), rates=rates, is_cold=is_cold)
     if not is_cold:
         say(**step_stall(batches, first, spec))
+    if arguments.get("resumes"):
+        del loader, batches
+        gc.collect()
+        resume(row, folder, spec, len(source))
 
 
 def rate_of(batches, spec, seconds, limit):
@@ -224,14 +228,11 @@ def timed(step, values):
     return time.perf_counter() - start
 
 
-def run_resume(row, arguments):
+def resume(row, folder, spec, count):
     """Measures the time from a state at 50 and 99 % of an epoch to the next batch."""
-    source = data.Source(arguments["source"])
-    spec = spec_of(source, arguments)
-    measure.warm(arguments["folder"])
-    loader = row.loader(arguments["folder"], spec)
+    loader = row.loader(folder, spec)
     batches = iter(loader)
-    steps = len(source) // spec.batch_size
+    steps = count // spec.batch_size
     states, taken = {}, 0
     for percent in (50, 99):
         while taken < min(steps * percent // 100, steps - 2):
@@ -243,7 +244,7 @@ def run_resume(row, arguments):
     del batches, loader
     gc.collect()
     for percent, (state, due) in states.items():
-        loader = row.loader(arguments["folder"], spec)
+        loader = row.loader(folder, spec)
         start = time.perf_counter()
         row.resume(loader, _state(state))
         batch = next(iter(loader))

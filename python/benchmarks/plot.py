@@ -21,6 +21,7 @@ def plot(title, rows, path):
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "tensilo"
+    matplotlib.rcParams["svg.fonttype"] = "none"
     import matplotlib.pyplot as plt
 
     panels = [panel for panel in PANELS if any(panel[1] in row for row in rows)]

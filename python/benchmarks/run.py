@@ -42,18 +42,19 @@ def options():
     parser.add_argument("--workers", nargs="+", type=int, default=[2])
     parser.add_argument("--caches", nargs="+", choices=["warm", "cold"], default=["warm"])
     parser.add_argument("--megabytes", type=int, default=200, help="raw size of each data set")
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long samples per second are measured")
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long samples per second are measured")
     parser.add_argument("--time-limit", type=float, default=150, help="seconds of one measurement")
     parser.add_argument("--data", help="folder of the real data; without it the data is synthetic", default="")
     parser.add_argument("--work", help="folder for files, which are kept; a temporary one by default")
     parser.add_argument("--output", default=HERE / "results", help="folder of results")
-    parser.add_argument("--only-speed", action="store_true", help="no resuming, ranks and cycles")
+    parser.add_argument("--only-speed", action="store_true", help="no resuming")
+    parser.add_argument("--checks", action="store_true", help="the change of ranks and the cycles, too")
     chosen = parser.parse_args()
     if chosen.full:
         chosen.data_sets, chosen.orders = ALL_DATA_SETS, ALL_ORDERS
-        chosen.workers, chosen.caches = [1, 2], ["warm", "cold"]
+        chosen.workers, chosen.caches, chosen.checks = [1, 2], ["warm", "cold"], True
     if chosen.small:
-        chosen.megabytes, chosen.seconds = 2, 0.3
+        chosen.megabytes, chosen.seconds, chosen.checks = 2, 0.3, True
     return chosen
 
 
@@ -66,7 +67,11 @@ class Benchmark:
         unknown = set(chosen.peers or ()) - set(self.rows)
         if unknown:
             sys.exit(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(self.rows)}")
-        self.rows = {name: row for name, row in self.rows.items() if name in (chosen.peers or self.rows)}
+        is_chosen = {
+            name: name in chosen.peers if chosen.peers else chosen.full or row.is_default
+            for name, row in self.rows.items()
+        }
+        self.rows = {name: row for name, row in self.rows.items() if is_chosen[name]}
         self.results, self.once, self.origins = [], {}, {}
         self.work.mkdir(parents=True, exist_ok=True)
         self.real = chosen.data if chosen.data and Path(chosen.data).is_dir() else None
@@ -137,12 +142,7 @@ class Benchmark:
         """Measures a row on a data set."""
         row = self.rows[name]
         arguments = {"source": str(source), "folder": str(folder), "batch_size": BATCH_SIZE}
-        resumed = {}
-        if row.cannot_resume is None and not self.chosen.only_speed:
-            order = self.chosen.orders[-1] if "shuffled" not in self.chosen.orders else "shuffled"
-            resumed = self.run("resume", name, order=order, workers=self.chosen.workers[-1], **arguments)
-            if "failed" in resumed:
-                resumed["failed"] = f"resuming: {resumed['failed']}"
+        can_resume = row.cannot_resume is None and not self.chosen.only_speed
         for order in self.chosen.orders:
             for cache in self.chosen.caches:
                 for workers in self.chosen.workers:
@@ -151,11 +151,12 @@ class Benchmark:
                         self.add(name, {"cannot_order": row.cannot_order}, **key)
                         continue
                     settings = {"order": order, "workers": workers, "cache": cache, "seconds": self.chosen.seconds}
-                    result = {**written, **resumed, **self.run("epoch", name, **settings, **arguments)}
+                    resumes = can_resume and cache == "warm"
+                    result = {**written, **self.run("epoch", name, resumes=resumes, **settings, **arguments)}
                     if row.orders[order].startswith("nearest"):
                         result["nearest"] = row.orders[order].removeprefix("nearest: ")
                     self.add(name, result, **key)
-        if not self.chosen.only_speed and data_set == self.chosen.data_sets[0]:
+        if self.chosen.checks and data_set == self.chosen.data_sets[0]:
             order = next(order for order in ("shuffled", "windowed", "sequential") if order in row.orders)
             cycles = 20 if self.chosen.small and row.cycles > 20 else 3 if self.chosen.small else row.cycles
             settings = {"order": order, "workers": self.chosen.workers[-1]}
@@ -270,7 +271,7 @@ def main():
             print(f"no folder {chosen.data!r}: the data is synthetic")
         for data_set in chosen.data_sets:
             benchmark.data_set(data_set)
-        if not chosen.only_speed:
+        if chosen.checks:
             benchmark.ranks()
         if "tensilo" in benchmark.rows:
             facts["gather"] = benchmark.run("gather", "tensilo", folder=str(benchmark.work / "gather"))

@@ -6,7 +6,7 @@ use crate::indices;
 use crate::loader_options::PaddingValue;
 use crate::memory::Memory;
 use crate::out::Out;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::sync::{Arc, OnceLock};
@@ -316,6 +316,9 @@ impl BatchColumn {
         let shape = shape_of(self.column().padded_extents(padding).or_raise(py)?)?;
         out.check(self.element(), &shape)?;
         let mut room = out.room();
+        if self.memory.overlaps(room.bytes().as_ptr(), room.bytes().len()) {
+            return Err(PyValueError::new_err("out is the memory of the samples: pass other memory"));
+        }
         py.detach(|| self.column().pad_into(padding, values, room.bytes_mut())).or_raise(py)?;
         Ok(object)
     }

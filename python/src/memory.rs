@@ -106,6 +106,12 @@ impl Memory {
         Some(Self { pointer, byte_count, ..self.clone() })
     }
 
+    /// Returns whether other memory has some of these bytes.
+    pub fn overlaps(&self, pointer: *const u8, byte_count: usize) -> bool {
+        let (start, other) = (self.pointer.as_ptr().addr(), pointer.addr());
+        start < other.saturating_add(byte_count) && other < start.saturating_add(self.byte_count)
+    }
+
     /// Returns a copy of the bytes as they are now.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.byte_count);

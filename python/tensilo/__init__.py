@@ -46,7 +46,6 @@ from ._tensilo import (
 )
 
 _Mapping.register(Schema)
-_Mapping.register(Batch)
 
 # loaded when they are first used
 _IMPORTERS = (

@@ -219,6 +219,10 @@ def test_samples_are_padded_to_memory_of_the_caller(mixed):
             column.padded(out=wrong)
     with pytest.raises(ValueError, match="nothing to pad"):
         mixed[:4]["emb"].padded_shape()
+    rows = mixed.take([4, 4])["mel"]
+    values = rows.ragged()[0].numpy().reshape(2, 4, 3)
+    with pytest.raises(ValueError, match="memory of the samples"):
+        rows.padded(out=values)
 
 
 def test_bf16_is_read_to_an_array_of_ml_dtypes(mixed):

@@ -33,6 +33,8 @@ class Row:
     # Why it cannot resume; None if it can.
     cannot_resume = NO_STATE
     cycles = 10
+    # Whether it is run without being asked for.
+    is_default = True
 
     @classmethod
     def missing(cls):

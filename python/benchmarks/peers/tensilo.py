@@ -13,6 +13,7 @@ class _Tensilo(Row):
 
     def __init__(self, name, profile, cycles=10):
         self.name, self.profile, self.cycles = name, profile, cycles
+        self.is_default = profile == "balanced"
 
     def write(self, source, folder):
         import tensilo as ts
