@@ -21,6 +21,10 @@ use std::{io, process};
 /// Its threads begin with it, and end when it is dropped, at any moment. A batch that cannot be
 /// read is an error in its place; the iterator then goes on with the next one. A process that was
 /// forked can go on with it: threads of its own begin again after the batch that was taken last.
+/// One caveat is of Rust, not of the loader: in a program with Rust's own `main`, a thread takes a
+/// lock of the standard library when it starts and ends. If another thread of any kind is doing so
+/// at the moment of the fork, the child can start none, and hangs; fork such a program before its
+/// threads begin. A Python interpreter has no such lock.
 pub struct BatchIterator {
     setup: Arc<Setup>,
     schedule: Schedule,
