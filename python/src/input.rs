@@ -12,6 +12,9 @@ use tensilo::{ColumnBatch, ColumnSchema, DType, Extent};
 /// The samples that one call writes, at most: also those that have no bytes take time.
 const MOST_SAMPLES: usize = 1 << 30;
 
+/// The characters of an object's text in a message, at most.
+const LONGEST_TEXT: usize = 80;
+
 /// Samples of one column.
 #[derive(Default)]
 pub struct Input {
@@ -355,5 +358,7 @@ fn no_sample(found: &Bound<'_, PyAny>, due: &str) -> PyErr {
 #[cold]
 fn no_number(found: &Bound<'_, PyAny>, dtype: DType) -> PyErr {
     let text = found.repr().map_or(String::new(), |text| text.to_string());
-    PyTypeError::new_err(format!("{text} is no element of {dtype}"))
+    let start: String = text.chars().take(LONGEST_TEXT).collect();
+    let rest = if start.len() == text.len() { "" } else { "..." };
+    PyTypeError::new_err(format!("{start}{rest} is no element of {dtype}"))
 }
