@@ -61,24 +61,38 @@ pub(super) fn merge<V: Vectors, const W: usize>(
     table[(1 << W) - 1] = 0; // in bounds: W is at most 4
     let table = v.load_symbols(&table);
     let mut escapes = 0;
-    let mut symbols = |words: &[[u8; 8]], mask: u64| {
-        let mut padded = [0; WINDOW];
-        let next = first_bytes(escaped.get(escapes..).unwrap_or(&[]), &mut padded);
-        escapes += mask.count_ones() as usize; // exact: at most 64
-        v.add_symbols::<W>(expand(v, mask, next), words, table)
-    };
     let (whole, rest) = out.as_chunks_mut();
     for (out, group) in whole.iter_mut().zip(codes.chunks_exact(8 * W)) {
         let words = group.as_chunks().0;
-        v.store(symbols(words, escape_mask(words)), out);
+        v.store(merge_group::<V, W>(v, words, escape_mask(words), table, escaped, &mut escapes), out);
     }
     if !rest.is_empty() {
         let words = last[..8 * W].as_chunks().0; // in bounds: W is at most 4
+        let mask = escape_mask(words) & lowest_bits(rest.len());
         let mut group = [0; GROUP];
-        v.store(symbols(words, escape_mask(words) & lowest_bits(rest.len())), &mut group);
+        v.store(merge_group::<V, W>(v, words, mask, table, escaped, &mut escapes), &mut group);
         copy(&group, rest);
     }
     escapes
+}
+
+/// Returns the symbols of a group, whose escapes are `mask`, and counts these.
+///
+/// A closure cannot be forced to be inlined. If it is not, it calls each vector instruction as a
+/// function, and takes eight times as long.
+#[inline(always)]
+fn merge_group<V: Vectors, const W: usize>(
+    v: V,
+    words: &[[u8; 8]],
+    mask: u64,
+    table: V::Symbols,
+    escaped: &[u8],
+    escapes: &mut usize,
+) -> V::Group {
+    let mut padded = [0; WINDOW];
+    let next = first_bytes(escaped.get(*escapes..).unwrap_or(&[]), &mut padded);
+    *escapes += mask.count_ones() as usize; // exact: at most 64
+    v.add_symbols::<W>(expand(v, mask, next), words, table)
 }
 
 /// Returns, for each bit of `mask` that is set, the next byte of `bytes`, and zero for any other.
