@@ -1,6 +1,7 @@
 //! Chapter 4 of `ORDER.md`: steps, and how ranks divide them.
 
 use crate::error::{DataError, Result};
+use std::fmt;
 use std::ops::Range;
 
 /// How the last step of an epoch ends.
@@ -14,6 +15,16 @@ pub enum Tail {
     Pad,
     /// The samples that are left are divided evenly among the ranks, some of which may get none.
     Exact,
+}
+
+impl fmt::Display for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drop => "drop",
+            Self::Pad => "pad",
+            Self::Exact => "exact",
+        })
+    }
 }
 
 /// How the positions of an epoch are divided among steps and ranks.

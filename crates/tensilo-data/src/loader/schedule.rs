@@ -8,6 +8,7 @@ use crate::order::{Mode, Order};
 use crate::receipt::Receipt;
 use crate::state::State;
 use crate::view::View;
+use std::fmt;
 use std::ops::Range;
 
 /// The steps that one iterator delivers, numbered from 0.
@@ -53,12 +54,12 @@ impl Schedule {
             return Err(DataError::BadState(of_another(state, view)));
         }
         let (mode, seed, tail) = setup.told;
-        let differs = |what: &str, found: &dyn std::fmt::Debug, due: &dyn std::fmt::Debug| {
-            let message = format!("the state has {what} {found:?}, and the loader was told {due:?}");
+        let differs = |what: &str, found: &dyn fmt::Display, due: &dyn fmt::Display| {
+            let message = format!("the {what} of the state is {found}, and that of the loader {due}");
             Err(DataError::BadState(message))
         };
         match (mode, seed, tail) {
-            (Some(mode), _, _) if mode != state.mode => return differs("mode", &state.mode, &mode),
+            (Some(mode), _, _) if mode != state.mode => return differs("order", &state.mode, &mode),
             (_, Some(seed), _) if seed != state.seed => return differs("seed", &state.seed, &seed),
             (_, _, Some(tail)) if tail != state.tail => return differs("tail", &state.tail, &tail),
             _ => {}

@@ -1,6 +1,7 @@
 //! How samples are shuffled.
 
 use crate::error::{DataError, Result};
+use std::fmt;
 use std::num::NonZeroU32;
 
 /// How the samples of an epoch are shuffled.
@@ -14,6 +15,18 @@ pub enum Mode {
     /// Runs of consecutive samples are, and then the samples inside of windows of runs. Files are
     /// read in runs.
     Windowed(RunsAndWindows),
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sequential => f.write_str("sequential"),
+            Self::Shuffled => f.write_str("shuffled"),
+            Self::Windowed(RunsAndWindows { run, window }) => {
+                write!(f, "windowed by {window} runs of {run} samples")
+            }
+        }
+    }
 }
 
 /// The sizes of [`Mode::Windowed`].

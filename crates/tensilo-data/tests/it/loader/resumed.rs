@@ -97,9 +97,13 @@ fn a_state_of_something_else_is_refused() {
         assert!(matches!(error, DataError::BadState(_)));
         error.to_string()
     };
-    assert!(refused(options(0, 1, 4).mode(Mode::Sequential), state).contains("mode"));
+    let windowed = Mode::Windowed(RunsAndWindows::new(3, 5).unwrap());
+    for (mode, due) in [(Mode::Sequential, "sequential"), (windowed, "windowed by 5 runs of 3 samples")] {
+        let message = refused(options(0, 1, 4).mode(mode), state);
+        assert!(message.contains("the order of the state is shuffled") && message.ends_with(due), "{message}");
+    }
     assert!(refused(options(0, 1, 4).seed(2), state).contains("seed"));
-    assert!(refused(options(0, 1, 4).tail(Tail::Pad), state).contains("tail"));
+    assert!(refused(options(0, 1, 4).tail(Tail::Pad), state).ends_with("pad"));
     assert!(refused(options(0, 1, 4), State { view: 7, ..state }).contains("view"));
     assert!(refused(options(0, 1, 4), State { n: SAMPLES + 1, ..state }).contains("samples"));
     let dataset = super::super::common::create(&other.path("data"), &[100, 52]);
