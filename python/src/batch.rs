@@ -164,8 +164,15 @@ impl Batch {
         Ok(self.row(py, i)?.into_any())
     }
 
-    fn __repr__(&self) -> String {
-        let columns: Vec<&str> = self.names().collect();
-        format!("Batch({} samples of {})", self.sample_count(), columns.join(", "))
+    /// Raises, so that NumPy and pandas do not take the names of the columns for the values.
+    #[pyo3(signature = (*_arguments, **_options))]
+    fn __array__(&self, _arguments: &Bound<'_, PyTuple>, _options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a batch has several columns: take one, as in batch[\"mel\"].numpy(), or all by pandas.DataFrame.from_arrow(batch)",
+        ))
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._show")?.call_method1("batch_text", (slf,))
     }
 }

@@ -5,6 +5,7 @@ use crate::error::OrRaise;
 use crate::indices;
 use crate::loader_options::PaddingValue;
 use crate::memory::Memory;
+use crate::options::Natural;
 use crate::out::Out;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -295,15 +296,15 @@ impl BatchColumn {
     ///     multiple: what lengths are rounded up to, so that fewer shapes occur.
     ///     out: memory for the tensor, of the shape that ``padded_shape`` returns: anything
     ///         writable with DLPack or the buffer protocol. It is returned.
-    #[pyo3(signature = (value=PaddingValue(0.0), *, multiple=1, out=None))]
+    #[pyo3(signature = (value=PaddingValue(0.0), *, multiple=Natural(1), out=None))]
     fn padded<'py>(
         &self,
         py: Python<'py>,
         value: PaddingValue,
-        multiple: u32,
+        multiple: Natural<u32>,
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let padding = Padding::new().value(value.0).multiple(multiple);
+        let padding = Padding::new().value(value.0).multiple(multiple.0);
         // SAFETY: nothing writes to the values while this call copies them, unless another thread
         // of Python does, whose numbers are then any.
         let values = unsafe { std::slice::from_raw_parts(self.memory.pointer(), self.memory.byte_count()) };
@@ -324,9 +325,9 @@ impl BatchColumn {
     }
 
     /// Returns the shape of the tensor that ``padded`` returns.
-    #[pyo3(signature = (*, multiple=1))]
-    fn padded_shape<'py>(&self, py: Python<'py>, multiple: u32) -> PyResult<Bound<'py, PyTuple>> {
-        let extents = self.column().padded_extents(Padding::new().multiple(multiple)).or_raise(py)?;
+    #[pyo3(signature = (*, multiple=Natural(1)), text_signature = "($self, *, multiple=1)")]
+    fn padded_shape<'py>(&self, py: Python<'py>, multiple: Natural<u32>) -> PyResult<Bound<'py, PyTuple>> {
+        let extents = self.column().padded_extents(Padding::new().multiple(multiple.0)).or_raise(py)?;
         PyTuple::new(py, extents)
     }
 

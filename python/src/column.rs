@@ -172,6 +172,19 @@ impl Column {
         Array::new(memory, dtype, shape)
     }
 
+    /// Reads all samples, as ``numpy.asarray`` asks for.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = copy; // what was read is new
+        let all = self.read(py, &(0..self.opened.view.n()).collect::<Vec<_>>(), None)?;
+        all.into_pyobject(py)?.call_method1("__array__", (dtype,))
+    }
+
     fn __len__(&self) -> PyResult<usize> {
         Ok(usize::try_from(self.opened.view.n())?)
     }

@@ -116,7 +116,8 @@ fn os_error(error: &io::Error, doing: &str, path: Option<&Path>) -> PyErr {
         Some(number) => PyOSError::new_err((number, doing_text(error, doing), path)),
         None => {
             let place = path.map_or(String::new(), |path| format!("{path}: "));
-            io::Error::new(error.kind(), format!("{place}{}", doing_text(error, doing))).into()
+            let text = format!("{doing}: {error}").replace("ask to overwrite it", "pass overwrite=True");
+            io::Error::new(error.kind(), format!("{place}{text}")).into()
         }
     }
 }
@@ -133,9 +134,16 @@ fn doing_text(error: &io::Error, doing: &str) -> String {
 /// Returns what to do next, if the file is damaged.
 fn note(error: &Error) -> Option<String> {
     let path = error.path()?.to_string_lossy();
-    (error.kind() == ErrorKind::Corrupt).then(|| {
-        format!("tensilo.verify({path:?}) lists all damage, tensilo.salvage({path:?}, \"intact.tsl\") saves the rest")
-    })
+    match (error.kind(), error.rule()) {
+        // the file does not begin as one of tensilo
+        (ErrorKind::Corrupt, Some("R-2.2")) => Some(format!(
+            "tensilo.convert reads Parquet and Arrow files; of a damaged file of tensilo, tensilo.salvage({path:?}, \"intact.tsl\") saves the rest"
+        )),
+        (ErrorKind::Corrupt, _) => Some(format!(
+            "tensilo.verify({path:?}) lists all damage, tensilo.salvage({path:?}, \"intact.tsl\") saves the rest"
+        )),
+        _ => None,
+    }
 }
 
 /// Returns the text of an error, with the arguments of this package instead of options of the

@@ -5,7 +5,7 @@ use crate::dataset::{Dataset, OpenedDataset, casts, named_columns};
 use crate::error::OrRaise;
 use crate::loader_options;
 use crate::loader_place::{Place, locked};
-use crate::options::{Dict, Threads};
+use crate::options::{Dict, Natural, Threads};
 use crate::schema::hex;
 use crate::work::PATIENCE;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
@@ -23,7 +23,7 @@ use tensilo_data::{BatchIterator, LoaderMetrics, LoaderOptions, SampleReader, St
 /// sample is lost or repeated.
 ///
 /// Args:
-///     dataset: a ``Dataset``.
+///     dataset: a ``Dataset``, or what ``open`` takes.
 ///     batch_size: the samples of a batch of this rank.
 ///     columns: the names of the columns; all by default.
 ///     dtypes: types that columns become, such as ``{"mel": "f32"}``.
@@ -63,45 +63,61 @@ impl Loader {
     }
 }
 
+/// Returns a dataset, or opens what [`open`](crate::dataset::open) takes.
+fn opened<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Dataset>> {
+    match source.cast::<Dataset>() {
+        Ok(dataset) => Ok(dataset.clone()),
+        Err(_) => Bound::new(source.py(), crate::dataset::open(source.py(), source.clone(), None, None, None)?),
+    }
+}
+
 #[pymethods]
 impl Loader {
     #[new]
-    #[pyo3(signature = (
-        dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, window=None, seed=None,
-        tail=None, rank=0, world_size=1, threads=Threads(0), readers=0, ahead=0, on_damage="error",
-    ))]
+    #[pyo3(
+        signature = (
+            dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, window=None, seed=None,
+            tail=None, rank=Natural(0), world_size=Natural(1), threads=Threads(0), readers=Natural(0),
+            ahead=Natural(0), on_damage="error",
+        ),
+        text_signature = "(dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, \
+            window=None, seed=None, tail=None, rank=0, world_size=1, threads='auto', readers=0, ahead=0, \
+            on_damage='error')",
+    )]
     #[expect(clippy::too_many_arguments, reason = "the options of Python")]
     fn new(
         py: Python<'_>,
-        dataset: &Bound<'_, Dataset>,
-        batch_size: u32,
+        dataset: &Bound<'_, PyAny>,
+        batch_size: Natural<u32>,
         columns: Option<Bound<'_, PyAny>>,
         dtypes: Option<Dict<'_>>,
         pad: Option<Dict<'_>>,
         order: Option<&str>,
-        window: Option<(u32, u32)>,
-        seed: Option<u64>,
+        window: Option<(Natural<u32>, Natural<u32>)>,
+        seed: Option<Natural<u64>>,
         tail: Option<&str>,
-        rank: u32,
-        world_size: u32,
+        rank: Natural<u32>,
+        world_size: Natural<u32>,
         threads: Threads,
-        readers: usize,
-        ahead: usize,
+        readers: Natural<usize>,
+        ahead: Natural<usize>,
         on_damage: &str,
     ) -> PyResult<Self> {
-        let opened = dataset.get().opened(py)?.clone();
+        let opened = opened(dataset)?.get().opened(py)?.clone();
+        let (batch_size, world_size) = (batch_size.0, world_size.0);
         let mut options = LoaderOptions::new(batch_size)
-            .rank(rank, world_size)
+            .rank(rank.0, world_size)
             .workers(threads.0)
-            .readers(readers)
-            .ahead(ahead)
+            .readers(readers.0)
+            .ahead(ahead.0)
             .on_damage(loader_options::on_damage(on_damage)?);
+        let window = window.map(|(run, window)| (run.0, window.0));
         if order.is_some() || window.is_some() {
             options =
                 options.mode(loader_options::mode(order.unwrap_or("windowed"), window, opened.dataset.order(), py)?);
         }
         if let Some(seed) = seed {
-            options = options.seed(seed);
+            options = options.seed(seed.0);
         }
         if let Some(name) = tail {
             options = options.tail(loader_options::tail(name)?);
@@ -120,7 +136,9 @@ impl Loader {
         Ok(Self { opened, loader, batch_size, world_size, place: Arc::default() })
     }
 
-    /// The epoch that the next iteration is of, counted from 0.
+    /// The epoch of the state, counted from 0: that of the batch which comes next if the loader
+    /// goes on. After the last batch of an epoch, it is the next one. A new ``for`` goes on in it
+    /// only if a state was loaded or all batches were taken; otherwise it begins the next epoch.
     #[getter]
     fn epoch(&self) -> u64 {
         let place = locked(&self.place);
@@ -128,7 +146,8 @@ impl Loader {
     }
 
     /// Makes the next iteration begin at the start of an epoch.
-    fn set_epoch(&self, epoch: u64) {
+    fn set_epoch(&self, epoch: Natural<u64>) {
+        let epoch = epoch.0;
         let mut place = locked(&self.place);
         (place.epoch, place.loaded, place.reached, place.has_taken) = (epoch, None, None, false);
     }
@@ -163,9 +182,10 @@ impl Loader {
 
     /// Returns the numbers of the samples that this rank takes in a step of the current epoch,
     /// counted from 0 at its beginning, or at a position.
-    #[pyo3(signature = (step, *, position=0))]
-    fn samples(&self, py: Python<'_>, step: u64, position: u64) -> PyResult<crate::array::Array> {
+    #[pyo3(signature = (step, *, position=Natural(0)), text_signature = "($self, step, *, position=0)")]
+    fn samples(&self, py: Python<'_>, step: Natural<u64>, position: Natural<u64>) -> PyResult<crate::array::Array> {
         let epoch = self.epoch();
+        let (step, position) = (step.0, position.0);
         let steps = step.saturating_mul(u64::from(self.batch_size)).saturating_mul(self.world_size.into());
         let position = position.saturating_add(steps);
         let samples = py.detach(|| self.loader.samples(epoch, position)).or_raise(py)?;

@@ -1,8 +1,8 @@
 //! Options that several functions have.
 
 use crate::dtype::DTypeArgument;
-use crate::schema::shape_of;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::schema::ShapeArgument;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::path::PathBuf;
@@ -29,6 +29,24 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Dict<'py> {
     }
 }
 
+/// A number from 0 to the most that `T` has.
+pub struct Natural<T>(pub T);
+
+impl<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'a, 'py> for Natural<T> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        object.extract().map(Self).map_err(|error: PyErr| {
+            if !error.is_instance_of::<PyOverflowError>(object.py()) {
+                return error;
+            }
+            let text = object.repr().map_or(String::new(), |text| text.to_string());
+            let why = if text.starts_with('-') { "it is below 0" } else { "it is too large" };
+            PyValueError::new_err(format!("{text} is no number of what is asked for: {why}"))
+        })
+    }
+}
+
 /// A number of bytes: an integer, or a text such as "1GiB".
 pub struct ByteCount(pub u64);
 
@@ -36,7 +54,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ByteCount {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let Ok(text) = object.cast::<PyString>() else { return object.extract().map(Self) };
+        let Ok(text) = object.cast::<PyString>() else { return Natural::extract(object).map(|count| Self(count.0)) };
         let text = text.to_str()?;
         let wrong = || {
             PyValueError::new_err(format!(
@@ -67,7 +85,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
         match object.cast::<PyString>() {
             Ok(text) if text.to_str()? == "auto" => Ok(Self(0)),
             Ok(text) => Err(PyValueError::new_err(format!("{text:?} threads: pass \"auto\" or a number"))),
-            Err(_) => match object.extract()? {
+            Err(_) => match Natural::extract(object)?.0 {
                 0 => Err(PyValueError::new_err("0 threads do nothing: pass \"auto\" or a number")),
                 threads => Ok(Self(threads)),
             },
@@ -108,8 +126,13 @@ pub fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     if let Ok(path) = object.extract::<PathBuf>() {
         return Ok(vec![path]);
     }
-    let paths: Vec<PathBuf> =
-        object.extract().map_err(|_| PyTypeError::new_err("inputs are a path or a list of paths"))?;
+    let wrong = |_| {
+        let name = object.get_type().name().map_or(String::new(), |name| name.to_string());
+        PyTypeError::new_err(format!(
+            "inputs are a path, a list of paths, or a table of Arrow, not {name}: from_iterable takes samples"
+        ))
+    };
+    let paths: Vec<PathBuf> = object.extract().map_err(wrong)?;
     if paths.is_empty() { Err(PyValueError::new_err("the list of inputs is empty")) } else { Ok(paths) }
 }
 
@@ -127,7 +150,7 @@ pub fn dtypes(casts: Option<&Dict<'_>>) -> PyResult<Vec<(String, DType)>> {
 /// Returns the shapes that columns are declared to have.
 pub fn shapes(shapes: Option<&Dict<'_>>) -> PyResult<Vec<(String, Shape)>> {
     let Some(shapes) = shapes else { return Ok(Vec::new()) };
-    members(shapes)?.into_iter().map(|(name, extents)| Ok((name, shape_of(extents.extract()?)))).collect()
+    members(shapes)?.into_iter().map(|(name, extents)| Ok((name, extents.extract::<ShapeArgument>()?.0))).collect()
 }
 
 /// Returns the treatment of null elements.

@@ -1,10 +1,10 @@
 //! Schemas: what Python says of columns.
 
 use crate::dtype::DTypeArgument;
-use crate::options::Dict;
+use crate::options::{Dict, Natural};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyTuple};
 use tensilo::nested::ListLevel;
 use tensilo::{ColumnSchema, DType, Extent, Metadata, Shape};
 
@@ -43,8 +43,23 @@ pub fn shape_tuple<'py>(py: Python<'py>, shape: &Shape) -> PyResult<Bound<'py, P
     PyTuple::new(py, extents.collect::<Vec<_>>())
 }
 
+/// A shape: extents, None where one varies, or a single extent.
+pub struct ShapeArgument(pub Shape);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArgument {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let extents: Vec<Option<Natural<u32>>> = match object.is_instance_of::<PyInt>() {
+            true => vec![Some(object.extract()?)],
+            false => object.extract()?,
+        };
+        Ok(Self(shape_of(extents.into_iter().map(|extent| extent.map(|extent| extent.0)).collect())))
+    }
+}
+
 /// Returns the shape of extents, None where one varies.
-pub fn shape_of(extents: Vec<Option<u32>>) -> Shape {
+fn shape_of(extents: Vec<Option<u32>>) -> Shape {
     Shape::new(extents.into_iter().map(|extent| extent.map_or(Extent::Varying, Extent::Fixed)))
 }
 
@@ -228,15 +243,15 @@ impl Schema {
 /// Args:
 ///     dtype: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool", or the name that
 ///         another library has for it.
-///     shape: the extents of a sample, None where they vary from sample to sample.
+///     shape: the extents of a sample, None where they vary from sample to sample; or one extent.
 ///     nullable: whether samples may be null.
 ///     cast_from: the type of the values that are written, which are rounded to ``dtype``.
 ///     metadata: a dict of texts.
 #[pyfunction]
-#[pyo3(signature = (dtype, shape=Vec::new(), *, nullable=false, cast_from=None, metadata=None))]
+#[pyo3(signature = (dtype, shape=ShapeArgument(Shape::fixed(&[])), *, nullable=false, cast_from=None, metadata=None))]
 pub fn tensor(
     dtype: DTypeArgument,
-    shape: Vec<Option<u32>>,
+    shape: ShapeArgument,
     nullable: bool,
     cast_from: Option<DTypeArgument>,
     metadata: Option<Metadata>,
@@ -246,7 +261,7 @@ pub fn tensor(
             "samples that are text or bytes have a type of their own: utf8() or bytes()",
         ));
     }
-    let mut column = ColumnSchema::tensor("", dtype.0, shape_of(shape));
+    let mut column = ColumnSchema::tensor("", dtype.0, shape.0);
     column.nullable = nullable;
     column.metadata = metadata.unwrap_or_default();
     Ok(ColumnType(match cast_from {

@@ -5,7 +5,10 @@ import html
 
 def schema_text(schema):
     """Returns the columns as lines of a table."""
-    rows = _rows(schema)
+    return _lines(_rows(schema))
+
+
+def _lines(rows):
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = (map(str.ljust, row, widths) for row in rows)
     return "\n".join("  ".join(line).rstrip() for line in lines)
@@ -28,6 +31,14 @@ def dataset_html(dataset):
     return f"<div>{html.escape(_title(dataset))}</div>{schema_html(dataset.schema)}"
 
 
+def batch_text(batch):
+    """Returns what a batch has: shapes begin with the number of samples."""
+    rows = [("column", "type", "shape")]
+    for name, column in batch.items():
+        rows.append((name, _type_text(column.dtype, column.levels), _shape_text(column.dtype, column.shape)))
+    return f"tensilo.Batch: {len(batch):,} samples\n{_lines(rows)}"
+
+
 def _title(dataset):
     uri = dataset.uri if isinstance(dataset.uri, str) else f"{len(dataset.uri)} files"
     version = f", version {dataset.version}" if dataset.version else ""
@@ -43,8 +54,16 @@ def _rows(schema):
     rows = [("column", "type", "shape", "nullable")]
     for name, column in schema.items():
         dtype = column.dtype if column.cast_from is None else f"{column.dtype} (from {column.cast_from})"
-        for _ in column.levels:
-            dtype = f"list<{dtype}>"
-        shape = "" if column.dtype in ("utf8", "bytes") else str(column.shape)
-        rows.append((name, dtype, shape, "yes" if column.nullable else ""))
+        nullable = "yes" if column.nullable else ""
+        rows.append((name, _type_text(dtype, column.levels), _shape_text(column.dtype, column.shape), nullable))
     return rows
+
+
+def _type_text(dtype, levels):
+    for _ in levels:
+        dtype = f"list<{dtype}>"
+    return dtype
+
+
+def _shape_text(dtype, shape):
+    return "" if dtype in ("utf8", "bytes") else str(shape)

@@ -76,8 +76,13 @@ def _strides(shape):
 
 
 def or_list(column):
-    """Returns a ``BatchColumn`` as a tensor, or as a list if there is none."""
-    return of_column(column) if has_tensor(column) else column.tolist()
+    """Returns a ``BatchColumn`` as a tensor, or as a list if there is none: of tensors, unless it has none."""
+    if has_tensor(column):
+        return of_column(column)
+    if column.levels or column.dtype in ("utf8", "bytes"):
+        return column.tolist()
+    samples = map(column.__getitem__, range(len(column)))
+    return [sample if sample is None else torch.from_dlpack(sample) for sample in samples]
 
 
 _DTYPES = {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 
-from . import _tensilo
+from . import _loader_options, _tensilo
 
 __all__ = ["Loader"]
 
@@ -15,8 +15,8 @@ __all__ = ["Loader"]
 class Loader:
     """Batches of arrays of JAX, of which each process has its share.
 
-    A batch is a dict from names to arrays; texts, and samples of different shapes that ``pad`` does not
-    name, are lists.
+    A batch is a dict from names to arrays. Samples of different shapes that ``pad`` does not name are a list
+    of arrays; texts and lists are lists.
 
     Args:
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
@@ -24,15 +24,27 @@ class Loader:
         sharding: a ``jax.sharding.Sharding``: arrays are then global ones, of the batches of all processes.
         access: how files are read, see ``tensilo.open``.
 
-    Others are those of ``tensilo.Loader``. Rank and world size are those of JAX's processes.
+        rank, world_size: those of JAX's processes by default.
+
+    Others are those of ``tensilo.Loader``: columns, dtypes, pad, order, seed, tail, threads, and more.
     """
 
     def __init__(
-        self, source: Any, batch_size: int, *, sharding: Any = None, access: str | None = None, **options: Any
+        self,
+        source: Any,
+        batch_size: int,
+        *,
+        sharding: Any = None,
+        access: str | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        **options: Unpack[_loader_options.LoaderOptions],
     ) -> None:
+        _loader_options.check(options)
         dataset = source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, access=access)
-        options = {"rank": jax.process_index(), "world_size": jax.process_count(), **options}
-        self._loader = _tensilo.Loader(dataset, batch_size, **options)
+        rank = jax.process_index() if rank is None else rank
+        world_size = jax.process_count() if world_size is None else world_size
+        self._loader = _tensilo.Loader(dataset, batch_size, rank=rank, world_size=world_size, **options)
         self._sharding = sharding
 
     def __getattr__(self, name: str) -> Any:
@@ -49,8 +61,12 @@ class Loader:
             yield {name: self._array(column) for name, column in batch.items()}
 
     def _array(self, column: _tensilo.BatchColumn) -> Any:
-        if not column.is_tensor or column.dtype in ("utf8", "bytes"):
+        if column.dtype in ("utf8", "bytes") or column.levels:
             return column.tolist()
+        if not column.is_tensor:
+            return [
+                sample if sample is None else sample.jax() for sample in map(column.__getitem__, range(len(column)))
+            ]
         if self._sharding is None:
             return column.jax()
         return jax.make_array_from_process_local_data(self._sharding, column.numpy())

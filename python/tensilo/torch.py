@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch.utils.data import Dataset as _TorchDataset
 from torch.utils.data import IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from . import _tensilo
+from . import _loader_options, _tensilo
 from ._torch_tensors import dtype_of, in_shared_memory, masks_of, of_batch, or_list
 
 __all__ = ["Dataset", "Loader"]
@@ -32,7 +32,8 @@ class Dataset(_TorchDataset):
     A sample is a dict of tensors; texts and byte strings are as they are, numbers are tensors without
     dimensions. A ``DataLoader`` with its default ``collate_fn`` reads a batch by one call, and gets a
     tensor for each column: also with workers, whose tensors are written to shared memory at once. Samples
-    whose first extent varies become a nested tensor of the layout ``torch.jagged``.
+    whose first extent varies become a nested tensor of the layout ``torch.jagged``, and those of which
+    others vary a list of tensors. A ``collate_fn`` of your own gets mappings; ``dict(sample)`` is a dict.
 
     Args:
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
@@ -70,6 +71,9 @@ class Dataset(_TorchDataset):
 
     def __len__(self) -> int:
         return len(self.dataset)
+
+    def __repr__(self) -> str:
+        return f"tensilo.torch.Dataset of {self.dataset!r}"
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         if not isinstance(index, int):
@@ -164,6 +168,9 @@ class _Row(Mapping):
     def __len__(self) -> int:
         return len(self.fetch.batch.keys())
 
+    def __repr__(self) -> str:
+        return repr(self.as_dict())
+
     def as_dict(self):
         """Returns the sample as tensors."""
         return {name: self[name] for name in self}
@@ -199,7 +206,8 @@ class Loader(IterableDataset):
     """Batches of tensors, which threads decode ahead of time.
 
     A batch is a dict from names to tensors: of samples of a fixed shape, or padded, one tensor; of samples
-    whose first extent varies a nested tensor of the layout ``torch.jagged``; of others a list.
+    whose first extent varies a nested tensor of the layout ``torch.jagged``; of those of which other
+    extents vary a list of tensors. Texts and lists are lists.
 
     ``for batch in loader`` delivers an epoch, and the next ``for`` the next one. ``state_dict()`` and
     ``load_state_dict()`` resume exactly, with any number of ranks and any batch size. Each rank has its
@@ -216,8 +224,12 @@ class Loader(IterableDataset):
             ``NAME_is_null``. Elements of nulls are zeros.
         access: how files are read, see ``tensilo.open``.
         rank, world_size: both or none.
-
-    Others are those of ``tensilo.Loader``.
+        columns, dtypes, pad: as those of ``Dataset``.
+        order: "windowed" (the default), "shuffled", or "sequential".
+        seed: that of the order; 0 by default.
+        tail: how an epoch ends: "drop" (the default), "pad", or "exact".
+        threads: how many decode; "auto" (the default) leaves a processor to the training.
+        window, readers, ahead, on_damage: see ``tensilo.Loader``.
     """
 
     def __init__(
@@ -230,8 +242,9 @@ class Loader(IterableDataset):
         pin_memory: bool = False,
         null_masks: bool = False,
         access: str | None = None,
-        **options: Any,
+        **options: Unpack[_loader_options.LoaderOptions],
     ) -> None:
+        _loader_options.check(options)
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size belong together: pass both, or none of them")
         if rank is None:
@@ -256,9 +269,15 @@ class Loader(IterableDataset):
     def __len__(self) -> int:
         return len(self._loader)
 
+    def __repr__(self) -> str:
+        return f"tensilo.torch.Loader({self._loader!r}, rank {self.rank} of {self.world_size})"
+
     @property
     def epoch(self) -> int:
-        """The epoch that the next iteration is of, counted from 0."""
+        """The epoch of the state, counted from 0: after the last batch of an epoch, the next one.
+
+        ``for epoch in range(loader.epoch, epochs)`` goes on where a state is that was loaded.
+        """
         return self._loader.epoch
 
     def set_epoch(self, epoch: int) -> None:

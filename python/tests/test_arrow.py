@@ -157,6 +157,10 @@ def test_frames_of_other_libraries_go_in_and_out(mixed, tmp_path):
     frame = pandas.DataFrame({"x": [1.5, 2.5]})
     assert [row["x"] for row in ts.convert(frame, tmp_path / "q.tsl")] == [1.5, 2.5]
     assert list(pandas.DataFrame.from_arrow(dataset[:])["x"]) == [1, 2, 3]
+    with pytest.raises(TypeError, match="from_arrow"):
+        pandas.DataFrame(dataset[:])
+    with pytest.raises(TypeError, match="from_iterable"):
+        ts.convert({"x": [1, 2]}, tmp_path / "r.tsl")
 
 
 def test_bad_streams_are_exceptions(tmp_path):

@@ -1,5 +1,6 @@
 """Datasets: opening, samples, batches, columns."""
 
+import pathlib
 import pickle
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -170,11 +171,17 @@ def test_files_are_opened_as_they_are_named(mixed_path, tmp_path):
         dataset = ts.open(mixed_path, access=access, most_open_files=1)
         assert dataset.access[0] == access
         assert dataset[::-1]["label"].tolist() == list(range(COUNT))[::-1]
-    (tmp_path / "x.tsl").write_bytes(b"no tensilo file")
+    (tmp_path / "x.tsl").write_bytes(b"no tensilo file" * 9)
     with pytest.raises(ts.CorruptionError) as caught:
         ts.open(tmp_path / "x.tsl")
     assert caught.value.rule and caught.value.offset == 0 and caught.value.path.endswith("x.tsl")
+    assert "convert" in caught.value.__notes__[0]
+    (tmp_path / "x.tsl").write_bytes(pathlib.Path(files[0]).read_bytes()[:-1])
+    with pytest.raises(ts.CorruptionError) as caught:
+        ts.open(tmp_path / "x.tsl")
     assert "verify" in caught.value.__notes__[0]
+    with pytest.raises(ValueError, match="below 0"):
+        ts.open(mixed_path, version=-1)
 
 
 def test_a_dataset_shows_itself(mixed):
@@ -184,6 +191,15 @@ def test_a_dataset_shows_itself(mixed):
     assert "(None, 3)" in repr(mixed.schema) and "<table>" in mixed.schema._repr_html_()
     for thing in (mixed["emb"], mixed[:3], mixed[:3]["mel"], mixed[0]["emb"], mixed.schema["emb"]):
         assert type(thing).__name__ in repr(thing)
+    assert repr(mixed[:3]).splitlines()[2].split() == ["emb", "bf16", "(3,", "8)"]
+    assert "list<utf8>" in repr(mixed[:3]) and "(3, None, 3)" in repr(mixed[:3])
+
+
+def test_columns_are_arrays_and_batches_are_not(mixed):
+    np.testing.assert_array_equal(np.asarray(mixed["label"]), range(COUNT))
+    assert np.asarray(mixed["emb"], dtype=np.float32).shape == (COUNT, 8)
+    with pytest.raises(TypeError, match="several columns"):
+        np.asarray(mixed[:3])
 
 
 def test_raw_samples_of_a_mapped_file_are_viewed(tmp_path):

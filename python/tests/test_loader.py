@@ -119,8 +119,12 @@ def test_batches_are_padded_and_of_other_types(mixed):
     ("options", "error", "words"),
     [
         ({"batch_size": 0}, ValueError, ""),
-        ({"batch_size": -1}, OverflowError, ""),
-        ({"batch_size": 1000}, ValueError, "500|epoch"),
+        ({"batch_size": -1}, ValueError, "below 0"),
+        ({"batch_size": 1 << 40}, ValueError, "too large"),
+        ({"batch_size": 1000}, ValueError, "500 samples.* tail pad or exact"),
+        ({"batch_size": 5, "seed": -1}, ValueError, "below 0"),
+        ({"batch_size": 5, "ahead": -1}, ValueError, "below 0"),
+        ({"batch_size": 5, "threads": -1}, ValueError, "below 0"),
         ({"batch_size": 5, "order": "random"}, ValueError, "shuffled"),
         ({"batch_size": 5, "window": (3, 3), "order": "shuffled"}, ValueError, "windowed"),
         ({"batch_size": 5, "window": (0, 3)}, ValueError, "run"),
@@ -138,6 +142,15 @@ def test_batches_are_padded_and_of_other_types(mixed):
 def test_bad_options_are_exceptions(mixed, options, error, words):
     with pytest.raises(error, match=words or None):
         ts.Loader(mixed, **options)
+
+
+def test_a_loader_opens_what_it_is_given(mixed, mixed_path):
+    batches = [batch["label"].tolist() for batch in ts.Loader(mixed_path, 100, columns="label", order="sequential")]
+    assert batches == [batch["label"].tolist() for batch in ts.Loader(mixed, 100, columns="label", order="sequential")]
+    with pytest.raises(FileNotFoundError):
+        ts.Loader("nothing.tsl", 5)
+    with pytest.raises(ValueError, match="below 0"):
+        ts.Loader(mixed, 5).set_epoch(-1)
 
 
 def test_damage_is_an_error_or_is_substituted(tmp_path):

@@ -235,3 +235,54 @@ def test_nulls_have_masks(tmp_path):
         batch = next(iter(DataLoader(Dataset(tmp_path / "x.tsl", ["z"], null_masks=True), 4)))
         assert list(batch) == ["z"]
     assert "x_is_null" not in next(iter(DataLoader(Dataset(tmp_path / "x.tsl", pad={"y": 0}), 4)))
+
+
+def test_samples_of_any_shapes_are_tensors(tmp_path):
+    path = tmp_path / "images.tsl"
+    images = [torch.full((height, 3 - height, 2), height, dtype=torch.uint8) for height in (1, 2)]
+    with ts.Writer(path, {"image": ts.tensor("u8", (None, None, 2), nullable=True)}) as writer:
+        writer.write(image=[*images, None])
+    loaders = [
+        Loader(path, 3, order="sequential"),
+        DataLoader(Dataset(path), 3),
+        DataLoader(Dataset(path), 3, num_workers=1),
+    ]
+    for loader in loaders:
+        found = next(iter(loader))["image"]
+        assert all(map(torch.equal, found[:2], images)) and found[2] is None
+
+
+def test_options_of_a_data_loader_are_explained(mixed):
+    hints = {"shuffle": "order=", "num_workers": "threads", "drop_last": "tail=", "colums": "columns, dtypes"}
+    for name, hint in hints.items():
+        with pytest.raises(TypeError, match=f"{name}.*{hint}"):
+            Loader(mixed, 5, **{name: 1})
+
+
+def test_a_training_resumes_between_epochs(mixed):
+    def train(loader, epochs, steps=None):
+        labels = []
+        for epoch in range(loader.epoch, epochs):
+            for batch in loader:
+                labels.append((epoch, batch["label"].tolist()))
+                if len(labels) == steps:
+                    return labels
+        return labels
+
+    def loader():
+        return Loader(mixed, 100, columns=["label"], order="shuffled", seed=5)
+
+    whole = train(loader(), 3)
+    assert len(whole) == 15
+    for steps in (0, 1, 4, 5, 6, 10, 15):
+        first = loader()
+        seen = train(first, 3, steps) if steps else []
+        again = loader()
+        again.load_state_dict(first.state_dict())
+        assert seen + train(again, 3) == whole
+
+
+def test_loaders_and_datasets_show_themselves(mixed):
+    loader = Loader(mixed, 5, rank=1, world_size=2)
+    assert "500 samples" in repr(loader) and "rank 1 of 2" in repr(loader)
+    assert "500 samples" in repr(Dataset(mixed)) and "label" in repr(Dataset(mixed).__getitems__([1])[0])

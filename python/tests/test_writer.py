@@ -36,7 +36,7 @@ def test_nothing_is_left_of_what_failed(tmp_path, target):
 def test_a_file_that_is_there_stays(tmp_path):
     path = tmp_path / "x.tsl"
     path.write_text("mine")
-    with pytest.raises(FileExistsError, match="x.tsl"):
+    with pytest.raises(FileExistsError, match="x.tsl.*overwrite=True"):
         ts.Writer(path, {"x": ts.tensor("f32")})
     assert path.read_text() == "mine"
     with ts.Writer(path, {"x": ts.tensor("f32")}, overwrite=True) as writer:
@@ -153,8 +153,9 @@ def test_samples_that_do_not_fit_are_refused(tmp_path, samples, error, words):
     [
         (lambda: ts.tensor("f31"), ValueError),
         (lambda: ts.tensor("utf8"), ValueError),
-        (lambda: ts.tensor("f32", (-1,)), (ValueError, OverflowError)),
-        (lambda: ts.tensor("f32", 3), TypeError),
+        (lambda: ts.tensor("f32", (-1,)), ValueError),
+        (lambda: ts.tensor("f32", -1), ValueError),
+        (lambda: ts.tensor("f32", "3"), TypeError),
         (lambda: ts.list("f32"), TypeError),
         (lambda: ts.Writer("x.tsl", {"x": "f32"}), TypeError),
         (lambda: ts.Writer("x.tsl", []), TypeError),

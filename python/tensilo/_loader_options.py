@@ -1,0 +1,44 @@
+"""The options that the loaders of PyTorch and JAX hand to ``tensilo.Loader``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+
+class LoaderOptions(TypedDict, total=False):
+    """Options of ``tensilo.Loader``, which describes them."""
+
+    columns: str | Sequence[str] | None
+    dtypes: Mapping[str, Any] | None
+    pad: Mapping[str, float | tuple[float, int]] | None
+    order: Literal["windowed", "shuffled", "sequential"] | None
+    window: tuple[int, int] | None
+    seed: int | None
+    tail: Literal["drop", "pad", "exact"] | None
+    threads: int | Literal["auto"]
+    readers: int
+    ahead: int
+    on_damage: Literal["error", "substitute"]
+
+
+# What a DataLoader has instead.
+_HINTS = {
+    "shuffle": 'order="shuffled" or "sequential"',
+    "num_workers": "threads",
+    "prefetch_factor": "ahead",
+    "drop_last": 'tail="drop", "pad" or "exact"',
+    "collate_fn": "pad and dtypes",
+    "sampler": "order, rank and world_size, or dataset.select",
+    "batch_sampler": "order, rank and world_size, or dataset.select",
+    "generator": "seed",
+}
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Raises a ``TypeError`` that helps if there is no such option."""
+    for name in options:
+        if name not in LoaderOptions.__annotations__:
+            hint = _HINTS.get(name)
+            there = f"use {hint}" if hint else f"there are {', '.join(LoaderOptions.__annotations__)}"
+            raise TypeError(f"Loader has no option {name!r}: {there}")
