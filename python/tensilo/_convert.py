@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -131,6 +130,8 @@ def _files(inputs: Any, output: _Path) -> Iterator[Any]:
     if not hasattr(inputs, "__arrow_c_stream__"):
         yield inputs
         return
+    import tempfile  # takes as long as importing the rest of the package
+
     beside = os.path.dirname(os.path.abspath(output))
     with tempfile.TemporaryDirectory(prefix=".tensilo-", dir=beside) as folder:
         path = os.path.join(folder, "input.arrow")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
-import subprocess
 import sys
 from os import PathLike
 from typing import Any
@@ -41,7 +39,7 @@ class Drawing:
 
 def inspect(path: str | PathLike[str]) -> dict[str, Any]:
     """Returns the columns, sizes, encodings and metadata of a file or a dataset, as a dict."""
-    return json.loads(_run("inspect", "--json", _path(path)))
+    return _of_json(_run("inspect", "--json", _path(path)))
 
 
 def salvage(path: str | PathLike[str], output: str | PathLike[str] | None = None) -> dict[str, Any]:
@@ -57,7 +55,7 @@ def salvage(path: str | PathLike[str], output: str | PathLike[str] | None = None
     if output is not None and os.path.lexists(output):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(output))
     outputs = [] if output is None else ["--output", os.fspath(output)]
-    return json.loads(_run("salvage", "--json", *outputs, _path(path), may_be_damaged=True))
+    return _of_json(_run("salvage", "--json", *outputs, _path(path), may_be_damaged=True))
 
 
 def map(path: str | PathLike[str], *, width: int = 1200, verify: bool = False) -> Drawing:
@@ -72,7 +70,15 @@ def _path(path: str | PathLike[str]) -> str:
     return os.path.join(os.curdir, path) if path.startswith("-") else path
 
 
+def _of_json(text: str) -> dict[str, Any]:
+    import json  # not when the package is imported, which should take no time
+
+    return json.loads(text)
+
+
 def _run(*arguments: str, may_be_damaged: bool = False) -> str:
+    import subprocess  # as above
+
     # -P: what is in the folder at work is not imported
     command = [sys.executable, "-P", "-c", _PROGRAM, _PACKAGES, "--quiet", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
