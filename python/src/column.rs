@@ -13,7 +13,7 @@ use crate::reader_pool::Selection;
 use crate::schema::ColumnType;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PySlice, PyTuple};
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Extent};
 
@@ -181,8 +181,8 @@ impl Column {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = copy; // what was read is new
-        let all = self.read(py, &(0..self.opened.view.n()).collect::<Vec<_>>(), None)?;
-        all.into_pyobject(py)?.call_method1("__array__", (dtype,))
+        let all = self.__getitem__(py, PySlice::full(py).into_any())?;
+        all.call_method1("__array__", (dtype,))
     }
 
     fn __len__(&self) -> PyResult<usize> {

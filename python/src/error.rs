@@ -116,19 +116,25 @@ fn os_error(error: &io::Error, doing: &str, path: Option<&Path>) -> PyErr {
         Some(number) => PyOSError::new_err((number, doing_text(error, doing), path)),
         None => {
             let place = path.map_or(String::new(), |path| format!("{path}: "));
-            let text = format!("{doing}: {error}").replace("ask to overwrite it", "pass overwrite=True");
-            io::Error::new(error.kind(), format!("{place}{text}")).into()
+            let reason = error.to_string();
+            let doing = without_reason(doing, &reason);
+            let reason = reason.replace("ask to overwrite it", "pass overwrite=True");
+            io::Error::new(error.kind(), format!("{place}{doing}: {reason}")).into()
         }
     }
 }
 
-/// Returns what failed and why, without saying the reason twice.
+/// Returns why something failed, and what.
 fn doing_text(error: &io::Error, doing: &str) -> String {
     let whole = error.to_string();
     // the number is the first argument of the exception
     let reason = whole.split(" (os error").next().unwrap_or_default();
-    let doing = doing.strip_suffix(&format!(": {whole}")).unwrap_or(doing);
-    format!("{reason}, {doing}")
+    format!("{reason}, {}", without_reason(doing, &whole))
+}
+
+/// Returns what failed, without the reason, which is said apart.
+fn without_reason<'d>(doing: &'d str, reason: &str) -> &'d str {
+    doing.strip_suffix(reason).and_then(|doing| doing.strip_suffix(": ")).unwrap_or(doing)
 }
 
 /// Returns what to do next, if the file is damaged.

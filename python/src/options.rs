@@ -41,8 +41,8 @@ impl<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'a, 'py> for
                 return error;
             }
             let text = object.repr().map_or(String::new(), |text| text.to_string());
-            let why = if text.starts_with('-') { "it is below 0" } else { "it is too large" };
-            PyValueError::new_err(format!("{text} is no number of what is asked for: {why}"))
+            let why = if text.starts_with('-') { "below 0" } else { "too large" };
+            PyValueError::new_err(format!("{text} is {why}"))
         })
     }
 }
