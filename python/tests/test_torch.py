@@ -1,8 +1,12 @@
 """PyTorch: the dataset for its DataLoader, and the loader."""
 
 import pickle
+import tempfile
 
 import pytest
+from arbitrary import same, tables
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tensilo as ts
 from conftest import COUNT, SCHEMA, optional, sample
@@ -286,3 +290,34 @@ def test_loaders_and_datasets_show_themselves(mixed):
     loader = Loader(mixed, 5, rank=1, world_size=2)
     assert "500 samples" in repr(loader) and "rank 1 of 2" in repr(loader)
     assert "500 samples" in repr(Dataset(mixed)) and "label" in repr(Dataset(mixed).__getitems__([1])[0])
+
+
+def bits(tensor):
+    """Returns the bytes of a tensor."""
+    return bytes(tensor.contiguous().flatten().view(torch.uint8).tolist())
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(tables(), st.booleans())
+def test_tensors_have_the_bits_that_are_stored(table, bf16):
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = ts.convert(table, f"{folder}/x.tsl", bf16=bf16)
+        batch = dataset[:]
+        loaded = next(iter(Loader(dataset, len(dataset), order="sequential")))
+        collated = next(iter(DataLoader(Dataset(dataset), len(dataset))))
+        for name, column in batch.items():
+            if column.is_tensor and column.dtype not in ("utf8", "bytes"):
+                due = column.array().tobytes()
+                ways = [column.torch(), torch.from_dlpack(column), loaded[name], collated[name]]
+            elif not column.levels and column.dtype not in ("utf8", "bytes") and None not in column.shape[2:]:
+                due = column.ragged()[0].tobytes()
+                ways = [tensor.values() for tensor in (column.torch(), loaded[name], collated[name])]
+            elif column.levels or column.dtype in ("utf8", "bytes"):
+                assert same(loaded[name], column.tolist()) and same(collated[name], column.tolist())
+                continue
+            else:
+                due = [None if one is None else one.tobytes() for one in map(column.__getitem__, range(len(column)))]
+                for way in (loaded[name], collated[name]):
+                    assert [None if one is None else bits(one) for one in way] == due
+                continue
+            assert all(bits(way) == due for way in ways)
