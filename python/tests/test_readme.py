@@ -11,7 +11,8 @@ import pytest
 
 from conftest import REQUIRED, ROOT
 
-PAGES = [ROOT / "python/README.md", ROOT / "README.md", *sorted((ROOT / "docs/src/python").glob("*.md"))]
+GUIDE = sorted(page for page in (ROOT / "docs/src/python").glob("*.md") if page.name != "benchmark.md")
+PAGES = [ROOT / "python/README.md", ROOT / "README.md", *GUIDE]
 # by the name of the import
 OPTIONAL = ["torch", "jax", "pyarrow", "polars", "pandas", "duckdb", "h5py", "lmdb", "blosc2", "datasets"]
 
