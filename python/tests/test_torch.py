@@ -293,8 +293,21 @@ def test_loaders_and_datasets_show_themselves(mixed):
 
 
 def bits(tensor):
-    """Returns the bytes of a tensor."""
-    return bytes(tensor.contiguous().flatten().view(torch.uint8).tolist())
+    """Returns the bytes of a tensor, or None for a null."""
+    return None if tensor is None else bytes(tensor.contiguous().flatten().view(torch.uint8).tolist())
+
+
+def assert_has_bits(column, found):
+    """Asserts that what PyTorch has of a column is what is stored."""
+    if column.levels or column.dtype in ("utf8", "bytes"):
+        assert same(found, column.tolist())
+    elif column.is_tensor:
+        assert bits(found) == column.array().tobytes()
+    elif None not in column.shape[2:]:
+        assert bits(found.values()) == column.ragged()[0].tobytes()
+    else:
+        due = [None if one is None else one.tobytes() for one in map(column.__getitem__, range(len(column)))]
+        assert list(map(bits, found)) == due
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -302,22 +315,11 @@ def bits(tensor):
 def test_tensors_have_the_bits_that_are_stored(table, bf16):
     with tempfile.TemporaryDirectory() as folder:
         dataset = ts.convert(table, f"{folder}/x.tsl", bf16=bf16)
-        batch = dataset[:]
         loaded = next(iter(Loader(dataset, len(dataset), order="sequential")))
         collated = next(iter(DataLoader(Dataset(dataset), len(dataset))))
-        for name, column in batch.items():
+        for name, column in dataset[:].items():
+            assert_has_bits(column, loaded[name])
+            assert_has_bits(column, collated[name])
             if column.is_tensor and column.dtype not in ("utf8", "bytes"):
-                due = column.array().tobytes()
-                ways = [column.torch(), torch.from_dlpack(column), loaded[name], collated[name]]
-            elif not column.levels and column.dtype not in ("utf8", "bytes") and None not in column.shape[2:]:
-                due = column.ragged()[0].tobytes()
-                ways = [tensor.values() for tensor in (column.torch(), loaded[name], collated[name])]
-            elif column.levels or column.dtype in ("utf8", "bytes"):
-                assert same(loaded[name], column.tolist()) and same(collated[name], column.tolist())
-                continue
-            else:
-                due = [None if one is None else one.tobytes() for one in map(column.__getitem__, range(len(column)))]
-                for way in (loaded[name], collated[name]):
-                    assert [None if one is None else bits(one) for one in way] == due
-                continue
-            assert all(bits(way) == due for way in ways)
+                assert_has_bits(column, column.torch())
+                assert_has_bits(column, torch.from_dlpack(column))

@@ -134,7 +134,7 @@ pub(super) fn check_steps(division: Division, n: u64) -> Result<()> {
     }
     let step = division.step_samples();
     Err(DataError::BadArgument(format!(
-        "an epoch of {n} samples has no step of {step} samples, those of all ranks: use smaller batches, or tail pad or exact"
+        "an epoch of {n} samples has no step of {step} samples, those of all ranks: use smaller batches, or the tail pad or exact"
     )))
 }
 
