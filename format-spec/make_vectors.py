@@ -6,7 +6,7 @@
                               and the examples of SPEC.md show what is in them
 
 vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_nested.py all of nested columns,
-vector_text.py the examples, this file the other valid ones.
+vector_blocks.py and vector_bins.py all of encodings in blocks, vector_text.py the examples, this file the other valid ones.
 """
 import json
 import pathlib
@@ -15,6 +15,7 @@ import sys
 import zlib
 
 from vector_encoder import *
+import vector_bins
 import vector_blocks
 import vector_nested
 from vector_faults import invalid_vectors
@@ -211,23 +212,9 @@ def valid_vectors():
 
 # ---- encodings 4 to 6 ------------------------------------------------------------------------------------------------
 
-def mixed(n):
-    """n numbers of 64 bits that look random."""
-    numbers = [(i + 1) * 0x9E3779B97F4A7C15 % (1 << 64) for i in range(n)]
-    return [(a ^ a >> 32) * 0xD6E8FEB86659FD93 % (1 << 64) for a in numbers]
-
-
 def skewed(n, symbols):
     """n bytes below `symbols`, the small ones more frequent."""
     return bytes(min(a >> 44, a >> 24 & 0xFFFFF, a & 0xFFFFF) * symbols >> 20 for a in mixed(n))
-
-
-def floats(w, n):
-    """n bf16, f32 or f64: -0.0, infinities, NaNs with payloads and subnormals of both signs, then weights."""
-    inf, top = {2: 0x7F80, 4: 0x7F80 << 16, 8: 0x7FF0 << 48}[w], 1 << 8 * w - 1
-    special = (top, 0, inf, inf | top, inf | 1, inf | top | 0x55, 1, top | 1, inf - 1, inf - 1 | top, 2 * top - 1)
-    weights = [el('d' if w == 8 else 'f', (a % 2001 - 1000) / 4096)[-w:] for a in mixed(n)]
-    return b''.join(([le(v, w) for v in special] + weights)[:n])
 
 
 def by_turns(*packings):
@@ -240,19 +227,6 @@ def by_turns(*packings):
             return 2, frame(stream)[:-len(stream) - 3] + le(len(stream) << 3 | 3, 3) + stream[:1]
         return packing, frame(stream) if packing else stream
     return pack
-
-
-def of_many(*chunks):
-    """A column of each dtype named, ragged, with one chunk of one sample for each (dtype, elements, encoding)."""
-    names = list(dict.fromkeys(dtype for dtype, _, _ in chunks))
-    f = Tsl([col(name, name, [None]) for name in names])
-    most = max(sum(dtype == name for dtype, _, _ in chunks) for name in names)
-    for dtype, data, encoding in chunks:
-        f.chunk(names.index(dtype), [data], encoding)
-    for c in range(len(names)):
-        for _ in range(most - len(f.pending[c])):
-            f.chunk(c, [b''])
-    return f.commit()
 
 
 def tier_vectors():
@@ -358,10 +332,12 @@ def pretty(dump):
 def everything():
     """The text of every file, by its name below vectors/."""
     files, manifest = {}, []
-    for name, what, f in [*valid_vectors(), *tier_vectors(), *vector_nested.valid_vectors(), *vector_blocks.valid_vectors(), *example_vectors()]:
+    for name, what, f in [*valid_vectors(), *tier_vectors(), *vector_nested.valid_vectors(), *vector_blocks.valid_vectors(),
+                          *vector_bins.valid_vectors(), *example_vectors()]:
         files['valid/%s.hex' % name], files['valid/%s.json' % name] = f.hex(what), pretty(f.dump())
         manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'what': what})
-    for rule, name, what, f, *more in (*invalid_vectors(), *vector_nested.invalid_vectors(), *vector_blocks.invalid_vectors()):
+    for rule, name, what, f, *more in (*invalid_vectors(), *vector_nested.invalid_vectors(), *vector_blocks.invalid_vectors(),
+                                    *vector_bins.invalid_vectors()):
         more, file = dict(*more), 'invalid/%s-%s.hex' % (rule, name)
         assert file not in files, file
         also = more.get('also', [])

@@ -2,6 +2,7 @@
 alone, like reader.py, and with the words of chapter 1 that both need."""
 import io, struct, zlib
 from contextlib import suppress
+from itertools import accumulate
 
 # ---- 1. Words and notation ---------------------------------------------------------------------------------
 class Violation(Exception):
@@ -27,9 +28,11 @@ class Fields(io.BytesIO):  # the fields of a block; one that reaches beyond the 
         return struct.unpack("<" + layout, self.take(struct.calcsize("<" + layout)))
 # ---- 5. Encodings ------------------------------------------------------------------------------------------
 ENCODINGS = ("raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd", "zstd-dictionary",
-             "blocked-raw", "blocked-bitshuffle-zstd", "blocked-zstd", "blocked-exponent-tiers", "blocked-residual-tiers")
-RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, PLANES_ZSTD, ZSTD_DICTIONARY, *BLOCKED = range(13)
-BLOCKED_RAW, BLOCKED_BITSHUFFLE_ZSTD, BLOCKED_ZSTD, BLOCKED_EXPONENT_TIERS, BLOCKED_RESIDUAL_TIERS = BLOCKED
+             "blocked-raw", "blocked-bitshuffle-zstd", "blocked-zstd", "blocked-exponent-tiers", "blocked-residual-tiers",
+             "blocked-bins")
+RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, PLANES_ZSTD, ZSTD_DICTIONARY, *BLOCKED = range(14)
+BLOCKED_RAW, BLOCKED_BITSHUFFLE_ZSTD, BLOCKED_ZSTD = BLOCKED[:3]
+BLOCKED_EXPONENT_TIERS, BLOCKED_RESIDUAL_TIERS, BLOCKED_BINS = BLOCKED[3:]
 RULES = {EXPONENT_TIERS: "R-5.10", RESIDUAL_TIERS: "R-5.11", PLANES_ZSTD: "R-5.12"}
 
 def decode(stored, length, encoding, w, tables=(), before=None):  # the caller has checked `length` with R-4.5 and R-4.10
@@ -213,18 +216,22 @@ def join_planes(fields, n, w):
 def decode_blocks(stored, length, encoding, w, tables, before):
     head = Fields(stored, "R-5.14")
     front_bytes, block_count = head.unpack("II")
-    check({"R-5.14 the front reaches beyond the stored bytes": front_bytes <= len(stored)})
+    check({"R-5.14 the front reaches beyond the stored bytes": front_bytes <= len(stored),
+           "R-5.14 the front is cut off": front_bytes >= 12, "R-5.14 no block": block_count > 0})
     fields = Fields(stored[8:front_bytes - 4], "R-5.14")
-    own = fields.take({BLOCKED_ZSTD: 4, BLOCKED_EXPONENT_TIERS: 52, BLOCKED_RESIDUAL_TIERS: 52}.get(encoding, 0))
+    own = fields.take({BLOCKED_ZSTD: 4, BLOCKED_EXPONENT_TIERS: 52, BLOCKED_RESIDUAL_TIERS: 52, BLOCKED_BINS: 4}.get(encoding, 0))
+    if encoding == BLOCKED_BINS:
+        others = int.from_bytes(own, "little") - 4  # table_bytes counts itself
+        own = fields.read(others)
+        check({"R-5.18 table_bytes": others >= 0, "R-5.14 the front ends within the tables": len(own) == others})
+    decode_block = block_decoder(encoding, own, w, tables)
     directory = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
     filling, at, stored_at, result = fields.read(), 0, front_bytes, b""
     ascends = all(a < c and b < d for (a, b, _), (c, d, _) in zip([(0, 0, 0)] + directory, directory))
-    check({"R-5.14 the front is cut off": front_bytes >= 12, "R-5.14 no block": block_count > 0})
     check({"R-5.14 filling": not any(filling) and len(filling) < 4096, "R-5.14 the directory does not ascend": ascends,
            "R-5.14 ends": (directory[-1][0] * w, directory[-1][1]) == (length, len(stored) - front_bytes)})
     crc = zlib.crc32(before + stored[:front_bytes - 4])
     check({"R-5.15 front_crc": crc == int.from_bytes(stored[front_bytes - 4:front_bytes], "little")})
-    decode_block = block_decoder(encoding, own, w, tables)
     for end, stored_end, block_crc in directory:
         block, n = stored[stored_at:front_bytes + stored_end], end - at
         check({"R-5.14 too many elements": n < 1 << 16, "R-5.16 block_crc": zlib.crc32(block) == block_crc})
@@ -239,6 +246,8 @@ def block_decoder(encoding, own, w, tables):  # a function of the stored bytes o
     if encoding == BLOCKED_ZSTD:
         dictionary = None if own == b"\xff" * 4 else find_dictionary(own, tables)
         return lambda block, n: unframe(block, n, dictionary)
+    if encoding == BLOCKED_BINS:
+        return bin_decoder(own, w)
     fields, has_extra_bits = Fields(own, "R-5.14"), encoding == BLOCKED_RESIDUAL_TIERS
     transform, *details = read_transform(fields)
     *widths, reserved, ranks = fields.unpack("4B32s")
@@ -258,3 +267,72 @@ def block_decoder(encoding, own, w, tables):  # a function of the stored bytes o
         y = add_extra_bits(extra, symbols, w) if has_extra_bits else interleave(low_bytes + [symbols])
         return undo(transform, *details, y, w)
     return decode_block
+# ---- 5.13 Bins ----------------------------------------------------------------------------------------------
+def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
+    fields, window_bytes = Fields(own, "R-5.18"), min(w, 2)
+    transform, *details = read_transform(fields)
+    s, bin_count, class_count, reserved, period = fields.unpack("4BI")
+    check({f"R-5.18 low_bytes {s}": s <= w - window_bytes, f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64,
+           f"R-5.18 class_count {class_count}": 1 <= class_count <= 16, "R-5.18 reserved": reserved == 0})
+    K = fields.take(bin_count)
+    V = [0, *accumulate(1 << k for k in K)]  # and where the last bin ends
+    check({"R-5.18 K": max(K) <= 15, "R-5.18 V": not any(v % (1 << k) for v, k in zip(V, K)), "R-5.18 the last bin": V[-1] == 1 << 8 * window_bytes})
+    classes = [read_frequencies(fields, K, V) for _ in range(class_count)]
+    class_codes = read_class_codes(fields, period, class_count)
+    check({"R-5.18 the tables are too long": not fields.read()})
+
+    def decode_block(block, n):
+        fields, groups, m = Fields(block, "R-5.19"), -(-n // 64), min(n, 64)
+        codes = class_codes if period else read_class_codes(fields, groups, class_count)
+        low_bytes = [fields.take(n) for _ in range(s)]
+        state = [lower | upper << 8 for lower, upper in zip(fields.take(m), fields.take(m))]
+        check({"R-5.19 a state": min(state) >= 256})
+        slots_of_groups = [classes[codes[g % len(codes)]] for g in range(groups)]
+        windows = decode_windows(slots_of_groups, n, state, iter(fields.read()))
+        windows = struct.pack(f"<{n}{'_BH'[window_bytes]}", *windows)
+        planes = low_bytes + [windows[j::window_bytes] for j in range(window_bytes)] + [bytes(n)] * (w - s - window_bytes)
+        return undo(transform, *details, interleave(planes), w)
+    return decode_block
+
+def read_frequencies(fields, K, V):  # of a class: what each of the 256 slots means
+    first, count = fields.unpack("BB")
+    slots, frequencies = [], fields.take(count)
+    for F, k, v in zip(frequencies, K[first:], V[first:]):
+        slots += [(F, len(slots), k, v)] * F  # F, C, K and V of the bin
+    check({"R-5.18 first and count": first + count <= len(K), "R-5.18 sum of frequencies": len(slots) == 256})
+    return slots
+
+def read_class_codes(fields, count, class_count):  # one that is repeated if there is one class
+    if class_count == 1:
+        return b"\0"
+    c = 1 if class_count == 2 else 2 if class_count <= 4 else 4
+    codes = bytes(byte >> bit & (1 << c) - 1 for byte in fields.take(-(-c * count // 8)) for bit in range(0, 8, c))
+    right = max(codes, default=0) < class_count and not any(codes[count:])
+    check({f"{fields.rule} class codes, or the bits that fill up": right})
+    return codes[:count]
+
+def decode_windows(slots_of_groups, n, state, stream):
+    windows = []
+    with suppress(StopIteration):  # of next()
+        for slots in slots_of_groups:
+            k = min(n - len(windows), 64)
+            bins, raw, is_last = [slots[x & 255] for x in state[:k]], [], len(windows) + k == n
+            for i, (F, C, _, _) in enumerate(bins):
+                state[i] = F * (state[i] >> 8) + (state[i] & 255) - C
+            refill(state, stream)
+            for i, (_, _, K, _) in enumerate(bins):
+                bits = K - 8 if K >= 8 else 0 if is_last else K
+                raw.append(state[i] & (1 << bits) - 1)
+                state[i] >>= bits
+            refill(state, stream)
+            for i, (_, _, K, V) in enumerate(bins):
+                low = state[i] & 255 if is_last else next(stream) if K >= 8 else 0
+                check({"R-5.19 low bits": low < 1 << K})
+                windows.append(V + (raw[i] << 8 if K >= 8 else raw[i]) + low)
+        right = all(x >> 8 == 1 for x in state) and set(state[k:]) <= {256}
+        check({"R-5.19 the stream is too long": next(stream, None) is None, "R-5.19 a final state": right})
+        return windows
+    raise Violation("R-5.19", "the stream is too short")
+
+def refill(state, stream):  # those of elements that the group does not have need none
+    state[:] = [x if x >= 256 else x << 8 | next(stream) for x in state]

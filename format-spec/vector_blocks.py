@@ -138,7 +138,7 @@ def block_cases():
         tweak = {'values: ' + k: v.ljust(32, b'\0') if k == 'ranks' else v for k, v in tweak.items()}
         return rule, 'blocked-' + name, what, one([sample], enc, tweak=tweak), {'also': list(also)}
 
-    yield of('R-5.3', 'raw-longer', 'two blocks of blocked-raw whose stored bytes are shared otherwise', raw((20, 200)), {'stored_end 0': 42})
+    yield of('R-5.3', 'raw-longer', 'two blocks of blocked-raw whose stored bytes are shared otherwise', raw((20, 200)), {'stored_end 0': 42}, ['R-5.16'])
     yield of('R-5.5', 'frame', 'a block of two frames', frames((200,), literals=[frame(NUMBERS[:200]) + frame(NUMBERS[200:])]), {})
     yield of('R-5.5', 'frame-length', 'a frame of a byte more than its block', frames((200,), literals=[frame(NUMBERS + b'\0')]), {})
     yield of('R-5.5', 'shuffled-trailing', 'a byte after the frame of a block', shuffled_frames(ENDS), {

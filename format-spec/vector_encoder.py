@@ -15,10 +15,11 @@ DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5,
           'i64': (8, 8), 'u8': (9, 1), 'u16': (10, 2), 'u32': (11, 4), 'u64': (12, 8), 'bool': (13, 1),
           'bytes': (14, 1), 'utf8': (15, 1)}
 ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd', 'zstd-dictionary',
-             'blocked-raw', 'blocked-bitshuffle-zstd', 'blocked-zstd', 'blocked-exponent-tiers', 'blocked-residual-tiers']
+             'blocked-raw', 'blocked-bitshuffle-zstd', 'blocked-zstd', 'blocked-exponent-tiers', 'blocked-residual-tiers',
+             'blocked-bins']
 VARIES = 0xFFFFFFFF
 NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
-                          r'(block_)?crc \d+|elements|frame|head|block \d+: (?!count).*|checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*)$')
+                          r'(block_)?crc \d+|elements|frame|head|block \d+: (?!count).*|checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*|K|frequencies \d+|classes)$')
 FILE_ID = bytes(range(0x10, 0x20))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],
@@ -464,3 +465,30 @@ def run_of(sizes, **commit):
         f.chunk(0, [el('B', k % 251) for k in range(at, at + n)])
         at += n
     return f.commit(**commit)
+
+
+def mixed(n):
+    """n numbers of 64 bits that look random."""
+    numbers = [(i + 1) * 0x9E3779B97F4A7C15 % (1 << 64) for i in range(n)]
+    return [(a ^ a >> 32) * 0xD6E8FEB86659FD93 % (1 << 64) for a in numbers]
+
+
+def floats(w, n):
+    """n bf16, f32 or f64: -0.0, infinities, NaNs with payloads and subnormals of both signs, then weights."""
+    inf, top = {2: 0x7F80, 4: 0x7F80 << 16, 8: 0x7FF0 << 48}[w], 1 << 8 * w - 1
+    special = (top, 0, inf, inf | top, inf | 1, inf | top | 0x55, 1, top | 1, inf - 1, inf - 1 | top, 2 * top - 1)
+    weights = [el('d' if w == 8 else 'f', (a % 2001 - 1000) / 4096)[-w:] for a in mixed(n)]
+    return b''.join(([le(v, w) for v in special] + weights)[:n])
+
+
+def of_many(*chunks):
+    """A column of each dtype named, ragged, with one chunk of one sample for each (dtype, elements, encoding)."""
+    names = list(dict.fromkeys(dtype for dtype, _, _ in chunks))
+    f = Tsl([col(name, name, [None]) for name in names])
+    most = max(sum(dtype == name for dtype, _, _ in chunks) for name in names)
+    for dtype, data, encoding in chunks:
+        f.chunk(names.index(dtype), [data], encoding)
+    for c in range(len(names)):
+        for _ in range(most - len(f.pending[c])):
+            f.chunk(c, [b''])
+    return f.commit()

@@ -132,7 +132,7 @@ def blocked_tiers(name, ends, transform='none', widths=(1, 1, 1), ranks=b'', **d
 
 
 def blocked(name, ends, block, tables=None, filling=0):
-    """Encodings 8 to 12 (5.12). `block`: a function of the bytes of a block and the element bytes that gives its pieces by
+    """Encodings 8 to 13 (5.12). `block`: a function of the bytes of a block and the element bytes that gives its pieces by
     name. The checksums are computed when the chunk is put together: see `seal` in vector_encoder.py."""
     def pieces(data, w):
         starts, front, blocks = [0] + list(ends[:-1]), {}, {}

@@ -5,6 +5,7 @@
 //! `profile.rs` lists those that writers choose from.
 
 mod anatomy;
+mod bins;
 mod blocked;
 mod body;
 mod chunk_decoder;

@@ -1,6 +1,6 @@
 //! Chapter 5: the encodings by id. Nothing else matches on ids.
 
-use super::blocked::{Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
+use super::blocked::{BinBlocks, Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
 use super::constant::Constant;
 use super::encoding::Codec;
 use super::exponent_tiers::ExponentTiers;
@@ -16,7 +16,7 @@ pub(super) const RAW: &dyn Codec = &Raw;
 pub(super) const RAW_BLOCKS: &Blocked<RawBlocks> = &Blocked(RawBlocks);
 
 /// The codec with id `n` has index `n`.
-pub(super) static REGISTRY: [&dyn Codec; 13] = [
+pub(super) static REGISTRY: [&dyn Codec; 14] = [
     RAW,
     &Constant,
     &BitshuffleZstd,
@@ -30,6 +30,7 @@ pub(super) static REGISTRY: [&dyn Codec; 13] = [
     &Blocked(ZstdBlocks),
     &Blocked(ExponentBlocks),
     &Blocked(ResidualBlocks),
+    &Blocked(BinBlocks),
 ];
 
 /// Returns the codec with this id; fails if this release does not know it.

@@ -1,5 +1,6 @@
 //! Memory and contexts that encoders and decoders reuse.
 
+use super::bins::{KeptBins, WindowScratch};
 use super::blocked::KeptTables;
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
@@ -16,6 +17,8 @@ pub(crate) struct DecodeScratch {
     pub(super) frames: FrameScratch,
     pub(super) tiers: TierScratch,
     pub(super) tier_tables: KeptTables,
+    pub(super) bin_tables: KeptBins,
+    pub(super) windows: WindowScratch,
     /// Coded integers of some elements.
     pub(super) coded: Vec<u8>,
     /// A block of which only some elements are wanted.

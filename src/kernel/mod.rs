@@ -9,6 +9,7 @@
 //! | [`predict`] | elements to residuals of a prediction and back | 5.6 |
 //! | [`tiers`] | symbols to escape-coded ranks and back | 5.7 |
 //! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
+//! | [`bins`] | windows coded by bins, decoded | 5.13 |
 //!
 //! All families have the same shape:
 //!
@@ -27,11 +28,14 @@ mod bytes;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod compile;
 mod cpu;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod expand;
 mod implementation;
 mod vectors;
 mod width;
 mod word;
 
+pub mod bins;
 #[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "only the encodings with Zstandard call it"))]
 pub mod bitshuffle;
 pub mod byte_planes;

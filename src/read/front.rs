@@ -86,8 +86,9 @@ impl OpenedColumn {
 
     /// Notes how many samples a block has: of ragged ones about. `values` begins with the front.
     fn note_block(&self, head: &ChunkHead, values: &[u8]) -> Result<()> {
-        let table_bytes = codec(head.entry.encoding)?.blocks().map_or(0, BlockedCodec::table_bytes);
-        let elements = u64::from(first_block_elements(values, table_bytes).unwrap_or(0));
+        let blocks = codec(head.entry.encoding)?.blocks();
+        let first = |blocks: &dyn BlockedCodec| first_block_elements(values, |front| blocks.table_bytes(front));
+        let elements = u64::from(blocks.and_then(first).unwrap_or(0));
         let bytes = elements.saturating_mul(u64_of(self.layout().element_bytes)); // fewer than 2^20
         let sample_bytes = head.raw_bytes.checked_div(head.entry.sample_count).unwrap_or(0).max(1);
         self.index().fronts.block_samples.store((bytes / u64::from(sample_bytes)).max(1), Ordering::Relaxed);

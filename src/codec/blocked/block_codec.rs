@@ -31,9 +31,6 @@ pub(crate) struct Block<'a> {
 pub(crate) trait BlockCodec: Sync {
     /// The tables in the front, parsed.
     type Tables;
-    /// The length of the tables.
-    const TABLE_BYTES: usize;
-
     /// Returns the id in the file.
     fn id(&self) -> u16;
 
@@ -54,6 +51,10 @@ pub(crate) trait BlockCodec: Sync {
     fn needs_table(&self) -> bool {
         false
     }
+
+    /// Returns the length of the tables. `front` is what follows the head of the front. Returns
+    /// `None` if it is too short to tell.
+    fn table_bytes(&self, front: &[u8]) -> Option<usize>;
 
     /// Returns the table of the column that decoding needs, if it needs one.
     fn table(&self, _tables: &[u8]) -> Option<u32> {

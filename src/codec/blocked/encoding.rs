@@ -37,9 +37,12 @@ impl<B: BlockCodec> Codec for Blocked<B> {
     }
 
     fn table(&self, stored: &[u8]) -> Result<Option<u32>> {
-        let tables = stored.get(FRONT_HEAD_BYTES..).and_then(|rest| rest.get(..B::TABLE_BYTES));
+        let tables = || {
+            let front = stored.get(FRONT_HEAD_BYTES..)?;
+            front.get(..self.0.table_bytes(front)?)
+        };
         // `check` refuses a front that is cut off
-        Ok(tables.and_then(|tables| self.0.table(tables)))
+        Ok(tables().and_then(|tables| self.0.table(tables)))
     }
 
     /// Checks the front. Blocks are checked where they are decoded.
@@ -95,8 +98,8 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
         self.0.table(tables)
     }
 
-    fn table_bytes(&self) -> usize {
-        B::TABLE_BYTES
+    fn table_bytes(&self, front: &[u8]) -> Option<usize> {
+        self.0.table_bytes(front)
     }
 
     fn check(&self, part: &BlockedPart<'_>) -> Result<()> {

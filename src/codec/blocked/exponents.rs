@@ -36,7 +36,6 @@ fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<StoredExponents<'
 
 impl BlockCodec for ExponentBlocks {
     type Tables = TierTables;
-    const TABLE_BYTES: usize = TABLE_BYTES;
 
     fn id(&self) -> u16 {
         11
@@ -44,6 +43,10 @@ impl BlockCodec for ExponentBlocks {
 
     fn name(&self) -> &'static str {
         "blocked-exponent-tiers"
+    }
+
+    fn table_bytes(&self, _: &[u8]) -> Option<usize> {
+        Some(TABLE_BYTES)
     }
 
     fn parse_tables(&self, _: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {

@@ -86,17 +86,24 @@ pub(in crate::codec) fn most_front_bytes(block_count: usize) -> usize {
     block_count.saturating_mul(directory_entry::SIZE).saturating_add(2 * HEAD_BYTES)
 }
 
-/// Returns the elements of the first block, from the bytes that a front with tables of
-/// `table_bytes` begins with; `None` if they are too few.
-pub(crate) fn first_block_elements(stored: &[u8], table_bytes: usize) -> Option<u32> {
-    let directory = stored.get(FRONT_HEAD_BYTES..)?.get(table_bytes..)?;
+/// Returns the elements of the first block, from the bytes that a front begins with; `None` if they
+/// are too few. `table_bytes` returns the length of the tables that its argument begins with.
+pub(crate) fn first_block_elements(stored: &[u8], table_bytes: impl Fn(&[u8]) -> Option<usize>) -> Option<u32> {
+    let rest = stored.get(FRONT_HEAD_BYTES..)?;
+    let directory = rest.get(table_bytes(rest)?..)?;
     directory.first_chunk().map(|entry| directory_entry::END.get(entry))
 }
 
 impl<'a> Front<'a> {
-    /// Parses the front of a part with `stored_bytes` whose tables have `table_bytes`,
-    /// except for the directory. `stored` begins with the front.
-    pub(crate) fn parse(spec: PartSpec<'_>, table_bytes: usize, stored: &'a [u8], stored_bytes: usize) -> Result<Self> {
+    /// Parses the front of a part with `stored_bytes`, except for the directory. `stored`
+    /// begins with the front. `table_bytes` returns the length of the tables that its argument
+    /// begins with.
+    pub(crate) fn parse(
+        spec: PartSpec<'_>,
+        table_bytes: impl Fn(&[u8]) -> Option<usize>,
+        stored: &'a [u8],
+        stored_bytes: usize,
+    ) -> Result<Self> {
         let (_, count) = spec.width_and_count()?;
         let bytes = front_bytes(stored).ok_or_else(|| malformed("it is cut off"))?;
         let block_bytes = stored_bytes.checked_sub(bytes);
@@ -109,7 +116,7 @@ impl<'a> Front<'a> {
         let block_count = usize::try_from(front_head::BLOCK_COUNT.get(head)).unwrap_or(usize::MAX);
         let split = || {
             let (rest, _) = rest.split_last_chunk::<CRC_BYTES>()?;
-            let (tables, rest) = rest.split_at_checked(table_bytes)?;
+            let (tables, rest) = rest.split_at_checked(table_bytes(rest)?)?;
             let (directory, filling) = rest.split_at_checked(block_count.checked_mul(directory_entry::SIZE)?)?;
             Some((tables, directory.as_chunks().0, filling))
         };

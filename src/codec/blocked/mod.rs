@@ -5,6 +5,7 @@
 //! An encoding of one block implements the traits of `block_codec.rs`; `encoding.rs` makes it one
 //! of chapter 5. `ends.rs` decides where writers end blocks.
 
+mod bins;
 mod block_codec;
 mod encoding;
 mod ends;
@@ -15,6 +16,7 @@ mod raw;
 mod residuals;
 mod tiers;
 
+pub(super) use bins::BinBlocks;
 #[cfg(feature = "zstd")]
 pub(super) use block_codec::NO_TABLE;
 pub(super) use block_codec::{Block, BlockCodec, BlockEncoder, table_number};

@@ -17,8 +17,8 @@ pub(crate) trait BlockedCodec: Sync {
     /// See [`BlockCodec::table`](super::block_codec::BlockCodec::table).
     fn table(&self, tables: &[u8]) -> Option<u32>;
 
-    /// See [`BlockCodec::TABLE_BYTES`](super::block_codec::BlockCodec::TABLE_BYTES).
-    fn table_bytes(&self) -> usize;
+    /// See [`BlockCodec::table_bytes`](super::block_codec::BlockCodec::table_bytes).
+    fn table_bytes(&self, front: &[u8]) -> Option<usize>;
 
     /// Checks tables and directory of a front.
     fn check(&self, part: &BlockedPart<'_>) -> Result<()>;
@@ -51,7 +51,7 @@ impl<'a> BlockedPart<'a> {
         range: &Range<usize>,
     ) -> Result<Self> {
         let stored = body.start().get(range.start..).unwrap_or(&[]);
-        let front = Front::parse(spec, codec.table_bytes(), stored, range.len())?;
+        let front = Front::parse(spec, |front| codec.table_bytes(front), stored, range.len())?;
         Ok(Self { spec, front, body, start: range.start })
     }
 

@@ -11,7 +11,6 @@ pub(in crate::codec) struct RawBlocks;
 
 impl BlockCodec for RawBlocks {
     type Tables = ();
-    const TABLE_BYTES: usize = 0;
 
     fn id(&self) -> u16 {
         8
@@ -19,6 +18,10 @@ impl BlockCodec for RawBlocks {
 
     fn name(&self) -> &'static str {
         "blocked-raw"
+    }
+
+    fn table_bytes(&self, _: &[u8]) -> Option<usize> {
+        Some(0)
     }
 
     fn is_identity(&self) -> bool {

@@ -41,7 +41,6 @@ fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<(StoredResiduals<
 
 impl BlockCodec for ResidualBlocks {
     type Tables = TierTables;
-    const TABLE_BYTES: usize = TABLE_BYTES;
 
     fn id(&self) -> u16 {
         12
@@ -49,6 +48,10 @@ impl BlockCodec for ResidualBlocks {
 
     fn name(&self) -> &'static str {
         "blocked-residual-tiers"
+    }
+
+    fn table_bytes(&self, _: &[u8]) -> Option<usize> {
+        Some(TABLE_BYTES)
     }
 
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {

@@ -2,6 +2,7 @@
 //! that it did not write decode to an error or to some values, and what they decode to does not
 //! depend on what memory held before.
 
+mod bins;
 mod choosing;
 mod damage;
 mod refusals;
@@ -126,8 +127,7 @@ fn few() -> impl Strategy<Value = usize> {
     1..=300_usize
 }
 
-/// So many that sampling, blocks, all spacings and all match finders of Zstandard have something to
-/// do.
+/// So many that sampling, blocks, all spacings and all match finders have something to do.
 fn many() -> impl Strategy<Value = usize> {
     prop_oneof![24 => 1..=300_usize, 8 => 4_000..=6_000_usize, 1 => 69_900..=70_100_usize]
 }

@@ -101,7 +101,6 @@ macro_rules! absent_blocks {
     ($codec:ty, $id:literal, $name:literal, $table_bytes:expr $(, { $($more:tt)* })?) => {
         impl BlockCodec for $codec {
             type Tables = ();
-            const TABLE_BYTES: usize = $table_bytes;
 
             fn id(&self) -> u16 {
                 $id
@@ -109,6 +108,10 @@ macro_rules! absent_blocks {
 
             fn name(&self) -> &'static str {
                 $name
+            }
+
+            fn table_bytes(&self, _: &[u8]) -> Option<usize> {
+                Some($table_bytes)
             }
 
             fn check_built(&self) -> Result<()> {

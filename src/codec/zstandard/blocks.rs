@@ -19,7 +19,6 @@ pub(in crate::codec) struct ZstdBlocks;
 
 impl BlockCodec for BitshuffleBlocks {
     type Tables = ();
-    const TABLE_BYTES: usize = 0;
 
     fn id(&self) -> u16 {
         9
@@ -27,6 +26,10 @@ impl BlockCodec for BitshuffleBlocks {
 
     fn name(&self) -> &'static str {
         "blocked-bitshuffle-zstd"
+    }
+
+    fn table_bytes(&self, _: &[u8]) -> Option<usize> {
+        Some(0)
     }
 
     fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
@@ -72,7 +75,6 @@ impl BlockEncoder for BitshuffleBlocks {
 impl BlockCodec for ZstdBlocks {
     /// The table of the column.
     type Tables = Option<u32>;
-    const TABLE_BYTES: usize = size_of::<u32>();
 
     fn id(&self) -> u16 {
         10
@@ -80,6 +82,10 @@ impl BlockCodec for ZstdBlocks {
 
     fn name(&self) -> &'static str {
         "blocked-zstd"
+    }
+
+    fn table_bytes(&self, _: &[u8]) -> Option<usize> {
+        Some(size_of::<u32>())
     }
 
     fn needs_table(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Every implementation against the scalar one, and the scalar one against the specification.
 
+mod bins;
 mod bitshuffle;
 mod byte_planes;
 mod extra_bits;
@@ -17,6 +18,7 @@ fn required_kernels_are_available() {
     check("byte_planes", super::byte_planes::available(), super::byte_planes::best());
     check("predict", super::predict::available(), super::predict::best());
     check("tiers", super::tiers::available(), super::tiers::best());
+    check("bins", super::bins::available(), super::bins::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
 }
 

@@ -47,41 +47,13 @@ pub(super) struct CodeRows {
 }
 
 impl Vectors for Avx2 {
-    type Group = [__m256i; 2];
-    type Eight = __m128i;
     type Symbols = __m256i;
     type Codes = CodeRows;
-
-    #[inline(always)]
-    fn zero(self) -> __m128i {
-        // SAFETY: the token `self` proves that this CPU has AVX2.
-        unsafe { _mm_setzero_si128() }
-    }
-
-    #[inline(always)]
-    fn shuffle(self, bytes: &[u8; 8], order: &[u8; 8]) -> __m128i {
-        // SAFETY: the token `self` proves that this CPU has AVX2.
-        unsafe {
-            let bytes = _mm_cvtsi64_si128(i64::from_le_bytes(*bytes));
-            _mm_shuffle_epi8(bytes, _mm_cvtsi64_si128(i64::from_le_bytes(*order)))
-        }
-    }
 
     #[inline(always)]
     fn store_eight(self, eight: __m128i, out: &mut [u8; 8]) {
         // SAFETY: the token `self` proves that this CPU has AVX2.
         *out = unsafe { _mm_cvtsi128_si64(eight) }.to_le_bytes();
-    }
-
-    #[inline(always)]
-    fn join(self, [a, b, c, d, e, f, g, h]: [__m128i; 8]) -> [__m256i; 2] {
-        // SAFETY: the token `self` proves that this CPU has AVX2.
-        unsafe {
-            [
-                _mm256_set_m128i(_mm_unpacklo_epi64(c, d), _mm_unpacklo_epi64(a, b)),
-                _mm256_set_m128i(_mm_unpacklo_epi64(g, h), _mm_unpacklo_epi64(e, f)),
-            ]
-        }
     }
 
     #[inline(always)]

@@ -5,28 +5,19 @@
 
 use super::{GROUP, GROUP_BYTES};
 use crate::kernel::bytes::{copy, first_bytes};
+use crate::kernel::expand::{Eights, NOTHING, WINDOW, expand, ranks_of_bytes};
 use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Vectors of the bytes of a group. All methods have the cost of some tens of instructions.
-pub(super) trait Vectors: Copy {
-    /// 64 bytes.
-    type Group: Copy;
-    /// Eight bytes.
-    type Eight: Copy;
+pub(super) trait Vectors: Eights {
     /// The symbols of 16 codes.
     type Symbols: Copy;
     /// The codes of 256 symbols.
     type Codes;
 
-    /// Returns eight zeros.
-    fn zero(self) -> Self::Eight;
-    /// Returns the bytes at the indices `order`. Index [`NOTHING`] gives 0.
-    fn shuffle(self, bytes: &[u8; 8], order: &[u8; 8]) -> Self::Eight;
     /// Stores eight bytes.
     fn store_eight(self, eight: Self::Eight, out: &mut [u8; 8]);
-    /// Joins eight times eight bytes.
-    fn join(self, eights: [Self::Eight; 8]) -> Self::Group;
     /// Stores a group.
     fn store(self, group: Self::Group, out: &mut [u8; GROUP]);
 
@@ -93,18 +84,6 @@ fn merge_group<V: Vectors, const W: usize>(
     let next = first_bytes(escaped.get(*escapes..).unwrap_or(&[]), &mut padded);
     *escapes += mask.count_ones() as usize; // exact: at most 64
     v.add_symbols::<W>(expand(v, mask, next), words, table)
-}
-
-/// Returns, for each bit of `mask` that is set, the next byte of `bytes`, and zero for any other.
-#[inline(always)]
-fn expand<V: Vectors>(v: V, mask: u64, bytes: &[u8; WINDOW]) -> V::Group {
-    let ranks = ranks_of_bytes(mask);
-    let mut eights = [v.zero(); 8];
-    for ((eight, mask), rank) in eights.iter_mut().zip(mask.to_le_bytes()).zip(ranks) {
-        let next = &bytes[rank..].as_chunks().0[0]; // in bounds: see `WINDOW`
-        *eight = v.shuffle(next, &EXPAND[usize::from(mask)]); // in bounds: a byte
-    }
-    v.join(eights)
 }
 
 /// [`Kernel::split`](super::Kernel::split) of codes of `W` bits.
@@ -198,27 +177,9 @@ fn lowest_bits(count: usize) -> u64 {
     if count < 64 { (1 << count) - 1 } else { u64::MAX }
 }
 
-/// For each set of eight positions, the indices that expand symbols: a position of the set receives
-/// the symbol of its rank in the set, and any other position receives zero.
-static EXPAND: [[u8; 8]; 256] = {
-    let mut table = [[NOTHING; 8]; 256];
-    let mut set = 0;
-    while set < 256 {
-        let (mut position, mut rank) = (0, 0);
-        while position < 8 {
-            if set >> position & 1 == 1 {
-                table[set][position] = rank;
-                rank += 1;
-            }
-            position += 1;
-        }
-        set += 1;
-    }
-    table
-};
-
 /// For each set of eight positions, the indices that compress symbols: those of the set come to the
-/// start, in order. The inverse of [`EXPAND`].
+/// start, in order. The inverse of the table
+/// that expands.
 static COMPRESS: [[u8; 8]; 256] = {
     let mut table = [[NOTHING; 8]; 256];
     let mut set = 0;
@@ -235,21 +196,3 @@ static COMPRESS: [[u8; 8]; 256] = {
     }
     table
 };
-
-/// An index for which `pshufb` and `tbl` give 0.
-const NOTHING: u8 = 0x80;
-
-/// Returns, for each byte of `mask`, how many bits are set in the bytes below it: at most 56.
-#[inline(always)]
-fn ranks_of_bytes(mask: u64) -> [usize; 8] {
-    // counts of pairs, nibbles and bytes (Warren, Hacker's Delight, 5-1), then sums of bytes
-    let pairs = mask - (mask >> 1 & 0x5555_5555_5555_5555);
-    let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
-    let ranks = (bytes << 8).wrapping_mul(0x0101_0101_0101_0101);
-    // the mask lets the compiler drop the bounds checks of `WINDOW`
-    ranks.to_le_bytes().map(|rank| usize::from(rank & 63))
-}
-
-/// Bytes of which eight can be taken from any of [`ranks_of_bytes`] on.
-const WINDOW: usize = 63 + 8;

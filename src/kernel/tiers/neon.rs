@@ -7,7 +7,7 @@ use super::generic::{Vectors, escapes, merge, split};
 use super::{GROUP, GROUP_BYTES, Kernel};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Neon;
-use crate::kernel::vectors::aarch64::{BIT_OF_BYTE, load_8, load_16, load_64, mask_of, store_8, store_64};
+use crate::kernel::vectors::aarch64::{BIT_OF_BYTE, load_16, load_64, mask_of, store_8, store_64};
 
 implement!(Neon: Kernel {
     fn merge(width: usize, codes: &[u8], last: &[u8; GROUP_BYTES], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize => { match width {
@@ -26,33 +26,13 @@ implement!(Neon: Kernel {
 });
 
 impl Vectors for Neon {
-    type Group = [uint8x16_t; 4];
-    type Eight = uint8x8_t;
     type Symbols = uint8x16_t;
     type Codes = [uint8x16x4_t; 4];
-
-    #[inline(always)]
-    fn zero(self) -> uint8x8_t {
-        // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { vdup_n_u8(0) }
-    }
-
-    #[inline(always)]
-    fn shuffle(self, bytes: &[u8; 8], order: &[u8; 8]) -> uint8x8_t {
-        // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { vtbl1_u8(load_8(bytes), load_8(order)) }
-    }
 
     #[inline(always)]
     fn store_eight(self, eight: uint8x8_t, out: &mut [u8; 8]) {
         // SAFETY: the token `self` proves that this CPU has NEON.
         unsafe { store_8(out, eight) }
-    }
-
-    #[inline(always)]
-    fn join(self, [a, b, c, d, e, f, g, h]: [uint8x8_t; 8]) -> [uint8x16_t; 4] {
-        // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { [vcombine_u8(a, b), vcombine_u8(c, d), vcombine_u8(e, f), vcombine_u8(g, h)] }
     }
 
     #[inline(always)]

@@ -1,0 +1,334 @@
+"""Encoding 13, blocks of bins (SPEC.md, 5.13), for make_vectors.py: a small encoder, and the vectors."""
+from bisect import bisect
+from itertools import cycle
+
+from vector_blocks import NUMBERS, of_dtypes, one
+from vector_encoder import *
+from vector_tiers import blocked, elements, transform_pieces, transformed
+
+
+# ---- the encoder -----------------------------------------------------------------------------------------------------
+
+def scaled(counts):
+    """Frequencies that add up to 256: 1 to 255 of what occurs, and of one other bin if only one occurs."""
+    frequencies = [max(1, 256 * count // sum(counts)) if count else 0 for count in counts]
+    while frequencies.count(0) > len(counts) - 2:
+        frequencies[frequencies.index(0)] = 1
+    while sum(frequencies) != 256:
+        frequencies[frequencies.index(max(frequencies))] += 1 if sum(frequencies) < 256 else -1
+    return frequencies
+
+
+def class_bits(class_count):
+    return 0 if class_count < 2 else 1 if class_count == 2 else 2 if class_count <= 4 else 4
+
+
+def packed(codes, bits):
+    return le(sum(code << bits * i for i, code in enumerate(codes)), (bits * len(codes) + 7) // 8)
+
+
+def coded(groups, K, V, F, start, early):
+    """The states and the stream of a block. `groups`: of windows; `F`: the frequencies of each group.
+    For faults `start` has states to begin with, and the states `early` move a byte that they need not."""
+    states = [256] * len(groups[0])
+    for i, state in start.items():
+        states[i] = state
+    stream = []  # backwards
+
+    def move(i, limit):
+        if states[i] >= limit:
+            stream.append(states[i] & 255)
+            states[i] >>= 8
+
+    for g in reversed(range(len(groups))):
+        is_last, elements_of_group = g == len(groups) - 1, []
+        for i, window in enumerate(groups[g]):
+            b = bisect(V, window) - 1
+            elements_of_group.insert(0, (i, b, window - V[b]))
+        for i, b, rest in elements_of_group:
+            if is_last:
+                states[i] += rest & 255
+            elif K[b] >= 8:
+                stream.append(rest & 255)
+        for i, b, rest in elements_of_group:
+            if K[b] >= 8 or not is_last:
+                move(i, 1 << 16 - K[b] % 8)
+                states[i] = (states[i] << K[b] % 8) + (rest >> 8 if K[b] >= 8 else rest)
+        for i, b, rest in elements_of_group:
+            if g == 0 and i in early:
+                assert states[i] < F[g][b] << 8
+                move(i, 0)
+            move(i, F[g][b] << 8)
+            states[i] = (states[i] // F[g][b] << 8) + states[i] % F[g][b] + sum(F[g][:b])
+    return {'lower': bytes(state & 255 for state in states), 'upper': bytes(state >> 8 for state in states),
+            'stream': bytes(stream[::-1])}
+
+
+def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), period=0, frequencies=None, filling=0,
+         tables=None, rewrite=None, start=None, early=(), **details):
+    """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of each block,
+    or if `period` is 0 of those of all blocks. `frequencies`: *first* and a list for each class; else those of the data.
+    For faults, `tables` replaces or adds pieces of the tables, `rewrite` returns other pieces of the last block, and
+    `start` and `early` are for its states: see `coded`."""
+    def pieces(data, w):
+        widths, code_bits = tuple(K or (0, *range(8 if w == 1 else 16))), class_bits(class_count)
+        V, turns = [sum(1 << k for k in widths[:b]) for b in range(len(widths))], cycle(classes)
+        blocks, counts = [], [[0] * len(widths) for _ in range(class_count)]  # a block: low bytes, groups, codes, classes
+        for begin, end in zip((0, *ends), ends):
+            y = transformed(elements(data[begin * w:end * w], w), w, transform, **details)
+            assert not any(n >> 8 * low_bytes + 16 for n in y)
+            windows = [n >> 8 * low_bytes for n in y]
+            groups = [windows[at:at + 64] for at in range(0, len(y), 64)]
+            of_groups = [classes[g % period % len(classes)] if period else next(turns) for g in range(len(groups))]
+            used = [c if c < class_count else 0 for c in of_groups]
+            for group, c in zip(groups, used):
+                for window in group:
+                    counts[c][bisect(V, window) - 1] += 1
+            blocks.append(([bytes(n >> 8 * k & 255 for n in y) for k in range(low_bytes)], groups, of_groups, used))
+
+        stated, every_F = [], []  # of each class
+        for c in range(class_count):
+            F = scaled(counts[c] if any(counts[c]) else [1] * len(widths))
+            first = next(b for b, frequency in enumerate(F) if frequency)
+            if frequencies:
+                first, F = frequencies[c][0], [0] * frequencies[c][0] + list(frequencies[c][1])
+            else:
+                F = F[:max(b for b, frequency in enumerate(F) if frequency) + 1]
+            stated.append((first, F[first:]))
+            every_F.append(F)
+        own = {'table_bytes': bytes(4), **transform_pieces(transform, **details), 'low_bytes': le(low_bytes, 1),
+               'bin_count': le(len(widths), 1), 'class_count': le(class_count, 1), 'reserved 3': bytes(1),
+               'period': le(period, 4), 'K': bytes(widths)}
+        for c, (first, F) in enumerate(stated):
+            own.update({'first %d' % c: le(first, 1), 'count %d' % c: le(len(F), 1), 'frequencies %d' % c: bytes(F)})
+        if period:
+            own['classes'] = packed([classes[i % len(classes)] for i in range(period)] if code_bits else [], code_bits)
+        own.update({name: le(value, len(own[name])) if isinstance(value, int) else value for name, value in (tables or {}).items()})
+        if 'table_bytes' not in (tables or {}):
+            own['table_bytes'] = le(sum(map(len, own.values())), 4)
+
+        todo = list(blocks)
+
+        def block(data, w):
+            low, groups, of_groups, used = todo.pop(0)
+            found = {} if period else {'classes': packed(of_groups, code_bits)}
+            found.update({'low bytes %d' % k: piece for k, piece in enumerate(low)})
+            found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, ()) if todo else (start or {}, early))))
+            return rewrite(found) if rewrite and not todo else found
+        return blocked('blocked-bins', ends, block, own, filling)[1](data, w)
+    return 'blocked-bins', pieces
+
+
+# ---- the vectors -----------------------------------------------------------------------------------------------------
+
+WEIGHTS = (13, 12, 11, 10, 8, 8, 8, 8, 14, 15)  # for floats of two bytes: a bin for 3C00, 3D00, 3E00 and 3F00 each
+LENGTHS = (1, 63, 64, 65, 128, 129, 200)
+PREDICTED = dict(is_float=True, restart=50, stride=10)
+
+
+def ends_of(lengths):
+    return tuple(sum(lengths[:b + 1]) for b in range(len(lengths)))
+
+
+def little(n, most, w=1):
+    """n elements below `most`, which are smaller in some groups than in others."""
+    return b''.join(le(a % most >> a % 5 + i // 64 % 3, w) for i, a in enumerate(mixed(n)))
+
+
+def valid_vectors():
+    yield 'blocked-bins', 'encoding blocked-bins: 1 to 8 element bytes, a bin for each bit length', of_dtypes(
+        lambda ends: ('blocked-bins', lambda data, w: bins(ends, low_bytes=max(0, w - 2))[1](data, w)))
+    n = sum(LENGTHS)
+    yield 'blocked-bins-lengths', 'blocks of bins of 1, 63, 64, 65, 128, 129 and 200 elements', of_many(
+        ('u16', little(n, 50, 2), bins(ends_of(LENGTHS))), ('u8', little(n, 12), bins(ends_of(LENGTHS[::-1]), (1, 1, 2, 3, 4, 5, 6, 7))))
+    yield 'blocked-bins-transforms', 'blocks of bins with each transform, which begins anew with each block', of_many(
+        ('bf16', floats(2, 150), bins((70, 150), WEIGHTS)), ('bf16', floats(2, 150), bins((64, 150), transform='rotate')),
+        ('bf16', floats(2, 150), bins((63, 150), (12,) * 16, 'delta', **PREDICTED)),
+        ('bf16', floats(2, 150), bins((65, 150), (11,) * 32, 'lorenzo', **PREDICTED)),
+        ('f32', floats(4, 70), bins((70,), WEIGHTS, low_bytes=2)), ('f32', floats(4, 70), bins((7, 70), transform='rotate', low_bytes=2)),
+        ('f64', floats(8, 20), bins((20,), transform='lorenzo', low_bytes=6, **PREDICTED)),
+        ('i8', little(90, 40), bins((80, 90), transform='delta', restart=40, stride=1)), ('i8', little(90, 250), bins((90,), transform='rotate')),
+        ('i32', little(70, 2000, 4), bins((66, 70), transform='delta', restart=VARIES, stride=1)),
+        ('i32', little(70, 30000, 4), bins((70,), transform='lorenzo', low_bytes=1, restart=30, stride=7)))
+    yield 'blocked-bins-low-bytes', 'blocks of bins with 0 to 6 low bytes', of_many(*(
+        ('u%d' % (8 * w), b''.join(le(a >> 48 - 8 * s + a % 8, w) for a in mixed(9)), bins((2, 9), low_bytes=s))
+        for w in (4, 8) for s in range(w - 1)))
+    every_width = el('H', *(a % (1 << a % 17) for a in mixed(200)))
+    yield 'blocked-bins-widths', ('bins of 2^0 to 2^15 values; 2 and 64 bins; frequencies of 0, of 1 and 255; a frequent bin of frequency 1, '
+                                  'states that move a byte each time'), of_many(
+        ('u16', every_width, bins((130, 200))), ('u16', every_width, bins((140, 200), (15, 15))),
+        ('u16', every_width, bins((200,), (10,) * 64)), ('u16', every_width[:140], bins((70,), (14, 14, 15), frequencies=[(0, (1, 1, 254))])),
+        ('u16', bytes(260), bins((130,), (15, 15), frequencies=[(0, (1, 255))])),
+        ('u16', el('H', *(5 + 30 * (a % 5 == 0) for a in mixed(70))), bins((70,), frequencies=[(1, (0, 0, 200, 0, 0, 56, 0, 0, 0))])),
+        ('u8', bytes(range(256)), bins((130, 256), (2,) * 64)), ('u8', bytes(range(1, 150)), bins((149,), (7, 7), frequencies=[(0, (255, 1))])),
+        ('u8', little(150, 99), bins((150,), (0, 0, 1, 2, 2, 1, 1, 4, 5, 6, 7))), ('u8', b'\1' * 65, bins((65,), frequencies=[(0, (1, 255))])))
+    yield 'blocked-bins-classes', ('1, 2, 3, 5 and 16 classes, in each block, and in the tables with a period of less and of more than the 4 groups; '
+                                   'blocks with other classes than those before'), of_many(*(
+        ('u8', little(230, 90), bins((30, 230), class_count=count, classes=classes, period=period))
+        for count, classes in ((1, (0,)), (2, (1, 0, 0)), (3, (2, 0, 1, 0)), (5, (4, 3, 1)), (16, (15, 0, 8))) for period in (0, 3, 7)))
+    f = Tsl([col('x', 'u8', [9])])
+    f.chunk(0, [little(9, 90)], bins((9,)), tweak={'values: period': VARIES})
+    f.chunk(0, [little(9, 90)], bins((9,), class_count=2, classes=(1,), period=1))
+    yield 'blocked-bins-period', 'a period of 2^32 - 1 of one class, which takes no bytes; a period of 1', f.commit()
+    rare = bytes(i % 997 == 600 for i in range(5000))
+    yield 'blocked-bins-long', 'a block of 5,000 elements that takes few bytes', one(
+        [rare], bins((5000,), class_count=2, classes=(0, 1, 0), frequencies=[(0, (255, 1)), (0, (253, 3))]), col('x', 'u8', [5000]))
+    f = Tsl([col('x', 'u16', [None, 2], nullable=True), col('t', 'utf8', [None], nullable=True), col('b', 'bool', [3])])
+    f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], bins((4, 20, 40), filling=8))
+    f.chunk(1, ['one', None, '', 'two', 'three'], bins((3, 11), (5, 5, 5, 3, 3, 3, 3, 7)), validity=zstd())
+    f.chunk(2, [b'\0\1\1', b'\1\0\1'] * 2 + [b'\0\0\0'], bins((6, 15)))
+    yield 'blocked-bins-parts', 'blocks of bins behind validity and shape; zero bytes before the checksum; text, bools', f.commit()
+
+
+FEW = el('H', 0x3F80, 0x3F00, 0x4000, 0xBF80, 0x3F80, 0)
+THREE = dict(ends=(6,), K=(14, 14, 15))
+MANY = el('H', *(a % (1 << a % 17) for a in mixed(150)))  # of 22 elements in its last group
+
+
+def fault(rule, name, what, here=(), data=FEW, dtype='u16', also=(), **enc):
+    """A vector with one chunk, in which the pieces `here` are marked."""
+    f = one([data], bins(**{**THREE, **enc}), col('x', dtype, [len(data) // DTYPES[dtype][1]]))
+    r, = (r for r in f.regions if r.kind == 'chunk')
+    r.tweak.update({'values: ' + piece: r.body['values: ' + piece] for piece in ([here] if isinstance(here, str) else here)})
+    return rule, 'bins-' + name, what, f, {'also': list(also)}
+
+
+def table_cases():
+    def table(name, what, here, value=None, also=(), tables=None, rule='R-5.18', **enc):
+        return fault(rule, name, what, here, also=also, tables=tables if value is None else {here: value, **(tables or {})}, **enc)
+
+    periodic = dict(class_count=2, classes=(1,), period=8, frequencies=[(0, (128, 64, 64)), (0, (128, 64, 64))])
+    size = 4 + 16 + 4 + 4 + 3 + 2 * 5 + 1  # of the tables with these
+    shifted = ['R-5.14']  # the directory is not where the tables end, or they do not fit in the front
+    yield table('short', 'table_bytes of one less than the tables have', 'table_bytes', size - 1, shifted, **periodic)
+    yield table('short-cut', 'tables without their last byte, as table_bytes says', 'table_bytes', size - 1, tables={'classes': b''}, **periodic)
+    yield table('short-fields', 'tables that end within their first 32 bytes', 'table_bytes', 31, shifted)
+    yield table('short-zero', 'table_bytes 0', 'table_bytes', 0, shifted)
+    yield table('long', 'table_bytes of one more than the tables have', 'table_bytes', size + 1, shifted, **periodic)
+    yield table('long-byte', 'a byte after the classes, inside the tables', ['table_bytes', '+more'], tables={'+more': b'\0'}, **periodic)
+    yield table('beyond', 'tables that reach beyond the front', 'table_bytes', size + 12 + 4 + 1, shifted, **periodic)
+    yield table('huge', 'tables of 2^32 - 1 bytes', 'table_bytes', VARIES, shifted)
+    yield table('period-huge', 'a period of 2^32 - 1, and one byte of classes', 'period', VARIES, shifted, **periodic)
+    yield table('period-wrap', 'a period of 2^30 codes of 4 bits, whose number of bits is 0 modulo 2^32; no classes', 'period', 1 << 30, shifted,
+                tables={'classes': b''}, class_count=5, period=1)
+
+    yield table('low-bytes-2', 'one low byte of elements of two bytes', 'low_bytes', data=el('H', 3, 300, 5, 7, 0xFF00, 9), low_bytes=1)
+    yield table('low-bytes-4', 'three low bytes of elements of four bytes', 'low_bytes', data=el('I', 3, 300, 5, 7, VARIES, 9), dtype='u32', low_bytes=3)
+    yield table('low-bytes-8', 'seven low bytes of elements of eight bytes', 'low_bytes', data=el('Q', 3, 5, 7, 1 << 63, 9, 1), dtype='u64', low_bytes=7)
+    yield table('low-bytes-1', 'one low byte of elements of one byte', 'low_bytes', data=b'abcdef', dtype='u8', K=(6, 6, 7), low_bytes=1)
+    yield table('low-bytes-255', '255 low bytes', 'low_bytes', 255)
+
+    yield table('none', 'bin_count 0', 'bin_count', tables={
+        'bin_count': 0, 'K': b'', 'count 0': 0, 'frequencies 0': b''})
+    yield table('one', 'one bin of 2^16 values, whose frequency is 255', 'bin_count', tables={
+        'bin_count': 1, 'K': b'\x10', 'count 0': 1, 'frequencies 0': b'\xFF'})
+    yield table('65', '65 bins', 'bin_count', K=(10,) * 63 + (9, 9))
+    yield table('no-class', 'class_count 0', 'class_count', tables={
+        'class_count': 0, 'first 0': b'', 'count 0': b'', 'frequencies 0': b''})
+    yield table('17-classes', '17 classes', 'class_count', class_count=17)
+    yield table('reserved', 'the reserved byte of the tables', 'reserved 3', 1)
+
+    yield table('K-17', 'a bin of 2^17 values', 'K', b'\x11\x0E\x0F')
+    yield table('K-64', 'a bin of 2^64 values, which has one if that wraps', 'K', bytes([64, *range(16)]), K=(0, *range(16)))
+    yield table('K-16', 'a bin of 2^16 values, and one of a value beyond the window', 'K', b'\x10\0', K=(15, 15))
+    yield table('K-255', 'a bin of 2^255 values', 'K', b'\x0E\x0E\xFF')
+    yield table('multiple', 'a bin of 2^15 values at 2^14', 'K', K=(14, 15, 14))
+    yield table('multiple-1', 'a bin of 2 values at 1', 'K', data=b'\1\2\3\4\5\xFF', dtype='u8', K=(0, 1, 0, *range(2, 8)))
+    yield table('before', 'bins that end before the window ends, though no element is there', 'K', K=(14, 14, 14), data=FEW[:6] + FEW[:6])
+    yield table('after', 'a bin of one value beyond the window', 'K', K=(14, 14, 15, 0))
+    yield table('before-1', 'bins that end before a window of 8 bits', 'K', data=b'abcdef', dtype='u8', K=(6, 6, 6))
+    yield table('after-1', 'bins that end after a window of 8 bits', 'K', data=b'abcdef', dtype='u8', K=(7, 7, 8))
+    yield table('window-1', 'bins of a window of 16 bits of elements of one byte', 'K', data=b'abcdef', dtype='u8', K=(14, 14, 15))
+
+    yield table('first', 'first + count of one more than there are bins; that one has frequency 0', ['first 0', 'count 0'], frequencies=[
+        (0, (128, 64, 64, 0))])
+    yield table('first-of-last', 'the same, in the second of two classes', ['first 1', 'count 1'], class_count=2, frequencies=[
+        (0, (128, 64, 64)), (1, (128, 64, 64))])
+    yield table('first-255', 'first + count is 258, which is 2 modulo 256', 'first 0', 255)
+    yield table('sum-255', 'frequencies that add up to 255', 'frequencies 0', frequencies=[(0, (128, 64, 63))])
+    yield table('sum-257', 'frequencies that add up to 257', 'frequencies 0', frequencies=[(0, (128, 64, 65))], data=FEW[:4] * 3)
+    yield table('sum-512', 'frequencies that add up to 512, which is 0 modulo 256', 'frequencies 0', b'\xFF\xFF\2')
+    yield table('sum-0', 'a class without frequencies', ['count 1', 'frequencies 1'], class_count=2, frequencies=[(0, (128, 64, 64)), (0, ())])
+    yield table('sum-of-last', 'frequencies of the third class that add up to 255', 'frequencies 2', class_count=3, frequencies=[
+        (0, (128, 64, 64)), (1, (128, 128)), (0, (128, 127))])
+    yield table('class', 'a code of 3 of three classes in the tables, which no group has', 'classes', class_count=3, classes=(2, 0, 3), period=3)
+    yield table('class-5', 'a code of 5 of five classes in the tables', 'classes', class_count=5, classes=(0, 5), period=2)
+    for count, bits, period in ((2, 1, 7), (3, 2, 5), (5, 4, 1)):
+        yield table('filling-%d' % bits, 'a bit that fills up the classes of the tables, of %d bits each' % bits, 'classes',
+                    packed([0] * period, bits)[:-1] + b'\x80', class_count=count, period=period)
+
+    def transform(name, what, here, value, **more):
+        return table(name, what, here, value, rule='R-5.7', **more)
+
+    yield transform('transform', 'an unknown transform', 'transform', 4)
+    yield transform('restart', 'restart 0 with delta', 'restart', 0, transform='delta', restart=6, stride=1)
+    yield transform('stride', 'stride 0 with lorenzo', 'stride', 0, transform='lorenzo', restart=6, stride=1)
+    yield transform('float', 'float with none', 'transform_flags', 1)
+    yield transform('rotate-restart', 'restart 1 with rotate', 'restart', 1, transform='rotate')
+    yield transform('transform-reserved', 'reserved bytes of a transform', 'reserved 2', 1 << 31)
+    yield 'R-5.14', 'bins-front-short', 'a front that ends within the tables', one(
+        [FEW], bins(**THREE), tweak={'values: front_bytes': 38})
+    yield 'R-5.14', 'bins-shape', 'a shape in blocks of bins', one(
+        ['abc', 'd'], RAW, col('t', 'utf8', [None]), shape=bins((2,)))
+    yield 'R-5.2', 'empty-bins', 'values of no bytes in blocks of bins', one(
+        ['', ''], RAW, col('t', 'utf8', [None]), tweak={'encoding': 13, 'values.encoding': 13})
+
+
+def cut(block, section, size):
+    """The block up to the first `size` bytes of the section."""
+    names = list(block)
+    return {name: block[name][:size] if name == section else block[name] for name in names[:names.index(section) + 1]}
+
+
+def block_cases():
+    def block(name, what, here, rewrite=None, data=MANY, **enc):
+        there = 'block %d: ' % (len(enc.get('ends', (150,))) - 1)
+        return fault('R-5.19', name, what, [there + here], data, rewrite=rewrite, **{'ends': (150,), 'K': None, **enc})
+
+    def first(value):
+        return lambda piece: bytes([value]) + piece[1:]
+
+    def within(section, size, **enc):
+        return block('cut-' + section.replace(' ', '-'), 'a block that ends within its %s' % section, section,
+                     lambda found: cut(found, section, size), **enc)
+
+    classes = dict(class_count=5, classes=(4, 0, 1))
+    yield within('classes', 1, **classes)
+    yield within('low bytes 1', 149, data=b''.join(le(a >> 32, 4) for a in mixed(150)), dtype='u32', low_bytes=2)
+    yield within('lower', 63)
+    yield within('upper', 63)
+    yield block('no-states', 'a block that ends before its states', 'classes', lambda found: cut(found, 'classes', 2), **classes)
+    yield block('few-states', 'a block of 3 elements with 2 bytes for their states', 'lower', lambda found: {
+        'classes': b'', 'lower': found['lower'][:2]}, data=MANY[:6], ends=(3,))
+    yield block('class', 'a code of 5 of five classes', 'classes', class_count=5, classes=(4, 0, 5))
+    yield block('class-3', 'a code of 3 of three classes, in the last of three blocks', 'classes', class_count=3, classes=(0, 2, 3), ends=(64, 100, 150))
+    for bits, count in ((1, 2), (2, 3), (4, 5)):
+        yield block('filling-%d' % bits, 'a bit that fills up the classes of a block, of %d bits each' % bits, 'classes',
+                    lambda found: {**found, 'classes': found['classes'][:-1] + bytes([found['classes'][-1] | 0x80])}, class_count=count, classes=(1, 0))
+    yield block('state', 'state 0 is below 256: it has moved a byte that it need not', 'upper', early=(0,))
+    yield block('state-last', 'the last state is below 256', 'upper', early=(63,), data=b'\1\0' * 150)
+    yield block('state-few', 'the last state of a block of 3 elements is below 256', 'upper', data=MANY[:6], ends=(3,), early=(2,))
+    yield block('state-0', 'a state of 0', 'upper', lambda found: {
+        **found, 'lower': first(0)(found['lower']), 'upper': first(0)(found['upper'])})
+    yield block('stream-short', 'a stream without its last byte', 'stream', lambda found: {**found, 'stream': found['stream'][:-1]})
+    yield block('stream-long', 'a byte after the stream', 'stream', lambda found: {**found, 'stream': found['stream'] + b'\0'})
+    yield block('no-stream', 'a block without its stream, which is one byte', 'upper', lambda found: {**found, 'stream': found['stream'][1:]},
+                data=FEW[:8], **{
+                    **THREE, 'ends': (4,), 'frequencies': [(0, (192, 32, 32))]})
+    yield block('stream-of-one', 'a byte after the states of a block of one element, which need none', 'stream', lambda found: {
+        **found, 'stream': b'\0'}, data=b'\1\0', ends=(1,))
+    small = dict(data=b'\1\2\3' * 25, dtype='u8', ends=(75,))
+    yield block('low-bits', 'low bits of 2 in a bin of 2 values', 'lower', start={0: 256 + 2}, **small)
+    yield block('low-bits-0', 'low bits of 1 in a bin of one value', 'lower', start={2: 256 + 1}, **small)
+    yield block('low-bits-7', 'low bits of 128 in a bin of 128 values', 'lower', start={10: 256 + 128 - 5}, data=bytes([133]) * 75, dtype='u8', ends=(75,))
+    yield block('final', 'a final state of 512', 'lower', start={0: 512}, **small)
+    yield block('final-high', 'a final state of 65,280', 'lower', start={3: 65280}, **small)
+    yield block('final-absent', 'a final state of 512, of which the last group has no element', 'lower', start={63: 512}, **small)
+    yield block('final-bits', 'a final state of 257, of which the last group has no element', 'lower', start={11: 257}, **small)
+    yield block('final-second', 'a final state of 512, in the second of two blocks', 'lower', start={0: 512}, **{
+        **small, 'ends': (3, 75)})
+
+
+def invalid_vectors():
+    for cases in (table_cases, block_cases):
+        yield from cases()

@@ -1,0 +1,200 @@
+//! The tables in the front of bins.
+
+use super::class_codes::ClassCodes;
+use crate::codec::part_spec::PartSpec;
+use crate::codec::transform::Transform;
+use crate::kernel::bins::{BINS, BinModel, CLASSES};
+use crate::le::structure;
+use crate::{Error, Result};
+use std::sync::Arc;
+
+structure! {
+    /// Chapter 5.13: what tells where the tables end.
+    mod length: 4 bytes {
+        0 => TABLE_BYTES: u32,
+    }
+}
+
+structure! {
+    /// Chapter 5.13: what the tables begin with.
+    mod table_head: 28 bytes with length {
+        4 => TRANSFORM: [u8; 16],
+        20 => LOW_BYTES: u8,
+        21 => BIN_COUNT: u8,
+        22 => CLASS_COUNT: u8,
+        23 => RESERVED: u8,
+        24 => PERIOD: u32,
+    }
+}
+
+/// The greatest `K`.
+const MOST_BITS: u8 = 15;
+
+/// Bins, frequencies and classes, as the front states them.
+#[derive(Clone)]
+pub(in crate::codec) struct BinTables {
+    pub transform: Transform,
+    /// Bytes of a coded integer below its window.
+    pub low_bytes: usize,
+    pub model: BinModel,
+    pub bin_count: usize,
+    pub class_count: usize,
+    /// Class codes in the tables; 0 if each block has its own.
+    period: usize,
+    codes: Vec<u8>,
+}
+
+#[cold]
+fn malformed(what: &str) -> Error {
+    Error::corrupt("R-5.18", format!("the tables of bins: {what}"))
+}
+
+#[cold]
+fn wrong_end() -> Error {
+    malformed("they do not end where table_bytes says")
+}
+
+/// Returns the length of the tables, from the bytes that they begin with; `None` if these are too
+/// few.
+pub(in crate::codec) fn table_bytes(tables: &[u8]) -> Option<usize> {
+    usize::try_from(length::TABLE_BYTES.get(tables.first_chunk()?)).ok()
+}
+
+impl BinTables {
+    fn parse(spec: PartSpec<'_>, tables: &[u8]) -> Result<Self> {
+        let mut parsed = Self {
+            transform: Transform::None,
+            low_bytes: 0,
+            model: BinModel::default(),
+            bin_count: 0,
+            class_count: 0,
+            period: 0,
+            codes: Vec::new(),
+        };
+        parsed.set(spec, tables).map(|()| parsed)
+    }
+
+    /// Parses tables.
+    fn set(&mut self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
+        let (width, _) = spec.width_and_count()?;
+        let (head, rest) = tables.split_first_chunk::<{ table_head::SIZE }>().ok_or_else(wrong_end)?;
+        self.transform = Transform::parse(&table_head::TRANSFORM.get(head))?;
+        self.low_bytes = table_head::LOW_BYTES.get(head).into();
+        self.bin_count = table_head::BIN_COUNT.get(head).into();
+        self.class_count = table_head::CLASS_COUNT.get(head).into();
+        let fields = [
+            ("low_bytes", self.low_bytes <= width.bytes().saturating_sub(2)),
+            ("bin_count", (2..=BINS).contains(&self.bin_count)),
+            ("class_count", (1..=CLASSES).contains(&self.class_count)),
+            ("the reserved byte", table_head::RESERVED.get(head) == 0),
+        ];
+        if let Some((wrong, _)) = fields.into_iter().find(|(_, is_right)| !is_right) {
+            return Err(malformed(&format!("{wrong} is out of range")));
+        }
+        let (bins, mut rest) = rest.split_at_checked(self.bin_count).ok_or_else(wrong_end)?;
+        check_bins(bins, 8 * width.bytes().min(2))?;
+        self.model.set_bins(bins);
+        for class in 0..self.class_count {
+            rest = self.set_class(class, rest)?;
+        }
+        self.set_codes(table_head::PERIOD.get(head), rest)
+    }
+
+    /// Sets the frequencies of a class. Returns the bytes after them.
+    fn set_class<'a>(&mut self, class: usize, rest: &'a [u8]) -> Result<&'a [u8]> {
+        let ([first, count], rest) = rest.split_first_chunk().ok_or_else(wrong_end)?;
+        let (first, count) = (usize::from(*first), usize::from(*count));
+        let (frequencies, rest) = rest.split_at_checked(count).ok_or_else(wrong_end)?;
+        let sum: u32 = frequencies.iter().map(|&frequency| u32::from(frequency)).sum();
+        if first + count > self.bin_count || sum != 256 {
+            return Err(malformed(&format!("the frequencies of class {class} are {sum}, not 256, or of no bins")));
+        }
+        self.model.set_class(class, first, frequencies);
+        Ok(rest)
+    }
+
+    fn set_codes(&mut self, period: u32, stored: &[u8]) -> Result<()> {
+        self.period = usize::try_from(period).unwrap_or(usize::MAX);
+        let codes = self.class_codes();
+        if codes.bytes(self.period) != Some(stored.len()) {
+            return Err(wrong_end());
+        }
+        if !codes.are_valid(stored, self.period) || !codes.end_in_zeros(stored, self.period) {
+            return Err(malformed("a class code is out of range, or bits that fill up are not zero"));
+        }
+        self.codes.clear();
+        self.codes.extend_from_slice(stored);
+        Ok(())
+    }
+
+    pub(super) fn class_codes(&self) -> ClassCodes {
+        ClassCodes::new(self.class_count)
+    }
+
+    /// Returns the bytes of class codes that a block with this many groups begins with.
+    pub(super) fn code_bytes(&self, groups: usize) -> Option<usize> {
+        if self.period == 0 { self.class_codes().bytes(groups) } else { Some(0) }
+    }
+
+    /// Sets `classes` to the class of each of the first `wanted` groups of a block. `codes` are the
+    /// class codes of the block, if it has its own.
+    pub(super) fn classes(&self, codes: &[u8], wanted: usize, classes: &mut Vec<u8>) {
+        let class_codes = self.class_codes();
+        classes.clear();
+        match self.period {
+            0 => classes.extend((0..wanted).map(|group| class_codes.get(codes, group))),
+            period => classes.extend((0..wanted).map(|group| class_codes.get(&self.codes, group % period))),
+        }
+    }
+}
+
+/// Checks of the bins of windows of `window_bits`.
+fn check_bins(bins: &[u8], window_bits: usize) -> Result<()> {
+    let mut start = 0_u32;
+    for &bits in bins {
+        if bits > MOST_BITS || !start.is_multiple_of(1 << bits) {
+            return Err(malformed(&format!("a bin of 2^{bits} values begins at {start}")));
+        }
+        start += 1 << bits; // at most 64 times 2^15
+    }
+    if start != 1 << window_bits {
+        return Err(malformed(&format!("the bins end at {start}, not at 2^{window_bits}")));
+    }
+    Ok(())
+}
+
+/// The tables that were parsed last, and the bytes that they were parsed from.
+#[derive(Default)]
+pub(in crate::codec) struct KeptBins(Option<ParsedBins>);
+
+struct ParsedBins {
+    element_bytes: usize,
+    bytes: Vec<u8>,
+    tables: Arc<BinTables>,
+}
+
+impl KeptBins {
+    /// Returns the tables that are parsed from these bytes. Parses them in the memory of the last
+    /// ones, if nobody else has these.
+    pub(in crate::codec) fn get(&mut self, spec: PartSpec<'_>, bytes: &[u8]) -> Result<Arc<BinTables>> {
+        match &mut self.0 {
+            Some(kept) if kept.element_bytes == spec.element_bytes && kept.bytes == bytes => {}
+            Some(kept) => {
+                kept.element_bytes = 0; // none, unless they are right
+                kept.bytes.clear();
+                Arc::make_mut(&mut kept.tables).set(spec, bytes)?;
+                kept.element_bytes = spec.element_bytes;
+                kept.bytes.extend_from_slice(bytes);
+            }
+            None => {
+                let tables = Arc::new(BinTables::parse(spec, bytes)?);
+                self.0 = Some(ParsedBins { element_bytes: spec.element_bytes, bytes: bytes.to_vec(), tables });
+            }
+        }
+        self.0.as_ref().map(|kept| Arc::clone(&kept.tables)).ok_or_else(wrong_end)
+    }
+
+    pub(in crate::codec) fn parse(spec: PartSpec<'_>, bytes: &[u8]) -> Result<Arc<BinTables>> {
+        BinTables::parse(spec, bytes).map(Arc::new)
+    }
+}

@@ -1,0 +1,127 @@
+//! Blocks of bins, made by the encoder of the kernels' tests.
+
+use crate::codec::bins::KeptBins;
+use crate::codec::blocked::{BinBlocks, Block, BlockCodec};
+use crate::codec::part_spec::PartSpec;
+use crate::codec::scratch::DecodeScratch;
+use crate::codec::transform::Transform;
+use crate::kernel::Width;
+use crate::kernel::bins::encoder::BinEncoder;
+use crate::kernel::bins::{BinModel, GROUP};
+use crate::kernel::predict::Prediction;
+
+/// A block, its tables, and its coded integers.
+struct BinBlock {
+    width: Width,
+    tables: Vec<u8>,
+    stored: Vec<u8>,
+    coded: Vec<u8>,
+}
+
+const FREQUENCIES: [[u8; 16]; 3] = [
+    [16; 16],
+    [241, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+    [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 100, 142],
+];
+
+/// Returns a block of `count` elements with three classes, in the tables if `period` is not 0.
+fn block(width: Width, transform: Transform, low_bytes: usize, period: usize, count: usize) -> BinBlock {
+    let w = width.bytes();
+    let bits: u8 = if w == 1 { 4 } else { 12 };
+    let mut tables = BinModel::default();
+    tables.set_bins(&[bits; 16]);
+    let mut stated = [&[bits; 16][..]].concat();
+    for (class, frequencies) in FREQUENCIES.iter().enumerate() {
+        tables.set_class(class, 0, frequencies);
+        stated.extend([0, 16]);
+        stated.extend(frequencies);
+    }
+    let codes = |count: usize| -> Vec<u8> { (0..count).map(|group| (group % 3) as u8).collect() };
+    let packed = |codes: &[u8]| -> Vec<u8> {
+        codes.chunks(4).map(|codes| codes.iter().rev().fold(0, |byte, code| byte << 2 | code)).collect()
+    };
+    stated.extend(packed(&codes(period)));
+    let mut head = (28 + stated.len() as u32).to_le_bytes().to_vec();
+    head.extend(transform.to_bytes());
+    head.extend([low_bytes as u8, 16, 3, 0]);
+    head.extend((period as u32).to_le_bytes());
+
+    let byte = |i: usize| (i as u32).wrapping_mul(0x9E37_79B9).rotate_left(i as u32 % 29).to_le_bytes()[1];
+    let windows: Vec<[u8; 2]> = (0..count).map(|i| [byte(3 * i), if w == 1 { 0 } else { byte(3 * i + 1) }]).collect();
+    let bins: Vec<u8> = windows.iter().map(|[low, high]| if w == 1 { low >> 4 } else { high >> 4 }).collect();
+    let low: Vec<u8> = (0..low_bytes * count).map(|i| byte(3 * i + 2)).collect();
+    let groups = count.div_ceil(GROUP);
+    let classes: Vec<u8> =
+        (0..groups).map(|group| if period > 0 { group % period % 3 } else { group % 3 } as u8).collect();
+    let mut stored = if period > 0 { Vec::new() } else { packed(&codes(groups)) };
+    stored.extend(&low);
+    assert!(BinEncoder::default().encode(&tables, &classes, &windows, &bins, &mut stored));
+    let mut coded = vec![0; w * count];
+    for (i, element) in coded.chunks_exact_mut(w).enumerate() {
+        let planes = (0..low_bytes).map(|plane| low[plane * count + i]);
+        element.iter_mut().zip(planes.chain(windows[i])).for_each(|(to, from)| *to = from);
+    }
+    BinBlock { width, tables: [head, stated].concat(), stored, coded }
+}
+
+impl BinBlock {
+    /// Decodes some elements, with tables that were perhaps kept.
+    fn decode(&self, range: std::ops::Range<usize>, scratch: &mut DecodeScratch) -> Vec<u8> {
+        let w = self.width.bytes();
+        let spec = PartSpec::new(w, self.coded.len());
+        let tables = BinBlocks.kept_tables(spec, &self.tables, scratch).unwrap();
+        let block = Block { spec, stored: &self.stored };
+        let mut out = vec![0xA5; range.len() * w];
+        if out.len() == self.coded.len() {
+            BinBlocks.decode(&tables, &block, &mut out, scratch).unwrap();
+        } else {
+            assert!(BinBlocks.decode_range(&tables, &block, &range, &mut out, scratch).unwrap());
+        }
+        out
+    }
+}
+
+#[test]
+fn elements_of_a_range_are_those_of_the_block() {
+    let predict = |lorenzo| Transform::Predict(Prediction { lorenzo, float: true, restart: 50, stride: 10 });
+    let mut scratch = DecodeScratch::default();
+    for width in [Width::W1, Width::W2, Width::W4, Width::W8] {
+        let w = width.bytes();
+        for (i, transform) in
+            [Transform::None, Transform::Rotate, predict(false), predict(true)].into_iter().enumerate()
+        {
+            for (period, count) in [(0, 1), (0, 64), (0, 65), (5, 200), (2, 333), (0, 333)] {
+                let block = block(width, transform, i.min(w.saturating_sub(2)), period, count);
+                let mut due = block.coded.clone();
+                transform.undo(width, &mut due);
+                for start in (0..count).step_by(7) {
+                    for end in [start + 1, start + 20, start + 64, count] {
+                        let range = start..end.min(count);
+                        let found = block.decode(range.clone(), &mut scratch);
+                        assert!(
+                            found == due[range.start * w..range.end * w],
+                            "{width:?} {transform:?} {count} {range:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// BinModel that were refused are not taken for those that were kept.
+#[test]
+fn kept_tables_are_those_of_the_bytes() {
+    let good = block(Width::W2, Transform::None, 0, 0, 10).tables;
+    let (two, four) = (PartSpec::new(2, 20), PartSpec::new(4, 40));
+    for bad in [&good[..0], &good[..27], &good[..good.len() - 1], &[&good[..21], &[17], &good[22..]].concat()] {
+        let mut kept = KeptBins::default();
+        for _ in 0..2 {
+            assert!(kept.get(two, bad).is_err());
+            assert!(kept.get(two, &good).is_ok());
+            assert!(kept.get(four, &good).is_ok());
+            assert!(kept.get(two, &good).is_ok());
+            assert!(kept.get(two, bad).is_err());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Bins.
+
+use super::support::{Guarded, Misaligned, Random, counts, offsets};
+use crate::kernel::bins::encoder::BinEncoder;
+use crate::kernel::bins::{BINS, BinModel, Bins, CLASSES, GROUP, available};
+
+/// Bins and frequencies, and what encoding needs besides.
+struct Model {
+    tables: BinModel,
+    /// `K` of each bin.
+    bits: Vec<u8>,
+    class_count: usize,
+    /// The bins that have a frequency in each class.
+    present: Vec<Vec<usize>>,
+}
+
+impl Model {
+    /// Returns random bins and frequencies.
+    fn new(random: &mut Random, bin_count: usize, class_count: usize) -> Self {
+        let mut bits = vec![16_u8];
+        while bits.len() < bin_count {
+            let at = random.next() as usize % bits.len();
+            if bits[at] > 0 {
+                bits[at] -= 1;
+                bits.insert(at, bits[at]);
+            }
+        }
+        let mut tables = BinModel::default();
+        tables.set_bins(&bits);
+        let mut present = Vec::new();
+        for class in 0..class_count {
+            let mut frequencies = vec![0_u8; bin_count];
+            (frequencies[0], frequencies[bin_count - 1]) = (1, 1);
+            for _ in 0..254 {
+                let near = (random.next() % 3 + class as u64 * 5) as usize % bin_count;
+                let bin = if random.next().is_multiple_of(4) { random.next() as usize % bin_count } else { near };
+                let bin = if frequencies[bin] < 254 { bin } else { 0 };
+                frequencies[bin] += 1;
+            }
+            tables.set_class(class, 0, &frequencies);
+            present.push((0..bin_count).filter(|&bin| frequencies[bin] > 0).collect());
+        }
+        Self { tables, bits, class_count, present }
+    }
+
+    /// Returns the classes of the groups of `count` windows, random windows, and their bins.
+    fn windows(&self, random: &mut Random, count: usize) -> (Vec<u8>, Vec<[u8; 2]>, Vec<u8>) {
+        let classes: Vec<u8> =
+            (0..count.div_ceil(GROUP)).map(|_| (random.next() as usize % self.class_count) as u8).collect();
+        let (mut windows, mut bins) = (Vec::new(), Vec::new());
+        for i in 0..count {
+            let present = &self.present[usize::from(classes[i / GROUP])];
+            let bin = present[random.next() as usize % present.len()];
+            let start: u32 = self.bits[..bin].iter().map(|&bits| 1 << bits).sum();
+            let offset = random.next() as u32 & ((1 << self.bits[bin]) - 1);
+            windows.push(((start + offset) as u16).to_le_bytes());
+            bins.push(bin as u8);
+        }
+        (classes, windows, bins)
+    }
+
+    fn encode(&self, classes: &[u8], windows: &[[u8; 2]], bins: &[u8]) -> Vec<u8> {
+        let mut stored = Vec::new();
+        assert!(BinEncoder::default().encode(&self.tables, classes, windows, bins, &mut stored));
+        stored
+    }
+
+    /// Decodes the first `wanted` of `count` windows.
+    fn decode(&self, bins: &Bins, classes: &[u8], count: usize, stored: &[u8], wanted: usize) -> Option<Vec<u8>> {
+        let (source, destination) = offsets(count);
+        let mut out = Guarded::zeros(2 * wanted, destination);
+        let stored = Misaligned::new(stored, source);
+        let is_right = bins.decode(&self.tables, classes, count, stored.get(), out.get().as_chunks_mut().0);
+        let out = out.into_bytes(|| bins.name().to_owned());
+        is_right.then_some(out)
+    }
+}
+
+fn models() -> impl Iterator<Item = (usize, Model)> {
+    let shapes = [(2, 1), (3, 2), (16, 4), (17, 3), (32, 5), (33, 16), (BINS, CLASSES), (BINS, 1)];
+    shapes
+        .into_iter()
+        .enumerate()
+        .map(|(seed, (bins, classes))| (seed, Model::new(&mut Random::new(seed), bins, classes)))
+}
+
+#[test]
+fn every_kernel_decodes_what_was_encoded() {
+    for (seed, model) in models() {
+        for count in counts().filter(|count| *count > 0 && (count % 5 == seed % 5 || *count < 140)) {
+            let (classes, windows, bins) = model.windows(&mut Random::new(seed + count), count);
+            let stored = model.encode(&classes, &windows, &bins);
+            for kernel in available() {
+                let decoded = model.decode(kernel, &classes, count, &stored, count);
+                assert!(
+                    decoded.as_deref() == Some(windows.as_flattened()),
+                    "{} model {seed} count {count}",
+                    kernel.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_windows_are_decoded_alone() {
+    for (seed, model) in models() {
+        for count in [1, 63, 64, 65, 128, 200] {
+            let (classes, windows, bins) = model.windows(&mut Random::new(seed + count), count);
+            let stored = model.encode(&classes, &windows, &bins);
+            for (kernel, wanted) in
+                available().iter().flat_map(|kernel| (0..=count).map(move |wanted| (kernel, wanted)))
+            {
+                let decoded = model.decode(kernel, &classes, count, &stored, wanted);
+                let due = windows[..wanted].as_flattened();
+                assert!(decoded.as_deref() == Some(due), "{} model {seed} {wanted} of {count}", kernel.name());
+            }
+            for kernel in available() {
+                assert_eq!(model.decode(kernel, &classes, count, &stored, count + 1), None, "{}", kernel.name());
+            }
+        }
+    }
+}
+
+/// What is refused does not depend on the kernel, and neither does what is read of bytes that no
+/// encoder wrote.
+#[test]
+fn all_kernels_agree_about_any_bytes() {
+    for (seed, model) in models() {
+        let mut random = Random::new(seed);
+        for count in [1, 64, 65, 127, 128, 129, 500] {
+            let (classes, windows, bins) = model.windows(&mut random, count);
+            let stored = model.encode(&classes, &windows, &bins);
+            for round in 0..if cfg!(miri) { 2 } else { 200 } {
+                let mut changed = stored.clone();
+                match round % 4 {
+                    0 => changed.truncate(random.next() as usize % stored.len()),
+                    1 => changed.push(random.byte()),
+                    2 => changed = random.bytes(stored.len()),
+                    _ => {
+                        let at = random.next() as usize % stored.len();
+                        changed[at] ^= 1 << (random.next() % 8);
+                    }
+                }
+                let wanted = if round % 3 == 0 { count } else { random.next() as usize % (count + 1) };
+                let due = model.decode(&available()[0], &classes, count, &changed, wanted);
+                assert!(
+                    wanted < count || due.as_deref() != Some(windows.as_flattened()) || round % 4 == 2,
+                    "not noticed"
+                );
+                for kernel in available() {
+                    let found = model.decode(kernel, &classes, count, &changed, wanted);
+                    assert!(found == due, "{} model {seed} count {count} round {round}", kernel.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_encoded_is_refused() {
+    let mut tables = BinModel::default();
+    tables.set_bins(&[15, 15]);
+    tables.set_class(0, 0, &[255, 1]);
+    tables.set_class(1, 1, &[255]);
+    let encode = |classes: &[u8], windows: &[[u8; 2]], bins: &[u8]| {
+        BinEncoder::default().encode(&tables, classes, windows, bins, &mut Vec::new())
+    };
+    assert!(encode(&[0], &[[1, 2], [3, 0x84]], &[0, 1]));
+    assert!(!encode(&[0], &[[1, 2], [3, 0x84]], &[0, 0]), "outside of its bin");
+    assert!(!encode(&[1], &[[1, 2]], &[0]), "no frequency");
+    assert!(!encode(&[], &[[1, 2]], &[0]), "no class");
+    assert!(!encode(&[0], &[[1, 2]], &[]), "no bin");
+}
+
+/// BinModel that no file can have are safe.
+#[test]
+fn any_tables_are_safe() {
+    let mut random = Random::new(7);
+    for _ in 0..100 {
+        let mut tables = BinModel::default();
+        let bin_count = random.next() as usize % 100;
+        tables.set_bins(&random.bytes(bin_count));
+        for class in 0..20 {
+            let (first, frequency_count) = (random.next() as usize % 80, random.next() as usize % 80);
+            tables.set_class(class, first, &random.bytes(frequency_count));
+        }
+        let (classes, stored) = (random.bytes(10), random.bytes(800));
+        let decode = |kernel: &Bins| {
+            let mut out = [[0; 2]; 300];
+            kernel.decode(&tables, &classes, 300, &stored, &mut out).then_some(out)
+        };
+        let due = decode(&available()[0]);
+        assert!(available().iter().all(|kernel| decode(kernel) == due));
+        let windows: Vec<[u8; 2]> = (0..300).map(|_| [random.byte(), random.byte()]).collect();
+        let bins = random.bytes(300);
+        let _ = BinEncoder::default().encode(&tables, &classes, &windows, &bins, &mut Vec::new());
+    }
+}
