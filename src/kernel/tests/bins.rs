@@ -103,6 +103,7 @@ fn every_kernel_decodes_what_was_encoded() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "large")]
 fn the_first_windows_are_decoded_alone() {
     for (seed, model) in models() {
         for count in [1, 63, 64, 65, 128, 200] {
