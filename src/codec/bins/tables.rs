@@ -39,7 +39,7 @@ pub(in crate::codec) struct BinTables {
     pub model: BinModel,
     pub bin_count: usize,
     pub class_count: usize,
-    /// Class codes in the tables; 0 if each block has its own.
+    /// The number of class codes in the tables; 0 if each block has its own.
     period: usize,
     codes: Vec<u8>,
 }
@@ -61,7 +61,8 @@ pub(in crate::codec) fn table_bytes(tables: &[u8]) -> Option<usize> {
 }
 
 impl BinTables {
-    fn parse(spec: PartSpec<'_>, tables: &[u8]) -> Result<Self> {
+    /// Parses tables.
+    pub(in crate::codec) fn parse(spec: PartSpec<'_>, tables: &[u8]) -> Result<Self> {
         let mut parsed = Self {
             transform: Transform::None,
             low_bytes: 0,
@@ -74,7 +75,7 @@ impl BinTables {
         parsed.set(spec, tables).map(|()| parsed)
     }
 
-    /// Parses tables.
+    /// Becomes what [`BinTables::parse`] returns. On an error, its contents are unspecified.
     fn set(&mut self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         let (width, _) = spec.width_and_count()?;
         let (head, rest) = tables.split_first_chunk::<{ table_head::SIZE }>().ok_or_else(wrong_end)?;
@@ -192,9 +193,5 @@ impl KeptBins {
             }
         }
         self.0.as_ref().map(|kept| Arc::clone(&kept.tables)).ok_or_else(wrong_end)
-    }
-
-    pub(in crate::codec) fn parse(spec: PartSpec<'_>, bytes: &[u8]) -> Result<Arc<BinTables>> {
-        BinTables::parse(spec, bytes).map(Arc::new)
     }
 }

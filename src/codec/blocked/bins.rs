@@ -2,7 +2,7 @@
 
 use super::block_codec::{Block, BlockCodec};
 use crate::codec::anatomy::Anatomy;
-use crate::codec::bins::{BinTables, KeptBins, StoredBins, table_bytes};
+use crate::codec::bins::{BinTables, StoredBins, table_bytes};
 use crate::codec::part_spec::PartSpec;
 use crate::codec::scratch::DecodeScratch;
 use crate::{Error, Result, memory};
@@ -27,7 +27,7 @@ impl BlockCodec for BinBlocks {
     }
 
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<Arc<BinTables>> {
-        KeptBins::parse(spec, tables)
+        BinTables::parse(spec, tables).map(Arc::new)
     }
 
     fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<Arc<BinTables>> {
@@ -59,7 +59,6 @@ impl BlockCodec for BinBlocks {
         let w = width.bytes();
         let DecodeScratch { coded, windows, .. } = scratch;
         memory::resize(coded, range.end * w, 0)?; // at most the block
-        coded.truncate(range.end * w);
         StoredBins::split(tables, block.spec, block.stored)?.decode(coded, windows)?;
         let from = tables.transform.start_of(range.start) * w;
         tables.transform.undo(width, coded.get_mut(from..).unwrap_or(&mut []));

@@ -109,7 +109,7 @@ fn elements_of_a_range_are_those_of_the_block() {
     }
 }
 
-/// BinModel that were refused are not taken for those that were kept.
+/// Tables that were refused are not taken for those that were kept.
 #[test]
 fn kept_tables_are_those_of_the_bytes() {
     let good = block(Width::W2, Transform::None, 0, 0, 10).tables;

@@ -107,8 +107,8 @@ impl Coder<'_> {
         bins
     }
 
-    /// Takes bits from the states of elements in these bins: as many as `taken` says, given what
-    /// the model say of the bin.
+    /// Takes bits from the states of elements in these bins. `taken` returns their number from what
+    /// the model says of a bin.
     pub(super) fn raw(&mut self, model: &BinModel, bins: &[u8], taken: impl Fn(u8) -> u8) -> [u8; GROUP] {
         let mut all = [0; GROUP];
         for (i, (raw, &bin)) in all.iter_mut().zip(bins).enumerate() {

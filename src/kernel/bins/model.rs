@@ -19,12 +19,11 @@ pub struct BinModel {
     pub(super) low: [u8; BINS],
     /// The upper byte of `V` of each bin.
     pub(super) high: [u8; BINS],
-    /// For each bin the bits taken from the state, 0 to 8, and [`HAS_BYTE`].
+    /// For each bin the bits taken from the state, 0 to 7, and [`HAS_BYTE`].
     pub(super) taken: [u8; BINS],
     /// `K` of each bin.
     pub(super) bits: [u8; BINS],
     /// Whether there are more than 32 bins.
-    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(dead_code, reason = "for vectors"))]
     pub(super) is_wide: bool,
     pub(super) classes: [Class; CLASSES],
 }

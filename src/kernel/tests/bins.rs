@@ -174,9 +174,9 @@ fn what_cannot_be_encoded_is_refused() {
     assert!(!encode(&[0], &[[1, 2]], &[]), "no bin");
 }
 
-/// BinModel that no file can have are safe.
+/// A model that no file can have is safe.
 #[test]
-fn any_tables_are_safe() {
+fn any_model_is_safe() {
     let mut random = Random::new(7);
     for _ in 0..100 {
         let mut tables = BinModel::default();
