@@ -50,6 +50,10 @@ pub(crate) struct EncodedChunk {
 /// A short chunk is written without blocks if that saves one in this many of its bytes.
 const WHOLE_SAVES_ONE_IN: u64 = 20;
 
+/// Estimates are trusted to one in this many bytes: an encoding that is estimated to save less than
+/// that, compared with one that was tried, is not tried.
+const TRUSTED_TO_ONE_IN: u64 = 16;
+
 /// Encodes chunks one after the other, and reuses its memory.
 pub(crate) struct ChunkEncoder {
     profile: Profile,
@@ -58,7 +62,7 @@ pub(crate) struct ChunkEncoder {
     scratch: EncodeScratch,
     candidate: Vec<u8>,
     best: Vec<u8>,
-    /// The ends of blocks.
+    /// The ends of blocks; one if the chunk is not to be in blocks.
     ends: Vec<u32>,
     /// Memory to decode each part again and compare; `None` if parts are not checked.
     check: Option<Check>,
@@ -110,6 +114,9 @@ impl ChunkEncoder {
         let values_at = body.len();
         let mut ends = std::mem::take(&mut self.ends);
         self.plan_blocks(layout, chunk, &mut ends)?;
+        if ends.is_empty() {
+            ends.push(field(chunk.values.len() / layout.element_bytes.max(1))?);
+        }
         let geometry = Geometry::of_values(layout).in_blocks(&ends);
         parts.values = self.part(&geometry, is_string, &chunk.values, &mut body)?;
         self.ends = ends;
@@ -221,7 +228,8 @@ impl ChunkEncoder {
         let Some((cost, encoder)) = self.cheapest(geometry, is_string, raw, u64::MAX)? else { return Ok(None) };
         if geometry.is_in_blocks() && self.best.len() < LEAST_IN_BLOCKS {
             let most = cost - cost / WHOLE_SAVES_ONE_IN;
-            if let Some((_, whole)) = self.cheapest(&geometry.in_blocks(&[]), is_string, raw, most)? {
+            let end = geometry.blocks.last().copied().unwrap_or(0);
+            if let Some((_, whole)) = self.cheapest(&geometry.in_blocks(&[end]), is_string, raw, most)? {
                 return Ok(Some(whole));
             }
         }
@@ -242,17 +250,24 @@ impl ChunkEncoder {
         }
         let Self { profile, scratch, candidate: stored, best, .. } = self;
         let Candidates { tried, rivals } = profile.candidates(is_string, geometry.is_in_blocks());
-        let rival = rivals.iter().min_by_key(|candidate| {
-            let estimate = candidate.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX);
-            candidate.cost(estimate)
-        });
+        let mut estimates: Vec<_> = rivals
+            .iter()
+            .map(|rival| (rival.cost(rival.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX)), rival))
+            .collect();
+        estimates.sort_by_key(|(estimate, _)| *estimate);
+        let in_order = tried.iter().map(|candidate| (0, candidate)).chain(estimates);
         let mut found: Option<(u64, &'static dyn Encoder)> = None;
-        for candidate in tried.iter().chain(rival) {
+        for (place, (estimate, candidate)) in in_order.enumerate() {
+            // the first rival is tried in any case, the others if it took more than it was to take
+            let least = found.map_or(most, |(least, _)| least);
+            if place > tried.len() && estimate.saturating_add(estimate / TRUSTED_TO_ONE_IN) >= least {
+                break;
+            }
             if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
                 continue;
             }
             let cost = candidate.cost(stored.len());
-            if saves_enough(stored.len(), raw.len()) && cost < found.map_or(most, |(least, _)| least) {
+            if saves_enough(stored.len(), raw.len()) && cost < least {
                 found = Some((cost, candidate.encoder));
                 std::mem::swap(stored, best);
             }

@@ -2,7 +2,7 @@
 //! is read by it.
 
 use super::anatomy::Anatomy;
-use super::blocked::{BlockedPart, block_ends as plan_block_ends, seal};
+use super::blocked::{BlockedPart, block_ends, seal};
 use super::body::Body;
 use super::chunk_decoder::ChunkDecoder;
 use super::chunk_encoder::{ChunkEncoder, saves_enough};
@@ -14,6 +14,8 @@ use super::profile::{Candidates, Profile};
 use super::registry::{RAW, RAW_BLOCKS, codec};
 use super::scratch::EncodeScratch;
 use super::zstandard::EncodingDictionary;
+use crate::format::content::Content;
+use crate::format::schema::Layout;
 use crate::le::{swap_to_native, u64_of};
 use crate::{Error, Result, memory};
 use std::sync::Arc;
@@ -52,8 +54,7 @@ pub struct Choice {
 /// The values of a chunk: stored and decoded.
 pub(crate) struct Values<'a> {
     geometry: Geometry<'a>,
-    /// The ends of the blocks: those of the file, or those that a writer would choose.
-    block_ends: Vec<u32>,
+    ends: Ends,
     /// The profiles that give what the file has if they write no blocks.
     without_blocks: Vec<Profile>,
     /// The bytes of the body before the values.
@@ -65,6 +66,47 @@ pub(crate) struct Values<'a> {
     pub stored: &'a [u8],
     /// The decoded bytes, in the byte order of the file.
     pub raw: Vec<u8>,
+}
+
+/// The ends of blocks.
+struct Ends {
+    /// Ends that writers choose for a block size, for each size that a profile has.
+    of_size: Vec<(usize, Vec<u32>)>,
+    /// Ends in the file, if it has blocks and no profile chooses these.
+    of_file: Option<Vec<u32>>,
+    /// The end of the only block of a chunk that is not in several.
+    of_whole: [u32; 1],
+}
+
+impl Ends {
+    /// Plans the blocks of values with `of_file` blocks in the file.
+    fn new(layout: &Layout, content: &Content<'_>, of_file: Vec<u32>) -> Result<Self> {
+        let mut of_size: Vec<(usize, Vec<u32>)> = Vec::new();
+        for size in Profile::ALL.into_iter().filter_map(Profile::block_bytes) {
+            if of_size.iter().all(|(other, _)| *other != size) {
+                let mut ends = Vec::new();
+                block_ends(layout, content, size, &mut ends)?;
+                of_size.push((size, ends));
+            }
+        }
+        let is_other = of_file.len() > 1 && of_size.iter().all(|(_, ends)| *ends != of_file);
+        let count = content.values.len() / layout.element_bytes.max(1);
+        Ok(Self {
+            of_size,
+            of_file: is_other.then_some(of_file),
+            of_whole: [u32::try_from(count).unwrap_or(u32::MAX)], // at most 2^32 - 2^16
+        })
+    }
+
+    /// Returns the ends for a profile; at most one if it writes no blocks.
+    fn of(&self, profile: Profile) -> &[u32] {
+        let size = profile.block_bytes();
+        let planned = || self.of_size.iter().find(|(other, _)| Some(*other) == size);
+        match (&self.of_file, size) {
+            (Some(ends), Some(_)) => ends,
+            _ => planned().map_or(&self.of_whole, |(_, ends)| ends),
+        }
+    }
 }
 
 impl<'a> Values<'a> {
@@ -87,24 +129,18 @@ impl<'a> Values<'a> {
         let table = if raw.is_empty() { None } else { codec.table(stored)? };
         let dictionary = table.map(|table| EncodingDictionary::new(table, tables.dictionary(table)?)).transpose()?;
         let spec = PartSpec::new(layout.element_bytes, raw.len());
-        let mut block_ends = Vec::new();
-        match codec.blocks() {
-            Some(blocks) => {
-                let part = BlockedPart::parse(blocks, spec, Body::whole(stored), &(0..stored.len()))?;
-                for entry in part.front.blocks() {
-                    // a field of as many bits
-                    block_ends.extend(u32::try_from(entry?.elements.end));
-                }
-            }
-            None => {
-                // all have the same
-                let block_bytes = Profile::default().block_bytes().unwrap_or(usize::MAX);
-                plan_block_ends(layout, &decoder.content(Body::whole(body)), block_bytes, &mut block_ends)?;
+        let mut of_file = Vec::new();
+        if let Some(blocks) = codec.blocks() {
+            let part = BlockedPart::parse(blocks, spec, Body::whole(stored), &(0..stored.len()))?;
+            for entry in part.front.blocks() {
+                // a field of as many bits
+                of_file.extend(u32::try_from(entry?.elements.end));
             }
         }
+        let ends = Ends::new(layout, &decoder.content(Body::whole(body)), of_file)?;
         let mut values = Self {
             geometry: Geometry::of_values(layout),
-            block_ends,
+            ends,
             without_blocks: Vec::new(),
             before,
             is_string: layout.dtype.is_string(),
@@ -137,11 +173,11 @@ impl<'a> Values<'a> {
 
     /// Returns whether a profile has the values in blocks.
     fn in_blocks(&self, profile: Profile) -> bool {
-        self.block_ends.len() > 1 && profile.block_bytes().is_some() && !self.without_blocks.contains(&profile)
+        self.ends.of(profile).len() > 1 && !self.without_blocks.contains(&profile)
     }
 
-    fn geometry(&self, in_blocks: bool) -> Geometry<'_> {
-        self.geometry.in_blocks(if in_blocks { &self.block_ends } else { &[] })
+    fn geometry(&self, profile: Profile, in_blocks: bool) -> Geometry<'_> {
+        self.geometry.in_blocks(if in_blocks { self.ends.of(profile) } else { &self.ends.of_whole })
     }
 
     /// Returns the number of elements; of text and bytes, that of bytes.
@@ -169,13 +205,14 @@ impl<'a> Values<'a> {
             Profile::ALL.into_iter().partition(|&profile| self.in_blocks(profile));
         others.into_iter().for_each(|profile| add(&mut trials, self.trial(Some(profile), RAW, Some(&self.raw))));
         let raw: &dyn Encoder = RAW_BLOCKS;
-        let fallbacks = in_blocks.into_iter().map(|profile| (Some(profile), raw, true));
-        for (profile, encoder, in_blocks) in fallbacks.chain(self.encoders()) {
-            let can = encoder.encode(&self.geometry(in_blocks), &self.raw, &mut stored, &mut scratch)?;
+        let fallbacks =
+            in_blocks.into_iter().map(|profile| Way { profile, is_own: true, encoder: raw, in_blocks: true });
+        for Way { profile, is_own, encoder, in_blocks } in fallbacks.chain(self.ways()) {
+            let can = encoder.encode(&self.geometry(profile, in_blocks), &self.raw, &mut stored, &mut scratch)?;
             if encoder.blocks().is_some() {
                 seal(self.before, &mut stored);
             }
-            add(&mut trials, self.trial(profile, encoder, can.then_some(&stored)));
+            add(&mut trials, self.trial(is_own.then_some(profile), encoder, can.then_some(&stored)));
         }
         trials.sort_by_key(|trial| trial.stored_bytes.unwrap_or(u64::MAX));
         Ok(trials)
@@ -190,23 +227,21 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the encoders of all profiles, those for columns of other types last, and whether
-    /// they get blocks. Of a profile with blocks, a short chunk has none. Returns no encoders for
-    /// empty values.
-    fn encoders(&self) -> impl Iterator<Item = (Option<Profile>, &'static dyn Encoder, bool)> {
-        let of = |is_string| {
+    /// Returns the encoders of all profiles, those for columns of other types last. Of a profile
+    /// with blocks, a short chunk has none. Returns nothing for empty values.
+    fn ways(&self) -> impl Iterator<Item = Way> {
+        let of = |is_own: bool| {
+            let is_string = self.is_string == is_own;
             let candidates = move |(profile, in_blocks): (Profile, bool)| {
                 let all = profile.candidates(is_string, in_blocks).all();
-                all.map(move |candidate| (profile, candidate.encoder, in_blocks))
+                all.map(move |candidate| Way { profile, is_own, encoder: candidate.encoder, in_blocks })
             };
-            let ways =
+            let with_and_without =
                 |profile| self.in_blocks(profile).then_some((profile, true)).into_iter().chain([(profile, false)]);
-            Profile::ALL.into_iter().flat_map(ways).flat_map(candidates)
+            Profile::ALL.into_iter().flat_map(with_and_without).flat_map(candidates)
         };
-        let own = of(self.is_string).map(|(profile, encoder, in_blocks)| (Some(profile), encoder, in_blocks));
-        let others = of(!self.is_string).map(|(_, encoder, in_blocks)| (None, encoder, in_blocks));
         let any = !self.raw.is_empty();
-        own.chain(others).filter(move |(_, encoder, _)| any && encoder.check_built().is_ok())
+        of(true).chain(of(false)).filter(move |way| any && way.encoder.check_built().is_ok())
     }
 
     /// Returns the choice of each profile that this build can write.
@@ -217,7 +252,7 @@ impl<'a> Values<'a> {
     /// Encodes the values as a profile does. Returns whether the file has the result.
     fn encode_as(&self, profile: Profile) -> Result<(&'static dyn Codec, Vec<u8>, bool)> {
         let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false);
-        let geometry = self.geometry(self.in_blocks(profile));
+        let geometry = self.geometry(profile, self.in_blocks(profile));
         let (codec, stored) = encoder.encode_alone(&geometry, self.is_string, self.dictionary.as_ref(), &self.raw)?;
         let mut stored = stored.to_vec();
         if codec.blocks().is_some() {
@@ -269,6 +304,15 @@ impl<'a> Values<'a> {
         }
         format!("{name} is smaller, but the sampled windows predicted otherwise")
     }
+}
+
+/// An encoding that a profile tries.
+struct Way {
+    profile: Profile,
+    /// Whether it tries it for columns of this type.
+    is_own: bool,
+    encoder: &'static dyn Encoder,
+    in_blocks: bool,
 }
 
 /// Returns the profiles that this build can write.

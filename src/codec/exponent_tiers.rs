@@ -142,15 +142,9 @@ impl Encoder for ExponentTiers {
     fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(geometry.element_bytes)?;
         let count = raw.len() / width.bytes();
-        let EncodeScratch { symbols, sampled, low_bytes, .. } = scratch;
-        sampled.clear();
-        for window in windows(count, WINDOW) {
-            let elements = raw.get(window.start * width.bytes()..window.end * width.bytes())?;
-            split(width, geometry.float, elements, symbols, low_bytes);
-            sampled.extend_from_slice(symbols);
-        }
-        let bits = TierPlan::new(&histogram(sampled), self.spacing).bits;
-        let tiers = bits.checked_mul(u64_of(count))?.checked_div(8 * u64_of(sampled.len()))?;
+        sampled_tops(width, geometry.float, raw, scratch);
+        let bits = TierPlan::new(&histogram(&scratch.sampled), self.spacing).bits;
+        let tiers = bits.checked_mul(u64_of(count))?.checked_div(8 * u64_of(scratch.sampled.len()))?;
         usize::try_from(tiers).ok()?.checked_add(count * (width.bytes() - 1))
     }
 
@@ -173,6 +167,17 @@ impl Encoder for ExponentTiers {
         stored.extend_from_slice(low_bytes);
         head.write(symbols, None, stored, tiers)?;
         Ok(true)
+    }
+}
+
+/// Sets `scratch.sampled` to the top bytes of the elements in some windows of a part.
+pub(super) fn sampled_tops(width: Width, rotate: bool, raw: &[u8], scratch: &mut EncodeScratch) {
+    let EncodeScratch { symbols, sampled, low_bytes, .. } = scratch;
+    sampled.clear();
+    for window in windows(raw.len() / width.bytes(), WINDOW) {
+        let elements = raw.get(window.start * width.bytes()..window.end * width.bytes()).unwrap_or(&[]);
+        split(width, rotate, elements, symbols, low_bytes);
+        sampled.extend_from_slice(symbols);
     }
 }
 

@@ -11,8 +11,60 @@ use crate::kernel::{Width, extra_bits, predict};
 /// The least number of elements of a window.
 const WINDOW: usize = 1024;
 
-/// Returns the best transform for residuals, and an estimate of their stored bytes in tiers.
+/// How residuals are coded: what predictions are judged by.
+#[derive(Clone, Copy)]
+pub(super) enum Coding {
+    /// Bit lengths in tiers, and extra bits.
+    Tiers,
+    /// Bins.
+    Bins,
+}
+
+impl Coding {
+    /// Sets `symbols`, the bit lengths of coded integers, to the symbols that are counted.
+    fn refine(self, width: Width, coded: &[u8], symbols: &mut [u8]) {
+        if let Self::Bins = self {
+            for (symbol, coded) in symbols.iter_mut().zip(coded.chunks_exact(width.bytes())) {
+                *symbol = bin_symbol(coded, *symbol);
+            }
+        }
+    }
+
+    /// Returns the bits of coded integers whose symbols have this histogram.
+    fn bits(self, counts: &Histogram) -> f64 {
+        match self {
+            Self::Tiers => (TierPlan::new(counts, 31).bits + count_extra_bits(counts)) as f64,
+            Self::Bins => {
+                let offset_bits =
+                    (0_u64..).zip(counts).map(|(symbol, &count)| (symbol / 4).saturating_sub(2) * u64::from(count));
+                entropy_bits(counts) + offset_bits.sum::<u64>() as f64
+            }
+        }
+    }
+}
+
+/// Returns a symbol for the bit length of a coded integer and the two bits below its highest one,
+/// as if there were four bins for each bit length.
+fn bin_symbol(coded: &[u8], length: u8) -> u8 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(coded).for_each(|(to, from)| *to = *from);
+    let value = u64::from_le_bytes(bytes);
+    match length.checked_sub(3) {
+        Some(open) => 4 * (length - 1) + (value >> open & 3) as u8, // at most 4 * 63 + 3; two bits
+        None => value as u8,                                        // below 4
+    }
+}
+
+/// Returns the bits of symbols with this histogram, if each takes as many as its share asks.
+pub(super) fn entropy_bits(counts: &Histogram) -> f64 {
+    let total: u32 = counts.iter().sum(); // fewer than 2^32 symbols
+    let bits = |&count: &u32| f64::from(count) * (f64::from(total) / f64::from(count)).log2();
+    counts.iter().filter(|count| **count > 0).map(bits).sum()
+}
+
+/// Returns the best transform for residuals, and an estimate of their stored bytes.
 pub(super) fn best_transform(
+    coding: Coding,
     width: Width,
     geometry: &Geometry<'_>,
     raw: &[u8],
@@ -21,7 +73,7 @@ pub(super) fn best_transform(
     let count = raw.len() / width.bytes();
     let none = (!geometry.float).then_some(Transform::None);
     let candidates = none.into_iter().chain(predictions(geometry).map(Transform::Predict));
-    let costs = candidates.map(|transform| (transform, sampled_bits(transform, width, geometry, raw, scratch)));
+    let costs = candidates.map(|transform| (transform, sampled_bits(coding, transform, width, geometry, raw, scratch)));
     let best = costs.min_by(|(_, a), (_, b)| a.total_cmp(b));
     let (transform, bits) = best.unwrap_or((Transform::None, f64::from(u32::MAX)));
     (transform, (bits * count as f64 / 8.0) as usize) // an estimate, and saturating
@@ -39,6 +91,7 @@ pub(super) fn predictions(geometry: &Geometry<'_>) -> impl Iterator<Item = Predi
 
 /// Returns the mean bits of a residual in the windows.
 fn sampled_bits(
+    coding: Coding,
     transform: Transform,
     width: Width,
     geometry: &Geometry<'_>,
@@ -58,12 +111,12 @@ fn sampled_bits(
     for window in windows(raw.len() / width.bytes(), length) {
         let Some(elements) = raw.get(window.start * width.bytes()..window.end * width.bytes()) else { continue };
         bit_lengths(transform, width, elements, scratch);
+        coding.refine(width, &scratch.coded, &mut scratch.symbols);
         let skip = if window.start == 0 || geometry.restarts_at(window.start) { 0 } else { skip };
         scratch.sampled.extend_from_slice(scratch.symbols.get(skip..).unwrap_or(&[]));
     }
     let counts = histogram(&scratch.sampled);
-    let bits = TierPlan::new(&counts, 31).bits + count_extra_bits(&counts);
-    bits as f64 / scratch.sampled.len().max(1) as f64
+    coding.bits(&counts) / scratch.sampled.len().max(1) as f64
 }
 
 /// Computes the coded integers of elements, to `scratch.coded`, and their bit lengths, to

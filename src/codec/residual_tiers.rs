@@ -6,7 +6,7 @@ use super::blocked::wrong_length as wrong_block_length;
 use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
-use super::predict::{best_transform, bit_lengths, count_extra_bits};
+use super::predict::{Coding, best_transform, bit_lengths, count_extra_bits};
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
@@ -216,7 +216,7 @@ impl Codec for ResidualTiers {
 impl Encoder for ResidualTiers {
     fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(geometry.element_bytes)?;
-        Some(best_transform(width, geometry, raw, scratch).1)
+        Some(best_transform(Coding::Tiers, width, geometry, raw, scratch).1)
     }
 
     fn encode(
@@ -229,7 +229,7 @@ impl Encoder for ResidualTiers {
         stored.clear();
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
-        let (transform, _) = best_transform(width, geometry, raw, scratch);
+        let (transform, _) = best_transform(Coding::Tiers, width, geometry, raw, scratch);
         bit_lengths(transform, width, raw, scratch);
         let EncodeScratch { symbols, coded, tiers, words, .. } = scratch;
         let counts = histogram(symbols);

@@ -1,6 +1,6 @@
 //! Memory and contexts that encoders and decoders reuse.
 
-use super::bins::{KeptBins, WindowScratch};
+use super::bins::{BinPlan, KeptBins, WindowScratch};
 use super::blocked::KeptTables;
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
@@ -43,6 +43,7 @@ pub(crate) struct EncodeScratch {
     pub(super) coded: Vec<u8>,
     /// Extra bits.
     pub(super) words: Vec<u64>,
+    pub(super) bins: BinPlan,
     /// The head that the blocks of a part were planned with.
     pub(super) head: TierHead,
     /// The tables in the front of blocks.

@@ -82,13 +82,13 @@ impl WriterOptions {
     }
 
     /// Sets the decoded bytes that a block has at most: 1,024 to 524,288 (512 KiB). With `None`,
-    /// chunks have no blocks. The default is that of the profile: 8 KiB, but no blocks with
-    /// [`Profile::Small`] and [`Profile::BitshuffleZstd`], which write none.
+    /// chunks have no blocks. The default is that of the profile: 8 KiB, 64 KiB with
+    /// [`Profile::Small`], and no blocks with [`Profile::BitshuffleZstd`], which writes none.
     ///
     /// The first read of a random sample costs about as much as one block, and the list of the
     /// chunk's blocks. The smaller the blocks, the less is read, and the more bytes are stored. A
     /// sample of up to four blocks is in one block, and a block has at most 65,535 elements. A
-    /// chunk that would be one block has none.
+    /// chunk that would be one block has none, or one if its encoding has no other form.
     pub fn block_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.block_bytes = BlockSize::Set(bytes.into());
         self

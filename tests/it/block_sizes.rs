@@ -62,13 +62,21 @@ fn blocks_have_as_many_bytes_as_the_options_say() {
 }
 
 #[test]
-fn profiles_without_blocks_write_none() {
-    for profile in [Profile::Small, Profile::BitshuffleZstd] {
-        assert_eq!(profile.block_bytes(), None);
-        if cfg!(feature = "zstd") {
-            assert!(sizes(&fixed(64, 256, &WriterOptions::new().profile(profile))).is_empty());
-        }
+fn a_profile_without_blocks_writes_none() {
+    let profile = Profile::BitshuffleZstd;
+    assert_eq!(profile.block_bytes(), None);
+    if cfg!(feature = "zstd") {
+        assert!(sizes(&fixed(64, 256, &WriterOptions::new().profile(profile))).is_empty());
     }
+}
+
+#[test]
+#[cfg(feature = "zstd")]
+fn blocks_of_small_are_as_long_as_chunks_of_others() {
+    let options = WriterOptions::new().profile(Profile::Small);
+    assert_eq!(Profile::Small.block_bytes(), Some(Profile::Balanced.chunk_bytes()));
+    assert!(sizes(&fixed(64, 256, &options)).len() <= 1, "one block, which need not be in blocks");
+    assert_eq!(sizes(&fixed(256, 256, &options)), [64 << 10; 4]);
 }
 
 #[test]

@@ -128,14 +128,14 @@ mod tests {
     #[test]
     fn the_help_of_convert_tells_the_block_size_of_each_profile() {
         let help = help_of_convert();
-        let without: Vec<&str> = Profile::ALL
-            .iter()
-            .filter(|profile| profile.block_bytes().is_none())
-            .map(|profile| profile.name())
-            .collect();
-        assert!(Profile::ALL.iter().all(|profile| matches!(profile.block_bytes(), None | Some(8192))));
-        let due = format!("[default: 8KiB, with --profile {} none]", without.join(" and "));
-        assert!(help.contains(&due), "{due}: {help}");
+        for profile in Profile::ALL {
+            let size = profile.block_bytes().map_or("none".to_owned(), |bytes| format!("{}KiB", bytes >> 10));
+            let due = match profile.block_bytes() {
+                Some(8192) => format!("[default: {size}, "),
+                _ => format!("with --profile {} {size}", profile.name()),
+            };
+            assert!(help.contains(&due), "{due}: {help}");
+        }
     }
 
     #[test]

@@ -44,4 +44,11 @@ impl ClassCodes {
             _ => true,
         }
     }
+
+    /// Appends codes.
+    pub(super) fn write(self, classes: &[u8], stored: &mut Vec<u8>) {
+        let Some(codes_in_byte) = 8_usize.checked_div(self.bits) else { return };
+        let byte = |codes: &[u8]| codes.iter().rev().fold(0, |byte, code| byte << self.bits | code);
+        stored.extend(classes.chunks(codes_in_byte).map(byte));
+    }
 }

@@ -1,6 +1,7 @@
 //! The tables in the front of bins.
 
 use super::class_codes::ClassCodes;
+use super::frequencies::Frequencies;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::transform::Transform;
 use crate::kernel::bins::{BINS, BinModel, CLASSES};
@@ -58,6 +59,40 @@ fn wrong_end() -> Error {
 /// few.
 pub(in crate::codec) fn table_bytes(tables: &[u8]) -> Option<usize> {
     usize::try_from(length::TABLE_BYTES.get(tables.first_chunk()?)).ok()
+}
+
+/// The fields of the tables that writers choose.
+#[derive(Clone, Copy)]
+pub(super) struct ChosenFields {
+    pub transform: Transform,
+    pub low_bytes: usize,
+}
+
+/// Appends tables. Each block has class codes of its own.
+pub(super) fn write_tables(
+    head: ChosenFields,
+    bins: &[u8],
+    classes: &[Frequencies],
+    tables: &mut Vec<u8>,
+) -> Result<()> {
+    let start = tables.len();
+    tables.resize(start + table_head::SIZE, 0);
+    tables.extend_from_slice(bins);
+    for class in classes {
+        let (first, frequencies) = class.range();
+        tables.extend([first as u8, frequencies.len() as u8]); // exact: at most 64
+        tables.extend_from_slice(frequencies);
+    }
+    let field = |count: usize| u8::try_from(count).map_err(|_| Error::internal("bins have too many of something"));
+    let table_bytes = u32::try_from(tables.len() - start).map_err(|_| wrong_end())?;
+    let to = tables.get_mut(start..).and_then(<[u8]>::first_chunk_mut).ok_or_else(wrong_end)?;
+    table_head::TRANSFORM.put(to, head.transform.to_bytes());
+    table_head::LOW_BYTES.put(to, field(head.low_bytes)?);
+    table_head::BIN_COUNT.put(to, field(bins.len())?);
+    table_head::CLASS_COUNT.put(to, field(classes.len())?);
+    let to = to.first_chunk_mut().ok_or_else(wrong_end)?;
+    length::TABLE_BYTES.put(to, table_bytes);
+    Ok(())
 }
 
 impl BinTables {

@@ -46,7 +46,11 @@ fn rows(layout: &Layout, most: usize) -> (usize, usize) {
     let stride = layout.strides.into_iter().map(|stride| stride as usize).find(|&stride| stride > 1);
     let most = most.saturating_mul(LONG).min(limits::BLOCK_ELEMENTS);
     match stride {
-        Some(row) => (row, row.saturating_mul(LEAST_ROWS).max(most - most % row)),
+        Some(row) => {
+            let longest = limits::BLOCK_ELEMENTS - limits::BLOCK_ELEMENTS % row;
+            let wanted = row.saturating_mul(LEAST_ROWS).max(most - most % row);
+            (row, if longest > 0 { wanted.min(longest) } else { wanted })
+        }
         None => (1, most),
     }
 }

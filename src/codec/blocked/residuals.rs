@@ -5,7 +5,7 @@ use super::tiers::{TABLE_BYTES, TierTables, describe_head, write_block};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::predict::{best_transform, bit_lengths_of};
+use crate::codec::predict::{Coding, best_transform, bit_lengths_of};
 use crate::codec::residual_tiers::{StoredResiduals, check_lengths, malformed, sum_extra_bits};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::tier_plan::{TierPlan, histogram};
@@ -100,7 +100,7 @@ impl BlockCodec for ResidualBlocks {
 impl BlockEncoder for ResidualBlocks {
     fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(geometry.element_bytes)?;
-        Some(best_transform(width, geometry, raw, scratch).1)
+        Some(best_transform(Coding::Tiers, width, geometry, raw, scratch).1)
     }
 
     fn plan(
@@ -112,7 +112,7 @@ impl BlockEncoder for ResidualBlocks {
     ) -> Result<bool> {
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
-        let (transform, _) = best_transform(width, geometry, raw, scratch);
+        let (transform, _) = best_transform(Coding::Tiers, width, geometry, raw, scratch);
         let EncodeScratch { symbols, coded, head, .. } = scratch;
         coded.resize(raw.len(), 0);
         symbols.resize(count, 0);

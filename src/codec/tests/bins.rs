@@ -6,9 +6,10 @@ use crate::codec::part_spec::PartSpec;
 use crate::codec::scratch::DecodeScratch;
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
-use crate::kernel::bins::encoder::BinEncoder;
-use crate::kernel::bins::{BinModel, GROUP};
+use crate::kernel::bins::{BinEncoder, BinModel, GROUP};
 use crate::kernel::predict::Prediction;
+
+const BINS: BinBlocks = BinBlocks { most_classes: 1 };
 
 /// A block, its tables, and its coded integers.
 struct BinBlock {
@@ -69,13 +70,13 @@ impl BinBlock {
     fn decode(&self, range: std::ops::Range<usize>, scratch: &mut DecodeScratch) -> Vec<u8> {
         let w = self.width.bytes();
         let spec = PartSpec::new(w, self.coded.len());
-        let tables = BinBlocks.kept_tables(spec, &self.tables, scratch).unwrap();
+        let tables = BINS.kept_tables(spec, &self.tables, scratch).unwrap();
         let block = Block { spec, stored: &self.stored };
         let mut out = vec![0xA5; range.len() * w];
         if out.len() == self.coded.len() {
-            BinBlocks.decode(&tables, &block, &mut out, scratch).unwrap();
+            BINS.decode(&tables, &block, &mut out, scratch).unwrap();
         } else {
-            assert!(BinBlocks.decode_range(&tables, &block, &range, &mut out, scratch).unwrap());
+            assert!(BINS.decode_range(&tables, &block, &range, &mut out, scratch).unwrap());
         }
         out
     }

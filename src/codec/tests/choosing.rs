@@ -6,7 +6,7 @@ use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::exponent_tiers::ExponentTiers;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::predict::{best_transform, predictions};
+use crate::codec::predict::{Coding, best_transform, predictions};
 use crate::codec::registry::RAW;
 use crate::codec::residual_tiers::ResidualTiers;
 use crate::codec::sampling::windows;
@@ -55,7 +55,7 @@ fn elements(count: usize, element: impl Fn(u64) -> u64) -> Vec<u8> {
 }
 
 fn best(geometry: &Geometry<'_>, raw: &[u8]) -> (Transform, usize) {
-    best_transform(Width::W2, geometry, raw, &mut EncodeScratch::default())
+    best_transform(Coding::Tiers, Width::W2, geometry, raw, &mut EncodeScratch::default())
 }
 
 fn rows(lorenzo: bool, restart: u32) -> Transform {

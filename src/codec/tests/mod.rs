@@ -3,49 +3,24 @@
 //! depend on what memory held before.
 
 mod bins;
+mod cases;
 mod choosing;
 mod damage;
 mod refusals;
 
-use super::blocked::{Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
-use super::constant::Constant;
-use super::encoding::{Codec, Encoder};
-use super::exponent_tiers::ExponentTiers;
+use super::encoding::Codec;
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
 use super::registry::REGISTRY;
-use super::residual_tiers::ResidualTiers;
 use super::scratch::{DecodeScratch, EncodeScratch};
-use super::zstandard::{BitshuffleBlocks, BitshuffleZstd, PlanesZstd, Zstd, ZstdBlocks};
 use crate::{ColumnSchema, DType, Extent, Shape};
+use cases::{Case, ENCODERS, cases, few, many};
 use damage::damage;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::ops::Range;
-use tensilo_testing::{Pattern, Random};
-
-static ENCODERS: [&dyn Encoder; 19] = [
-    &Constant,
-    &BitshuffleZstd,
-    &Zstd,
-    &PlanesZstd,
-    &ExponentTiers { spacing: 6 },
-    &ExponentTiers { spacing: 7 },
-    &ExponentTiers { spacing: 11 },
-    &ExponentTiers { spacing: 13 },
-    &ExponentTiers { spacing: 31 },
-    &ResidualTiers { spacing: 6 },
-    &ResidualTiers { spacing: 7 },
-    &ResidualTiers { spacing: 12 },
-    &ResidualTiers { spacing: 14 },
-    &ResidualTiers { spacing: 31 },
-    &Blocked(RawBlocks),
-    &Blocked(BitshuffleBlocks),
-    &Blocked(ZstdBlocks),
-    &Blocked(ExponentBlocks),
-    &Blocked(ResidualBlocks),
-];
+use tensilo_testing::Pattern;
 
 /// `cases`, or as many as PROPTEST_CASES says.
 fn config(cases: u32) -> ProptestConfig {
@@ -55,81 +30,6 @@ fn config(cases: u32) -> ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("proptest-regressions"))),
         ..ProptestConfig::default()
     }
-}
-
-/// A part, and how it is encoded.
-#[derive(Clone)]
-struct Case {
-    encoder: &'static dyn Encoder,
-    geometry: Geometry<'static>,
-    pattern: Pattern,
-    count: usize,
-    seed: u64,
-}
-
-impl std::fmt::Debug for Case {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { encoder, geometry, pattern, count, seed } = self;
-        write!(f, "{}: {count} of {pattern:?}, seed {seed}, {geometry:?}", encoder.name())
-    }
-}
-
-impl Case {
-    fn raw(&self) -> Vec<u8> {
-        self.pattern.elements(self.geometry.element_bytes, self.count, self.seed)
-    }
-
-    /// The ends of blocks of any length.
-    fn blocks(&self) -> Vec<u32> {
-        let (count, mut random, mut ends) = (self.count as u32, Random(self.seed), vec![]);
-        while ends.last() != Some(&count) {
-            let most = [1, 64, 200, 4096, 65_535][random.index(5)];
-            let start: u32 = ends.last().copied().unwrap_or(0);
-            ends.push(count.min(start + 1 + random.below(most) as u32).min(start + 65_535));
-        }
-        ends
-    }
-
-    fn spec(&self) -> PartSpec<'static> {
-        let element_bytes = self.geometry.element_bytes;
-        PartSpec::new(element_bytes, self.count * element_bytes)
-    }
-}
-
-fn cases(count: impl Strategy<Value = usize>) -> impl Strategy<Value = Case> {
-    let built = ENCODERS.into_iter().filter(|encoder| encoder.check_built().is_ok()).collect::<Vec<_>>();
-    let geometry = (
-        prop::sample::select(vec![1, 2, 4, 8]),
-        any::<bool>(),
-        prop::sample::select(vec![1, 7, 64, 101, 1024, 50_000, u32::MAX]),
-        prop::sample::select(vec![[0, 0], [3, 0], [128, 0], [12, 3], [2048, 128]]),
-    );
-    let geometry = geometry.prop_map(|(element_bytes, float, restart, strides)| Geometry {
-        element_bytes,
-        float,
-        restart,
-        strides,
-        blocks: &[],
-    });
-    let pattern = prop::sample::select(Pattern::ALL.to_vec());
-    (0..built.len(), geometry, pattern, count, any::<u64>()).prop_map(
-        move |(encoder, geometry, pattern, count, seed)| Case {
-            encoder: built[encoder],
-            geometry,
-            pattern,
-            count,
-            seed,
-        },
-    )
-}
-
-fn few() -> impl Strategy<Value = usize> {
-    1..=300_usize
-}
-
-/// So many that sampling, blocks, all spacings and all match finders have something to do.
-fn many() -> impl Strategy<Value = usize> {
-    prop_oneof![24 => 1..=300_usize, 8 => 4_000..=6_000_usize, 1 => 69_900..=70_100_usize]
 }
 
 /// Memory of a thread that has encoded and decoded other data.

@@ -6,7 +6,7 @@ use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::exponent_tiers::split;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::predict::{best_transform, bit_lengths};
+use crate::codec::predict::{Coding, best_transform, bit_lengths};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::{TRANSFORM_BYTES, Transform};
 use crate::kernel::{Width, bitshuffle, byte_planes};
@@ -218,7 +218,7 @@ impl Encoder for PlanesZstd {
         let plain = if geometry.float { Transform::Rotate } else { Transform::None };
         split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
         pack_bytes(plain, scratch, stored)?;
-        let (transform, _) = best_transform(width, geometry, raw, scratch);
+        let (transform, _) = best_transform(Coding::Tiers, width, geometry, raw, scratch);
         bit_lengths(transform, width, raw, scratch);
         let mut candidate = std::mem::take(&mut scratch.frames.candidate);
         pack_bits(transform, width, scratch, &mut candidate)?;

@@ -7,8 +7,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod coder;
-#[cfg(test)]
-pub mod encoder;
+mod encoder;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod generic;
 mod model;
@@ -18,6 +17,7 @@ mod scalar;
 
 use super::implementation::{Implementation, implementations};
 pub use coder::Coder;
+pub use encoder::BinEncoder;
 pub use model::{BINS, BinModel, CLASSES, GROUP};
 
 /// The kernels of one instruction set.

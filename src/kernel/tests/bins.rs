@@ -1,8 +1,7 @@
 //! Bins.
 
 use super::support::{Guarded, Misaligned, Random, counts, offsets};
-use crate::kernel::bins::encoder::BinEncoder;
-use crate::kernel::bins::{BINS, BinModel, Bins, CLASSES, GROUP, available};
+use crate::kernel::bins::{BINS, BinEncoder, BinModel, Bins, CLASSES, GROUP, available};
 
 /// Bins and frequencies, and what encoding needs besides.
 struct Model {

@@ -11,7 +11,9 @@ use super::{GROUP, GROUP_BYTES, Kernel, generic};
 use crate::kernel::bitshuffle::avx512::{bytes_of_planes, planes_of_bytes};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx512;
-use crate::kernel::vectors::x86_64::{load_16, load_64, load_up_to_64, lowest_bits, store_64, store_up_to_64};
+use crate::kernel::vectors::x86_64::{
+    load_16, load_64, load_up_to_64, look_up_256, lowest_bits, store_64, store_up_to_64,
+};
 
 implement!(Avx512: Kernel {
     fn merge(width: usize, codes: &[u8], last: &[u8; GROUP_BYTES], table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize => { match width {
@@ -93,7 +95,7 @@ fn split<const W: usize>(
     for (symbols, codes) in symbols.chunks(GROUP).zip(codes.chunks_exact_mut(8 * W)) {
         let present = lowest_bits(symbols.len());
         let symbols = load_up_to_64(symbols);
-        let group = _mm512_maskz_mov_epi8(present, look_up(&tables, symbols));
+        let group = _mm512_maskz_mov_epi8(present, look_up_256(&tables, symbols));
         store_up_to_64(codes, planes_of_bytes(group));
         let escape = _mm512_set1_epi8((1 << W) - 1);
         let mask = _mm512_mask_cmpeq_epi8_mask(present, _mm512_and_si512(group, escape), escape);
@@ -102,13 +104,4 @@ fn split<const W: usize>(
         escapes += mask.count_ones() as usize; // exact: at most 64
     }
     escapes
-}
-
-/// Returns the entry of each byte in a table of 256.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn look_up([a, b, c, d]: &[__m512i; 4], bytes: __m512i) -> __m512i {
-    let low = _mm512_permutex2var_epi8(*a, bytes, *b);
-    let high = _mm512_permutex2var_epi8(*c, bytes, *d);
-    _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes), low, high)
 }

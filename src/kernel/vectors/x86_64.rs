@@ -90,3 +90,12 @@ pub fn store_up_to_64(bytes: &mut [u8], vector: __m512i) {
 pub fn lowest_bits(count: usize) -> u64 {
     _bzhi_u64(u64::MAX, count.min(64) as u32) // exact
 }
+
+/// Returns the entry of each byte in a table of 256.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub fn look_up_256([a, b, c, d]: &[__m512i; 4], bytes: __m512i) -> __m512i {
+    let low = _mm512_permutex2var_epi8(*a, bytes, *b);
+    let high = _mm512_permutex2var_epi8(*c, bytes, *d);
+    _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes), low, high)
+}

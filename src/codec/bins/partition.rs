@@ -1,0 +1,112 @@
+//! Chooses the bins of windows: of all partitions into dyadic intervals, about the cheapest.
+
+use crate::kernel::bins::BINS;
+
+/// Values of a window.
+const VALUES: usize = 1 << 16;
+/// The bits that a bin costs in the tables: `K`, and its frequencies in some classes.
+const BIN_BITS: f32 = 60.0;
+/// The least share of a bin that costs are estimated with. The least that can be coded is 1/256.
+const LEAST_SHARE: f32 = 1.0 / 1024.0;
+
+/// The bins of a part, in memory that is reused.
+#[derive(Default)]
+pub(in crate::codec) struct Partition {
+    /// For each value, the number of windows below it.
+    below: Vec<u32>,
+    /// The bin of each value.
+    bin_of: Vec<u8>,
+    /// `K` of each bin.
+    pub bits: Vec<u8>,
+}
+
+impl Partition {
+    /// Chooses bins for windows, of which there is at least one. `value_bits` is 16, or 8 if the
+    /// elements are bytes.
+    pub(in crate::codec) fn choose(&mut self, windows: &[[u8; 2]], value_bits: u32) {
+        self.count(windows);
+        let mut bin_bits = BIN_BITS;
+        loop {
+            self.bits.clear();
+            // bins are never wider than half of all values
+            let half = 1 << (value_bits - 1);
+            let search = Search { below: &self.below, total: windows.len() as f32, bin_bits };
+            for start in [0, half] {
+                search.best(start, value_bits - 1, &mut self.bits);
+            }
+            if self.bits.len() <= BINS {
+                break;
+            }
+            bin_bits = 1.5 * bin_bits + 8.0;
+        }
+        self.bin_of.resize(VALUES, 0);
+        let mut start = 0;
+        for (bin, &bits) in (0..).zip(&self.bits) {
+            let end = start + (1 << bits);
+            self.bin_of.get_mut(start..end).unwrap_or(&mut []).fill(bin);
+            start = end;
+        }
+    }
+
+    fn count(&mut self, windows: &[[u8; 2]]) {
+        self.below.clear();
+        self.below.resize(VALUES + 1, 0);
+        let counts = self.below.get_mut(1..).unwrap_or(&mut []);
+        for &window in windows {
+            counts[usize::from(u16::from_le_bytes(window))] += 1; // in bounds: 2^16 values
+        }
+        let mut sum = 0_u32;
+        for count in counts {
+            sum = sum.wrapping_add(*count); // fewer than 2^32 windows
+            *count = sum;
+        }
+    }
+
+    /// Sets `bins` to the bin of each window.
+    pub(in crate::codec) fn bins_of(&self, windows: &[[u8; 2]], bins: &mut Vec<u8>) {
+        let bin_of = |&window| self.bin_of.get(usize::from(u16::from_le_bytes(window))).copied().unwrap_or(0);
+        bins.clear();
+        bins.extend(windows.iter().map(bin_of));
+    }
+}
+
+/// The search from the widest intervals to the narrowest.
+struct Search<'a> {
+    below: &'a [u32],
+    total: f32,
+    bin_bits: f32,
+}
+
+impl Search<'_> {
+    fn count(&self, start: usize, end: usize) -> u32 {
+        let below = |value| self.below.get(value).copied().unwrap_or(0);
+        below(end) - below(start) // sums ascend
+    }
+
+    /// Appends `K` of the bins of an interval. Returns the bits that its windows cost with them.
+    fn best(&self, start: usize, bits: u32, bins: &mut Vec<u8>) -> f32 {
+        let count = self.count(start, start + (1 << bits));
+        let whole = bins.len();
+        bins.push(bits as u8); // exact: at most 15
+        if count == 0 {
+            return 0.0;
+        }
+        let count = count as f32;
+        let share = (count / self.total).max(LEAST_SHARE);
+        let excess = (share - count / self.total) * self.total * std::f32::consts::LOG2_E;
+        let cost = count * (bits as f32 - share.log2()) + excess + self.bin_bits;
+        // halves cannot save more than the bits of the offsets
+        if bits == 0 || count * bits as f32 <= self.bin_bits {
+            return cost;
+        }
+        bins.pop();
+        let half = 1 << (bits - 1);
+        let halves = self.best(start, bits - 1, bins) + self.best(start + half, bits - 1, bins);
+        if halves < cost {
+            return halves;
+        }
+        bins.truncate(whole);
+        bins.push(bits as u8); // exact: at most 15
+        cost
+    }
+}

@@ -1,0 +1,111 @@
+//! Parts of all kinds, and the encoders that they are tried with.
+
+use crate::codec::blocked::{BinBlocks, Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
+use crate::codec::constant::Constant;
+use crate::codec::encoding::Encoder;
+use crate::codec::exponent_tiers::ExponentTiers;
+use crate::codec::geometry::Geometry;
+use crate::codec::part_spec::PartSpec;
+use crate::codec::residual_tiers::ResidualTiers;
+use crate::codec::zstandard::{BitshuffleBlocks, BitshuffleZstd, PlanesZstd, Zstd, ZstdBlocks};
+use proptest::prelude::*;
+use tensilo_testing::{Pattern, Random};
+
+pub(super) static ENCODERS: [&dyn Encoder; 21] = [
+    &Constant,
+    &BitshuffleZstd,
+    &Zstd,
+    &PlanesZstd,
+    &ExponentTiers { spacing: 6 },
+    &ExponentTiers { spacing: 7 },
+    &ExponentTiers { spacing: 11 },
+    &ExponentTiers { spacing: 13 },
+    &ExponentTiers { spacing: 31 },
+    &ResidualTiers { spacing: 6 },
+    &ResidualTiers { spacing: 7 },
+    &ResidualTiers { spacing: 12 },
+    &ResidualTiers { spacing: 14 },
+    &ResidualTiers { spacing: 31 },
+    &Blocked(RawBlocks),
+    &Blocked(BitshuffleBlocks),
+    &Blocked(ZstdBlocks),
+    &Blocked(ExponentBlocks),
+    &Blocked(ResidualBlocks),
+    &Blocked(BinBlocks { most_classes: 1 }),
+    &Blocked(BinBlocks { most_classes: 16 }),
+];
+
+/// A part, and how it is encoded.
+#[derive(Clone)]
+pub(super) struct Case {
+    pub encoder: &'static dyn Encoder,
+    pub geometry: Geometry<'static>,
+    pub pattern: Pattern,
+    pub count: usize,
+    pub seed: u64,
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { encoder, geometry, pattern, count, seed } = self;
+        write!(f, "{}: {count} of {pattern:?}, seed {seed}, {geometry:?}", encoder.name())
+    }
+}
+
+impl Case {
+    pub(super) fn raw(&self) -> Vec<u8> {
+        self.pattern.elements(self.geometry.element_bytes, self.count, self.seed)
+    }
+
+    /// The ends of blocks of any length.
+    pub(super) fn blocks(&self) -> Vec<u32> {
+        let (count, mut random, mut ends) = (self.count as u32, Random(self.seed), vec![]);
+        while ends.last() != Some(&count) {
+            let most = [1, 64, 200, 4096, 65_535][random.index(5)];
+            let start: u32 = ends.last().copied().unwrap_or(0);
+            ends.push(count.min(start + 1 + random.below(most) as u32).min(start + 65_535));
+        }
+        ends
+    }
+
+    pub(super) fn spec(&self) -> PartSpec<'static> {
+        let element_bytes = self.geometry.element_bytes;
+        PartSpec::new(element_bytes, self.count * element_bytes)
+    }
+}
+
+pub(super) fn cases(count: impl Strategy<Value = usize>) -> impl Strategy<Value = Case> {
+    let built = ENCODERS.into_iter().filter(|encoder| encoder.check_built().is_ok()).collect::<Vec<_>>();
+    let geometry = (
+        prop::sample::select(vec![1, 2, 4, 8]),
+        any::<bool>(),
+        prop::sample::select(vec![1, 7, 64, 101, 1024, 50_000, u32::MAX]),
+        prop::sample::select(vec![[0, 0], [3, 0], [128, 0], [12, 3], [2048, 128]]),
+    );
+    let geometry = geometry.prop_map(|(element_bytes, float, restart, strides)| Geometry {
+        element_bytes,
+        float,
+        restart,
+        strides,
+        blocks: &[],
+    });
+    let pattern = prop::sample::select(Pattern::ALL.to_vec());
+    (0..built.len(), geometry, pattern, count, any::<u64>()).prop_map(
+        move |(encoder, geometry, pattern, count, seed)| Case {
+            encoder: built[encoder],
+            geometry,
+            pattern,
+            count,
+            seed,
+        },
+    )
+}
+
+pub(super) fn few() -> impl Strategy<Value = usize> {
+    1..=300_usize
+}
+
+/// So many that sampling, blocks, all spacings and all match finders have something to do.
+pub(super) fn many() -> impl Strategy<Value = usize> {
+    prop_oneof![24 => 1..=300_usize, 8 => 4_000..=6_000_usize, 1 => 69_900..=70_100_usize]
+}
