@@ -78,6 +78,12 @@ impl Token {
     }
 }
 
+/// Returns the instruction set that `TENSILO_KERNELS` names, so that one machine can measure what
+/// others will see. A name that this CPU has not, or nobody, is ignored.
+pub fn asked() -> Option<String> {
+    std::env::var("TENSILO_KERNELS").ok()
+}
+
 /// Detects the instruction sets of this CPU. Returns their tokens, slowest (`scalar`) first.
 ///
 /// All families list their implementations by this function. What it leaves out is not used.

@@ -50,12 +50,18 @@ macro_rules! implementations {
             &AVAILABLE
         }
 
-        /// Returns the fastest implementation that this CPU can run. It is chosen once for each
-        /// process.
+        /// Returns the fastest implementation that this CPU can run, or the one that the
+        /// environment asks for. It is chosen once for each process.
         pub fn best() -> &'static Implementation<dyn $Kernel> {
             static SCALAR: Implementation<dyn $Kernel> =
                 Implementation { name: "scalar", kernel: &$crate::kernel::cpu::Scalar };
-            available().last().unwrap_or(&SCALAR) // the list is never empty
+            type Chosen = &'static Implementation<dyn $Kernel>;
+            static BEST: std::sync::LazyLock<Chosen> = std::sync::LazyLock::new(|| {
+                let asked = $crate::kernel::cpu::asked();
+                let found = asked.and_then(|name| available().iter().find(|known| known.name == name));
+                found.or(available().last()).unwrap_or(&SCALAR) // the list is never empty
+            });
+            *BEST
         }
     };
 }

@@ -26,10 +26,27 @@ fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implem
     let names: Vec<_> = available.iter().map(Implementation::name).collect();
     println!("{family}: {}", names.join(", "));
     assert_eq!(names.first(), Some(&"scalar"), "{family}");
-    assert_eq!(names.last(), Some(&best.name()), "{family}");
+    let asked = super::cpu::asked().filter(|asked| names.contains(&asked.as_str()));
+    assert_eq!(best.name(), asked.as_deref().unwrap_or(names[names.len() - 1]), "{family}");
     let required = std::env::var("TENSILO_REQUIRE_KERNELS").unwrap_or_default();
     for name in required.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         assert!(names.contains(&name), "{family}: kernel {name} is required, this CPU has {names:?}");
+    }
+}
+
+/// Runs the test above with each implementation asked for, and with one that nobody knows.
+#[test]
+#[cfg_attr(miri, ignore = "starts processes")]
+fn the_environment_chooses_kernels() {
+    let names = super::predict::available().iter().map(Implementation::name);
+    for name in names.chain(["abacus"]) {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "kernel::tests::required_kernels_are_available"])
+            .env("TENSILO_KERNELS", name)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{name}: {text}");
     }
 }
 
