@@ -12,7 +12,7 @@ mod support;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use kernel::byte_planes::BytePlanes;
-use kernel::predict::Prediction;
+use kernel::predict::{Prediction, Predictor, Weights};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
 use kernel::{Width, bitshuffle, byte_planes, extra_bits, predict, tiers};
 use std::hint::black_box;
@@ -94,12 +94,16 @@ fn planes_of_width(
     group.bench_function(row("rotate"), |b| b.iter(|| kernel.rotate_right(width, black_box(&mut *to))));
 }
 
-const PREDICTIONS: [(&str, Prediction); 5] = [
-    ("lorenzo 128", Prediction { lorenzo: true, float: true, restart: 101 * 128, stride: 128 }),
-    ("lorenzo 360", Prediction { lorenzo: true, float: true, restart: 101 * 360, stride: 360 }),
-    ("lorenzo 9", Prediction { lorenzo: true, float: true, restart: 101 * 9, stride: 9 }),
-    ("delta 128", Prediction { lorenzo: false, float: true, restart: 101 * 128, stride: 128 }),
-    ("delta 1", Prediction { lorenzo: false, float: true, restart: 101, stride: 1 }),
+const SEPARABLE: Predictor = Predictor::Separable(Weights { left: 5, above: 4 });
+
+const PREDICTIONS: [(&str, Prediction); 7] = [
+    ("lorenzo 128", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 128, stride: 128 }),
+    ("lorenzo 360", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 360, stride: 360 }),
+    ("separable 128", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 128, stride: 128 }),
+    ("separable 360", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 360, stride: 360 }),
+    ("lorenzo 9", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 9, stride: 9 }),
+    ("delta 128", Prediction { predictor: Predictor::Delta, float: true, restart: 101 * 128, stride: 128 }),
+    ("delta 1", Prediction { predictor: Predictor::Delta, float: true, restart: 101, stride: 1 }),
 ];
 
 /// `undo` works in place, on the result of its last call: it takes the same time on any data.

@@ -93,16 +93,17 @@ def unshuffle(shuffled, w):
     return bytes(result)
 # ---- 5.6 Transforms ----------------------------------------------------------------------------------------
 TRANSFORMS = NONE, ROTATE, DELTA, LORENZO = range(4)
+SEPARABLE = 4  # in bins only
 
-def read_transform(fields):
-    transform, flags, reserved, restart, stride, reserved_2 = fields.unpack("BBHIII")
-    predicts = transform in (DELTA, LORENZO)
+def read_transform(fields, known=TRANSFORMS):
+    transform, flags, *weights, restart, stride, reserved = fields.unpack("BBBBIII")
+    predicts = transform in (DELTA, LORENZO, SEPARABLE)
     right = restart and stride and flags < 2 if predicts else restart == stride == flags == 0
-    check({"R-5.7 transform": transform in TRANSFORMS, "R-5.7 transform_flags, restart or stride": right,
-           "R-5.7 reserved": reserved == reserved_2 == 0})
-    return transform, flags, restart, stride
+    check({"R-5.7 transform": transform in known, "R-5.7 transform_flags, restart or stride": right,
+           "R-5.7 weights": max(weights) <= (8 if transform == SEPARABLE else 0), "R-5.7 reserved": reserved == 0})
+    return transform, flags, restart, stride, weights
 
-def undo(transform, is_float, restart, stride, y, w):  # from the bytes of all y to those of all x
+def undo(transform, is_float, restart, stride, weights, y, w):  # from the bytes of all y to those of all x
     if transform == NONE:
         return y
     layout, top = f"<{len(y) // w}{'_BH_I___Q'[w]}", 1 << 8 * w - 1
@@ -110,10 +111,21 @@ def undo(transform, is_float, restart, stride, y, w):  # from the bytes of all y
     if transform == ROTATE:
         return struct.pack(layout, *(value >> 1 | (value & 1) * top for value in y))
     m, mask = [], 2 * top - 1
+
+    def part(value, weight):
+        value &= mask
+        return (weight * (value - 2 * (value & top)) + 4) // 8
+
+    def down(i):
+        above = m[i - stride]
+        return above if i % restart < 2 * stride else above + part(above - m[i - 2 * stride], weights[1])
+
     for i, value in enumerate(y):
         j = i % restart
         if j < stride:
             prediction = m[i - 1] if j else 0
+        elif transform == SEPARABLE:
+            prediction = down(i) + (part(m[i - 1] - down(i - 1), weights[0]) if j % stride else 0)
         elif transform == DELTA or j % stride == 0:
             prediction = m[i - stride]
         else:
@@ -270,7 +282,7 @@ def block_decoder(encoding, own, w, tables):  # a function of the stored bytes o
 # ---- 5.13 Bins ----------------------------------------------------------------------------------------------
 def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
     fields, window_bytes = Fields(own, "R-5.18"), min(w, 2)
-    transform, *details = read_transform(fields)
+    transform, *details = read_transform(fields, (*TRANSFORMS, SEPARABLE))
     s, bin_count, class_count, reserved, period = fields.unpack("4BI")
     check({f"R-5.18 low_bytes {s}": s <= w - window_bytes, f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64,
            f"R-5.18 class_count {class_count}": 1 <= class_count <= 16, "R-5.18 reserved": reserved == 0})

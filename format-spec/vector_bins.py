@@ -150,6 +150,15 @@ def valid_vectors():
         ('i8', little(90, 40), bins((80, 90), transform='delta', restart=40, stride=1)), ('i8', little(90, 250), bins((90,), transform='rotate')),
         ('i32', little(70, 2000, 4), bins((66, 70), transform='delta', restart=VARIES, stride=1)),
         ('i32', little(70, 30000, 4), bins((70,), transform='lorenzo', low_bytes=1, restart=30, stride=7)))
+    yield 'blocked-bins-separable', ('blocks of bins of separable: all element bytes, weights 0 to 8, with and without float, '
+                                     'stride 1, restart no multiple of stride, stride >= restart, restart over n'), of_many(*(
+        (dtype, little(n, 3000 if w > 1 else 90, w), bins((n // 2, n), low_bytes=max(0, w - 2), transform='separable',
+                                                          is_float=is_float, restart=restart, stride=stride, weights=weights))
+        for dtype, w, n, is_float, restart, stride, weights in (
+            ('u8', 1, 90, False, 40, 7, (4, 2)), ('i16', 2, 150, False, 60, 10, (5, 4)), ('bf16', 2, 150, True, 60, 10, (8, 2)),
+            ('u16', 2, 100, False, 33, 1, (8, 8)), ('i16', 2, 100, False, 35, 10, (0, 8)), ('i16', 2, 64, False, 9, 9, (3, 0)),
+            ('u16', 2, 70, True, 8, 11, (1, 1)), ('i32', 4, 80, False, VARIES, 16, (7, 3)), ('f32', 4, 80, True, 30, 6, (6, 5)),
+            ('i64', 8, 60, False, 30, 6, (5, 7)))))
     yield 'blocked-bins-low-bytes', 'blocks of bins with 0 to 6 low bytes', of_many(*(
         ('u%d' % (8 * w), b''.join(le(a >> 48 - 8 * s + a % 8, w) for a in mixed(9)), bins((2, 9), low_bytes=s))
         for w in (4, 8) for s in range(w - 1)))
@@ -260,7 +269,13 @@ def table_cases():
     def transform(name, what, here, value, **more):
         return table(name, what, here, value, rule='R-5.7', **more)
 
-    yield transform('transform', 'an unknown transform', 'transform', 4)
+    yield transform('transform', 'separable with restart and stride 0', 'transform', 4)
+    yield transform('transform-5', 'an unknown transform', 'transform', 5, transform='separable', restart=6, stride=1)
+    for place, weights in enumerate(((9, 0), (8, 255))):
+        yield transform('weight-%d' % place, 'a weight greater than 8', 'weights', bytes(weights), transform='separable', restart=6, stride=2)
+    yield transform('weights', 'a weight with lorenzo', 'weights', b'\1\0', transform='lorenzo', restart=6, stride=2)
+    yield transform('separable-restart', 'restart 0 with separable', 'restart', 0, transform='separable', restart=6, stride=2)
+    yield transform('separable-stride', 'stride 0 with separable', 'stride', 0, transform='separable', restart=6, stride=2)
     yield transform('restart', 'restart 0 with delta', 'restart', 0, transform='delta', restart=6, stride=1)
     yield transform('stride', 'stride 0 with lorenzo', 'stride', 0, transform='lorenzo', restart=6, stride=1)
     yield transform('float', 'float with none', 'transform_flags', 1)

@@ -145,6 +145,8 @@ def block_cases():
         'block 4: frame': frame(bitshuffle(NUMBERS[384:], 2))[:-1]}, ['R-5.14'])
     yield of('R-5.7', 'transform', 'an unknown transform', e, {'transform': 4})
     yield of('R-5.7', 'restart', 'restart 0 with delta', r, {'restart': 0})
+    yield of('R-5.7', 'separable', 'residuals of separable', blocked_tiers(
+        'blocked-residual-tiers', ENDS, 'separable', restart=50, stride=10, weights=(5, 4), **TIERS), {}, ['R-5.11'])
     yield of('R-5.8', 'width', 'width_1 of 4', e, {'width_1': 4})
     yield of('R-5.8', 'reserved', 'the reserved byte of the tables', e, {'reserved 3': 1})
     yield of('R-5.8', 'ranks', 'a rank that cannot be reached', e, {'ranks': TIERS['ranks'] + b'\1'})
@@ -165,7 +167,7 @@ def block_cases():
     yield 'R-5.13', 'blocked-no-table', 'a table that the column has not', f.commit()
 
 
-TABLES = ('transform', 'transform_flags', 'reserved 1', 'restart', 'stride', 'reserved 2', 'width_1', 'width_2', 'width_3', 'reserved 3', 'ranks')
+TABLES = ('transform', 'transform_flags', 'weights', 'restart', 'stride', 'reserved 2', 'width_1', 'width_2', 'width_3', 'reserved 3', 'ranks')
 
 
 def rewritten(enc, rewrite):

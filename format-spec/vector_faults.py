@@ -410,12 +410,15 @@ def tier_cases():
     twelve = el('H', *range(12))
 
     for name, what, enc, tweak in (
-            ('transform-4', 'an unknown transform', planes, {'transform': 4}),
+            ('transform-4', 'separable, which is for bins only, and without restart and stride', planes, {'transform': 4}),
             ('transform-255', 'an unknown transform', byte_planes, {'transform': 255}),
             ('flag', 'an unknown flag', delta, {'transform_flags': 2}),
             ('flag-7', 'an unknown flag beside float', delta, {'transform_flags': 0x81}),
-            ('reserved', 'the reserved field behind the flags', planes, {'reserved 1': 0x100}),
-            ('reserved-of-tiers', 'so of exponent-tiers', e, {'reserved 1': 1}),
+            ('reserved', 'a weight without prediction', planes, {'weights': 0x100}),
+            ('reserved-of-tiers', 'so of exponent-tiers', e, {'weights': 1}),
+            ('weights-of-delta', 'weights with delta', delta, {'weights': 0x0405}),
+            ('separable', 'separable in planes-zstd', planes_zstd(
+                8, lambda j, s: (0, s), 'separable', restart=9, stride=2, weights=(5, 4)), {}),
             ('reserved-2', 'the last reserved field', r, {'reserved 2': 1}),
             ('restart-0', 'delta with restart 0', delta, {'restart': 0}),
             ('stride-0', 'delta with stride 0', delta, {'stride': 0}),
@@ -428,7 +431,7 @@ def tier_cases():
             ('stride-of-none', 'stride without prediction', e, {'stride': 1})):
         yield 'R-5.7', name, what, tiers(enc, few, tweak)
     for enc, rule in ((e, 'R-5.10'), (r, 'R-5.11')):
-        yield 'R-5.7', 'transform-4-of-' + enc[0], 'an unknown transform in ' + enc[0], tiers(enc, few, {'transform': 4}), {'also': [rule]}
+        yield 'R-5.7', 'transform-4-of-' + enc[0], 'separable, without restart and stride, in ' + enc[0], tiers(enc, few, {'transform': 4}), {'also': [rule]}
     for enc in (e, r, byte_planes):
         yield 'R-4.5', 'part-of-element-' + enc[0], enc[0] + ' of one element and a half', broken(
             col('x', 'u16'), [b'\1\0'], enc=enc, chunk=put(raw_bytes=3))

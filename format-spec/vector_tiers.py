@@ -4,7 +4,7 @@ An encoding is a pair: its name, and a function of the decoded bytes and the ele
 as named pieces, in order.
 """
 
-TRANSFORMS = ['none', 'rotate', 'delta', 'lorenzo']
+TRANSFORMS = ['none', 'rotate', 'delta', 'lorenzo', 'separable']
 
 
 def le(n, size):
@@ -15,7 +15,7 @@ def elements(data, w):
     return [int.from_bytes(data[i:i + w], 'little') for i in range(0, len(data), w)]
 
 
-def transformed(x, w, transform, is_float=False, restart=0, stride=0):
+def transformed(x, w, transform, is_float=False, restart=0, stride=0, weights=(0, 0)):
     """The coded integers y of the elements x."""
     bits = 8 * w
     top, every = 1 << bits - 1, (1 << bits) - 1
@@ -24,11 +24,24 @@ def transformed(x, w, transform, is_float=False, restart=0, stride=0):
     if transform == 'rotate':
         return [(n << 1 | n >> bits - 1) & every for n in x]
     m, y = [n ^ (every ^ top) if is_float and n & top else n for n in x], []
+
+    def eighths(n, weight):
+        n &= every
+        return (weight * (n - (n & top) * 2) + 4) // 8
+
+    def missed(i):
+        """What the prediction down misses in element i, which has a row above."""
+        above = m[i - stride]
+        step = above - m[i - 2 * stride] if i % restart >= 2 * stride else 0
+        return m[i] - above - eighths(step, weights[1])
+
     for i in range(len(m)):
         row, place = divmod(i % restart, stride)
         left, above = m[i - 1] if i else 0, m[i - stride] if i >= stride else 0
         if row == 0:
             p = left if place else 0
+        elif transform == 'separable':
+            p = m[i] - missed(i) + (eighths(missed(i - 1), weights[0]) if place else 0)
         elif transform == 'delta' or place == 0:
             p = above
         else:
@@ -38,8 +51,8 @@ def transformed(x, w, transform, is_float=False, restart=0, stride=0):
     return y
 
 
-def transform_pieces(transform, is_float=False, restart=0, stride=0):
-    return {'transform': le(TRANSFORMS.index(transform), 1), 'transform_flags': le(is_float, 1), 'reserved 1': bytes(2),
+def transform_pieces(transform, is_float=False, restart=0, stride=0, weights=(0, 0)):
+    return {'transform': le(TRANSFORMS.index(transform), 1), 'transform_flags': le(is_float, 1), 'weights': bytes(weights),
             'restart': le(restart, 4), 'stride': le(stride, 4), 'reserved 2': bytes(4)}
 
 

@@ -5,11 +5,18 @@ use super::sampling::windows;
 use super::scratch::EncodeScratch;
 use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
-use crate::kernel::predict::Prediction;
+use crate::kernel::predict::{Prediction, Predictor, Weights};
 use crate::kernel::{Width, extra_bits, predict};
 
 /// The least number of elements of a window.
 const WINDOW: usize = 1024;
+
+/// Changes of a weight by an eighth, in the search for weights.
+const MOST_STEPS: usize = 4;
+
+/// About what classes, which estimates leave out, save of residuals: measured on log-mel and pitch
+/// posteriors.
+const CLASSES_SAVE: f64 = 1.0 / 64.0;
 
 /// How residuals are coded: what predictions are judged by.
 #[derive(Clone, Copy)]
@@ -23,10 +30,12 @@ pub(super) enum Coding {
 impl Coding {
     /// Sets `symbols`, the bit lengths of coded integers, to the symbols that are counted.
     fn refine(self, width: Width, coded: &[u8], symbols: &mut [u8]) {
-        if let Self::Bins = self {
-            for (symbol, coded) in symbols.iter_mut().zip(coded.chunks_exact(width.bytes())) {
-                *symbol = bin_symbol(coded, *symbol);
-            }
+        match (self, width) {
+            (Self::Tiers, _) => {}
+            (Self::Bins, Width::W1) => refine::<1>(coded, symbols),
+            (Self::Bins, Width::W2) => refine::<2>(coded, symbols),
+            (Self::Bins, Width::W4) => refine::<4>(coded, symbols),
+            (Self::Bins, Width::W8) => refine::<8>(coded, symbols),
         }
     }
 
@@ -36,22 +45,22 @@ impl Coding {
             Self::Tiers => (TierPlan::new(counts, 31).bits + count_extra_bits(counts)) as f64,
             Self::Bins => {
                 let offset_bits =
-                    (0_u64..).zip(counts).map(|(symbol, &count)| (symbol / 4).saturating_sub(2) * u64::from(count));
-                entropy_bits(counts) + offset_bits.sum::<u64>() as f64
+                    (0_u64..).zip(counts).map(|(symbol, &count)| (symbol / 4).saturating_sub(1) * u64::from(count));
+                (entropy_bits(counts) + offset_bits.sum::<u64>() as f64) * (1.0 - CLASSES_SAVE)
             }
         }
     }
 }
 
-/// Returns a symbol for the bit length of a coded integer and the two bits below its highest one,
-/// as if there were four bins for each bit length.
-fn bin_symbol(coded: &[u8], length: u8) -> u8 {
-    let mut bytes = [0; 8];
-    bytes.iter_mut().zip(coded).for_each(|(to, from)| *to = *from);
-    let value = u64::from_le_bytes(bytes);
-    match length.checked_sub(3) {
-        Some(open) => 4 * (length - 1) + (value >> open & 3) as u8, // at most 4 * 63 + 3; two bits
-        None => value as u8,                                        // below 4
+/// Sets `symbols`, the bit lengths of coded integers of `W` bytes, to symbols that also tell the
+/// two bits below the highest one, as if there were four bins for each bit length.
+fn refine<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
+    for (symbol, coded) in symbols.iter_mut().zip(coded.as_chunks::<W>().0) {
+        let mut bytes = [0; 8];
+        bytes.iter_mut().zip(coded).for_each(|(to, from)| *to = *from);
+        let open = symbol.saturating_sub(3);
+        // at most 4 * 61 + 7, since `open` leaves three bits
+        *symbol = 4 * open + (u64::from_le_bytes(bytes) >> open) as u8;
     }
 }
 
@@ -72,19 +81,51 @@ pub(super) fn best_transform(
 ) -> (Transform, usize) {
     let count = raw.len() / width.bytes();
     let none = (!geometry.float).then_some(Transform::None);
+    let mut bits_of = |transform| sampled_bits(coding, transform, width, geometry, raw, scratch);
     let candidates = none.into_iter().chain(predictions(geometry).map(Transform::Predict));
-    let costs = candidates.map(|transform| (transform, sampled_bits(coding, transform, width, geometry, raw, scratch)));
+    let costs = candidates.map(|transform| (transform, bits_of(transform)));
     let best = costs.min_by(|(_, a), (_, b)| a.total_cmp(b));
-    let (transform, bits) = best.unwrap_or((Transform::None, f64::from(u32::MAX)));
-    (transform, (bits * count as f64 / 8.0) as usize) // an estimate, and saturating
+    let mut best = best.unwrap_or((Transform::None, f64::from(u32::MAX)));
+    if let (Coding::Bins, Transform::Predict(prediction)) = (coding, best.0)
+        && prediction.stride > 1
+    {
+        let weighted =
+            |weights| Transform::Predict(Prediction { predictor: Predictor::Separable(weights), ..prediction });
+        best = best_weights(best, weighted, bits_of);
+    }
+    (best.0, (best.1 * count as f64 / 8.0) as usize) // an estimate, and saturating
+}
+
+/// Returns the best of a transform, given with its bits, and separable ones: from some usual
+/// weights downhill, one weight at a time.
+fn best_weights(
+    given: (Transform, f64),
+    weighted: impl Fn(Weights) -> Transform,
+    mut bits_of: impl FnMut(Transform) -> f64,
+) -> (Transform, f64) {
+    let mut cost = |(left, above)| ((left, above), bits_of(weighted(Weights { left, above })));
+    let (mut best, mut bits) =
+        [cost((8, 2)), cost((5, 4))].into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(((8, 0), given.1));
+    for _ in 0..MOST_STEPS {
+        let (left, above) = best;
+        let near = [(left + 1, above), (left.wrapping_sub(1), above), (left, above + 1), (left, above.wrapping_sub(1))];
+        let tried = near.into_iter().filter(|&(left, above)| left.max(above) <= 8).map(&mut cost);
+        match tried.min_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((weights, fewer)) if fewer < bits => (best, bits) = (weights, fewer),
+            _ => break,
+        }
+    }
+    let (left, above) = best;
+    if bits < given.1 { (weighted(Weights { left, above }), bits) } else { given }
 }
 
 /// Returns the predictions that are tried: delta along each axis, and the 2-D Lorenzo predictor
 /// (Ibarria et al., 2003) over the axis and the innermost one.
 pub(super) fn predictions(geometry: &Geometry<'_>) -> impl Iterator<Item = Prediction> {
     let Geometry { float, restart, strides, .. } = *geometry;
-    let delta = move |stride| Prediction { lorenzo: false, float, restart, stride };
-    let planar = strides.into_iter().map(move |stride| Prediction { lorenzo: true, float, restart, stride });
+    let delta = move |stride| Prediction { predictor: Predictor::Delta, float, restart, stride };
+    let planar =
+        strides.into_iter().map(move |stride| Prediction { predictor: Predictor::Lorenzo, float, restart, stride });
     let rows = planar.flat_map(move |lorenzo| [delta(lorenzo.stride), lorenzo]);
     std::iter::once(delta(1)).chain(rows.filter(move |row| row.stride > 1 && row.stride < restart))
 }
@@ -103,10 +144,11 @@ fn sampled_bits(
         Transform::Predict(prediction) => (wide(prediction.restart), wide(prediction.stride)),
         _ => (1, 1),
     };
-    // a window begins with a sample or, if samples are long, with a row, whose elements do not
-    // count
-    let (unit, skip) = if restart <= 2 * WINDOW { (restart, 0) } else { (row, row) };
-    let length = WINDOW.max(2 * row).next_multiple_of(unit.max(1));
+    // a window begins with a sample or, if samples are long, with two rows, which the others are
+    // predicted from: their elements do not count. One is enough for most predictors, but only what
+    // was estimated in the same windows can be compared
+    let (unit, skip) = if restart <= 2 * WINDOW { (restart, 0) } else { (row, 2 * row) };
+    let length = WINDOW.max(4 * row).next_multiple_of(unit.max(1));
     scratch.sampled.clear();
     for window in windows(raw.len() / width.bytes(), length) {
         let Some(elements) = raw.get(window.start * width.bytes()..window.end * width.bytes()) else { continue };

@@ -1,6 +1,6 @@
 //! Chapter 5.6: the transforms between elements and coded integers.
 
-use crate::kernel::predict::Prediction;
+use crate::kernel::predict::{Prediction, Predictor, Weights};
 use crate::kernel::{Width, byte_planes, predict};
 use crate::le::structure;
 use crate::{Error, Result};
@@ -10,10 +10,11 @@ structure! {
     mod transform_head: 16 bytes {
         0 => TRANSFORM: u8,
         1 => TRANSFORM_FLAGS: u8,
-        2 => RESERVED: u16,
+        2 => WEIGHT_LEFT: u8,
+        3 => WEIGHT_ABOVE: u8,
         4 => RESTART: u32,
         8 => STRIDE: u32,
-        12 => ALSO_RESERVED: u32,
+        12 => RESERVED: u32,
     }
 }
 
@@ -36,6 +37,13 @@ const NONE: u8 = 0;
 const ROTATE: u8 = 1;
 const DELTA: u8 = 2;
 const LORENZO: u8 = 3;
+const SEPARABLE: u8 = 4;
+
+/// The greatest weight.
+const MOST_WEIGHT: u8 = 8;
+
+/// The weights of a predictor that has none.
+const NO_WEIGHTS: Weights = Weights { left: 0, above: 0 };
 
 /// The bit of `transform_flags` that is set for floats.
 const FLOAT: u8 = 1;
@@ -47,7 +55,14 @@ impl Transform {
             Self::None => transform_head::TRANSFORM.put(&mut bytes, NONE),
             Self::Rotate => transform_head::TRANSFORM.put(&mut bytes, ROTATE),
             Self::Predict(prediction) => {
-                transform_head::TRANSFORM.put(&mut bytes, if prediction.lorenzo { LORENZO } else { DELTA });
+                let (kind, weights) = match prediction.predictor {
+                    Predictor::Delta => (DELTA, NO_WEIGHTS),
+                    Predictor::Lorenzo => (LORENZO, NO_WEIGHTS),
+                    Predictor::Separable(weights) => (SEPARABLE, weights),
+                };
+                transform_head::TRANSFORM.put(&mut bytes, kind);
+                transform_head::WEIGHT_LEFT.put(&mut bytes, weights.left);
+                transform_head::WEIGHT_ABOVE.put(&mut bytes, weights.above);
                 transform_head::TRANSFORM_FLAGS.put(&mut bytes, if prediction.float { FLOAT } else { 0 });
                 transform_head::RESTART.put(&mut bytes, prediction.restart);
                 transform_head::STRIDE.put(&mut bytes, prediction.stride);
@@ -56,23 +71,36 @@ impl Transform {
         bytes
     }
 
-    /// Parses the transform at the start of stored bytes.
+    /// Parses the transform of an encoding that has no *separable*.
     pub(super) fn parse(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
+        match transform_head::TRANSFORM.get(bytes) {
+            SEPARABLE => Err(malformed(bytes)),
+            _ => Self::parse_any(bytes),
+        }
+    }
+
+    /// Parses any transform.
+    pub(super) fn parse_any(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
         let kind = transform_head::TRANSFORM.get(bytes);
         let restart = transform_head::RESTART.get(bytes);
         let stride = transform_head::STRIDE.get(bytes);
         let float = transform_head::TRANSFORM_FLAGS.get(bytes) & FLOAT != 0;
+        let (left, above) = (transform_head::WEIGHT_LEFT.get(bytes), transform_head::WEIGHT_ABOVE.get(bytes));
+        let predict = |predictor| Self::Predict(Prediction { predictor, float, restart, stride });
+        let can_predict = restart > 0 && stride > 0;
         let transform = match kind {
             NONE => Self::None,
             ROTATE => Self::Rotate,
-            DELTA | LORENZO if restart > 0 && stride > 0 => {
-                Self::Predict(Prediction { lorenzo: kind == LORENZO, float, restart, stride })
+            DELTA if can_predict => predict(Predictor::Delta),
+            LORENZO if can_predict => predict(Predictor::Lorenzo),
+            SEPARABLE if can_predict && left.max(above) <= MOST_WEIGHT => {
+                predict(Predictor::Separable(Weights { left, above }))
             }
             _ => return Err(malformed(bytes)),
         };
-        let reserved = [transform_head::RESERVED.get(bytes).into(), transform_head::ALSO_RESERVED.get(bytes)];
         // the bits and fields that the kind does not use are zero as well
-        if reserved == [0, 0] && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
+        let is_zero = transform_head::RESERVED.get(bytes) == 0;
+        if is_zero && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
 
     /// Describes the transform in words.
@@ -80,8 +108,12 @@ impl Transform {
         match self {
             Self::None => "none".to_owned(),
             Self::Rotate => "rotate".to_owned(),
-            Self::Predict(Prediction { lorenzo, float, restart, stride }) => {
-                let kind = if lorenzo { "lorenzo" } else { "delta" };
+            Self::Predict(Prediction { predictor, float, restart, stride }) => {
+                let kind = match predictor {
+                    Predictor::Delta => "delta".to_owned(),
+                    Predictor::Lorenzo => "lorenzo".to_owned(),
+                    Predictor::Separable(Weights { left, above }) => format!("separable {left}/8, {above}/8"),
+                };
                 let elements = if float { "floats" } else { "integers" };
                 format!("{kind} of {elements}, stride {stride}, restart {restart}")
             }

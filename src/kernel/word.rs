@@ -22,6 +22,9 @@ pub(super) trait Word: Copy + Default {
     fn plus(self, other: Self) -> Self;
     /// Returns the difference.
     fn minus(self, other: Self) -> Self;
+    /// Returns `weight` eighths of a signed integer, rounded to the nearest, up if two are as near.
+    /// `weight` is at most 8.
+    fn eighths(self, weight: u8) -> Self;
 }
 
 macro_rules! words {
@@ -61,6 +64,13 @@ macro_rules! words {
             fn plus(self, other: Self) -> Self { self.wrapping_add(other) }
             #[inline(always)]
             fn minus(self, other: Self) -> Self { self.wrapping_sub(other) }
+            #[inline(always)]
+            fn eighths(self, weight: u8) -> Self {
+                let weight = Self::from(weight);
+                let whole = (self.cast_signed() >> 3).cast_unsigned().wrapping_mul(weight);
+                let rest = (self & 7) * weight; // at most 56
+                whole.wrapping_add((rest + 4) >> 3)
+            }
         }
     )*};
 }

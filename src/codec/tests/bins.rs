@@ -7,7 +7,7 @@ use crate::codec::scratch::DecodeScratch;
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
 use crate::kernel::bins::{BinEncoder, BinModel, GROUP};
-use crate::kernel::predict::Prediction;
+use crate::kernel::predict::{Prediction, Predictor, Weights};
 
 const BINS: BinBlocks = BinBlocks { most_classes: 1 };
 
@@ -84,12 +84,19 @@ impl BinBlock {
 
 #[test]
 fn elements_of_a_range_are_those_of_the_block() {
-    let predict = |lorenzo| Transform::Predict(Prediction { lorenzo, float: true, restart: 50, stride: 10 });
+    let predict = |predictor| Transform::Predict(Prediction { predictor, float: true, restart: 50, stride: 10 });
     let mut scratch = DecodeScratch::default();
     for width in [Width::W1, Width::W2, Width::W4, Width::W8] {
         let w = width.bytes();
-        for (i, transform) in
-            [Transform::None, Transform::Rotate, predict(false), predict(true)].into_iter().enumerate()
+        for (i, transform) in [
+            Transform::None,
+            Transform::Rotate,
+            predict(Predictor::Delta),
+            predict(Predictor::Lorenzo),
+            predict(Predictor::Separable(Weights { left: 5, above: 4 })),
+        ]
+        .into_iter()
+        .enumerate()
         {
             for (period, count) in [(0, 1), (0, 64), (0, 65), (5, 200), (2, 333), (0, 333)] {
                 let block = block(width, transform, i.min(w.saturating_sub(2)), period, count);

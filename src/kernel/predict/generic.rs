@@ -1,6 +1,7 @@
 //! Residuals in blocks, and elements in vectors.
 
-use super::Prediction;
+use super::separable;
+use super::{Prediction, Predictor};
 use crate::kernel::Width;
 use crate::kernel::bytes::{BLOCK, block, set_block};
 use crate::kernel::word::{Word, for_width};
@@ -35,9 +36,10 @@ impl Strides {
 /// See [`Kernel::residuals`](super::Kernel::residuals). The compiler makes vectors of the blocks.
 #[inline(always)]
 pub(super) fn residuals<T>(_: T, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
-    for_width!(width, W => match prediction.float {
-        true => all_residuals::<W, true>(prediction, elements, out),
-        false => all_residuals::<W, false>(prediction, elements, out),
+    for_width!(width, W => match (prediction.predictor, prediction.float) {
+        (Predictor::Separable(weights), _) => separable::residuals::<W>(prediction, weights, elements, out),
+        (_, true) => all_residuals::<W, true>(prediction, elements, out),
+        (_, false) => all_residuals::<W, false>(prediction, elements, out),
     });
 }
 
@@ -53,7 +55,7 @@ fn all_residuals<W: Word, const FLOAT: bool>(prediction: &Prediction, elements: 
         let above = end.min(start + stride);
         run::<W, FLOAT, false, false>(elements, out, start..start + 1, stride);
         run::<W, FLOAT, true, false>(elements, out, start + 1..above, stride);
-        if !prediction.lorenzo {
+        if prediction.predictor == Predictor::Delta {
             run::<W, FLOAT, false, true>(elements, out, above..end, stride);
         } else if above < end {
             run::<W, FLOAT, true, true>(elements, out, above + 1..end, stride);
@@ -141,9 +143,10 @@ pub(super) trait Vectors: Copy {
 /// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
 pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
-    for_width!(width, W => match prediction.float {
-        true => Undo::<V, true>(v).all::<W>(prediction, data),
-        false => Undo::<V, false>(v).all::<W>(prediction, data),
+    for_width!(width, W => match (prediction.predictor, prediction.float) {
+        (Predictor::Separable(weights), _) => separable::undo::<W>(prediction, weights, data),
+        (_, true) => Undo::<V, true>(v).all::<W>(prediction, data),
+        (_, false) => Undo::<V, false>(v).all::<W>(prediction, data),
     });
 }
 
@@ -161,7 +164,7 @@ impl<V: Vectors, const FLOAT: bool> Undo<V, FLOAT> {
         }
         let mut rest = data;
         while !rest.is_empty() {
-            rest = match (stride <= V::BYTES, prediction.lorenzo) {
+            rest = match (stride <= V::BYTES, prediction.predictor == Predictor::Lorenzo) {
                 (true, true) => self.narrow::<W, true>(rest, restart, stride),
                 (true, false) => self.narrow::<W, false>(rest, restart, stride),
                 (false, true) => self.wide::<W, true>(rest, restart, stride),

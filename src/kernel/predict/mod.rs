@@ -1,4 +1,4 @@
-//! Residuals of a prediction: the transforms *delta* and *lorenzo* (chapter 5.6 of the
+//! Residuals of a prediction: the transforms *delta*, *lorenzo* and *separable* (chapter 5.6 of the
 //! specification).
 
 #[cfg(target_arch = "x86_64")]
@@ -10,6 +10,8 @@ mod generic;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod separable;
 
 use super::Width;
 use super::implementation::{Implementation, implementations};
@@ -18,9 +20,8 @@ use super::width::whole_elements;
 /// How each element is predicted from those before it in its sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// Whether the 2-D Lorenzo predictor (Ibarria et al., 2003) is used: `left + above -
-    /// above_left`. Otherwise the prediction is `above` alone.
-    pub lorenzo: bool,
+    /// How it is predicted if there is a row above it.
+    pub predictor: Predictor,
     /// Whether the elements are floats. Their bits are then mapped to integers that ascend as the
     /// floats do.
     pub float: bool,
@@ -28,6 +29,28 @@ pub struct Prediction {
     pub restart: u32,
     /// Elements of a row. 0 counts as 1.
     pub stride: u32,
+}
+
+/// A prediction from the row above and the element on the left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Predictor {
+    /// The element above alone.
+    Delta,
+    /// The 2-D Lorenzo predictor (Ibarria et al., 2003): `left + above - above_left`.
+    Lorenzo,
+    /// A prediction down each row's column, and one of its errors along the row.
+    Separable(Weights),
+}
+
+/// The weights of a separable prediction, in eighths, 0 to 8. An element is first predicted as the
+/// one above, plus `above` of the step from the row before that one. What that prediction misses
+/// is predicted as `left` of what it missed on the left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// The part of the error on the left.
+    pub left: u8,
+    /// The part of the last step down.
+    pub above: u8,
 }
 
 /// The kernels of one instruction set. All slices have whole elements and equal lengths.

@@ -1,6 +1,6 @@
 //! The definition in code.
 
-use super::{Kernel, Prediction};
+use super::{Kernel, Prediction, Predictor};
 use crate::kernel::Width;
 use crate::kernel::cpu::Scalar;
 use crate::kernel::word::{Word, for_width};
@@ -39,10 +39,29 @@ fn predict<W: Word>(prediction: &Prediction, element: impl Fn(usize) -> W, i: us
     // exact: no target of this crate has a smaller usize
     let (restart, stride) = (prediction.restart.max(1) as usize, prediction.stride.max(1) as usize);
     let j = i % restart;
-    match j {
-        0 => W::default(),
-        _ if j < stride => element(i - 1),
-        _ if !prediction.lorenzo || j.is_multiple_of(stride) => element(i - stride),
-        _ => element(i - 1).plus(element(i - stride)).minus(element(i - stride - 1)),
+    if j == 0 {
+        return W::default();
+    }
+    if j < stride {
+        return element(i - 1);
+    }
+    let is_first = j.is_multiple_of(stride);
+    match prediction.predictor {
+        Predictor::Lorenzo if !is_first => element(i - 1).plus(element(i - stride)).minus(element(i - stride - 1)),
+        Predictor::Delta | Predictor::Lorenzo => element(i - stride),
+        Predictor::Separable(weights) => {
+            let has_step = j - j % stride >= 2 * stride; // two rows above
+            let above = |i: usize| match has_step {
+                true => {
+                    let (above, before) = (element(i - stride), element(i - 2 * stride));
+                    above.plus(above.minus(before).eighths(weights.above))
+                }
+                false => element(i - stride),
+            };
+            match is_first {
+                true => above(i),
+                false => above(i).plus(element(i - 1).minus(above(i - 1)).eighths(weights.left)),
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::support::{Guarded, WIDTHS, contents};
 use crate::kernel::Width;
-use crate::kernel::predict::{Predict, Prediction, available};
+use crate::kernel::predict::{Predict, Prediction, Predictor, Weights, available};
 
 /// Counts to test, in elements: more than some steps of the widest implementation.
 const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=20 } else { 0..=1024 };
@@ -25,27 +25,41 @@ fn check_prediction(kernel: &Predict, prediction: &Prediction, width: Width, cou
     input.assert_is(&due, || format!("undo of anything: {}", context()));
 }
 
+const PREDICTORS: [Predictor; 5] = [
+    Predictor::Delta,
+    Predictor::Lorenzo,
+    Predictor::Separable(Weights { left: 5, above: 4 }),
+    Predictor::Separable(Weights { left: 8, above: 2 }),
+    Predictor::Separable(Weights { left: 0, above: 8 }),
+];
+
 const EDGES: [u32; 14] = [0, 1, 2, 3, 31, 32, 33, 64, 101, 128, 360, 505, 1 << 20, u32::MAX];
 
 fn predictions() -> impl Iterator<Item = Prediction> {
-    let flags = [(false, false), (false, true), (true, false), (true, true)];
-    flags.into_iter().flat_map(|(lorenzo, float)| {
-        let restarts = EDGES.into_iter().chain([7, 16, 360 * 2 + 5]);
-        restarts.flat_map(move |restart| EDGES.map(|stride| Prediction { lorenzo, float, restart, stride }))
-    })
+    PREDICTORS.into_iter().flat_map(|predictor| [(predictor, false), (predictor, true)]).flat_map(
+        |(predictor, float)| {
+            let restarts = EDGES.into_iter().chain([7, 16, 360 * 2 + 5]);
+            restarts.flat_map(move |restart| EDGES.map(|stride| Prediction { predictor, float, restart, stride }))
+        },
+    )
 }
 
 /// The examples of chapter 5.6.
 #[test]
 fn worked_examples() {
-    let delta = Prediction { lorenzo: false, float: true, restart: 3, stride: 1 };
-    let lorenzo = Prediction { lorenzo: true, float: false, restart: 6, stride: 3 };
+    let delta = Prediction { predictor: Predictor::Delta, float: true, restart: 3, stride: 1 };
+    let lorenzo = Prediction { predictor: Predictor::Lorenzo, float: false, restart: 6, stride: 3 };
+    let weights = Weights { left: 4, above: 2 };
+    let separable = Prediction { predictor: Predictor::Separable(weights), float: false, restart: 9, stride: 3 };
     for kernel in available() {
         let mut coded = [0; 6];
         kernel.residuals(&delta, Width::W2, &[0x80, 0x3F, 0x90, 0x3F, 0x80, 0xBF], &mut coded);
         assert_eq!(coded, [0x00, 0x7F, 0x20, 0x00, 0x21, 0xFE]);
         kernel.residuals(&lorenzo, Width::W1, &[0x10, 0x12, 0x14, 0x20, 0x23, 0x26], &mut coded);
         assert_eq!(coded, [0x20, 0x04, 0x04, 0x20, 0x02, 0x02]);
+        let mut coded = [0; 9];
+        kernel.residuals(&separable, Width::W1, &[0x10, 0x12, 0x14, 0x20, 0x23, 0x26, 0x32, 0x37, 0x3A], &mut coded);
+        assert_eq!(coded, [0x20, 0x04, 0x04, 0x20, 0x12, 0x12, 0x1C, 0x12, 0x0E]);
     }
 }
 
@@ -58,11 +72,11 @@ fn predictions_of_every_count() {
         for width in WIDTHS {
             for count in COUNTS {
                 for (stride, restart) in some {
-                    let [lorenzo, float] = [count % 2 == 0, count % 4 < 2];
-                    let prediction = Prediction { lorenzo, float, restart, stride };
-                    check_prediction(kernel, &prediction, width, count, count % 64);
-                    let prediction = Prediction { lorenzo: !lorenzo, ..prediction };
-                    check_prediction(kernel, &prediction, width, count, 0);
+                    for (predictor, place) in PREDICTORS.into_iter().zip(0..) {
+                        let float = (count + place) % 2 == 0;
+                        let prediction = Prediction { predictor, float, restart, stride };
+                        check_prediction(kernel, &prediction, width, count, (count + place) % 64);
+                    }
                 }
             }
         }
@@ -89,8 +103,10 @@ fn chunks_of_usual_size() {
     for kernel in available() {
         for width in WIDTHS {
             for bytes in [64 << 10, (64 << 10) + 8 * 77, 40_000] {
-                for (lorenzo, restart, stride) in [(true, 101 * 128, 128), (true, 101 * 360, 360), (false, 101, 1)] {
-                    let prediction = Prediction { lorenzo, float: true, restart, stride };
+                for (predictor, (restart, stride)) in
+                    PREDICTORS.into_iter().zip([(101, 1), (101 * 360, 360)].into_iter().chain([(101 * 128, 128); 3]))
+                {
+                    let prediction = Prediction { predictor, float: true, restart, stride };
                     check_prediction(kernel, &prediction, width, bytes / width.bytes(), 0);
                 }
             }
@@ -100,7 +116,7 @@ fn chunks_of_usual_size() {
 
 #[test]
 fn a_part_of_an_element_is_left_alone() {
-    let prediction = Prediction { lorenzo: true, float: true, restart: 30, stride: 5 };
+    let prediction = Prediction { predictor: Predictor::Lorenzo, float: true, restart: 30, stride: 5 };
     for kernel in available() {
         let content = contents(5, 64 * 8 + 7);
         let mut data = content.clone();
@@ -114,7 +130,7 @@ fn a_part_of_an_element_is_left_alone() {
 #[cfg(not(debug_assertions))]
 fn buffers_of_other_lengths() {
     use super::support::GUARD;
-    let prediction = Prediction { lorenzo: false, float: false, restart: 1, stride: 1 };
+    let prediction = Prediction { predictor: Predictor::Delta, float: false, restart: 1, stride: 1 };
     for kernel in available() {
         let mut out = [GUARD; 9];
         kernel.residuals(&prediction, Width::W2, &[1; 7], &mut out);
