@@ -45,6 +45,14 @@ with_features!(Avx512, [token] {
     Avx512, is_x86_feature_detected
 });
 
+#[cfg(target_arch = "x86_64")]
+impl From<Avx512> for Avx2 {
+    /// Returns the token of AVX2, whose features are among those of the other.
+    fn from(_: Avx512) -> Self {
+        Self(())
+    }
+}
+
 #[cfg(target_arch = "aarch64")]
 with_features!(Neon, [token] {
     /// Proves that this CPU has NEON.

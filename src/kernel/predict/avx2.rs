@@ -2,13 +2,14 @@
 
 use std::arch::x86_64::*;
 
-use super::generic::{Vectors, residuals, undo};
+use super::generic::{residuals, undo};
+use super::vectors::{COLUMNS, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx2;
-use crate::kernel::vectors::x86_64::{load_32, store_32};
+use crate::kernel::vectors::x86_64::{load_32, load_rows, store_32, store_rows};
 use crate::kernel::word::Word;
 
 implement!(Avx2: Kernel {
@@ -18,6 +19,7 @@ implement!(Avx2: Kernel {
 
 impl Vectors for Avx2 {
     type Vector = __m256i;
+    type Tiles = Self;
     const BYTES: usize = 32;
 
     #[inline(always)]
@@ -28,23 +30,26 @@ impl Vectors for Avx2 {
 
     #[inline(always)]
     fn load(self, bytes: &[u8]) -> __m256i {
-        let mut padded = [0; 32];
-        let whole = bytes.first_chunk().unwrap_or_else(|| {
+        if let Some(whole) = bytes.first_chunk() {
+            // SAFETY: the token `self` proves that this CPU has AVX2.
+            unsafe { load_32(whole) }
+        } else {
+            let mut padded = [0; 32];
             copy_short(bytes, &mut padded);
-            &padded
-        });
-        // SAFETY: the token `self` proves that this CPU has AVX2.
-        unsafe { load_32(whole) }
+            // SAFETY: the token `self` proves that this CPU has AVX2.
+            unsafe { load_32(&padded) }
+        }
     }
 
     #[inline(always)]
     fn store(self, vector: __m256i, bytes: &mut [u8]) {
-        let mut padded = [0; 32];
-        let whole = bytes.first_chunk_mut();
-        let short = whole.is_none();
-        // SAFETY: the token `self` proves that this CPU has AVX2.
-        unsafe { store_32(whole.unwrap_or(&mut padded), vector) }
-        if short {
+        if let Some(whole) = bytes.first_chunk_mut() {
+            // SAFETY: the token `self` proves that this CPU has AVX2.
+            unsafe { store_32(whole, vector) }
+        } else {
+            let mut padded = [0; 32];
+            // SAFETY: the token `self` proves that this CPU has AVX2.
+            unsafe { store_32(&mut padded, vector) }
             copy_short(&padded, bytes);
         }
     }
@@ -121,6 +126,49 @@ impl Vectors for Avx2 {
         // SAFETY: the token `self` proves that this CPU has AVX2.
         let upper = unsafe { _mm256_permute4x64_epi64::<0b11_11_11_11>(vector) };
         shuffle(self, upper, const { &spread::<16>(W::BYTES) })
+    }
+
+    #[inline(always)]
+    fn tiles(self) -> Self {
+        self
+    }
+}
+
+impl Tiles for Avx2 {
+    #[inline(always)]
+    fn load_rows(self, bytes: &[u8], stride: usize) -> [__m256i; COLUMNS] {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { load_rows(bytes, stride) }
+    }
+
+    #[inline(always)]
+    fn store_rows(self, tile: [__m256i; COLUMNS], bytes: &mut [u8], stride: usize) {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { store_rows(bytes, stride, tile) }
+    }
+
+    #[inline(always)]
+    fn interleave(self, a: __m256i, b: __m256i) -> [__m256i; 2] {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { [_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)] }
+    }
+
+    #[inline(always)]
+    fn minus(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_sub_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn and(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_and_si256(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_mulhrs_epi16(a, b) }
     }
 }
 

@@ -3,12 +3,13 @@
 use std::arch::x86_64::*;
 use std::hint::black_box;
 
-use super::generic::{self, Vectors, residuals};
+use super::generic::{self, residuals};
+use super::vectors::Vectors;
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
-use crate::kernel::cpu::Avx512;
+use crate::kernel::cpu::{Avx2, Avx512};
 use crate::kernel::vectors::x86_64::{load_64, load_up_to_64, store_64};
 use crate::kernel::word::Word;
 
@@ -45,6 +46,7 @@ static HALVES: [u64; 6] = [
 
 impl Vectors for Masked {
     type Vector = __m512i;
+    type Tiles = Avx2;
     const BYTES: usize = 64;
 
     #[inline(always)]
@@ -138,6 +140,12 @@ impl Vectors for Masked {
     #[inline(always)]
     fn last<W: Word>(self, vector: __m512i) -> __m512i {
         shuffle(self.token, vector, const { &spread::<64>(W::BYTES) }, u64::MAX)
+    }
+
+    /// Returns the token of AVX2: of 32 rows at once, more would be beyond the end of a sample.
+    #[inline(always)]
+    fn tiles(self) -> Avx2 {
+        self.token.into()
     }
 }
 

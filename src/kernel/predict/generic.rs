@@ -1,6 +1,7 @@
 //! Residuals in blocks, and elements in vectors.
 
 use super::separable;
+use super::vectors::Vectors;
 use super::{Prediction, Predictor};
 use crate::kernel::Width;
 use crate::kernel::bytes::{BLOCK, block, set_block};
@@ -115,36 +116,12 @@ fn residual<W: Word, const FLOAT: bool>(near: [W; 4]) -> W {
 // The elements of a row have their final form as soon as the row is done. If that is not the order
 // of the numbers, the row below maps them again, which costs no more than the load.
 
-/// Vectors of elements. All methods have the cost of a few instructions, except that `sums` takes a
-/// shuffle for each bit of an element's index.
-pub(super) trait Vectors: Copy {
-    /// A vector.
-    type Vector: Copy;
-    /// Bytes of a vector.
-    const BYTES: usize;
-    /// Returns a vector of zeros.
-    fn zero(self) -> Self::Vector;
-    /// Loads the first vector of `bytes`. If `bytes` has fewer, any bytes follow them.
-    fn load(self, bytes: &[u8]) -> Self::Vector;
-    /// Sets `bytes`, at most as many as a vector has, to the first bytes of `vector`.
-    fn store(self, vector: Self::Vector, bytes: &mut [u8]);
-    /// Adds the elements of two vectors.
-    fn plus<W: Word>(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// See [`Word::rotate_right`].
-    fn rotate_right<W: Word>(self, vector: Self::Vector) -> Self::Vector;
-    /// See [`Word::order`].
-    fn order<W: Word>(self, vector: Self::Vector) -> Self::Vector;
-    /// Adds to each element all elements before it in the vector.
-    fn sums<W: Word>(self, vector: Self::Vector) -> Self::Vector;
-    /// Returns a vector that has the last element everywhere.
-    fn last<W: Word>(self, vector: Self::Vector) -> Self::Vector;
-}
-
 /// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
 pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
     for_width!(width, W => match (prediction.predictor, prediction.float) {
-        (Predictor::Separable(weights), _) => separable::undo::<W>(prediction, weights, data),
+        (Predictor::Separable(weights), true) => separable::undo::<W, V, true>(v, prediction, weights, data),
+        (Predictor::Separable(weights), false) => separable::undo::<W, V, false>(v, prediction, weights, data),
         (_, true) => Undo::<V, true>(v).all::<W>(prediction, data),
         (_, false) => Undo::<V, false>(v).all::<W>(prediction, data),
     });
@@ -254,12 +231,9 @@ impl<V: Vectors, const FLOAT: bool> Undo<V, FLOAT> {
     }
 
     /// Loads residuals and undoes their zigzag code.
-    ///
-    /// A lowest bit that is set means that all others are inverted. Rotated to the top, it means
-    /// the same as the sign of a float to [`Word::order`].
     #[inline(always)]
     fn load<W: Word>(&self, coded: &[u8]) -> V::Vector {
-        self.0.order::<W>(self.0.rotate_right::<W>(self.0.load(coded)))
+        self.0.unzigzag::<W>(self.0.load(coded))
     }
 
     /// Maps floats to integers that ascend as they do, or back.

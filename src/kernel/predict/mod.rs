@@ -12,6 +12,10 @@ mod neon;
 mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod separable;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod tiled;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vectors;
 
 use super::Width;
 use super::implementation::{Implementation, implementations};

@@ -2,13 +2,14 @@
 
 use std::arch::aarch64::*;
 
-use super::generic::{Vectors, residuals, undo};
+use super::generic::{residuals, undo};
+use super::vectors::{COLUMNS, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Neon;
-use crate::kernel::vectors::aarch64::{load_16, store_16};
+use crate::kernel::vectors::aarch64::{load_16, load_rows, store_16, store_rows};
 use crate::kernel::word::Word;
 
 implement!(Neon: Kernel {
@@ -18,6 +19,7 @@ implement!(Neon: Kernel {
 
 impl Vectors for Neon {
     type Vector = uint8x16_t;
+    type Tiles = Self;
     const BYTES: usize = 16;
 
     #[inline(always)]
@@ -125,6 +127,55 @@ impl Vectors for Neon {
     #[inline(always)]
     fn last<W: Word>(self, vector: uint8x16_t) -> uint8x16_t {
         shuffle(self, vector, const { &spread::<16>(W::BYTES) })
+    }
+
+    #[inline(always)]
+    fn tiles(self) -> Self {
+        self
+    }
+}
+
+impl Tiles for Neon {
+    #[inline(always)]
+    fn load_rows(self, bytes: &[u8], stride: usize) -> [uint8x16_t; COLUMNS] {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe { load_rows(bytes, stride) }
+    }
+
+    #[inline(always)]
+    fn store_rows(self, tile: [uint8x16_t; COLUMNS], bytes: &mut [u8], stride: usize) {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe { store_rows(bytes, stride, tile) }
+    }
+
+    #[inline(always)]
+    fn interleave(self, a: uint8x16_t, b: uint8x16_t) -> [uint8x16_t; 2] {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            let (a, b) = (vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b));
+            [vreinterpretq_u8_u16(vzip1q_u16(a, b)), vreinterpretq_u8_u16(vzip2q_u16(a, b))]
+        }
+    }
+
+    #[inline(always)]
+    fn minus(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe { vreinterpretq_u8_u16(vsubq_u16(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b))) }
+    }
+
+    #[inline(always)]
+    fn and(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe { vandq_u8(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            // doubles the product and takes the upper half of it: the same as 15 bits less
+            vreinterpretq_u8_s16(vqrdmulhq_s16(vreinterpretq_s16_u8(a), vreinterpretq_s16_u8(b)))
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Along a row, each error depends on the one on its left, but on no other row: undoing does some
 //! rows side by side, so that the processor need not wait for the one before.
 
+use super::tiled;
+use super::vectors::Vectors;
 use super::{Prediction, Weights};
 use crate::kernel::word::Word;
 
@@ -95,8 +97,16 @@ fn words<W: Word>(bytes: &[u8]) -> impl Iterator<Item = W> {
 
 /// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
-pub(super) fn undo<W: Word>(prediction: &Prediction, weights: Weights, data: &mut [u8]) {
+pub(super) fn undo<W: Word, V: Vectors, const FLOAT: bool>(
+    v: V,
+    prediction: &Prediction,
+    weights: Weights,
+    data: &mut [u8],
+) {
     let (restart, stride) = extents::<W>(prediction);
+    if W::BYTES == 2 {
+        return tiled::undo::<V::Tiles, FLOAT>(v.tiles(), restart, stride, weights, data);
+    }
     map::<W>(data, W::unzigzag);
     for sample in data.chunks_mut(restart) {
         let (first, others) = sample.split_at_mut(stride.min(sample.len())); // in bounds
@@ -106,7 +116,7 @@ pub(super) fn undo<W: Word>(prediction: &Prediction, weights: Weights, data: &mu
         groups.into_remainder().chunks_mut(stride).for_each(|row| along::<W, 1>(row, stride, weights.left));
         down::<W>(sample, stride, weights.above);
     }
-    if prediction.float {
+    if FLOAT {
         map::<W>(data, W::order);
     }
 }

@@ -1,5 +1,6 @@
 //! Loads and stores of NEON.
 
+use super::has_rows;
 use std::arch::aarch64::*;
 
 /// Loads 16 bytes.
@@ -16,6 +17,35 @@ pub fn load_16(bytes: &[u8; 16]) -> uint8x16_t {
 pub fn store_16(bytes: &mut [u8; 16], vector: uint8x16_t) {
     // SAFETY: the reference is good for 16 bytes. The store needs no alignment.
     unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
+}
+
+/// Loads 16 bytes at the start of each of 8 rows, which begin `stride` bytes apart. Returns zeros if
+/// `bytes` ends before the last.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn load_rows(bytes: &[u8], stride: usize) -> [uint8x16_t; 8] {
+    let mut rows = [vdupq_n_u8(0); 8];
+    if has_rows(bytes.len(), stride, 8) {
+        for (i, row) in rows.iter_mut().enumerate() {
+            // SAFETY: `has_rows` found 16 bytes at the start of each of 8 rows. `i` is below 8. The
+            // load needs no alignment.
+            *row = unsafe { vld1q_u8(bytes.as_ptr().add(i * stride)) };
+        }
+    }
+    rows
+}
+
+/// Stores what [`load_rows`] loads. Does nothing if `bytes` ends before the last row.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn store_rows(bytes: &mut [u8], stride: usize, rows: [uint8x16_t; 8]) {
+    if has_rows(bytes.len(), stride, 8) {
+        for (i, row) in rows.into_iter().enumerate() {
+            // SAFETY: `has_rows` found 16 bytes at the start of each of 8 rows. `i` is below 8. The
+            // store needs no alignment.
+            unsafe { vst1q_u8(bytes.as_mut_ptr().add(i * stride), row) }
+        }
+    }
 }
 
 /// Loads 8 bytes.

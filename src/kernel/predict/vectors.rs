@@ -1,0 +1,82 @@
+//! The operations that the generic kernels are made of.
+
+use crate::kernel::word::Word;
+
+/// Columns of a tile.
+pub(super) const COLUMNS: usize = 8;
+
+/// Vectors of elements. All methods have the cost of a few instructions, except that `sums` takes a
+/// shuffle for each bit of an element's index.
+pub(super) trait Vectors: Copy {
+    /// A vector.
+    type Vector: Copy;
+    /// The vectors of the tiles that undo *separable*.
+    type Tiles: Tiles;
+    /// Bytes of a vector.
+    const BYTES: usize;
+    /// Returns a vector of zeros.
+    fn zero(self) -> Self::Vector;
+    /// Loads the first vector of `bytes`. If `bytes` has fewer, any bytes follow them.
+    fn load(self, bytes: &[u8]) -> Self::Vector;
+    /// Sets `bytes`, at most as many as a vector has, to the first bytes of `vector`.
+    fn store(self, vector: Self::Vector, bytes: &mut [u8]);
+    /// Adds the elements of two vectors.
+    fn plus<W: Word>(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// See [`Word::rotate_right`].
+    fn rotate_right<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    /// See [`Word::order`].
+    fn order<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    /// Adds to each element all elements before it in the vector.
+    fn sums<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    /// Returns a vector that has the last element everywhere.
+    fn last<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    /// Returns the token of the tiles.
+    fn tiles(self) -> Self::Tiles;
+
+    /// See [`Word::unzigzag`].
+    ///
+    /// A lowest bit that is set means that all others are inverted. Rotated to the top, it means
+    /// the same as the sign of a float to [`Word::order`].
+    #[inline(always)]
+    fn unzigzag<W: Word>(self, vector: Self::Vector) -> Self::Vector {
+        self.order::<W>(self.rotate_right::<W>(vector))
+    }
+}
+
+/// Tiles of 2-byte elements: 8 columns, and as many rows as a vector has elements.
+///
+/// By rows, vector `i` of a tile has row `i` in its first 16 bytes, row `i + 8` in its next, and so
+/// on. By columns, it has column `i`.
+pub(super) trait Tiles: Vectors {
+    /// Loads a tile by rows, which begin `stride` bytes apart. Returns zeros if `bytes` ends before
+    /// the last of them.
+    fn load_rows(self, bytes: &[u8], stride: usize) -> [Self::Vector; COLUMNS];
+    /// Stores a tile by rows. Does nothing if `bytes` ends before the last of them.
+    fn store_rows(self, tile: [Self::Vector; COLUMNS], bytes: &mut [u8], stride: usize);
+    /// Interleaves the elements of each 16 bytes of two vectors: those of the first 8 bytes, and of
+    /// the last.
+    fn interleave(self, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
+    /// Subtracts the elements of `b` from those of `a`.
+    fn minus(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Returns the bits that both vectors have.
+    fn and(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Returns the products of signed integers, divided by 2^15 and rounded to the nearest, up if
+    /// two are as near. No element of `b` is -2^15.
+    fn multiply(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// Changes a tile from rows to columns, or back.
+    ///
+    /// Each round interleaves vectors 4 apart. The top bit of an element's vector so becomes the
+    /// lowest of its index in 16 bytes, and the top bit of that the lowest of its vector: after
+    /// three rounds, they have changed places.
+    #[inline(always)]
+    fn transpose(self, mut tile: [Self::Vector; COLUMNS]) -> [Self::Vector; COLUMNS] {
+        for _ in 0..3 {
+            let [a, b, c, d, e, f, g, h] = tile;
+            let pairs = [self.interleave(a, e), self.interleave(b, f), self.interleave(c, g), self.interleave(d, h)];
+            let [[a, b], [c, d], [e, f], [g, h]] = pairs;
+            tile = [a, b, c, d, e, f, g, h];
+        }
+        tile
+    }
+}
