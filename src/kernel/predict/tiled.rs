@@ -165,7 +165,8 @@ impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
         for row in rows.chunks_mut(self.stride) {
             let row = row.get_mut(column..).unwrap_or_default();
             match row.split_at_mut_checked(N * T::BYTES) {
-                Some((whole, _)) => self.step(whole, &mut elements, &mut steps), // of constant length
+                // of constant length
+                Some((whole, _)) => self.step(whole, &mut elements, &mut steps),
                 None => self.step(row, &mut elements, &mut steps),
             }
             if replace(&mut is_first, false) {

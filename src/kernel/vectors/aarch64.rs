@@ -19,8 +19,8 @@ pub fn store_16(bytes: &mut [u8; 16], vector: uint8x16_t) {
     unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
 }
 
-/// Loads 16 bytes at the start of each of 8 rows, which begin `stride` bytes apart. Returns zeros if
-/// `bytes` ends before the last.
+/// Loads 16 bytes at the start of each of 8 rows, which begin `stride` bytes apart. Returns zeros
+/// if `bytes` ends before the last.
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn load_rows(bytes: &[u8], stride: usize) -> [uint8x16_t; 8] {

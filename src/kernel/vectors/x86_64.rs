@@ -52,8 +52,8 @@ pub fn load_rows(bytes: &[u8], stride: usize) -> [__m256i; 8] {
     let mut rows = [_mm256_setzero_si256(); 8];
     if has_rows(bytes.len(), stride, 16) {
         for (i, row) in rows.iter_mut().enumerate() {
-            // SAFETY: `has_rows` found 16 bytes at the start of each of 16 rows. `i` is below 8. The
-            // loads need no alignment.
+            // SAFETY: `has_rows` found 16 bytes at the start of each of 16 rows. `i` is below 8.
+            // The loads need no alignment.
             *row = unsafe {
                 let lower = bytes.as_ptr().add(i * stride);
                 let upper = bytes.as_ptr().add((i + 8) * stride);
@@ -70,8 +70,8 @@ pub fn load_rows(bytes: &[u8], stride: usize) -> [__m256i; 8] {
 pub fn store_rows(bytes: &mut [u8], stride: usize, rows: [__m256i; 8]) {
     if has_rows(bytes.len(), stride, 16) {
         for (i, row) in rows.into_iter().enumerate() {
-            // SAFETY: `has_rows` found 16 bytes at the start of each of 16 rows. `i` is below 8. The
-            // stores need no alignment.
+            // SAFETY: `has_rows` found 16 bytes at the start of each of 16 rows. `i` is below 8.
+            // The stores need no alignment.
             unsafe {
                 let lower = bytes.as_mut_ptr().add(i * stride);
                 let upper = bytes.as_mut_ptr().add((i + 8) * stride);
