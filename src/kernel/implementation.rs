@@ -25,6 +25,15 @@ impl<K: ?Sized> fmt::Debug for Implementation<K> {
     }
 }
 
+/// Returns the implementation of that name or, if there is none, the fastest, which is the last.
+pub(super) fn choose<'a, K: ?Sized>(
+    available: &'a [Implementation<K>],
+    asked: Option<&str>,
+) -> Option<&'a Implementation<K>> {
+    let found = asked.and_then(|asked| available.iter().find(|known| known.name == asked));
+    found.or(available.last())
+}
+
 /// Defines `available` and `best` of the family whose trait is `$Kernel`.
 macro_rules! implementations {
     ($Kernel:ident) => {
@@ -57,9 +66,9 @@ macro_rules! implementations {
                 Implementation { name: "scalar", kernel: &$crate::kernel::cpu::Scalar };
             type Chosen = &'static Implementation<dyn $Kernel>;
             static BEST: std::sync::LazyLock<Chosen> = std::sync::LazyLock::new(|| {
-                let asked = $crate::kernel::cpu::asked();
-                let found = asked.and_then(|name| available().iter().find(|known| known.name == name));
-                found.or(available().last()).unwrap_or(&SCALAR) // the list is never empty
+                use $crate::kernel::{cpu, implementation};
+                let found = implementation::choose(available(), cpu::asked().as_deref());
+                found.unwrap_or(&SCALAR) // the list is never empty
             });
             *BEST
         }

@@ -34,20 +34,15 @@ fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implem
     }
 }
 
-/// Runs the test above with each implementation asked for, and with one that nobody knows.
 #[test]
-#[cfg_attr(miri, ignore = "starts processes")]
-fn the_environment_chooses_kernels() {
-    let names = super::predict::available().iter().map(Implementation::name);
-    for name in names.chain(["abacus"]) {
-        let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "kernel::tests::required_kernels_are_available"])
-            .env("TENSILO_KERNELS", name)
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && text.contains("1 passed"), "{name}: {text}");
+fn the_kernels_that_are_asked_for_are_chosen() {
+    let available = super::predict::available();
+    let chosen = |asked: Option<&str>| super::implementation::choose(available, asked).map(Implementation::name);
+    for kernel in available {
+        assert_eq!(chosen(Some(kernel.name())), Some(kernel.name()));
     }
+    let fastest = available.last().map(Implementation::name);
+    assert_eq!((chosen(None), chosen(Some("abacus")), chosen(Some(""))), (fastest, fastest, fastest));
 }
 
 #[test]
