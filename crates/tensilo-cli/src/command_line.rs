@@ -129,10 +129,10 @@ mod tests {
     fn the_help_of_convert_tells_the_block_size_of_each_profile() {
         let help = help_of_convert();
         for profile in Profile::ALL {
-            let size = profile.block_bytes().map_or("none".to_owned(), |bytes| format!("{}KiB", bytes >> 10));
             let due = match profile.block_bytes() {
-                Some(8192) => format!("[default: {size}, "),
-                _ => format!("with --profile {} {size}", profile.name()),
+                Some(8192) => "[default: 8KiB, ".to_owned(),
+                Some(bytes) => format!("with --profile {} {}KiB", profile.name(), bytes >> 10),
+                None => format!("with {} none]", profile.name()),
             };
             assert!(help.contains(&due), "{due}: {help}");
         }

@@ -18,7 +18,7 @@ pub(crate) struct EncodingArgs {
     pub(crate) chunk_bytes: Option<usize>,
     /// Decoded bytes of a block, 1KiB to 512KiB, or "none": the parts of a chunk that are read and
     /// checked alone. Smaller blocks: less is read for one sample, more bytes are stored
-    /// [default: 8KiB, with --profile small 64KiB, with --profile bitshuffle-zstd none]
+    /// [default: 8KiB, with --profile small 64KiB, with bitshuffle-zstd none]
     #[arg(long, value_name = "N", value_parser = values::block_bytes)]
     pub(crate) block_bytes: Option<BlockBytes>,
     /// Do not decode each chunk and compare it with its input: slightly faster, but faults of
