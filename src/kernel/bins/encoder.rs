@@ -1,5 +1,5 @@
-//! Encodes the blocks that the kernels decode. There is one implementation: it takes less time than
-//! the choice of bins and classes.
+//! Encodes the blocks that the kernels decode. There is one implementation, which is a fifth to a
+//! quarter of the time that a writer takes.
 
 use super::model::{BINS, CLASSES, Class, HAS_BYTE};
 use super::{BinModel, GROUP};

@@ -3,12 +3,13 @@
 use std::arch::x86_64::*;
 
 use super::generic::{residuals, undo};
-use super::vectors::{COLUMNS, Tiles, Vectors};
+use super::operations::{COLUMNS, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx2;
+use crate::kernel::vectors::RowOffsets;
 use crate::kernel::vectors::x86_64::{load_32, load_rows, store_32, store_rows};
 use crate::kernel::word::Word;
 
@@ -136,15 +137,15 @@ impl Vectors for Avx2 {
 
 impl Tiles for Avx2 {
     #[inline(always)]
-    fn load_rows(self, bytes: &[u8], stride: usize) -> [__m256i; COLUMNS] {
+    fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [__m256i; COLUMNS] {
         // SAFETY: the token `self` proves that this CPU has AVX2.
-        unsafe { load_rows(bytes, stride) }
+        unsafe { load_rows(bytes, rows) }
     }
 
     #[inline(always)]
-    fn store_rows(self, tile: [__m256i; COLUMNS], bytes: &mut [u8], stride: usize) {
+    fn store_rows(self, tile: [__m256i; COLUMNS], bytes: &mut [u8], rows: &RowOffsets) {
         // SAFETY: the token `self` proves that this CPU has AVX2.
-        unsafe { store_rows(bytes, stride, tile) }
+        unsafe { store_rows(bytes, rows, tile) }
     }
 
     #[inline(always)]

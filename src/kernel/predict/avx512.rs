@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 use std::hint::black_box;
 
 use super::generic::{self, residuals};
-use super::vectors::Vectors;
+use super::operations::Vectors;
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
@@ -142,7 +142,8 @@ impl Vectors for Masked {
         shuffle(self.token, vector, const { &spread::<64>(W::BYTES) }, u64::MAX)
     }
 
-    /// Returns the token of AVX2: of 32 rows at once, more would be beyond the end of a sample.
+    /// Returns the token of AVX2: a tile of AVX-512 would have 32 rows, and most samples end within
+    /// their last tile.
     #[inline(always)]
     fn tiles(self) -> Avx2 {
         self.token.into()

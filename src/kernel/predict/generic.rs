@@ -1,7 +1,7 @@
 //! Residuals in blocks, and elements in vectors.
 
+use super::operations::Vectors;
 use super::separable;
-use super::vectors::Vectors;
 use super::{Prediction, Predictor};
 use crate::kernel::Width;
 use crate::kernel::bytes::{BLOCK, block, set_block};

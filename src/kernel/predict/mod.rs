@@ -9,13 +9,13 @@ mod avx512;
 mod generic;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod operations;
 mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod separable;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod tiled;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod vectors;
 
 use super::Width;
 use super::implementation::{Implementation, implementations};

@@ -3,12 +3,13 @@
 use std::arch::aarch64::*;
 
 use super::generic::{residuals, undo};
-use super::vectors::{COLUMNS, Tiles, Vectors};
+use super::operations::{COLUMNS, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Neon;
+use crate::kernel::vectors::RowOffsets;
 use crate::kernel::vectors::aarch64::{load_16, load_rows, store_16, store_rows};
 use crate::kernel::word::Word;
 
@@ -137,15 +138,15 @@ impl Vectors for Neon {
 
 impl Tiles for Neon {
     #[inline(always)]
-    fn load_rows(self, bytes: &[u8], stride: usize) -> [uint8x16_t; COLUMNS] {
+    fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [uint8x16_t; COLUMNS] {
         // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { load_rows(bytes, stride) }
+        unsafe { load_rows(bytes, rows) }
     }
 
     #[inline(always)]
-    fn store_rows(self, tile: [uint8x16_t; COLUMNS], bytes: &mut [u8], stride: usize) {
+    fn store_rows(self, tile: [uint8x16_t; COLUMNS], bytes: &mut [u8], rows: &RowOffsets) {
         // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { store_rows(bytes, stride, tile) }
+        unsafe { store_rows(bytes, rows, tile) }
     }
 
     #[inline(always)]

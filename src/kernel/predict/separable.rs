@@ -1,10 +1,11 @@
 //! The transform *separable*, one pass over rows after the other.
 //!
 //! Along a row, each error depends on the one on its left, but on no other row: undoing does some
-//! rows side by side, so that the processor need not wait for the one before.
+//! rows side by side, so that the processor need not wait for the one before. [`Tiled`] does so in
+//! vectors, if elements have 2 bytes.
 
-use super::tiled;
-use super::vectors::Vectors;
+use super::operations::Vectors;
+use super::tiled::{Tiled, WHOLE, WIDTH};
 use super::{Prediction, Weights};
 use crate::kernel::word::Word;
 
@@ -12,8 +13,6 @@ use crate::kernel::word::Word;
 const ROWS: usize = 8;
 /// Elements of a row that are coded at once.
 const PIECE: usize = 128;
-/// The weight of all of an error: the prediction along the first row of a sample.
-const WHOLE: u8 = 8;
 
 /// Returns the bytes of a sample, and of a row.
 fn extents<W: Word>(prediction: &Prediction) -> (usize, usize) {
@@ -104,20 +103,29 @@ pub(super) fn undo<W: Word, V: Vectors, const FLOAT: bool>(
     data: &mut [u8],
 ) {
     let (restart, stride) = extents::<W>(prediction);
-    if W::BYTES == 2 {
-        return tiled::undo::<V::Tiles, FLOAT>(v.tiles(), restart, stride, weights, data);
-    }
-    map::<W>(data, W::unzigzag);
+    let tiled = Tiled::<V::Tiles, FLOAT>::new(v.tiles(), stride, weights);
     for sample in data.chunks_mut(restart) {
-        let (first, others) = sample.split_at_mut(stride.min(sample.len())); // in bounds
-        along::<W, 1>(first, stride, WHOLE);
-        let mut groups = others.chunks_exact_mut(stride.saturating_mul(ROWS));
-        groups.by_ref().for_each(|rows| along::<W, ROWS>(rows, stride, weights.left));
-        groups.into_remainder().chunks_mut(stride).for_each(|row| along::<W, 1>(row, stride, weights.left));
-        down::<W>(sample, stride, weights.above);
+        // a tile of few columns or of one row takes longer than its elements one by one
+        if W::BYTES == 2 && stride >= WIDTH && sample.len() > stride {
+            tiled.sample(sample);
+        } else {
+            undo_sample::<W, FLOAT>(stride, weights, sample);
+        }
     }
+}
+
+/// Undoes a sample in words.
+#[inline(always)]
+fn undo_sample<W: Word, const FLOAT: bool>(stride: usize, weights: Weights, sample: &mut [u8]) {
+    map::<W>(sample, W::unzigzag);
+    let (first, others) = sample.split_at_mut(stride.min(sample.len())); // in bounds
+    along::<W, 1>(first, stride, WHOLE);
+    let mut groups = others.chunks_exact_mut(stride.saturating_mul(ROWS));
+    groups.by_ref().for_each(|rows| along::<W, ROWS>(rows, stride, weights.left));
+    groups.into_remainder().chunks_mut(stride).for_each(|row| along::<W, 1>(row, stride, weights.left));
+    down::<W>(sample, stride, weights.above);
     if FLOAT {
-        map::<W>(data, W::order);
+        map::<W>(sample, W::order);
     }
 }
 

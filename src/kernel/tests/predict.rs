@@ -114,6 +114,45 @@ fn chunks_of_usual_size() {
     }
 }
 
+/// Rows are undone in groups. Samples end after any row of a group, or within it.
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn groups_of_rows() {
+    let predictor = Predictor::Separable(Weights { left: 5, above: 4 });
+    for kernel in available() {
+        for width in WIDTHS {
+            for stride in [8, 9, 16, 40, 80, 128, 360] {
+                for (rows, cut) in (1..=70).zip([0, 1, 7, 8, 15, 39].into_iter().cycle()) {
+                    let restart = rows * stride - cut.min(stride - 1);
+                    let prediction = Prediction { predictor, float: rows % 2 == 0, restart, stride };
+                    for count in [restart, restart + stride + 3, 2 * restart + 1] {
+                        check_prediction(kernel, &prediction, width, count as usize, rows as usize % 64);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Each error of two bytes, weighted by each weight: the residuals after it are 0.
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn all_weights() {
+    let errors = (0..=u16::MAX).flat_map(|error| [error, 0, 0, 0, 0, 0, 0, 0]).flat_map(u16::to_le_bytes);
+    let coded: Vec<u8> = errors.collect();
+    for weight in 0..=8 {
+        let predictor = Predictor::Separable(Weights { left: weight, above: 8 - weight });
+        let prediction = Prediction { predictor, float: false, restart: u32::MAX, stride: 8 };
+        let mut due = coded.clone();
+        available()[0].undo(&prediction, Width::W2, &mut due);
+        for kernel in available() {
+            let mut data = coded.clone();
+            kernel.undo(&prediction, Width::W2, &mut data);
+            assert!(data == due, "{} {weight}", kernel.name());
+        }
+    }
+}
+
 #[test]
 fn a_part_of_an_element_is_left_alone() {
     let prediction = Prediction { predictor: Predictor::Lorenzo, float: true, restart: 30, stride: 5 };

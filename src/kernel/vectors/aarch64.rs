@@ -1,6 +1,6 @@
 //! Loads and stores of NEON.
 
-use super::has_rows;
+use super::RowOffsets;
 use std::arch::aarch64::*;
 
 /// Loads 16 bytes.
@@ -19,31 +19,30 @@ pub fn store_16(bytes: &mut [u8; 16], vector: uint8x16_t) {
     unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
 }
 
-/// Loads 16 bytes at the start of each of 8 rows, which begin `stride` bytes apart. Returns zeros
-/// if `bytes` ends before the last.
+/// Loads 16 bytes of each of the first 8 rows. Returns zeros if `bytes` ends before them.
 #[inline]
 #[target_feature(enable = "neon")]
-pub fn load_rows(bytes: &[u8], stride: usize) -> [uint8x16_t; 8] {
-    let mut rows = [vdupq_n_u8(0); 8];
-    if has_rows(bytes.len(), stride, 8) {
-        for (i, row) in rows.iter_mut().enumerate() {
-            // SAFETY: `has_rows` found 16 bytes at the start of each of 8 rows. `i` is below 8. The
-            // load needs no alignment.
-            *row = unsafe { vld1q_u8(bytes.as_ptr().add(i * stride)) };
+pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [uint8x16_t; 8] {
+    let mut vectors = [vdupq_n_u8(0); 8];
+    if rows.end <= bytes.len() {
+        for (vector, offset) in vectors.iter_mut().zip(rows.offsets) {
+            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
+            // the slice has as many. The load needs no alignment.
+            *vector = unsafe { vld1q_u8(bytes.as_ptr().add(offset)) };
         }
     }
-    rows
+    vectors
 }
 
-/// Stores what [`load_rows`] loads. Does nothing if `bytes` ends before the last row.
+/// Stores what [`load_rows`] loads. Does nothing if `bytes` ends before it.
 #[inline]
 #[target_feature(enable = "neon")]
-pub fn store_rows(bytes: &mut [u8], stride: usize, rows: [uint8x16_t; 8]) {
-    if has_rows(bytes.len(), stride, 8) {
-        for (i, row) in rows.into_iter().enumerate() {
-            // SAFETY: `has_rows` found 16 bytes at the start of each of 8 rows. `i` is below 8. The
-            // store needs no alignment.
-            unsafe { vst1q_u8(bytes.as_mut_ptr().add(i * stride), row) }
+pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [uint8x16_t; 8]) {
+    if rows.end <= bytes.len() {
+        for (vector, offset) in vectors.into_iter().zip(rows.offsets) {
+            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
+            // the slice has as many. The store needs no alignment.
+            unsafe { vst1q_u8(bytes.as_mut_ptr().add(offset), vector) }
         }
     }
 }

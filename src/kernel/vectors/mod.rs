@@ -8,11 +8,26 @@ pub(super) mod aarch64;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86_64;
 
-/// Whether a buffer of `len` bytes has 16 bytes at the start of each of `count` rows, which begin
-/// `stride` bytes apart. If it has, no offset of a row overflows.
+/// Offsets of the rows of a tile, of which 16 bytes each are loaded and stored.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-#[inline(always)]
-fn has_rows(len: usize, stride: usize, count: usize) -> bool {
-    let last = stride.checked_mul(count - 1);
-    last.and_then(|last| last.checked_add(16)).is_some_and(|end| end <= len)
+pub struct RowOffsets {
+    offsets: [usize; 16],
+    /// At least 16 more than each offset, or `usize::MAX`, which no slice has bytes for.
+    end: usize,
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+impl RowOffsets {
+    /// Returns the offsets of `count` rows, 1 to 16, that begin `stride` bytes apart. All rows
+    /// beyond have that of the last.
+    #[inline(always)]
+    pub fn new(stride: usize, count: usize) -> Self {
+        // if `end` is below the maximum, then no sum and no product is more than it
+        let last = count.clamp(1, 16) - 1;
+        let mut offsets = [0; 16];
+        for (i, offset) in offsets.iter_mut().enumerate() {
+            *offset = stride.saturating_mul(i.min(last));
+        }
+        Self { offsets, end: stride.saturating_mul(last).saturating_add(16) }
+    }
 }

@@ -1,6 +1,6 @@
 //! Loads and stores of AVX2 and AVX-512.
 
-use super::has_rows;
+use super::RowOffsets;
 use std::arch::x86_64::*;
 
 /// Loads 16 bytes.
@@ -43,39 +43,38 @@ pub fn store_lanes(lower: &mut [u8; 16], upper: &mut [u8; 16], vector: __m256i) 
     unsafe { _mm256_storeu2_m128i(upper.as_mut_ptr().cast(), lower.as_mut_ptr().cast(), vector) }
 }
 
-/// Loads 16 bytes at the start of each of 16 rows, which begin `stride` bytes apart. Vector `i` has
-/// those of row `i` in its lower lane, and of row `i + 8` in its upper. Returns zeros if `bytes`
-/// ends before the last.
+/// Loads 16 bytes of each row: of row `i` to the lower lane of vector `i`, and of row `i + 8` to
+/// the upper. Returns zeros if `bytes` ends before them.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn load_rows(bytes: &[u8], stride: usize) -> [__m256i; 8] {
-    let mut rows = [_mm256_setzero_si256(); 8];
-    if has_rows(bytes.len(), stride, 16) {
-        for (i, row) in rows.iter_mut().enumerate() {
-            // SAFETY: `has_rows` found 16 bytes at the start of each of 16 rows. `i` is below 8.
-            // The loads need no alignment.
-            *row = unsafe {
-                let lower = bytes.as_ptr().add(i * stride);
-                let upper = bytes.as_ptr().add((i + 8) * stride);
+pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [__m256i; 8] {
+    let mut vectors = [_mm256_setzero_si256(); 8];
+    if rows.end <= bytes.len() {
+        for (i, vector) in vectors.iter_mut().enumerate() {
+            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
+            // the slice has as many. The loads need no alignment.
+            *vector = unsafe {
+                let lower = bytes.as_ptr().add(rows.offsets[i]);
+                let upper = bytes.as_ptr().add(rows.offsets[i + 8]);
                 _mm256_loadu2_m128i(upper.cast(), lower.cast())
             };
         }
     }
-    rows
+    vectors
 }
 
-/// Stores what [`load_rows`] loads. Does nothing if `bytes` ends before the last row.
+/// Stores what [`load_rows`] loads. Does nothing if `bytes` ends before it.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn store_rows(bytes: &mut [u8], stride: usize, rows: [__m256i; 8]) {
-    if has_rows(bytes.len(), stride, 16) {
-        for (i, row) in rows.into_iter().enumerate() {
-            // SAFETY: `has_rows` found 16 bytes at the start of each of 16 rows. `i` is below 8.
-            // The stores need no alignment.
+pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m256i; 8]) {
+    if rows.end <= bytes.len() {
+        for (i, vector) in vectors.into_iter().enumerate() {
+            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
+            // the slice has as many. The stores need no alignment.
             unsafe {
-                let lower = bytes.as_mut_ptr().add(i * stride);
-                let upper = bytes.as_mut_ptr().add((i + 8) * stride);
-                _mm256_storeu2_m128i(upper.cast(), lower.cast(), row);
+                let lower = bytes.as_mut_ptr().add(rows.offsets[i]);
+                let upper = bytes.as_mut_ptr().add(rows.offsets[i + 8]);
+                _mm256_storeu2_m128i(upper.cast(), lower.cast(), vector);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The operations that the generic kernels are made of.
 
+use crate::kernel::vectors::RowOffsets;
 use crate::kernel::word::Word;
 
 /// Columns of a tile.
@@ -48,11 +49,10 @@ pub(super) trait Vectors: Copy {
 /// By rows, vector `i` of a tile has row `i` in its first 16 bytes, row `i + 8` in its next, and so
 /// on. By columns, it has column `i`.
 pub(super) trait Tiles: Vectors {
-    /// Loads a tile by rows, which begin `stride` bytes apart. Returns zeros if `bytes` ends before
-    /// the last of them.
-    fn load_rows(self, bytes: &[u8], stride: usize) -> [Self::Vector; COLUMNS];
-    /// Stores a tile by rows. Does nothing if `bytes` ends before the last of them.
-    fn store_rows(self, tile: [Self::Vector; COLUMNS], bytes: &mut [u8], stride: usize);
+    /// Loads a tile by rows. Returns zeros if `bytes` ends before them.
+    fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [Self::Vector; COLUMNS];
+    /// Stores a tile by rows. Does nothing if `bytes` ends before them.
+    fn store_rows(self, tile: [Self::Vector; COLUMNS], bytes: &mut [u8], rows: &RowOffsets);
     /// Interleaves the elements of each 16 bytes of two vectors: those of the first 8 bytes, and of
     /// the last.
     fn interleave(self, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
