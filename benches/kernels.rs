@@ -11,11 +11,13 @@ mod kernel;
 mod support;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use kernel::bins::{BinEncoder, BinModel, Block};
 use kernel::byte_planes::BytePlanes;
 use kernel::predict::{Prediction, Predictor, Weights};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
-use kernel::{Width, bitshuffle, byte_planes, extra_bits, predict, tiers};
+use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, predict, tiers};
 use std::hint::black_box;
+use std::ops::Range;
 use support::{Random, criterion};
 
 const CHUNK: usize = 64 << 10;
@@ -210,9 +212,63 @@ fn lengths_and_bits(c: &mut Criterion) {
     }
 }
 
+/// Bins of zigzag-coded residuals: of 2 values up to 8, and then 2 for each bit length.
+fn bins_of_residuals() -> Vec<u8> {
+    [1; 4].into_iter().chain((2..=13).flat_map(|bits| [bits; 2])).chain([15]).collect()
+}
+
+/// Returns the bin of each window, and the frequencies of all bins.
+fn bins_and_frequencies(bits: &[u8], windows: &[[u8; 2]]) -> (Vec<u8>, Vec<u8>) {
+    let bins_of_values: Vec<u8> = (0..).zip(bits).flat_map(|(bin, &bits)| vec![bin; 1 << bits]).collect();
+    let bins: Vec<u8> = windows.iter().map(|&window| bins_of_values[usize::from(u16::from_le_bytes(window))]).collect();
+    let count = |bin: usize| bins.iter().filter(|other| usize::from(**other) == bin).count();
+    let share = |bin| count(bin) * (256 - bits.len()) / windows.len();
+    let mut frequencies: Vec<u8> = (0..bits.len()).map(|bin| 1 + share(bin) as u8).collect();
+    let sum: usize = frequencies.iter().map(|&frequency| usize::from(frequency)).sum();
+    frequencies[4] += (256 - sum) as u8;
+    (bins, frequencies)
+}
+
+/// `decode` is of one block, and `decode two` of two that have half as many elements each.
+fn bins_of_blocks(c: &mut Criterion) {
+    let elements = residuals();
+    let (windows, _) = elements.as_chunks();
+    let bits = bins_of_residuals();
+    let (bins_of_windows, frequencies) = bins_and_frequencies(&bits, windows);
+    let mut model = BinModel::default();
+    model.set_bins(&bits);
+    (0..16).for_each(|class| model.set_class(class, 0, &frequencies));
+    let classes: Vec<u8> = (0..16).cycle().take(COUNT / bins::GROUP).collect();
+    let stored = |range: Range<usize>| {
+        let (windows, bins_of_windows) = (&windows[range.clone()], &bins_of_windows[range]);
+        let mut stored = Vec::new();
+        assert!(BinEncoder::default().encode(&model, &classes, windows, bins_of_windows, &mut stored));
+        stored
+    };
+    let (whole, halves) = (stored(0..COUNT), [stored(0..COUNT / 2), stored(COUNT / 2..COUNT)]);
+    let mut out = vec![[0; 2]; COUNT];
+    let mut group = group(c, "bins", &elements);
+    for kernel in bins::available() {
+        group.bench_function(format!("{}/decode", kernel.name()), |b| {
+            b.iter(|| {
+                let block = Block { classes: &classes, count: COUNT, stored: &whole, out: black_box(&mut out) };
+                assert!(kernel.decode(&model, block));
+            });
+        });
+        group.bench_function(format!("{}/decode two", kernel.name()), |b| {
+            b.iter(|| {
+                let [first, second] = &halves;
+                let (a, b) = black_box(&mut out).split_at_mut(COUNT / 2);
+                let block = |stored, out| Block { classes: &classes, count: COUNT / 2, stored, out };
+                assert_eq!(kernel.decode_two(&model, [block(first, a), block(second, b)]), [true; 2]);
+            });
+        });
+    }
+}
+
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, symbols, lengths_and_bits
+    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, symbols, lengths_and_bits, bins_of_blocks
 }
 criterion_main!(benches);

@@ -4,12 +4,16 @@ use super::tables::BinTables;
 use crate::codec::anatomy::Anatomy;
 use crate::codec::part_spec::PartSpec;
 use crate::kernel::Width;
-use crate::kernel::bins::{GROUP, best};
+use crate::kernel::bins::{Block, GROUP, best};
 use crate::{Error, Result, memory};
 
-/// Memory for windows and classes.
+/// Memory for the windows and classes of two blocks.
 #[derive(Default)]
-pub(in crate::codec) struct WindowScratch {
+pub(in crate::codec) struct WindowScratch([BlockScratch; 2]);
+
+/// Memory for the windows and classes of a block.
+#[derive(Default)]
+struct BlockScratch {
     classes: Vec<u8>,
     windows: Vec<[u8; 2]>,
 }
@@ -46,8 +50,30 @@ impl<'a> StoredBins<'a> {
 
     /// Decodes the first elements, as many as `out` has. If that is all, checks all of.
     pub(in crate::codec) fn decode(&self, out: &mut [u8], scratch: &mut WindowScratch) -> Result<()> {
+        let [scratch, _] = &mut scratch.0;
+        let is_right = best().decode(&self.tables.model, self.start(out, scratch)?);
+        self.finish(is_right, out, scratch)
+    }
+
+    /// Decodes two blocks of the same part as [`decode`](Self::decode) does.
+    #[allow(dead_code, reason = "blocks of bins call it with their next change")]
+    pub(in crate::codec) fn decode_two(
+        [a, b]: [Self; 2],
+        [out_a, out_b]: [&mut [u8]; 2],
+        scratch: &mut WindowScratch,
+    ) -> Result<()> {
+        let [scratch_a, scratch_b] = &mut scratch.0;
+        let started = [a.start(out_a, scratch_a)?, b.start(out_b, scratch_b)?];
+        let [is_a_right, is_b_right] = best().decode_two(&a.tables.model, started);
+        a.finish(is_a_right, out_a, scratch_a)?;
+        b.finish(is_b_right, out_b, scratch_b)
+    }
+
+    /// Checks the class codes of the first elements, as many as `out` has. Returns what decodes
+    /// their windows: to `out` if these are the elements.
+    fn start<'b>(&'b self, out: &'b mut [u8], scratch: &'b mut BlockScratch) -> Result<Block<'b>> {
         let Self { tables, width, count, codes, .. } = *self;
-        let WindowScratch { classes, windows } = scratch;
+        let BlockScratch { classes, windows } = scratch;
         let wanted = out.len() / width.bytes();
         let groups = wanted.min(count).div_ceil(GROUP);
         let class_codes = tables.class_codes();
@@ -57,20 +83,24 @@ impl<'a> StoredBins<'a> {
             return Err(malformed("a class code is out of range, or bits that fill up are not zero"));
         }
         tables.classes(codes, groups, classes);
-        if width == Width::W2 {
-            return self.decode_windows(classes, out.as_chunks_mut().0);
-        }
-        memory::resize(windows, wanted, [0; 2])?;
-        self.decode_windows(classes, windows)?;
-        self.join(windows, out);
-        Ok(())
+        let out = if width == Width::W2 {
+            out.as_chunks_mut().0
+        } else {
+            memory::resize(windows, wanted, [0; 2])?;
+            windows
+        };
+        Ok(Block { classes, count, stored: self.coded, out })
     }
 
-    fn decode_windows(&self, classes: &[u8], windows: &mut [[u8; 2]]) -> Result<()> {
-        match best().decode(&self.tables.model, classes, self.count, self.coded, windows) {
-            true => Ok(()),
-            false => Err(malformed("its states or its stream do not end as they should")),
+    /// Sets `out` to elements, whose windows were decoded.
+    fn finish(&self, is_right: bool, out: &mut [u8], scratch: &BlockScratch) -> Result<()> {
+        if !is_right {
+            return Err(malformed("its states or its stream do not end as they should"));
         }
+        if self.width != Width::W2 {
+            self.join(&scratch.windows, out);
+        }
+        Ok(())
     }
 
     /// Sets elements to their windows and the bytes below them.

@@ -79,6 +79,19 @@ pub(crate) trait BlockCodec: Sync {
         scratch: &mut DecodeScratch,
     ) -> Result<()>;
 
+    /// Decodes two blocks, each to the one of `outs` that has its decoded length. Some encodings
+    /// take less time for it than for one and then the other.
+    fn decode_two(
+        &self,
+        tables: &Self::Tables,
+        blocks: [&Block<'_>; 2],
+        outs: [&mut [u8]; 2],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
+        let mut both = blocks.into_iter().zip(outs);
+        both.try_for_each(|(block, out)| self.decode(tables, block, out, scratch))
+    }
+
     /// Decodes some elements of a block, as
     /// [`Codec::decode_range`](crate::codec::encoding::Codec::decode_range) does.
     fn decode_range(

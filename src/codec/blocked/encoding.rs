@@ -116,6 +116,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
     ) -> Result<()> {
         let tables = self.0.kept_tables(part.spec, part.front.tables, scratch)?;
         let mut out = out;
+        let mut waiting: Option<Wanted<'_, '_>> = None;
         let mut entries = part.blocks_of(elements).peekable();
         while let Some(entry) = entries.next() {
             let entry = entry?;
@@ -125,37 +126,55 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
                 // a block is too short for the processor to notice that it is read in order
                 part.announce(next);
             }
-            let within = within(&entry, elements).ok_or_else(outside)?;
-            let to = out.split_off_mut(..within.len() * part.spec.element_bytes).ok_or_else(outside)?;
-            let block = part.block(&entry)?;
-            if part.is_announced() && to.len() < block.spec.raw_bytes {
-                self.0.announce(&block, &within);
+            let range = within(&entry, elements).ok_or_else(outside)?;
+            let to = out.split_off_mut(..range.len() * part.spec.element_bytes).ok_or_else(outside)?;
+            let wanted = Wanted { block: part.block(&entry)?, range, out: to };
+            if part.is_announced() && !wanted.is_whole() {
+                self.0.announce(&wanted.block, &wanted.range);
             }
-            self.decode_some(&tables, &block, &within, to, scratch)?;
+            match waiting.take() {
+                Some(first) if first.is_whole() && wanted.is_whole() => {
+                    let (blocks, outs) = ([&first.block, &wanted.block], [first.out, wanted.out]);
+                    self.0.decode_two(&tables, blocks, outs, scratch)?;
+                }
+                first => {
+                    first.map_or(Ok(()), |first| self.decode_some(&tables, first, scratch))?;
+                    waiting = Some(wanted);
+                }
+            }
         }
-        Ok(())
+        waiting.map_or(Ok(()), |last| self.decode_some(&tables, last, scratch))
+    }
+}
+
+/// Elements of a block, and where they are decoded to.
+struct Wanted<'p, 'o> {
+    block: Block<'p>,
+    /// The elements, counted from the start of the block.
+    range: Range<usize>,
+    /// Has their length.
+    out: &'o mut [u8],
+}
+
+impl Wanted<'_, '_> {
+    fn is_whole(&self) -> bool {
+        self.out.len() == self.block.spec.raw_bytes
     }
 }
 
 impl<B: BlockCodec> Blocked<B> {
-    /// Decodes some elements of a block to `out`, which has their length.
-    fn decode_some(
-        &self,
-        tables: &B::Tables,
-        block: &Block<'_>,
-        range: &Range<usize>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<()> {
-        if out.len() == block.spec.raw_bytes {
-            return self.0.decode(tables, block, out, scratch);
+    fn decode_some(&self, tables: &B::Tables, wanted: Wanted<'_, '_>, scratch: &mut DecodeScratch) -> Result<()> {
+        let is_whole = wanted.is_whole();
+        let Wanted { block, range, out } = wanted;
+        if is_whole {
+            return self.0.decode(tables, &block, out, scratch);
         }
-        if self.0.decode_range(tables, block, range, out, scratch)? {
+        if self.0.decode_range(tables, &block, &range, out, scratch)? {
             return Ok(());
         }
         let mut whole = std::mem::take(&mut scratch.block);
         let decoded = memory::resize(&mut whole, block.spec.raw_bytes, 0)
-            .and_then(|()| self.0.decode(tables, block, &mut whole, scratch));
+            .and_then(|()| self.0.decode(tables, &block, &mut whole, scratch));
         let bytes = range.start * block.spec.element_bytes..range.end * block.spec.element_bytes;
         let copied = decoded.and_then(|()| match whole.get(bytes).filter(|bytes| bytes.len() == out.len()) {
             Some(bytes) => {

@@ -2,15 +2,17 @@
 
 use std::arch::x86_64::*;
 
-use super::generic::{Lanes, groups};
-use super::{BinModel, Coder, GROUP, Kernel};
+use super::generic::{Lanes, groups, groups_of_two};
+use super::model::Class;
+use super::{BinModel, GROUP, Groups, Kernel};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx2;
 use crate::kernel::expand::{WINDOW, expand};
 use crate::kernel::vectors::x86_64::{load_16, load_32, store_32, store_lanes};
 
 implement!(Avx2: Kernel {
-    fn groups(model: &BinModel, classes: &[u8], coder: &mut Coder<'_>, out: &mut [[[u8; 2]; GROUP]]) => { groups }
+    fn groups(model: &BinModel, block: Groups<'_, '_>) => { groups }
+    fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
 });
 
 /// For each number of bits, a mask of them.
@@ -70,21 +72,26 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn subtract(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
-        // SAFETY: the token `self` proves that this CPU has AVX2.
-        unsafe { [_mm256_sub_epi8(a[0], b[0]), _mm256_sub_epi8(a[1], b[1])] }
-    }
-
-    #[inline(always)]
     fn or(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
         // SAFETY: the token `self` proves that this CPU has AVX2.
         unsafe { [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])] }
     }
 
     #[inline(always)]
-    fn multiply_add(self, a: [__m256i; 2], b: [__m256i; 2], c: [__m256i; 2]) -> [[__m256i; 2]; 2] {
-        let low = multiply_add(self, a[0], b[0], c[0]);
-        let high = multiply_add(self, a[1], b[1], c[1]);
+    fn without_bins(
+        self,
+        class: &Class,
+        bins: [__m256i; 2],
+        slots: [__m256i; 2],
+        upper: [__m256i; 2],
+        is_wide: bool,
+    ) -> [[__m256i; 2]; 2] {
+        let frequencies = self.look_up_bin(&class.frequency, bins, is_wide);
+        let starts = self.look_up_bin(&class.start, bins, is_wide);
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        let rests = unsafe { [_mm256_sub_epi8(slots[0], starts[0]), _mm256_sub_epi8(slots[1], starts[1])] };
+        let low = multiply_add(self, frequencies[0], upper[0], rests[0]);
+        let high = multiply_add(self, frequencies[1], upper[1], rests[1]);
         [[low[0], high[0]], [low[1], high[1]]]
     }
 
@@ -124,8 +131,8 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn expand(self, bits: u64, next: &[u8; WINDOW]) -> [__m256i; 2] {
-        expand(self, bits, next)
+    fn expand(self, mask: [__m256i; 2], bits: u64, next: &[u8; WINDOW], no: [__m256i; 2]) -> [__m256i; 2] {
+        self.select(mask, expand(self, bits, next), no)
     }
 }
 
@@ -187,7 +194,7 @@ fn split(_: Avx2, first: __m256i, second: __m256i) -> [__m256i; 2] {
     }
 }
 
-/// [`Lanes::multiply_add`] of a half.
+/// Returns lower and upper bytes of `a * b + c`.
 #[inline(always)]
 fn multiply_add(token: Avx2, a: __m256i, b: __m256i, c: __m256i) -> [__m256i; 2] {
     // SAFETY: the token proves that this CPU has AVX2.

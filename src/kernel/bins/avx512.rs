@@ -3,15 +3,17 @@
 
 use std::arch::x86_64::*;
 
-use super::generic::{Lanes, groups};
-use super::{BinModel, Coder, GROUP, Kernel};
+use super::generic::{Lanes, groups, groups_of_two};
+use super::model::Class;
+use super::{BinModel, GROUP, Groups, Kernel};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx512;
 use crate::kernel::expand::WINDOW;
 use crate::kernel::vectors::x86_64::{load_16, load_64, look_up_256, store_64};
 
 implement!(Avx512: Kernel {
-    fn groups(model: &BinModel, classes: &[u8], coder: &mut Coder<'_>, out: &mut [[[u8; 2]; GROUP]]) => { groups }
+    fn groups(model: &BinModel, block: Groups<'_, '_>) => { groups }
+    fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
 });
 
 /// For each number of bits, a mask of them.
@@ -76,26 +78,30 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn subtract(self, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the token `self` proves that this CPU has AVX-512.
-        unsafe { _mm512_sub_epi8(a, b) }
-    }
-
-    #[inline(always)]
     fn or(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: the token `self` proves that this CPU has AVX-512.
         unsafe { _mm512_or_si512(a, b) }
     }
 
     #[inline(always)]
-    fn multiply_add(self, a: __m512i, b: __m512i, c: __m512i) -> [__m512i; 2] {
-        let [even_a, odd_a] = even_and_odd(self, a);
-        let [even_b, odd_b] = even_and_odd(self, b);
-        let [even_c, odd_c] = even_and_odd(self, c);
+    fn without_bins(self, class: &Class, bins: __m512i, slots: __m512i, upper: __m512i, _: bool) -> [__m512i; 2] {
         // SAFETY: the token `self` proves that this CPU has AVX-512.
         let (even, odd) = unsafe {
-            let even = _mm512_add_epi16(_mm512_mullo_epi16(even_a, even_b), even_c);
-            (even, _mm512_add_epi16(_mm512_mullo_epi16(odd_a, odd_b), odd_c))
+            let (frequencies, starts) = (load_64(&class.frequency), load_64(&class.start));
+            let rests = _mm512_sub_epi8(slots, _mm512_permutexvar_epi8(bins, starts));
+            let even = _mm512_mullo_epi16(
+                _mm512_maskz_permutexvar_epi8(!ODD, bins, frequencies),
+                _mm512_maskz_mov_epi8(!ODD, upper),
+            );
+            // the upper half of the product of upper bytes
+            let odd = _mm512_mulhi_epu16(
+                _mm512_maskz_permutexvar_epi8(ODD, bins, frequencies),
+                _mm512_maskz_mov_epi8(ODD, upper),
+            );
+            (
+                _mm512_add_epi16(even, _mm512_maskz_mov_epi8(!ODD, rests)),
+                _mm512_add_epi16(odd, _mm512_srli_epi16(rests, 8)),
+            )
         };
         split(self, even, odd)
     }
@@ -140,10 +146,10 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn expand(self, bits: u64, next: &[u8; WINDOW]) -> __m512i {
+    fn expand(self, mask: u64, _: u64, next: &[u8; WINDOW], no: __m512i) -> __m512i {
         let next = next.first_chunk().unwrap_or(&[0; GROUP]); // a window is longer
         // SAFETY: the token `self` proves that this CPU has AVX-512.
-        unsafe { _mm512_maskz_expand_epi8(bits, load_64(next)) }
+        unsafe { _mm512_mask_expand_epi8(no, mask, load_64(next)) }
     }
 }
 

@@ -6,6 +6,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod block;
 mod coder;
 mod encoder;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -16,60 +17,56 @@ mod neon;
 mod scalar;
 
 use super::implementation::{Implementation, implementations};
-pub use coder::Coder;
+use block::Started;
+pub use block::{Block, Groups};
 pub use encoder::BinEncoder;
 pub use model::{BINS, BinModel, CLASSES, GROUP};
 
 /// The kernels of one instruction set.
 pub trait Kernel: Sync {
-    /// Decodes the groups before the last one of a block. `out` has whole groups and `classes` one
-    /// for each.
-    fn groups(&self, model: &BinModel, classes: &[u8], coder: &mut Coder<'_>, out: &mut [[[u8; 2]; GROUP]]);
+    /// Decodes groups.
+    fn groups(&self, model: &BinModel, groups: Groups<'_, '_>);
+
+    /// Decodes groups of two blocks, as many of each. A step of a block has to wait for the one
+    /// before it. Meanwhile, the processor does a step of the other block.
+    fn groups_of_two(&self, model: &BinModel, blocks: [Groups<'_, '_>; 2]) {
+        for groups in blocks {
+            self.groups(model, groups);
+        }
+    }
 }
 
 /// One implementation of bins.
 pub type Bins = Implementation<dyn Kernel>;
 
 impl Bins {
-    /// Decodes the first windows of a block of `count` elements, to `out`. Each is two bytes, the
-    /// lower one first.
+    /// Decodes the first windows of a block.
     ///
-    /// `classes` has one for each group of the block, and `stored` begins with the states. Returns
-    /// `false` if the block is malformed, except for class codes. If `out` has fewer than
-    /// `count` windows, only what they need is checked. If `out` has more, or `classes` has too
-    /// few, the result is `false`.
+    /// Returns `false` if the block is malformed, except for class codes. If `out` has
+    /// fewer than `count` windows, only what they need is checked. If `out` has more, or `classes`
+    /// has too few, the result is `false`.
     #[must_use]
-    pub fn decode(&self, model: &BinModel, classes: &[u8], count: usize, stored: &[u8], out: &mut [[u8; 2]]) -> bool {
-        out.is_empty() || self.decode_some(model, classes, count, stored, out).is_some()
+    pub fn decode(&self, model: &BinModel, block: Block<'_>) -> bool {
+        let is_empty = block.out.is_empty();
+        is_empty || self.finish(model, Started::new(block))
     }
 
-    /// See [`decode`](Self::decode). `out` is not empty.
-    fn decode_some(
-        &self,
-        model: &BinModel,
-        classes: &[u8],
-        count: usize,
-        stored: &[u8],
-        out: &mut [[u8; 2]],
-    ) -> Option<()> {
-        let mut coder = Coder::new(count, stored)?;
-        let last = count.checked_sub(1)? / GROUP;
-        let whole = last.min(out.len() / GROUP);
-        let (groups, rest) = out.split_at_mut_checked(whole * GROUP)?;
-        self.kernel.groups(model, classes.get(..whole)?, &mut coder, groups.as_chunks_mut().0);
-        if let Some(wanted) = rest.len().checked_sub(1) {
-            let class = *classes.get(whole)?;
-            let mut group = [[0; 2]; GROUP];
-            if whole < last {
-                self.kernel.groups(model, &[class], &mut coder, std::slice::from_mut(&mut group));
-            } else {
-                let elements = group.get_mut(..count - last * GROUP)?;
-                elements.get(wanted)?;
-                coder::last_group(model, class, &mut coder, elements)?;
-            }
-            rest.iter_mut().zip(group).for_each(|(to, from)| *to = from);
+    /// Decodes two blocks as [`decode`](Self::decode) does, in less time if they have as many
+    /// elements.
+    #[must_use]
+    pub fn decode_two(&self, model: &BinModel, blocks: [Block<'_>; 2]) -> [bool; 2] {
+        let are_empty = blocks.each_ref().map(|block| block.out.is_empty());
+        let mut started = blocks.map(Started::new);
+        if let [Some(a), Some(b)] = &mut started {
+            let count = a.groups.len().min(b.groups.len());
+            self.kernel.groups_of_two(model, [a.take(count), b.take(count)]);
         }
-        (!coder.is_cut).then_some(())
+        let [a, b] = started.map(|started| self.finish(model, started));
+        [are_empty[0] || a, are_empty[1] || b] // in bounds: two
+    }
+
+    fn finish(&self, model: &BinModel, started: Option<Started<'_>>) -> bool {
+        started.and_then(|started| started.finish(model, self.kernel)).is_some()
     }
 }
 

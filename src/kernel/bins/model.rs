@@ -12,8 +12,9 @@ pub(super) const HAS_BYTE: u8 = 0x80;
 
 /// The bins and the frequencies of each class, as chapter 5.13 defines them.
 ///
-/// Any contents are safe to decode with.
+/// Any contents are safe to decode with. No load of 64 bytes crosses a cache line.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub struct BinModel {
     /// The lower byte of `V` of each bin.
     pub(super) low: [u8; BINS],
@@ -23,13 +24,14 @@ pub struct BinModel {
     pub(super) taken: [u8; BINS],
     /// `K` of each bin.
     pub(super) bits: [u8; BINS],
+    pub(super) classes: [Class; CLASSES],
     /// Whether there are more than 32 bins.
     pub(super) is_wide: bool,
-    pub(super) classes: [Class; CLASSES],
 }
 
 /// The frequencies of a class.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub(super) struct Class {
     /// The bin of each slot.
     pub bin_of: [u8; 256],
@@ -48,8 +50,8 @@ impl Default for BinModel {
             high: [0; BINS],
             taken: [0; BINS],
             bits: [0; BINS],
-            is_wide: false,
             classes: [NO_CLASS; CLASSES],
+            is_wide: false,
         }
     }
 }

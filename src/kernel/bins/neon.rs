@@ -2,15 +2,17 @@
 
 use std::arch::aarch64::*;
 
-use super::generic::{Lanes, groups};
-use super::{BinModel, Coder, GROUP, Kernel};
+use super::generic::{Lanes, groups, groups_of_two};
+use super::model::Class;
+use super::{BinModel, GROUP, Groups, Kernel};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Neon;
 use crate::kernel::expand::{WINDOW, expand};
 use crate::kernel::vectors::aarch64::{load_16, load_64, mask_of, store_64};
 
 implement!(Neon: Kernel {
-    fn groups(model: &BinModel, classes: &[u8], coder: &mut Coder<'_>, out: &mut [[[u8; 2]; GROUP]]) => { groups }
+    fn groups(model: &BinModel, block: Groups<'_, '_>) => { groups }
+    fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
 });
 
 /// For each number of bits, a mask of them.
@@ -81,31 +83,35 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn subtract(self, a: Quarters, b: Quarters) -> Quarters {
-        // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { [vsubq_u8(a[0], b[0]), vsubq_u8(a[1], b[1]), vsubq_u8(a[2], b[2]), vsubq_u8(a[3], b[3])] }
-    }
-
-    #[inline(always)]
     fn or(self, a: Quarters, b: Quarters) -> Quarters {
         // SAFETY: the token `self` proves that this CPU has NEON.
         unsafe { [vorrq_u8(a[0], b[0]), vorrq_u8(a[1], b[1]), vorrq_u8(a[2], b[2]), vorrq_u8(a[3], b[3])] }
     }
 
     #[inline(always)]
-    fn multiply_add(self, a: Quarters, b: Quarters, c: Quarters) -> [Quarters; 2] {
-        let [mut lower, mut upper] = [a; 2];
+    fn without_bins(
+        self,
+        class: &Class,
+        bins: Quarters,
+        slots: Quarters,
+        upper: Quarters,
+        is_wide: bool,
+    ) -> [Quarters; 2] {
+        let frequencies = self.look_up_bin(&class.frequency, bins, is_wide);
+        let starts = self.look_up_bin(&class.start, bins, is_wide);
+        let [mut lower, mut next_upper] = [slots; 2];
         for i in 0..4 {
             // SAFETY: the token `self` proves that this CPU has NEON.
             unsafe {
                 // in bounds: four quarters
-                let first = vmlal_u8(vmovl_u8(vget_low_u8(c[i])), vget_low_u8(a[i]), vget_low_u8(b[i]));
-                let second = vmlal_high_u8(vmovl_high_u8(c[i]), a[i], b[i]);
+                let (a, b, c) = (frequencies[i], upper[i], vsubq_u8(slots[i], starts[i]));
+                let first = vmlal_u8(vmovl_u8(vget_low_u8(c)), vget_low_u8(a), vget_low_u8(b));
+                let second = vmlal_high_u8(vmovl_high_u8(c), a, b);
                 let (first, second) = (vreinterpretq_u8_u16(first), vreinterpretq_u8_u16(second));
-                (lower[i], upper[i]) = (vuzp1q_u8(first, second), vuzp2q_u8(first, second));
+                (lower[i], next_upper[i]) = (vuzp1q_u8(first, second), vuzp2q_u8(first, second));
             }
         }
-        [lower, upper]
+        [lower, next_upper]
     }
 
     #[inline(always)]
@@ -164,8 +170,8 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn expand(self, bits: u64, next: &[u8; WINDOW]) -> Quarters {
-        expand(self, bits, next)
+    fn expand(self, mask: Quarters, bits: u64, next: &[u8; WINDOW], no: Quarters) -> Quarters {
+        self.select(mask, expand(self, bits, next), no)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::coder::{index, window};
 use super::model::HAS_BYTE;
-use super::{BinModel, Coder, GROUP, Kernel};
+use super::{BinModel, GROUP, Groups, Kernel};
 use crate::kernel::cpu::Scalar;
 
 impl Kernel for Scalar {
-    fn groups(&self, model: &BinModel, classes: &[u8], coder: &mut Coder<'_>, out: &mut [[[u8; 2]; GROUP]]) {
+    fn groups(&self, model: &BinModel, Groups { classes, coder, out }: Groups<'_, '_>) {
         for (out, &class) in out.iter_mut().zip(classes) {
             let bins = coder.bins(model, class, GROUP);
             let raw = coder.raw(model, &bins, |taken| taken);

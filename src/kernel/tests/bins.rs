@@ -1,7 +1,7 @@
 //! Bins.
 
 use super::support::{Guarded, Misaligned, Random, counts, offsets};
-use crate::kernel::bins::{BINS, BinEncoder, BinModel, Bins, CLASSES, GROUP, available};
+use crate::kernel::bins::{BINS, BinEncoder, BinModel, Bins, Block, CLASSES, GROUP, available};
 
 /// Bins and frequencies, and what encoding needs besides.
 struct Model {
@@ -69,9 +69,40 @@ impl Model {
         let (source, destination) = offsets(count);
         let mut out = Guarded::zeros(2 * wanted, destination);
         let stored = Misaligned::new(stored, source);
-        let is_right = bins.decode(&self.tables, classes, count, stored.get(), out.get().as_chunks_mut().0);
+        let out_windows = out.get().as_chunks_mut().0;
+        let is_right = bins.decode(&self.tables, Block { classes, count, stored: stored.get(), out: out_windows });
         let out = out.into_bytes(|| bins.name().to_owned());
         is_right.then_some(out)
+    }
+}
+
+/// What [`Model::decode`] takes of a block.
+#[derive(Clone, Copy)]
+struct Stored<'a> {
+    classes: &'a [u8],
+    count: usize,
+    stored: &'a [u8],
+    wanted: usize,
+}
+
+impl Model {
+    /// Decodes two blocks together. Checks that the results are those of each alone.
+    fn check_two(&self, bins: &Bins, blocks: [Stored<'_>; 2], context: impl Fn() -> String) {
+        let due =
+            blocks.map(|Stored { classes, count, stored, wanted }| self.decode(bins, classes, count, stored, wanted));
+        let mut outs = blocks.map(|block| Guarded::zeros(2 * block.wanted, offsets(block.count).1));
+        let copies = blocks.map(|block| Misaligned::new(block.stored, offsets(block.count).0));
+        let [a, b] = &mut outs;
+        let given = |block: usize, out| {
+            let Stored { classes, count, .. } = blocks[block];
+            Block { classes, count, stored: copies[block].get(), out }
+        };
+        let given = [given(0, a.get().as_chunks_mut().0), given(1, b.get().as_chunks_mut().0)];
+        let are_right = bins.decode_two(&self.tables, given);
+        for ((out, is_right), due) in outs.into_iter().zip(are_right).zip(due) {
+            let out = out.into_bytes(|| bins.name().to_owned());
+            assert!(is_right.then_some(out) == due, "two blocks: {} {}", bins.name(), context());
+        }
     }
 }
 
@@ -122,6 +153,29 @@ fn the_first_windows_are_decoded_alone() {
     }
 }
 
+/// Two blocks that have as many groups, or not; of which all windows are wanted, or some or none.
+#[test]
+fn two_blocks_are_decoded_as_each_is_alone() {
+    for (seed, model) in models() {
+        for counts in [[1, 1], [64, 65], [128, 127], [129, 500], [500, 64], [640, 640], [700, 650]] {
+            let encoded = counts.map(|count| {
+                let (classes, windows, bins) = model.windows(&mut Random::new(seed + count), count);
+                (model.encode(&classes, &windows, &bins), classes)
+            });
+            for (kernel, parts) in available().iter().flat_map(|kernel| (0..9).map(move |parts| (kernel, parts))) {
+                let block = |i: usize, part: usize| Stored {
+                    classes: &encoded[i].1,
+                    count: counts[i],
+                    stored: &encoded[i].0,
+                    wanted: [counts[i], counts[i] / 2, 0][part],
+                };
+                let blocks = [block(0, parts / 3), block(1, parts % 3)];
+                model.check_two(kernel, blocks, || format!("model {seed} counts {counts:?} parts {parts}"));
+            }
+        }
+    }
+}
+
 /// What is refused does not depend on the kernel, and neither does what is read of bytes that no
 /// encoder wrote.
 #[test]
@@ -151,6 +205,10 @@ fn all_kernels_agree_about_any_bytes() {
                 for kernel in available() {
                     let found = model.decode(kernel, &classes, count, &changed, wanted);
                     assert!(found == due, "{} model {seed} count {count} round {round}", kernel.name());
+                    let right = Stored { classes: &classes, count, stored: &stored, wanted: count };
+                    let any = Stored { stored: &changed, wanted, ..right };
+                    let blocks = if round % 2 == 0 { [any, right] } else { [right, any] };
+                    model.check_two(kernel, blocks, || format!("model {seed} count {count} round {round}"));
                 }
             }
         }
@@ -188,7 +246,8 @@ fn any_model_is_safe() {
         let (classes, stored) = (random.bytes(10), random.bytes(800));
         let decode = |kernel: &Bins| {
             let mut out = [[0; 2]; 300];
-            kernel.decode(&tables, &classes, 300, &stored, &mut out).then_some(out)
+            let block = Block { classes: &classes, count: 300, stored: &stored, out: &mut out };
+            kernel.decode(&tables, block).then_some(out)
         };
         let due = decode(&available()[0]);
         assert!(available().iter().all(|kernel| decode(kernel) == due));
