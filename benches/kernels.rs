@@ -98,11 +98,13 @@ fn planes_of_width(
 
 const SEPARABLE: Predictor = Predictor::Separable(Weights { left: 5, above: 4 });
 
-const PREDICTIONS: [(&str, Prediction); 7] = [
+const PREDICTIONS: [(&str, Prediction); 9] = [
     ("lorenzo 128", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 128, stride: 128 }),
     ("lorenzo 360", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 360, stride: 360 }),
     ("separable 128", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 128, stride: 128 }),
     ("separable 360", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 360, stride: 360 }),
+    ("separable 127", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 127, stride: 127 }),
+    ("separable 9", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 9, stride: 9 }),
     ("lorenzo 9", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 9, stride: 9 }),
     ("delta 128", Prediction { predictor: Predictor::Delta, float: true, restart: 101 * 128, stride: 128 }),
     ("delta 1", Prediction { predictor: Predictor::Delta, float: true, restart: 101, stride: 1 }),

@@ -20,7 +20,6 @@ implement!(Avx2: Kernel {
 
 impl Vectors for Avx2 {
     type Vector = __m256i;
-    type Tiles = Self;
     const BYTES: usize = 32;
 
     #[inline(always)]
@@ -128,14 +127,16 @@ impl Vectors for Avx2 {
         let upper = unsafe { _mm256_permute4x64_epi64::<0b11_11_11_11>(vector) };
         shuffle(self, upper, const { &spread::<16>(W::BYTES) })
     }
-
-    #[inline(always)]
-    fn tiles(self) -> Self {
-        self
-    }
 }
 
 impl Tiles for Avx2 {
+    type Fewer = Self;
+
+    #[inline(always)]
+    fn fewer(self) -> Self {
+        self
+    }
+
     #[inline(always)]
     fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [__m256i; COLUMNS] {
         // SAFETY: the token `self` proves that this CPU has AVX2.

@@ -4,13 +4,14 @@ use std::arch::x86_64::*;
 use std::hint::black_box;
 
 use super::generic::{self, residuals};
-use super::operations::Vectors;
+use super::operations::{COLUMNS, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::{Avx2, Avx512};
-use crate::kernel::vectors::x86_64::{load_64, load_up_to_64, store_64};
+use crate::kernel::vectors::RowOffsets;
+use crate::kernel::vectors::x86_64::{load_32_rows, load_64, load_up_to_64, store_32_rows, store_64};
 use crate::kernel::word::Word;
 
 implement!(Avx512: Kernel {
@@ -46,7 +47,6 @@ static HALVES: [u64; 6] = [
 
 impl Vectors for Masked {
     type Vector = __m512i;
-    type Tiles = Avx2;
     const BYTES: usize = 64;
 
     #[inline(always)]
@@ -141,12 +141,51 @@ impl Vectors for Masked {
     fn last<W: Word>(self, vector: __m512i) -> __m512i {
         shuffle(self.token, vector, const { &spread::<64>(W::BYTES) }, u64::MAX)
     }
+}
 
-    /// Returns the token of AVX2: a tile of AVX-512 would have 32 rows, and most samples end within
-    /// their last tile.
+impl Tiles for Masked {
+    /// Most samples end within their last tile.
+    type Fewer = Avx2;
+
     #[inline(always)]
-    fn tiles(self) -> Avx2 {
+    fn fewer(self) -> Avx2 {
         self.token.into()
+    }
+
+    #[inline(always)]
+    fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [__m512i; COLUMNS] {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe { load_32_rows(bytes, rows) }
+    }
+
+    #[inline(always)]
+    fn store_rows(self, tile: [__m512i; COLUMNS], bytes: &mut [u8], rows: &RowOffsets) {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe { store_32_rows(bytes, rows, tile) }
+    }
+
+    #[inline(always)]
+    fn interleave(self, a: __m512i, b: __m512i) -> [__m512i; 2] {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe { [_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)] }
+    }
+
+    #[inline(always)]
+    fn minus(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe { _mm512_sub_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn and(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe { _mm512_and_si512(a, b) }
+    }
+
+    #[inline(always)]
+    fn multiply(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe { _mm512_mulhrs_epi16(a, b) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Residuals in blocks, and elements in vectors.
 
-use super::operations::Vectors;
+use super::operations::{Tiles, Vectors};
 use super::separable;
 use super::{Prediction, Predictor};
 use crate::kernel::Width;
@@ -118,7 +118,7 @@ fn residual<W: Word, const FLOAT: bool>(near: [W; 4]) -> W {
 
 /// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
-pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
+pub(super) fn undo<V: Tiles>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
     for_width!(width, W => match (prediction.predictor, prediction.float) {
         (Predictor::Separable(weights), true) => separable::undo::<W, V, true>(v, prediction, weights, data),
         (Predictor::Separable(weights), false) => separable::undo::<W, V, false>(v, prediction, weights, data),

@@ -20,7 +20,6 @@ implement!(Neon: Kernel {
 
 impl Vectors for Neon {
     type Vector = uint8x16_t;
-    type Tiles = Self;
     const BYTES: usize = 16;
 
     #[inline(always)]
@@ -129,14 +128,16 @@ impl Vectors for Neon {
     fn last<W: Word>(self, vector: uint8x16_t) -> uint8x16_t {
         shuffle(self, vector, const { &spread::<16>(W::BYTES) })
     }
-
-    #[inline(always)]
-    fn tiles(self) -> Self {
-        self
-    }
 }
 
 impl Tiles for Neon {
+    type Fewer = Self;
+
+    #[inline(always)]
+    fn fewer(self) -> Self {
+        self
+    }
+
     #[inline(always)]
     fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [uint8x16_t; COLUMNS] {
         // SAFETY: the token `self` proves that this CPU has NEON.

@@ -11,8 +11,6 @@ pub(super) const COLUMNS: usize = 8;
 pub(super) trait Vectors: Copy {
     /// A vector.
     type Vector: Copy;
-    /// The vectors of the tiles that undo *separable*.
-    type Tiles: Tiles;
     /// Bytes of a vector.
     const BYTES: usize;
     /// Returns a vector of zeros.
@@ -31,8 +29,6 @@ pub(super) trait Vectors: Copy {
     fn sums<W: Word>(self, vector: Self::Vector) -> Self::Vector;
     /// Returns a vector that has the last element everywhere.
     fn last<W: Word>(self, vector: Self::Vector) -> Self::Vector;
-    /// Returns the token of the tiles.
-    fn tiles(self) -> Self::Tiles;
 
     /// See [`Word::unzigzag`].
     ///
@@ -49,6 +45,10 @@ pub(super) trait Vectors: Copy {
 /// By rows, vector `i` of a tile has row `i` in its first 16 bytes, row `i + 8` in its next, and so
 /// on. By columns, it has column `i`.
 pub(super) trait Tiles: Vectors {
+    /// Tiles of fewer rows, for the last rows of a sample. `Self` if there are none.
+    type Fewer: Tiles;
+    /// Returns the token of the tiles of fewer rows.
+    fn fewer(self) -> Self::Fewer;
     /// Loads a tile by rows. Returns zeros if `bytes` ends before them.
     fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [Self::Vector; COLUMNS];
     /// Stores a tile by rows. Does nothing if `bytes` ends before them.

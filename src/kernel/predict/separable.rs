@@ -4,7 +4,7 @@
 //! rows side by side, so that the processor need not wait for the one before. [`Tiled`] does so in
 //! vectors, if elements have 2 bytes.
 
-use super::operations::Vectors;
+use super::operations::Tiles;
 use super::tiled::{Tiled, WHOLE, WIDTH};
 use super::{Prediction, Weights};
 use crate::kernel::word::Word;
@@ -96,14 +96,14 @@ fn words<W: Word>(bytes: &[u8]) -> impl Iterator<Item = W> {
 
 /// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
-pub(super) fn undo<W: Word, V: Vectors, const FLOAT: bool>(
-    v: V,
+pub(super) fn undo<W: Word, T: Tiles, const FLOAT: bool>(
+    t: T,
     prediction: &Prediction,
     weights: Weights,
     data: &mut [u8],
 ) {
     let (restart, stride) = extents::<W>(prediction);
-    let tiled = Tiled::<V::Tiles, FLOAT>::new(v.tiles(), stride, weights);
+    let tiled = Tiled::<T, FLOAT>::new(t, stride, weights);
     for sample in data.chunks_mut(restart) {
         // a tile of few columns or of one row takes longer than its elements one by one
         if W::BYTES == 2 && stride >= WIDTH && sample.len() > stride {

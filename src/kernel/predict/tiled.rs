@@ -51,8 +51,8 @@ impl<V: Copy> Weight<V> {
     }
 }
 
-/// Undoes samples whose rows have at least [`WIDTH`] bytes.
-pub(super) struct Tiled<T: Vectors, const FLOAT: bool> {
+/// Undoes the prediction along rows, in tiles.
+struct Along<T: Tiles> {
     t: T,
     /// Bytes of a row.
     stride: usize,
@@ -60,30 +60,13 @@ pub(super) struct Tiled<T: Vectors, const FLOAT: bool> {
     first: Weight<T::Vector>,
     /// The same for other tiles.
     left: Weight<T::Vector>,
-    /// The weight of the step above.
-    above: Weight<T::Vector>,
 }
 
-impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
+impl<T: Tiles> Along<T> {
     #[inline(always)]
-    pub(super) fn new(t: T, stride: usize, weights: Weights) -> Self {
-        let [first, left] = [WHOLE, weights.left].map(|first| Weight::new(t, first, weights.left));
-        Self { t, stride, first, left, above: Weight::new(t, weights.above, weights.above) }
-    }
-
-    /// Undoes a sample of at least two rows.
-    #[inline(always)]
-    pub(super) fn sample(&self, sample: &mut [u8]) {
-        let group = self.stride.saturating_mul(T::BYTES / 2); // a row for each element of a vector
-        let (mut above, mut rest) = (&mut [][..], sample);
-        let mut left = &self.first;
-        while !rest.is_empty() {
-            // in bounds: limited to the length
-            let (rows, after) = rest.split_at_mut(rest.len().min(group));
-            self.along(rows, left);
-            self.down_all(above, rows);
-            (above, rest, left) = (rows, after, &self.left);
-        }
+    fn new(t: T, stride: usize, left: u8) -> Self {
+        let [first, left] = [WHOLE, left].map(|first| Weight::new(t, first, left));
+        Self { t, stride, first, left }
     }
 
     /// Replaces the residuals of a group of rows by errors of the prediction down.
@@ -91,23 +74,21 @@ impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
     /// If a tile has more rows, they are copies of the last. They also have its weights, because
     /// the first group has at least two rows. Therefore they get its errors.
     #[inline(always)]
-    fn along(&self, rows: &mut [u8], left: &Weight<T::Vector>) {
+    fn group(&self, rows: &mut [u8], is_first: bool) {
+        let left = if is_first { &self.first } else { &self.left };
         let (stride, count) = (self.stride, rows.len().div_ceil(self.stride));
         let shortest = rows.len() - (count - 1) * stride; // the last: a sample may end within it
-        let [in_rows, in_edge] = [RowOffsets::new(stride, count), RowOffsets::new(WIDTH, count)];
+        let in_rows = RowOffsets::new(stride, count);
+        let width = stride.min(rows.len());
         let mut errors = self.t.zero();
-        for column in (0..stride.min(rows.len())).step_by(WIDTH) {
+        for column in (0..width).step_by(WIDTH) {
             if column + WIDTH <= shortest {
                 errors = self.tile(rows.get_mut(column..).unwrap_or_default(), &in_rows, left, errors);
+            } else if WIDTH <= width && width <= shortest {
+                let start = width - WIDTH;
+                self.last_tile(rows.get_mut(start..).unwrap_or_default(), &in_rows, left, column - start);
             } else {
-                let mut edge = [[0; WIDTH]; 16]; // at least as many rows as a tile has
-                for (row, part) in rows.chunks(stride).zip(&mut edge) {
-                    copy_short(row.get(column..).unwrap_or_default(), part);
-                }
-                errors = self.tile(edge.as_flattened_mut(), &in_edge, left, errors);
-                for (row, part) in rows.chunks_mut(stride).zip(&edge) {
-                    copy_short(part, row.get_mut(column..).unwrap_or_default());
-                }
+                errors = self.copied_tile(rows, column, left, errors);
             }
         }
     }
@@ -127,6 +108,84 @@ impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
         }
         t.store_rows(t.transpose(tile), bytes, rows);
         errors
+    }
+
+    /// Does the same with the last tile of rows that do not end with a whole one. It begins with
+    /// some bytes of the tile before, which are errors already.
+    #[inline(always)]
+    fn last_tile(&self, bytes: &mut [u8], rows: &RowOffsets, left: &Weight<T::Vector>, done: usize) {
+        let t = self.t;
+        let mut mask = [[0; WIDTH]; 4]; // at least a vector
+        mask.iter_mut().flat_map(|lane| lane.iter_mut().take(done)).for_each(|byte| *byte = u8::MAX);
+        let mask = t.load(mask.as_flattened());
+        let mut tile = t.load_rows(bytes, rows);
+        for residuals in &mut tile {
+            let undone = t.unzigzag::<u16>(*residuals);
+            *residuals = t.plus::<u16>(undone, t.and(mask, t.minus(*residuals, undone)));
+        }
+        tile = t.transpose(tile);
+        let mut errors = t.zero();
+        for (i, column) in tile.iter_mut().enumerate() {
+            errors = if i < done / u16::BYTES { *column } else { left.add(t, *column, errors) };
+            *column = errors;
+        }
+        t.store_rows(t.transpose(tile), bytes, rows);
+    }
+
+    /// Does the same as [`tile`](Self::tile) with a copy, because the sample ends within the last row
+    /// of the tile.
+    #[inline(always)]
+    fn copied_tile(&self, rows: &mut [u8], column: usize, left: &Weight<T::Vector>, errors: T::Vector) -> T::Vector {
+        let mut copy = [[0; WIDTH]; 32]; // at least as many rows as a tile has
+        for (row, part) in rows.chunks(self.stride).zip(&mut copy) {
+            copy_short(row.get(column..).unwrap_or_default(), part);
+        }
+        let in_copy = RowOffsets::new(WIDTH, rows.len().div_ceil(self.stride));
+        let errors = self.tile(copy.as_flattened_mut(), &in_copy, left, errors);
+        for (row, part) in rows.chunks_mut(self.stride).zip(&copy) {
+            copy_short(part, row.get_mut(column..).unwrap_or_default());
+        }
+        errors
+    }
+}
+
+/// Undoes samples whose rows have at least [`WIDTH`] bytes.
+pub(super) struct Tiled<T: Tiles, const FLOAT: bool> {
+    t: T,
+    /// Bytes of a row.
+    stride: usize,
+    along: Along<T>,
+    /// The same in tiles of fewer rows.
+    along_few: Along<T::Fewer>,
+    /// The weight of the step above.
+    above: Weight<T::Vector>,
+}
+
+impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
+    #[inline(always)]
+    pub(super) fn new(t: T, stride: usize, weights: Weights) -> Self {
+        let above = Weight::new(t, weights.above, weights.above);
+        let along = Along::new(t, stride, weights.left);
+        Self { t, stride, along, along_few: Along::new(t.fewer(), stride, weights.left), above }
+    }
+
+    /// Undoes a sample of at least two rows.
+    #[inline(always)]
+    pub(super) fn sample(&self, sample: &mut [u8]) {
+        // bytes of as many rows as a tile has
+        let [group, few] = [T::BYTES, T::Fewer::BYTES].map(|bytes| self.stride.saturating_mul(bytes / 2));
+        let (mut above, mut rest) = (&mut [][..], sample);
+        while !rest.is_empty() {
+            // in bounds: limited to the length
+            let (rows, after) = rest.split_at_mut(rest.len().min(group));
+            if few < group && rows.len() <= few {
+                self.along_few.group(rows, above.is_empty());
+            } else {
+                self.along.group(rows, above.is_empty());
+            }
+            self.down_all(above, rows);
+            (above, rest) = (rows, after);
+        }
     }
 
     /// Replaces the errors of a group of rows by elements. `above` is empty at the start of a
@@ -160,31 +219,42 @@ impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
                 steps[i] = t.minus(elements[i], steps[i]);
             }
         }
-        for row in rows.chunks_mut(self.stride) {
-            let row = row.get_mut(column..).unwrap_or_default();
-            match row.split_at_mut_checked(N * T::BYTES) {
-                Some((row, _)) => self.step(row, &mut elements, &mut steps), // of constant length
-                None => self.step(row, &mut elements, &mut steps),
+        let width = (self.stride - column).min(N * T::BYTES); // `column` is in the first row
+        let mut rest = rows.get_mut(column..).unwrap_or_default();
+        while !rest.is_empty() {
+            if width < N * T::BYTES || rest.len() < N * T::BYTES {
+                self.step(rest, width, &mut elements, &mut steps);
+            } else {
+                let (row, _) = rest.split_at_mut(N * T::BYTES); // in bounds: it has as many
+                self.step(row, N * T::BYTES, &mut elements, &mut steps); // all of constant lengths
             }
             // the first row is no step down from anything
             if replace(&mut is_first, false) {
                 steps = [t.zero(); N];
             }
+            rest = rest.get_mut(self.stride..).unwrap_or_default();
         }
     }
 
-    /// Replaces the errors in `N` vectors of a row by elements. Takes the elements and the steps of
-    /// the row above, and replaces them by those of the row.
+    /// Replaces the errors in `N` vectors of a row, at most `width` bytes, by elements. `errors`
+    /// may go on beyond the row: a load of a whole vector takes less time than one of a part. Takes
+    /// the elements and the steps of the row above, and replaces them by those of the row.
     #[inline(always)]
-    fn step<const N: usize>(&self, mut errors: &mut [u8], elements: &mut [T::Vector; N], steps: &mut [T::Vector; N]) {
+    fn step<const N: usize>(
+        &self,
+        mut errors: &mut [u8],
+        mut width: usize,
+        elements: &mut [T::Vector; N],
+        steps: &mut [T::Vector; N],
+    ) {
         let t = self.t;
         for (element, step) in elements.iter_mut().zip(steps) {
-            // in bounds: limited to the length
-            let (place, after) = errors.split_at_mut(errors.len().min(T::BYTES));
-            *step = self.above.add(t, t.load(place), *step);
+            *step = self.above.add(t, t.load(errors), *step);
             *element = t.plus::<u16>(*element, *step);
+            // in bounds: limited to the length
+            let (place, after) = errors.split_at_mut(width.min(T::BYTES).min(errors.len()));
             t.store(self.order(*element), place);
-            errors = after;
+            (errors, width) = (after, width - place.len());
         }
     }
 

@@ -121,7 +121,7 @@ fn groups_of_rows() {
     let predictor = Predictor::Separable(Weights { left: 5, above: 4 });
     for kernel in available() {
         for width in WIDTHS {
-            for stride in [8, 9, 16, 40, 80, 128, 360] {
+            for stride in [8, 9, 16, 40, 79, 80, 127, 128, 129, 360] {
                 for (rows, cut) in (1..=70).zip([0, 1, 7, 8, 15, 39].into_iter().cycle()) {
                     let restart = rows * stride - cut.min(stride - 1);
                     let prediction = Prediction { predictor, float: rows % 2 == 0, restart, stride };

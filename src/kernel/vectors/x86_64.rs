@@ -80,6 +80,43 @@ pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m256i; 8]) {
     }
 }
 
+/// Loads 16 bytes of each row: of rows `i`, `i + 8`, `i + 16` and `i + 24` to the lanes of vector
+/// `i`. Returns zeros if `bytes` ends before them.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn load_32_rows(bytes: &[u8], rows: &RowOffsets) -> [__m512i; 8] {
+    let mut vectors = [_mm512_setzero_si512(); 8];
+    if rows.end <= bytes.len() {
+        // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and the
+        // slice has as many. The loads need no alignment.
+        let lane = |row: usize| unsafe { _mm_loadu_si128(bytes.as_ptr().add(rows.offsets[row]).cast()) };
+        for (i, vector) in vectors.iter_mut().enumerate() {
+            let lower = _mm256_set_m128i(lane(i + 8), lane(i));
+            let upper = _mm256_set_m128i(lane(i + 24), lane(i + 16));
+            *vector = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(lower), upper);
+        }
+    }
+    vectors
+}
+
+/// Stores what [`load_32_rows`] loads. Does nothing if `bytes` ends before it.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn store_32_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m512i; 8]) {
+    if rows.end <= bytes.len() {
+        let start = bytes.as_mut_ptr();
+        // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and the
+        // slice has as many. The stores need no alignment.
+        let store = |row: usize, lane| unsafe { _mm_storeu_si128(start.add(rows.offsets[row]).cast(), lane) };
+        for (i, vector) in vectors.into_iter().enumerate() {
+            store(i, _mm512_castsi512_si128(vector));
+            store(i + 8, _mm512_extracti32x4_epi32::<1>(vector));
+            store(i + 16, _mm512_extracti32x4_epi32::<2>(vector));
+            store(i + 24, _mm512_extracti32x4_epi32::<3>(vector));
+        }
+    }
+}
+
 /// Loads 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f")]
