@@ -105,16 +105,34 @@ impl<'a> StoredBins<'a> {
 
     /// Sets elements to their windows and the bytes below them.
     fn join(&self, windows: &[[u8; 2]], out: &mut [u8]) {
-        let w = self.width.bytes();
-        out.fill(0);
-        for (element, window) in out.chunks_exact_mut(w).zip(windows) {
-            let to = element.iter_mut().skip(self.tables.low_bytes);
-            to.zip(window).for_each(|(to, from)| *to = *from);
+        match (self.width, self.tables.low_bytes) {
+            (Width::W1, _) => self.join_bytes::<1>(windows, out),
+            (Width::W2, _) => self.join_bytes::<2>(windows, out),
+            (Width::W4, 2) => self.join_all(windows, out),
+            (Width::W4, _) => self.join_bytes::<4>(windows, out),
+            (Width::W8, _) => self.join_bytes::<8>(windows, out),
         }
-        for (byte, plane) in self.low_bytes.chunks_exact(self.count.max(1)).enumerate() {
-            let to = out.iter_mut().skip(byte).step_by(w);
-            to.zip(plane).for_each(|(to, from)| *to = *from);
+    }
+
+    /// Does the same with elements of 4 bytes, two of them below the window, as encoders write
+    /// them.
+    fn join_all(&self, windows: &[[u8; 2]], out: &mut [u8]) {
+        let (first, second) = self.low_bytes.split_at(self.low_bytes.len() / 2);
+        let elements = out.as_chunks_mut().0.iter_mut().zip(windows);
+        for (((element, [low, high]), first), second) in elements.zip(first).zip(second) {
+            *element = [*first, *second, *low, *high];
         }
+    }
+
+    /// Does the same with elements of `W` bytes, one byte of all after the other.
+    fn join_bytes<const W: usize>(&self, windows: &[[u8; 2]], out: &mut [u8]) {
+        let low_bytes = self.tables.low_bytes;
+        let (elements, _) = out.as_chunks_mut::<W>();
+        let planes = self.low_bytes.chunks_exact(self.count.max(1));
+        planes.enumerate().for_each(|(byte, plane)| set_bytes(elements, byte, plane.iter().copied()));
+        set_bytes(elements, low_bytes, windows.iter().map(|[low, _]| *low));
+        set_bytes(elements, low_bytes + 1, windows.iter().map(|[_, high]| *high));
+        (low_bytes + 2..W).for_each(|byte| set_bytes(elements, byte, windows.iter().map(|_| 0)));
     }
 
     /// Adds the sections to a description.
@@ -124,5 +142,14 @@ impl<'a> StoredBins<'a> {
         anatomy.add("low bytes", "the bytes of each element below its window", self.low_bytes);
         anatomy.add("states", "the first states of rANS", states);
         anatomy.add("stream", format!("{} bins, {} classes", self.tables.bin_count, self.tables.class_count), stream);
+    }
+}
+
+/// Sets a byte of each element, if elements have it.
+fn set_bytes<const W: usize>(elements: &mut [[u8; W]], byte: usize, bytes: impl Iterator<Item = u8>) {
+    for (element, from) in elements.iter_mut().zip(bytes) {
+        if let Some(to) = element.get_mut(byte) {
+            *to = from;
+        }
     }
 }
