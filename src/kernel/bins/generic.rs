@@ -22,8 +22,8 @@ pub(super) trait Lanes: Copy {
     /// Returns the entry of each byte, which is below 64; below 32 unless `is_wide`.
     fn look_up_bin(self, table: &[u8; GROUP], bins: Self::Bytes, is_wide: bool) -> Self::Bytes;
     fn or(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
-    /// Returns lower and upper bytes of `frequency * upper + slot - start`. Each of the bins has its
-    /// frequency and start.
+    /// Returns lower and upper bytes of `frequency * upper + slot - start`. Each of the bins has
+    /// its frequency and start.
     fn without_bins(
         self,
         class: &Class,

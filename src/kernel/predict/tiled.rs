@@ -132,8 +132,8 @@ impl<T: Tiles> Along<T> {
         t.store_rows(t.transpose(tile), bytes, rows);
     }
 
-    /// Does the same as [`tile`](Self::tile) with a copy, because the sample ends within the last row
-    /// of the tile.
+    /// Does the same as [`tile`](Self::tile) with a copy, because the sample ends within the last
+    /// row of the tile.
     #[inline(always)]
     fn copied_tile(&self, rows: &mut [u8], column: usize, left: &Weight<T::Vector>, errors: T::Vector) -> T::Vector {
         let mut copy = [[0; WIDTH]; 32]; // at least as many rows as a tile has
