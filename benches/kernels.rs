@@ -11,7 +11,8 @@ mod kernel;
 mod support;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
-use kernel::bins::{BinEncoder, BinModel, Block};
+use kernel::bins::encode::{self, BinEncoder};
+use kernel::bins::{BinModel, Block};
 use kernel::byte_planes::BytePlanes;
 use kernel::predict::{Prediction, Predictor, Weights};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
@@ -241,15 +242,26 @@ fn bins_of_blocks(c: &mut Criterion) {
     model.set_bins(&bits);
     (0..16).for_each(|class| model.set_class(class, 0, &frequencies));
     let classes: Vec<u8> = (0..16).cycle().take(COUNT / bins::GROUP).collect();
-    let stored = |range: Range<usize>| {
+    let mut encoder = BinEncoder::default();
+    encoder.set_model(&model);
+    let mut stored = |range: Range<usize>| {
         let (windows, bins_of_windows) = (&windows[range.clone()], &bins_of_windows[range]);
         let mut stored = Vec::new();
-        assert!(BinEncoder::default().encode(&model, &classes, windows, bins_of_windows, &mut stored));
+        assert!(encode::best().encode(&mut encoder, &classes, windows, bins_of_windows, &mut stored));
         stored
     };
     let (whole, halves) = (stored(0..COUNT), [stored(0..COUNT / 2), stored(COUNT / 2..COUNT)]);
     let mut out = vec![[0; 2]; COUNT];
     let mut group = group(c, "bins", &elements);
+    for kernel in encode::available() {
+        let mut stored = Vec::new();
+        group.bench_function(format!("{}/encode", kernel.name()), |b| {
+            b.iter(|| {
+                stored.clear();
+                assert!(kernel.encode(&mut encoder, &classes, black_box(windows), &bins_of_windows, &mut stored));
+            });
+        });
+    }
     for kernel in bins::available() {
         group.bench_function(format!("{}/decode", kernel.name()), |b| {
             b.iter(|| {

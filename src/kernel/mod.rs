@@ -9,7 +9,7 @@
 //! | [`predict`] | elements to residuals of a prediction and back | 5.6 |
 //! | [`tiers`] | symbols to escape-coded ranks and back | 5.7 |
 //! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
-//! | [`bins`] | windows coded by bins, decoded | 5.13 |
+//! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
 //!
 //! All families have the same shape:
 //!
@@ -27,6 +27,8 @@
 mod bytes;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod compile;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod compress;
 mod cpu;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod expand;

@@ -7,7 +7,8 @@ use super::tables::{ChosenFields, write_tables};
 use crate::codec::geometry::Geometry;
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
-use crate::kernel::bins::{BinEncoder, BinModel, GROUP};
+use crate::kernel::bins::encode::{self, BinEncoder};
+use crate::kernel::bins::{BinModel, GROUP};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -47,6 +48,7 @@ impl BinPlan {
             let (first, frequencies) = frequencies.range();
             self.model.set_class(class, first, frequencies);
         }
+        self.encoder.set_model(&self.model);
         let head = ChosenFields { transform, low_bytes: self.low_bytes };
         write_tables(head, &self.partition.bits, &self.classes.frequencies, tables)
     }
@@ -84,7 +86,7 @@ impl BinPlan {
         }
         let block = (self.windows.get(elements.clone()), self.bins.get(elements.clone()));
         let (Some(windows), Some(bins)) = block else { return Err(not_planned()) };
-        match self.encoder.encode(&self.model, classes, windows, bins, stored) {
+        match encode::best().encode(&mut self.encoder, classes, windows, bins, stored) {
             true => Ok(()),
             false => Err(not_planned()),
         }

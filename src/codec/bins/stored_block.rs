@@ -56,7 +56,6 @@ impl<'a> StoredBins<'a> {
     }
 
     /// Decodes two blocks of the same part as [`decode`](Self::decode) does.
-    #[allow(dead_code, reason = "blocks of bins call it with their next change")]
     pub(in crate::codec) fn decode_two(
         [a, b]: [Self; 2],
         [out_a, out_b]: [&mut [u8]; 2],

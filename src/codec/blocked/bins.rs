@@ -55,6 +55,22 @@ impl BlockCodec for BinBlocks {
         Ok(())
     }
 
+    /// Decodes both at once: the processor does steps of one while those of the other wait.
+    fn decode_two(
+        &self,
+        tables: &Arc<BinTables>,
+        blocks: [&Block<'_>; 2],
+        mut outs: [&mut [u8]; 2],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
+        let [a, b] = blocks.map(|block| StoredBins::split(tables, block.spec, block.stored));
+        StoredBins::decode_two([a?, b?], outs.each_mut().map(|out| &mut **out), &mut scratch.windows)?;
+        for (block, out) in blocks.into_iter().zip(outs) {
+            tables.transform.undo(block.spec.width_and_count()?.0, out);
+        }
+        Ok(())
+    }
+
     /// Decodes all elements before the end of the range: a state codes every 64th element.
     fn decode_range(
         &self,

@@ -6,7 +6,8 @@ use crate::codec::part_spec::PartSpec;
 use crate::codec::scratch::DecodeScratch;
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
-use crate::kernel::bins::{BinEncoder, BinModel, GROUP};
+use crate::kernel::bins::encode::{self, BinEncoder};
+use crate::kernel::bins::{BinModel, GROUP};
 use crate::kernel::predict::{Prediction, Predictor, Weights};
 
 const BINS: BinBlocks = BinBlocks { most_classes: 1 };
@@ -56,7 +57,9 @@ fn block(width: Width, transform: Transform, low_bytes: usize, period: usize, co
         (0..groups).map(|group| if period > 0 { group % period % 3 } else { group % 3 } as u8).collect();
     let mut stored = if period > 0 { Vec::new() } else { packed(&codes(groups)) };
     stored.extend(&low);
-    assert!(BinEncoder::default().encode(&tables, &classes, &windows, &bins, &mut stored));
+    let mut encoder = BinEncoder::default();
+    encoder.set_model(&tables);
+    assert!(encode::best().encode(&mut encoder, &classes, &windows, &bins, &mut stored));
     let mut coded = vec![0; w * count];
     for (i, element) in coded.chunks_exact_mut(w).enumerate() {
         let planes = (0..low_bytes).map(|plane| low[plane * count + i]);

@@ -196,7 +196,7 @@ fn split(_: Avx2, first: __m256i, second: __m256i) -> [__m256i; 2] {
 
 /// Returns lower and upper bytes of `a * b + c`.
 #[inline(always)]
-fn multiply_add(token: Avx2, a: __m256i, b: __m256i, c: __m256i) -> [__m256i; 2] {
+pub(super) fn multiply_add(token: Avx2, a: __m256i, b: __m256i, c: __m256i) -> [__m256i; 2] {
     // SAFETY: the token proves that this CPU has AVX2.
     let [first, second] = unsafe {
         let zero = _mm256_setzero_si256();

@@ -155,14 +155,14 @@ impl Lanes for Avx512 {
 
 /// Returns the bytes at even places and those at odd places, as elements of two bytes.
 #[inline(always)]
-fn even_and_odd(_: Avx512, bytes: __m512i) -> [__m512i; 2] {
+pub(super) fn even_and_odd(_: Avx512, bytes: __m512i) -> [__m512i; 2] {
     // SAFETY: the token proves that this CPU has AVX-512.
     unsafe { [_mm512_and_si512(bytes, _mm512_set1_epi16(255)), _mm512_srli_epi16(bytes, 8)] }
 }
 
 /// Returns lower and upper bytes of elements of two bytes at even and at odd places.
 #[inline(always)]
-fn split(_: Avx512, even: __m512i, odd: __m512i) -> [__m512i; 2] {
+pub(super) fn split(_: Avx512, even: __m512i, odd: __m512i) -> [__m512i; 2] {
     // SAFETY: the token proves that this CPU has AVX-512.
     unsafe {
         let lower = _mm512_mask_blend_epi8(ODD, even, _mm512_slli_epi16(odd, 8));

@@ -8,7 +8,7 @@ mod avx2;
 mod avx512;
 mod block;
 mod coder;
-mod encoder;
+pub mod encode;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod generic;
 mod model;
@@ -19,7 +19,6 @@ mod scalar;
 use super::implementation::{Implementation, implementations};
 use block::Started;
 pub use block::{Block, Groups};
-pub use encoder::BinEncoder;
 pub use model::{BINS, BinModel, CLASSES, GROUP};
 
 /// The kernels of one instruction set.

@@ -1,6 +1,7 @@
 //! Every implementation against the scalar one, and the scalar one against the specification.
 
 mod bins;
+mod bins_encode;
 mod bitshuffle;
 mod byte_planes;
 mod extra_bits;
@@ -19,6 +20,7 @@ fn required_kernels_are_available() {
     check("predict", super::predict::available(), super::predict::best());
     check("tiers", super::tiers::available(), super::tiers::best());
     check("bins", super::bins::available(), super::bins::best());
+    check("bins::encode", super::bins::encode::available(), super::bins::encode::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
 }
 
