@@ -4,6 +4,7 @@
 use super::class_codes::ClassCodes;
 use super::frequencies::{Counts, Frequencies};
 use crate::kernel::bins::{BINS, CLASSES, GROUP};
+use crate::le::u64_of;
 
 /// The number of times that each bin occurs in a group.
 type GroupCounts = [i16; BINS];
@@ -20,8 +21,8 @@ const UNITS: f32 = 128.0;
 #[derive(Default)]
 pub(in crate::codec) struct Classes {
     groups: Vec<GroupCounts>,
-    /// Groups in the order of their mean bins.
-    order: Vec<usize>,
+    /// Groups in the order of their mean bins: the number of each, below the bits of the mean.
+    order: Vec<u64>,
     tried: Vec<u8>,
     /// The class of each group.
     pub class_of: Vec<u8>,
@@ -52,20 +53,15 @@ impl Classes {
 
     fn count<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>) {
         self.groups.clear();
-        for group in blocks.flat_map(|bins| bins.chunks(GROUP)) {
-            let mut counts = [0; BINS];
-            group.iter().for_each(|&bin| counts[usize::from(bin) % BINS] += 1); // in bounds
-            self.groups.push(counts);
-        }
-        let mean = |counts: &GroupCounts| {
-            let count: i32 = counts.iter().map(|&count| i32::from(count)).sum();
-            let sum: i32 = (0..).zip(counts).map(|(bin, &count)| bin * i32::from(count)).sum();
-            sum as f32 / count.max(1) as f32
-        };
-        let mut means: Vec<(f32, usize)> = self.groups.iter().map(mean).zip(0..).collect();
-        means.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         self.order.clear();
-        self.order.extend(means.into_iter().map(|(_, group)| group));
+        for group in blocks.flat_map(|bins| bins.chunks(GROUP)) {
+            let sum: u32 = group.iter().map(|&bin| u32::from(bin)).sum();
+            let mean = sum as f32 / group.len() as f32;
+            // the bits of floats that are not negative are in their order; fewer than 2^32 groups
+            self.order.push(u64::from(mean.to_bits()) << 32 | u64_of(self.groups.len()));
+            self.groups.push(count(group));
+        }
+        self.order.sort_unstable();
     }
 
     /// Sets `self.tried` to a class for each group.
@@ -74,8 +70,8 @@ impl Classes {
         tried.clear();
         tried.resize(groups.len(), 0);
         for (rank, &group) in order.iter().enumerate() {
-            // in bounds: one of all; below 16
-            tried[group] = (rank * class_count / groups.len()) as u8;
+            let Some(class) = tried.get_mut(group as u32 as usize) else { continue }; // the lower half
+            *class = (rank * class_count / groups.len()) as u8; // below 16
         }
         if class_count == 1 {
             return;
@@ -83,11 +79,7 @@ impl Classes {
         for _ in 0..ROUNDS {
             let costs: Vec<GroupCounts> = sums(groups, tried, class_count).iter().map(costs).collect();
             for (class, group) in tried.iter_mut().zip(&*groups) {
-                let cost = |costs: &GroupCounts| -> i32 {
-                    costs.iter().zip(group).map(|(&cost, &count)| i32::from(cost) * i32::from(count)).sum()
-                };
-                let nearest = (0..).zip(&costs).min_by_key(|(_, costs)| cost(costs));
-                *class = nearest.map_or(0, |(nearest, _)| nearest);
+                *class = nearest(&costs, group);
             }
         }
     }
@@ -104,6 +96,36 @@ impl Classes {
         }
         (bits, frequencies)
     }
+}
+
+/// Counts the bins of a group. Each has two counters, so that equal bins in a row do not wait for
+/// each other.
+fn count(bins: &[u8]) -> GroupCounts {
+    let [mut counts, mut others] = [[0; BINS]; 2];
+    let (pairs, rest) = bins.as_chunks();
+    for &[bin, other] in pairs {
+        // in bounds
+        counts[usize::from(bin) % BINS] += 1;
+        others[usize::from(other) % BINS] += 1;
+    }
+    rest.iter().for_each(|&bin| counts[usize::from(bin) % BINS] += 1); // in bounds
+    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
+    counts
+}
+
+/// Returns the first of the classes in which a group costs the least.
+fn nearest(costs: &[GroupCounts], group: &GroupCounts) -> u8 {
+    let cost = |costs: &GroupCounts| -> i32 {
+        costs.iter().zip(group).map(|(&cost, &count)| i32::from(cost) * i32::from(count)).sum()
+    };
+    let (mut nearest, mut least) = (0, i32::MAX);
+    for (class, costs) in (0..).zip(costs) {
+        let cost = cost(costs);
+        if cost < least {
+            (nearest, least) = (class, cost);
+        }
+    }
+    nearest
 }
 
 /// Returns the counts of the groups of each class.

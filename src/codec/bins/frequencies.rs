@@ -24,24 +24,7 @@ impl Frequencies {
             let share = (u64::from(count) * u64::from(SUM)).checked_div(total).unwrap_or(0) as u32;
             if count == 0 { 0 } else { share.max(1) }
         });
-        let mut sum: u32 = of.iter().sum();
-        while sum < SUM {
-            // the bits that one more saves are about in proportion
-            // in bounds: a bin
-            let gain = |bin: &usize| counts[*bin] as f32 / (of[*bin] as f32 + 0.5);
-            let present = (0..BINS).filter(|&bin| counts[bin] > 0); // in bounds
-            let Some(most) = present.max_by(|a, b| gain(a).total_cmp(&gain(b))) else { break };
-            of[most] += 1; // in bounds
-            sum += 1;
-        }
-        while sum > SUM {
-            // in bounds: a bin
-            let loss = |bin: &usize| counts[*bin] as f32 / (of[*bin] as f32 - 0.5);
-            let several = (0..BINS).filter(|&bin| of[bin] > 1); // in bounds
-            let Some(least) = several.min_by(|a, b| loss(a).total_cmp(&loss(b))) else { break };
-            of[least] -= 1; // in bounds
-            sum -= 1;
-        }
+        add_up(&mut of, counts);
         Self::with_two(of)
     }
 
@@ -74,4 +57,49 @@ impl Frequencies {
         let end = self.of.iter().rposition(has_one).map_or(0, |last| last + 1);
         (first, self.of.get(first..end).unwrap_or(&[]))
     }
+}
+
+/// Adds to the frequencies, or takes from them, until they add up to [`SUM`].
+fn add_up(of: &mut [u32; BINS], counts: &Counts) {
+    let mut sum: u32 = of.iter().sum();
+    // the bits that one more saves are about in proportion
+    let gain = |count: u32, frequency: u32| count as f32 / (frequency as f32 + 0.5);
+    let mut gains = map(counts, of, gain);
+    while sum < SUM {
+        let most = best(&gains, |gain, most| gain >= most);
+        // in bounds: bins
+        if counts[most] == 0 {
+            break; // all are
+        }
+        of[most] += 1;
+        gains[most] = gain(counts[most], of[most]);
+        sum += 1;
+    }
+    let loss = |count: u32, frequency: u32| match frequency {
+        0..=1 => f32::INFINITY,
+        _ => count as f32 / (frequency as f32 - 0.5),
+    };
+    let mut losses = map(counts, of, loss);
+    while sum > SUM {
+        let least = best(&losses, |loss, least| loss < least);
+        // in bounds: bins
+        of[least] -= 1; // more than 1, since there are fewer bins than their sum
+        losses[least] = loss(counts[least], of[least]);
+        sum -= 1;
+    }
+}
+
+fn map(counts: &Counts, of: &[u32; BINS], value: impl Fn(u32, u32) -> f32) -> [f32; BINS] {
+    std::array::from_fn(|bin| value(counts[bin], of[bin])) // in bounds: a bin
+}
+
+/// Returns the index of the value that no later one is better than.
+fn best(values: &[f32; BINS], is_better: impl Fn(f32, f32) -> bool) -> usize {
+    let mut best = (0, values[0]);
+    for (bin, &value) in values.iter().enumerate() {
+        if is_better(value, best.1) {
+            best = (bin, value);
+        }
+    }
+    best.0
 }
