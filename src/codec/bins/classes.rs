@@ -6,21 +6,28 @@ use super::frequencies::{Counts, Frequencies};
 use crate::kernel::bins::{BINS, CLASSES, GROUP};
 use crate::le::u64_of;
 
-/// The number of times that each bin occurs in a group.
-type GroupCounts = [i16; BINS];
+/// Bins whose counts a vector has.
+const OCTET: usize = 8;
+
+/// The number of times that each bin occurs in a group, in vectors, of which those of bins that do
+/// not occur in the part are left out.
+type GroupCounts = [[u16; OCTET]; BINS / OCTET];
 
 /// Rounds of the algorithm.
 const ROUNDS: usize = 3;
 /// The count that is added to each of a class, so that a bin that it has not costs some bits, not
 /// infinitely many.
 const ADDED: f32 = 0.02;
-/// The unit of costs is a bit divided by this. A cost is below 32 bits, and a group below 2^18.
+/// The unit of costs is a bit divided by this. A cost is below 64 bits or 2^13 units, and that of a
+/// group at most 2^19.
 const UNITS: f32 = 128.0;
 
 /// The classes of the groups of a part, in memory that is reused.
 #[derive(Default)]
 pub(in crate::codec) struct Classes {
     groups: Vec<GroupCounts>,
+    /// The vectors of each that are in use.
+    octets: usize,
     /// Groups in the order of their mean bins: the number of each, below the bits of the mean.
     order: Vec<u64>,
     tried: Vec<u8>,
@@ -54,19 +61,22 @@ impl Classes {
     fn count<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>) {
         self.groups.clear();
         self.order.clear();
+        let mut most = 0;
         for group in blocks.flat_map(|bins| bins.chunks(GROUP)) {
+            most = group.iter().fold(most, |most, &bin| bin.max(most));
             let sum: u32 = group.iter().map(|&bin| u32::from(bin)).sum();
             let mean = sum as f32 / group.len() as f32;
             // the bits of floats that are not negative are in their order; fewer than 2^32 groups
             self.order.push(u64::from(mean.to_bits()) << 32 | u64_of(self.groups.len()));
             self.groups.push(count(group));
         }
+        self.octets = usize::from(most) / OCTET + 1;
         self.order.sort_unstable();
     }
 
     /// Sets `self.tried` to a class for each group.
     fn assign(&mut self, class_count: usize) {
-        let Self { groups, order, tried, .. } = self;
+        let Self { groups, octets, order, tried, .. } = self;
         tried.clear();
         tried.resize(groups.len(), 0);
         for (rank, &group) in order.iter().enumerate() {
@@ -77,9 +87,10 @@ impl Classes {
             return;
         }
         for _ in 0..ROUNDS {
-            let costs: Vec<GroupCounts> = sums(groups, tried, class_count).iter().map(costs).collect();
-            for (class, group) in tried.iter_mut().zip(&*groups) {
-                *class = nearest(&costs, group);
+            let sums = sums(groups, *octets, tried, class_count);
+            match class_count {
+                0..=4 => ClassCosts::<4>::new(&sums).assign(groups, *octets, tried),
+                _ => ClassCosts::<CLASSES>::new(&sums).assign(groups, *octets, tried),
             }
         }
     }
@@ -89,7 +100,7 @@ impl Classes {
         let codes = ClassCodes::new(class_count).bytes(self.groups.len()).unwrap_or(usize::MAX);
         let mut bits = 8.0 * codes as f32;
         let mut frequencies = Vec::with_capacity(class_count);
-        for counts in sums(&self.groups, &self.tried, class_count) {
+        for counts in sums(&self.groups, self.octets, &self.tried, class_count) {
             let class = Frequencies::of(&counts);
             bits += class.bits(&counts) + 8.0 * (2 + class.range().1.len()) as f32;
             frequencies.push(class);
@@ -109,39 +120,63 @@ fn count(bins: &[u8]) -> GroupCounts {
         others[usize::from(other) % BINS] += 1;
     }
     rest.iter().for_each(|&bin| counts[usize::from(bin) % BINS] += 1); // in bounds
-    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
-    counts
-}
-
-/// Returns the first of the classes in which a group costs the least.
-fn nearest(costs: &[GroupCounts], group: &GroupCounts) -> u8 {
-    let cost = |costs: &GroupCounts| -> i32 {
-        costs.iter().zip(group).map(|(&cost, &count)| i32::from(cost) * i32::from(count)).sum()
-    };
-    let (mut nearest, mut least) = (0, i32::MAX);
-    for (class, costs) in (0..).zip(costs) {
-        let cost = cost(costs);
-        if cost < least {
-            (nearest, least) = (class, cost);
-        }
-    }
-    nearest
+    let mut group = [[0; OCTET]; BINS / OCTET];
+    let sums = counts.iter().zip(others).map(|(count, other)| count + other);
+    group.as_flattened_mut().iter_mut().zip(sums).for_each(|(to, sum)| *to = sum);
+    group
 }
 
 /// Returns the counts of the groups of each class.
-fn sums(groups: &[GroupCounts], class_of: &[u8], class_count: usize) -> Vec<Counts> {
+fn sums(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_count: usize) -> Vec<Counts> {
     let mut sums = vec![[0; BINS]; class_count];
     for (group, &class) in groups.iter().zip(class_of) {
         let Some(sum) = sums.get_mut(usize::from(class)) else { continue };
-        // counts are not negative, and fewer than 2^32 in all
-        sum.iter_mut().zip(group).for_each(|(sum, &count)| *sum += u32::from(count.unsigned_abs()));
+        for (sums, counts) in sum.as_chunks_mut::<OCTET>().0.iter_mut().zip(group).take(octets) {
+            // fewer than 2^32 in all
+            sums.iter_mut().zip(counts).for_each(|(sum, &count)| *sum += u32::from(count));
+        }
     }
     sums
 }
 
-/// Returns what each bin costs in a class with these counts.
-fn costs(counts: &Counts) -> GroupCounts {
-    let total: f32 = counts.iter().map(|&count| count as f32 + ADDED).sum();
-    // below 32 bits: 2^12
-    counts.map(|count| (-((count as f32 + ADDED) / total).log2() * UNITS) as i16)
+/// What bins cost in up to `N` classes.
+///
+/// A number has the units in all bits but the lowest four, and the class in these: the least of
+/// several is the first that costs the least. Sums are below 2^24, so that they are exact.
+struct ClassCosts<const N: usize> {
+    /// That of no bins.
+    none: [f32; N],
+    /// Those of each bin, without the class.
+    bins: [[[f32; N]; OCTET]; BINS / OCTET],
+}
+
+impl<const N: usize> ClassCosts<N> {
+    /// Returns the costs in classes with these counts, at most `N`.
+    fn new(classes: &[Counts]) -> Self {
+        let mut costs = Self { none: [f32::INFINITY; N], bins: [[[0.0; N]; OCTET]; BINS / OCTET] };
+        for (class, counts) in classes.iter().enumerate().take(N) {
+            costs.none[class] = class as f32; // in bounds, and exact
+            let total: f32 = counts.iter().map(|&count| count as f32 + ADDED).sum();
+            for (costs, &count) in costs.bins.as_flattened_mut().iter_mut().zip(counts) {
+                let units = (-((count as f32 + ADDED) / total).log2() * UNITS) as i16; // below 2^13
+                costs[class] = f32::from(units) * CLASSES as f32; // in bounds
+            }
+        }
+        costs
+    }
+
+    /// Sets the class of each group to the nearest.
+    fn assign(&self, groups: &[GroupCounts], octets: usize, class_of: &mut [u8]) {
+        for (class, group) in class_of.iter_mut().zip(groups) {
+            let mut sums = self.none;
+            for (costs, counts) in self.bins.iter().zip(group).take(octets) {
+                for (costs, &count) in costs.iter().zip(counts) {
+                    let count = f32::from(count);
+                    sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost * count);
+                }
+            }
+            let least = sums.into_iter().fold(f32::INFINITY, |least, sum| if sum < least { sum } else { least });
+            *class = (least as u32 % CLASSES as u32) as u8; // below 16
+        }
+    }
 }

@@ -4,6 +4,8 @@ use crate::kernel::bins::BINS;
 
 /// Values of a window.
 const VALUES: usize = 1 << 16;
+/// Values that are counted together if none of them occurs.
+const RUN: usize = 64;
 /// The bits that a bin costs in the tables: `K`, and its frequencies in some classes.
 const BIN_BITS: f32 = 60.0;
 /// The least share of a bin that costs are estimated with. The least that can be coded is 1/256.
@@ -56,9 +58,16 @@ impl Partition {
             counts[usize::from(u16::from_le_bytes(window))] += 1; // in bounds: 2^16 values
         }
         let mut sum = 0_u32;
-        for count in counts {
-            sum = sum.wrapping_add(*count); // fewer than 2^32 windows
-            *count = sum;
+        for counts in counts.as_chunks_mut::<RUN>().0 {
+            // most values do not occur, and vectors find them faster than they are summed
+            if counts.iter().fold(0, |any, count| any | count) == 0 {
+                counts.fill(sum);
+                continue;
+            }
+            for count in counts {
+                sum = sum.wrapping_add(*count); // fewer than 2^32 windows
+                *count = sum;
+            }
         }
     }
 
