@@ -53,7 +53,7 @@ impl Partition {
     fn count(&mut self, windows: &[[u8; 2]]) {
         self.below.clear();
         self.below.resize(VALUES + 1, 0);
-        let counts = self.below.get_mut(1..).unwrap_or(&mut []);
+        let Some(counts) = self.below.last_chunk_mut::<VALUES>() else { return }; // never: one more
         for &window in windows {
             counts[usize::from(u16::from_le_bytes(window))] += 1; // in bounds: 2^16 values
         }
@@ -73,9 +73,9 @@ impl Partition {
 
     /// Sets `bins` to the bin of each window.
     pub(in crate::codec) fn bins_of(&self, windows: &[[u8; 2]], bins: &mut Vec<u8>) {
-        let bin_of = |&window| self.bin_of.get(usize::from(u16::from_le_bytes(window))).copied().unwrap_or(0);
         bins.clear();
-        bins.extend(windows.iter().map(bin_of));
+        let Some(bin_of) = self.bin_of.first_chunk::<VALUES>() else { return }; // nothing was chosen
+        bins.extend(windows.iter().map(|&window| bin_of[usize::from(u16::from_le_bytes(window))])); // in bounds
     }
 }
 
