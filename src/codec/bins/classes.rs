@@ -80,7 +80,7 @@ impl Classes {
         tried.clear();
         tried.resize(groups.len(), 0);
         for (rank, &group) in order.iter().enumerate() {
-            let Some(class) = tried.get_mut(group as u32 as usize) else { continue }; // the lower half
+            let Some(class) = tried.get_mut(group as u32 as usize) else { continue }; // lower bits
             *class = (rank * class_count / groups.len()) as u8; // below 16
         }
         if class_count == 1 {
@@ -139,14 +139,14 @@ fn sums(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_count: usi
     sums
 }
 
-/// What bins cost in up to `N` classes.
+/// The costs of bins in up to `N` classes.
 ///
 /// A number has the units in all bits but the lowest four, and the class in these: the least of
 /// several is the first that costs the least. Sums are below 2^24, so that they are exact.
 struct ClassCosts<const N: usize> {
-    /// That of no bins.
+    /// The cost of no bins.
     none: [f32; N],
-    /// Those of each bin, without the class.
+    /// The cost of each bin, without the class.
     bins: [[[f32; N]; OCTET]; BINS / OCTET],
 }
 

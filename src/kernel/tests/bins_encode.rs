@@ -5,7 +5,7 @@ use super::support::{Guarded, Random, offsets};
 use crate::kernel::bins::encode::{BinEncoder, BinEncoding, Coder, EncoderModel, MOST_BYTES, SLACK, available};
 use crate::kernel::bins::{self, BINS, BinModel, Block, CLASSES, GROUP};
 
-/// What an encoder appends, or `None` if it refuses. It begins with memory that was used before.
+/// Returns the bytes that an encoder appends, or `None` if it refuses. Its memory was used before.
 fn encode(kernel: &BinEncoding, model: &BinModel, classes: &[u8], windows: &[[u8; 2]], bins: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = BinEncoder::default();
     encoder.set_model(&Model::new(&mut Random::new(99), BINS, CLASSES).tables);
@@ -39,7 +39,7 @@ fn every_kernel_encodes_the_same_bytes() {
     }
 }
 
-/// All bytes that an element can have in the stream: one for its bin, one for its bits, and its own.
+/// Each element has nearly all of the bytes that it can have in the stream.
 #[test]
 fn the_longest_stream_fits() {
     let mut tables = BinModel::default();
@@ -164,8 +164,8 @@ fn every_division_is_exact() {
     }
 }
 
-/// What a group in a bin of one value, with this frequency and the first slots, makes of states:
-/// their lower and upper bytes, and the stream.
+/// Divides states by a frequency. Returns their lower and upper bytes, and the stream, after a group
+/// whose elements are all in a bin of one value that has the first slots.
 fn divided(states: &[u16; GROUP], frequency: u8) -> Vec<u8> {
     let frequency = u32::from(frequency);
     let (mut lower, mut upper, mut stream) = (Vec::new(), Vec::new(), Vec::new());

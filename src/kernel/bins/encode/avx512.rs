@@ -105,7 +105,7 @@ impl EncodeLanes for Avx512 {
         let Some(to) = to.last_chunk_mut() else { return }; // never: a window is longer
         // SAFETY: the token `self` proves that this CPU has AVX-512.
         unsafe {
-            // the indices are taken modulo 64, so that the last `count` bytes are the compressed ones
+            // the last `count` bytes are the compressed ones: indices are taken modulo 64
             let count = _mm512_set1_epi8(bits.count_ones() as i8); // exact: at most 64
             let order = _mm512_add_epi8(load_64(&IDENTITY), count);
             store_64(to, _mm512_permutexvar_epi8(order, _mm512_maskz_compress_epi8(bits, bytes)));

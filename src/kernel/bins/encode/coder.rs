@@ -8,7 +8,7 @@ use crate::kernel::bins::model::HAS_BYTE;
 /// state, and its own.
 pub const MOST_BYTES: usize = 3;
 
-/// Bytes before the stream, which kernels overwrite: at least those of a vector.
+/// Bytes before the stream that kernels may overwrite.
 pub const SLACK: usize = GROUP + 8;
 
 /// The states of a block, and a stream that is written backwards.
@@ -17,8 +17,9 @@ pub struct Coder<'a> {
     pub(super) lower: [u8; GROUP],
     /// The upper byte of each state.
     pub(super) upper: [u8; GROUP],
+    /// The stream at the end, and nothing before it.
     pub(super) stream: &'a mut [u8],
-    /// The offset of the first byte of the stream that was written.
+    /// The offset of the first byte that was written.
     pub(super) at: usize,
     /// Whether an element could not be coded. The others do not matter then.
     pub(super) is_refused: bool,
@@ -27,12 +28,13 @@ pub struct Coder<'a> {
 impl<'a> Coder<'a> {
     /// Begins at the end of `stream`, which has [`SLACK`] and [`MOST_BYTES`] for each element.
     pub fn new(states: [u16; GROUP], stream: &'a mut [u8]) -> Self {
-        let [lower, upper] = [0, 1].map(|byte| states.map(|state| state.to_le_bytes()[byte])); // in bounds
+        let lower = states.map(|state| state as u8); // the lower byte
+        let upper = states.map(|state| (state >> 8) as u8); // exact
         Self { lower, upper, at: stream.len(), stream, is_refused: false }
     }
 
-    /// Appends the first `count` states, at most [`GROUP`], and the stream. Returns `false`, and appends nothing, if
-    /// an element could not be coded.
+    /// Appends the first `count` states, at most [`GROUP`], and the stream. Returns `false`, and
+    /// appends nothing, if an element could not be coded.
     pub fn finish(&self, count: usize, stored: &mut Vec<u8>) -> bool {
         let sections = [self.lower.get(..count), self.upper.get(..count), self.stream.get(self.at..)];
         if !self.is_refused {

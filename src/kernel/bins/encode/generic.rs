@@ -1,12 +1,12 @@
 //! Group by group, in vectors that have the lower bytes of all states, and the upper bytes.
 
 use super::model::EncoderClass;
-use super::{Coder, EncoderModel, GROUP};
+use super::{Coder, EncoderModel, GROUP, SLACK};
 use crate::kernel::bins::CLASSES;
 use crate::kernel::bins::generic::Lanes;
 use crate::kernel::compress::WINDOW;
 
-/// What encoding needs besides.
+/// The operations of encoding that decoding has not.
 pub(super) trait EncodeLanes: Lanes {
     /// Loads lower and upper bytes of elements of two bytes each.
     fn load_pairs(self, pairs: &[[u8; 2]; GROUP]) -> [Self::Bytes; 2];
@@ -24,6 +24,8 @@ pub(super) trait EncodeLanes: Lanes {
     /// stored before them.
     fn compress(self, bits: u64, bytes: Self::Bytes, to: &mut [u8; WINDOW]);
 }
+
+const _: () = assert!(SLACK >= WINDOW, "a kernel overwrites too much");
 
 /// States and stream, in vectors.
 struct VectorCoder<'a, L: Lanes> {
