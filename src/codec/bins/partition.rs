@@ -74,8 +74,10 @@ impl Partition {
     /// Sets `bins` to the bin of each window.
     pub(in crate::codec) fn bins_of(&self, windows: &[[u8; 2]], bins: &mut Vec<u8>) {
         bins.clear();
-        let Some(bin_of) = self.bin_of.first_chunk::<VALUES>() else { return }; // nothing was chosen
-        bins.extend(windows.iter().map(|&window| bin_of[usize::from(u16::from_le_bytes(window))])); // in bounds
+        // `None` if nothing was chosen
+        let Some(bin_of) = self.bin_of.first_chunk::<VALUES>() else { return };
+        // in bounds: 2^16 values
+        bins.extend(windows.iter().map(|&window| bin_of[usize::from(u16::from_le_bytes(window))]));
     }
 }
 

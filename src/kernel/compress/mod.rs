@@ -22,7 +22,8 @@ pub(super) fn compress<S: Shuffle>(s: S, mask: u64, bytes: &[u8; 64], to: &mut [
     let ranks = ranks_of_bytes(mask.swap_bytes());
     let eights = bytes.as_chunks::<8>().0.iter().rev();
     for ((eight, set), rank) in eights.zip(mask.to_be_bytes()).zip(ranks) {
-        let to = &mut to[WINDOW - 8 - rank..].as_chunks_mut().0[0]; // in bounds: a rank is at most 63
+        // in bounds: a rank is at most 63
+        let to = &mut to[WINDOW - 8 - rank..].as_chunks_mut().0[0];
         *to = s.shuffle(eight, &COMPRESS[usize::from(set)]); // in bounds: a byte
     }
 }

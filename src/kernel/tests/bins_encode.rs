@@ -164,8 +164,8 @@ fn every_division_is_exact() {
     }
 }
 
-/// Divides states by a frequency. Returns their lower and upper bytes, and the stream, after a group
-/// whose elements are all in a bin of one value that has the first slots.
+/// Divides states by a frequency. Returns their lower and upper bytes, and the stream, after a
+/// group whose elements are all in a bin of one value that has the first slots.
 fn divided(states: &[u16; GROUP], frequency: u8) -> Vec<u8> {
     let frequency = u32::from(frequency);
     let (mut lower, mut upper, mut stream) = (Vec::new(), Vec::new(), Vec::new());

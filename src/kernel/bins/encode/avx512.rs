@@ -52,7 +52,8 @@ impl EncodeLanes for Avx512 {
         let (halves, _) = pairs.as_flattened().as_chunks();
         // SAFETY: the token `self` proves that this CPU has AVX-512.
         unsafe {
-            let (first, second) = (load_64(&halves[0]), load_64(&halves[1])); // in bounds: two halves
+            // in bounds: two halves
+            let (first, second) = (load_64(&halves[0]), load_64(&halves[1]));
             BYTES.each_ref().map(|at| _mm512_permutex2var_epi8(first, load_64(at), second))
         }
     }

@@ -104,7 +104,8 @@ fn divide_16(_: Neon, states: uint8x16_t, by: uint16x8_t, reciprocals: uint8x16_
         let (states, reciprocals) = (vreinterpretq_u16_u8(states), vreinterpretq_u16_u8(reciprocals));
         let products = vmull_u16(vget_low_u16(states), vget_low_u16(reciprocals));
         let more_products = vmull_high_u16(states, reciprocals);
-        let quotients = vshrn_high_n_u32::<16>(vshrn_n_u32::<16>(products), more_products); // or one less
+        // or one less
+        let quotients = vshrn_high_n_u32::<16>(vshrn_n_u32::<16>(products), more_products);
         let remainders = vmlsq_u16(states, quotients, by);
         let is_less = vcgeq_u16(remainders, by);
         let quotients = vsubq_u16(quotients, is_less);
