@@ -6,7 +6,7 @@
 //!   run time. The program checks that it does (`src/peers/blosc2/simd.rs`).
 //! * It contains a second copy of Zstandard, and the linker silently takes one of two copies for
 //!   all callers. Here all competitors use the same, newer copy: no row differs from another by its
-//!   Zstandard.
+//!   Zstandard. LZ4, which c-blosc2 cannot do without, is OpenZL's copy.
 
 use serde_json::Value;
 use std::env;
@@ -56,26 +56,22 @@ fn main() -> Result<()> {
             None => _ = library.file(&file),
         }
     }
-    library.files(c_files(&lz4(&source))?).compile("tensilo_compare_blosc2");
+    library.compile("tensilo_compare_blosc2");
     Ok(())
 }
 
 /// The options that all files have in common.
 fn compiler(source: &Path, architecture: &str) -> Result<cc::Build> {
     let mut build = cc::Build::new();
-    build.includes([source.join("include"), source.join("blosc"), lz4(source)]).std("gnu99").warnings(false);
+    build.includes([source.join("include"), source.join("blosc")]).std("gnu99").warnings(false);
     build.includes(env::var("DEP_ZSTD_INCLUDE")?.split(';')).define("HAVE_ZSTD", None);
+    build.include(env::var("DEP_LZ4_INCLUDE")?);
     match architecture {
         "x86_64" => KERNELS.iter().for_each(|(_, name, _)| _ = build.define(name, None)),
         "aarch64" => _ = build.define("SHUFFLE_NEON_ENABLED", None).flag("-flax-vector-conversions"),
         _ => {}
     }
     Ok(build)
-}
-
-/// Part of c-blosc2 that cannot be left out.
-fn lz4(source: &Path) -> PathBuf {
-    source.join("internal-complibs/lz4-1.10.0")
 }
 
 fn c_files(folder: &Path) -> Result<Vec<PathBuf>> {

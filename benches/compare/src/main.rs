@@ -19,6 +19,7 @@ mod tensors;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
+use data::more::{self, Listed};
 use nested::data::Folders;
 use report::Report;
 use run::Settings;
@@ -43,6 +44,9 @@ struct Arguments {
     /// data are used
     #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
     data: Option<PathBuf>,
+    /// Folder with more tensors and a list of them, sets.json, as data/make.py makes it
+    #[arg(long, value_name = "DIR")]
+    more: Option<PathBuf>,
     /// Folder with texts (*.txt, UTF-8) for chat, captions and web, or with a folder of that name
     /// for each; without it, generated texts are used
     #[arg(long, value_name = "DIR", env = "TENSILO_TEXTS")]
@@ -50,8 +54,8 @@ struct Arguments {
     /// Folder to write compare.md, compare.json and compare.svg to, made if it is not there
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Only this data set; may be given several times
-    #[arg(long, value_name = "DATASET", value_parser = names())]
+    /// Only these data sets, separated by commas; may be given several times
+    #[arg(long, value_name = "DATASET", value_delimiter = ',')]
     only: Vec<String>,
     /// Rounds, each of which measures everything once; reports show medians and quartiles over them
     /// [default: 9]
@@ -88,6 +92,8 @@ fn main() -> Result<()> {
         rounds: arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 9 }).into(),
         least: Duration::from_millis(if arguments.quick { 2 } else { 20 }),
     };
+    let more = arguments.more.as_deref().map_or_else(|| Ok(Vec::new()), more::list)?;
+    check_names(&arguments.only, &more)?;
     check_zstandard()?;
     let simd = peers::blosc2::simd::check()?;
     if let Some(simd) = &simd {
@@ -95,18 +101,21 @@ fn main() -> Result<()> {
     }
     let folder = tempfile::Builder::new().prefix("tensilo-compare").tempdir().context("a temporary folder")?;
     let mut tables = Vec::new();
-    let is_wanted = |name: &&str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
-    for name in data::NAMES.into_iter().filter(is_wanted) {
+    let is_wanted = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
+    for name in data::NAMES.into_iter().filter(|name| is_wanted(name)) {
         let data = data::load(name, arguments.data.as_deref())?;
         tables.push(tensors::run(&data, settings, folder.path())?);
     }
+    for set in more.iter().filter(|set| is_wanted(&set.name)) {
+        tables.push(tensors::run_listed(set, settings, folder.path())?);
+    }
     let folders = Folders { tensors: arguments.data.as_deref(), texts: arguments.texts.as_deref() };
     let text_bytes = if arguments.quick { TEXT_BYTES / 8 } else { TEXT_BYTES };
-    for name in nested::data::NAMES.into_iter().filter(is_wanted) {
+    for name in nested::data::NAMES.into_iter().filter(|name| is_wanted(name)) {
         let data = nested::data::load(name, folders, text_bytes)?;
         tables.push(nested::run(&data, settings, folder.path())?);
     }
-    let report = Report { cpu: report::cpu_model(), settings, simd, tables };
+    let report = Report { cpu: report::cpu_model(), kernels: report::kernels(), settings, simd, tables };
     let text = report.markdown();
     print!("{text}");
     if let Some(out) = &arguments.out {
@@ -121,9 +130,17 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The names of all data sets.
-fn names() -> Vec<&'static str> {
-    data::NAMES.into_iter().chain(nested::data::NAMES).collect()
+/// Checks that all data sets that are asked for exist, and that no two have one name.
+fn check_names(only: &[String], more: &[Listed]) -> Result<()> {
+    let mut names: Vec<&str> = data::NAMES.into_iter().chain(nested::data::NAMES).collect();
+    for set in more {
+        ensure!(!names.contains(&set.name.as_str()), "there are two data sets {}", set.name);
+        names.push(&set.name);
+    }
+    for name in only {
+        ensure!(names.contains(&name.as_str()), "there is no data set {name}, only {}", names.join(", "));
+    }
+    Ok(())
 }
 
 /// The linker could have taken another Zstandard than the one that everybody is said to use.

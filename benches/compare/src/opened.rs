@@ -34,6 +34,8 @@ fn prepare_one<'a, D: Data>(data: &'a D, peer: Box<dyn Peer<D>>, file: &Path) ->
     Ok(Contender {
         name: peer.name(),
         about: peer.about(),
+        choice: peer.choice(),
+        stays_decoded: peer.stays_decoded(),
         family: peer.family(),
         stored_bytes,
         measured: Opened { data, peer, store },

@@ -27,7 +27,7 @@ pub struct Settings {
 
 /// The data of a table, for the reports.
 pub struct Facts {
-    pub name: &'static str,
+    pub name: String,
     /// The type of the elements, or of a nested column.
     pub dtype: String,
     /// The shape of one sample; `None` if samples are texts or lists.
@@ -61,6 +61,10 @@ impl Facts {
 pub struct Row {
     pub name: String,
     pub about: String,
+    /// The settings that suit this data set best, of a competitor that tries several.
+    pub choice: Option<String>,
+    /// Whether all samples stay decoded in one chunk: their times are of no decoding.
+    pub stays_decoded: bool,
     pub family: Family,
     pub stored_bytes: u64,
     pub raw_bytes: usize,
@@ -71,6 +75,8 @@ pub struct Row {
     pub sample: Stats,
     /// For `GATHERED` samples.
     pub gather: Stats,
+    /// For one sample, read from the file by position.
+    pub position: Option<Stats>,
     /// To borrow one sample, where that is possible.
     pub view: Option<Stats>,
 }
@@ -107,6 +113,12 @@ pub trait Measured {
 
     fn gather(&mut self, request: &Request, memory: &mut Self::Memory) -> Result<()>;
 
+    /// Copies sample `i` to `memory`, read from the file by position. Returns whether that is
+    /// possible.
+    fn position(&mut self, _i: usize, _memory: &mut Self::Memory) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Borrows sample `i` from the mapped file. Returns whether that is possible.
     fn view(&mut self, i: usize) -> Result<bool>;
 }
@@ -114,6 +126,8 @@ pub trait Measured {
 pub struct Contender<M> {
     pub name: String,
     pub about: String,
+    pub choice: Option<String>,
+    pub stays_decoded: bool,
     pub family: Family,
     pub stored_bytes: u64,
     pub measured: M,
@@ -127,6 +141,7 @@ pub struct Times {
     decode: Vec<f64>,
     sample: Vec<f64>,
     gather: Vec<f64>,
+    position: Vec<f64>,
     view: Vec<f64>,
 }
 
@@ -188,6 +203,9 @@ fn random<M: Measured>(
     let Contender { measured, times, .. } = contender;
     times.sample.push(batched(least, || measured.sample(random.below(samples), memory))?);
     times.gather.push(seconds_per_call(least, || measured.gather(&request(&mut random, samples), memory))?);
+    if measured.position(0, memory)? {
+        times.position.push(batched(least, || measured.position(random.below(samples), memory).map(drop))?);
+    }
     if measured.view(0)? {
         times.view.push(batched(least, || measured.view(random.below(samples)).map(drop))?);
     }
@@ -202,10 +220,13 @@ fn batched(least: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64>
 }
 
 fn row<M>(facts: &Facts, contender: Contender<M>) -> Row {
-    let Contender { name, about, family, stored_bytes, times, .. } = contender;
+    let Contender { name, about, choice, stays_decoded, family, stored_bytes, times, .. } = contender;
+    let some = |times: &[f64]| (!times.is_empty()).then(|| Stats::of(times));
     Row {
         name,
         about,
+        choice,
+        stays_decoded,
         family,
         stored_bytes,
         raw_bytes: facts.raw_bytes,
@@ -213,6 +234,7 @@ fn row<M>(facts: &Facts, contender: Contender<M>) -> Row {
         decode: Stats::of(&times.decode),
         sample: Stats::of(&times.sample),
         gather: Stats::of(&times.gather),
-        view: (!times.view.is_empty()).then(|| Stats::of(&times.view)),
+        position: some(&times.position),
+        view: some(&times.view),
     }
 }

@@ -1,6 +1,7 @@
 //! The competitors on one data set of tensors.
 
-use crate::data::Dataset;
+use crate::data::more::{ElementType, Listed};
+use crate::data::{Dataset, Element};
 use crate::measure::Random;
 use crate::opened::{Opened, prepare};
 use crate::peers::{self, Data, Store};
@@ -10,43 +11,76 @@ use half::bf16;
 use std::hint::black_box;
 use std::path::Path;
 
-pub fn run(data: &Dataset, settings: Settings, folder: &Path) -> Result<Table> {
-    let contenders = prepare(data, peers::all(), folder)?;
+/// Measures a data set of the user's list.
+pub fn run_listed(set: &Listed, settings: Settings, folder: &Path) -> Result<Table> {
+    match set.dtype {
+        ElementType::Bf16 => run(&set.load::<bf16>()?, settings, folder),
+        ElementType::F32 => run(&set.load::<f32>()?, settings, folder),
+        ElementType::F64 => run(&set.load::<f64>()?, settings, folder),
+        ElementType::I32 => run(&set.load::<i32>()?, settings, folder),
+        ElementType::I64 => run(&set.load::<i64>()?, settings, folder),
+    }
+}
+
+pub fn run<T: Element>(data: &Dataset<T>, settings: Settings, folder: &Path) -> Result<Table> {
+    let contenders = prepare(data, peers::all(data, folder)?, folder)?;
     let facts = Facts {
-        name: data.name,
-        dtype: "bf16".to_owned(),
+        name: data.name.clone(),
+        dtype: T::DTYPE.to_string(),
         shape: Some(data.shape.clone()),
         origin: data.origin.clone(),
         samples: data.samples(),
         raw_bytes: data.raw_bytes(),
     };
-    let memory = vec![bf16::ZERO; GATHERED * data.elements()];
+    let memory = vec![T::default(); GATHERED * data.elements()];
     run::run(facts, contenders, memory, settings, folder)
 }
 
-impl Data for Dataset {
-    type Store = dyn Store;
+/// Fills memory with something that no data set repeats.
+fn spoil<T: Element>(out: &mut [T]) {
+    bytemuck::cast_slice_mut::<_, u8>(out).fill(0xA5);
+}
 
-    fn name(&self) -> &str {
-        self.name
-    }
+/// Returns whether the bits are the same: NaNs have several, and zero has two.
+fn same<T: Element>(a: &[T], b: &[T]) -> bool {
+    bytemuck::cast_slice::<_, u8>(a) == bytemuck::cast_slice::<_, u8>(b)
+}
 
-    fn check(&self, store: &mut Self::Store) -> Result<()> {
-        let same = |a: &[bf16], b: &[bf16]| bytemuck::cast_slice::<_, u16>(a) == bytemuck::cast_slice::<_, u16>(b);
-        ensure!(same(store.decode_all()?, &self.values), "decoding all gives other values");
-        let mut out = vec![bf16::ZERO; self.elements()];
-        let mut random = Random::new(u64::MAX);
+impl<T: Element> Dataset<T> {
+    /// Compares single samples, each read in all ways.
+    fn check_samples(&self, store: &mut dyn Store<T>, random: &mut Random) -> Result<()> {
+        let mut out = vec![T::default(); self.elements()];
         for i in (0..self.samples()).map(|_| random.below(self.samples())) {
-            out.fill(bf16::NAN);
+            spoil(&mut out);
             store.sample(i, &mut out)?;
             ensure!(same(&out, self.sample(i)), "sample {i} has other values");
+            spoil(&mut out);
+            if store.position(i, &mut out)? {
+                ensure!(same(&out, self.sample(i)), "sample {i}, read by position, has other values");
+            }
             if let Some(view) = store.view(i)? {
                 ensure!(same(view, self.sample(i)), "the view of sample {i} has other values");
             }
         }
-        let mut out = vec![bf16::NAN; GATHERED * self.elements()];
+        Ok(())
+    }
+}
+
+impl<T: Element> Data for Dataset<T> {
+    type Store = dyn Store<T>;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check(&self, store: &mut Self::Store) -> Result<()> {
+        ensure!(same(store.decode_all()?, &self.values), "decoding all gives other values");
+        let mut random = Random::new(u64::MAX);
+        self.check_samples(store, &mut random)?;
+        let mut out = vec![T::default(); GATHERED * self.elements()];
         for _ in 0..3 {
             let request = request(&mut random, self.samples());
+            spoil(&mut out);
             store.gather(&request, &mut out)?;
             for (&i, sample) in request.iter().zip(out.chunks_exact(self.elements())) {
                 ensure!(same(sample, self.sample(i)), "gathered sample {i} has other values");
@@ -56,9 +90,9 @@ impl Data for Dataset {
     }
 }
 
-impl Measured for Opened<'_, Dataset> {
+impl<T: Element> Measured for Opened<'_, Dataset<T>> {
     /// As long as the samples of a request.
-    type Memory = Vec<bf16>;
+    type Memory = Vec<T>;
 
     fn encode(&self, file: &Path) -> Result<()> {
         self.peer.encode(self.data, file)
@@ -70,17 +104,22 @@ impl Measured for Opened<'_, Dataset> {
     }
 
     #[inline]
-    fn sample(&mut self, i: usize, memory: &mut Vec<bf16>) -> Result<()> {
+    fn sample(&mut self, i: usize, memory: &mut Vec<T>) -> Result<()> {
         self.store.sample(i, black_box(&mut memory[..self.data.elements()]))
     }
 
-    fn gather(&mut self, request: &Request, memory: &mut Vec<bf16>) -> Result<()> {
+    fn gather(&mut self, request: &Request, memory: &mut Vec<T>) -> Result<()> {
         self.store.gather(request, black_box(memory))
+    }
+
+    #[inline]
+    fn position(&mut self, i: usize, memory: &mut Vec<T>) -> Result<bool> {
+        self.store.position(i, black_box(&mut memory[..self.data.elements()]))
     }
 
     #[inline]
     fn view(&mut self, i: usize) -> Result<bool> {
         let view = self.store.view(i)?;
-        Ok(view.and_then(<[bf16]>::first).map(|first| black_box(*first)).is_some())
+        Ok(view.and_then(<[T]>::first).map(|first| black_box(*first)).is_some())
     }
 }

@@ -89,7 +89,7 @@ pub fn plan(dataset: usize, trials: usize) -> Vec<(Kind, usize)> {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let number = data::NAMES.iter().position(|name| *name == arguments.dataset).context("no such data set")?;
     let data = Dataset {
-        name: data::NAMES[number],
+        name: arguments.dataset.clone(),
         shape: arguments.shape.clone(),
         values: bytemuck::pod_collect_to_vec(&fs::read(&arguments.values)?),
         origin: String::new(),

@@ -28,7 +28,7 @@ pub fn embeddings(folder: &Path) -> Result<Dataset> {
     Dataset::new("embeddings", &[384], to_bf16(&values), origin)
 }
 
-pub fn speech(folder: &Path, name: &'static str, field: &str, shape: &[u32]) -> Result<Dataset> {
+pub fn speech(folder: &Path, name: &str, field: &str, shape: &[u32]) -> Result<Dataset> {
     let (values, origin) = speech_values(folder, field)?;
     Dataset::new(name, shape, to_bf16(&values), format!("{origin}, cast to BF16"))
 }

@@ -1,13 +1,17 @@
-//! The tensors that are compared, all BF16 and of a fixed shape.
+//! The tensors that are compared, all of a fixed shape.
 //!
-//! Real data is read from a folder if one is given. Otherwise the data comes from the repository or
-//! is generated, the same on every machine. Each data set names its origin, and the reports repeat
-//! it.
+//! The data sets of `NAMES` are BF16. Real data is read from a folder if one is given. Otherwise
+//! the data comes from the repository or is generated, the same on every machine. Another folder
+//! may have more data sets, of other element types too (`more.rs`). Each data set names its origin,
+//! and the reports repeat it.
 
+mod element;
 mod files;
 mod generated;
+pub mod more;
 
 use anyhow::{Result, bail};
+pub use element::Element;
 use half::bf16;
 use std::path::Path;
 
@@ -15,18 +19,19 @@ use std::path::Path;
 pub const NAMES: [&str; 5] = ["embeddings", "weights", "mel", "posterior", "f0"];
 
 /// Samples of one shape, one after the other.
-pub struct Dataset {
-    pub name: &'static str,
+pub struct Dataset<T = bf16> {
+    pub name: String,
     pub shape: Vec<u32>,
-    pub values: Vec<bf16>,
+    pub values: Vec<T>,
     /// The origin of the values.
     pub origin: String,
 }
 
-impl Dataset {
-    fn new(name: &'static str, shape: &[u32], values: Vec<bf16>, origin: String) -> Result<Self> {
-        let dataset = Self { name, shape: shape.to_vec(), values, origin };
-        if dataset.values.is_empty() || !dataset.values.len().is_multiple_of(dataset.elements()) {
+impl<T: Element> Dataset<T> {
+    fn new(name: &str, shape: &[u32], values: Vec<T>, origin: String) -> Result<Self> {
+        let dataset = Self { name: name.to_owned(), shape: shape.to_vec(), values, origin };
+        let elements = dataset.elements();
+        if elements == 0 || dataset.values.is_empty() || !dataset.values.len().is_multiple_of(elements) {
             bail!("{name}: {} values are no samples of shape {shape:?}", dataset.values.len());
         }
         Ok(dataset)
@@ -39,7 +44,7 @@ impl Dataset {
 
     /// Bytes of one sample.
     pub fn sample_bytes(&self) -> usize {
-        2 * self.elements()
+        size_of::<T>() * self.elements()
     }
 
     pub fn samples(&self) -> usize {
@@ -47,14 +52,14 @@ impl Dataset {
     }
 
     pub fn raw_bytes(&self) -> usize {
-        2 * self.values.len()
+        size_of_val(self.values.as_slice())
     }
 
     pub fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.values)
     }
 
-    pub fn sample(&self, i: usize) -> &[bf16] {
+    pub fn sample(&self, i: usize) -> &[T] {
         &self.values[i * self.elements()..][..self.elements()]
     }
 

@@ -15,7 +15,7 @@ pub fn run(data: &Dataset, settings: Settings, folder: &Path) -> Result<Table> {
     let contenders = prepare(data, peers::all(), folder)?;
     let layout = data.samples.layout();
     let facts = Facts {
-        name: data.name,
+        name: data.name.to_owned(),
         dtype: layout.type_name(),
         shape: None,
         origin: data.origin.clone(),

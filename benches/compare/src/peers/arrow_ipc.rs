@@ -1,20 +1,18 @@
 //! An Arrow IPC file, uncompressed and mapped: record batches of about 1 MiB of fixed-size lists of
-//! `UInt16`, which hold the bits of BF16 (Arrow has no such type). Reading copies out of the map;
+//! `UInt16`, which hold the bits of BF16 (Arrow has no such type), or of the type of the data. Reading copies out of the map;
 //! opening decodes all batch heads.
 
 use super::{Family, Peer, Store, map, size};
-use crate::data::Dataset;
+use crate::data::{Dataset, Element};
 use anyhow::{Context, Result, ensure};
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt16Type;
-use arrow_array::{FixedSizeListArray, RecordBatch, UInt16Array};
+use arrow_array::{ArrowPrimitiveType, FixedSizeListArray, PrimitiveArray, RecordBatch};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::writer::FileWriter;
 use arrow_ipc::{Block, root_as_footer};
 use arrow_schema::{DataType, Field, Schema};
-use half::bf16;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
@@ -24,28 +22,29 @@ pub struct ArrowIpc;
 
 pub const BATCH_BYTES: usize = 1 << 20;
 
-impl Peer for ArrowIpc {
+impl<T: Element> Peer<Dataset<T>> for ArrowIpc {
     fn name(&self) -> String {
         "Arrow IPC mmap".to_owned()
     }
 
     fn about(&self) -> String {
         let (version, batch) = (env!("ARROW_IPC_VERSION"), size(BATCH_BYTES));
-        format!("arrow-rs {version}, fixed-size lists of u16, uncompressed, batches of {batch}, mapped")
+        format!("arrow-rs {version}, fixed-size lists (of u16 for BF16), uncompressed, batches of {batch}, mapped")
     }
 
     fn family(&self) -> Family {
         Family::Memory
     }
 
-    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
+    fn encode(&self, data: &Dataset<T>, file: &Path) -> Result<()> {
         let elements = i32::try_from(data.elements())?;
-        let item = Arc::new(Field::new("item", DataType::UInt16, false));
+        let item = Arc::new(Field::new("item", T::Arrow::DATA_TYPE, false));
         let field = Field::new("x", DataType::FixedSizeList(item.clone(), elements), false);
         let schema = Arc::new(Schema::new(vec![field]));
         let mut writer = FileWriter::try_new(BufWriter::new(File::create_new(file)?), &schema)?;
         for values in data.values.chunks(data.samples_in(BATCH_BYTES) * data.elements()) {
-            let bits = UInt16Array::from_iter_values(bytemuck::cast_slice::<_, u16>(values).iter().copied());
+            let native: &[Native<T>] = bytemuck::cast_slice(values);
+            let bits = PrimitiveArray::<T::Arrow>::from_iter_values(native.iter().copied());
             let list = FixedSizeListArray::try_new(item.clone(), elements, Arc::new(bits), None)?;
             writer.write(&RecordBatch::try_new(schema.clone(), vec![Arc::new(list)])?)?;
         }
@@ -53,14 +52,14 @@ impl Peer for ArrowIpc {
         Ok(())
     }
 
-    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
+    fn open(&self, data: &Dataset<T>, file: &Path) -> Result<Box<dyn Store<T>>> {
         let file = Buffer::from(bytes::Bytes::from_owner(map(file)?));
         let blocks = Blocks::new(&file, true)?;
         let per_batch = data.samples_in(BATCH_BYTES);
-        let values = (0..blocks.len()).map(|number| values(&blocks.read(number)?)).collect::<Result<Vec<_>>>()?;
+        let values = (0..blocks.len()).map(|number| values::<T>(&blocks.read(number)?)).collect::<Result<Vec<_>>>()?;
         let in_file = file.as_slice().as_ptr_range();
         ensure!(values.iter().all(|values| in_file.contains(&values.as_ptr().cast())), "the values were copied");
-        let out = vec![bf16::ZERO; data.values.len()];
+        let out = vec![T::default(); data.values.len()];
         Ok(Box::new(Open { values, per_batch, elements: data.elements(), out }))
     }
 }
@@ -100,35 +99,38 @@ impl Blocks {
 }
 
 /// Returns the values of a batch, if it is of the type that is written here.
-pub fn values(batch: &RecordBatch) -> Result<ScalarBuffer<u16>> {
+pub fn values<T: Element>(batch: &RecordBatch) -> Result<ScalarBuffer<Native<T>>> {
     let list = batch.column(0).as_fixed_size_list_opt().context("no fixed-size list")?;
-    Ok(list.values().as_primitive_opt::<UInt16Type>().context("no u16")?.values().clone())
+    Ok(list.values().as_primitive_opt::<T::Arrow>().context("another type")?.values().clone())
 }
 
-struct Open {
-    values: Vec<ScalarBuffer<u16>>,
+/// An element as Arrow has it.
+type Native<T> = <<T as Element>::Arrow as ArrowPrimitiveType>::Native;
+
+struct Open<T: Element> {
+    values: Vec<ScalarBuffer<Native<T>>>,
     per_batch: usize,
     elements: usize,
-    out: Vec<bf16>,
+    out: Vec<T>,
 }
 
-impl Open {
-    fn get(&self, i: usize) -> Result<&[bf16]> {
+impl<T: Element> Open<T> {
+    fn get(&self, i: usize) -> Result<&[T]> {
         let start = i % self.per_batch * self.elements;
         let batch = self.values.get(i / self.per_batch).and_then(|batch| batch.get(start..start + self.elements));
         Ok(bytemuck::cast_slice(batch.context("no such sample")?))
     }
 }
 
-impl Store for Open {
-    fn decode_all(&mut self) -> Result<&[bf16]> {
+impl<T: Element> Store<T> for Open<T> {
+    fn decode_all(&mut self) -> Result<&[T]> {
         for (values, out) in self.values.iter().zip(self.out.chunks_mut(self.per_batch * self.elements)) {
             out.copy_from_slice(bytemuck::cast_slice(values));
         }
         Ok(&self.out)
     }
 
-    fn view(&self, i: usize) -> Result<Option<&[bf16]>> {
+    fn view(&self, i: usize) -> Result<Option<&[T]>> {
         self.get(i).map(Some)
     }
 }

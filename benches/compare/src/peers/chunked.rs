@@ -1,19 +1,20 @@
-//! A container for codecs without one: chunks of whole samples in sequence, then the offset of each
-//! chunk's end.
+//! A container for codecs without one: tables of the column, if the codec has such, chunks of whole
+//! samples in sequence, then the offset of each chunk's end.
 //!
 //! It costs as little as possible: 8 bytes for each chunk, no checksums. Its reader does as much as
 //! tensilo's: it keeps the chunk decoded last, decodes directly into the destination, and decodes a
 //! chunk once for all samples of a request.
 
-use super::{Peer, Store, map};
-use crate::data::Dataset;
+use super::{Peer, Store, WHOLE, map};
+use crate::data::{Dataset, Element};
 use anyhow::{Context, Result, ensure};
-use half::bf16;
 use memmap2::Mmap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
+use tensilo::DType;
+use tensilo::source::{PositionedFile, Source};
 
 /// Something that encodes a chunk.
 pub trait Codec {
@@ -24,27 +25,38 @@ pub trait Codec {
     /// Raw bytes of a chunk.
     fn chunk_bytes(&self) -> usize;
 
+    /// Makes the tables that all chunks share.
+    fn tables(&self, _raw: &[u8]) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Bytes of the tables.
+    fn table_bytes(&self) -> usize {
+        0
+    }
+
     /// Makes the encoder and decoder, with the memory that it reuses.
-    fn coder(&self) -> Result<Box<dyn Coder>>;
+    fn coder(&self, dtype: DType, tables: &[u8]) -> Result<Box<dyn Coder>>;
 }
 
+/// Slices of raw bytes begin where an element may begin.
 pub trait Coder {
     /// Appends `raw` to `stored`, encoded.
-    fn encode(&mut self, raw: &[bf16], stored: &mut Vec<u8>) -> Result<()>;
+    fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()>;
 
-    /// Decodes a chunk that has as many elements as `out`.
-    fn decode(&mut self, stored: &[u8], out: &mut [bf16]) -> Result<()>;
+    /// Decodes a chunk that has as many bytes as `out`.
+    fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()>;
 
-    /// Decodes only the elements from `start`, if that costs less than the whole chunk. Otherwise
-    /// returns `false`.
-    fn decode_part(&mut self, _stored: &[u8], _start: usize, _out: &mut [bf16]) -> Result<bool> {
+    /// Decodes only the elements from number `start`, if that costs less than the whole chunk.
+    /// Otherwise returns `false`.
+    fn decode_part(&mut self, _stored: &[u8], _start: usize, _out: &mut [u8]) -> Result<bool> {
         Ok(false)
     }
 }
 
 pub struct Chunked<C>(pub C);
 
-impl<C: Codec> Peer for Chunked<C> {
+impl<T: Element, C: Codec> Peer<Dataset<T>> for Chunked<C> {
     fn name(&self) -> String {
         self.0.name()
     }
@@ -53,13 +65,19 @@ impl<C: Codec> Peer for Chunked<C> {
         self.0.about()
     }
 
-    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
-        let mut coder = self.0.coder()?;
+    fn stays_decoded(&self) -> bool {
+        self.0.chunk_bytes() == WHOLE
+    }
+
+    fn encode(&self, data: &Dataset<T>, file: &Path) -> Result<()> {
+        let tables = self.0.tables(data.bytes());
+        let mut coder = self.0.coder(T::DTYPE, &tables)?;
         let mut file = BufWriter::with_capacity(256 << 10, File::create_new(file)?);
-        let (mut stored, mut end, mut ends) = (Vec::new(), 0_u64, Vec::new());
+        file.write_all(&tables)?;
+        let (mut stored, mut end, mut ends) = (Vec::new(), tables.len() as u64, Vec::new());
         for chunk in data.values.chunks(data.samples_in(self.0.chunk_bytes()) * data.elements()) {
             stored.clear();
-            coder.encode(chunk, &mut stored)?;
+            coder.encode(bytemuck::cast_slice(chunk), &mut stored)?;
             file.write_all(&stored)?;
             end += stored.len() as u64;
             ends.extend(end.to_le_bytes());
@@ -68,89 +86,118 @@ impl<C: Codec> Peer for Chunked<C> {
         Ok(file.flush()?)
     }
 
-    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
-        let per_chunk = data.samples_in(self.0.chunk_bytes());
+    fn open(&self, data: &Dataset<T>, file: &Path) -> Result<Box<dyn Store<T>>> {
+        let per_chunk = data.samples_in(self.0.chunk_bytes()).min(data.samples());
+        let positioned = PositionedFile::open(file)?;
         let map = map(file)?;
+        let head = self.0.table_bytes();
         let table = map.len().checked_sub(8 * data.samples().div_ceil(per_chunk)).context("the file is too short")?;
         let ends = map[table..].as_chunks().0.iter().map(|end| u64::from_le_bytes(*end) as usize);
         let mut chunks = Vec::new();
         for end in ends {
-            let start = chunks.last().map_or(0, |last: &Range<usize>| last.end);
+            let start = chunks.last().map_or(head, |last: &Range<usize>| last.end);
             ensure!(start <= end && end <= table, "a chunk outside the file");
             chunks.push(start..end);
         }
         Ok(Box::new(Open {
-            coder: self.0.coder()?,
+            coder: self.0.coder(T::DTYPE, map.get(..head).context("the file is too short")?)?,
             map,
+            file: positioned,
+            stored: Vec::new(),
             chunks,
+            chunk_elements: data.values.chunks(per_chunk * data.elements()).map(<[T]>::len).collect(),
             elements: data.elements(),
             per_chunk,
-            samples: data.samples(),
             current: None,
-            chunk: vec![bf16::ZERO; per_chunk * data.elements()],
-            out: vec![bf16::ZERO; data.values.len()],
+            chunk: vec![T::default(); per_chunk * data.elements()],
+            out: vec![T::default(); data.values.len()],
             order: Vec::new(),
         }))
     }
 }
 
-struct Open {
+struct Open<T> {
     coder: Box<dyn Coder>,
     map: Mmap,
+    file: PositionedFile,
+    /// A chunk that was read from `file`.
+    stored: Vec<u8>,
     chunks: Vec<Range<usize>>,
+    /// Elements of each chunk.
+    chunk_elements: Vec<usize>,
     /// Of one sample.
     elements: usize,
     /// Samples in each chunk but the last.
     per_chunk: usize,
-    samples: usize,
     /// The chunk that is in `chunk`.
     current: Option<usize>,
-    chunk: Vec<bf16>,
-    out: Vec<bf16>,
+    chunk: Vec<T>,
+    out: Vec<T>,
     /// Samples of a request with their positions in it.
     order: Vec<(usize, usize)>,
 }
 
-impl Open {
+impl<T: Element> Open<T> {
     /// Makes `chunk` the current one.
     fn load(&mut self, chunk: usize) -> Result<()> {
         if self.current != Some(chunk) {
             self.current = None;
-            let samples = self.per_chunk.min(self.samples - chunk * self.per_chunk);
-            self.coder.decode(&self.map[self.chunks[chunk].clone()], &mut self.chunk[..samples * self.elements])?;
+            let out = &mut self.chunk[..self.chunk_elements[chunk]];
+            self.coder.decode(&self.map[self.chunks[chunk].clone()], bytemuck::cast_slice_mut(out))?;
             self.current = Some(chunk);
         }
         Ok(())
     }
 
     /// Copies a sample out of the current chunk.
-    fn copy(&self, i: usize, out: &mut [bf16]) {
+    fn copy(&self, i: usize, out: &mut [T]) {
         out.copy_from_slice(&self.chunk[i % self.per_chunk * self.elements..][..self.elements]);
+    }
+
+    /// Copies a sample. Reads its chunk from the map, or from the file by position.
+    fn read(&mut self, i: usize, is_mapped: bool, out: &mut [T]) -> Result<()> {
+        let chunk = i / self.per_chunk;
+        if self.current != Some(chunk) {
+            let range = self.chunks[chunk].clone();
+            let stored = if is_mapped {
+                &self.map[range]
+            } else {
+                self.stored.resize(range.len(), 0);
+                self.file.read_exact_at(range.start as u64, &mut self.stored)?;
+                &self.stored
+            };
+            let start = i % self.per_chunk * self.elements;
+            if self.coder.decode_part(stored, start, bytemuck::cast_slice_mut(out))? {
+                return Ok(());
+            }
+            self.current = None;
+            let whole = &mut self.chunk[..self.chunk_elements[chunk]];
+            self.coder.decode(stored, bytemuck::cast_slice_mut(whole))?;
+            self.current = Some(chunk);
+        }
+        self.copy(i, out);
+        Ok(())
     }
 }
 
-impl Store for Open {
-    fn decode_all(&mut self) -> Result<&[bf16]> {
+impl<T: Element> Store<T> for Open<T> {
+    fn decode_all(&mut self) -> Result<&[T]> {
         for (chunk, out) in self.chunks.iter().zip(self.out.chunks_mut(self.per_chunk * self.elements)) {
-            self.coder.decode(&self.map[chunk.clone()], out)?;
+            self.coder.decode(&self.map[chunk.clone()], bytemuck::cast_slice_mut(out))?;
         }
         Ok(&self.out)
     }
 
-    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
-        let chunk = i / self.per_chunk;
-        if self.current != Some(chunk) {
-            let stored = &self.map[self.chunks[chunk].clone()];
-            if self.coder.decode_part(stored, i % self.per_chunk * self.elements, out)? {
-                return Ok(());
-            }
-        }
-        self.load(chunk)?;
-        self.copy(i, out);
-        Ok(())
+    fn sample(&mut self, i: usize, out: &mut [T]) -> Result<()> {
+        self.read(i, true, out)
     }
 
-    fn gather(&mut self, request: &[usize], out: &mut [bf16]) -> Result<()> {
+    fn position(&mut self, i: usize, out: &mut [T]) -> Result<bool> {
+        self.read(i, false, out)?;
+        Ok(true)
+    }
+
+    fn gather(&mut self, request: &[usize], out: &mut [T]) -> Result<()> {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend(request.iter().copied().zip(0..));

@@ -1,5 +1,5 @@
 //! The recipe that tensilo replaces: an LMDB database with one value for each sample, compressed by
-//! Blosc (bit-shuffle and Zstandard, level 9, two-byte elements).
+//! Blosc (bit-shuffle and Zstandard, level 9).
 //!
 //! Keys are sample numbers in big-endian bytes, appended in order, so that pages are full. One read
 //! transaction stays open; values are decompressed directly from the map. The compressor is
@@ -7,9 +7,8 @@
 //! 4 KiB, which lowers the ratio unless samples are large.
 
 use super::{Family, Peer, Store, blosc2, chunked::Codec, chunked::Coder};
-use crate::data::Dataset;
+use crate::data::{Dataset, Element};
 use anyhow::{Context, Result, ensure};
-use half::bf16;
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithoutTls};
 use std::path::Path;
@@ -27,8 +26,8 @@ pub fn key(i: usize) -> [u8; 4] {
     (i as u32).to_be_bytes() // far fewer than 2^32
 }
 
-fn coder() -> Result<Box<dyn Coder>> {
-    blosc2::Blosc2 { chunk_bytes: 0, level: LEVEL }.coder() // the samples are the chunks
+fn coder<T: Element>() -> Result<Box<dyn Coder>> {
+    blosc2::Blosc2 { chunk_bytes: 0, level: LEVEL }.coder(T::DTYPE, &[]) // the samples are the chunks
 }
 
 /// `0.9.70`.
@@ -50,7 +49,7 @@ pub fn environment(raw_bytes: usize, samples: usize, file: &Path, flags: EnvFlag
     }
 }
 
-impl Peer for LmdbBlosc {
+impl<T: Element> Peer<Dataset<T>> for LmdbBlosc {
     fn name(&self) -> String {
         "LMDB + Blosc".to_owned()
     }
@@ -64,58 +63,59 @@ impl Peer for LmdbBlosc {
         Family::Recipe
     }
 
-    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
+    fn encode(&self, data: &Dataset<T>, file: &Path) -> Result<()> {
         let env = environment(data.raw_bytes(), data.samples(), file, WRITE)?;
-        let mut coder = coder()?;
+        let mut coder = coder::<T>()?;
         let mut transaction = env.write_txn()?;
         let samples: Samples = env.create_database(&mut transaction, None)?;
         let mut stored = Vec::new();
         for (i, sample) in data.values.chunks_exact(data.elements()).enumerate() {
             stored.clear();
-            coder.encode(sample, &mut stored)?;
+            coder.encode(bytemuck::cast_slice(sample), &mut stored)?;
             samples.put_with_flags(&mut transaction, PutFlags::APPEND, &key(i), &stored)?;
         }
         Ok(transaction.commit()?)
     }
 
-    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
+    fn open(&self, data: &Dataset<T>, file: &Path) -> Result<Box<dyn Store<T>>> {
         store(&open(data, file)?, data)
     }
 }
 
 /// Opens the file, for any number of threads.
-pub fn open(data: &Dataset, file: &Path) -> Result<Env<WithoutTls>> {
+pub fn open<T: Element>(data: &Dataset<T>, file: &Path) -> Result<Env<WithoutTls>> {
     environment(data.raw_bytes(), data.samples(), file, EnvFlags::READ_ONLY)
 }
 
 /// Begins to read, in one thread.
-pub fn store(env: &Env<WithoutTls>, data: &Dataset) -> Result<Box<dyn Store>> {
+pub fn store<T: Element>(env: &Env<WithoutTls>, data: &Dataset<T>) -> Result<Box<dyn Store<T>>> {
     let transaction = env.clone().static_read_txn()?;
     let samples: Samples = env.open_database(&transaction, None)?.context("the database is missing")?;
-    let out = vec![bf16::ZERO; data.values.len()];
-    Ok(Box::new(Open { transaction, samples, coder: coder()?, elements: data.elements(), out }))
+    let out = vec![T::default(); data.values.len()];
+    Ok(Box::new(Open { transaction, samples, coder: coder::<T>()?, elements: data.elements(), out }))
 }
 
-struct Open {
+struct Open<T> {
     transaction: RoTxn<'static, WithoutTls>,
     samples: Samples,
     coder: Box<dyn Coder>,
     elements: usize,
-    out: Vec<bf16>,
+    out: Vec<T>,
 }
 
-impl Store for Open {
-    fn decode_all(&mut self) -> Result<&[bf16]> {
+impl<T: Element> Store<T> for Open<T> {
+    fn decode_all(&mut self) -> Result<&[T]> {
         let mut places = self.out.chunks_exact_mut(self.elements);
         for entry in self.samples.iter(&self.transaction)? {
-            self.coder.decode(entry?.1, places.next().context("too many samples")?)?;
+            let place = places.next().context("too many samples")?;
+            self.coder.decode(entry?.1, bytemuck::cast_slice_mut(place))?;
         }
         ensure!(places.len() == 0, "too few samples");
         Ok(&self.out)
     }
 
-    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
+    fn sample(&mut self, i: usize, out: &mut [T]) -> Result<()> {
         let stored = self.samples.get(&self.transaction, &key(i))?.context("no such sample")?;
-        self.coder.decode(stored, out)
+        self.coder.decode(stored, bytemuck::cast_slice_mut(out))
     }
 }

@@ -1,21 +1,20 @@
 //! Parquet: BYTE_STREAM_SPLIT and Zstandard 9, row groups of about 1 MiB, read by the Arrow reader
-//! out of a map.
+//! out of a map. The best of it: the smallest of several encodings.
 //!
-//! Parquet has no BF16: a value is a FIXED_LEN_BYTE_ARRAY(2). A row is one value, which saves
+//! Parquet has no BF16: a value is a FIXED_LEN_BYTE_ARRAY(2). Other types are Parquet's own. A row is one value, which saves
 //! Parquet the levels of lists. A sample is rows in sequence, never in two row groups. No
-//! dictionary and no statistics: they would only cost. Footer and offset index are read once. With
+//! statistics: they would only cost. Footer and offset index are read once. With
 //! pages of 64 KiB the index lets a random sample decode one or two pages; with pages of 1 MiB the
 //! ratio is better. Both are shown.
 
-use super::{Peer, Store, map, size};
-use crate::data::Dataset;
+use super::{Peer, Store, WHOLE, map, size};
+use crate::data::{Dataset, Element};
 use anyhow::{Context, Result, ensure};
 use arrow_array::cast::AsArray;
-use arrow_array::{FixedSizeBinaryArray, RecordBatch};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, FixedSizeBinaryArray, PrimitiveArray, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
-use half::bf16;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
@@ -27,9 +26,31 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use tensilo::DType;
 
 pub struct Parquet {
     page_bytes: usize,
+    group_bytes: usize,
+    layout: Layout,
+}
+
+/// An encoding of values, before Zstandard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Split,
+    Dictionary,
+    /// Only of integers.
+    Delta,
+}
+
+impl Layout {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Split => "BYTE_STREAM_SPLIT",
+            Self::Dictionary => "a dictionary",
+            Self::Delta => "DELTA_BINARY_PACKED",
+        }
+    }
 }
 
 pub const COLUMN: &str = "x";
@@ -38,43 +59,50 @@ const GROUP_BYTES: usize = 1 << 20;
 
 impl Parquet {
     pub fn new(page_bytes: usize) -> Self {
-        Self { page_bytes }
+        Self { page_bytes, group_bytes: GROUP_BYTES, layout: Layout::Split }
     }
 
-    pub fn properties(&self, data: &Dataset) -> Result<WriterProperties> {
-        let builder = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
-            .set_encoding(Encoding::BYTE_STREAM_SPLIT)
-            .set_dictionary_enabled(false)
+    /// Samples of a row group.
+    fn group_samples<T: Element>(&self, data: &Dataset<T>) -> usize {
+        data.samples_in(self.group_bytes).min(data.samples())
+    }
+
+    pub fn properties<T: Element>(&self, data: &Dataset<T>) -> Result<WriterProperties> {
+        let builder = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?));
+        let builder = match self.layout {
+            Layout::Split => builder.set_encoding(Encoding::BYTE_STREAM_SPLIT).set_dictionary_enabled(false),
+            Layout::Delta => builder.set_encoding(Encoding::DELTA_BINARY_PACKED).set_dictionary_enabled(false),
+            Layout::Dictionary => builder.set_dictionary_enabled(true).set_dictionary_page_size_limit(data.raw_bytes()),
+        };
+        let builder = builder
             .set_statistics_enabled(EnabledStatistics::None)
             .set_data_page_size_limit(self.page_bytes)
             .set_data_page_row_count_limit(usize::MAX)
-            .set_max_row_group_row_count(Some(data.samples_in(GROUP_BYTES) * data.elements()));
+            .set_max_row_group_row_count(Some(self.group_samples(data) * data.elements()));
         Ok(builder.build())
     }
 }
 
-impl Peer for Parquet {
+impl<T: Element> Peer<Dataset<T>> for Parquet {
     fn name(&self) -> String {
         format!("Parquet {} pages", size(self.page_bytes))
     }
 
     fn about(&self) -> String {
-        let (version, pages, groups) = (env!("PARQUET_VERSION"), size(self.page_bytes), size(GROUP_BYTES));
-        format!(
-            "parquet-rs {version}, BYTE_STREAM_SPLIT and Zstandard level {LEVEL}, pages of {pages}, row groups of {groups}"
-        )
+        let (version, layout) = (env!("PARQUET_VERSION"), self.layout.name());
+        let (pages, groups) = (size(self.page_bytes), size(self.group_bytes));
+        format!("parquet-rs {version}, {layout} and Zstandard level {LEVEL}, pages of {pages}, row groups of {groups}")
     }
 
-    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
+    fn encode(&self, data: &Dataset<T>, file: &Path) -> Result<()> {
         write(data, self.properties(data)?, File::create_new(file)?)
     }
 
-    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
+    fn open(&self, data: &Dataset<T>, file: &Path) -> Result<Box<dyn Store<T>>> {
         let file = Bytes::from_owner(map(file)?);
         let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Required);
         let metadata = ArrowReaderMetadata::load(&file, options)?;
-        let group_samples = data.samples_in(GROUP_BYTES);
+        let group_samples = self.group_samples(data);
         ensure!(
             metadata.metadata().num_row_groups() == data.samples().div_ceil(group_samples),
             "the row groups are not as asked for"
@@ -84,45 +112,86 @@ impl Peer for Parquet {
             metadata,
             elements: data.elements(),
             group_samples,
-            out: vec![bf16::ZERO; data.values.len()],
+            out: vec![T::default(); data.values.len()],
             order: Vec::new(),
             sorted: Vec::new(),
         }))
     }
 }
 
+/// The settings that are tried for the smallest file.
+pub fn candidates(dtype: DType) -> Vec<Parquet> {
+    let mut layouts = vec![Layout::Split, Layout::Dictionary];
+    if matches!(dtype, DType::I32 | DType::I64) {
+        layouts.push(Layout::Delta);
+    }
+    let sizes = [GROUP_BYTES, WHOLE];
+    let of_layout = |layout| sizes.map(|group_bytes| Parquet { page_bytes: GROUP_BYTES, group_bytes, layout });
+    layouts.into_iter().flat_map(of_layout).collect()
+}
+
+pub fn about_best() -> String {
+    let (version, groups) = (env!("PARQUET_VERSION"), size(GROUP_BYTES));
+    format!(
+        "parquet-rs {version}, Zstandard level {LEVEL}, the smallest file of BYTE_STREAM_SPLIT, a dictionary and, for \
+         integers, DELTA_BINARY_PACKED, in row groups of {groups} or in one"
+    )
+}
+
+/// The type of a value in Arrow, and in Parquet.
+fn data_type<T: Element>() -> DataType {
+    if T::DTYPE == DType::Bf16 { DataType::FixedSizeBinary(2) } else { T::Arrow::DATA_TYPE }
+}
+
+fn array<T: Element>(values: &[T]) -> Result<ArrayRef> {
+    let bytes = Buffer::from(bytemuck::cast_slice::<_, u8>(values));
+    if T::DTYPE == DType::Bf16 {
+        return Ok(Arc::new(FixedSizeBinaryArray::try_new(2, bytes, None)?));
+    }
+    Ok(Arc::new(PrimitiveArray::<T::Arrow>::try_new(bytes.into(), None)?))
+}
+
+/// The bytes of the values of a batch.
+fn bytes<T: Element>(batch: &RecordBatch) -> Result<&[u8]> {
+    let column = batch.column(0);
+    if T::DTYPE == DType::Bf16 {
+        return Ok(column.as_fixed_size_binary_opt().context("no bytes")?.value_data());
+    }
+    let values = column.as_primitive_opt::<T::Arrow>().context("another type")?.values();
+    Ok(bytemuck::cast_slice(values))
+}
+
 /// Writes the tensors with these options, row groups as they say.
-pub fn write(data: &Dataset, properties: WriterProperties, file: impl Write + Send) -> Result<()> {
+pub fn write<T: Element>(data: &Dataset<T>, properties: WriterProperties, file: impl Write + Send) -> Result<()> {
     let group_rows = properties.max_row_group_row_count().context("no limit of rows")?;
-    let schema = Arc::new(Schema::new(vec![Field::new(COLUMN, DataType::FixedSizeBinary(2), false)]));
+    let schema = Arc::new(Schema::new(vec![Field::new(COLUMN, data_type::<T>(), false)]));
     let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
     for values in data.values.chunks(group_rows) {
-        let array = FixedSizeBinaryArray::try_new(2, Buffer::from(bytemuck::cast_slice::<_, u8>(values)), None)?;
-        writer.write(&RecordBatch::try_new(schema.clone(), vec![Arc::new(array)])?)?;
+        writer.write(&RecordBatch::try_new(schema.clone(), vec![array(values)?])?)?;
     }
     writer.close()?;
     Ok(())
 }
 
-struct Open {
+struct Open<T> {
     file: Bytes,
     metadata: ArrowReaderMetadata,
     elements: usize,
     group_samples: usize,
-    out: Vec<bf16>,
+    out: Vec<T>,
     /// Samples of a request with their positions in it.
     order: Vec<(usize, usize)>,
     /// The samples of a request, each once, ascending.
-    sorted: Vec<bf16>,
+    sorted: Vec<T>,
 }
 
-impl Open {
+impl<T: Element> Open<T> {
     fn builder(&self) -> ParquetRecordBatchReaderBuilder<Bytes> {
         ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
     }
 
     /// Reads samples that ascend, each once, to `out`.
-    fn read(&self, samples: impl Iterator<Item = usize>, out: &mut [bf16]) -> Result<()> {
+    fn read(&self, samples: impl Iterator<Item = usize>, out: &mut [T]) -> Result<()> {
         let (mut groups, mut selectors) = (Vec::new(), Vec::new());
         let mut next = 0; // the first sample not spoken of yet, of those in `groups`
         for i in samples {
@@ -147,12 +216,12 @@ impl Open {
 }
 
 /// Copies all that a reader gives.
-fn copy(builder: ParquetRecordBatchReaderBuilder<Bytes>, out: &mut [bf16]) -> Result<()> {
+fn copy<T: Element>(builder: ParquetRecordBatchReaderBuilder<Bytes>, out: &mut [T]) -> Result<()> {
     let out: &mut [u8] = bytemuck::cast_slice_mut(out);
     let mut at = 0;
     for batch in builder.build()? {
         let batch = batch?;
-        let values = batch.column(0).as_fixed_size_binary_opt().context("no bytes")?.value_data();
+        let values = bytes::<T>(&batch)?;
         out.get_mut(at..at + values.len()).context("too many values")?.copy_from_slice(values);
         at += values.len();
     }
@@ -160,25 +229,25 @@ fn copy(builder: ParquetRecordBatchReaderBuilder<Bytes>, out: &mut [bf16]) -> Re
     Ok(())
 }
 
-impl Store for Open {
-    fn decode_all(&mut self) -> Result<&[bf16]> {
+impl<T: Element> Store<T> for Open<T> {
+    fn decode_all(&mut self) -> Result<&[T]> {
         let builder = self.builder().with_batch_size(self.group_samples * self.elements);
         copy(builder, &mut self.out)?;
         Ok(&self.out)
     }
 
-    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
+    fn sample(&mut self, i: usize, out: &mut [T]) -> Result<()> {
         self.read(std::iter::once(i), out)
     }
 
-    fn gather(&mut self, request: &[usize], out: &mut [bf16]) -> Result<()> {
+    fn gather(&mut self, request: &[usize], out: &mut [T]) -> Result<()> {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend(request.iter().copied().zip(0..));
         order.sort_unstable();
         let distinct = || order.chunk_by(|a, b| a.0 == b.0);
         let mut sorted = std::mem::take(&mut self.sorted);
-        sorted.resize(distinct().count() * self.elements, bf16::ZERO);
+        sorted.resize(distinct().count() * self.elements, T::default());
         self.read(distinct().map(|same| same[0].0), &mut sorted)?;
         for (same, sample) in distinct().zip(sorted.chunks_exact(self.elements)) {
             for &(_, at) in same {

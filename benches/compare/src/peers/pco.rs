@@ -1,44 +1,106 @@
-//! pco (pcodec) at its default level 8, on the bits of BF16 as 16-bit integers: it has no type of
-//! its own for them.
+//! pco (pcodec): at its default level 8, and the smallest of several settings at its highest level.
+//!
+//! It has no BF16: the bits are 16-bit integers. Other types are its own.
 
 use super::chunked::{Codec, Coder};
-use anyhow::{Result, ensure};
-use half::bf16;
-use pco::ChunkConfig;
+use super::{WHOLE, size};
+use anyhow::{Result, bail, ensure};
+use bytemuck::Pod;
+use pco::data_types::Number;
 use pco::standalone::{simple_compress_into, simple_decompress_into};
+use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
+use std::marker::PhantomData;
+use tensilo::DType;
 
-pub struct Pco;
+pub struct Pco {
+    chunk_bytes: usize,
+    config: ChunkConfig,
+    /// What it is told to try, in words.
+    settings: &'static str,
+}
 
 const LEVEL: usize = 8;
+const HIGHEST_LEVEL: usize = 12;
+/// Numbers of a chunk, at most: the limit of the format.
+const CHUNK_NUMBERS: usize = 1 << 24;
 
-impl Codec for Pco {
-    fn name(&self) -> String {
-        format!("pco {LEVEL}")
-    }
-
-    fn about(&self) -> String {
-        format!("pco {}, level {LEVEL}, as u16, chunks of 64 KiB", env!("PCO_VERSION"))
-    }
-
-    fn chunk_bytes(&self) -> usize {
-        64 << 10
-    }
-
-    fn coder(&self) -> Result<Box<dyn Coder>> {
-        Ok(Box::new(Config(ChunkConfig::default().with_compression_level(LEVEL))))
+impl Default for Pco {
+    fn default() -> Self {
+        let config = ChunkConfig::default().with_compression_level(LEVEL);
+        Self { chunk_bytes: 64 << 10, config, settings: "automatic mode and delta" }
     }
 }
 
-struct Config(ChunkConfig);
+/// The settings that are tried for the smallest file.
+pub fn candidates(dtype: DType) -> Vec<Pco> {
+    let mut settings = vec![
+        ("automatic mode and delta", ModeSpec::Auto, DeltaSpec::Auto),
+        ("automatic mode, lookback", ModeSpec::Auto, DeltaSpec::TryLookback),
+        ("dictionary, automatic delta", ModeSpec::TryDict, DeltaSpec::Auto),
+    ];
+    if matches!(dtype, DType::Bf16 | DType::F32 | DType::I32) {
+        settings.push(("automatic mode, convolution of order 6", ModeSpec::Auto, DeltaSpec::TryConv1(6)));
+        settings.push(("automatic mode, convolution of order 32", ModeSpec::Auto, DeltaSpec::TryConv1(32)));
+    }
+    let of_size = |chunk_bytes| {
+        settings.clone().into_iter().map(move |(settings, mode, delta)| {
+            let config = ChunkConfig::default()
+                .with_compression_level(HIGHEST_LEVEL)
+                .with_mode_spec(mode)
+                .with_delta_spec(delta)
+                .with_paging_spec(PagingSpec::EqualPagesUpTo(CHUNK_NUMBERS));
+            Pco { chunk_bytes, config, settings }
+        })
+    };
+    [256 << 10, WHOLE].into_iter().flat_map(of_size).collect()
+}
 
-impl Coder for Config {
-    fn encode(&mut self, raw: &[bf16], stored: &mut Vec<u8>) -> Result<()> {
-        simple_compress_into::<u16, _>(bytemuck::cast_slice(raw), &self.0, stored)?;
+pub fn about_best() -> String {
+    let version = env!("PCO_VERSION");
+    format!(
+        "pco {version}, level {HIGHEST_LEVEL}, BF16 as u16, the smallest file of several modes and deltas, in chunks of \
+         256 KiB or in one"
+    )
+}
+
+impl Codec for Pco {
+    fn name(&self) -> String {
+        format!("pco {}", self.config.compression_level)
+    }
+
+    fn about(&self) -> String {
+        let (version, level, chunks) = (env!("PCO_VERSION"), self.config.compression_level, size(self.chunk_bytes));
+        format!("pco {version}, level {level}, BF16 as u16, {}, chunks of {chunks}", self.settings)
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+
+    fn coder(&self, dtype: DType, _tables: &[u8]) -> Result<Box<dyn Coder>> {
+        let config = self.config.clone();
+        Ok(match dtype {
+            DType::Bf16 => Box::new(Numbers::<u16>(config, PhantomData)),
+            DType::F32 => Box::new(Numbers::<f32>(config, PhantomData)),
+            DType::F64 => Box::new(Numbers::<f64>(config, PhantomData)),
+            DType::I32 => Box::new(Numbers::<i32>(config, PhantomData)),
+            DType::I64 => Box::new(Numbers::<i64>(config, PhantomData)),
+            _ => bail!("no type of pco for {dtype}"),
+        })
+    }
+}
+
+/// A coder of numbers of one type.
+struct Numbers<N>(ChunkConfig, PhantomData<N>);
+
+impl<N: Number + Pod> Coder for Numbers<N> {
+    fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
+        simple_compress_into::<N, _>(bytemuck::cast_slice(raw), &self.0, stored)?;
         Ok(())
     }
 
-    fn decode(&mut self, stored: &[u8], out: &mut [bf16]) -> Result<()> {
-        let out: &mut [u16] = bytemuck::cast_slice_mut(out);
+    fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
+        let out: &mut [N] = bytemuck::cast_slice_mut(out);
         let progress = simple_decompress_into(stored, out)?;
         ensure!(progress.n_processed == out.len(), "{} values instead of {}", progress.n_processed, out.len());
         Ok(())

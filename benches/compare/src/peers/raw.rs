@@ -1,25 +1,25 @@
 //! Nothing encoded: the bounds that no store passes.
 //!
 //! `memcpy` copies out of an array in memory: the yardstick of every report. `raw mmap` copies out
-//! of a mapped file that contains only the values.
+//! of a mapped file that contains only the values, and reads it by position.
 
 use super::{Family, Peer, Store, map};
-use crate::data::Dataset;
+use crate::data::{Dataset, Element};
 use anyhow::{Context, Result};
-use half::bf16;
 use memmap2::Mmap;
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
+use tensilo::source::{PositionedFile, Source};
 
 pub struct Memory;
 
 thread_local! {
     /// The destination of "encoding" by `memcpy`. Its pages exist before the clock starts.
-    static COPY: RefCell<Vec<bf16>> = const { RefCell::new(Vec::new()) };
+    static COPY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Peer for Memory {
+impl<T: Element> Peer<Dataset<T>> for Memory {
     fn name(&self) -> String {
         "memcpy".to_owned()
     }
@@ -32,26 +32,26 @@ impl Peer for Memory {
         Family::Memory
     }
 
-    fn encode(&self, data: &Dataset, _file: &Path) -> Result<()> {
+    fn encode(&self, data: &Dataset<T>, _file: &Path) -> Result<()> {
         COPY.with_borrow_mut(|copy| {
-            copy.resize(data.values.len(), bf16::ZERO);
-            copy.copy_from_slice(&data.values);
+            copy.resize(data.raw_bytes(), 0);
+            copy.copy_from_slice(data.bytes());
         });
         Ok(())
     }
 
-    fn open(&self, data: &Dataset, _file: &Path) -> Result<Box<dyn Store>> {
-        Ok(Box::new(Plain::new(data, Array(data.values.clone()))))
+    fn open(&self, data: &Dataset<T>, _file: &Path) -> Result<Box<dyn Store<T>>> {
+        Ok(Box::new(Plain::new(data, Array(data.values.clone()), None)))
     }
 
-    fn stored_bytes(&self, data: &Dataset, _file: &Path) -> Result<u64> {
+    fn stored_bytes(&self, data: &Dataset<T>, _file: &Path) -> Result<u64> {
         Ok(data.raw_bytes() as u64)
     }
 }
 
 pub struct Mapped;
 
-impl Peer for Mapped {
+impl<T: Element> Peer<Dataset<T>> for Mapped {
     fn name(&self) -> String {
         "raw mmap".to_owned()
     }
@@ -64,58 +64,67 @@ impl Peer for Mapped {
         Family::Memory
     }
 
-    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
+    fn encode(&self, data: &Dataset<T>, file: &Path) -> Result<()> {
         Ok(fs::write(file, data.bytes())?)
     }
 
-    fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
-        Ok(Box::new(Plain::new(data, map(file)?)))
+    fn open(&self, data: &Dataset<T>, file: &Path) -> Result<Box<dyn Store<T>>> {
+        Ok(Box::new(Plain::new(data, map(file)?, Some(PositionedFile::open(file)?))))
     }
 }
 
 /// Values as they are.
-trait Values {
-    fn values(&self) -> &[bf16];
+trait Values<T> {
+    fn values(&self) -> &[T];
 }
 
-struct Array(Vec<bf16>);
+struct Array<T>(Vec<T>);
 
-impl Values for Array {
-    fn values(&self) -> &[bf16] {
+impl<T> Values<T> for Array<T> {
+    fn values(&self) -> &[T] {
         &self.0
     }
 }
 
-impl Values for Mmap {
-    fn values(&self) -> &[bf16] {
+impl<T: Element> Values<T> for Mmap {
+    fn values(&self) -> &[T] {
         bytemuck::cast_slice(self) // aligned: a map begins with a page
     }
 }
 
-struct Plain<V> {
+struct Plain<V, T> {
     stored: V,
+    /// The file of the values, to read it by position.
+    file: Option<PositionedFile>,
     elements: usize,
-    out: Vec<bf16>,
+    out: Vec<T>,
 }
 
-impl<V: Values> Plain<V> {
-    fn new(data: &Dataset, stored: V) -> Self {
-        Self { stored, elements: data.elements(), out: vec![bf16::ZERO; data.values.len()] }
+impl<T: Element, V: Values<T>> Plain<V, T> {
+    fn new(data: &Dataset<T>, stored: V, file: Option<PositionedFile>) -> Self {
+        Self { stored, file, elements: data.elements(), out: vec![T::default(); data.values.len()] }
     }
 
-    fn get(&self, i: usize) -> Result<&[bf16]> {
+    fn get(&self, i: usize) -> Result<&[T]> {
         let start = i * self.elements;
         self.stored.values().get(start..start + self.elements).context("no such sample")
     }
 }
 
-impl<V: Values> Store for Plain<V> {
-    fn decode_all(&mut self) -> Result<&[bf16]> {
+impl<T: Element, V: Values<T>> Store<T> for Plain<V, T> {
+    fn decode_all(&mut self) -> Result<&[T]> {
         self.out.copy_from_slice(self.stored.values());
         Ok(&self.out)
     }
 
-    fn view(&self, i: usize) -> Result<Option<&[bf16]>> {
+    fn position(&mut self, i: usize, out: &mut [T]) -> Result<bool> {
+        let Some(file) = &self.file else { return Ok(false) };
+        let out: &mut [u8] = bytemuck::cast_slice_mut(out);
+        file.read_exact_at((i * out.len()) as u64, out)?;
+        Ok(true)
+    }
+
+    fn view(&self, i: usize) -> Result<Option<&[T]>> {
         self.get(i).map(Some)
     }
 }

@@ -2,20 +2,18 @@
 //! touch.
 //!
 //! `range_into` decodes everything, `read_into` and `gather_slice` read samples, `view` borrows
-//! them. Each decoding of everything takes a new cursor: an old one keeps the chunk decoded last,
+//! them. A second reader reads the file by position, with its default options too. Each decoding of everything takes a new cursor: an old one keeps the chunk decoded last,
 //! which in a small file is all of it.
 
 use super::{Family, Peer, Store, size};
-use crate::data::Dataset;
+use crate::data::{Dataset, Element};
 use anyhow::{Context, Result};
-use half::bf16;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use tensilo::sink::Stream;
 use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Writer,
-    WriterOptions,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, Profile, Reader, Schema, Shape, Writer, WriterOptions,
 };
 
 pub struct Tensilo(pub Profile);
@@ -38,7 +36,7 @@ pub fn sink(file: &Path) -> Result<Stream<BufWriter<File>>> {
     Ok(Stream(BufWriter::with_capacity(BUFFER_BYTES, File::create_new(file)?)))
 }
 
-impl Peer for Tensilo {
+impl<T: Element> Peer<Dataset<T>> for Tensilo {
     fn name(&self) -> String {
         name(self.0)
     }
@@ -51,15 +49,15 @@ impl Peer for Tensilo {
         Family::Tensilo
     }
 
-    fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
-        let schema = Schema::new([ColumnSchema::tensor(COLUMN, DType::Bf16, Shape::fixed(&data.shape))]);
+    fn encode(&self, data: &Dataset<T>, file: &Path) -> Result<()> {
+        let schema = Schema::new([ColumnSchema::tensor(COLUMN, T::DTYPE, Shape::fixed(&data.shape))]);
         let mut writer = Writer::new(sink(file)?, schema, &WriterOptions::new().profile(self.0))?;
         writer.push_batch(&[ColumnBatch::fixed(data.samples(), &data.values)])?;
         writer.finish()?;
         Ok(())
     }
 
-    fn open(&self, _data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
+    fn open(&self, _data: &Dataset<T>, file: &Path) -> Result<Box<dyn Store<T>>> {
         // SAFETY: the file is in a temporary folder of this process, which does not change it once
         // it is written.
         let reader = unsafe { Reader::map(file) }?;
@@ -67,6 +65,7 @@ impl Peer for Tensilo {
         Ok(Box::new(Open {
             cursor: column.cursor(),
             column,
+            positioned: Reader::open(file)?.column(COLUMN)?.cursor(),
             out: ColumnBuffer::new(),
             samples: reader.sample_count(),
             request: Vec::new(),
@@ -77,30 +76,37 @@ impl Peer for Tensilo {
 struct Open {
     column: Column,
     cursor: Cursor,
+    /// Reads the file by position.
+    positioned: Cursor,
     out: ColumnBuffer,
     samples: u64,
     request: Vec<u64>,
 }
 
-impl Store for Open {
-    fn decode_all(&mut self) -> Result<&[bf16]> {
+impl<T: Element> Store<T> for Open {
+    fn decode_all(&mut self) -> Result<&[T]> {
         self.column.cursor().range_into(0..self.samples, &mut self.out)?;
         Ok(self.out.values()?)
     }
 
-    fn sample(&mut self, i: usize, out: &mut [bf16]) -> Result<()> {
+    fn sample(&mut self, i: usize, out: &mut [T]) -> Result<()> {
         self.cursor.read_into(i as u64, out)?.context("a null")?;
         Ok(())
     }
 
-    fn gather(&mut self, request: &[usize], out: &mut [bf16]) -> Result<()> {
+    fn position(&mut self, i: usize, out: &mut [T]) -> Result<bool> {
+        self.positioned.read_into(i as u64, out)?.context("a null")?;
+        Ok(true)
+    }
+
+    fn gather(&mut self, request: &[usize], out: &mut [T]) -> Result<()> {
         self.request.clear();
         self.request.extend(request.iter().map(|&i| i as u64));
         self.cursor.gather_slice(&self.request, out)?;
         Ok(())
     }
 
-    fn view(&self, i: usize) -> Result<Option<&[bf16]>> {
+    fn view(&self, i: usize) -> Result<Option<&[T]>> {
         let sample = self.column.view(i as u64)?;
         Ok(sample.map(|sample| sample.as_slice()).transpose()?)
     }

@@ -2,7 +2,7 @@
 
 use super::chunked::{Codec, Coder};
 use anyhow::{Result, ensure};
-use half::bf16;
+use tensilo::DType;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe;
 
@@ -26,7 +26,7 @@ impl Codec for Zstd {
         64 << 10
     }
 
-    fn coder(&self) -> Result<Box<dyn Coder>> {
+    fn coder(&self, _dtype: DType, _column: &[u8]) -> Result<Box<dyn Coder>> {
         let mut compressor = Compressor::new(LEVEL)?;
         compressor.include_checksum(self.checksum)?;
         Ok(Box::new(Contexts { compressor, decompressor: Decompressor::new()? }))
@@ -39,16 +39,14 @@ struct Contexts {
 }
 
 impl Coder for Contexts {
-    fn encode(&mut self, raw: &[bf16], stored: &mut Vec<u8>) -> Result<()> {
-        let raw = bytemuck::cast_slice(raw);
+    fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
         stored.resize(zstd_safe::compress_bound(raw.len()), 0);
         let length = self.compressor.compress_to_buffer(raw, stored.as_mut_slice())?;
         stored.truncate(length);
         Ok(())
     }
 
-    fn decode(&mut self, stored: &[u8], out: &mut [bf16]) -> Result<()> {
-        let out: &mut [u8] = bytemuck::cast_slice_mut(out);
+    fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
         let length = self.decompressor.decompress_to_buffer(stored, out)?;
         ensure!(length == out.len(), "{length} bytes instead of {}", out.len());
         Ok(())

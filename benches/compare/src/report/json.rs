@@ -20,6 +20,7 @@ impl Report {
         let value = json!({
             "schema": SCHEMA,
             "cpu": self.cpu,
+            "kernels": self.kernels,
             "threads": 1,
             "rounds": self.settings.rounds,
             "least_seconds": self.settings.least.as_secs_f64(),
@@ -50,6 +51,8 @@ fn row(row: &Row) -> Value {
     json!({
         "name": row.name,
         "about": row.about,
+        "choice": row.choice,
+        "stays_decoded": row.stays_decoded,
         "family": row.family.name(),
         "stored_bytes": row.stored_bytes,
         "ratio": row.ratio(),
@@ -59,6 +62,7 @@ fn row(row: &Row) -> Value {
         "decode_s": stats(row.decode),
         "sample_s": stats(row.sample),
         "gather_s": stats(row.gather),
+        "position_s": row.position.map(stats),
         "view_s": row.view.map(stats),
     })
 }

@@ -6,8 +6,8 @@ use crate::run::{GATHERED, Row, Table};
 use std::fmt::Write;
 
 const HEAD: &str = "\
-| | ratio | encode GB/s | decode GB/s | of memcpy | a sample us | x memcpy | gather us | each us | x memcpy | view ns |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| | ratio | encode GB/s | decode GB/s | of memcpy | a sample us | x memcpy | by position us | gather us | each us | x memcpy | view ns |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 ";
 
 impl Report {
@@ -16,12 +16,13 @@ impl Report {
         let rounds = self.settings.rounds;
         let _ = write!(
             out,
-            "# tensilo beside others\n\n{}. One thread; medians of {rounds} rounds (lower to upper quartile), \
-             competitors taking turns. Ratio: raw bytes by all bytes of the file. Raw bytes are BF16 for tensors; for \
+            "# tensilo beside others\n\n{}; tensilo's kernels: {}. One thread; medians of {rounds} rounds (lower to upper quartile), \
+             competitors taking turns. Ratio: raw bytes by all bytes of the file. Raw bytes of tensors are their elements; of \
              texts and lists, their characters or numbers and 4 bytes for each length. GB: 10^9 raw bytes. Everything \
-             is warm, in the page cache. A sample: one, uniformly random, copied to the caller's memory. Gather: \
+             is warm, in the page cache. A sample: one, uniformly random, copied to the caller's memory out of a \
+             mapped file. By position: the same, from a file that is read by position (`pread`), also warm. Gather: \
              {GATHERED} of them by one request. View: a sample borrowed from the mapped file, for those that can.\n",
-            self.cpu
+            self.cpu, self.kernels
         );
         if let Some(simd) = &self.simd {
             let _ = write!(out, "\nSIMD of c-blosc2: {simd}.\n");
@@ -35,7 +36,7 @@ impl Report {
         for group in groups {
             let of = if group[0].facts.is_nested() { "texts and lists" } else { "tensors" };
             let _ = write!(out, "\n## Competitors: {of}\n\n");
-            for row in &group[0].rows {
+            for row in rows_of(group) {
                 let _ = writeln!(out, "* {}: {}", row.name, row.about);
             }
         }
@@ -56,17 +57,44 @@ fn summary(tables: &[Table]) -> String {
         let _ = write!(out, " {name} |");
     }
     let _ = write!(out, "\n|---|{}\n", "---|".repeat(tables.len()));
-    let peers = tables.first().map_or(0, |table| table.rows.len());
-    for peer in 0..peers {
-        let rows: Vec<&Row> = tables.iter().filter_map(|table| table.rows.get(peer)).collect();
-        let _ = write!(out, "| {} |", rows.first().map_or("", |row| &row.name));
-        for row in rows {
+    for name in names_of_rows(tables) {
+        let _ = write!(out, "| {name} |");
+        for table in tables {
+            let Some(row) = table.rows.iter().find(|row| row.name == name) else {
+                out.push_str(" - |");
+                continue;
+            };
             let decode = number(row.rate(row.decode).median);
-            let _ = write!(out, " {:.3} / {decode} / {} |", row.ratio(), number(row.sample.median * 1e6));
+            let sample = if row.stays_decoded { "-".to_owned() } else { number(row.sample.median * 1e6) };
+            let _ = write!(out, " {:.3} / {decode} / {sample} |", row.ratio());
         }
         out.push('\n');
     }
     out
+}
+
+/// The names of all rows of several tables, each once. Tables of other element types have other
+/// competitors, in the same order.
+fn names_of_rows(tables: &[Table]) -> Vec<&str> {
+    rows_of(tables).into_iter().map(|row| row.name.as_str()).collect()
+}
+
+/// The first row of each name.
+fn rows_of(tables: &[Table]) -> Vec<&Row> {
+    let mut found: Vec<&Row> = Vec::new();
+    for table in tables {
+        let mut next = 0;
+        for row in &table.rows {
+            next = match found.iter().position(|other| other.name == row.name) {
+                Some(at) => at + 1,
+                None => {
+                    found.insert(next, row);
+                    next + 1
+                }
+            };
+        }
+    }
+    found
 }
 
 fn section(table: &Table) -> String {
@@ -84,6 +112,7 @@ fn section(table: &Table) -> String {
     if let Some(memcpy) = table.rows.first() {
         table.rows.iter().for_each(|row| out.push_str(&line(row, memcpy)));
     }
+    out.push_str(&choices(table));
     if facts.raw_bytes <= 64 << 10 {
         out.push_str(
             "
@@ -94,24 +123,51 @@ All of it is one chunk of 64 KiB, which stays decoded: random samples and gather
     out
 }
 
+/// The settings of those that tried several.
+fn choices(table: &Table) -> String {
+    let mut out = String::new();
+    for row in &table.rows {
+        if let Some(choice) = &row.choice {
+            let line = if out.is_empty() { "\n" } else { "" };
+            let _ = writeln!(out, "{line}* {}: {choice}", row.name);
+        }
+    }
+    if table.rows.iter().any(|row| row.stays_decoded) {
+        out.push_str("\nA column in one chunk stays decoded: no random samples of it are shown.\n");
+    }
+    out
+}
+
 fn line(row: &Row, memcpy: &Row) -> String {
-    let micro = |stats: Stats| stats.map(|seconds| seconds * 1e6);
-    let times = |stats: Stats, base: Stats| number(stats.median / base.median);
-    let view = row.view.map_or_else(|| "-".to_owned(), |view| spread(view.map(|seconds| seconds * 1e9)));
-    let cells = [
+    let mut cells = vec![
         row.name.clone(),
         format!("{:.3}", row.ratio()),
         spread(row.rate(row.encode)),
         spread(row.rate(row.decode)),
         format!("{} %", number(100.0 * memcpy.decode.median / row.decode.median)),
+    ];
+    if row.stays_decoded {
+        cells.extend(["-"; 7].map(str::to_owned));
+    } else {
+        cells.extend(random_cells(row, memcpy));
+    }
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// The cells of random samples.
+fn random_cells(row: &Row, memcpy: &Row) -> [String; 7] {
+    let micro = |stats: Stats| stats.map(|seconds| seconds * 1e6);
+    let times = |stats: Stats, base: Stats| number(stats.median / base.median);
+    let dash = || "-".to_owned();
+    [
         spread(micro(row.sample)),
         times(row.sample, memcpy.sample),
+        row.position.map_or_else(dash, |position| spread(micro(position))),
         spread(micro(row.gather)),
         number(micro(row.gather).median / GATHERED as f64),
         times(row.gather, memcpy.gather),
-        view,
-    ];
-    format!("| {} |\n", cells.join(" | "))
+        row.view.map_or_else(dash, |view| spread(view.map(|seconds| seconds * 1e9))),
+    ]
 }
 
 /// `1.23 (1.20-1.31)`.

@@ -10,6 +10,8 @@ use std::fs;
 
 pub struct Report {
     pub cpu: String,
+    /// The kernels of tensilo.
+    pub kernels: &'static str,
     pub settings: Settings,
     pub simd: Option<simd::Report>,
     pub tables: Vec<Table>,
@@ -26,4 +28,30 @@ pub fn cpu_model() -> String {
     let Some(model) = models.first() else { return format!("unknown ({})", std::env::consts::ARCH) };
     let number = |key| values(key).into_iter().next().unwrap_or_else(|| "?".to_owned());
     format!("{model} (family {}, model {}), {} logical CPUs", number("cpu family"), number("model"), models.len())
+}
+
+/// The kernels that tensilo uses: of the widest instruction set that it has kernels for and this
+/// CPU has, unless `TENSILO_KERNELS` names another of those.
+pub fn kernels() -> &'static str {
+    let available = available_kernels();
+    let asked = std::env::var("TENSILO_KERNELS").unwrap_or_default();
+    let chosen = available.iter().find(|name| **name == asked).or(available.last());
+    chosen.copied().unwrap_or("scalar")
+}
+
+/// Slowest first. The conditions are those of tensilo's `kernel::compile`.
+#[cfg(target_arch = "x86_64")]
+fn available_kernels() -> Vec<&'static str> {
+    macro_rules! all {
+        ($($feature:tt)*) => { true $(&& is_x86_feature_detected!($feature))* };
+    }
+    let avx2 = all!("avx2" "bmi1" "bmi2" "lzcnt" "popcnt");
+    let avx512 = avx2 && all!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl" "avx512vbmi" "avx512vbmi2" "gfni");
+    let names = [("scalar", true), ("avx2", avx2), ("avx512", avx512)];
+    names.into_iter().filter(|(_, is_available)| *is_available).map(|(name, _)| name).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn available_kernels() -> Vec<&'static str> {
+    if cfg!(target_arch = "aarch64") { vec!["scalar", "neon"] } else { vec!["scalar"] }
 }

@@ -7,6 +7,7 @@ use crate::data::Dataset;
 use crate::peers::{Peer, arrow_ipc as peer};
 use anyhow::{Context, Result, ensure};
 use arrow_ipc::reader::FileReader;
+use half::bf16;
 use std::fs::File;
 use std::path::Path;
 
@@ -38,7 +39,7 @@ impl Format for ArrowIpc {
                 reader.set_index(number)?;
                 let batch = reader.next().context("no batch")??;
                 ensure!(batch.num_rows() <= per_batch, "too many samples");
-                peer::values(&batch)
+                peer::values::<bf16>(&batch)
             };
             match batch() {
                 Ok(values) => seen.samples(number * per_batch, bytemuck::cast_slice(&values)),

@@ -16,11 +16,14 @@ pub struct Tensilo(pub peer::Tensilo);
 
 impl Format for Tensilo {
     fn name(&self) -> String {
-        self.0.name()
+        peer::name(self.0.0)
     }
 
     fn about(&self) -> String {
-        format!("{}; read sample by sample; each chunk's checksum is checked when it is first read", self.0.about())
+        format!(
+            "{}; read sample by sample; each chunk's checksum is checked when it is first read",
+            peer::about(self.0.0)
+        )
     }
 
     fn write(&self, data: &Dataset, file: &Path) -> Result<()> {

@@ -1,5 +1,5 @@
-//! c-blosc2: bit-shuffle and Zstandard on elements of two bytes, with the block size that it
-//! chooses. As bare chunks, and for each sample in the recipe (`lmdb_blosc.rs`).
+//! c-blosc2: bit-shuffle and Zstandard on elements as wide as the data's, with the block size
+//! that it chooses. As bare chunks, and for each sample in the recipe (`lmdb_blosc.rs`).
 //!
 //! Its level 9 is not Zstandard's level 9 but its highest, 22: the smallest files, and slow to
 //! encode. Its level 5 is Zstandard's level 9, which tensilo, Parquet and plain Zstandard use. Both
@@ -12,10 +12,10 @@ pub mod simd;
 mod sys;
 
 use super::chunked::{Codec, Coder};
-use super::size;
+use super::{size, width};
 use anyhow::{Result, ensure};
-use half::bf16;
 pub use sys::version;
+use tensilo::DType;
 
 pub struct Blosc2 {
     pub chunk_bytes: usize,
@@ -35,7 +35,7 @@ pub fn settings(level: Level) -> String {
         Level::Five => 9,
         Level::Nine => 22,
     };
-    format!("c-blosc2 {}, level {} (Zstandard level {zstandard}), bit-shuffle, typesize 2", version(), level as u8)
+    format!("c-blosc2 {}, level {} (Zstandard level {zstandard}), bit-shuffle", version(), level as u8)
 }
 
 impl Codec for Blosc2 {
@@ -51,29 +51,27 @@ impl Codec for Blosc2 {
         self.chunk_bytes
     }
 
-    fn coder(&self) -> Result<Box<dyn Coder>> {
-        Ok(Box::new(sys::Contexts::new(self.level as u8)?))
+    fn coder(&self, dtype: DType, _column: &[u8]) -> Result<Box<dyn Coder>> {
+        Ok(Box::new(sys::Contexts::new(self.level as u8, width(dtype)?)?))
     }
 }
 
 impl Coder for sys::Contexts {
-    fn encode(&mut self, raw: &[bf16], stored: &mut Vec<u8>) -> Result<()> {
-        self.compress(bytemuck::cast_slice(raw), stored)
+    fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
+        self.compress(raw, stored)
     }
 
-    fn decode(&mut self, stored: &[u8], out: &mut [bf16]) -> Result<()> {
-        let out: &mut [u8] = bytemuck::cast_slice_mut(out);
+    fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
         let length = self.decompress(stored, out)?;
         ensure!(length == out.len(), "{length} bytes instead of {}", out.len());
         Ok(())
     }
 
-    fn decode_part(&mut self, stored: &[u8], start: usize, out: &mut [bf16]) -> Result<bool> {
+    fn decode_part(&mut self, stored: &[u8], start: usize, out: &mut [u8]) -> Result<bool> {
         let (raw_bytes, block_bytes) = self.sizes(stored)?;
         if block_bytes >= raw_bytes {
             return Ok(false);
         }
-        let out: &mut [u8] = bytemuck::cast_slice_mut(out);
         let length = self.items(stored, start, out)?;
         ensure!(length == out.len(), "{length} bytes instead of {}", out.len());
         Ok(true)

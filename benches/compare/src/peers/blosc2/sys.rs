@@ -5,9 +5,6 @@ use blosc2_src as ffi;
 use std::ffi::{CStr, c_int};
 use std::ptr::NonNull;
 
-/// Bytes of an element.
-const TYPE_BYTES: usize = 2;
-
 /// The library's version.
 pub fn version() -> String {
     // SAFETY: it returns a constant string that ends with a zero.
@@ -19,6 +16,8 @@ pub fn version() -> String {
 pub struct Contexts {
     compressor: Owned,
     decompressor: Owned,
+    /// Bytes of an element.
+    type_bytes: usize,
 }
 
 /// A context that is freed when dropped.
@@ -42,11 +41,11 @@ fn done(call: &str, returned: c_int) -> Result<usize> {
 }
 
 impl Contexts {
-    pub fn new(level: u8) -> Result<Self> {
+    pub fn new(level: u8, type_bytes: usize) -> Result<Self> {
         let mut parameters = ffi::BLOSC2_CPARAMS_DEFAULTS;
         parameters.compcode = ffi::BLOSC_ZSTD as u8;
         parameters.clevel = level;
-        parameters.typesize = TYPE_BYTES as i32;
+        parameters.typesize = length(type_bytes)?;
         parameters.nthreads = 1;
         parameters.filters = [0, 0, 0, 0, 0, ffi::BLOSC_BITSHUFFLE as u8];
         // SAFETY: the parameters are the library's defaults with plain values changed; blosc2_init
@@ -56,7 +55,7 @@ impl Contexts {
             (ffi::blosc2_create_cctx(parameters), ffi::blosc2_create_dctx(ffi::BLOSC2_DPARAMS_DEFAULTS))
         };
         let context = |context| NonNull::new(context).map(Owned).context("c-blosc2 made no context");
-        Ok(Self { compressor: context(compressor)?, decompressor: context(decompressor)? })
+        Ok(Self { compressor: context(compressor)?, decompressor: context(decompressor)?, type_bytes })
     }
 
     /// Appends `raw` to `stored`, compressed.
@@ -88,7 +87,7 @@ impl Contexts {
     /// Decompresses the elements from `start` that fill `out`; how many bytes there were.
     pub fn items(&mut self, stored: &[u8], start: usize, out: &mut [u8]) -> Result<usize> {
         let (stored_length, room) = (length(stored.len())?, length(out.len())?);
-        let (start, count) = (length(start)?, length(out.len() / TYPE_BYTES)?);
+        let (start, count) = (length(start)?, length(out.len() / self.type_bytes)?);
         // SAFETY: both slices are as long as said, and the context lives.
         let returned = unsafe {
             let (context, from, to) = (self.decompressor.0.as_ptr(), stored.as_ptr().cast(), out.as_mut_ptr().cast());
