@@ -1,5 +1,5 @@
-//! An Arrow IPC file, uncompressed and mapped: record batches of about 1 MiB of fixed-size lists of
-//! `UInt16`, which hold the bits of BF16 (Arrow has no such type), or of the type of the data. Reading copies out of the map;
+//! An Arrow IPC file, uncompressed and mapped: record batches of about 1 MiB of fixed-size lists.
+//! Of BF16, which Arrow has not, the bits are stored, as `UInt16`. Reading copies out of the map;
 //! opening decodes all batch heads.
 
 use super::{Family, Peer, Store, map, size};

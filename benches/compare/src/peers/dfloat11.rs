@@ -1,8 +1,8 @@
 //! The method of DFloat11 (Zhang et al. 2025), reimplemented: the exponents of BF16 by a Huffman
 //! code of the whole column, signs and mantissas as they are.
 //!
-//! DFloat11 decodes on a GPU. This decoder runs on one core, by one look-up for each exponent. Codes
-//! have at most 12 bits instead of 32, so that the look-up table fits the first-level cache.
+//! DFloat11 decodes on a GPU. This decoder runs on one core, by one look-up for each exponent.
+//! Codes have at most 12 bits instead of 32, so that the look-up table fits the first-level cache.
 
 mod huffman;
 

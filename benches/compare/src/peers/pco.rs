@@ -93,9 +93,25 @@ impl Codec for Pco {
 /// A coder of numbers of one type.
 struct Numbers<N>(ChunkConfig, PhantomData<N>);
 
+/// Numbers of a batch of pco.
+const BATCH: usize = 256;
+
+impl<N: Pod> Numbers<N> {
+    /// Returns the settings for so many numbers. pco 1.1.0 panics if the last batch of a page is
+    /// shorter than a convolution, which then gives way to the automatic delta.
+    fn config(&self, numbers: usize) -> Result<ChunkConfig> {
+        let config = self.0.clone();
+        let DeltaSpec::TryConv1(order) = config.delta_spec else { return Ok(config) };
+        let pages = config.paging_spec.n_per_page(numbers)?;
+        let is_short = pages.iter().any(|page| (1..order).contains(&(page % BATCH)));
+        Ok(if is_short { config.with_delta_spec(DeltaSpec::Auto) } else { config })
+    }
+}
+
 impl<N: Number + Pod> Coder for Numbers<N> {
     fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
-        simple_compress_into::<N, _>(bytemuck::cast_slice(raw), &self.0, stored)?;
+        let numbers: &[N] = bytemuck::cast_slice(raw);
+        simple_compress_into(numbers, &self.config(numbers.len())?, stored)?;
         Ok(())
     }
 

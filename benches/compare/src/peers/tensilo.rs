@@ -2,8 +2,9 @@
 //! touch.
 //!
 //! `range_into` decodes everything, `read_into` and `gather_slice` read samples, `view` borrows
-//! them. A second reader reads the file by position, with its default options too. Each decoding of everything takes a new cursor: an old one keeps the chunk decoded last,
-//! which in a small file is all of it.
+//! them. A second reader reads the file by position, with its default options too. Each decoding of
+//! everything takes a new cursor: an old one keeps the chunk decoded last, which in a small file is
+//! all of it.
 
 use super::{Family, Peer, Store, size};
 use crate::data::{Dataset, Element};

@@ -1,9 +1,9 @@
 //! The method of ZipNN (Hershcovitch et al. 2024), reimplemented: the bits of a float are rotated,
-//! so that one byte is the exponent, and each byte of all elements is a group of its own, compressed
-//! by Huffman codes alone.
+//! so that one byte is the exponent. Each byte of all elements is a group of its own, compressed by
+//! Huffman codes alone.
 //!
-//! The Huffman coder is Zstandard's, which ZipNN uses too: a frame of literals, no matches. It stores
-//! a group that does not shrink as it is.
+//! The Huffman coder is Zstandard's, which ZipNN uses too: a frame of literals, no matches. It
+//! stores a group that does not shrink as it is.
 
 mod literals;
 
