@@ -12,7 +12,7 @@ mod support;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use kernel::bins::encode::{self, BinEncoder};
-use kernel::bins::{BinModel, Block};
+use kernel::bins::{BinModel, CodedBlock};
 use kernel::byte_planes::BytePlanes;
 use kernel::predict::{Prediction, Predictor, Weights};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
@@ -265,7 +265,7 @@ fn bins_of_blocks(c: &mut Criterion) {
     for kernel in bins::available() {
         group.bench_function(format!("{}/decode", kernel.name()), |b| {
             b.iter(|| {
-                let block = Block { classes: &classes, count: COUNT, stored: &whole, out: black_box(&mut out) };
+                let block = CodedBlock { classes: &classes, count: COUNT, stored: &whole, out: black_box(&mut out) };
                 assert!(kernel.decode(&model, block));
             });
         });
@@ -273,7 +273,7 @@ fn bins_of_blocks(c: &mut Criterion) {
             b.iter(|| {
                 let [first, second] = &halves;
                 let (a, b) = black_box(&mut out).split_at_mut(COUNT / 2);
-                let block = |stored, out| Block { classes: &classes, count: COUNT / 2, stored, out };
+                let block = |stored, out| CodedBlock { classes: &classes, count: COUNT / 2, stored, out };
                 assert_eq!(kernel.decode_two(&model, [block(first, a), block(second, b)]), [true; 2]);
             });
         });

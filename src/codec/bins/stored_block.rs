@@ -4,7 +4,7 @@ use super::tables::BinTables;
 use crate::codec::anatomy::Anatomy;
 use crate::codec::part_spec::PartSpec;
 use crate::kernel::Width;
-use crate::kernel::bins::{Block, GROUP, best};
+use crate::kernel::bins::{CodedBlock, GROUP, best};
 use crate::{Error, Result, memory};
 
 /// Memory for the windows and classes of two blocks.
@@ -70,7 +70,7 @@ impl<'a> StoredBins<'a> {
 
     /// Checks the class codes of the first elements, as many as `out` has. Returns what decodes
     /// their windows: to `out` if these are the elements.
-    fn start<'b>(&'b self, out: &'b mut [u8], scratch: &'b mut BlockScratch) -> Result<Block<'b>> {
+    fn start<'b>(&'b self, out: &'b mut [u8], scratch: &'b mut BlockScratch) -> Result<CodedBlock<'b>> {
         let Self { tables, width, count, codes, .. } = *self;
         let BlockScratch { classes, windows } = scratch;
         let wanted = out.len() / width.bytes();
@@ -88,7 +88,7 @@ impl<'a> StoredBins<'a> {
             memory::resize(windows, wanted, [0; 2])?;
             windows
         };
-        Ok(Block { classes, count, stored: self.coded, out })
+        Ok(CodedBlock { classes, count, stored: self.coded, out })
     }
 
     /// Sets `out` to elements, whose windows were decoded.

@@ -116,7 +116,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
     ) -> Result<()> {
         let tables = self.0.kept_tables(part.spec, part.front.tables, scratch)?;
         let mut out = out;
-        let mut waiting: Option<Wanted<'_, '_>> = None;
+        let mut waiting: Option<WantedBlock<'_, '_>> = None;
         let mut entries = part.blocks_of(elements).peekable();
         while let Some(entry) = entries.next() {
             let entry = entry?;
@@ -128,7 +128,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
             }
             let range = within(&entry, elements).ok_or_else(outside)?;
             let to = out.split_off_mut(..range.len() * part.spec.element_bytes).ok_or_else(outside)?;
-            let wanted = Wanted { block: part.block(&entry)?, range, out: to };
+            let wanted = WantedBlock { block: part.block(&entry)?, range, out: to };
             if part.is_announced() && !wanted.is_whole() {
                 self.0.announce(&wanted.block, &wanted.range);
             }
@@ -148,7 +148,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
 }
 
 /// Elements of a block, and where they are decoded to.
-struct Wanted<'p, 'o> {
+struct WantedBlock<'p, 'o> {
     block: Block<'p>,
     /// The elements, counted from the start of the block.
     range: Range<usize>,
@@ -156,16 +156,16 @@ struct Wanted<'p, 'o> {
     out: &'o mut [u8],
 }
 
-impl Wanted<'_, '_> {
+impl WantedBlock<'_, '_> {
     fn is_whole(&self) -> bool {
         self.out.len() == self.block.spec.raw_bytes
     }
 }
 
 impl<B: BlockCodec> Blocked<B> {
-    fn decode_some(&self, tables: &B::Tables, wanted: Wanted<'_, '_>, scratch: &mut DecodeScratch) -> Result<()> {
+    fn decode_some(&self, tables: &B::Tables, wanted: WantedBlock<'_, '_>, scratch: &mut DecodeScratch) -> Result<()> {
         let is_whole = wanted.is_whole();
-        let Wanted { block, range, out } = wanted;
+        let WantedBlock { block, range, out } = wanted;
         if is_whole {
             return self.0.decode(tables, &block, out, scratch);
         }

@@ -1,11 +1,11 @@
 //! A block that is decoded: whole groups by a kernel, then what is left.
 
 use super::coder::{Coder, last_group};
-use super::{BinModel, GROUP, Kernel};
+use super::{BinModel, GROUP};
 use std::slice;
 
 /// A block to decode.
-pub struct Block<'b> {
+pub struct CodedBlock<'b> {
     /// The class of each group.
     pub classes: &'b [u8],
     /// The number of its elements.
@@ -40,7 +40,7 @@ pub(super) struct Started<'b> {
 
 impl<'b> Started<'b> {
     /// Returns `None` if the block has no states, or `classes` too few.
-    pub fn new(Block { classes, count, stored, out }: Block<'b>) -> Option<Self> {
+    pub fn new(CodedBlock { classes, count, stored, out }: CodedBlock<'b>) -> Option<Self> {
         let coder = Coder::new(count, stored)?;
         let last = count.checked_sub(1)? / GROUP;
         let whole = last.min(out.len() / GROUP);
@@ -53,14 +53,16 @@ impl<'b> Started<'b> {
     /// Returns the first `count` of the groups, or all, and leaves the others.
     pub fn take(&mut self, count: usize) -> Groups<'_, 'b> {
         let count = count.min(self.groups.len());
-        let classes = self.classes.split_off(..count).unwrap_or_default(); // never: as many as groups
-        let out = self.groups.split_off_mut(..count).unwrap_or_default(); // never: at most their number
+        // there are as many classes, and at least as many groups
+        let classes = self.classes.split_off(..count).unwrap_or_default();
+        let out = self.groups.split_off_mut(..count).unwrap_or_default();
         Groups { classes, coder: &mut self.coder, out }
     }
 
-    /// Decodes all that is left. Returns `None` if the block is malformed.
-    pub fn finish(mut self, model: &BinModel, kernel: &dyn Kernel) -> Option<()> {
-        kernel.groups(model, self.take(usize::MAX));
+    /// Decodes all that is left, with a function that decodes groups. Returns `None` if the block
+    /// is malformed.
+    pub fn finish(mut self, model: &BinModel, decode: impl Fn(Groups<'_, '_>)) -> Option<()> {
+        decode(self.take(usize::MAX));
         let Self { mut coder, classes, rest, last, .. } = self;
         if let Some(wanted) = rest.len().checked_sub(1) {
             let class = *classes.first()?;
@@ -73,7 +75,7 @@ impl<'b> Started<'b> {
                 }
                 None => {
                     let (classes, out) = (&[class], slice::from_mut(&mut group));
-                    kernel.groups(model, Groups { classes, coder: &mut coder, out });
+                    decode(Groups { classes, coder: &mut coder, out });
                 }
             }
             rest.iter_mut().zip(group).for_each(|(to, from)| *to = from);

@@ -18,7 +18,7 @@ mod scalar;
 
 use super::implementation::{Implementation, implementations};
 use block::Started;
-pub use block::{Block, Groups};
+pub use block::{CodedBlock, Groups};
 pub use model::{BINS, BinModel, CLASSES, GROUP};
 
 /// The kernels of one instruction set.
@@ -45,7 +45,7 @@ impl Bins {
     /// fewer than `count` windows, only what they need is checked. If `out` has more, or `classes`
     /// has too few, the result is `false`.
     #[must_use]
-    pub fn decode(&self, model: &BinModel, block: Block<'_>) -> bool {
+    pub fn decode(&self, model: &BinModel, block: CodedBlock<'_>) -> bool {
         let is_empty = block.out.is_empty();
         is_empty || self.finish(model, Started::new(block))
     }
@@ -53,7 +53,7 @@ impl Bins {
     /// Decodes two blocks as [`decode`](Self::decode) does, in less time if they have as many
     /// elements.
     #[must_use]
-    pub fn decode_two(&self, model: &BinModel, blocks: [Block<'_>; 2]) -> [bool; 2] {
+    pub fn decode_two(&self, model: &BinModel, blocks: [CodedBlock<'_>; 2]) -> [bool; 2] {
         let are_empty = blocks.each_ref().map(|block| block.out.is_empty());
         let mut started = blocks.map(Started::new);
         if let [Some(a), Some(b)] = &mut started {
@@ -65,7 +65,8 @@ impl Bins {
     }
 
     fn finish(&self, model: &BinModel, started: Option<Started<'_>>) -> bool {
-        started.and_then(|started| started.finish(model, self.kernel)).is_some()
+        let decode = |groups: Groups<'_, '_>| self.kernel.groups(model, groups);
+        started.and_then(|started| started.finish(model, decode)).is_some()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::support::{Guarded, Misaligned, Random, counts, offsets};
 use crate::kernel::bins::encode::{self, BinEncoder};
-use crate::kernel::bins::{BINS, BinModel, Bins, Block, CLASSES, GROUP, available};
+use crate::kernel::bins::{BINS, BinModel, Bins, CLASSES, CodedBlock, GROUP, available};
 
 /// Bins and frequencies, and what encoding needs besides.
 pub(super) struct Model {
@@ -72,7 +72,7 @@ impl Model {
         let mut out = Guarded::zeros(2 * wanted, destination);
         let stored = Misaligned::new(stored, source);
         let out_windows = out.get().as_chunks_mut().0;
-        let is_right = bins.decode(&self.tables, Block { classes, count, stored: stored.get(), out: out_windows });
+        let is_right = bins.decode(&self.tables, CodedBlock { classes, count, stored: stored.get(), out: out_windows });
         let out = out.into_bytes(|| bins.name().to_owned());
         is_right.then_some(out)
     }
@@ -97,7 +97,7 @@ impl Model {
         let [a, b] = &mut outs;
         let given = |block: usize, out| {
             let Stored { classes, count, .. } = blocks[block];
-            Block { classes, count, stored: copies[block].get(), out }
+            CodedBlock { classes, count, stored: copies[block].get(), out }
         };
         let given = [given(0, a.get().as_chunks_mut().0), given(1, b.get().as_chunks_mut().0)];
         let are_right = bins.decode_two(&self.tables, given);
@@ -232,7 +232,7 @@ fn any_model_is_safe() {
         let (classes, stored) = (random.bytes(10), random.bytes(800));
         let decode = |kernel: &Bins| {
             let mut out = [[0; 2]; 300];
-            let block = Block { classes: &classes, count: 300, stored: &stored, out: &mut out };
+            let block = CodedBlock { classes: &classes, count: 300, stored: &stored, out: &mut out };
             kernel.decode(&tables, block).then_some(out)
         };
         let due = decode(&available()[0]);

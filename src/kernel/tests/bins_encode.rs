@@ -3,7 +3,7 @@
 use super::bins::{Model, models};
 use super::support::{Guarded, Random, offsets};
 use crate::kernel::bins::encode::{BinEncoder, BinEncoding, Coder, EncoderModel, MOST_BYTES, SLACK, available};
-use crate::kernel::bins::{self, BINS, BinModel, Block, CLASSES, GROUP};
+use crate::kernel::bins::{self, BINS, BinModel, CLASSES, CodedBlock, GROUP};
 
 /// Returns the bytes that an encoder appends, or `None` if it refuses. Its memory was used before.
 fn encode(kernel: &BinEncoding, model: &BinModel, classes: &[u8], windows: &[[u8; 2]], bins: &[u8]) -> Option<Vec<u8>> {
@@ -19,7 +19,7 @@ fn encode(kernel: &BinEncoding, model: &BinModel, classes: &[u8], windows: &[[u8
 
 fn is_decoded(model: &BinModel, classes: &[u8], windows: &[[u8; 2]], stored: &[u8]) -> bool {
     let mut out = vec![[0; 2]; windows.len()];
-    let block = Block { classes, count: windows.len(), stored, out: &mut out };
+    let block = CodedBlock { classes, count: windows.len(), stored, out: &mut out };
     bins::available()[0].decode(model, block) && out == windows
 }
 

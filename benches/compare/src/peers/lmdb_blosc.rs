@@ -27,7 +27,8 @@ pub fn key(i: usize) -> [u8; 4] {
 }
 
 fn coder<T: Element>() -> Result<Box<dyn Coder>> {
-    blosc2::Blosc2 { chunk_bytes: 0, level: LEVEL }.coder(T::DTYPE, &[]) // the samples are the chunks
+    // the samples are the chunks
+    blosc2::Blosc2 { chunk_bytes: 0, level: LEVEL }.coder(T::DTYPE, &[])
 }
 
 /// `0.9.70`.

@@ -116,7 +116,7 @@ pub trait Store<T: Element = bf16> {
         Ok(())
     }
 
-    /// Copies sample `i` to `out`, read from the file by position. Returns whether that is possible.
+    /// Copies sample `i` to `out`, read from the file by position. Returns whether it can be.
     fn position(&mut self, _i: usize, _out: &mut [T]) -> Result<bool> {
         Ok(false)
     }

@@ -2,8 +2,8 @@
 //! out of a map. The best of it: the smallest of several encodings.
 //!
 //! Parquet has no BF16: a value is a FIXED_LEN_BYTE_ARRAY(2). Other types are Parquet's own. A row
-//! is one value, which saves Parquet the levels of lists. A sample is rows in sequence, never in two
-//! row groups. No statistics: they would only cost. Footer and offset index are read once. With
+//! is one value, which saves Parquet the levels of lists. A sample is rows in sequence, never in
+//! two row groups. No statistics: they would only cost. Footer and offset index are read once. With
 //! pages of 64 KiB the index lets a random sample decode one or two pages; with pages of 1 MiB the
 //! ratio is better. Both are shown.
 
