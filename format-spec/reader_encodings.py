@@ -197,10 +197,10 @@ def join_residuals(fields, n, w):
     check({f"R-5.11 symbol {greatest}": greatest <= 8 * w, "R-5.11 bytes before the extra bits": not any(filling)})
     return add_extra_bits(fields.take((-(-count_extra_bits(symbols) // 64) + 1) * 8), symbols, w)
 
-def add_extra_bits(stored, symbols, w):  # the bytes of the y with these bit lengths
+def add_extra_bits(stored, symbols, w, rule="R-5.11"):  # the bytes of the y with these bit lengths
     n, total, y, at = len(symbols), count_extra_bits(symbols), [], 0
     bits = one_byte_each(stored)
-    check({"R-5.11 bits after the extra bits": not any(bits[total:])})
+    check({f"{rule} bits after the extra bits": not any(bits[total:])})
     for start in range(0, n, 64):
         symbols_here = symbols[start:start + 64]
         group = [1 << k >> 1 for k in symbols_here]  # the highest one bit of each
@@ -281,20 +281,23 @@ def block_decoder(encoding, own, w, tables):  # a function of the stored bytes o
     return decode_block
 # ---- 5.13 Bins ----------------------------------------------------------------------------------------------
 def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
-    fields, window_bytes = Fields(own, "R-5.18"), min(w, 2)
+    fields = Fields(own, "R-5.18")
     transform, *details = read_transform(fields, (*TRANSFORMS, SEPARABLE))
-    s, bin_count, class_count, reserved, period = fields.unpack("4BI")
-    check({f"R-5.18 low_bytes {s}": s <= w - window_bytes, f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64,
-           f"R-5.18 class_count {class_count}": 1 <= class_count <= 16, "R-5.18 reserved": reserved == 0})
+    s, bin_count, class_count, mapping, period = fields.unpack("4BI")
+    check({f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64, f"R-5.18 class_count {class_count}": 1 <= class_count <= 16,
+           f"R-5.18 mapping {mapping}": mapping <= 3})
     K = fields.take(bin_count)
     V = [0, *accumulate(1 << k for k in K)]  # and where the last bin ends
-    check({"R-5.18 K": max(K) <= 15, "R-5.18 V": not any(v % (1 << k) for v, k in zip(V, K)), "R-5.18 the last bin": V[-1] == 1 << 8 * window_bytes})
+    check({"R-5.18 K": max(K) <= 15, "R-5.18 V": not any(v % (1 << k) for v, k in zip(V, K))})
     classes = [read_frequencies(fields, K, V) for _ in range(class_count)]
     class_codes = read_class_codes(fields, period, class_count)
-    check({"R-5.18 the tables are too long": not fields.read()})
+    v, detail_bits, to_elements = (read_no_mapping, read_palettes, read_quotient, read_multiple)[mapping](fields, w)
+    window_bytes = min(v, 2)  # what depends on v, which is among the last fields
+    check({"R-5.18 the tables are too long": not fields.read(), f"R-5.18 low_bytes {s}": s <= v - window_bytes,
+           "R-5.18 the last bin": V[-1] == 1 << 8 * window_bytes})
 
-    def decode_block(block, n):
-        fields, groups, m = Fields(block, "R-5.19"), -(-n // 64), min(n, 64)
+    def decode_numbers(fields, n):  # their bytes; without a mapping, they are the elements
+        fields.rule, groups, m = "R-5.19", -(-n // 64), min(n, 64)
         codes = class_codes if period else read_class_codes(fields, groups, class_count)
         low_bytes = [fields.take(n) for _ in range(s)]
         state = [lower | upper << 8 for lower, upper in zip(fields.take(m), fields.take(m))]
@@ -302,8 +305,23 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
         slots_of_groups = [classes[codes[g % len(codes)]] for g in range(groups)]
         windows = decode_windows(slots_of_groups, n, state, iter(fields.read()))
         windows = struct.pack(f"<{n}{'_BH'[window_bytes]}", *windows)
-        planes = low_bytes + [windows[j::window_bytes] for j in range(window_bytes)] + [bytes(n)] * (w - s - window_bytes)
-        return undo(transform, *details, interleave(planes), w)
+        planes = low_bytes + [windows[j::window_bytes] for j in range(window_bytes)] + [bytes(n)] * (v - s - window_bytes)
+        return undo(transform, *details, interleave(planes), v)
+
+    def decode_block(block, n):
+        fields = Fields(block, "R-5.21")
+        if mapping == 0:
+            return decode_numbers(fields, n)
+        e, = fields.unpack("H")
+        base, = fields.unpack("q") if mapping > 1 else (0,)
+        detail_bytes, = fields.unpack("I") if detail_bits else (0,)
+        positions, exceptions, details = fields.unpack(f"{e}H"), fields.take(w * e), fields.take(detail_bytes)
+        ascend = all(a < b for a, b in zip((-1, *positions), (*positions, n)))
+        check({"R-5.21 the positions of exceptions": ascend})
+        elements = bytearray(to_elements(decode_numbers(fields, n), base, details))
+        for j, i in enumerate(positions):
+            elements[w * i:w * i + w] = exceptions[w * j:w * j + w]
+        return bytes(elements)
     return decode_block
 
 def read_frequencies(fields, K, V):  # of a class: what each of the 256 slots means
@@ -348,3 +366,73 @@ def decode_windows(slots_of_groups, n, state, stream):
 
 def refill(state, stream):  # those of elements that the group does not have need none
     state[:] = [x if x >= 256 else x << 8 | next(stream) for x in state]
+# ---- 5.14 Mappings: v, D, and a function from the bytes of numbers, the base and the details to those of elements --
+def read_no_mapping(_, w):
+    return w, 0, None
+
+def read_palettes(fields, w):
+    v, flags, palette_count, reserved = fields.unpack("4B")
+    check({f"R-5.20 number_bytes {v}": v in (1, 2) and v <= w, "R-5.20 palette_flags or reserved": flags < 2 and reserved == 0,
+           "R-5.20 palette_count": palette_count > 0})
+    palettes, top = [], 1 << 8 * w - 1
+    for _ in range(palette_count):
+        steps = [read_step(fields, w) for _ in range(fields.unpack("H")[0] + 1)]
+        sums = accumulate(accumulate(~(step >> 1) if step & 1 else step >> 1 for step in steps))
+        m = [value & 2 * top - 1 for value in sums]
+        palettes.append([(value ^ top - 1 if flags and value & top else value).to_bytes(w, "little") for value in m])
+
+    def to_elements(numbers, *_):
+        numbers = [(number, palettes[i % palette_count]) for i, number in enumerate(memoryview(numbers).cast("_BH"[v]))]
+        check({"R-5.21 a number is greater than greatest": all(number < len(palette) for number, palette in numbers)})
+        return b"".join(palette[number] for number, palette in numbers)
+    return v, 0, to_elements
+
+def read_step(fields, w):
+    step, bits, byte = 0, 0, 128
+    while byte & 128:
+        byte, = fields.take(1)
+        step, bits = step | (byte & 127) << bits, bits + 7
+        check({"R-5.20 a step that is too great": step >> 8 * w == 0, "R-5.20 a step with too many bytes": byte or bits == 7})
+    return step
+
+def read_quotient(fields, w):
+    v, float_type, D, reserved, divisor, exponent, reserved_2 = fields.unpack("4BIhH")
+    is_f64 = float_type == 4
+    check({f"R-5.20 float_type {float_type}": {1: 2, 2: 2, 3: 4, 4: 8}.get(float_type) == w,
+           f"R-5.20 number_bytes {v}": v in (1, 2, 4, 8) and v <= w, f"R-5.20 divisor {divisor}": 1 <= divisor <= 1 << 24,
+           f"R-5.20 detail_bits {D}": D <= 15 and 8 * v + D <= (64 if is_f64 else 32) and (D == 0 or divisor == 1),
+           f"R-5.20 exponent {exponent}": abs(exponent) <= (1022 if is_f64 else 126), "R-5.20 reserved": reserved == reserved_2 == 0})
+    P, layout = ((8, None), (11, "e"), (24, "f"), (53, "d"))[float_type - 1]
+    calculating = "d" if is_f64 else "f"
+    half = 1 << (64 if is_f64 else 32) - D - 1  # of what `s` is modulo
+
+    def to_elements(numbers, base, details):
+        s = [(base + k + half) % (2 * half) - half for k in memoryview(numbers).cast("_BH_I___Q"[v])]
+        f = [min(D, max(0, P - max(k, -1 - k).bit_length())) for k in s]
+        symbols = [count + 1 for count in f]
+        check({"R-5.21 detail_bytes": len(details) == -(-count_extra_bits(symbols) // 8)})
+        with_top = memoryview(add_extra_bits(details, symbols, 2, "R-5.21")).cast("H")  # t, and the bit above it
+        return b"".join(element((k << D) + (t - (1 << count) << D - count)) for k, t, count in zip(s, with_top, f))
+
+    def element(N):  # f64 has bits enough for f32 to be rounded right, although twice
+        q = round_to(calculating, float(N))
+        q = round_to(calculating, round_to(calculating, q / divisor) * 2.0 ** -exponent)
+        if layout:
+            return struct.pack("<" + layout, round_to(layout, q))
+        bits, = struct.unpack("<I", struct.pack("<f", q))
+        return (bits + 0x7FFF + (bits >> 16 & 1) >> 16).to_bytes(2, "little")
+    return v, D, to_elements
+
+def read_multiple(fields, w):
+    v, reserved, factor = fields.unpack("B3sQ")
+    check({f"R-5.20 number_bytes {v}": v in (1, 2, 4, 8) and v <= w, "R-5.20 reserved": not any(reserved), "R-5.20 factor": factor > 0})
+
+    def to_elements(numbers, base, _):
+        sums = (base + k * factor for k in memoryview(numbers).cast("_BH_I___Q"[v]))
+        return b"".join((value % (1 << 8 * w)).to_bytes(w, "little") for value in sums)
+    return v, 0, to_elements
+
+def round_to(layout, value):
+    with suppress(OverflowError):
+        return struct.unpack("<" + layout, struct.pack("<" + layout, value))[0]
+    return value * float("inf")

@@ -65,17 +65,21 @@ def coded(groups, K, V, F, start, early):
 
 
 def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), period=0, frequencies=None, filling=0,
-         tables=None, rewrite=None, start=None, early=(), **details):
+         mapping=None, tables=None, rewrite=None, start=None, early=(), **details):
     """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of each block,
     or if `period` is 0 of those of all blocks. `frequencies`: *first* and a list for each class; else those of the data.
+    `mapping`: its code, the bytes of a number, its fields, and for each block its numbers and its first pieces; see
+    vector_mappings.py.
     For faults, `tables` replaces or adds pieces of the tables, `rewrite` returns other pieces of the last block, and
     `start` and `early` are for its states: see `coded`."""
     def pieces(data, w):
-        widths, code_bits = tuple(K or (0, *range(8 if w == 1 else 16))), class_bits(class_count)
+        code, v, fields, mapped = mapping or (0, w, {}, None)
+        widths, code_bits = tuple(K or (0, *range(8 if v == 1 else 16))), class_bits(class_count)
         V, turns = [sum(1 << k for k in widths[:b]) for b in range(len(widths))], cycle(classes)
-        blocks, counts = [], [[0] * len(widths) for _ in range(class_count)]  # a block: low bytes, groups, codes, classes
-        for begin, end in zip((0, *ends), ends):
-            y = transformed(elements(data[begin * w:end * w], w), w, transform, **details)
+        blocks, counts = [], [[0] * len(widths) for _ in range(class_count)]  # a block: of its mapping, low bytes, groups, codes, classes
+        for b, (begin, end) in enumerate(zip((0, *ends), ends)):
+            x, of_mapping = mapped[b] if mapping else (elements(data[begin * w:end * w], w), {})
+            y = transformed(x, v, transform, **details)
             assert not any(n >> 8 * low_bytes + 16 for n in y)
             windows = [n >> 8 * low_bytes for n in y]
             groups = [windows[at:at + 64] for at in range(0, len(y), 64)]
@@ -84,7 +88,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             for group, c in zip(groups, used):
                 for window in group:
                     counts[c][bisect(V, window) - 1] += 1
-            blocks.append(([bytes(n >> 8 * k & 255 for n in y) for k in range(low_bytes)], groups, of_groups, used))
+            blocks.append((of_mapping, [bytes(n >> 8 * k & 255 for n in y) for k in range(low_bytes)], groups, of_groups, used))
 
         stated, every_F = [], []  # of each class
         for c in range(class_count):
@@ -97,12 +101,13 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             stated.append((first, F[first:]))
             every_F.append(F)
         own = {'table_bytes': bytes(4), **transform_pieces(transform, **details), 'low_bytes': le(low_bytes, 1),
-               'bin_count': le(len(widths), 1), 'class_count': le(class_count, 1), 'reserved 3': bytes(1),
+               'bin_count': le(len(widths), 1), 'class_count': le(class_count, 1), 'mapping': le(code, 1),
                'period': le(period, 4), 'K': bytes(widths)}
         for c, (first, F) in enumerate(stated):
             own.update({'first %d' % c: le(first, 1), 'count %d' % c: le(len(F), 1), 'frequencies %d' % c: bytes(F)})
         if period:
             own['classes'] = packed([classes[i % len(classes)] for i in range(period)] if code_bits else [], code_bits)
+        own.update(fields)
         own.update({name: le(value, len(own[name])) if isinstance(value, int) else value for name, value in (tables or {}).items()})
         if 'table_bytes' not in (tables or {}):
             own['table_bytes'] = le(sum(map(len, own.values())), 4)
@@ -110,8 +115,8 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
         todo = list(blocks)
 
         def block(data, w):
-            low, groups, of_groups, used = todo.pop(0)
-            found = {} if period else {'classes': packed(of_groups, code_bits)}
+            of_mapping, low, groups, of_groups, used = todo.pop(0)
+            found = {**of_mapping, **({} if period else {'classes': packed(of_groups, code_bits)})}
             found.update({'low bytes %d' % k: piece for k, piece in enumerate(low)})
             found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, ()) if todo else (start or {}, early))))
             return rewrite(found) if rewrite and not todo else found
@@ -235,7 +240,7 @@ def table_cases():
     yield table('no-class', 'class_count 0', 'class_count', tables={
         'class_count': 0, 'first 0': b'', 'count 0': b'', 'frequencies 0': b''})
     yield table('17-classes', '17 classes', 'class_count', class_count=17)
-    yield table('reserved', 'the reserved byte of the tables', 'reserved 3', 1)
+    yield table('mapping', 'a palette, without its fields', 'mapping', 1)
 
     yield table('K-17', 'a bin of 2^17 values', 'K', b'\x11\x0E\x0F')
     yield table('K-64', 'a bin of 2^64 values, which has one if that wraps', 'K', bytes([64, *range(16)]), K=(0, *range(16)))

@@ -1,5 +1,6 @@
 //! The facts about the elements of a part that encoders use.
 
+use super::float_type::FloatType;
 use crate::format::schema::Layout;
 use std::ops::Range;
 
@@ -11,6 +12,8 @@ pub(crate) struct Geometry<'a> {
     pub element_bytes: usize,
     /// Whether the elements are floats.
     pub float: bool,
+    /// The type of the elements, if they are floats of a known one.
+    pub float_type: Option<FloatType>,
     /// Elements after which prediction begins anew: those of one sample, or a multiple.
     pub restart: u32,
     /// Elements of a row and of a matrix; 0 if there is none.
@@ -30,6 +33,7 @@ impl<'a> Geometry<'a> {
         Self {
             element_bytes: layout.element_bytes,
             float: layout.dtype.is_float(),
+            float_type: FloatType::of_column(layout.dtype),
             restart: match sample {
                 _ if layout.is_ragged() => u32::MAX,
                 0 | 1 => SCALARS,
@@ -59,12 +63,14 @@ impl<'a> Geometry<'a> {
 
     /// Returns the geometry of a sequence of integers.
     pub(super) fn of_numbers(element_bytes: usize) -> Self {
-        Self { element_bytes, float: false, restart: u32::MAX, strides: [0; 2], blocks: &[] }
+        Self { element_bytes, float: false, float_type: None, restart: u32::MAX, strides: [0; 2], blocks: &[] }
     }
 
-    /// Returns whether prediction begins anew with element `i`.
-    pub(super) fn restarts_at(&self, i: usize) -> bool {
-        u32::try_from(i).is_ok_and(|i| i.is_multiple_of(self.restart))
+    /// Returns the element at which the block of element `i` ends; the greatest number if it is not
+    /// in a block.
+    pub(super) fn block_end(&self, i: usize) -> usize {
+        let block = self.blocks.partition_point(|&end| end as usize <= i); // exact: as above
+        self.blocks.get(block).map_or(usize::MAX, |&end| end as usize) // exact
     }
 
     /// Returns the spacing of checkpoints for `count` elements. If a reader decodes all of them

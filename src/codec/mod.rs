@@ -17,6 +17,8 @@ mod dictionary_body;
 mod encoding;
 mod explain;
 mod exponent_tiers;
+mod extra_bits;
+mod float_type;
 mod geometry;
 mod part_spec;
 mod predict;

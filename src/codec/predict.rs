@@ -7,6 +7,7 @@ use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
 use crate::kernel::predict::{Prediction, Predictor, Weights};
 use crate::kernel::{Width, extra_bits, predict};
+use crate::le::u64_of;
 
 /// The least number of elements of a window.
 const WINDOW: usize = 1024;
@@ -44,8 +45,11 @@ impl Coding {
         match self {
             Self::Tiers => (TierPlan::new(counts, 31).bits + count_extra_bits(counts)) as f64,
             Self::Bins => {
-                let offset_bits =
-                    (0_u64..).zip(counts).map(|(symbol, &count)| (symbol / 4).saturating_sub(1) * u64::from(count));
+                let longest = counts.iter().rposition(|&count| count > 0).map_or(0, |symbol| symbol / 4 + 2);
+                // bytes below the window are stored as they are
+                let low_bits = u64_of(8 * longest.saturating_sub(16).div_ceil(8));
+                let bits_of = |symbol: u64| (symbol / 4).saturating_sub(1).max(low_bits);
+                let offset_bits = (0..).zip(counts).map(|(symbol, &count)| bits_of(symbol) * u64::from(count));
                 (entropy_bits(counts) + offset_bits.sum::<u64>() as f64) * (1.0 - CLASSES_SAVE)
             }
         }
@@ -82,7 +86,9 @@ pub(super) fn best_transform(
     let count = raw.len() / width.bytes();
     let none = (!geometry.float).then_some(Transform::None);
     let mut bits_of = |transform| sampled_bits(coding, transform, width, geometry, raw, scratch);
-    let candidates = none.into_iter().chain(predictions(geometry).map(Transform::Predict));
+    let across = across_samples(coding, geometry);
+    let predictions = predictions(geometry).chain(across.iter().flat_map(predictions));
+    let candidates = none.into_iter().chain(predictions.map(Transform::Predict));
     let costs = candidates.map(|transform| (transform, bits_of(transform)));
     let best = costs.min_by(|(_, a), (_, b)| a.total_cmp(b));
     let mut best = best.unwrap_or((Transform::None, f64::from(u32::MAX)));
@@ -94,6 +100,14 @@ pub(super) fn best_transform(
         best = best_weights(best, weighted, bits_of);
     }
     (best.0, (best.1 * count as f64 / 8.0) as usize) // an estimate, and saturating
+}
+
+/// Returns the geometry to predict short samples from those before them. A block of bins is decoded
+/// from its start in any case.
+fn across_samples<'a>(coding: Coding, geometry: &Geometry<'a>) -> Option<Geometry<'a>> {
+    let is_short = usize::try_from(geometry.restart).is_ok_and(|restart| restart <= 4 * WINDOW);
+    let bins = matches!(coding, Coding::Bins);
+    (bins && is_short).then_some(Geometry { restart: u32::MAX, ..*geometry })
 }
 
 /// Returns the best of a transform, given with its bits, and separable ones: from some usual
@@ -151,10 +165,15 @@ fn sampled_bits(
     let length = WINDOW.max(4 * row).next_multiple_of(unit.max(1));
     scratch.sampled.clear();
     for window in windows(raw.len() / width.bytes(), length) {
-        let Some(elements) = raw.get(window.start * width.bytes()..window.end * width.bytes()) else { continue };
+        let end = match coding {
+            Coding::Tiers => window.end,
+            // always in blocks, and prediction begins anew with each
+            Coding::Bins => window.end.min(geometry.block_end(window.start)),
+        };
+        let Some(elements) = raw.get(window.start * width.bytes()..end * width.bytes()) else { continue };
         bit_lengths(transform, width, elements, scratch);
         coding.refine(width, &scratch.coded, &mut scratch.symbols);
-        let skip = if window.start == 0 || geometry.restarts_at(window.start) { 0 } else { skip };
+        let skip = if window.start.is_multiple_of(restart.max(1)) { 0 } else { skip };
         scratch.sampled.extend_from_slice(scratch.symbols.get(skip..).unwrap_or(&[]));
     }
     let counts = histogram(&scratch.sampled);

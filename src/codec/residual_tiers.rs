@@ -4,6 +4,7 @@
 use super::anatomy::Anatomy;
 use super::blocked::wrong_length as wrong_block_length;
 use super::encoding::{Codec, Encoder};
+use super::extra_bits::sum_extra_bits;
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
 use super::predict::{Coding, best_transform, bit_lengths, count_extra_bits};
@@ -166,13 +167,6 @@ pub(super) fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
         return Err(malformed("a rank or literal is no bit length of an element"));
     }
     Ok(())
-}
-
-/// Returns the number of extra bits of integers of these bit lengths.
-pub(super) fn sum_extra_bits(lengths: &[u8]) -> u64 {
-    // sums of 16 bits are faster, and hold 256 lengths of at most 255
-    let sums = lengths.chunks(256).map(|part| part.iter().map(|&length| u16::from(length.saturating_sub(1))).sum());
-    sums.map(|sum: u16| u64::from(sum)).sum()
 }
 
 impl Codec for ResidualTiers {

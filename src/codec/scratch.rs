@@ -1,6 +1,6 @@
 //! Memory and contexts that encoders and decoders reuse.
 
-use super::bins::{BinPlan, KeptBins, WindowScratch};
+use super::bins::{BinPlan, KeptBins, MappedScratch, Numbers, WindowScratch};
 use super::blocked::KeptTables;
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
@@ -19,6 +19,7 @@ pub(crate) struct DecodeScratch {
     pub(super) tier_tables: KeptTables,
     pub(super) bin_tables: KeptBins,
     pub(super) windows: WindowScratch,
+    pub(super) mapped: MappedScratch,
     /// Coded integers of some elements.
     pub(super) coded: Vec<u8>,
     /// A block of which only some elements are wanted.
@@ -44,6 +45,10 @@ pub(crate) struct EncodeScratch {
     /// Extra bits.
     pub(super) words: Vec<u64>,
     pub(super) bins: BinPlan,
+    /// The numbers that bins code instead of the elements, if there is a mapping.
+    pub(super) numbers: Numbers,
+    /// Numbers of another mapping, which is compared.
+    pub(super) other_numbers: Numbers,
     /// The head that the blocks of a part were planned with.
     pub(super) head: TierHead,
     /// The tables in the front of blocks.

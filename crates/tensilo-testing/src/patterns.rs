@@ -34,12 +34,20 @@ pub enum Pattern {
     Extremes,
     /// Top bytes that are the less frequent the greater they are: all tiers, and literals.
     Skewed,
+    /// Prices in cents as floats, and a NaN or -0 among many.
+    Decimals,
+    /// Three channels of 256 values each, normalised.
+    Pixels,
+    /// Sums of sines as multiples of 1/64, and some that are not.
+    FixedPoint,
+    /// Integers that ascend by multiples of 250 from a great one.
+    Multiples,
 }
 
 use Pattern::*;
 
 impl Pattern {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 21] = [
         AllEqual,
         Ascending,
         Permuted,
@@ -57,6 +65,10 @@ impl Pattern {
         Sawtooth,
         Extremes,
         Skewed,
+        Decimals,
+        Pixels,
+        FixedPoint,
+        Multiples,
     ];
 
     /// `count` little-endian elements of `width` bytes, which are 1, 2, 4 or 8.
@@ -116,6 +128,32 @@ impl Pattern {
                 let [a, b, c, ..] = random.to_le_bytes().map(u64::from);
                 (a.min(b).min(c) / 4) << (bits - 8) | random & ((1 << (bits - 8)) - 1)
             }
+            Decimals if random.is_multiple_of(301) => [infinity | 1, sign][(random / 301 % 2) as usize],
+            Decimals => {
+                float(width, (10_000.0 + (i as f64 / 40.0).sin() * 900.0 + (random % 8) as f64).round() / 100.0)
+            }
+            Pixels => {
+                let (channel, pixel) = (i % 3, (i / 3 + mix(seed, i % 3)) % 400);
+                let value = (pixel.min(255) ^ (random % 4)) as f32 / 255.0;
+                float(width, f64::from((value - 0.45 - 0.02 * channel as f32) / 0.225))
+            }
+            FixedPoint => {
+                let x = (i as f64 / 30.0).sin() * 5.0 + (i as f64 / 7.0).cos();
+                let coarse = if random.is_multiple_of(100) { x } else { (x * 64.0).round() / 64.0 };
+                float(width, coarse)
+            }
+            Multiples => (seed | 1 << 40).wrapping_add(i * 1000 + random % 4 * 250),
         }
+    }
+}
+
+/// The bits of a number as a float of `width` bytes: bf16, f32 or f64. A float of one byte is the
+/// number's integer.
+fn float(width: usize, x: f64) -> u64 {
+    match width {
+        1 => x as i64 as u64,
+        2 => u64::from(((x as f32).to_bits() + 0x7FFF) >> 16),
+        4 => (x as f32).to_bits().into(),
+        _ => x.to_bits(),
     }
 }

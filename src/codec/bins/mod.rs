@@ -1,16 +1,21 @@
 //! Chapter 5.13: bins. An element is the bin of its window, coded by rANS, and its offset in it.
 //!
-//! `tables.rs` has what the front states, `stored_block.rs` the sections of a block. Writers choose
-//! bins in `partition.rs`, and classes and frequencies in `classes.rs`; `plan.rs` has the result.
+//! `tables.rs` has what the front states, `stored_block.rs` the sections of a block, and `mappings`
+//! integers that stand for elements. Writers choose bins in `partition.rs`, and classes and
+//! frequencies in `classes.rs`; `plan.rs` has the result.
 
 mod class_codes;
 mod classes;
 mod frequencies;
+mod mappings;
 mod partition;
 mod plan;
 mod stored_block;
 mod tables;
 
+pub(super) use mappings::{
+    MappedBlock, MappedScratch, Mapping, Numbers, find_multiple, find_palettes, find_quotients, may_have_palettes,
+};
 pub(super) use plan::{BinPlan, planes_of};
 pub(super) use stored_block::{StoredBins, WindowScratch};
 pub(super) use tables::{BinTables, KeptBins, table_bytes};

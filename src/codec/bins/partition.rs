@@ -8,6 +8,10 @@ const VALUES: usize = 1 << 16;
 const RUN: usize = 64;
 /// The bits that a bin costs in the tables: `K`, and its frequencies in some classes.
 const BIN_BITS: f32 = 60.0;
+/// Steps to the least cost of a bin with which there are not too many of them.
+const BISECTIONS: usize = 4;
+/// Nobody looks for more bins if there are only so many less than there may be.
+const ENOUGH: usize = 4;
 /// The least share of a bin that costs are estimated with. The least that can be coded is 1/256.
 const LEAST_SHARE: f32 = 1.0 / 1024.0;
 
@@ -20,6 +24,8 @@ pub(in crate::codec) struct Partition {
     bin_of: Vec<u8>,
     /// `K` of each bin.
     pub bits: Vec<u8>,
+    /// The same, of other bins that were tried.
+    tried: Vec<u8>,
 }
 
 impl Partition {
@@ -27,19 +33,33 @@ impl Partition {
     /// elements are bytes.
     pub(in crate::codec) fn choose(&mut self, windows: &[[u8; 2]], value_bits: u32) {
         self.count(windows);
-        let mut bin_bits = BIN_BITS;
-        loop {
-            self.bits.clear();
+        let search = |bin_bits: f32, bits: &mut Vec<u8>| {
+            bits.clear();
             // bins are never wider than half of all values
             let half = 1 << (value_bits - 1);
             let search = Search { below: &self.below, total: windows.len() as f32, bin_bits };
             for start in [0, half] {
-                search.best(start, value_bits - 1, &mut self.bits);
+                search.best(start, value_bits - 1, bits);
             }
-            if self.bits.len() <= BINS {
+        };
+        search(BIN_BITS, &mut self.bits);
+        let (mut too_cheap, mut bin_bits) = (BIN_BITS, BIN_BITS);
+        while self.bits.len() > BINS {
+            (too_cheap, bin_bits) = (bin_bits, 1.5 * bin_bits + 8.0);
+            search(bin_bits, &mut self.bits);
+        }
+        for _ in 0..BISECTIONS {
+            if self.bits.len() > BINS - ENOUGH || too_cheap == bin_bits {
                 break;
             }
-            bin_bits = 1.5 * bin_bits + 8.0;
+            let middle = (too_cheap + bin_bits) / 2.0;
+            search(middle, &mut self.tried);
+            if self.tried.len() > BINS {
+                too_cheap = middle;
+            } else {
+                bin_bits = middle;
+                std::mem::swap(&mut self.bits, &mut self.tried);
+            }
         }
         self.bin_of.resize(VALUES, 0);
         let mut start = 0;

@@ -2,6 +2,7 @@
 
 use super::class_codes::ClassCodes;
 use super::classes::Classes;
+use super::mappings::Mapping;
 use super::partition::Partition;
 use super::tables::{ChosenFields, write_tables};
 use crate::codec::geometry::Geometry;
@@ -31,6 +32,7 @@ impl BinPlan {
     /// tables.
     pub(in crate::codec) fn plan(
         &mut self,
+        mapping: &Mapping,
         transform: Transform,
         geometry: &Geometry<'_>,
         planes: &[&[u8]],
@@ -49,7 +51,7 @@ impl BinPlan {
             self.model.set_class(class, first, frequencies);
         }
         self.encoder.set_model(&self.model);
-        let head = ChosenFields { transform, low_bytes: self.low_bytes };
+        let head = ChosenFields { mapping, transform, low_bytes: self.low_bytes };
         write_tables(head, &self.partition.bits, &self.classes.frequencies, tables)
     }
 

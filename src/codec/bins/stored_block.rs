@@ -2,7 +2,6 @@
 
 use super::tables::BinTables;
 use crate::codec::anatomy::Anatomy;
-use crate::codec::part_spec::PartSpec;
 use crate::kernel::Width;
 use crate::kernel::bins::{CodedBlock, GROUP, best};
 use crate::{Error, Result, memory};
@@ -18,7 +17,7 @@ struct BlockScratch {
     windows: Vec<[u8; 2]>,
 }
 
-/// The stored bytes of a block.
+/// The stored bytes of a block of numbers. Without a mapping, these are the elements.
 pub(in crate::codec) struct StoredBins<'a> {
     tables: &'a BinTables,
     width: Width,
@@ -37,9 +36,8 @@ fn malformed(what: &str) -> Error {
 }
 
 impl<'a> StoredBins<'a> {
-    /// Splits the sections.
-    pub(in crate::codec) fn split(tables: &'a BinTables, spec: PartSpec<'_>, stored: &'a [u8]) -> Result<Self> {
-        let (width, count) = spec.width_and_count()?;
+    /// Splits the sections of a block of `count` numbers.
+    pub(in crate::codec) fn split(tables: &'a BinTables, width: Width, count: usize, stored: &'a [u8]) -> Result<Self> {
         let split = || {
             let (codes, rest) = stored.split_at_checked(tables.code_bytes(count.div_ceil(GROUP))?)?;
             let (low_bytes, coded) = rest.split_at_checked(tables.low_bytes.checked_mul(count)?)?;

@@ -2,10 +2,11 @@
 
 use super::class_codes::ClassCodes;
 use super::frequencies::Frequencies;
+use super::mappings::{Mapping, cut};
 use crate::codec::part_spec::PartSpec;
 use crate::codec::transform::Transform;
 use crate::kernel::bins::{BINS, BinModel, CLASSES};
-use crate::le::structure;
+use crate::le::{Fields, structure};
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ structure! {
         20 => LOW_BYTES: u8,
         21 => BIN_COUNT: u8,
         22 => CLASS_COUNT: u8,
-        23 => RESERVED: u8,
+        23 => MAPPING: u8,
         24 => PERIOD: u32,
     }
 }
@@ -43,16 +44,12 @@ pub(in crate::codec) struct BinTables {
     /// The number of class codes in the tables; 0 if each block has its own.
     period: usize,
     codes: Vec<u8>,
+    pub mapping: Mapping,
 }
 
 #[cold]
 fn malformed(what: &str) -> Error {
     Error::corrupt("R-5.18", format!("the tables of bins: {what}"))
-}
-
-#[cold]
-fn wrong_end() -> Error {
-    malformed("they do not end where table_bytes says")
 }
 
 /// Returns the length of the tables, from the bytes that they begin with; `None` if these are too
@@ -63,14 +60,15 @@ pub(in crate::codec) fn table_bytes(tables: &[u8]) -> Option<usize> {
 
 /// The fields of the tables that writers choose.
 #[derive(Clone, Copy)]
-pub(super) struct ChosenFields {
+pub(super) struct ChosenFields<'a> {
+    pub mapping: &'a Mapping,
     pub transform: Transform,
     pub low_bytes: usize,
 }
 
 /// Appends tables. Each block has class codes of its own.
 pub(super) fn write_tables(
-    head: ChosenFields,
+    head: ChosenFields<'_>,
     bins: &[u8],
     classes: &[Frequencies],
     tables: &mut Vec<u8>,
@@ -83,20 +81,22 @@ pub(super) fn write_tables(
         tables.extend([first as u8, frequencies.len() as u8]); // exact: at most 64
         tables.extend_from_slice(frequencies);
     }
+    head.mapping.write(tables);
     let field = |count: usize| u8::try_from(count).map_err(|_| Error::internal("bins have too many of something"));
-    let table_bytes = u32::try_from(tables.len() - start).map_err(|_| wrong_end())?;
-    let to = tables.get_mut(start..).and_then(<[u8]>::first_chunk_mut).ok_or_else(wrong_end)?;
+    let table_bytes = u32::try_from(tables.len() - start).map_err(|_| cut())?;
+    let to = tables.get_mut(start..).and_then(<[u8]>::first_chunk_mut).ok_or_else(cut)?;
     table_head::TRANSFORM.put(to, head.transform.to_bytes());
     table_head::LOW_BYTES.put(to, field(head.low_bytes)?);
     table_head::BIN_COUNT.put(to, field(bins.len())?);
     table_head::CLASS_COUNT.put(to, field(classes.len())?);
-    let to = to.first_chunk_mut().ok_or_else(wrong_end)?;
+    table_head::MAPPING.put(to, head.mapping.kind());
+    let to = to.first_chunk_mut().ok_or_else(cut)?;
     length::TABLE_BYTES.put(to, table_bytes);
     Ok(())
 }
 
 impl BinTables {
-    /// Parses tables.
+    /// Parses tables.
     pub(in crate::codec) fn parse(spec: PartSpec<'_>, tables: &[u8]) -> Result<Self> {
         let mut parsed = Self {
             transform: Transform::None,
@@ -106,6 +106,7 @@ impl BinTables {
             class_count: 0,
             period: 0,
             codes: Vec::new(),
+            mapping: Mapping::None,
         };
         parsed.set(spec, tables).map(|()| parsed)
     }
@@ -113,34 +114,44 @@ impl BinTables {
     /// Becomes what [`BinTables::parse`] returns. On an error, its contents are unspecified.
     fn set(&mut self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         let (width, _) = spec.width_and_count()?;
-        let (head, rest) = tables.split_first_chunk::<{ table_head::SIZE }>().ok_or_else(wrong_end)?;
+        let (head, rest) = tables.split_first_chunk::<{ table_head::SIZE }>().ok_or_else(cut)?;
         self.transform = Transform::parse_any(&table_head::TRANSFORM.get(head))?;
         self.low_bytes = table_head::LOW_BYTES.get(head).into();
         self.bin_count = table_head::BIN_COUNT.get(head).into();
         self.class_count = table_head::CLASS_COUNT.get(head).into();
+        let mapping = table_head::MAPPING.get(head);
         let fields = [
-            ("low_bytes", self.low_bytes <= width.bytes().saturating_sub(2)),
             ("bin_count", (2..=BINS).contains(&self.bin_count)),
             ("class_count", (1..=CLASSES).contains(&self.class_count)),
-            ("the reserved byte", table_head::RESERVED.get(head) == 0),
+            ("mapping", Mapping::is_known(mapping)),
         ];
         if let Some((wrong, _)) = fields.into_iter().find(|(_, is_right)| !is_right) {
             return Err(malformed(&format!("{wrong} is out of range")));
         }
-        let (bins, mut rest) = rest.split_at_checked(self.bin_count).ok_or_else(wrong_end)?;
-        check_bins(bins, 8 * width.bytes().min(2))?;
-        self.model.set_bins(bins);
+        let (bins, mut rest) = rest.split_at_checked(self.bin_count).ok_or_else(cut)?;
         for class in 0..self.class_count {
             rest = self.set_class(class, rest)?;
         }
-        self.set_codes(table_head::PERIOD.get(head), rest)
+        rest = self.set_codes(table_head::PERIOD.get(head), rest)?;
+        let mut rest = Fields::new(rest);
+        self.mapping.set(mapping, width, &mut rest)?;
+        if rest.remaining() > 0 {
+            return Err(cut());
+        }
+        let width = self.mapping.widths(width).number;
+        if self.low_bytes > width.bytes().saturating_sub(2) {
+            return Err(malformed("low_bytes is out of range"));
+        }
+        check_bins(bins, 8 * width.bytes().min(2))?;
+        self.model.set_bins(bins);
+        Ok(())
     }
 
     /// Sets the frequencies of a class. Returns the bytes after them.
     fn set_class<'a>(&mut self, class: usize, rest: &'a [u8]) -> Result<&'a [u8]> {
-        let ([first, count], rest) = rest.split_first_chunk().ok_or_else(wrong_end)?;
+        let ([first, count], rest) = rest.split_first_chunk().ok_or_else(cut)?;
         let (first, count) = (usize::from(*first), usize::from(*count));
-        let (frequencies, rest) = rest.split_at_checked(count).ok_or_else(wrong_end)?;
+        let (frequencies, rest) = rest.split_at_checked(count).ok_or_else(cut)?;
         let sum: u32 = frequencies.iter().map(|&frequency| u32::from(frequency)).sum();
         if first + count > self.bin_count || sum != 256 {
             return Err(malformed(&format!("the frequencies of class {class} are {sum}, not 256, or of no bins")));
@@ -149,18 +160,18 @@ impl BinTables {
         Ok(rest)
     }
 
-    fn set_codes(&mut self, period: u32, stored: &[u8]) -> Result<()> {
+    /// Sets the class codes. Returns the bytes after them.
+    fn set_codes<'a>(&mut self, period: u32, rest: &'a [u8]) -> Result<&'a [u8]> {
         self.period = usize::try_from(period).unwrap_or(usize::MAX);
         let codes = self.class_codes();
-        if codes.bytes(self.period) != Some(stored.len()) {
-            return Err(wrong_end());
-        }
+        let split = codes.bytes(self.period).and_then(|bytes| rest.split_at_checked(bytes));
+        let (stored, rest) = split.ok_or_else(cut)?;
         if !codes.are_valid(stored, self.period) || !codes.end_in_zeros(stored, self.period) {
             return Err(malformed("a class code is out of range, or bits that fill up are not zero"));
         }
         self.codes.clear();
         self.codes.extend_from_slice(stored);
-        Ok(())
+        Ok(rest)
     }
 
     pub(super) fn class_codes(&self) -> ClassCodes {
@@ -227,6 +238,6 @@ impl KeptBins {
                 self.0 = Some(ParsedBins { element_bytes: spec.element_bytes, bytes: bytes.to_vec(), tables });
             }
         }
-        self.0.as_ref().map(|kept| Arc::clone(&kept.tables)).ok_or_else(wrong_end)
+        self.0.as_ref().map(|kept| Arc::clone(&kept.tables)).ok_or_else(cut)
     }
 }

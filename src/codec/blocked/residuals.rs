@@ -3,10 +3,11 @@
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
 use super::tiers::{TABLE_BYTES, TierTables, describe_head, write_block};
 use crate::codec::anatomy::Anatomy;
+use crate::codec::extra_bits::sum_extra_bits;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::predict::{Coding, best_transform, bit_lengths_of};
-use crate::codec::residual_tiers::{StoredResiduals, check_lengths, malformed, sum_extra_bits};
+use crate::codec::residual_tiers::{StoredResiduals, check_lengths, malformed};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::tier_plan::{TierPlan, histogram};
 use crate::codec::transform::Transform;

@@ -1,9 +1,11 @@
 //! Parts of all kinds, and the encoders that they are tried with.
 
+use crate::DType;
 use crate::codec::blocked::{BinBlocks, Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
 use crate::codec::constant::Constant;
 use crate::codec::encoding::Encoder;
 use crate::codec::exponent_tiers::ExponentTiers;
+use crate::codec::float_type::FloatType;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::residual_tiers::ResidualTiers;
@@ -85,6 +87,7 @@ pub(super) fn cases(count: impl Strategy<Value = usize>) -> impl Strategy<Value 
     let geometry = geometry.prop_map(|(element_bytes, float, restart, strides)| Geometry {
         element_bytes,
         float,
+        float_type: float.then(|| float_type(element_bytes)).flatten(),
         restart,
         strides,
         blocks: &[],
@@ -99,6 +102,17 @@ pub(super) fn cases(count: impl Strategy<Value = usize>) -> impl Strategy<Value 
             seed,
         },
     )
+}
+
+/// The type of floats of this length.
+pub(super) fn float_type(element_bytes: usize) -> Option<FloatType> {
+    let dtype = match element_bytes {
+        2 => DType::Bf16,
+        4 => DType::F32,
+        8 => DType::F64,
+        _ => return None,
+    };
+    FloatType::of_column(dtype)
 }
 
 pub(super) fn few() -> impl Strategy<Value = usize> {

@@ -32,7 +32,7 @@ fn windows_are_all_of_a_small_part_and_a_sixteenth_of_a_large_one() {
 }
 
 fn geometry(float: bool, restart: u32, strides: [u32; 2]) -> Geometry<'static> {
-    Geometry { element_bytes: 2, float, restart, strides, blocks: &[] }
+    Geometry { element_bytes: 2, float, float_type: None, restart, strides, blocks: &[] }
 }
 
 #[test]

@@ -83,7 +83,8 @@ fn encodings_that_this_release_does_not_know_are_refused() {
 /// leads out of them.
 #[test]
 fn a_checkpoint_beyond_the_extra_bits_is_refused() {
-    let geometry = Geometry { element_bytes: 2, float: false, restart: 10, strides: [0, 0], blocks: &[] };
+    let geometry =
+        Geometry { element_bytes: 2, float: false, float_type: None, restart: 10, strides: [0, 0], blocks: &[] };
     let case = Case { encoder: ENCODERS[9], geometry, pattern: Pattern::RandomLengths, count: 5000, seed: 1 };
     let (raw, mut memory) = (case.raw(), Memory::default());
     let mut stored = memory.encode(&case).expect("tiers express anything");

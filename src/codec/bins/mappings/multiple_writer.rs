@@ -1,0 +1,32 @@
+//! Finds multiples, as writers use them.
+
+use super::multiple::Multiple;
+use super::numbers::{blocks, least, mask, wide};
+use crate::codec::geometry::Geometry;
+use crate::kernel::Width;
+
+/// Returns the multiple that expresses all integers of a part, if its numbers are shorter or it has
+/// a factor.
+pub(in crate::codec) fn find_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8]) -> Option<Multiple> {
+    let w = width.bytes();
+    let (mut factor, mut greatest) = (0, 0);
+    for (_, elements) in blocks(geometry, raw) {
+        let base = least(elements.clone(), w);
+        for element in elements {
+            let step = wide(element).wrapping_sub(base).cast_unsigned() & mask(w);
+            factor = if factor == 1 { 1 } else { greatest_common_divisor(step, factor) };
+            greatest = step.max(greatest);
+        }
+    }
+    let most = greatest.checked_div(factor)?;
+    let widths = [Width::W1, Width::W2, Width::W4, Width::W8];
+    let number_width = widths.into_iter().find(|width| most <= mask(width.bytes()))?;
+    (factor > 1 || number_width.bytes() < w).then_some(Multiple { number_width, factor })
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

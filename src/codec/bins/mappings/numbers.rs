@@ -1,0 +1,219 @@
+//! The numbers of a part, as writers make them.
+
+use super::mapping::{Mapping, Widths};
+use super::multiple::Multiple;
+use super::palette::Palettes;
+use super::quotient::{Quotient, power_of_two};
+use crate::codec::extra_bits::sum_extra_bits;
+use crate::codec::geometry::Geometry;
+use crate::kernel::{Width, extra_bits};
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// The numbers of a part, in memory that is reused.
+#[derive(Default)]
+pub(in crate::codec) struct Numbers {
+    pub mapping: Mapping,
+    /// The numbers, in the byte order of the file.
+    pub bytes: Vec<u8>,
+    /// The base of each block, if the mapping has bases.
+    bases: Vec<i64>,
+    /// The indices of exceptions.
+    exceptions: Vec<usize>,
+    /// The bit lengths whose extra bits are details; empty without details.
+    lengths: Vec<u8>,
+    /// The integers whose extra bits are details, of two bytes each.
+    details: Vec<u8>,
+    words: Vec<u64>,
+    /// The integers of a block, counted from 0; `None` for exceptions.
+    integers: Vec<Option<(i64, u16)>>,
+}
+
+impl Numbers {
+    /// Makes the numbers of elements in palettes, which are given for the elements of each block.
+    pub(super) fn set_palettes(&mut self, palettes: Palettes, numbers: impl FnOnce(&mut Vec<u8>)) {
+        self.clear();
+        self.mapping = Mapping::Palette(palettes);
+        numbers(&mut self.bytes);
+    }
+
+    /// Makes the numbers of floats.
+    pub(in crate::codec) fn set_quotient(&mut self, quotient: Quotient, geometry: &Geometry<'_>, raw: &[u8]) {
+        self.clear();
+        self.mapping = Mapping::Quotient(quotient);
+        let v = quotient.number_width.bytes();
+        for (block, elements) in blocks(geometry, raw) {
+            self.integers.clear();
+            self.integers.extend(elements.map(|element| quotient.number(element)));
+            let base = self.integers.iter().flatten().map(|&(number, _)| number).min().unwrap_or(0);
+            self.bases.push(base);
+            let mut last = 0;
+            for (i, &integer) in block.zip(&self.integers) {
+                let found = integer.map(|(number, details)| (number.wrapping_sub(base), details));
+                let found = found.filter(|(k, _)| k.cast_unsigned() <= mask(v));
+                if found.is_none() {
+                    self.exceptions.push(i);
+                }
+                // that of its neighbour costs the least
+                let (k, details) = found.unwrap_or((last, 0));
+                last = k;
+                self.bytes.extend(k.to_le_bytes().iter().take(v));
+                if quotient.detail_bits > 0 {
+                    let bits = quotient.details_of(quotient.sum(base, k));
+                    self.lengths.push(bits + 1);
+                    self.details.extend((1_u16 << bits | details).to_le_bytes());
+                }
+            }
+        }
+    }
+
+    /// Makes the numbers of integers.
+    pub(in crate::codec) fn set_multiple(&mut self, multiple: Multiple, geometry: &Geometry<'_>, raw: &[u8]) {
+        self.clear();
+        self.mapping = Mapping::Multiple(multiple);
+        let (v, w) = (multiple.number_width.bytes(), geometry.element_bytes);
+        let numbers = &mut self.bytes;
+        for (_, elements) in blocks(geometry, raw) {
+            let base = least(elements.clone(), w);
+            self.bases.push(base);
+            for element in elements {
+                let step = wide(element).wrapping_sub(base).cast_unsigned() & mask(w);
+                let k = step.checked_div(multiple.factor).unwrap_or(0);
+                numbers.extend(k.to_le_bytes().iter().take(v));
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bases.clear();
+        self.exceptions.clear();
+        self.lengths.clear();
+        self.details.clear();
+    }
+
+    /// Returns the bytes that the mapping takes besides the numbers.
+    pub(in crate::codec) fn other_bytes(&self, element_bytes: usize) -> usize {
+        let mut fields = Vec::new();
+        self.mapping.write(&mut fields);
+        let details = usize::try_from(sum_extra_bits(&self.lengths) / 8).unwrap_or(usize::MAX);
+        let exceptions = self.exceptions.len() * (2 + element_bytes);
+        (fields.len() + 8 * self.bases.len() + exceptions).saturating_add(details)
+    }
+
+    /// Appends what a block, the one of some elements, has before its numbers.
+    pub(in crate::codec) fn append_head(
+        &mut self,
+        widths: Widths,
+        block: usize,
+        elements: &Range<usize>,
+        raw: &[u8],
+        stored: &mut Vec<u8>,
+    ) -> Result<()> {
+        if let Mapping::None = self.mapping {
+            return Ok(());
+        }
+        let start = self.exceptions.partition_point(|&i| i < elements.start);
+        let end = self.exceptions.partition_point(|&i| i < elements.end);
+        let exceptions = self.exceptions.get(start..end).unwrap_or(&[]);
+        let short = |x: usize| u16::try_from(x).map_err(|_| not_mapped());
+        stored.extend(short(exceptions.len())?.to_le_bytes());
+        if self.mapping.has_base() {
+            stored.extend(self.bases.get(block).ok_or_else(not_mapped)?.to_le_bytes());
+        }
+        let details_at = stored.len();
+        if self.mapping.has_details() {
+            stored.extend([0; 4]);
+        }
+        for i in exceptions {
+            stored.extend(short(i - elements.start)?.to_le_bytes());
+        }
+        let w = widths.element.bytes();
+        for i in exceptions {
+            stored.extend_from_slice(raw.get(i * w..(i + 1) * w).ok_or_else(not_mapped)?);
+        }
+        if self.mapping.has_details() {
+            let bytes = self.append_details(elements, stored)?;
+            let field = stored.get_mut(details_at..).and_then(<[u8]>::first_chunk_mut).ok_or_else(not_mapped)?;
+            *field = bytes.to_le_bytes();
+        }
+        Ok(())
+    }
+
+    /// Appends the details of a block. Returns their length.
+    fn append_details(&mut self, elements: &Range<usize>, stored: &mut Vec<u8>) -> Result<u32> {
+        let lengths = self.lengths.get(elements.clone()).ok_or_else(not_mapped)?;
+        let details = self.details.get(2 * elements.start..2 * elements.end).ok_or_else(not_mapped)?;
+        let bits = usize::try_from(sum_extra_bits(lengths)).map_err(|_| not_mapped())?;
+        self.words.clear();
+        self.words.resize(bits.div_ceil(64) + 1, 0);
+        extra_bits::best().extract(Width::W2, lengths, details, &mut self.words, 0);
+        let bytes = bits.div_ceil(8);
+        stored.extend(self.words.iter().flat_map(|word| word.to_le_bytes()).take(bytes));
+        u32::try_from(bytes).map_err(|_| not_mapped())
+    }
+}
+
+#[cold]
+fn not_mapped() -> Error {
+    Error::internal("a block has elements that were not mapped")
+}
+
+/// Returns the range of each block, and its elements.
+pub(super) fn blocks<'a>(
+    geometry: &Geometry<'a>,
+    raw: &'a [u8],
+) -> impl Iterator<Item = (Range<usize>, std::slice::ChunksExact<'a, u8>)> {
+    let w = geometry.element_bytes.max(1);
+    geometry.block_ranges().map(move |block| {
+        let elements = raw.get(block.start * w..block.end * w).unwrap_or(&[]);
+        (block, elements.chunks_exact(w))
+    })
+}
+
+/// Returns the bytes of an element as an integer.
+pub(super) fn wide(element: &[u8]) -> i64 {
+    let mut wide = [0; 8];
+    wide.iter_mut().zip(element).for_each(|(to, from)| *to = *from);
+    i64::from_le_bytes(wide)
+}
+
+/// Returns the number whose lower bytes, as many as given, are those of `number`, in two's
+/// complement.
+pub(super) fn signed(number: i64, bytes: usize) -> i64 {
+    let unused = 64 - 8 * bytes.clamp(1, 8);
+    number << unused >> unused
+}
+
+/// Returns a mask of the lower bytes.
+pub(super) fn mask(bytes: usize) -> u64 {
+    u64::MAX >> (64 - 8 * bytes.clamp(1, 8))
+}
+
+/// Returns the element that the others of a block follow, modulo `256^w`, by the shortest way.
+pub(super) fn least(elements: std::slice::ChunksExact<'_, u8>, w: usize) -> i64 {
+    let first = elements.clone().next().map_or(0, wide);
+    let steps = elements.map(|element| signed(wide(element).wrapping_sub(first), w));
+    first.wrapping_add(steps.min().unwrap_or(0))
+}
+
+impl Quotient {
+    /// Returns the number of an element, counted from 0, and its details; `None` if there is none.
+    pub(super) fn number(&self, element: &[u8]) -> Option<(i64, u16)> {
+        let exact = self.float_type.value(element) * f64::from(self.divisor) * power_of_two(self.exponent);
+        let n = exact.round();
+        if n.is_nan() || n.abs() >= (1_i64 << 53) as f64 {
+            return None;
+        }
+        let n = n as i64; // exact: an integer below 2^53
+        let number = n >> self.detail_bits;
+        let bits = self.details_of(number);
+        let below = n - (number << self.detail_bits);
+        let dropped = self.detail_bits - bits;
+        let details = below >> dropped;
+        let is_right = self.sum(0, number) == number
+            && details << dropped == below
+            && self.element(n).to_le_bytes().starts_with(element);
+        is_right.then_some((number, details as u16)) // exact: at most 15 bits
+    }
+}
