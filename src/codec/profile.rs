@@ -88,7 +88,11 @@ const BALANCED: Candidates = Candidates {
     ],
 };
 const SMALL: Candidates = Candidates {
-    tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16 }), 100), candidate(&PlanesZstd, 100)],
+    tried: &[
+        CONSTANT,
+        candidate(&Blocked(BinBlocks { most_classes: 16, has_details: true }), 100),
+        candidate(&PlanesZstd, 100),
+    ],
     rivals: &[candidate(&ExponentTiers { spacing: 16 }, 100), candidate(&ResidualTiers { spacing: 16 }, 100), CLASSIC],
 };
 const CLASSIC_NUMBERS: Candidates = Candidates { tried: &[CONSTANT, CLASSIC], rivals: &[] };
@@ -105,12 +109,12 @@ const BALANCED_BLOCKS: Candidates = Candidates {
     rivals: &[
         candidate(&Blocked(ExponentBlocks), 100),
         candidate(&Blocked(ResidualBlocks), 100),
-        candidate(&Blocked(BinBlocks { most_classes: 4 }), 104),
+        candidate(&Blocked(BinBlocks { most_classes: 4, has_details: false }), 104),
         candidate(&Blocked(BitshuffleBlocks), 125),
     ],
 };
 const SMALL_BLOCKS: Candidates = Candidates {
-    tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16 }), 100)],
+    tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16, has_details: true }), 100)],
     rivals: &[candidate(&Blocked(ResidualBlocks), 100), candidate(&Blocked(BitshuffleBlocks), 100)],
 };
 const STRING_BLOCKS: Candidates =

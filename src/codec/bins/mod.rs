@@ -14,7 +14,8 @@ mod stored_block;
 mod tables;
 
 pub(super) use mappings::{
-    MappedBlock, MappedScratch, Mapping, Numbers, find_multiple, find_palettes, find_quotients, may_have_palettes,
+    Bases, MappedBlock, MappedScratch, Mapping, Numbers, find_multiple, find_palettes, find_quotients,
+    may_have_palettes,
 };
 pub(super) use plan::{BinPlan, planes_of};
 pub(super) use stored_block::{StoredBins, WindowScratch};

@@ -3,7 +3,7 @@
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::bins::{
-    BinTables, MappedBlock, Mapping, Numbers, StoredBins, find_multiple, find_palettes, find_quotients,
+    Bases, BinTables, MappedBlock, Mapping, Numbers, StoredBins, find_multiple, find_palettes, find_quotients,
     may_have_palettes, planes_of, table_bytes,
 };
 use crate::codec::exponent_tiers::{sampled_tops, split};
@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub(in crate::codec) struct BinBlocks {
     /// The most classes of groups that it writes.
     pub most_classes: usize,
+    /// Whether it writes details below numbers, which take the most time to decode.
+    pub has_details: bool,
 }
 
 impl BlockCodec for BinBlocks {
@@ -151,6 +153,9 @@ fn decode_mapped(
 
 /// A mapping is chosen if it saves one in this many bytes: it takes time.
 const MAPPING_SAVES_ONE_IN: usize = 40;
+/// The base of the part is taken instead of those of blocks if its estimate is not greater by more
+/// than one in this many bytes.
+const BASE_COSTS_ONE_IN: usize = 16;
 /// The most elements of the innermost dimension that have palettes of their own.
 const MOST_CHANNELS: u32 = 16;
 
@@ -180,7 +185,13 @@ struct TransformChoice {
 }
 
 /// Chooses mapping and transform, and keeps the numbers in the scratch.
-fn choose(width: Width, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> TransformChoice {
+fn choose(
+    has_details: bool,
+    width: Width,
+    geometry: &Geometry<'_>,
+    raw: &[u8],
+    scratch: &mut EncodeScratch,
+) -> TransformChoice {
     let of_elements = choose_transform(width, geometry, raw, scratch);
     let mut search = MappingSearch {
         width,
@@ -192,7 +203,7 @@ fn choose(width: Width, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut Encod
         scratch,
     };
     search.best.mapping = Mapping::None;
-    search.run(raw);
+    search.run(raw, has_details);
     let MappingSearch { choice, best, tried, scratch, .. } = search;
     (scratch.numbers, scratch.other_numbers) = (best, tried);
     choice
@@ -211,48 +222,62 @@ struct MappingSearch<'a> {
 }
 
 impl MappingSearch<'_> {
-    fn run(&mut self, raw: &[u8]) {
+    fn run(&mut self, raw: &[u8], has_details: bool) {
         let is_predictable = self.choice.is_predictable;
         if may_have_palettes(self.width, raw) {
             let channels = self.geometry.strides.into_iter().find(|&stride| (2..=MOST_CHANNELS).contains(&stride));
             for count in std::iter::once(1).chain(channels) {
                 // exact: at most 16
                 if find_palettes(self.width, self.geometry, count as usize, raw, &mut self.tried) {
-                    self.compare();
+                    self.compare(Bases::OfBlocks);
                 }
             }
         }
         if !self.geometry.float
             && let Some(multiple) = find_multiple(self.width, self.geometry, raw)
         {
-            self.tried.set_multiple(multiple, self.geometry, raw);
-            self.compare();
+            self.tried.set_multiple(multiple, Bases::OfBlocks, self.geometry, raw);
+            if self.compare(Bases::OfBlocks) && self.tried.set_multiple(multiple, Bases::OfPart, self.geometry, raw) {
+                self.compare(Bases::OfPart);
+            }
         }
         let Some(float_type) = self.geometry.float_type else { return };
-        for quotient in find_quotients(float_type, raw, is_predictable) {
-            self.tried.set_quotient(quotient, self.geometry, raw);
-            self.compare();
+        for quotient in find_quotients(float_type, raw, has_details && is_predictable) {
+            self.tried.set_quotient(quotient, Bases::OfBlocks, self.geometry, raw);
+            if self.compare(Bases::OfBlocks) {
+                self.tried.set_quotient(quotient, Bases::OfPart, self.geometry, raw);
+                self.compare(Bases::OfPart);
+            }
         }
     }
 
-    /// Keeps the mapping that was tried, if it is better.
-    fn compare(&mut self) {
+    /// Keeps the mapping that was tried, if it is better. Returns whether it is kept and its
+    /// numbers are not predicted: the base of the part suits them, since equal elements then have
+    /// equal numbers. Estimates do not tell that.
+    fn compare(&mut self, bases: Bases) -> bool {
         let width = self.tried.mapping.widths(self.width).number;
         let geometry = Geometry { element_bytes: width.bytes(), float: false, float_type: None, ..*self.geometry };
         let mut choice = choose_transform(width, &geometry, &self.tried.bytes, self.scratch);
         choice.bytes = choice.bytes.saturating_add(self.tried.other_bytes(self.width.bytes()));
-        if choice.bytes < self.most {
+        let is_predicted = matches!(choice.transform, Transform::Predict(_));
+        let most = match bases {
+            Bases::OfBlocks => self.most,
+            Bases::OfPart => self.most + self.most / BASE_COSTS_ONE_IN,
+        };
+        let is_better = choice.bytes < most && (bases == Bases::OfBlocks || !is_predicted);
+        if is_better {
             self.most = choice.bytes;
             self.choice = choice;
             std::mem::swap(&mut self.best, &mut self.tried);
         }
+        is_better && !is_predicted
     }
 }
 
 impl BlockEncoder for BinBlocks {
     fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(geometry.element_bytes)?;
-        Some(choose(width, geometry, raw, scratch).bytes)
+        Some(choose(self.has_details, width, geometry, raw, scratch).bytes)
     }
 
     fn plan(
@@ -269,7 +294,7 @@ impl BlockEncoder for BinBlocks {
         if geometry.blocks.is_empty() || !geometry.block_ranges().all(fits) {
             return Ok(false);
         }
-        let transform = choose(width, geometry, raw, scratch).transform;
+        let transform = choose(self.has_details, width, geometry, raw, scratch).transform;
         let EncodeScratch { symbols, low_bytes, coded, bins, numbers, .. } = scratch;
         let width = numbers.mapping.widths(width).number;
         let integers = if let Mapping::None = numbers.mapping { raw } else { &numbers.bytes };

@@ -10,7 +10,7 @@ use crate::kernel::bins::encode::{self, BinEncoder};
 use crate::kernel::bins::{BinModel, GROUP};
 use crate::kernel::predict::{Prediction, Predictor, Weights};
 
-const BINS: BinBlocks = BinBlocks { most_classes: 1 };
+const BINS: BinBlocks = BinBlocks { most_classes: 1, has_details: true };
 
 /// A block, its tables, and its coded integers.
 struct BinBlock {

@@ -33,8 +33,8 @@ pub(super) static ENCODERS: [&dyn Encoder; 21] = [
     &Blocked(ZstdBlocks),
     &Blocked(ExponentBlocks),
     &Blocked(ResidualBlocks),
-    &Blocked(BinBlocks { most_classes: 1 }),
-    &Blocked(BinBlocks { most_classes: 16 }),
+    &Blocked(BinBlocks { most_classes: 1, has_details: true }),
+    &Blocked(BinBlocks { most_classes: 16, has_details: true }),
 ];
 
 /// A part, and how it is encoded.

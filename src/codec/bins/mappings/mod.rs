@@ -19,7 +19,7 @@ pub(super) use faults::cut;
 pub(in crate::codec) use mapped_block::MappedBlock;
 pub(in crate::codec) use mapping::Mapping;
 pub(in crate::codec) use multiple_writer::find_multiple;
-pub(in crate::codec) use numbers::Numbers;
+pub(in crate::codec) use numbers::{Bases, Numbers};
 pub(in crate::codec) use palette_writer::{find_palettes, may_have_palettes};
 pub(in crate::codec) use quotient::MappedScratch;
 pub(in crate::codec) use quotient_writer::find_quotients;

@@ -10,6 +10,15 @@ use crate::kernel::{Width, extra_bits};
 use crate::{Error, Result};
 use std::ops::Range;
 
+/// The numbers that others count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::codec) enum Bases {
+    /// The least of each block: predicted numbers of a block begin near zero.
+    OfBlocks,
+    /// The least of the part: equal elements have equal numbers.
+    OfPart,
+}
+
 /// The numbers of a part, in memory that is reused.
 #[derive(Default)]
 pub(in crate::codec) struct Numbers {
@@ -25,7 +34,7 @@ pub(in crate::codec) struct Numbers {
     /// The integers whose extra bits are details, of two bytes each.
     details: Vec<u8>,
     words: Vec<u64>,
-    /// The integers of a block, counted from 0; `None` for exceptions.
+    /// The numbers of a part, counted from 0, and details; `None` for exceptions.
     integers: Vec<Option<(i64, u16)>>,
 }
 
@@ -38,17 +47,26 @@ impl Numbers {
     }
 
     /// Makes the numbers of floats.
-    pub(in crate::codec) fn set_quotient(&mut self, quotient: Quotient, geometry: &Geometry<'_>, raw: &[u8]) {
+    pub(in crate::codec) fn set_quotient(
+        &mut self,
+        quotient: Quotient,
+        bases: Bases,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+    ) {
         self.clear();
         self.mapping = Mapping::Quotient(quotient);
-        let v = quotient.number_width.bytes();
-        for (block, elements) in blocks(geometry, raw) {
-            self.integers.clear();
-            self.integers.extend(elements.map(|element| quotient.number(element)));
-            let base = self.integers.iter().flatten().map(|&(number, _)| number).min().unwrap_or(0);
+        let (v, w) = (quotient.number_width.bytes(), quotient.float_type.width().bytes());
+        self.integers.clear();
+        self.integers.extend(raw.chunks_exact(w).map(|element| quotient.number(element)));
+        let least = |integers: &[Option<(i64, u16)>]| integers.iter().flatten().map(|&(number, _)| number).min();
+        let of_part = least(&self.integers).unwrap_or(0);
+        for block in geometry.block_ranges() {
+            let integers = self.integers.get(block.clone()).unwrap_or(&[]);
+            let base = if bases == Bases::OfPart { of_part } else { least(integers).unwrap_or(0) };
             self.bases.push(base);
             let mut last = 0;
-            for (i, &integer) in block.zip(&self.integers) {
+            for (i, &integer) in block.zip(integers) {
                 let found = integer.map(|(number, details)| (number.wrapping_sub(base), details));
                 let found = found.filter(|(k, _)| k.cast_unsigned() <= mask(v));
                 if found.is_none() {
@@ -67,21 +85,31 @@ impl Numbers {
         }
     }
 
-    /// Makes the numbers of integers.
-    pub(in crate::codec) fn set_multiple(&mut self, multiple: Multiple, geometry: &Geometry<'_>, raw: &[u8]) {
+    /// Makes the numbers of integers. With the base of the part, some may not fit: returns whether
+    /// all do.
+    pub(in crate::codec) fn set_multiple(
+        &mut self,
+        multiple: Multiple,
+        bases: Bases,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+    ) -> bool {
         self.clear();
         self.mapping = Mapping::Multiple(multiple);
         let (v, w) = (multiple.number_width.bytes(), geometry.element_bytes);
-        let numbers = &mut self.bytes;
+        let of_part = least(raw.chunks_exact(w.max(1)), w);
+        let mut is_right = true;
         for (_, elements) in blocks(geometry, raw) {
-            let base = least(elements.clone(), w);
+            let base = if bases == Bases::OfPart { of_part } else { least(elements.clone(), w) };
             self.bases.push(base);
             for element in elements {
                 let step = wide(element).wrapping_sub(base).cast_unsigned() & mask(w);
                 let k = step.checked_div(multiple.factor).unwrap_or(0);
-                numbers.extend(k.to_le_bytes().iter().take(v));
+                is_right &= k <= mask(v) && k.wrapping_mul(multiple.factor) == step;
+                self.bytes.extend(k.to_le_bytes().iter().take(v));
             }
         }
+        is_right
     }
 
     fn clear(&mut self) {

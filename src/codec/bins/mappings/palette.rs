@@ -131,7 +131,9 @@ impl Palettes {
             if count == 1 {
                 out.iter_mut().zip(numbers).for_each(|(out, number)| look_up(out, number));
             } else {
-                let each = out.iter_mut().zip(numbers).skip(start).step_by(count);
+                // each on its own: a step of a pair of iterators goes through all between
+                let outs = out.iter_mut().skip(start).step_by(count);
+                let each = outs.zip(numbers.iter().skip(start).step_by(count));
                 each.for_each(|(out, number)| look_up(out, number));
             }
         }

@@ -37,9 +37,9 @@ impl OneBits {
     }
 }
 
-/// Returns quotients that may express the elements of a part. Those with details may pay only if
+/// Returns quotients that may express the elements of a part. Those with details pay only if
 /// elements are predictable.
-pub(in crate::codec) fn find_quotients(float_type: FloatType, raw: &[u8], is_predictable: bool) -> Vec<Quotient> {
+pub(in crate::codec) fn find_quotients(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<Quotient> {
     let w = float_type.width().bytes();
     let count = raw.len() / w;
     let elements = windows(count, 256)
@@ -51,7 +51,7 @@ pub(in crate::codec) fn find_quotients(float_type: FloatType, raw: &[u8], is_pre
     bits.sort_unstable_by_key(|bits| bits.lowest);
     let lowest = bits.get(bits.len() / LOWER).map_or(highest, |bits| bits.lowest);
     let exact = exact(float_type, highest, lowest);
-    let with_details = is_predictable.then(|| with_details(float_type, highest, lowest)).flatten();
+    let with_details = may_have_details.then(|| with_details(float_type, highest, lowest)).flatten();
     let decimals = match exact {
         Some(_) => None, // a power of two does
         None => {
