@@ -179,9 +179,18 @@ impl Quotient {
 
     /// Sets lengths to the bit lengths whose extra bits are the details.
     fn detail_lengths<const V: usize>(&self, numbers: &[u8], base: i64, lengths: &mut [u8]) {
-        for (&k, length) in numbers.as_chunks::<V>().0.iter().zip(lengths) {
-            *length = self.details_of(self.sum(base, integer(k))) + 1;
+        let each = numbers.as_chunks::<V>().0.iter().map(|&k| integer(k)).zip(lengths);
+        if self.float_type == FloatType::F64 {
+            return each.for_each(|(k, length)| *length = self.details_of(self.sum(base, k)) + 1);
         }
+        // the same in 32 bits, which is all that there are, and without a branch, for vectors
+        let (precision, most) = (self.float_type.precision().cast_signed(), i32::from(self.detail_bits));
+        let base = base as i32; // sums are modulo less
+        each.for_each(|(k, length)| {
+            let sum = base.wrapping_add(k as i32) << most >> most;
+            let bits = (precision - bit_length(sum ^ (sum >> 31))).clamp(0, most);
+            *length = bits as u8 + 1; // exact: at most 15
+        });
     }
 
     /// Sets `out` to the elements of numbers with details.
@@ -252,6 +261,14 @@ impl DetailBits<'_> {
         let is_right = if self.is_all { bytes == self.bits.len() && fills_up } else { bytes <= self.bits.len() };
         if is_right { Ok(()) } else { Err(malformed_block("detail_bytes, or bits that fill up the details")) }
     }
+}
+
+/// Returns the bit length of a number that is not negative, or a greater one than 24 if it has more
+/// than 24 bits. The exponent of a float tells it.
+#[inline(always)]
+fn bit_length(number: i32) -> i32 {
+    let exponent = (number as f32).to_bits() >> 23; // at most 8 bits: no sign
+    (exponent.cast_signed() - 126).max(0)
 }
 
 /// Returns a number of `V` bytes.
