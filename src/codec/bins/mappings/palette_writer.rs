@@ -6,51 +6,52 @@ use crate::codec::geometry::Geometry;
 use crate::codec::sampling::windows;
 use crate::kernel::Width;
 
-/// The most values of a palette. With more, the table takes what it saves.
+/// The most values of a palette: a power of two. With more, the table takes what it saves.
 const MOST_VALUES: usize = 4096;
 /// A palette has at most one value for this many elements.
 const ELEMENTS_OF_VALUE: usize = 16;
-/// The elements of a sample, and the most values among them.
+/// The elements of a sample, and the most values among them: a power of two.
 const SAMPLE: usize = 4096;
 const MOST_IN_SAMPLE: usize = 1024;
-/// The slots of a table: a power of two, more than any palette has values.
-const SLOTS: usize = 4 * MOST_VALUES;
+/// The slots of a table for each value that it may have.
+const SLOTS_OF_VALUE: usize = 4;
 
 /// The values that occur, each with a number: open addressing.
 struct ValueTable {
-    /// The value and its number, for each used slot.
+    /// The value and its number, for each used slot. A power of two.
     slots: Vec<Option<(i64, u16)>>,
     values: Vec<i64>,
 }
 
 impl ValueTable {
-    fn new() -> Self {
-        Self { slots: vec![None; SLOTS], values: Vec::new() }
+    /// Makes a table for at most `most` values, a power of two.
+    fn new(most: usize) -> Self {
+        Self { slots: vec![None; SLOTS_OF_VALUE * most], values: Vec::new() }
     }
 
-    fn start(value: i64) -> usize {
+    fn start(&self, value: i64) -> usize {
         // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4)
         let product = value.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (product >> (64 - SLOTS.trailing_zeros())) as usize // below SLOTS
+        (product >> (64 - self.slots.len().trailing_zeros())) as usize // below their number
     }
 
     /// Returns the slot of a value, or the free one where it belongs.
     fn slot(&self, value: i64) -> usize {
-        let mut at = Self::start(value);
+        let mut at = self.start(value);
         // ends: there are more slots than values
         while let Some(Some((other, _))) = self.slots.get(at)
             && *other != value
         {
-            at = (at + 1) % SLOTS;
+            at = (at + 1) % self.slots.len();
         }
         at
     }
 
     /// Adds a value. Returns `false` if there are too many.
     fn add(&mut self, value: i64) -> bool {
-        let at = self.slot(value);
+        let (at, most) = (self.slot(value), self.slots.len() / SLOTS_OF_VALUE);
         match self.slots.get_mut(at) {
-            Some(slot @ None) if self.values.len() < MOST_VALUES => {
+            Some(slot @ None) if self.values.len() < most => {
                 *slot = Some((value, 0));
                 self.values.push(value);
                 true
@@ -106,23 +107,20 @@ pub(in crate::codec) fn find_palettes(
 
 /// Returns whether elements have so few values that palettes may pay.
 pub(in crate::codec) fn may_have_palettes(width: Width, raw: &[u8]) -> bool {
-    let mut table = ValueTable::new();
+    if width == Width::W1 {
+        return false; // they are short already
+    }
+    let mut table = ValueTable::new(MOST_IN_SAMPLE);
     let count = raw.len() / width.bytes();
     let sampled = windows(count, 256).flat_map(|window| {
         raw.get(window.start * width.bytes()..window.end * width.bytes()).unwrap_or(&[]).chunks_exact(width.bytes())
     });
-    for element in sampled.take(SAMPLE) {
-        table.add(wide(element));
-        if table.values.len() > MOST_IN_SAMPLE {
-            return false;
-        }
-    }
-    width != Width::W1
+    sampled.take(SAMPLE).all(|element| table.add(wide(element)))
 }
 
 /// Returns the values of each palette; `None` if there are too many.
 fn tables(width: Width, geometry: &Geometry<'_>, count: usize, raw: &[u8]) -> Option<Vec<ValueTable>> {
-    let mut tables: Vec<ValueTable> = (0..count).map(|_| ValueTable::new()).collect();
+    let mut tables: Vec<ValueTable> = (0..count).map(|_| ValueTable::new(MOST_VALUES)).collect();
     for (_, elements) in blocks(geometry, raw) {
         for (i, element) in elements.enumerate() {
             if !tables.get_mut(i % count)?.add(wide(element)) {
