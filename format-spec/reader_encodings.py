@@ -284,6 +284,7 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
     fields = Fields(own, "R-5.18")
     transform, *details = read_transform(fields, (*TRANSFORMS, SEPARABLE))
     s, bin_count, class_count, mapping, period = fields.unpack("4BI")
+    has_gaps, has_outliers, is_transposed, mapping = mapping & 16, mapping & 32, mapping & 64, mapping & ~112
     check({f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64, f"R-5.18 class_count {class_count}": 1 <= class_count <= 16,
            f"R-5.18 mapping {mapping}": mapping <= 3})
     K = fields.take(bin_count)
@@ -292,26 +293,36 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
     classes = [read_frequencies(fields, K, V) for _ in range(class_count)]
     class_codes = read_class_codes(fields, period, class_count)
     v, detail_bits, to_elements = (read_no_mapping, read_palettes, read_quotient, read_multiple)[mapping](fields, w)
+    filler, *rice_gaps = fields.unpack(f"{w}sBB") if has_gaps else (b"", 0, 0)
+    check({"R-5.22 rice_between or rice_gaps": max(rice_gaps) <= 15})
+    upper_bits, *rice_outliers = fields.unpack("BBB") if has_outliers else (0, 0, 0)
+    check({"R-5.22 upper_bits 0": upper_bits or not has_outliers, "R-5.22 rice_between or rice_outliers": max(rice_outliers) <= 15})
+    row, = fields.unpack("I") if is_transposed else (2,)
+    check({f"R-5.22 row {row}": row >= 2})
     window_bytes = min(v, 2)  # what depends on v, which is among the last fields
-    check({"R-5.18 the tables are too long": not fields.read(), f"R-5.18 low_bytes {s}": s <= v - window_bytes,
-           "R-5.18 the last bin": V[-1] == 1 << 8 * window_bytes})
+    bytes_above = v - s - window_bytes
+    check({"R-5.18 the tables are too long": not fields.read(), f"R-5.18 low_bytes {s}": bytes_above >= 0,
+           "R-5.18 the last bin": V[-1] == 1 << 8 * window_bytes,
+           f"R-5.22 upper_bits {upper_bits}": upper_bits <= 8 * bytes_above})
 
     def decode_numbers(fields, n):  # their bytes; without a mapping, they are the elements
+        above = read_uppers(fields, n, rice_outliers, upper_bits, bytes_above) if has_outliers else bytes(n * bytes_above)
         fields.rule, groups, m = "R-5.19", -(-n // 64), min(n, 64)
         codes = class_codes if period else read_class_codes(fields, groups, class_count)
         low_bytes = [fields.take(n) for _ in range(s)]
         state = [lower | upper << 8 for lower, upper in zip(fields.take(m), fields.take(m))]
-        check({"R-5.19 a state": min(state) >= 256})
+        check({"R-5.19 a state": min(state, default=256) >= 256})
         slots_of_groups = [classes[codes[g % len(codes)]] for g in range(groups)]
         windows = decode_windows(slots_of_groups, n, state, iter(fields.read()))
         windows = struct.pack(f"<{n}{'_BH'[window_bytes]}", *windows)
-        planes = low_bytes + [windows[j::window_bytes] for j in range(window_bytes)] + [bytes(n)] * (v - s - window_bytes)
-        return undo(transform, *details, interleave(planes), v)
+        planes = low_bytes + [windows[j::window_bytes] for j in range(window_bytes)]
+        y = interleave(planes + [above[j::bytes_above] for j in range(bytes_above)])
+        return undo(transform, *details, transpose_back(y, v, row) if is_transposed else y, v)
 
-    def decode_block(block, n):
-        fields = Fields(block, "R-5.21")
+    def decode_elements(fields, n):
         if mapping == 0:
             return decode_numbers(fields, n)
+        fields.rule = "R-5.21"
         e, = fields.unpack("H")
         base, = fields.unpack("q") if mapping > 1 else (0,)
         detail_bytes, = fields.unpack("I") if detail_bits else (0,)
@@ -322,6 +333,14 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
         for j, i in enumerate(positions):
             elements[w * i:w * i + w] = exceptions[w * j:w * j + w]
         return bytes(elements)
+
+    def decode_block(block, n):
+        fields = Fields(block, "R-5.23")
+        if not has_gaps:
+            return decode_elements(fields, n)
+        marks = read_marks(fields, n, rice_gaps)
+        elements = io.BytesIO(decode_elements(fields, marks.count(0)))
+        return b"".join(filler if is_marked else elements.read(w) for is_marked in marks)
     return decode_block
 
 def read_frequencies(fields, K, V):  # of a class: what each of the 256 slots means
@@ -342,7 +361,7 @@ def read_class_codes(fields, count, class_count):  # one that is repeated if the
     return codes[:count]
 
 def decode_windows(slots_of_groups, n, state, stream):
-    windows = []
+    windows, k = [], 0
     with suppress(StopIteration):  # of next()
         for slots in slots_of_groups:
             k = min(n - len(windows), 64)
@@ -436,3 +455,41 @@ def round_to(layout, value):
     with suppress(OverflowError):
         return struct.unpack("<" + layout, struct.pack("<" + layout, value))[0]
     return value * float("inf")
+# ---- 5.15 Gaps, outliers and transposed rows ----------------------------------------------------------------
+def to_number(bits):  # a byte each, the lowest first
+    return sum(bit << j for j, bit in enumerate(bits))
+
+def read_marks(fields, n, parameters):  # for each element 1 if it is marked, and 0 otherwise
+    start, fields.rule, marks = fields.tell(), "R-5.23", bytearray()
+    bits = Fields(one_byte_each(fields.read()), fields.rule)
+    for stretch in range(n + 1):  # only the first may be empty, so these suffice
+        parameter, quotient = parameters[stretch % 2], 0
+        while quotient < 16 and bits.take(1) == b"\1":
+            quotient += 1
+        value = to_number(bits.take(parameter)) | quotient << parameter if quotient < 16 else to_number(bits.take(16))
+        length = value + (stretch > 0)
+        check({"R-5.23 a code is too long": quotient < 16 or value >> parameter >= 16,
+               "R-5.23 marks beyond the elements": length <= n - len(marks)})
+        marks += bytes([stretch % 2]) * length
+        if len(marks) == n:
+            break
+    check({"R-5.23 bits after the marks": not any(bits.read(-bits.tell() % 8))})
+    fields.seek(start + bits.tell() // 8)
+    return marks
+
+def read_uppers(fields, n, parameters, upper_bits, bytes_above):  # the bytes above the windows of all elements
+    marks = read_marks(fields, n, parameters)
+    count = marks.count(1) * upper_bits
+    bits = one_byte_each(fields.take(-(-count // 8)))
+    check({"R-5.23 bits after the uppers": not any(bits[count:])})
+    uppers = (to_number(bits[at:at + upper_bits]) for at in range(0, count, upper_bits))
+    return b"".join((next(uppers) if is_marked else 0).to_bytes(bytes_above, "little") for is_marked in marks)
+
+def transpose_back(y, v, row):  # from the order in which y is coded to its own
+    n, result = len(y) // v, bytearray(y)
+    rows = n // row
+    tiles = [(first * row, min(first + 64, rows) * row) for first in range(0, rows, 64)]
+    order = (i for begin, end in tiles for column in range(row) for i in range(begin + column, end, row))
+    for j, i in enumerate(order):  # those after the rows stay
+        result[v * i:v * i + v] = y[v * j:v * j + v]
+    return bytes(result)

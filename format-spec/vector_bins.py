@@ -30,7 +30,7 @@ def packed(codes, bits):
 def coded(groups, K, V, F, start, early):
     """The states and the stream of a block. `groups`: of windows; `F`: the frequencies of each group.
     For faults `start` has states to begin with, and the states `early` move a byte that they need not."""
-    states = [256] * len(groups[0])
+    states = [256] * len(groups[0] if groups else ())
     for i, state in start.items():
         states[i] = state
     stream = []  # backwards

@@ -49,8 +49,9 @@ def packed_bits(bits):
     return le(sum(bit << t for t, bit in enumerate(bits)), (len(bits) + 7) // 8)
 
 
-def palettes(dtype, ends, values, numbers=None, v=1, is_float=False, exceptions=None, **more):
-    """A chunk for `of_many`. `values`: a list for each palette. `numbers`: of the chunk; else some that look random."""
+def palettes(dtype, ends, values, numbers=None, v=1, is_float=False, exceptions=None, encode=bins, **more):
+    """A chunk for `of_many`. `values`: a list for each palette. `numbers`: of the chunk; else some that look random.
+    `encode`: `bins`, or what extends it: see vector_options.py."""
     w, exceptions, data = DTYPES[dtype][1], exceptions or {}, b''
     fields = {'number_bytes': le(v, 1), 'palette_flags': le(is_float, 1), 'palette_count': le(len(values), 1), 'reserved 4': bytes(1)}
     for p, palette in enumerate(values):
@@ -60,7 +61,7 @@ def palettes(dtype, ends, values, numbers=None, v=1, is_float=False, exceptions=
         numbers = [(a >> a % 5) % min(len(palette), 1 << 8 * v) for a, palette in zip(mixed(ends[-1]), of_elements)]
     for i, (k, palette) in enumerate(zip(numbers, of_elements)):
         data += le(exceptions[i] if i in exceptions else palette[k] if k < len(palette) else 0, w)
-    return dtype, data, bins(ends, mapping=(1, v, fields, list(mapped_blocks(ends, numbers, v, exceptions, w))), **more)
+    return dtype, data, encode(ends, mapping=(1, v, fields, list(mapped_blocks(ends, numbers, v, exceptions, w))), **more)
 
 
 def nearest(q, precision, exponent_bits):
@@ -106,7 +107,7 @@ def counted(ends, numbers, bases, modulus):
     return bases, [(n - base) % modulus for base, block in zip(bases, blocks) for n in block]
 
 
-def quotients(dtype, ends, numbers, v, D=0, divisor=1, exponent=0, float_type=None, exceptions=None, bases=None, tables=None, **more):
+def quotients(dtype, ends, numbers, v, D=0, divisor=1, exponent=0, float_type=None, exceptions=None, bases=None, tables=None, encode=bins, **more):
     """A chunk for `of_many`. `numbers`: N of each element, whose lowest bits are dropped if they are not stored. `bases`: of
     each block; else the least s."""
     w, exceptions, data = DTYPES[dtype][1], exceptions or {}, b''
@@ -122,10 +123,10 @@ def quotients(dtype, ends, numbers, v, D=0, divisor=1, exponent=0, float_type=No
         details.append(1 << d | t)  # of d extra bits
         data += le(exceptions[i] if i in exceptions else quotient((number << D) + (t << D - d), name, divisor, exponent), w)
     blocks = list(mapped_blocks(ends, k, v, exceptions, w, details if D else None, bases))
-    return dtype, data, bins(ends, mapping=(2, v, fields, blocks), tables=tables, **more)
+    return dtype, data, encode(ends, mapping=(2, v, fields, blocks), tables=tables, **more)
 
 
-def multiples(dtype, ends, numbers, v, factor=1, bases=None, exceptions=None, tables=None, **more):
+def multiples(dtype, ends, numbers, v, factor=1, bases=None, exceptions=None, tables=None, encode=bins, **more):
     """A chunk for `of_many`. `numbers`: k of each element. `bases`: of each block; else 0."""
     w, exceptions, bases, data = DTYPES[dtype][1], exceptions or {}, bases or [0] * len(ends), b''
     fields = {'number_bytes': le(v, 1), 'reserved 4': bytes(3), 'factor': le(factor, 8)}
@@ -133,7 +134,7 @@ def multiples(dtype, ends, numbers, v, factor=1, bases=None, exceptions=None, ta
     for i, (base, k) in enumerate(zip(of_elements, numbers)):
         data += le(exceptions[i] if i in exceptions else (base + k * factor) % (1 << 8 * w), w)
     blocks = list(mapped_blocks(ends, numbers, v, exceptions, w, bases=bases))
-    return dtype, data, bins(ends, mapping=(3, v, fields, blocks), tables=tables, **more)
+    return dtype, data, encode(ends, mapping=(3, v, fields, blocks), tables=tables, **more)
 
 
 # ---- the examples of the text ----------------------------------------------------------------------------------------

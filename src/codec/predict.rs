@@ -1,5 +1,6 @@
 //! Chooses a prediction: the one whose residuals take the fewest bits in some windows of the part.
 
+use super::bins::low_bytes_of;
 use super::geometry::Geometry;
 use super::sampling::windows;
 use super::scratch::EncodeScratch;
@@ -7,7 +8,6 @@ use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
 use crate::kernel::predict::{Prediction, Predictor, Weights};
 use crate::kernel::{Width, extra_bits, predict};
-use crate::le::u64_of;
 
 /// The least number of elements of a window.
 const WINDOW: usize = 1024;
@@ -45,12 +45,12 @@ impl Coding {
         match self {
             Self::Tiers => (TierPlan::new(counts, 31).bits + count_extra_bits(counts)) as f64,
             Self::Bins => {
-                let longest = counts.iter().rposition(|&count| count > 0).map_or(0, |symbol| symbol / 4 + 2);
-                // bytes below the window are stored as they are
-                let low_bits = u64_of(8 * longest.saturating_sub(16).div_ceil(8));
-                let bits_of = |symbol: u64| (symbol / 4).saturating_sub(1).max(low_bits);
-                let offset_bits = (0..).zip(counts).map(|(symbol, &count)| bits_of(symbol) * u64::from(count));
-                (entropy_bits(counts) + offset_bits.sum::<u64>() as f64) * (1.0 - CLASSES_SAVE)
+                let mut lengths = [0; 65];
+                for (symbol, &count) in counts.iter().enumerate() {
+                    // as `refine` sets symbols; those of the longest integers are 4 * 62 + 3
+                    lengths[(symbol / 4 + 2).min(64)] += count; // in bounds
+                }
+                (entropy_bits(counts) + low_bytes_of(&lengths).1) * (1.0 - CLASSES_SAVE)
             }
         }
     }

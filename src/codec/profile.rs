@@ -90,7 +90,7 @@ const BALANCED: Candidates = Candidates {
 const SMALL: Candidates = Candidates {
     tried: &[
         CONSTANT,
-        candidate(&Blocked(BinBlocks { most_classes: 16, has_details: true }), 100),
+        candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100),
         candidate(&PlanesZstd, 100),
     ],
     rivals: &[candidate(&ExponentTiers { spacing: 16 }, 100), candidate(&ResidualTiers { spacing: 16 }, 100), CLASSIC],
@@ -109,12 +109,12 @@ const BALANCED_BLOCKS: Candidates = Candidates {
     rivals: &[
         candidate(&Blocked(ExponentBlocks), 100),
         candidate(&Blocked(ResidualBlocks), 100),
-        candidate(&Blocked(BinBlocks { most_classes: 4, has_details: false }), 104),
+        candidate(&Blocked(BinBlocks { most_classes: 4, for_size: false }), 104),
         candidate(&Blocked(BitshuffleBlocks), 125),
     ],
 };
 const SMALL_BLOCKS: Candidates = Candidates {
-    tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16, has_details: true }), 100)],
+    tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100)],
     rivals: &[candidate(&Blocked(ResidualBlocks), 100), candidate(&Blocked(BitshuffleBlocks), 100)],
 };
 const STRING_BLOCKS: Candidates =
@@ -140,7 +140,7 @@ impl Profile {
     /// [`WriterOptions::chunk_bytes`]: crate::WriterOptions::chunk_bytes
     pub fn chunk_bytes(self) -> usize {
         match self {
-            Self::Small => 256 << 10,
+            Self::Small => 512 << 10,
             _ => 64 << 10,
         }
     }

@@ -1,6 +1,6 @@
 //! Memory and contexts that encoders and decoders reuse.
 
-use super::bins::{BinPlan, KeptBins, MappedScratch, Numbers, WindowScratch};
+use super::bins::{BinPlan, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch};
 use super::blocked::KeptTables;
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
@@ -22,6 +22,12 @@ pub(crate) struct DecodeScratch {
     pub(super) mapped: MappedScratch,
     /// Coded integers of some elements.
     pub(super) coded: Vec<u8>,
+    /// The same, in another order.
+    pub(super) rows: Vec<u8>,
+    pub(super) gaps: Marks,
+    pub(super) outliers: Marks,
+    /// Elements that are no gaps.
+    pub(super) present: Vec<u8>,
     /// A block of which only some elements are wanted.
     pub(super) block: Vec<u8>,
 }
@@ -49,6 +55,10 @@ pub(crate) struct EncodeScratch {
     pub(super) numbers: Numbers,
     /// Numbers of another mapping, which is compared.
     pub(super) other_numbers: Numbers,
+    /// The best numbers of a part with its gaps.
+    pub(super) numbers_of_all: Numbers,
+    /// The elements that are no gaps.
+    pub(super) present: Present,
     /// The head that the blocks of a part were planned with.
     pub(super) head: TierHead,
     /// The tables in the front of blocks.

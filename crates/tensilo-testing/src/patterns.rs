@@ -42,12 +42,22 @@ pub enum Pattern {
     FixedPoint,
     /// Integers that ascend by multiples of 250 from a great one.
     Multiples,
+    /// A curve with stretches of zeros.
+    Gapped,
+    /// Times about 10 apart, but for a pause among forty.
+    Pauses,
+    /// Rows of 128 floats, which differ in magnitude by column.
+    Columns,
+    /// Numbers of things, of which the first are the most frequent, in no order.
+    Names,
+    /// Floats that have half of the bits of the width.
+    Halves,
 }
 
 use Pattern::*;
 
 impl Pattern {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 26] = [
         AllEqual,
         Ascending,
         Permuted,
@@ -69,6 +79,11 @@ impl Pattern {
         Pixels,
         FixedPoint,
         Multiples,
+        Gapped,
+        Pauses,
+        Columns,
+        Names,
+        Halves,
     ];
 
     /// `count` little-endian elements of `width` bytes, which are 1, 2, 4 or 8.
@@ -143,6 +158,22 @@ impl Pattern {
                 float(width, coarse)
             }
             Multiples => (seed | 1 << 40).wrapping_add(i * 1000 + random % 4 * 250),
+            Gapped if mix(seed, i / 24).is_multiple_of(3) => 0,
+            Gapped => one + (i % 96).abs_diff(48) + random % 4,
+            Pauses => seed.wrapping_add(i * 10 + random % 5 + mix(seed, i / 40) % 40_000 + i / 40 * 40_000),
+            Columns => {
+                let magnitude = mix(seed, i % 128) % 16;
+                any_sign | one.wrapping_sub(magnitude << mantissa_bits) & infinity | random & mantissa
+            }
+            Names => {
+                let rarity = random.trailing_zeros().min(9);
+                mix(seed, rarity.into()) % 5000 + (random >> 50) % (1 << rarity) * 97
+            }
+            Halves => {
+                let (zeros, magnitude) = (4 * width as u32, mix(random, i) % 60);
+                let exponent = one.wrapping_sub(magnitude << mantissa_bits) & infinity;
+                (any_sign | exponent | random & mantissa) >> zeros << zeros
+            }
         }
     }
 }

@@ -4,7 +4,6 @@
 use super::class_codes::ClassCodes;
 use super::frequencies::{Counts, Frequencies};
 use crate::kernel::bins::{BINS, CLASSES, GROUP};
-use crate::le::u64_of;
 
 /// Bins whose counts a vector has.
 const OCTET: usize = 8;
@@ -26,22 +25,32 @@ const UNITS: f32 = 128.0;
 #[derive(Default)]
 pub(in crate::codec) struct Classes {
     groups: Vec<GroupCounts>,
+    /// The place of each group in `class_of`.
+    places: Vec<u32>,
+    /// The sum of the bins of each place, and their number.
+    means: Vec<(u32, u32)>,
     /// The vectors of each that are in use.
     octets: usize,
-    /// Groups in the order of their mean bins: the number of each, below the bits of the mean.
+    /// Places in the order of their mean bins: the number of each, below the bits of the mean.
     order: Vec<u64>,
     tried: Vec<u8>,
-    /// The class of each group.
+    /// The class of each group or, if they repeat, of each group of the longest block.
     pub class_of: Vec<u8>,
     /// The frequencies of each class.
     pub frequencies: Vec<Frequencies>,
 }
 
 impl Classes {
-    /// Chooses up to `most` classes for the groups of bins, whose blocks are given. Returns the
-    /// bits that bins and classes cost.
-    pub(in crate::codec) fn choose<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, most: usize) -> f32 {
-        self.count(blocks);
+    /// Chooses up to `most` classes for the groups of bins, whose blocks are given. If classes
+    /// repeat, groups at the same place of their blocks have the same class. Returns the bits that
+    /// bins and classes cost.
+    pub(in crate::codec) fn choose<'b>(
+        &mut self,
+        blocks: impl Iterator<Item = &'b [u8]>,
+        most: usize,
+        repeat: bool,
+    ) -> f32 {
+        self.count(blocks, repeat);
         let mut least = f32::INFINITY;
         let mut class_count = 1;
         while class_count <= most.min(CLASSES) {
@@ -58,49 +67,59 @@ impl Classes {
         least
     }
 
-    fn count<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>) {
+    fn count<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, repeat: bool) {
         self.groups.clear();
-        self.order.clear();
+        self.places.clear();
+        self.means.clear();
         let mut most = 0;
-        for group in blocks.flat_map(|bins| bins.chunks(GROUP)) {
+        for (in_block, group) in blocks.flat_map(|bins| bins.chunks(GROUP).enumerate()) {
             most = group.iter().fold(most, |most, &bin| bin.max(most));
-            let sum: u32 = group.iter().map(|&bin| u32::from(bin)).sum();
-            let mean = sum as f32 / group.len() as f32;
-            // the bits of floats that are not negative are in their order; fewer than 2^32 groups
-            self.order.push(u64::from(mean.to_bits()) << 32 | u64_of(self.groups.len()));
+            let place = if repeat { in_block } else { self.groups.len() };
+            self.means.resize(self.means.len().max(place + 1), (0, 0));
+            if let Some((sum, count)) = self.means.get_mut(place) {
+                // below 2^32: a bin is below 64, and a part has fewer than 2^26 elements
+                *sum += group.iter().map(|&bin| u32::from(bin)).sum::<u32>();
+                *count += group.len() as u32; // at most 64
+            }
+            self.places.push(place as u32); // exact, as above
             self.groups.push(count(group));
         }
         self.octets = usize::from(most) / OCTET + 1;
+        self.order.clear();
+        let means = self.means.iter().map(|&(sum, count)| sum as f32 / count.max(1) as f32);
+        // the bits of floats that are not negative are in their order
+        self.order.extend((0..).zip(means).map(|(place, mean)| u64::from(mean.to_bits()) << 32 | place));
         self.order.sort_unstable();
     }
 
-    /// Sets `self.tried` to a class for each group.
+    /// Sets `self.tried` to a class for each place.
     fn assign(&mut self, class_count: usize) {
-        let Self { groups, octets, order, tried, .. } = self;
+        let Self { groups, places, octets, order, tried, .. } = self;
+        let place_count = order.len();
         tried.clear();
-        tried.resize(groups.len(), 0);
-        for (rank, &group) in order.iter().enumerate() {
-            let Some(class) = tried.get_mut(group as u32 as usize) else { continue }; // lower bits
-            *class = (rank * class_count / groups.len()) as u8; // below 16
+        tried.resize(place_count, 0);
+        for (rank, &place) in order.iter().enumerate() {
+            let Some(class) = tried.get_mut(place as u32 as usize) else { continue }; // lower bits
+            *class = (rank * class_count / place_count) as u8; // below 16
         }
         if class_count == 1 {
             return;
         }
         for _ in 0..ROUNDS {
-            let sums = sums(groups, *octets, tried, class_count);
+            let sums = sums(groups, places, *octets, tried, class_count);
             match class_count {
-                0..=4 => ClassCosts::<4>::new(&sums).assign(groups, *octets, tried),
-                _ => ClassCosts::<CLASSES>::new(&sums).assign(groups, *octets, tried),
+                0..=4 => ClassCosts::<4>::new(&sums).assign(groups, places, *octets, tried),
+                _ => ClassCosts::<CLASSES>::new(&sums).assign(groups, places, *octets, tried),
             }
         }
     }
 
     /// Returns the bits of `self.tried`, and the frequencies of its classes.
     fn cost(&self, class_count: usize) -> (f32, Vec<Frequencies>) {
-        let codes = ClassCodes::new(class_count).bytes(self.groups.len()).unwrap_or(usize::MAX);
+        let codes = ClassCodes::new(class_count).bytes(self.tried.len()).unwrap_or(usize::MAX);
         let mut bits = 8.0 * codes as f32;
         let mut frequencies = Vec::with_capacity(class_count);
-        for counts in sums(&self.groups, self.octets, &self.tried, class_count) {
+        for counts in sums(&self.groups, &self.places, self.octets, &self.tried, class_count) {
             let class = Frequencies::of(&counts);
             bits += class.bits(&counts) + 8.0 * (2 + class.range().1.len()) as f32;
             frequencies.push(class);
@@ -127,9 +146,10 @@ fn count(bins: &[u8]) -> GroupCounts {
 }
 
 /// Returns the counts of the groups of each class.
-fn sums(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_count: usize) -> Vec<Counts> {
+fn sums(groups: &[GroupCounts], places: &[u32], octets: usize, class_of: &[u8], class_count: usize) -> Vec<Counts> {
     let mut sums = vec![[0; BINS]; class_count];
-    for (group, &class) in groups.iter().zip(class_of) {
+    for (group, &place) in groups.iter().zip(places) {
+        let class = class_of.get(place as usize).copied().unwrap_or(0); // exact
         let Some(sum) = sums.get_mut(usize::from(class)) else { continue };
         for (sums, counts) in sum.as_chunks_mut::<OCTET>().0.iter_mut().zip(group).take(octets) {
             // fewer than 2^32 in all
@@ -165,8 +185,11 @@ impl<const N: usize> ClassCosts<N> {
         costs
     }
 
-    /// Sets the class of each group to the nearest.
-    fn assign(&self, groups: &[GroupCounts], octets: usize, class_of: &mut [u8]) {
+    /// Sets the class of each place to the nearest.
+    fn assign(&self, groups: &[GroupCounts], places: &[u32], octets: usize, class_of: &mut [u8]) {
+        if class_of.len() < groups.len() {
+            return self.assign_repeated(groups, places, octets, class_of);
+        }
         for (class, group) in class_of.iter_mut().zip(groups) {
             let mut sums = self.none;
             for (costs, counts) in self.bins.iter().zip(group).take(octets) {
@@ -177,6 +200,23 @@ impl<const N: usize> ClassCosts<N> {
             }
             let least = sums.into_iter().fold(f32::INFINITY, |least, sum| if sum < least { sum } else { least });
             *class = (least as u32 % CLASSES as u32) as u8; // below 16
+        }
+    }
+    /// Does the same if several groups have one place. Their sums may be too great to have the
+    /// class in their lowest bits.
+    fn assign_repeated(&self, groups: &[GroupCounts], places: &[u32], octets: usize, class_of: &mut [u8]) {
+        let mut totals = vec![[0.0_f32; N]; class_of.len()];
+        for (group, &place) in groups.iter().zip(places) {
+            let Some(sums) = totals.get_mut(place as usize) else { continue }; // exact
+            for (costs, &count) in self.bins.iter().flatten().zip(group.as_flattened()).take(octets * OCTET) {
+                let count = f32::from(count);
+                sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost * count);
+            }
+        }
+        for (class, sums) in class_of.iter_mut().zip(&totals) {
+            let used = sums.iter().zip(self.none).filter(|(_, none)| none.is_finite());
+            let nearest = used.enumerate().min_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
+            *class = nearest.map_or(0, |(nearest, _)| nearest as u8); // below 16
         }
     }
 }

@@ -1,22 +1,25 @@
 //! Chapter 5.13: bins. An element is the bin of its window, coded by rANS, and its offset in it.
 //!
-//! `tables.rs` has what the front states, `stored_block.rs` the sections of a block, and `mappings`
-//! integers that stand for elements. Writers choose bins in `partition.rs`, and classes and
-//! frequencies in `classes.rs`; `plan.rs` has the result.
+//! `tables.rs` has what the front states, `stored_block.rs` the sections of a block, `mappings`
+//! integers that stand for elements, and `options` which elements are coded, in which order.
+//! Writers choose bins in `partition.rs`, and classes and frequencies in `classes.rs`; `plan.rs`
+//! has the result.
 
 mod class_codes;
 mod classes;
 mod frequencies;
 mod mappings;
+mod options;
 mod partition;
 mod plan;
 mod stored_block;
 mod tables;
 
 pub(super) use mappings::{
-    Bases, MappedBlock, MappedScratch, Mapping, Numbers, find_multiple, find_palettes, find_quotients,
-    may_have_palettes,
+    Bases, MappedBlock, MappedScratch, Mapping, Numbers, PaletteOrder, find_multiple, find_palettes, find_quotients,
+    find_upper_bits, may_have_palettes,
 };
-pub(super) use plan::{BinPlan, planes_of};
+pub(super) use options::{Gaps, Marks, Present, low_bytes_of};
+pub(super) use plan::{BinPlan, PlannedPart, planes_of};
 pub(super) use stored_block::{StoredBins, WindowScratch};
 pub(super) use tables::{BinTables, KeptBins, table_bytes};

@@ -3,6 +3,7 @@
 use super::class_codes::ClassCodes;
 use super::classes::Classes;
 use super::mappings::Mapping;
+use super::options::{Gaps, Options, OutlierPlan, Transposed, low_bytes_of};
 use super::partition::Partition;
 use super::tables::{ChosenFields, write_tables};
 use crate::codec::geometry::Geometry;
@@ -21,45 +22,67 @@ pub(in crate::codec) struct BinPlan {
     bins: Vec<u8>,
     partition: Partition,
     classes: Classes,
+    /// Classes for another order of elements, which is compared.
+    other_classes: Classes,
+    other_bins: Vec<u8>,
     model: BinModel,
     encoder: BinEncoder,
     /// Bytes of an element below its window.
     low_bytes: usize,
+    outliers: OutlierPlan,
+    /// If it is set, windows, bins, classes and outliers are in that order, and each block has the
+    /// same classes.
+    transposed: Option<Transposed>,
 }
 
+/// A part, and the choices that its plan begins with.
+pub(in crate::codec) struct PlannedPart<'p> {
+    pub mapping: &'p Mapping,
+    pub gaps: Option<Gaps>,
+    pub transform: Transform,
+    /// The geometry of the coded integers.
+    pub geometry: &'p Geometry<'p>,
+    /// The byte planes of the coded integers, the lowest one first.
+    pub planes: &'p [&'p [u8]],
+    /// Rows that may be transposed.
+    pub rows: &'p [u32],
+    pub most_classes: usize,
+}
+
+/// Transposed rows take fewer bits by at least one in this many: they take time.
+const TRANSPOSED_SAVES_ONE_IN: f32 = 250.0;
+
 impl BinPlan {
-    /// Plans a part whose coded integers have these byte planes, the lowest one first. Appends the
-    /// tables.
-    pub(in crate::codec) fn plan(
-        &mut self,
-        mapping: &Mapping,
-        transform: Transform,
-        geometry: &Geometry<'_>,
-        planes: &[&[u8]],
-        most_classes: usize,
-        tables: &mut Vec<u8>,
-    ) -> Result<()> {
-        self.set_windows(planes);
-        let value_bits = if planes.len() == 1 { 8 } else { 16 };
+    /// Plans a part of elements of `width`. Appends the tables.
+    pub(in crate::codec) fn plan(&mut self, part: &PlannedPart<'_>, width: Width, tables: &mut Vec<u8>) -> Result<()> {
+        self.set_windows(part.planes);
+        let value_bits = if part.planes.len() == 1 { 8 } else { 16 };
         self.partition.choose(&self.windows, value_bits);
         self.partition.bins_of(&self.windows, &mut self.bins);
-        let blocks = geometry.block_ranges().map(|elements| self.bins.get(elements).unwrap_or(&[]));
-        self.classes.choose(blocks, most_classes);
+        self.choose_classes(part);
+        self.set_outliers(part);
         self.model.set_bins(&self.partition.bits);
         for (class, frequencies) in self.classes.frequencies.iter().enumerate() {
             let (first, frequencies) = frequencies.range();
             self.model.set_class(class, first, frequencies);
         }
         self.encoder.set_model(&self.model);
-        let head = ChosenFields { mapping, transform, low_bytes: self.low_bytes };
+        let options = Options { gaps: part.gaps, outliers: self.outliers.outliers, transposed: self.transposed };
+        let (mapping, transform, low_bytes) = (part.mapping, part.transform, self.low_bytes);
+        let repeated = if self.transposed.is_some() { self.classes.class_of.as_slice() } else { &[] };
+        let head = ChosenFields { width, mapping, options: &options, transform, low_bytes, repeated };
         write_tables(head, &self.partition.bits, &self.classes.frequencies, tables)
     }
 
-    /// Sets the windows to the highest two planes that are not all zero.
+    /// Sets the windows: to the highest two planes that are not all zero, unless it is better to
+    /// make outliers of a few.
     fn set_windows(&mut self, planes: &[&[u8]]) {
         let is_used = |plane: &&[u8]| plane.iter().any(|&byte| byte != 0);
         let top = planes.iter().rposition(is_used).unwrap_or(0);
-        self.low_bytes = top.saturating_sub(1);
+        self.low_bytes = match top {
+            0 | 1 => 0,
+            _ => low_bytes_of(&count_lengths(planes.get(..=top).unwrap_or(planes))).0,
+        };
         self.windows.clear();
         let Some(low) = planes.get(self.low_bytes) else { return };
         match planes.get(self.low_bytes + 1) {
@@ -68,23 +91,76 @@ impl BinPlan {
         }
     }
 
-    /// Appends the block of some elements. `planes` are those of the plan.
+    /// Chooses classes, and whether rows are transposed.
+    fn choose_classes(&mut self, part: &PlannedPart<'_>) {
+        let blocks = || part.geometry.block_ranges();
+        let in_blocks = blocks().map(|elements| self.bins.get(elements).unwrap_or(&[]));
+        let mut least = self.classes.choose(in_blocks, part.most_classes, false);
+        least -= least / TRANSPOSED_SAVES_ONE_IN;
+        self.transposed = None;
+        for &row in part.rows {
+            let Some(order) = Transposed::of(row) else { continue };
+            order.sort(blocks(), &self.bins, &mut self.other_bins);
+            let in_blocks = blocks().map(|elements| self.other_bins.get(elements).unwrap_or(&[]));
+            let bits = self.other_classes.choose(in_blocks, part.most_classes, true);
+            if bits < least {
+                least = bits;
+                self.transposed = Some(order);
+                std::mem::swap(&mut self.classes, &mut self.other_classes);
+            }
+        }
+        if let Some(order) = self.transposed {
+            order.sort(blocks(), &self.bins, &mut self.other_bins);
+            std::mem::swap(&mut self.bins, &mut self.other_bins);
+            let windows = std::mem::take(&mut self.windows);
+            order.sort(blocks(), &windows, &mut self.windows);
+        }
+    }
+
+    fn set_outliers(&mut self, part: &PlannedPart<'_>) {
+        self.outliers.clear();
+        let above = part.planes.get(self.low_bytes + 2..).unwrap_or(&[]);
+        if above.iter().all(|plane| plane.iter().all(|&byte| byte == 0)) {
+            return;
+        }
+        for block in part.geometry.block_ranges() {
+            let upper = |i: usize| {
+                let bytes = above.iter().map(|plane| plane.get(block.start + i).copied().unwrap_or(0));
+                bytes.rev().fold(0, |upper, byte| upper << 8 | u64::from(byte))
+            };
+            match self.transposed {
+                Some(order) => self.outliers.add_block(order.order(block.len()).map(upper)),
+                None => self.outliers.add_block((0..block.len()).map(upper)),
+            }
+        }
+        self.outliers.finish();
+    }
+
+    /// Appends a block, the one of some elements. `planes` are those of the plan.
     pub(in crate::codec) fn encode(
         &mut self,
         geometry: &Geometry<'_>,
         planes: &[&[u8]],
-        elements: &Range<usize>,
+        (block, elements): (usize, &Range<usize>),
         stored: &mut Vec<u8>,
     ) -> Result<()> {
+        self.outliers.append(block, stored);
         let groups_of = |block: Range<usize>| block.len().div_ceil(GROUP);
-        // blocks before this one, and those of no others
-        let before: usize =
-            geometry.block_ranges().take_while(|block| block.end <= elements.start).map(groups_of).sum();
-        let groups = before..before + groups_of(elements.clone());
-        let classes = self.classes.class_of.get(groups).unwrap_or(&[]);
-        ClassCodes::new(self.classes.frequencies.len()).write(classes, stored);
+        let group_count = groups_of(elements.clone());
+        let before = match self.transposed {
+            Some(_) => 0,
+            None => geometry.block_ranges().take(block).map(groups_of).sum(),
+        };
+        let classes = self.classes.class_of.get(before..before + group_count).unwrap_or(&[]);
+        if self.transposed.is_none() {
+            ClassCodes::new(self.classes.frequencies.len()).write(classes, stored);
+        }
         for plane in planes.iter().take(self.low_bytes) {
-            stored.extend_from_slice(plane.get(elements.clone()).unwrap_or(&[]));
+            let plane = plane.get(elements.clone()).unwrap_or(&[]);
+            match self.transposed {
+                Some(order) => stored.extend(order.order(plane.len()).filter_map(|i| plane.get(i))),
+                None => stored.extend_from_slice(plane),
+            }
         }
         let block = (self.windows.get(elements.clone()), self.bins.get(elements.clone()));
         let (Some(windows), Some(bins)) = block else { return Err(not_planned()) };
@@ -93,6 +169,19 @@ impl BinPlan {
             false => Err(not_planned()),
         }
     }
+}
+
+/// Counts the coded integers of each bit length.
+fn count_lengths(planes: &[&[u8]]) -> [u32; 65] {
+    let mut counts = [0; 65];
+    let count = planes.first().map_or(0, |plane| plane.len());
+    for i in 0..count {
+        let bytes = planes.iter().map(|plane| plane.get(i).copied().unwrap_or(0));
+        let integer = bytes.rev().fold(0, |integer, byte| integer << 8 | u64::from(byte));
+        let length = u64::BITS - integer.leading_zeros();
+        counts[length as usize] += 1; // in bounds: at most 64
+    }
+    counts
 }
 
 /// Returns the byte planes of coded integers, the lowest one first: those of `low`, and `top`.

@@ -41,9 +41,11 @@ impl<'a> StoredBins<'a> {
         let split = || {
             let (codes, rest) = stored.split_at_checked(tables.code_bytes(count.div_ceil(GROUP))?)?;
             let (low_bytes, coded) = rest.split_at_checked(tables.low_bytes.checked_mul(count)?)?;
+            // no elements have no states, and no kernel looks at them
+            (count > 0 || coded.is_empty()).then_some(())?;
             Some(Self { tables, width, count, codes, low_bytes, coded })
         };
-        split().ok_or_else(|| malformed("it ends within its class codes or low bytes"))
+        split().ok_or_else(|| malformed("it ends within its class codes or low bytes, or has bytes of no elements"))
     }
 
     /// Decodes the first elements, as many as `out` has. If that is all, checks all of.

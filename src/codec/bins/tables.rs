@@ -3,8 +3,10 @@
 use super::class_codes::ClassCodes;
 use super::frequencies::Frequencies;
 use super::mappings::{Mapping, cut};
+use super::options::Options;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::transform::Transform;
+use crate::kernel::Width;
 use crate::kernel::bins::{BINS, BinModel, CLASSES};
 use crate::le::{Fields, structure};
 use crate::{Error, Result};
@@ -45,6 +47,7 @@ pub(in crate::codec) struct BinTables {
     period: usize,
     codes: Vec<u8>,
     pub mapping: Mapping,
+    pub options: Options,
 }
 
 #[cold]
@@ -61,12 +64,17 @@ pub(in crate::codec) fn table_bytes(tables: &[u8]) -> Option<usize> {
 /// The fields of the tables that writers choose.
 #[derive(Clone, Copy)]
 pub(super) struct ChosenFields<'a> {
+    /// The width of elements.
+    pub width: Width,
     pub mapping: &'a Mapping,
+    pub options: &'a Options,
     pub transform: Transform,
     pub low_bytes: usize,
+    /// The class of each group of the longest block, if all blocks have the same; else empty.
+    pub repeated: &'a [u8],
 }
 
-/// Appends tables. Each block has class codes of its own.
+/// Appends tables.
 pub(super) fn write_tables(
     head: ChosenFields<'_>,
     bins: &[u8],
@@ -81,7 +89,9 @@ pub(super) fn write_tables(
         tables.extend([first as u8, frequencies.len() as u8]); // exact: at most 64
         tables.extend_from_slice(frequencies);
     }
+    ClassCodes::new(classes.len()).write(head.repeated, tables);
     head.mapping.write(tables);
+    head.options.write(head.width, tables);
     let field = |count: usize| u8::try_from(count).map_err(|_| Error::internal("bins have too many of something"));
     let table_bytes = u32::try_from(tables.len() - start).map_err(|_| cut())?;
     let to = tables.get_mut(start..).and_then(<[u8]>::first_chunk_mut).ok_or_else(cut)?;
@@ -89,14 +99,15 @@ pub(super) fn write_tables(
     table_head::LOW_BYTES.put(to, field(head.low_bytes)?);
     table_head::BIN_COUNT.put(to, field(bins.len())?);
     table_head::CLASS_COUNT.put(to, field(classes.len())?);
-    table_head::MAPPING.put(to, head.mapping.kind());
+    table_head::PERIOD.put(to, u32::try_from(head.repeated.len()).map_err(|_| cut())?);
+    table_head::MAPPING.put(to, head.mapping.kind() | head.options.bits());
     let to = to.first_chunk_mut().ok_or_else(cut)?;
     length::TABLE_BYTES.put(to, table_bytes);
     Ok(())
 }
 
 impl BinTables {
-    /// Parses tables.
+    /// Parses tables.
     pub(in crate::codec) fn parse(spec: PartSpec<'_>, tables: &[u8]) -> Result<Self> {
         let mut parsed = Self {
             transform: Transform::None,
@@ -107,6 +118,7 @@ impl BinTables {
             period: 0,
             codes: Vec::new(),
             mapping: Mapping::None,
+            options: Options::default(),
         };
         parsed.set(spec, tables).map(|()| parsed)
     }
@@ -119,11 +131,11 @@ impl BinTables {
         self.low_bytes = table_head::LOW_BYTES.get(head).into();
         self.bin_count = table_head::BIN_COUNT.get(head).into();
         self.class_count = table_head::CLASS_COUNT.get(head).into();
-        let mapping = table_head::MAPPING.get(head);
+        let (mapping, options) = Options::split(table_head::MAPPING.get(head));
         let fields = [
             ("bin_count", (2..=BINS).contains(&self.bin_count)),
             ("class_count", (1..=CLASSES).contains(&self.class_count)),
-            ("mapping", Mapping::is_known(mapping)),
+            ("mapping", Mapping::is_known(mapping) && Options::are_known(options)),
         ];
         if let Some((wrong, _)) = fields.into_iter().find(|(_, is_right)| !is_right) {
             return Err(malformed(&format!("{wrong} is out of range")));
@@ -135,6 +147,7 @@ impl BinTables {
         rest = self.set_codes(table_head::PERIOD.get(head), rest)?;
         let mut rest = Fields::new(rest);
         self.mapping.set(mapping, width, &mut rest)?;
+        self.options = Options::parse(options, width, &mut rest)?;
         if rest.remaining() > 0 {
             return Err(cut());
         }
@@ -143,6 +156,7 @@ impl BinTables {
             return Err(malformed("low_bytes is out of range"));
         }
         check_bins(bins, 8 * width.bytes().min(2))?;
+        self.options.check_uppers(width.bytes(), self.low_bytes)?;
         self.model.set_bins(bins);
         Ok(())
     }
@@ -172,6 +186,11 @@ impl BinTables {
         self.codes.clear();
         self.codes.extend_from_slice(stored);
         Ok(rest)
+    }
+
+    /// Returns whether elements are coded themselves, all of them in their order.
+    pub(in crate::codec) fn is_plain(&self) -> bool {
+        matches!(self.mapping, Mapping::None) && self.options.are_none()
     }
 
     pub(super) fn class_codes(&self) -> ClassCodes {

@@ -5,6 +5,8 @@
 //! An encoding of one block implements the traits of `block_codec.rs`; `encoding.rs` makes it one
 //! of chapter 5. `ends.rs` decides where writers end blocks.
 
+mod bin_choice;
+mod bin_layers;
 mod bins;
 mod block_codec;
 mod encoding;

@@ -1,16 +1,21 @@
 //! Blocks of bins, made by the encoder of the kernels' tests.
 
+use super::cases::float_type;
 use crate::codec::bins::KeptBins;
-use crate::codec::blocked::{BinBlocks, Block, BlockCodec};
+use crate::codec::blocked::{BinBlocks, Block, BlockCodec, Blocked, FRONT_HEAD_BYTES};
+use crate::codec::encoding::Encoder;
+use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::scratch::DecodeScratch;
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
 use crate::kernel::bins::encode::{self, BinEncoder};
 use crate::kernel::bins::{BinModel, GROUP};
 use crate::kernel::predict::{Prediction, Predictor, Weights};
+use tensilo_testing::Pattern;
 
-const BINS: BinBlocks = BinBlocks { most_classes: 1, has_details: true };
+const BINS: BinBlocks = BinBlocks { most_classes: 1, for_size: true };
+const FOR_SIZE: BinBlocks = BinBlocks { most_classes: 16, for_size: true };
 
 /// A block, its tables, and its coded integers.
 struct BinBlock {
@@ -117,6 +122,41 @@ fn elements_of_a_range_are_those_of_the_block() {
                 }
             }
         }
+    }
+}
+
+/// The patterns that options and mappings are made for are written with them.
+#[test]
+fn options_and_mappings_are_found() {
+    for (pattern, element_bytes, float, mapping) in [
+        (Pattern::Gapped, 2, true, 16),
+        (Pattern::Pauses, 8, false, 32),
+        (Pattern::Columns, 2, true, 64),
+        (Pattern::Names, 4, false, 1),
+        (Pattern::Halves, 4, true, 3),
+        (Pattern::Halves, 8, true, 3),
+        (Pattern::Decimals, 8, true, 2),
+        (Pattern::Pixels, 4, true, 1),
+        (Pattern::Multiples, 8, false, 3),
+    ] {
+        let geometry = Geometry {
+            element_bytes,
+            float,
+            float_type: float.then(|| float_type(element_bytes)).flatten(),
+            restart: 128,
+            strides: match pattern {
+                Pattern::Pixels => [3, 0],
+                Pattern::Columns => [128, 0],
+                _ => [0, 0],
+            },
+            blocks: &[8192, 16384, 24576, 32768],
+        };
+        let raw = pattern.elements(element_bytes, 32768, 7);
+        let (mut stored, mut scratch) = (Vec::new(), EncodeScratch::default());
+        assert!(Blocked(FOR_SIZE).encode(&geometry, &raw, &mut stored, &mut scratch).unwrap());
+        // after the head of the front, byte 23 of the tables
+        assert_eq!(stored[FRONT_HEAD_BYTES + 23], mapping, "{pattern:?} of {element_bytes} bytes");
+        assert!(stored.len() < raw.len() * 4 / 5, "{pattern:?}: {} bytes", stored.len());
     }
 }
 

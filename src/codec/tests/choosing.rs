@@ -124,7 +124,7 @@ fn five_percent_is_enough_and_less_is_not() {
 #[test]
 fn small_asks_for_large_chunks() {
     for profile in Profile::ALL {
-        assert_eq!(profile.chunk_bytes(), if profile == Profile::Small { 262_144 } else { 65_536 });
+        assert_eq!(profile.chunk_bytes(), if profile == Profile::Small { 524_288 } else { 65_536 });
     }
 }
 

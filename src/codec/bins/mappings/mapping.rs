@@ -94,6 +94,18 @@ impl Mapping {
         matches!(self, Self::Quotient(quotient) if quotient.detail_bits > 0)
     }
 
+    /// Returns whether numbers, counted from 0, are the upper bits of elements of `width`, and as
+    /// many as bytes have.
+    pub(in crate::codec) fn keeps_sign(&self, width: Width) -> bool {
+        match self {
+            Self::Multiple(multiple) => {
+                let dropped = 8 * width.bytes().saturating_sub(multiple.number_width.bytes());
+                multiple.factor.trailing_zeros() as usize == dropped // at most 64
+            }
+            _ => false,
+        }
+    }
+
     /// Returns whether blocks have a base, from which their numbers count.
     pub(super) fn has_base(&self) -> bool {
         matches!(self, Self::Quotient(_) | Self::Multiple(_))

@@ -24,6 +24,17 @@ pub(in crate::codec) fn find_multiple(width: Width, geometry: &Geometry<'_>, raw
     (factor > 1 || number_width.bytes() < w).then_some(Multiple { number_width, factor })
 }
 
+/// Returns the multiple that expresses floats whose lowest bits are zero, such as those that were
+/// bf16 once, counted from 0.
+pub(in crate::codec) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<Multiple> {
+    let all = raw.chunks_exact(width.bytes()).fold(0, |all, element| all | wide(element));
+    let zeros = all.trailing_zeros();
+    let bits = (8 * width.bytes() as u32).checked_sub(zeros)?; // exact: at most 64
+    let widths = [Width::W1, Width::W2, Width::W4, Width::W8];
+    let number_width = widths.into_iter().find(|width| bits <= 8 * width.bytes() as u32)?;
+    (zeros >= 8 && bits > 0).then(|| Multiple { number_width, factor: 1 << zeros }) // bits are left
+}
+
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

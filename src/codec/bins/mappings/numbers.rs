@@ -17,6 +17,8 @@ pub(in crate::codec) enum Bases {
     OfBlocks,
     /// The least of the part: equal elements have equal numbers.
     OfPart,
+    /// 0: the numbers are the upper bits of floats.
+    Zero,
 }
 
 /// The numbers of a part, in memory that is reused.
@@ -100,7 +102,11 @@ impl Numbers {
         let of_part = least(raw.chunks_exact(w.max(1)), w);
         let mut is_right = true;
         for (_, elements) in blocks(geometry, raw) {
-            let base = if bases == Bases::OfPart { of_part } else { least(elements.clone(), w) };
+            let base = match bases {
+                Bases::OfBlocks => least(elements.clone(), w),
+                Bases::OfPart => of_part,
+                Bases::Zero => 0,
+            };
             self.bases.push(base);
             for element in elements {
                 let step = wide(element).wrapping_sub(base).cast_unsigned() & mask(w);

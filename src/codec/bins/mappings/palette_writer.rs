@@ -6,27 +6,46 @@ use crate::codec::geometry::Geometry;
 use crate::codec::sampling::windows;
 use crate::kernel::Width;
 
-/// The most values of a palette: a power of two. With more, the table takes what it saves.
+/// The most values of palettes: a power of two. With more, the table takes what it saves.
 const MOST_VALUES: usize = 4096;
-/// A palette has at most one value for this many elements.
+/// Palettes have at most one value for this many elements.
 const ELEMENTS_OF_VALUE: usize = 16;
-/// The elements of a sample, and the most values among them: a power of two.
+/// The same of palettes by frequency, which save more.
+const MOST_BY_FREQUENCY: usize = 16384;
+const ELEMENTS_OF_FREQUENT: usize = 4;
+/// The elements of a sample, and the most values among them: powers of two.
 const SAMPLE: usize = 4096;
 const MOST_IN_SAMPLE: usize = 1024;
+const MOST_IN_SAMPLE_BY_FREQUENCY: usize = 2048;
 /// The slots of a table for each value that it may have.
 const SLOTS_OF_VALUE: usize = 4;
 
+/// The order of values in a palette.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::codec) enum PaletteOrder {
+    /// Ascending: numbers are predicted as the elements are.
+    ByValue,
+    /// The most frequent first, by powers of two: for names, such as those of tokens. Equally
+    /// frequent ones ascend, so that their steps are small.
+    ByFrequency,
+}
+
 /// The values that occur, each with a number: open addressing.
 struct ValueTable {
-    /// The value and its number, for each used slot. A power of two.
-    slots: Vec<Option<(i64, u16)>>,
+    /// The index of a value plus 1, for each used slot. A power of two.
+    slots: Vec<u16>,
+    /// In the order of their first elements.
     values: Vec<i64>,
+    /// The elements that have each value.
+    counts: Vec<u32>,
+    /// The number of each value.
+    numbers: Vec<u16>,
 }
 
 impl ValueTable {
-    /// Makes a table for at most `most` values, a power of two.
+    /// Makes a table for at most `most` values, a power of two below 2^16.
     fn new(most: usize) -> Self {
-        Self { slots: vec![None; SLOTS_OF_VALUE * most], values: Vec::new() }
+        Self { slots: vec![0; SLOTS_OF_VALUE * most], values: Vec::new(), counts: Vec::new(), numbers: Vec::new() }
     }
 
     fn start(&self, value: i64) -> usize {
@@ -35,46 +54,61 @@ impl ValueTable {
         (product >> (64 - self.slots.len().trailing_zeros())) as usize // below their number
     }
 
-    /// Returns the slot of a value, or the free one where it belongs.
-    fn slot(&self, value: i64) -> usize {
+    /// Returns the index of a value; if the table has it not, the free slot where it belongs.
+    fn find(&self, value: i64) -> Result<usize, usize> {
         let mut at = self.start(value);
         // ends: there are more slots than values
-        while let Some(Some((other, _))) = self.slots.get(at)
-            && *other != value
-        {
+        while let Some(index) = self.slots.get(at).and_then(|slot| slot.checked_sub(1)) {
+            if self.values.get(usize::from(index)) == Some(&value) {
+                return Ok(index.into());
+            }
             at = (at + 1) % self.slots.len();
         }
-        at
+        Err(at)
     }
 
-    /// Adds a value. Returns `false` if there are too many.
+    /// Adds an element. Returns `false` if there are too many values.
     fn add(&mut self, value: i64) -> bool {
-        let (at, most) = (self.slot(value), self.slots.len() / SLOTS_OF_VALUE);
-        match self.slots.get_mut(at) {
-            Some(slot @ None) if self.values.len() < most => {
-                *slot = Some((value, 0));
-                self.values.push(value);
+        match self.find(value) {
+            Ok(index) => {
+                if let Some(count) = self.counts.get_mut(index) {
+                    *count += 1; // a part has fewer than 2^32 elements
+                }
                 true
             }
-            Some(slot) => slot.is_some(),
-            None => false,
+            Err(free) if self.values.len() < self.slots.len() / SLOTS_OF_VALUE => {
+                self.values.push(value);
+                self.counts.push(1);
+                if let Some(slot) = self.slots.get_mut(free) {
+                    *slot = self.values.len() as u16; // exact: at most `most`
+                }
+                true
+            }
+            Err(_) => false,
         }
     }
 
-    /// Numbers the values in ascending order.
-    fn sort(&mut self, key: impl Fn(i64) -> i64) {
-        self.values.sort_unstable_by_key(|&value| key(value));
-        for (number, &value) in (0..).zip(&self.values) {
-            let at = self.slot(value);
-            if let Some(slot) = self.slots.get_mut(at) {
-                *slot = Some((value, number));
+    /// Numbers the values. Returns them in this order.
+    fn sort(&mut self, order: PaletteOrder, key: impl Fn(i64) -> i64) -> Vec<i64> {
+        let rank = |index: &usize| {
+            let value = self.values.get(*index).copied().unwrap_or(0);
+            let octave = self.counts.get(*index).map_or(0, |count| count.leading_zeros());
+            let octave = if order == PaletteOrder::ByFrequency { octave } else { 0 };
+            (octave, key(value))
+        };
+        let mut sorted: Vec<usize> = (0..self.values.len()).collect();
+        sorted.sort_unstable_by_key(rank);
+        self.numbers.resize(sorted.len(), 0);
+        for (number, &index) in (0..).zip(&sorted) {
+            if let Some(to) = self.numbers.get_mut(index) {
+                *to = number;
             }
         }
+        sorted.into_iter().filter_map(|index| self.values.get(index).copied()).collect()
     }
 
     fn number(&self, value: i64) -> u16 {
-        let found = self.slots.get(self.slot(value)).copied().flatten();
-        found.map_or(0, |(_, number)| number)
+        self.find(value).ok().and_then(|index| self.numbers.get(index).copied()).unwrap_or(0)
     }
 }
 
@@ -83,17 +117,21 @@ impl ValueTable {
 pub(in crate::codec) fn find_palettes(
     width: Width,
     geometry: &Geometry<'_>,
-    count: usize,
+    (order, count): (PaletteOrder, usize),
     raw: &[u8],
     numbers: &mut Numbers,
 ) -> bool {
-    let Some(tables) = tables(width, geometry, count, raw) else { return false };
+    let w = width.bytes();
+    let Some(mut tables) = tables(order, geometry, count, raw) else { return false };
     let is_wide = tables.iter().any(|table| table.values.len() > 256);
     let mut palettes = Palettes::new(width, geometry.float, is_wide);
-    for table in &tables {
-        for value in &table.values {
-            palettes.values.extend(value.to_le_bytes().iter().take(width.bytes()));
-        }
+    let key = |value: i64| {
+        let value = signed(value, w);
+        if geometry.float && value < 0 { value ^ i64::MAX >> (64 - 8 * w) } else { value }
+    };
+    for table in &mut tables {
+        let values = table.sort(order, key);
+        palettes.values.extend(values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(w)));
         palettes.ends.push(palettes.values.len() / width.bytes());
     }
     let number_bytes = if is_wide { 2 } else { 1 };
@@ -106,11 +144,20 @@ pub(in crate::codec) fn find_palettes(
 }
 
 /// Returns whether elements have so few values that palettes may pay.
-pub(in crate::codec) fn may_have_palettes(width: Width, raw: &[u8]) -> bool {
-    if width == Width::W1 {
-        return false; // they are short already
-    }
-    let mut table = ValueTable::new(MOST_IN_SAMPLE);
+pub(in crate::codec) fn may_have_palettes(
+    order: PaletteOrder,
+    geometry: &Geometry<'_>,
+    width: Width,
+    raw: &[u8],
+) -> bool {
+    let most = match (order, width) {
+        (_, Width::W1) => return false, // they are short already
+        // numbers would be as long, and floats have few bits besides noise
+        (PaletteOrder::ByFrequency, Width::W2) if geometry.float => return false,
+        (PaletteOrder::ByValue, _) => MOST_IN_SAMPLE,
+        (PaletteOrder::ByFrequency, _) => MOST_IN_SAMPLE_BY_FREQUENCY,
+    };
+    let mut table = ValueTable::new(most);
     let count = raw.len() / width.bytes();
     let sampled = windows(count, 256).flat_map(|window| {
         raw.get(window.start * width.bytes()..window.end * width.bytes()).unwrap_or(&[]).chunks_exact(width.bytes())
@@ -119,8 +166,12 @@ pub(in crate::codec) fn may_have_palettes(width: Width, raw: &[u8]) -> bool {
 }
 
 /// Returns the values of each palette; `None` if there are too many.
-fn tables(width: Width, geometry: &Geometry<'_>, count: usize, raw: &[u8]) -> Option<Vec<ValueTable>> {
-    let mut tables: Vec<ValueTable> = (0..count).map(|_| ValueTable::new(MOST_VALUES)).collect();
+fn tables(order: PaletteOrder, geometry: &Geometry<'_>, count: usize, raw: &[u8]) -> Option<Vec<ValueTable>> {
+    let (most, elements_of_value) = match order {
+        PaletteOrder::ByValue => (MOST_VALUES, ELEMENTS_OF_VALUE),
+        PaletteOrder::ByFrequency => (MOST_BY_FREQUENCY, ELEMENTS_OF_FREQUENT),
+    };
+    let mut tables: Vec<ValueTable> = (0..count).map(|_| ValueTable::new(most)).collect();
     for (_, elements) in blocks(geometry, raw) {
         for (i, element) in elements.enumerate() {
             if !tables.get_mut(i % count)?.add(wide(element)) {
@@ -129,14 +180,6 @@ fn tables(width: Width, geometry: &Geometry<'_>, count: usize, raw: &[u8]) -> Op
         }
     }
     let values: usize = tables.iter().map(|table| table.values.len()).sum();
-    let w = width.bytes();
-    let is_small = values * ELEMENTS_OF_VALUE <= raw.len() / w && tables.iter().all(|table| !table.values.is_empty());
-    is_small.then(|| {
-        let key = |value: i64| {
-            let value = signed(value, w);
-            if geometry.float && value < 0 { value ^ i64::MAX >> (64 - 8 * w) } else { value }
-        };
-        tables.iter_mut().for_each(|table| table.sort(key));
-        tables
-    })
+    let is_small = values * elements_of_value <= raw.len() / geometry.element_bytes.max(1);
+    (is_small && tables.iter().all(|table| !table.values.is_empty())).then_some(tables)
 }

@@ -1,0 +1,251 @@
+//! Marks: which elements of a block are gaps or outliers, as lengths of stretches.
+
+use crate::codec::bins::mappings::cut;
+use crate::le::Fields;
+use crate::{Error, Result, limits, memory};
+use std::ops::Range;
+
+/// The most bits 1 that a length begins with.
+const MOST_ONES: u32 = 16;
+/// The greatest parameter.
+const MOST_PARAMETER: u8 = 15;
+
+#[cold]
+pub(super) fn malformed_block(what: &str) -> Error {
+    Error::corrupt("R-5.23", format!("a block of bins with options: {what}"))
+}
+
+#[cold]
+pub(super) fn malformed(what: &str) -> Error {
+    Error::corrupt("R-5.22", format!("the options of bins: {what}"))
+}
+
+/// The parameters of the Golomb-Rice codes of marks (R. F. Rice, 1979).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::codec) struct RiceParameters {
+    /// The parameter of stretches without marks.
+    between: u8,
+    /// The parameter of marked stretches.
+    marked: u8,
+}
+
+impl RiceParameters {
+    /// Parses the two fields.
+    pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
+        let [between, marked] = fields.array().ok_or_else(cut)?;
+        match between.max(marked) <= MOST_PARAMETER {
+            true => Ok(Self { between, marked }),
+            false => Err(malformed("a parameter of marks is above 15")),
+        }
+    }
+
+    pub(super) fn write(self, tables: &mut Vec<u8>) {
+        tables.extend([self.between, self.marked]);
+    }
+
+    /// Returns those that the marks of all blocks take the fewest bits with. A block is given as
+    /// its number of elements and its marked stretches.
+    pub(super) fn best<'m>(blocks: impl Iterator<Item = (usize, &'m [Range<usize>])> + Clone) -> Self {
+        let best = |is_marked: bool| {
+            let bits = |&parameter: &u8| -> u64 {
+                let parameters = Self { between: parameter, marked: parameter };
+                let values = blocks.clone().flat_map(|(count, marks)| values(count, marks));
+                values.filter(|value| value.is_marked == is_marked).map(|value| parameters.bits(value)).sum()
+            };
+            (0..=MOST_PARAMETER).min_by_key(bits).unwrap_or(0)
+        };
+        Self { between: best(false), marked: best(true) }
+    }
+
+    fn of(self, is_marked: bool) -> u8 {
+        if is_marked { self.marked } else { self.between }
+    }
+
+    fn bits(self, value: StretchLength) -> u64 {
+        let parameter = self.of(value.is_marked);
+        match value.value >> parameter {
+            quotient @ 0..MOST_ONES => u64::from(quotient) + 1 + u64::from(parameter),
+            _ => 2 * u64::from(MOST_ONES),
+        }
+    }
+}
+
+/// The length of a stretch, as it is coded.
+#[derive(Clone, Copy)]
+struct StretchLength {
+    value: u32,
+    is_marked: bool,
+}
+
+/// Returns the lengths of all stretches of a block, in turn.
+fn values(count: usize, marks: &[Range<usize>]) -> impl Iterator<Item = StretchLength> {
+    let ends = marks.iter().flat_map(|mark| [mark.start, mark.end]);
+    // the last stretch is marked if it ends where the block does
+    let rest = (marks.last().is_none_or(|mark| mark.end < count)).then_some(count);
+    let mut start = 0;
+    ends.chain(rest).enumerate().map(move |(i, end)| {
+        let length = end - start;
+        start = end;
+        // a block has fewer than 2^16 elements, and only the first stretch may be empty
+        StretchLength { value: (length - usize::from(i > 0)) as u32, is_marked: i % 2 == 1 }
+    })
+}
+
+/// Appends the marks of a block of `count` elements: stretches that ascend, are not empty and do
+/// not touch.
+pub(super) fn write_marks(parameters: RiceParameters, count: usize, marks: &[Range<usize>], stored: &mut Vec<u8>) {
+    let mut bits = MarkWriter::new(stored);
+    for value in values(count, marks) {
+        let parameter = parameters.of(value.is_marked);
+        let quotient = value.value >> parameter;
+        if quotient < MOST_ONES {
+            bits.push((1 << quotient) - 1, quotient + 1);
+            bits.push(u64::from(value.value) & ((1 << parameter) - 1), parameter.into());
+        } else {
+            bits.push((1 << MOST_ONES) - 1, MOST_ONES);
+            bits.push(value.value.into(), 16);
+        }
+    }
+    bits.finish();
+}
+
+/// The marked stretches of a block, in memory that is reused.
+#[derive(Default)]
+pub(in crate::codec) struct Marks {
+    stretches: Vec<Range<u16>>,
+    /// Elements that are not marked.
+    pub others: usize,
+}
+
+impl Marks {
+    /// Reads the marks of a block of `count` elements: of them. Returns the bytes after
+    /// them.
+    pub(super) fn read<'a>(&mut self, parameters: RiceParameters, count: usize, stored: &'a [u8]) -> Result<&'a [u8]> {
+        self.stretches.clear();
+        self.others = 0;
+        let mut bits = MarkReader::new(stored);
+        let (mut i, mut is_marked, mut is_first) = (0_usize, false, true);
+        loop {
+            let length = bits.rice(parameters.of(is_marked)).ok_or_else(|| malformed_block("a mark is too long"))?;
+            let length = usize::from(length) + usize::from(!is_first);
+            let end = i + length; // both below 2^17
+            if end > count.min(limits::BLOCK_ELEMENTS) {
+                return Err(malformed_block("its marks go beyond its last element"));
+            }
+            if is_marked {
+                memory::reserve(&mut self.stretches, 1)?;
+                // exact: a block has fewer than 2^16 elements
+                self.stretches.push(i as u16..end as u16);
+            } else {
+                self.others += length;
+            }
+            (i, is_marked, is_first) = (end, !is_marked, false);
+            if i == count {
+                break;
+            }
+        }
+        bits.rest().ok_or_else(|| malformed_block("it ends within marks, or bits that fill them up are not zero"))
+    }
+
+    /// Returns the marked stretches.
+    pub(super) fn stretches(&self) -> impl Iterator<Item = Range<usize>> {
+        self.stretches.iter().map(|stretch| stretch.start.into()..stretch.end.into())
+    }
+
+    /// Returns the number of elements before element `i` that are not marked.
+    pub(in crate::codec) fn others_before(&self, i: usize) -> usize {
+        let marked: usize =
+            self.stretches().take_while(|stretch| stretch.start < i).map(|s| s.end.min(i) - s.start).sum();
+        i - marked // at most `i` are marked
+    }
+
+    /// Returns the number of marked elements.
+    pub(super) fn marked(&self) -> usize {
+        self.stretches().map(|stretch| stretch.len()).sum()
+    }
+}
+
+/// A sequence of bits, in bytes. Bits beyond the last byte are zero.
+pub(super) struct MarkReader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> MarkReader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, position: 0 }
+    }
+
+    /// Returns the next 57 bits or more, and does not take them.
+    fn peek(&self) -> u64 {
+        let rest = self.bytes.get(self.position / 8..).unwrap_or(&[]);
+        let word = rest.first_chunk().map_or_else(
+            || {
+                let mut padded = [0; 8];
+                padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                u64::from_le_bytes(padded)
+            },
+            |bytes| u64::from_le_bytes(*bytes),
+        );
+        word >> (self.position % 8)
+    }
+
+    /// Takes the next bits, at most 57 of them.
+    pub(super) fn take(&mut self, bits: u8) -> u64 {
+        let taken = self.peek() & ((1 << bits) - 1);
+        self.position += usize::from(bits); // a sequence is far shorter than memory
+        taken
+    }
+
+    /// Takes a Golomb-Rice code; `None` if it is longer than it needs to be, or too great.
+    fn rice(&mut self, parameter: u8) -> Option<u16> {
+        let ones = self.peek().trailing_ones().min(MOST_ONES);
+        self.position += ones as usize; // at most 16
+        if ones < MOST_ONES {
+            self.position += 1;
+            return u16::try_from(u64::from(ones) << parameter | self.take(parameter)).ok();
+        }
+        let value = self.take(16) as u16; // exact
+        (u32::from(value) >> parameter >= MOST_ONES).then_some(value)
+    }
+
+    /// Returns the bytes after the sequence. `None` if it is longer than the bytes, or a bit that
+    /// fills up is not zero.
+    pub(super) fn rest(self) -> Option<&'a [u8]> {
+        let (taken, rest) = self.bytes.split_at_checked(self.position.div_ceil(8))?;
+        let used = self.position % 8;
+        let is_filled = used == 0 || taken.last().is_none_or(|last| last >> used == 0);
+        is_filled.then_some(rest)
+    }
+}
+
+/// Appends a sequence of bits.
+pub(super) struct MarkWriter<'a> {
+    stored: &'a mut Vec<u8>,
+    word: u64,
+    used: u32,
+}
+
+impl<'a> MarkWriter<'a> {
+    pub(super) fn new(stored: &'a mut Vec<u8>) -> Self {
+        Self { stored, word: 0, used: 0 }
+    }
+
+    /// Appends the lowest bits of a number that has no others, at most 56 of them.
+    pub(super) fn push(&mut self, number: u64, bits: u32) {
+        self.word |= number << self.used;
+        self.used += bits;
+        while self.used >= 8 {
+            self.stored.push(self.word as u8); // the lowest byte
+            self.word >>= 8;
+            self.used -= 8;
+        }
+    }
+
+    /// Appends the last bits. Zero bits fill up their byte.
+    pub(super) fn finish(self) {
+        if self.used > 0 {
+            self.stored.push(self.word as u8); // at most seven bits
+        }
+    }
+}

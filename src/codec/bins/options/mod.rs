@@ -1,0 +1,19 @@
+//! Chapter 5.15: options of bins, which change what elements are coded, and in which order.
+//!
+//! `gaps.rs`, `outliers.rs` and `transposed.rs` are the options, `fields.rs` what the tables state
+//! of them, and `marks.rs` the positions of gaps and outliers.
+
+mod fields;
+mod gaps;
+mod gaps_writer;
+mod marks;
+mod outliers;
+mod outliers_writer;
+mod transposed;
+
+pub(in crate::codec) use fields::Options;
+pub(in crate::codec) use gaps::Gaps;
+pub(in crate::codec) use gaps_writer::Present;
+pub(in crate::codec) use marks::Marks;
+pub(in crate::codec) use outliers_writer::{OutlierPlan, low_bytes_of};
+pub(in crate::codec) use transposed::Transposed;

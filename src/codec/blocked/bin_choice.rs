@@ -1,0 +1,212 @@
+//! Chooses which elements of a part bins code, and by which mapping and transform.
+
+use crate::codec::bins::{
+    Bases, Mapping, Numbers, PaletteOrder, find_multiple, find_palettes, find_quotients, find_upper_bits,
+    may_have_palettes,
+};
+use crate::codec::geometry::Geometry;
+use crate::codec::predict::{Coding, best_transform, entropy_bits};
+use crate::codec::sampling::windows;
+use crate::codec::scratch::EncodeScratch;
+use crate::codec::transform::Transform;
+use crate::kernel::Width;
+
+/// Elements of a window that the estimate without prediction looks at.
+const WINDOW: usize = 512;
+/// Gaps are chosen if they save one in this many bytes: they take time.
+const GAPS_SAVE_ONE_IN: usize = 40;
+/// A mapping is chosen if it saves one in this many bytes: it takes time.
+const MAPPING_SAVES_ONE_IN: usize = 40;
+/// The base of the part is taken instead of those of blocks if its estimate is not greater by more
+/// than one in this many bytes.
+const BASE_COSTS_ONE_IN: usize = 16;
+/// The most elements of the innermost dimension that have palettes of their own.
+const MOST_CHANNELS: u32 = 16;
+
+/// Returns the transform whose coded integers take the fewest bits, and an estimate of the bytes.
+fn choose_transform(width: Width, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> TransformChoice {
+    let (predicted, predicted_bytes) = best_transform(Coding::Bins, width, geometry, raw, scratch);
+    let plain = if geometry.float { Transform::Rotate } else { Transform::None };
+    let plain_bytes = plain_bytes(width, plain == Transform::Rotate, raw);
+    let is_predictable = predicted_bytes < plain_bytes;
+    if is_predictable {
+        TransformChoice { transform: predicted, bytes: predicted_bytes, is_predictable }
+    } else {
+        TransformChoice { transform: plain, bytes: plain_bytes, is_predictable }
+    }
+}
+
+/// Returns an estimate of the stored bytes of elements that are not predicted: what the highest
+/// byte in use takes by itself, and all bytes below.
+fn plain_bytes(width: Width, rotate: bool, raw: &[u8]) -> usize {
+    match width {
+        Width::W1 => plain_bytes_of::<1>(rotate, raw),
+        Width::W2 => plain_bytes_of::<2>(rotate, raw),
+        Width::W4 => plain_bytes_of::<4>(rotate, raw),
+        Width::W8 => plain_bytes_of::<8>(rotate, raw),
+    }
+}
+
+fn plain_bytes_of<const W: usize>(rotate: bool, raw: &[u8]) -> usize {
+    let elements = raw.as_chunks::<W>().0;
+    let mut counts = [[0; 256]; W];
+    for window in windows(elements.len(), WINDOW) {
+        for element in elements.get(window).unwrap_or(&[]) {
+            let mut element = *element;
+            if rotate {
+                let mut below = element.last().map_or(0, |byte| byte >> 7);
+                element.iter_mut().for_each(|byte| (*byte, below) = (*byte << 1 | below, *byte >> 7));
+            }
+            // in bounds
+            counts.iter_mut().zip(element).for_each(|(counts, byte)| counts[usize::from(byte)] += 1);
+        }
+    }
+    let top = counts.iter().rposition(|counts| counts.iter().skip(1).any(|&count| count > 0)).unwrap_or(0);
+    let sampled: u32 = counts[top].iter().sum(); // in bounds; fewer than 2^32 elements
+    let top_bits = entropy_bits(&counts[top]) / f64::from(sampled.max(1));
+    // an estimate, and saturating
+    (top_bits * elements.len() as f64 / 8.0) as usize + elements.len() * top
+}
+
+/// A transform, and an estimate of the stored bytes with it.
+#[derive(Clone, Copy)]
+pub(super) struct TransformChoice {
+    pub transform: Transform,
+    pub bytes: usize,
+    is_predictable: bool,
+}
+
+/// Chooses gaps, mapping and transform, and keeps elements and numbers in the scratch.
+pub(super) fn choose(
+    has_details: bool,
+    width: Width,
+    geometry: &Geometry<'_>,
+    raw: &[u8],
+    scratch: &mut EncodeScratch,
+) -> TransformChoice {
+    let of_all = choose_mapping(has_details, width, geometry, raw, scratch);
+    let mut present = std::mem::take(&mut scratch.present);
+    let mut choice = of_all;
+    if present.find(width, geometry, raw) {
+        std::mem::swap(&mut scratch.numbers, &mut scratch.numbers_of_all);
+        choice = choose_mapping(has_details, width, &present.geometry(geometry), &present.bytes, scratch);
+        choice.bytes = choice.bytes.saturating_add(present.mark_bytes());
+        if choice.bytes >= of_all.bytes - of_all.bytes / GAPS_SAVE_ONE_IN {
+            std::mem::swap(&mut scratch.numbers, &mut scratch.numbers_of_all);
+            present.gaps = None;
+            choice = of_all;
+        }
+    }
+    scratch.present = present;
+    choice
+}
+
+/// Chooses mapping and transform, and keeps the numbers in the scratch.
+fn choose_mapping(
+    has_details: bool,
+    width: Width,
+    geometry: &Geometry<'_>,
+    raw: &[u8],
+    scratch: &mut EncodeScratch,
+) -> TransformChoice {
+    let of_elements = choose_transform(width, geometry, raw, scratch);
+    let mut search = MappingSearch {
+        width,
+        geometry,
+        most: of_elements.bytes - of_elements.bytes / MAPPING_SAVES_ONE_IN,
+        choice: of_elements,
+        best: std::mem::take(&mut scratch.numbers),
+        tried: std::mem::take(&mut scratch.other_numbers),
+        scratch,
+    };
+    search.best.mapping = Mapping::None;
+    search.run(raw, has_details);
+    let MappingSearch { choice, best, tried, scratch, .. } = search;
+    (scratch.numbers, scratch.other_numbers) = (best, tried);
+    choice
+}
+
+/// The search for the mapping of a part.
+struct MappingSearch<'a> {
+    width: Width,
+    geometry: &'a Geometry<'a>,
+    /// A mapping must take fewer bytes than this.
+    most: usize,
+    choice: TransformChoice,
+    best: Numbers,
+    tried: Numbers,
+    scratch: &'a mut EncodeScratch,
+}
+
+impl MappingSearch<'_> {
+    fn run(&mut self, raw: &[u8], has_details: bool) {
+        let is_predictable = self.choice.is_predictable;
+        if may_have_palettes(PaletteOrder::ByValue, self.geometry, self.width, raw) {
+            let channels = self.geometry.strides.into_iter().find(|&stride| (2..=MOST_CHANNELS).contains(&stride));
+            for count in std::iter::once(1).chain(channels) {
+                // exact: at most 16
+                if find_palettes(
+                    self.width,
+                    self.geometry,
+                    (PaletteOrder::ByValue, count as usize),
+                    raw,
+                    &mut self.tried,
+                ) {
+                    self.compare(Bases::OfBlocks);
+                }
+            }
+        }
+        if !matches!(self.choice.transform, Transform::Predict(_))
+            && may_have_palettes(PaletteOrder::ByFrequency, self.geometry, self.width, raw)
+            && find_palettes(self.width, self.geometry, (PaletteOrder::ByFrequency, 1), raw, &mut self.tried)
+        {
+            self.compare(Bases::OfBlocks);
+        }
+        if !self.geometry.float
+            && let Some(multiple) = find_multiple(self.width, self.geometry, raw)
+        {
+            self.tried.set_multiple(multiple, Bases::OfBlocks, self.geometry, raw);
+            if self.compare(Bases::OfBlocks) && self.tried.set_multiple(multiple, Bases::OfPart, self.geometry, raw) {
+                self.compare(Bases::OfPart);
+            }
+        }
+        if self.geometry.float
+            && let Some(multiple) = find_upper_bits(self.width, raw)
+        {
+            self.tried.set_multiple(multiple, Bases::Zero, self.geometry, raw);
+            self.compare(Bases::Zero);
+        }
+        let Some(float_type) = self.geometry.float_type else { return };
+        for quotient in find_quotients(float_type, raw, has_details && is_predictable) {
+            self.tried.set_quotient(quotient, Bases::OfBlocks, self.geometry, raw);
+            if self.compare(Bases::OfBlocks) {
+                self.tried.set_quotient(quotient, Bases::OfPart, self.geometry, raw);
+                self.compare(Bases::OfPart);
+            }
+        }
+    }
+
+    /// Keeps the mapping that was tried, if it is better. Returns whether it is kept and its
+    /// numbers are not predicted: the base of the part suits them, since equal elements then have
+    /// equal numbers. Estimates do not tell that.
+    fn compare(&mut self, bases: Bases) -> bool {
+        let width = self.tried.mapping.widths(self.width).number;
+        // the upper bits of floats are floats, too, if the sign is the highest of them
+        let float = bases == Bases::Zero && self.tried.mapping.keeps_sign(self.width);
+        let geometry = Geometry { element_bytes: width.bytes(), float, float_type: None, ..*self.geometry };
+        let mut choice = choose_transform(width, &geometry, &self.tried.bytes, self.scratch);
+        choice.bytes = choice.bytes.saturating_add(self.tried.other_bytes(self.width.bytes()));
+        let is_predicted = matches!(choice.transform, Transform::Predict(_));
+        let most = match bases {
+            Bases::OfBlocks | Bases::Zero => self.most,
+            Bases::OfPart => self.most + self.most / BASE_COSTS_ONE_IN,
+        };
+        let is_better = choice.bytes < most && (bases != Bases::OfPart || !is_predicted);
+        if is_better {
+            self.most = choice.bytes;
+            self.choice = choice;
+            std::mem::swap(&mut self.best, &mut self.tried);
+        }
+        is_better && !is_predicted
+    }
+}

@@ -1,0 +1,154 @@
+//! From a block of bins to its elements: gaps, mapping, outliers, transposed rows and transform.
+
+use super::block_codec::Block;
+use crate::codec::anatomy::Anatomy;
+use crate::codec::bins::{BinTables, Gaps, MappedBlock, Mapping, Marks, StoredBins};
+use crate::codec::scratch::DecodeScratch;
+use crate::kernel::Width;
+use crate::{Error, Result, memory};
+use std::ops::Range;
+
+/// The elements of a block, or those that are no gaps.
+struct Elements<'a> {
+    width: Width,
+    count: usize,
+    stored: &'a [u8],
+}
+
+/// Decodes the elements of a range of a block with a mapping or options to `out`, which has their
+/// length.
+pub(super) fn decode_layers(
+    tables: &BinTables,
+    block: &Block<'_>,
+    range: &Range<usize>,
+    out: &mut [u8],
+    scratch: &mut DecodeScratch,
+) -> Result<()> {
+    let (width, count) = block.spec.width_and_count()?;
+    let elements = Elements { width, count, stored: block.stored };
+    match tables.options.gaps {
+        Some(gaps) => decode_between_gaps(tables, gaps, &elements, range, out, scratch),
+        None => decode_present(tables, &elements, range, out, scratch),
+    }
+}
+
+/// Decodes the elements of a range of a block with gaps.
+fn decode_between_gaps(
+    tables: &BinTables,
+    gaps: Gaps,
+    elements: &Elements<'_>,
+    range: &Range<usize>,
+    out: &mut [u8],
+    scratch: &mut DecodeScratch,
+) -> Result<()> {
+    let (mut marks, mut present) = (std::mem::take(&mut scratch.gaps), std::mem::take(&mut scratch.present));
+    let mut decode = || {
+        let stored = gaps.read(elements.count, elements.stored, &mut marks)?;
+        let wanted = marks.others_before(range.start)..marks.others_before(range.end);
+        // at most the range
+        memory::resize(&mut present, wanted.len() * elements.width.bytes(), 0)?;
+        let others = Elements { width: elements.width, count: marks.others, stored };
+        decode_present(tables, &others, &wanted, &mut present, scratch)?;
+        gaps.spread(elements.width, &marks, range, &present, out);
+        Ok(())
+    };
+    let decoded = decode();
+    (scratch.gaps, scratch.present) = (marks, present);
+    decoded
+}
+
+/// Decodes a range of elements, none of which are gaps.
+fn decode_present(
+    tables: &BinTables,
+    elements: &Elements<'_>,
+    range: &Range<usize>,
+    out: &mut [u8],
+    scratch: &mut DecodeScratch,
+) -> Result<()> {
+    let Elements { width, count, stored } = *elements;
+    let widths = tables.mapping.widths(width);
+    let block = MappedBlock::split(&tables.mapping, widths, count, stored)?;
+    let wanted = block.numbers_for(range, tables.transform.start_of(range.start));
+    let mut numbers = std::mem::take(&mut scratch.coded);
+    let numbers_block = Elements { width: widths.number, count, stored: block.numbers };
+    let decoded = decode_numbers(tables, &numbers_block, wanted.end, &mut numbers, scratch).and_then(|()| {
+        let v = widths.number.bytes();
+        let numbers = numbers.get_mut(wanted.start * v..wanted.end * v).unwrap_or(&mut []);
+        tables.transform.undo(widths.number, numbers);
+        match tables.mapping {
+            Mapping::None => copy(numbers.get((range.start - wanted.start) * v..), out),
+            _ => block.elements(widths, numbers, wanted.start, range, out, &mut scratch.mapped),
+        }
+    });
+    scratch.coded = numbers;
+    decoded
+}
+
+/// Decodes the coded integers of a block, at least the first `wanted` of them.
+fn decode_numbers(
+    tables: &BinTables,
+    elements: &Elements<'_>,
+    wanted: usize,
+    numbers: &mut Vec<u8>,
+    scratch: &mut DecodeScratch,
+) -> Result<()> {
+    let Elements { width, count, stored } = *elements;
+    let mut marks = Marks::default();
+    let outliers = match tables.options.outliers {
+        Some(outliers) => {
+            marks = std::mem::take(&mut scratch.outliers);
+            Some(outliers.split(count, stored, &mut marks)?)
+        }
+        None => None,
+    };
+    let stored = outliers.as_ref().map_or(stored, |outliers| outliers.bins);
+    let bins = StoredBins::split(tables, width, count, stored)?;
+    let needed = tables.options.transposed.map_or(wanted, |order| order.needed(wanted, count));
+    memory::resize(numbers, needed * width.bytes(), 0)?; // at most the block
+    bins.decode(numbers, &mut scratch.windows)?;
+    if let Some(outliers) = outliers {
+        outliers.add(width, tables.low_bytes, numbers);
+        scratch.outliers = marks;
+    }
+    if let Some(order) = tables.options.transposed {
+        let rows = &mut scratch.rows;
+        memory::resize(rows, numbers.len(), 0)?;
+        order.undo(width, numbers, rows);
+        std::mem::swap(numbers, rows);
+    }
+    Ok(())
+}
+
+/// Copies the first elements, as many as `out` has.
+fn copy(elements: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
+    let found = elements.and_then(|elements| elements.get(..out.len()));
+    // equal lengths
+    out.copy_from_slice(found.ok_or_else(|| Error::internal("a range lies outside its block"))?);
+    Ok(())
+}
+
+/// Adds the sections of a block to a description.
+pub(super) fn describe_layers(tables: &BinTables, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
+    let (width, count) = block.spec.width_and_count()?;
+    let (mut elements, mut marks) = (Elements { width, count, stored: block.stored }, Marks::default());
+    if let Some(gaps) = tables.options.gaps {
+        let rest = gaps.read(count, block.stored, &mut marks)?;
+        anatomy.add("gaps", "which elements are gaps", before(block.stored, rest));
+        elements = Elements { count: marks.others, stored: rest, ..elements };
+    }
+    let widths = tables.mapping.widths(width);
+    let mapped = MappedBlock::split(&tables.mapping, widths, elements.count, elements.stored)?;
+    mapped.describe(anatomy);
+    let mut bins = mapped.numbers;
+    if let Some(outliers) = tables.options.outliers {
+        bins = outliers.split(elements.count, bins, &mut marks)?.bins;
+        anatomy.add("outliers", "the bits above windows, and where they are", before(mapped.numbers, bins));
+    }
+    StoredBins::split(tables, widths.number, elements.count, bins)?.describe(anatomy);
+    Ok(())
+}
+
+/// Returns the bytes before `rest`, with which `all` ends.
+fn before<'a>(all: &'a [u8], rest: &[u8]) -> &'a [u8] {
+    all.get(..all.len().saturating_sub(rest.len())).unwrap_or(&[])
+}
