@@ -3,14 +3,14 @@
 use std::arch::x86_64::*;
 
 use super::generic::{residuals, undo};
-use super::operations::{COLUMNS, Tiles, Vectors};
+use super::operations::{COLUMNS, Lanes, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
-use crate::kernel::bytes::copy_short;
+use crate::kernel::bytes::{copy, copy_short};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx2;
 use crate::kernel::vectors::RowOffsets;
-use crate::kernel::vectors::x86_64::{load_32, load_rows, store_32, store_rows};
+use crate::kernel::vectors::x86_64::{load_32, load_lanes, load_rows, store_16, store_32, store_rows};
 use crate::kernel::word::Word;
 
 implement!(Avx2: Kernel {
@@ -126,6 +126,79 @@ impl Vectors for Avx2 {
         // SAFETY: the token `self` proves that this CPU has AVX2.
         let upper = unsafe { _mm256_permute4x64_epi64::<0b11_11_11_11>(vector) };
         shuffle(self, upper, const { &spread::<16>(W::BYTES) })
+    }
+}
+
+impl Lanes for Avx2 {
+    const LANE: usize = 16;
+
+    #[inline(always)]
+    fn load_lanes(self, bytes: &[u8], lane: usize) -> __m256i {
+        let lanes = |bytes: &[u8]| match (bytes.first_chunk(), bytes.get(lane..).and_then(<[u8]>::first_chunk)) {
+            // SAFETY: the token `self` proves that this CPU has AVX2.
+            (Some(lower), Some(upper)) => Some(unsafe { load_lanes(lower, upper) }),
+            _ => None,
+        };
+        lanes(bytes).unwrap_or_else(|| {
+            let mut padded = [0; 32];
+            copy(bytes, &mut padded);
+            lanes(&padded).unwrap_or(self.zero()) // never zeros: it has both lanes
+        })
+    }
+
+    #[inline(always)]
+    fn store_lanes(self, vector: __m256i, bytes: &mut [u8], lane: usize) {
+        // the upper one goes over what follows the lower one
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        let [lower, upper] = unsafe { [_mm256_castsi256_si128(vector), _mm256_extracti128_si256::<1>(vector)] };
+        for (start, part) in [(0, lower), (lane, upper)] {
+            if let Some(to) = bytes.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
+                // SAFETY: the token `self` proves that this CPU has AVX2.
+                unsafe { store_16(to, part) }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn shuffle(self, vector: __m256i, order: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_shuffle_epi8(vector, order) }
+    }
+
+    #[inline(always)]
+    fn lane_before(self, vector: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_permute2x128_si256::<0x08>(vector, vector) }
+    }
+
+    #[inline(always)]
+    fn last_lane(self, vector: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_permute2x128_si256::<0x11>(vector, vector) }
+    }
+
+    #[inline(always)]
+    fn eighths<W: Word>(self, x: __m256i, weight: u8) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe {
+            match W::BYTES {
+                // a product is divided by 2^15: an element is the upper byte of its factor
+                1 => {
+                    let weight = _mm256_set1_epi16(i16::from(weight) << 4);
+                    let low = _mm256_mulhrs_epi16(_mm256_slli_epi16::<8>(x), weight);
+                    let high = _mm256_mulhrs_epi16(_mm256_andnot_si256(_mm256_set1_epi16(0xFF), x), weight);
+                    _mm256_or_si256(_mm256_and_si256(_mm256_set1_epi16(0xFF), low), _mm256_slli_epi16::<8>(high))
+                }
+                2 => _mm256_mulhrs_epi16(x, _mm256_set1_epi16(i16::from(weight) << 12)),
+                _ => {
+                    let (weight, seven) = (_mm256_set1_epi32(weight.into()), _mm256_set1_epi32(7));
+                    let whole = _mm256_mullo_epi32(_mm256_srai_epi32::<3>(x), weight);
+                    let rest = _mm256_mullo_epi16(_mm256_and_si256(x, seven), weight); // at most 49
+                    let rest = _mm256_srli_epi32::<3>(_mm256_add_epi32(rest, _mm256_set1_epi32(4)));
+                    _mm256_add_epi32(whole, rest)
+                }
+            }
+        }
     }
 }
 

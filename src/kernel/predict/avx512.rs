@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 use std::hint::black_box;
 
 use super::generic::{self, residuals};
-use super::operations::{COLUMNS, Tiles, Vectors};
+use super::operations::{COLUMNS, Lanes, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
@@ -140,6 +140,67 @@ impl Vectors for Masked {
     #[inline(always)]
     fn last<W: Word>(self, vector: __m512i) -> __m512i {
         shuffle(self.token, vector, const { &spread::<64>(W::BYTES) }, u64::MAX)
+    }
+}
+
+impl Lanes for Masked {
+    /// Shuffles go across the lanes of other instructions.
+    const LANE: usize = 64;
+
+    #[inline(always)]
+    fn load_lanes(self, bytes: &[u8], _: usize) -> __m512i {
+        self.load(bytes)
+    }
+
+    #[inline(always)]
+    fn store_lanes(self, vector: __m512i, bytes: &mut [u8], _: usize) {
+        if let Some(bytes) = bytes.first_chunk_mut() {
+            // SAFETY: the token in `self` proves that this CPU has AVX-512.
+            unsafe { store_64(bytes, vector) }
+        }
+    }
+
+    #[inline(always)]
+    fn shuffle(self, vector: __m512i, order: __m512i) -> __m512i {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512 with VBMI.
+        unsafe {
+            let mask = _mm512_testn_epi8_mask(order, _mm512_set1_epi8(i8::MIN));
+            _mm512_maskz_permutexvar_epi8(mask, order, vector)
+        }
+    }
+
+    #[inline(always)]
+    fn lane_before(self, _: __m512i) -> __m512i {
+        self.zero()
+    }
+
+    #[inline(always)]
+    fn last_lane(self, vector: __m512i) -> __m512i {
+        vector
+    }
+
+    #[inline(always)]
+    fn eighths<W: Word>(self, x: __m512i, weight: u8) -> __m512i {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe {
+            match W::BYTES {
+                // a product is divided by 2^15: an element is the upper byte of its factor
+                1 => {
+                    let weight = _mm512_set1_epi16(i16::from(weight) << 4);
+                    let low = _mm512_mulhrs_epi16(_mm512_slli_epi16::<8>(x), weight);
+                    let high = _mm512_mulhrs_epi16(_mm512_andnot_si512(_mm512_set1_epi16(0xFF), x), weight);
+                    _mm512_or_si512(_mm512_and_si512(_mm512_set1_epi16(0xFF), low), _mm512_slli_epi16::<8>(high))
+                }
+                2 => _mm512_mulhrs_epi16(x, _mm512_set1_epi16(i16::from(weight) << 12)),
+                _ => {
+                    let (weight, seven) = (_mm512_set1_epi32(weight.into()), _mm512_set1_epi32(7));
+                    let whole = _mm512_mullo_epi32(_mm512_srai_epi32::<3>(x), weight);
+                    let rest = _mm512_mullo_epi16(_mm512_and_si512(x, seven), weight); // at most 49
+                    let rest = _mm512_srli_epi32::<3>(_mm512_add_epi32(rest, _mm512_set1_epi32(4)));
+                    _mm512_add_epi32(whole, rest)
+                }
+            }
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Residuals in blocks, and elements in vectors.
 
-use super::operations::{Tiles, Vectors};
+use super::operations::{Lanes, Tiles};
+use super::packed::PackedRows;
 use super::separable;
-use super::{Prediction, Predictor};
+use super::tiled::WHOLE;
+use super::{Prediction, Predictor, Weights};
 use crate::kernel::Width;
 use crate::kernel::bytes::{BLOCK, block, set_block};
 use crate::kernel::word::{Word, for_width};
@@ -118,20 +120,55 @@ fn residual<W: Word, const FLOAT: bool>(near: [W; 4]) -> W {
 
 /// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
-pub(super) fn undo<V: Tiles>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
-    for_width!(width, W => match (prediction.predictor, prediction.float) {
-        (Predictor::Separable(weights), true) => separable::undo::<W, V, true>(v, prediction, weights, data),
-        (Predictor::Separable(weights), false) => separable::undo::<W, V, false>(v, prediction, weights, data),
-        (_, true) => Undo::<V, true>(v).all::<W>(prediction, data),
-        (_, false) => Undo::<V, false>(v).all::<W>(prediction, data),
+pub(super) fn undo<V: Tiles + Lanes>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
+    for_width!(width, W => match prediction.float {
+        true => Undo::<V, true>(v).any::<W>(prediction, data),
+        false => Undo::<V, false>(v).any::<W>(prediction, data),
     });
 }
+
+/// The least bytes of samples for which it pays to set up [`PackedRows`].
+const LEAST_PACKED: usize = 256;
 
 /// Undoes the start of slices that go on to the end of the data. A load of a whole vector takes
 /// less time than one of a part, and may reach into bytes that are not yet undone.
 struct Undo<V, const FLOAT: bool>(V);
 
-impl<V: Vectors, const FLOAT: bool> Undo<V, FLOAT> {
+impl<V: Tiles + Lanes, const FLOAT: bool> Undo<V, FLOAT> {
+    /// Undoes any prediction.
+    #[inline(always)]
+    fn any<W: Word>(&self, prediction: &Prediction, data: &mut [u8]) {
+        let weights = match prediction.predictor {
+            Predictor::Delta => Weights { left: 0, above: 0 },
+            Predictor::Lorenzo => Weights { left: WHOLE, above: 0 },
+            Predictor::Separable(weights) => weights,
+        };
+        match prediction.predictor {
+            _ if weights.above == 0 && self.packed_samples::<W>(prediction, weights.left, data) => {}
+            Predictor::Separable(weights) => separable::undo::<W, V, FLOAT>(self.0, prediction, weights, data),
+            _ => self.all::<W>(prediction, data),
+        }
+    }
+
+    /// Undoes all samples, if a vector holds several rows: returns whether it does. `left` is the
+    /// weight of the error on the left.
+    #[inline(always)]
+    fn packed_samples<W: Word>(&self, prediction: &Prediction, left: u8, data: &mut [u8]) -> bool {
+        let Some(Strides { restart, stride }) = Strides::new(prediction, data.len() / W::BYTES) else { return true };
+        let (restart, stride) = (restart * W::BYTES, stride * W::BYTES);
+        let is_packed = restart >= LEAST_PACKED && stride < restart && PackedRows::<V>::fit(stride);
+        if !is_packed || W::BYTES > 4 && !matches!(left, 0 | WHOLE) {
+            return false;
+        }
+        let rows = PackedRows::new::<W>(self.0, stride, left);
+        let mut rest = data;
+        while !rest.is_empty() {
+            rest = self.packed::<W>(&rows, rest, restart, stride);
+        }
+        true
+    }
+
+    /// Undoes delta and lorenzo.
     #[inline(always)]
     fn all<W: Word>(&self, prediction: &Prediction, data: &mut [u8]) {
         let Some(Strides { restart, stride }) = Strides::new(prediction, data.len() / W::BYTES) else { return };
@@ -165,6 +202,18 @@ impl<V: Vectors, const FLOAT: bool> Undo<V, FLOAT> {
             left -= row;
         }
         rest
+    }
+
+    /// Undoes a sample of `len` bytes. Returns the bytes after it.
+    #[inline(always)]
+    fn packed<'d, W: Word>(&self, rows: &PackedRows<V>, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
+        let len = len.min(data.len());
+        let first = stride.min(len);
+        self.first_row::<W, true>(data, first);
+        // in bounds: `first` is at most `len`
+        let (above, others) = data.split_at_mut(first);
+        rows.undo::<W, FLOAT>(above, others, len - first);
+        others.get_mut(len - first..).unwrap_or_default()
     }
 
     /// Does the same if a vector holds a row, so that the row above need not be loaded.

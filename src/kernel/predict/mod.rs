@@ -11,6 +11,8 @@ mod generic;
 mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod operations;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod packed;
 mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod separable;

@@ -3,7 +3,7 @@
 use std::arch::aarch64::*;
 
 use super::generic::{residuals, undo};
-use super::operations::{COLUMNS, Tiles, Vectors};
+use super::operations::{COLUMNS, Lanes, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
@@ -127,6 +127,64 @@ impl Vectors for Neon {
     #[inline(always)]
     fn last<W: Word>(self, vector: uint8x16_t) -> uint8x16_t {
         shuffle(self, vector, const { &spread::<16>(W::BYTES) })
+    }
+}
+
+impl Lanes for Neon {
+    const LANE: usize = 16;
+
+    #[inline(always)]
+    fn load_lanes(self, bytes: &[u8], _: usize) -> uint8x16_t {
+        self.load(bytes)
+    }
+
+    #[inline(always)]
+    fn store_lanes(self, vector: uint8x16_t, bytes: &mut [u8], _: usize) {
+        if let Some(bytes) = bytes.first_chunk_mut() {
+            // SAFETY: the token `self` proves that this CPU has NEON.
+            unsafe { store_16(bytes, vector) }
+        }
+    }
+
+    #[inline(always)]
+    fn shuffle(self, vector: uint8x16_t, order: uint8x16_t) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe { vqtbl1q_u8(vector, order) }
+    }
+
+    #[inline(always)]
+    fn lane_before(self, _: uint8x16_t) -> uint8x16_t {
+        self.zero()
+    }
+
+    #[inline(always)]
+    fn last_lane(self, vector: uint8x16_t) -> uint8x16_t {
+        vector
+    }
+
+    /// Multiplies, and shifts right with rounding.
+    #[inline(always)]
+    fn eighths<W: Word>(self, x: uint8x16_t, weight: u8) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            match W::BYTES {
+                1 => {
+                    let (x, weight) = (vreinterpretq_s8_u8(x), vdupq_n_s8(weight.cast_signed()));
+                    let low = vrshrn_n_s16::<3>(vmull_s8(vget_low_s8(x), vget_low_s8(weight)));
+                    vreinterpretq_u8_s8(vrshrn_high_n_s16::<3>(low, vmull_high_s8(x, weight)))
+                }
+                2 => {
+                    let (x, weight) = (vreinterpretq_s16_u8(x), vdupq_n_s16(weight.into()));
+                    let low = vrshrn_n_s32::<3>(vmull_s16(vget_low_s16(x), vget_low_s16(weight)));
+                    vreinterpretq_u8_s16(vrshrn_high_n_s32::<3>(low, vmull_high_s16(x, weight)))
+                }
+                _ => {
+                    let (x, weight) = (vreinterpretq_s32_u8(x), vdupq_n_s32(weight.into()));
+                    let low = vrshrn_n_s64::<3>(vmull_s32(vget_low_s32(x), vget_low_s32(weight)));
+                    vreinterpretq_u8_s32(vrshrn_high_n_s64::<3>(low, vmull_high_s32(x, weight)))
+                }
+            }
+        }
     }
 }
 

@@ -40,6 +40,26 @@ pub(super) trait Vectors: Copy {
     }
 }
 
+/// Vectors of lanes, whose bytes can be brought in any order.
+pub(super) trait Lanes: Vectors {
+    /// Bytes of a lane.
+    const LANE: usize;
+    /// Loads lanes that begin `lane` bytes apart, at most [`LANE`](Self::LANE). If `bytes` ends
+    /// before the end of the last, any bytes follow.
+    fn load_lanes(self, bytes: &[u8], lane: usize) -> Self::Vector;
+    /// Stores what [`load_lanes`](Self::load_lanes) loads, one lane after the other. Does nothing
+    /// if `bytes` ends before the end of the last.
+    fn store_lanes(self, vector: Self::Vector, bytes: &mut [u8], lane: usize);
+    /// Returns the bytes of each lane in an order. An index with its top bit set gives 0.
+    fn shuffle(self, vector: Self::Vector, order: Self::Vector) -> Self::Vector;
+    /// Returns, for each of at most two lanes, the one before it, and zeros for the first.
+    fn lane_before(self, vector: Self::Vector) -> Self::Vector;
+    /// Returns a vector that has the last lane everywhere.
+    fn last_lane(self, vector: Self::Vector) -> Self::Vector;
+    /// See [`Word::eighths`]. `weight` is less than 8, and elements have at most 4 bytes.
+    fn eighths<W: Word>(self, vector: Self::Vector, weight: u8) -> Self::Vector;
+}
+
 /// Tiles of 2-byte elements: 8 columns, and as many rows as a vector has elements.
 ///
 /// By rows, vector `i` of a tile has row `i` in its first 16 bytes, row `i + 8` in its next, and so

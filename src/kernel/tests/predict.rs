@@ -134,6 +134,50 @@ fn groups_of_rows() {
     }
 }
 
+/// A vector has several rows. Samples end after any row of a vector, or within it.
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn short_rows() {
+    let separable = |left| Predictor::Separable(Weights { left, above: 0 });
+    let predictors = [Predictor::Delta, Predictor::Lorenzo, separable(0), separable(3), separable(7), separable(8)];
+    for kernel in available() {
+        for width in WIDTHS {
+            for stride in (2..=17).chain([20, 21, 22, 31, 32, 33]) {
+                for (place, predictor) in predictors.into_iter().enumerate() {
+                    for count in (64..=1024).step_by(64).map(|count| count + (place + stride as usize) % 64) {
+                        let restart = [u32::MAX, 260, 256 + stride][count % 3];
+                        let prediction = Prediction { predictor, float: place % 2 == 0, restart, stride };
+                        check_prediction(kernel, &prediction, width, count, count % 64);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Each error of one byte, and many of more, weighted by each weight.
+#[test]
+fn weights_in_short_rows() {
+    for kernel in available() {
+        for width in [Width::W1, Width::W2, Width::W4] {
+            for left in 0..=8 {
+                let bits = 8 * width.bytes() as u32;
+                let errors = (0..=u16::MAX).step_by(if width == Width::W1 { 1 << 8 } else { 251 });
+                let errors = errors.map(|error| (u32::from(error) * 0x1_0001) >> (32 - bits));
+                let coded = errors.flat_map(|error| [error, 0, 0]);
+                let coded: Vec<u8> =
+                    coded.flat_map(|error| error.to_le_bytes().into_iter().take(width.bytes())).collect();
+                let predictor = Predictor::Separable(Weights { left, above: 0 });
+                let prediction = Prediction { predictor, float: false, restart: u32::MAX, stride: 3 };
+                let [mut due, mut data] = [coded.clone(), coded];
+                available()[0].undo(&prediction, width, &mut due);
+                kernel.undo(&prediction, width, &mut data);
+                assert!(data == due, "{} {width:?} {left}", kernel.name());
+            }
+        }
+    }
+}
+
 /// Each error of two bytes, weighted by each weight: the residuals after it are 0.
 #[test]
 #[cfg_attr(miri, ignore = "large")]

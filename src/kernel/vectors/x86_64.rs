@@ -11,6 +11,14 @@ pub fn load_16(bytes: &[u8; 16]) -> __m128i {
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
+/// Stores 16 bytes.
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn store_16(bytes: &mut [u8; 16], vector: __m128i) {
+    // SAFETY: the reference is good for 16 bytes. The store needs no alignment.
+    unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), vector) }
+}
+
 /// Loads 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
