@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::kernel::Width;
+use crate::kernel::quotients::FloatFormat;
 use half::{bf16, f16};
 
 /// A type of floats.
@@ -36,22 +37,23 @@ impl FloatType {
         }
     }
 
-    pub(super) fn width(self) -> Width {
+    /// Returns the format as kernels call it.
+    pub(super) fn format(self) -> FloatFormat {
         match self {
-            Self::Bf16 | Self::F16 => Width::W2,
-            Self::F32 => Width::W4,
-            Self::F64 => Width::W8,
+            Self::Bf16 => FloatFormat::Bf16,
+            Self::F16 => FloatFormat::F16,
+            Self::F32 => FloatFormat::F32,
+            Self::F64 => FloatFormat::F64,
         }
+    }
+
+    pub(super) fn width(self) -> Width {
+        self.format().width()
     }
 
     /// Returns the number of significant bits.
     pub(super) fn precision(self) -> u32 {
-        match self {
-            Self::Bf16 => 8,
-            Self::F16 => 11,
-            Self::F32 => 24,
-            Self::F64 => 53,
-        }
+        self.format().precision()
     }
 
     /// Returns the value of an element, which has the type's length. That is exact.

@@ -9,6 +9,7 @@
 //! | [`predict`] | elements to residuals of a prediction and back | 5.6 |
 //! | [`tiers`] | symbols to escape-coded ranks and back | 5.7 |
 //! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
+//! | [`quotients`] | integers to the floats that they are divided to | 5.14 |
 //! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
 //!
 //! All families have the same shape:
@@ -44,6 +45,7 @@ pub mod byte_planes;
 pub mod extra_bits;
 pub mod predict;
 mod prefetch;
+pub mod quotients;
 pub mod tiers;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod bitshuffle;
 mod byte_planes;
 mod extra_bits;
 mod predict;
+mod quotients;
 mod support;
 mod tiers;
 
@@ -22,6 +23,7 @@ fn required_kernels_are_available() {
     check("bins", super::bins::available(), super::bins::best());
     check("bins::encode", super::bins::encode::available(), super::bins::encode::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
+    check("quotients", super::quotients::available(), super::quotients::best());
 }
 
 fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implementation<K>) {

@@ -1,12 +1,11 @@
 //! Quotients: integers, divided by a constant.
 
 use super::faults::{cut, malformed, malformed_block, number_width};
-use crate::codec::extra_bits::sum_extra_bits;
 use crate::codec::float_type::FloatType;
-use crate::kernel::{Width, extra_bits};
-use crate::le::{Fields, structure};
+use crate::kernel::quotients::{NumberDetails, QuotientTerms};
+use crate::kernel::{Width, extra_bits, quotients};
+use crate::le::{Fields, structure, u64_of};
 use crate::{Result, memory};
-use half::f16;
 use std::ops::Range;
 
 structure! {
@@ -105,18 +104,12 @@ impl Quotient {
     /// Returns the float of an integer, as its bits.
     #[inline(always)]
     pub(super) fn element(&self, n: i64) -> u64 {
-        self.arithmetic().element(n)
+        self.terms(0).element(n)
     }
 
-    fn arithmetic(&self) -> Arithmetic {
-        let scale = power_of_two(-self.exponent);
-        Arithmetic {
-            float_type: self.float_type,
-            divisor: self.divisor.into(),
-            scale,
-            narrow_divisor: self.divisor as f32, // exact: at most 2^24
-            narrow_scale: scale as f32,          // exact: a power of two that is normal
-        }
+    fn terms(&self, base: i64) -> QuotientTerms {
+        let Self { detail_bits, divisor, exponent, .. } = *self;
+        QuotientTerms { format: self.float_type.format(), detail_bits, divisor, exponent, base }
     }
 
     /// Sets `out` to the elements of a range of a block. If there are details, numbers begin with
@@ -134,24 +127,15 @@ impl Quotient {
             self.read_details(numbers, base, details, scratch)?;
         }
         let skip = range.start.saturating_sub(first);
-        let below = details.map(|_| Below::new(scratch, skip));
         let numbers = numbers.get(skip * self.number_width.bytes()..).unwrap_or(&[]);
-        match (self.number_width, below) {
-            (Width::W1, None) => self.divide::<1>(numbers, base, out),
-            (Width::W2, None) => self.divide::<2>(numbers, base, out),
-            (Width::W4, None) => self.divide::<4>(numbers, base, out),
-            (Width::W8, None) => self.divide::<8>(numbers, base, out),
-            (Width::W1, Some(below)) => self.join::<1>(numbers, base, below, out),
-            (Width::W2, Some(below)) => self.join::<2>(numbers, base, below, out),
-            (Width::W4, Some(below)) => self.join::<4>(numbers, base, below, out),
-            (Width::W8, Some(below)) => self.join::<8>(numbers, base, below, out),
+        match details {
+            None => quotients::best().divide(&self.terms(base), self.number_width, numbers, out),
+            Some(_) => {
+                let details = scratch.details_from(skip);
+                quotients::best().join(&self.terms(base), self.number_width, numbers, details, out);
+            }
         }
         Ok(())
-    }
-
-    /// Sets `out` to the elements of numbers without details.
-    fn divide<const V: usize>(&self, numbers: &[u8], base: i64, out: &mut [u8]) {
-        self.arithmetic().fill(numbers.as_chunks::<V>().0.iter().map(|&k| self.sum(base, integer(k))), out);
     }
 
     /// Reads the details below numbers, to the scratch.
@@ -166,57 +150,9 @@ impl Quotient {
         let count = numbers.len() / self.number_width.bytes();
         memory::resize(lengths, count, 0)?;
         memory::resize(integers, 2 * count, 0)?;
-        match self.number_width {
-            Width::W1 => self.detail_lengths::<1>(numbers, base, lengths),
-            Width::W2 => self.detail_lengths::<2>(numbers, base, lengths),
-            Width::W4 => self.detail_lengths::<4>(numbers, base, lengths),
-            Width::W8 => self.detail_lengths::<8>(numbers, base, lengths),
-        }
-        details.check(sum_extra_bits(lengths))?;
-        extra_bits::best().deposit(Width::W2, lengths, details.bits, 0, integers);
-        Ok(())
-    }
-
-    /// Sets lengths to the bit lengths whose extra bits are the details.
-    fn detail_lengths<const V: usize>(&self, numbers: &[u8], base: i64, lengths: &mut [u8]) {
-        let each = numbers.as_chunks::<V>().0.iter().map(|&k| integer(k)).zip(lengths);
-        if self.float_type == FloatType::F64 {
-            return each.for_each(|(k, length)| *length = self.details_of(self.sum(base, k)) + 1);
-        }
-        // the same in 32 bits, which is all that there are, and without a branch, for vectors
-        let (precision, most) = (self.float_type.precision().cast_signed(), i32::from(self.detail_bits));
-        let base = base as i32; // sums are modulo less
-        each.for_each(|(k, length)| {
-            let sum = base.wrapping_add(k as i32) << most >> most;
-            let bits = (precision - bit_length(sum ^ (sum >> 31))).clamp(0, most);
-            *length = bits as u8 + 1; // exact: at most 15
-        });
-    }
-
-    /// Sets `out` to the elements of numbers with details.
-    fn join<const V: usize>(&self, numbers: &[u8], base: i64, below: Below<'_>, out: &mut [u8]) {
-        let most = self.detail_bits;
-        let details = below.integers.iter().zip(below.lengths);
-        let integers = numbers.as_chunks::<V>().0.iter().zip(details).map(|(&k, (&details, &length))| {
-            let bits = length.wrapping_sub(1) & 15;
-            let details = i64::from(u16::from_le_bytes(details)) - (1 << bits);
-            (self.sum(base, integer(k)) << most) + (details << most.saturating_sub(bits))
-        });
-        self.arithmetic().fill(integers, out);
-    }
-}
-
-/// Integers whose extra bits are details, and their bit lengths.
-struct Below<'a> {
-    integers: &'a [[u8; 2]],
-    lengths: &'a [u8],
-}
-
-impl<'a> Below<'a> {
-    /// Takes those that were read, but for some.
-    fn new(scratch: &'a MappedScratch, skip: usize) -> Self {
-        let integers = scratch.details.as_chunks().0;
-        Self { integers: integers.get(skip..).unwrap_or(&[]), lengths: scratch.lengths.get(skip..).unwrap_or(&[]) }
+        quotients::best().detail_lengths(&self.terms(base), self.number_width, numbers, lengths);
+        let bits = extra_bits::best().deposit(Width::W2, lengths, details.bits, 0, integers);
+        details.check(u64_of(bits))
     }
 }
 
@@ -233,6 +169,17 @@ pub(in crate::codec) struct MappedScratch {
     lengths: Vec<u8>,
     /// The integers of which details are the extra bits, of two bytes each.
     details: Vec<u8>,
+}
+
+impl MappedScratch {
+    /// Returns the details that were read, but for some.
+    fn details_from(&self, skip: usize) -> NumberDetails<'_> {
+        let integers = self.details.as_chunks().0;
+        NumberDetails {
+            integers: integers.get(skip..).unwrap_or(&[]),
+            lengths: self.lengths.get(skip..).unwrap_or(&[]),
+        }
+    }
 }
 
 /// Some numbers of a block.
@@ -263,77 +210,10 @@ impl DetailBits<'_> {
     }
 }
 
-/// Returns the bit length of a number that is not negative, or a greater one than 24 if it has more
-/// than 24 bits. The exponent of a float tells it.
-#[inline(always)]
-fn bit_length(number: i32) -> i32 {
-    let exponent = (number as f32).to_bits() >> 23; // at most 8 bits: no sign
-    (exponent.cast_signed() - 126).max(0)
-}
-
 /// Returns a number of `V` bytes.
 #[inline(always)]
 pub(super) fn integer<const V: usize>(bytes: [u8; V]) -> i64 {
     let mut wide = [0; 8];
     wide.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
     i64::from_le_bytes(wide)
-}
-
-/// The operations of the section, and their operands.
-#[derive(Clone, Copy)]
-struct Arithmetic {
-    float_type: FloatType,
-    divisor: f64,
-    scale: f64,
-    narrow_divisor: f32,
-    narrow_scale: f32,
-}
-
-impl Arithmetic {
-    #[inline(always)]
-    fn narrow(&self, n: i64) -> f32 {
-        // exact: elements of at most 4 bytes have integers of at most 32 bits
-        n as i32 as f32 / self.narrow_divisor * self.narrow_scale
-    }
-
-    #[inline(always)]
-    fn element(&self, n: i64) -> u64 {
-        match self.float_type {
-            FloatType::Bf16 => to_bf16(self.narrow(n)).into(),
-            FloatType::F16 => f16::from_f32(self.narrow(n)).to_bits().into(),
-            FloatType::F32 => self.narrow(n).to_bits().into(),
-            FloatType::F64 => (n as f64 / self.divisor * self.scale).to_bits(),
-        }
-    }
-
-    /// Sets `out` to the elements of integers.
-    #[inline(always)]
-    fn fill(self, integers: impl Iterator<Item = i64>, out: &mut [u8]) {
-        match self.float_type {
-            FloatType::Bf16 => {
-                let each = integers.zip(out.as_chunks_mut::<2>().0);
-                each.for_each(|(n, out)| *out = to_bf16(self.narrow(n)).to_le_bytes());
-            }
-            FloatType::F16 => {
-                let each = integers.zip(out.as_chunks_mut::<2>().0);
-                each.for_each(|(n, out)| *out = f16::from_f32(self.narrow(n)).to_le_bytes());
-            }
-            FloatType::F32 => {
-                let each = integers.zip(out.as_chunks_mut::<4>().0);
-                each.for_each(|(n, out)| *out = self.narrow(n).to_le_bytes());
-            }
-            FloatType::F64 => {
-                let each = integers.zip(out.as_chunks_mut::<8>().0);
-                each.for_each(|(n, out)| *out = (n as f64 / self.divisor * self.scale).to_le_bytes());
-            }
-        }
-    }
-}
-
-/// Rounds a number, which is no NaN, to the nearest bf16.
-#[inline(always)]
-fn to_bf16(x: f32) -> u16 {
-    let bits = x.to_bits();
-    // the upper half; a carry out of the greatest finite number gives infinity
-    ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16) as u16
 }

@@ -1,0 +1,160 @@
+//! Quotients.
+
+use super::support::{Guarded, Misaligned, Random, WIDTHS, contents, offsets};
+use crate::kernel::Width;
+use crate::kernel::quotients::{FloatFormat, NumberDetails, QuotientTerms, Quotients, available};
+
+const FORMATS: [FloatFormat; 4] = [FloatFormat::Bf16, FloatFormat::F16, FloatFormat::F32, FloatFormat::F64];
+
+/// Counts to test: more than a few vectors.
+const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=5 } else { 0..=200 };
+
+/// Returns terms of a format: usual ones, extremes, and some whose elements are subnormal, zero or
+/// infinite.
+fn terms(format: FloatFormat, detail_bits: u8) -> impl Iterator<Item = QuotientTerms> {
+    let most = if format == FloatFormat::F64 { 1022 } else { 126 };
+    let usual = [(1, 0), (1, 11), (255, 0), (25, 2), (1 << 24, -3), (1, 24), (1, -10)];
+    let extreme = [(1, most), (1, -most), (1 << 24, most), (3, most - 20), (7, 20), (1, 30), (1, most - 8)];
+    let pairs = usual.into_iter().chain(extreme).filter(move |&(divisor, _)| detail_bits == 0 || divisor == 1);
+    let bases = [0, -1, 1 << 31, i64::MAX, i64::MIN, -1 << 31, 0x1234_5678_9ABC];
+    pairs.zip(bases.into_iter().cycle()).map(move |((divisor, exponent), base)| QuotientTerms {
+        format,
+        detail_bits,
+        divisor,
+        exponent,
+        base,
+    })
+}
+
+fn lengths(kernel: &Quotients, terms: &QuotientTerms, width: Width, numbers: &[u8]) -> Vec<u8> {
+    let (source, destination) = offsets(numbers.len());
+    let mut out = Guarded::zeros(numbers.len() / width.bytes(), destination);
+    kernel.detail_lengths(terms, width, Misaligned::new(numbers, source).get(), out.get());
+    out.into_bytes(|| kernel.name().to_owned())
+}
+
+fn divided(kernel: &Quotients, terms: &QuotientTerms, width: Width, numbers: &[u8]) -> Vec<u8> {
+    let (source, destination) = offsets(numbers.len());
+    let mut out = Guarded::zeros(numbers.len() / width.bytes() * terms.format.width().bytes(), destination);
+    kernel.divide(terms, width, Misaligned::new(numbers, source).get(), out.get());
+    out.into_bytes(|| kernel.name().to_owned())
+}
+
+fn joined(
+    kernel: &Quotients,
+    terms: &QuotientTerms,
+    width: Width,
+    numbers: &[u8],
+    details: NumberDetails<'_>,
+) -> Vec<u8> {
+    let (source, destination) = offsets(numbers.len());
+    let mut out = Guarded::zeros(numbers.len() / width.bytes() * terms.format.width().bytes(), destination);
+    kernel.join(terms, width, Misaligned::new(numbers, source).get(), details, out.get());
+    out.into_bytes(|| kernel.name().to_owned())
+}
+
+/// Checks that all kernels return the same as the definition.
+fn check(terms: &QuotientTerms, width: Width, numbers: &[u8], seed: usize) {
+    let scalar = &available()[0];
+    let due_lengths = lengths(scalar, terms, width, numbers);
+    let mut random = Random::new(seed);
+    let integers =
+        due_lengths.iter().map(|&length| 1 << (length - 1) | random.next() as u16 & ((1 << (length - 1)) - 1));
+    let integers: Vec<[u8; 2]> = integers.map(u16::to_le_bytes).collect();
+    let details = NumberDetails { integers: &integers, lengths: &due_lengths };
+    let (due, due_joined) = (divided(scalar, terms, width, numbers), joined(scalar, terms, width, numbers, details));
+    for kernel in available() {
+        let context = || format!("{} {width:?} {terms:?} {} numbers", kernel.name(), due_lengths.len());
+        assert!(lengths(kernel, terms, width, numbers) == due_lengths, "lengths: {}", context());
+        assert!(divided(kernel, terms, width, numbers) == due, "divide: {}", context());
+        assert!(joined(kernel, terms, width, numbers, details) == due_joined, "join: {}", context());
+    }
+}
+
+#[test]
+fn every_count_and_width() {
+    for format in FORMATS {
+        for width in WIDTHS {
+            for count in COUNTS {
+                let detail_bits = [0, 1, 7, 15][count % 4];
+                let terms = terms(format, detail_bits).nth(count % 7).unwrap();
+                check(&terms, width, &contents(count, count * width.bytes()), count);
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn all_terms() {
+    for format in FORMATS {
+        for detail_bits in [0, 1, 4, 8, 11, 15] {
+            for terms in terms(format, detail_bits) {
+                for width in WIDTHS {
+                    check(&terms, width, &Random::new(7).bytes(1500 * width.bytes()), 1);
+                }
+            }
+        }
+    }
+}
+
+/// All numbers of two bytes, near zero and around powers of two.
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn all_numbers_of_two_bytes() {
+    let numbers: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+    for format in FORMATS {
+        for (detail_bits, exponent) in [(0, 0), (0, 24), (0, 126), (11, 13), (15, 15), (8, 126), (3, -100), (0, -112)] {
+            for base in [0, -20_000, i64::from(i32::MAX) - 5, i64::from(i32::MIN) - 5] {
+                let terms = QuotientTerms { format, detail_bits, divisor: 1, exponent, base };
+                check(&terms, Width::W2, &numbers, 3);
+            }
+        }
+    }
+}
+
+/// Each number is rounded as IEEE 754 defines it: halfway between two, and near that.
+#[test]
+#[cfg_attr(miri, ignore = "large")]
+fn rounding() {
+    let near = |n: i64| [n - 1, n, n + 1].into_iter().flat_map(|n| (n as u32).to_le_bytes());
+    let halves = (1..31).flat_map(|bits| (0..64).map(move |i| (1 << bits) + (i << bits.max(5) >> 5)));
+    let numbers: Vec<u8> = halves.flat_map(near).collect();
+    for format in FORMATS {
+        for (divisor, exponent) in [(1, 0), (1, 13), (1, 20), (3, 24), (255, 126), (1, 126), (1, -97), (65_535, 14)] {
+            let terms = QuotientTerms { format, detail_bits: 0, divisor, exponent, base: 0 };
+            check(&terms, Width::W4, &numbers, 5);
+        }
+    }
+}
+
+/// The example of chapter 5.14.
+#[test]
+fn worked_example_of_a_quotient() {
+    let terms = QuotientTerms { format: FloatFormat::Bf16, detail_bits: 4, divisor: 1, exponent: 9, base: -33 };
+    let numbers: Vec<u8> = [65_u16, 36, 0, 353].into_iter().flat_map(u16::to_le_bytes).collect();
+    let integers = [0x04_u16, 0x11, 0x07, 0x01].map(u16::to_le_bytes);
+    for kernel in available() {
+        let mut lengths = [0; 4];
+        kernel.detail_lengths(&terms, Width::W2, &numbers, &mut lengths);
+        assert_eq!(lengths, [3, 5, 3, 1]);
+        let mut out = [0; 8];
+        let details = NumberDetails { integers: &integers, lengths: &lengths };
+        kernel.join(&terms, Width::W2, &numbers, details, &mut out);
+        assert_eq!(out, [0x80, 0x3F, 0xC4, 0x3D, 0x81, 0xBF, 0x20, 0x41]);
+    }
+}
+
+/// Only elements of which all buffers have a part are set.
+#[test]
+fn buffers_of_other_lengths_of_quotients() {
+    let terms = QuotientTerms { format: FloatFormat::F32, detail_bits: 2, divisor: 1, exponent: 0, base: 0 };
+    for kernel in available() {
+        let mut out = [9; 13];
+        kernel.divide(&terms, Width::W2, &[4; 5], &mut out);
+        assert_eq!(out[8..], [9; 5], "{}", kernel.name());
+        let details = NumberDetails { integers: &[[4, 0]; 7], lengths: &[3] };
+        kernel.join(&terms, Width::W2, &[8; 5], details, &mut out);
+        assert_eq!(out[4..8], 1028_f32.to_le_bytes(), "{}", kernel.name());
+    }
+}
