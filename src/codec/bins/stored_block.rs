@@ -105,6 +105,12 @@ impl<'a> StoredBins<'a> {
     /// Sets elements to their windows and the bytes below them.
     fn join(&self, windows: &[[u8; 2]], out: &mut [u8]) {
         match (self.width, self.tables.low_bytes) {
+            // a loop of nothing else is a loop of vectors
+            (Width::W1, 0) => {
+                let elements = out.iter_mut().zip(windows);
+                // the lower byte
+                elements.for_each(|(element, window)| *element = u16::from_le_bytes(*window) as u8);
+            }
             (Width::W1, _) => self.join_bytes::<1>(windows, out),
             (Width::W2, _) => self.join_bytes::<2>(windows, out),
             (Width::W4, 2) => self.join_all(windows, out),
