@@ -9,6 +9,7 @@
 //! | [`predict`] | elements to residuals of a prediction and back | 5.6 |
 //! | [`tiers`] | symbols to escape-coded ranks and back | 5.7 |
 //! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
+//! | [`palettes`] | numbers to the values that they name | 5.14 |
 //! | [`quotients`] | integers to the floats that they are divided to | 5.14 |
 //! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
 //!
@@ -43,6 +44,7 @@ pub mod bins;
 pub mod bitshuffle;
 pub mod byte_planes;
 pub mod extra_bits;
+pub mod palettes;
 pub mod predict;
 mod prefetch;
 pub mod quotients;

@@ -5,6 +5,7 @@ mod bins_encode;
 mod bitshuffle;
 mod byte_planes;
 mod extra_bits;
+mod palettes;
 mod predict;
 mod quotients;
 mod support;
@@ -23,6 +24,7 @@ fn required_kernels_are_available() {
     check("bins", super::bins::available(), super::bins::best());
     check("bins::encode", super::bins::encode::available(), super::bins::encode::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
+    check("palettes", super::palettes::available(), super::palettes::best());
     check("quotients", super::quotients::available(), super::quotients::best());
 }
 

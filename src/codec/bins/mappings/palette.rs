@@ -1,7 +1,8 @@
 //! Palettes: tables of the values that occur.
 
 use super::faults::{cut, malformed, malformed_block, number_width};
-use crate::kernel::Width;
+use crate::kernel::palettes::PaletteTables;
+use crate::kernel::{Width, palettes};
 use crate::le::Fields;
 use crate::{Result, memory};
 
@@ -89,11 +90,6 @@ impl Palettes {
         })
     }
 
-    /// Returns the number of palettes.
-    pub(super) fn count(&self) -> usize {
-        self.ends.len().max(1)
-    }
-
     pub(super) fn describe(&self) -> String {
         match &self.ends[..] {
             [count] => format!("a palette of {count} values"),
@@ -104,45 +100,14 @@ impl Palettes {
     /// Sets `out` to the values of numbers, of which the first is that of element `first` of its
     /// block. Checks of them.
     pub(super) fn elements(&self, numbers: &[u8], first: usize, out: &mut [u8]) -> Result<()> {
-        let is_right = match (self.is_wide, self.element_bytes) {
-            (false, 1) => self.look_up::<1, 1>(numbers, first, out),
-            (false, 2) => self.look_up::<1, 2>(numbers, first, out),
-            (false, 4) => self.look_up::<1, 4>(numbers, first, out),
-            (false, _) => self.look_up::<1, 8>(numbers, first, out),
-            (true, 2) => self.look_up::<2, 2>(numbers, first, out),
-            (true, 4) => self.look_up::<2, 4>(numbers, first, out),
-            (true, _) => self.look_up::<2, 8>(numbers, first, out),
-        };
-        if is_right { Ok(()) } else { Err(malformed_block("a number is greater than those of its palette")) }
-    }
-
-    fn look_up<const V: usize, const W: usize>(&self, numbers: &[u8], first: usize, out: &mut [u8]) -> bool {
-        let (numbers, out) = (numbers.as_chunks::<V>().0, out.as_chunks_mut::<W>().0);
-        let count = self.count();
-        let mut is_right = true;
-        for (place, palette) in self.palettes().enumerate() {
-            let palette = palette.as_chunks::<W>().0;
-            // the first element of this palette: `first` is in palette `first % count`
-            let start = (place + count - first % count) % count;
-            let mut look_up = |out: &mut [u8; W], number: &[u8; V]| match palette.get(index(number)) {
-                Some(value) => *out = *value,
-                None => is_right = false,
-            };
-            if count == 1 {
-                out.iter_mut().zip(numbers).for_each(|(out, number)| look_up(out, number));
-            } else {
-                // each on its own: a step of a pair of iterators goes through all between
-                let outs = out.iter_mut().skip(start).step_by(count);
-                let each = outs.zip(numbers.iter().skip(start).step_by(count));
-                each.for_each(|(out, number)| look_up(out, number));
-            }
+        // always: widths are those of elements
+        let Some(width) = Width::from_bytes(self.element_bytes) else { return Ok(()) };
+        let tables = PaletteTables { width, is_wide: self.is_wide, values: &self.values, ends: &self.ends };
+        match palettes::best().look_up(&tables, first, numbers, out) {
+            true => Ok(()),
+            false => Err(malformed_block("a number is greater than those of its palette")),
         }
-        is_right
     }
-}
-
-fn index<const V: usize>(number: &[u8; V]) -> usize {
-    number.iter().rev().fold(0, |index, &byte| index << 8 | usize::from(byte))
 }
 
 /// Values that are predicted to lie on a line.
