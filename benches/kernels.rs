@@ -3,7 +3,7 @@
 //! A chunk fits in the second-level cache together with its result. Compare each row with `memcpy`
 //! of its group, which moves the same bytes and does nothing to them. `bitshuffle 64 MiB` streams
 //! from memory, unless a shared cache has more than 128 MiB. Throughput counts each byte once: of
-//! the elements, or of the symbols of `tiers`.
+//! the elements, of the symbols of `tiers`, or of the numbers of `quotients` and `palettes`.
 
 #[allow(dead_code, unused_imports, reason = "the crate uses what the benchmarks do not, and tests are no benchmarks")]
 #[path = "../src/kernel/mod.rs"]
@@ -14,9 +14,11 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use kernel::bins::encode::{self, BinEncoder};
 use kernel::bins::{BinModel, CodedBlock};
 use kernel::byte_planes::BytePlanes;
+use kernel::palettes::PaletteTables;
 use kernel::predict::{Prediction, Predictor, Weights};
+use kernel::quotients::{FloatFormat, NumberDetails, QuotientTerms};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
-use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, predict, tiers};
+use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, palettes, predict, quotients, tiers};
 use std::hint::black_box;
 use std::ops::Range;
 use support::{Random, criterion};
@@ -98,8 +100,9 @@ fn planes_of_width(
 }
 
 const SEPARABLE: Predictor = Predictor::Separable(Weights { left: 5, above: 4 });
+const WITHOUT_STEPS: Predictor = Predictor::Separable(Weights { left: 6, above: 0 });
 
-const PREDICTIONS: [(&str, Prediction); 9] = [
+const PREDICTIONS: [(&str, Prediction); 13] = [
     ("lorenzo 128", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 128, stride: 128 }),
     ("lorenzo 360", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 360, stride: 360 }),
     ("separable 128", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 128, stride: 128 }),
@@ -109,6 +112,11 @@ const PREDICTIONS: [(&str, Prediction); 9] = [
     ("lorenzo 9", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 9, stride: 9 }),
     ("delta 128", Prediction { predictor: Predictor::Delta, float: true, restart: 101 * 128, stride: 128 }),
     ("delta 1", Prediction { predictor: Predictor::Delta, float: true, restart: 101, stride: 1 }),
+    // channels of pixels
+    ("delta 3", Prediction { predictor: Predictor::Delta, float: false, restart: 64 * 64 * 3, stride: 3 }),
+    ("lorenzo 3", Prediction { predictor: Predictor::Lorenzo, float: false, restart: 64 * 64 * 3, stride: 3 }),
+    ("separable 3", Prediction { predictor: WITHOUT_STEPS, float: false, restart: 64 * 64 * 3, stride: 3 }),
+    ("separable 4", Prediction { predictor: WITHOUT_STEPS, float: false, restart: 64 * 64 * 4, stride: 4 }),
 ];
 
 /// `undo` works in place, on the result of its last call: it takes the same time on any data.
@@ -215,6 +223,55 @@ fn lengths_and_bits(c: &mut Criterion) {
     }
 }
 
+/// Usual quotients: of log-mel with details, of sound of 16 bits, and of cents.
+fn quotients_of_numbers(c: &mut Criterion) {
+    let numbers = random(CHUNK);
+    let (mut lengths, mut out) = (vec![0; CHUNK], vec![0; 4 * CHUNK]);
+    let mut group = group(c, "quotients", &numbers);
+    for kernel in quotients::available() {
+        for format in [FloatFormat::Bf16, FloatFormat::F16, FloatFormat::F32] {
+            let row = |name: &str| format!("{}/{format:?}/{name}", kernel.name());
+            let terms = QuotientTerms { format, detail_bits: 11, divisor: 1, exponent: 14, base: -32_768 };
+            let lengths = &mut lengths[..COUNT];
+            group.bench_function(row("detail lengths"), |b| {
+                b.iter(|| kernel.detail_lengths(&terms, Width::W2, black_box(&numbers), black_box(&mut *lengths)));
+            });
+            let integers: Vec<_> = lengths.iter().map(|length| (1_u16 << (length - 1)).to_le_bytes()).collect();
+            let details = NumberDetails { integers: &integers, lengths };
+            let out = &mut out[..COUNT * format.width().bytes()];
+            group.bench_function(row("join"), |b| {
+                b.iter(|| kernel.join(&terms, Width::W2, black_box(&numbers), details, black_box(&mut *out)));
+            });
+            for divisor in [1, 25] {
+                let terms = QuotientTerms { detail_bits: 0, divisor, ..terms };
+                group.bench_function(row(&format!("divide by {divisor}")), |b| {
+                    b.iter(|| kernel.divide(&terms, Width::W2, black_box(&numbers), black_box(&mut *out)));
+                });
+            }
+        }
+    }
+}
+
+/// Numbers of one byte, in full palettes.
+fn values_of_palettes(c: &mut Criterion) {
+    let numbers = random(CHUNK);
+    let mut out = vec![0; 4 * CHUNK];
+    let mut group = group(c, "palettes", &numbers);
+    for kernel in palettes::available() {
+        for width in [Width::W2, Width::W4] {
+            for count in [1, 3] {
+                let ends: Vec<usize> = (1..=count).map(|count| 256 * count).collect();
+                let values = random(256 * count * width.bytes());
+                let tables = PaletteTables { width, is_wide: false, values: &values, ends: &ends };
+                let out = &mut out[..CHUNK * width.bytes()];
+                group.bench_function(format!("{}/width {}/{count} tables", kernel.name(), width.bytes()), |b| {
+                    b.iter(|| assert!(kernel.look_up(&tables, 0, black_box(&numbers), black_box(&mut *out))));
+                });
+            }
+        }
+    }
+}
+
 /// Bins of zigzag-coded residuals: of 2 values up to 8, and then 2 for each bit length.
 fn bins_of_residuals() -> Vec<u8> {
     [1; 4].into_iter().chain((2..=13).flat_map(|bits| [bits; 2])).chain([15]).collect()
@@ -283,6 +340,6 @@ fn bins_of_blocks(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, symbols, lengths_and_bits, bins_of_blocks
+    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, symbols, lengths_and_bits, bins_of_blocks, quotients_of_numbers, values_of_palettes
 }
 criterion_main!(benches);
