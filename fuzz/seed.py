@@ -8,7 +8,8 @@ import zlib
 
 here = pathlib.Path(__file__).parent
 DECODE = ['raw', 'constant', 'bitshuffle_zstd', 'zstd', 'exponent_tiers', 'residual_tiers', 'planes_zstd', 'zstd_dictionary',
-          'blocked_raw', 'blocked_bitshuffle_zstd', 'blocked_zstd', 'blocked_exponent_tiers', 'blocked_residual_tiers']
+          'blocked_raw', 'blocked_bitshuffle_zstd', 'blocked_zstd', 'blocked_exponent_tiers', 'blocked_residual_tiers',
+          'blocked_bins']
 DTYPES = {1: 4, 2: 0, 4: 2, 8: 3}  # i8, bf16, f32 and f64 among the numbers, by their bytes
 RAW_BYTES = 1 << 14  # larger parts are passed over, see decode.rs
 

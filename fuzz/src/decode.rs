@@ -3,6 +3,8 @@
 //! the same memory nor on the call that reads them.
 
 use super::blocked;
+#[cfg(fuzzing)]
+use super::kernels;
 use super::regions::{
     CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put, put_content_id,
     seal, tables,
@@ -25,8 +27,10 @@ const EXTENT: usize = 17;
 /// The encodings that need a table, or may name one.
 const ZSTD_DICTIONARY: u16 = 7;
 const BLOCKED_ZSTD: u16 = 10;
+#[cfg(fuzzing)]
+const BLOCKED_BINS: u16 = 13;
 /// The encodings in blocks.
-const BLOCKED: std::ops::RangeInclusive<u16> = 8..=12;
+const BLOCKED: std::ops::RangeInclusive<u16> = 8..=13;
 /// The bytes of a footer behind the facts of the only column: one encoding and one run.
 const ENCODING: usize = 16;
 const RUN: usize = 40;
@@ -59,12 +63,34 @@ pub fn run(encoding: u16, input: &[u8]) {
 
 /// Checks the file of an input. Returns `None` if the input is not one.
 pub fn check(encoding: u16, input: &[u8]) -> Option<Outcome> {
-    let mut parts = Parts::new(encoding, input)?;
     let dice = crc32fast::hash(input);
-    if BLOCKED.contains(&encoding) {
-        parts.seal_fronts(dice);
+    let parts = Parts::sealed(encoding, input, dice)?;
+    #[cfg(fuzzing)]
+    if encoding == BLOCKED_BINS {
+        for stored in &parts.stored {
+            kernels::check_bins(stored, parts.dtype.element_bytes());
+        }
     }
     Some(Outcome { sound_chunks: parts.check(dice), stored_bytes: parts.stored[0].len() })
+}
+
+/// The values that each call gives, or the rule that they break.
+pub type Results = Vec<Result<Vec<u8>, Option<&'static str>>>;
+
+/// Reads both chunks of an input as a whole, and samples alone. Each cursor is new: what it was
+/// used for before makes no difference. Returns `None` if the input is not one.
+pub fn results(encoding: u16, input: &[u8]) -> Option<Results> {
+    let parts = Parts::sealed(encoding, input, crc32fast::hash(input))?;
+    let column = Reader::from_bytes(parts.file()).unwrap().column_at(0).unwrap();
+    let mut buffer = ColumnBuffer::new();
+    let mut results = Vec::new();
+    for chunk in [0, 1] {
+        let whole = column.cursor().range_into(parts.chunk(chunk), &mut buffer);
+        results.push(whole.map(|()| buffer.bytes().to_vec()).map_err(|error| error.rule()));
+        let read = |i| column.cursor().read(i).map(|sample| sample.bytes().to_vec());
+        results.extend(parts.some(chunk, 3).map(|i| read(i).map_err(|error| error.rule())));
+    }
+    Some(results)
 }
 
 impl<'a> Parts<'a> {
@@ -107,6 +133,15 @@ impl<'a> Parts<'a> {
             verified: dtype >= 0x80,
         };
         (1..=RAW_BYTES).contains(&parts.raw_bytes()).then_some(parts)
+    }
+
+    /// Does the same, with fronts whose checksums are right.
+    fn sealed(encoding: u16, input: &'a [u8], dice: u32) -> Option<Self> {
+        let mut parts = Self::new(encoding, input)?;
+        if BLOCKED.contains(&encoding) {
+            parts.seal_fronts(dice);
+        }
+        Some(parts)
     }
 
     /// Corrects the checksums of fronts and blocks, and mostly the end of the last block. One time

@@ -11,6 +11,14 @@ mod faulty_sink;
 pub mod gather;
 #[cfg(feature = "parquet")]
 pub mod import;
+// The kernels are no part of the interface, but the module can be included. It has to be at the
+// root of a crate, where a replay does not have it: that has other processes decode with each.
+#[cfg(fuzzing)]
+#[path = "../../src/kernel/mod.rs"]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "only some kernels are compared")]
+mod kernel;
+#[cfg(fuzzing)]
+mod kernels;
 mod lists;
 pub mod mutate;
 pub mod open;
@@ -26,6 +34,7 @@ pub type Run = fn(&[u8]);
 /// All targets by name, each of which has a folder of that name in `corpus`.
 pub const TARGETS: &[(&str, Run)] = &[
     ("decode_bitshuffle_zstd", |input| decode::run(2, input)),
+    ("decode_blocked_bins", |input| decode::run(13, input)),
     ("decode_blocked_bitshuffle_zstd", |input| decode::run(9, input)),
     ("decode_blocked_exponent_tiers", |input| decode::run(11, input)),
     ("decode_blocked_raw", |input| decode::run(8, input)),

@@ -73,6 +73,7 @@ pub fn front(stored: &[u8], encoding: u16) -> Option<Front> {
         8 | 9 => 8,
         10 => 12,
         11 | 12 => 60,
+        13 => 8_usize.checked_add(number(stored.get(8..12)?, 0, 4) as usize)?,
         _ => return None,
     };
     let head = stored.get(..8)?;

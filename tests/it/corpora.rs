@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 #[path = "../../fuzz/src/lib.rs"]
 #[allow(dead_code, reason = "the mutator is for libFuzzer")]
@@ -52,7 +53,7 @@ fn every_input_that_once_broke_a_promise_keeps_it() {
 /// A corpus in which nothing decodes, or nothing is damaged, would test little.
 #[test]
 fn corpora_of_blocks_have_sound_and_broken_chunks_and_long_ones() {
-    let names = ["raw", "bitshuffle_zstd", "zstd", "exponent_tiers", "residual_tiers"];
+    let names = ["raw", "bitshuffle_zstd", "zstd", "exponent_tiers", "residual_tiers", "bins"];
     for (encoding, name) in (8..).zip(names) {
         let files = files(&folder("corpus").join(format!("decode_blocked_{name}")));
         let outcome = |file: &PathBuf| fuzz::decode::check(encoding, &fs::read(file).unwrap());
@@ -63,6 +64,72 @@ fn corpora_of_blocks_have_sound_and_broken_chunks_and_long_ones() {
         let long = sound.clone().filter(|outcome| outcome.stored_bytes >= 8 << 10);
         let counts = [sound.count(), broken.count(), long.count()];
         assert!(counts.into_iter().zip([5, 5, 1]).all(|(found, least)| found >= least), "{name}: {counts:?}");
+    }
+}
+
+/// The targets that decode stored bytes, with the encoding of each.
+const DECODERS: [(u16, &str); 14] = [
+    (0, "raw"),
+    (1, "constant"),
+    (2, "bitshuffle_zstd"),
+    (3, "zstd"),
+    (4, "exponent_tiers"),
+    (5, "residual_tiers"),
+    (6, "planes_zstd"),
+    (7, "zstd_dictionary"),
+    (8, "blocked_raw"),
+    (9, "blocked_bitshuffle_zstd"),
+    (10, "blocked_zstd"),
+    (11, "blocked_exponent_tiers"),
+    (12, "blocked_residual_tiers"),
+    (13, "blocked_bins"),
+];
+
+/// A line for each input: what its file decodes to, or the rules that it breaks.
+fn decoded() -> String {
+    let mut lines = String::new();
+    for (encoding, name) in DECODERS {
+        for file in files(&folder("corpus").join(format!("decode_{name}"))) {
+            let results = fuzz::decode::results(encoding, &fs::read(&file).unwrap());
+            let sum = |result: Result<Vec<u8>, Option<&str>>| match result {
+                Ok(bytes) => format!("{:08x}", crc32fast::hash(&bytes)),
+                Err(rule) => rule.unwrap_or("no rule").to_owned(),
+            };
+            let sums: Vec<String> = results.unwrap_or_default().into_iter().map(sum).collect();
+            let file = file.file_name().unwrap().to_str().unwrap();
+            lines += &format!("{name}/{file}: {}\n", sums.join(" "));
+        }
+    }
+    lines
+}
+
+/// Tells a process of this program to write what corpora decode to, and where.
+const WRITE_DECODED: &str = "TENSILO_TEST_WRITE_DECODED";
+
+/// A process chooses its kernels once: this one does the work for [`kernels_decode_corpora_alike`].
+#[test]
+fn decoded_corpora_are_written_if_that_is_asked_for() {
+    if let Some(path) = std::env::var_os(WRITE_DECODED) {
+        fs::write(path, decoded()).unwrap();
+    }
+}
+
+#[test]
+fn kernels_decode_corpora_alike() {
+    let due = decoded();
+    let due: Vec<&str> = due.lines().collect();
+    assert!(due.len() > 10 * DECODERS.len());
+    let folder = tempfile::tempdir().unwrap();
+    // a name that this CPU has not stands for the fastest
+    for kernels in ["scalar", "avx2", "avx512", "neon"] {
+        let path = folder.path().join(kernels);
+        let arguments = ["--exact", "corpora::decoded_corpora_are_written_if_that_is_asked_for"];
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let child = command.args(arguments).env("TENSILO_KERNELS", kernels).env(WRITE_DECODED, &path).output().unwrap();
+        assert!(child.status.success(), "{kernels}: {child:?}");
+        let found = fs::read_to_string(path).unwrap();
+        let differing: Vec<_> = due.iter().zip(found.lines()).filter(|(due, found)| *due != found).collect();
+        assert!(found.lines().count() == due.len() && differing.is_empty(), "{kernels}: {differing:#?}");
     }
 }
 

@@ -1,0 +1,149 @@
+//! All implementations of the kernels that this CPU can run give the same of the same bytes:
+//! windows, or a refusal.
+
+use super::kernel::bins::{self, BinModel, CodedBlock};
+use super::kernel::predict::{self, Prediction, Predictor, Weights};
+use super::kernel::{Width, extra_bits};
+use super::regions::{BLOCK_ENTRY, front, number};
+
+const BLOCKED_BINS: u16 = 13;
+/// The most elements of a block.
+const BLOCK_ELEMENTS: usize = 65_535;
+
+/// Compares kernels on the stored bytes of a part of bins. They see no tables that break,
+/// and no classes that are out of range: what they do with these differs.
+pub fn check_bins(stored: &[u8], element_bytes: usize) {
+    let _ = check(stored, element_bytes); // `None`: they end too early, or no kernel sees them
+}
+
+/// Returns whether bins adjoin each other, and end where a window may.
+fn are_valid(bits: &[u8]) -> bool {
+    let end = bits.iter().try_fold(0_u32, |start, &bits| {
+        let is_valid = bits <= 15 && start.is_multiple_of(1 << bits);
+        is_valid.then(|| start + (1 << bits))
+    });
+    (2..=64).contains(&bits.len()) && [Some(1 << 8), Some(1 << 16)].contains(&end)
+}
+
+fn take<'a>(rest: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(bytes)?;
+    *rest = left;
+    Some(taken)
+}
+
+/// Takes a number of at most 8 bytes.
+fn take_number(rest: &mut &[u8], bytes: usize) -> Option<usize> {
+    take(rest, bytes).map(|taken| number(taken, 0, bytes) as usize)
+}
+
+/// Chapters 5.12 to 5.14.
+fn check(stored: &[u8], element_bytes: usize) -> Option<()> {
+    let front = front(stored, BLOCKED_BINS)?;
+    let mut tables = stored.get(12..front.directory)?;
+    let transform = take(&mut tables, 16)?;
+    let [low_bytes, bin_count, class_count, mapping] = *take(&mut tables, 4)? else { return None };
+    let period = take_number(&mut tables, 4)?;
+    let mut model = BinModel::default();
+    let bits = take(&mut tables, bin_count.into()).filter(|bits| are_valid(bits))?;
+    model.set_bins(bits);
+    for class in 0..usize::from(class_count) {
+        let first = take_number(&mut tables, 1)?;
+        let count = take_number(&mut tables, 1)?;
+        let frequencies = take(&mut tables, count)?;
+        let sum: u32 = frequencies.iter().map(|&frequency| u32::from(frequency)).sum();
+        let is_valid = class < 16 && first + count <= bits.len() && sum == 256;
+        model.set_class(class, first, is_valid.then_some(frequencies)?);
+    }
+    let code_bits = match class_count {
+        0..=1 => 0,
+        2 => 1,
+        3..=4 => 2,
+        _ => 4,
+    };
+    let code_bytes = |codes: usize| (code_bits * codes).div_ceil(8);
+    let codes = take(&mut tables, code_bytes(period))?;
+    let number_bytes = if mapping == 0 { element_bytes } else { usize::from(*tables.first()?) };
+    let has_details = mapping == 2 && *tables.get(2)? > 0;
+    let mut start = (0, front.bytes);
+    for entry in (0..front.block_count).map(|block| front.directory + BLOCK_ENTRY * block) {
+        let end = (number(stored, entry, 4) as usize, front.bytes + number(stored, entry + 4, 4) as usize);
+        let count = end.0.checked_sub(start.0).filter(|count| (1..=BLOCK_ELEMENTS).contains(count))?;
+        let block = stored.get(start.1..end.1)?;
+        start = end;
+        if let Some(width) = Width::from_bytes(number_bytes) {
+            undo_alike(transform, width, block);
+        }
+        let mut rest = block;
+        if mapping > 0 {
+            let exceptions = take_number(&mut rest, 2)?;
+            take(&mut rest, if mapping > 1 { 8 } else { 0 })?;
+            let detail_bytes = if has_details { take_number(&mut rest, 4)? } else { 0 };
+            take(&mut rest, (2 + element_bytes) * exceptions)?;
+            deposit_alike(take(&mut rest, detail_bytes)?, block);
+        }
+        let groups = count.div_ceil(64);
+        let codes = if period == 0 { take(&mut rest, code_bytes(groups))? } else { codes };
+        let code = |group: usize| {
+            let at = code_bits * group.checked_rem(period).unwrap_or(group);
+            codes.get(at / 8).map_or(0, |byte| byte >> (at % 8) & ((1 << code_bits) - 1))
+        };
+        let classes: Vec<u8> = (0..groups).map(code).collect();
+        take(&mut rest, usize::from(low_bytes) * count)?;
+        if classes.iter().any(|class| *class >= class_count) {
+            continue;
+        }
+        decode_alike(&model, &classes, count, rest);
+    }
+    Some(())
+}
+
+/// Decodes all windows of a block, half of them, and two blocks at once.
+fn decode_alike(model: &BinModel, classes: &[u8], count: usize, stored: &[u8]) {
+    for wanted in [count, count.div_ceil(2)] {
+        let mut due = None;
+        for kernel in bins::available() {
+            let [mut alone, mut first, mut second] = [(); 3].map(|()| vec![[0; 2]; wanted]);
+            let is_right = kernel.decode(model, CodedBlock { classes, count, stored, out: &mut alone });
+            let a = CodedBlock { classes, count, stored, out: &mut first };
+            let b = CodedBlock { classes, count, stored, out: &mut second };
+            let are_right = kernel.decode_two(model, [a, b]);
+            let results = [(is_right, alone), (are_right[0], first), (are_right[1], second)];
+            for (is_right, windows) in results {
+                let found = is_right.then_some(windows);
+                let due = due.get_or_insert_with(|| found.clone());
+                assert!(found == *due, "{kernel:?} decodes {wanted} of {count} in another way");
+            }
+        }
+    }
+}
+
+/// Undoes the transform of any bytes, if it is a prediction.
+fn undo_alike(transform: &[u8], width: Width, bytes: &[u8]) {
+    let weights = Weights { left: transform[2] % 9, above: transform[3] % 9 };
+    let predictor = match transform[0] {
+        2 => Predictor::Delta,
+        3 => Predictor::Lorenzo,
+        4 => Predictor::Separable(weights),
+        _ => return,
+    };
+    let field = |at| (number(transform, at, 4) as u32).max(1);
+    let prediction = Prediction { predictor, float: transform[1] & 1 == 1, restart: field(4), stride: field(8) };
+    let undone = |kernel: &predict::Predict| {
+        let mut data = bytes.to_vec();
+        kernel.undo(&prediction, width, &mut data);
+        data
+    };
+    let due = undone(&predict::available()[0]);
+    assert!(predict::available().iter().all(|kernel| undone(kernel) == due), "{prediction:?}");
+}
+
+/// Makes integers of details, with bit lengths that any bytes are.
+fn deposit_alike(details: &[u8], any: &[u8]) {
+    let lengths: Vec<u8> = any.iter().map(|byte| 1 + byte % 16).collect();
+    let deposited = |kernel: &extra_bits::ExtraBits| {
+        let mut out = vec![0; 2 * lengths.len()];
+        (kernel.deposit(Width::W2, &lengths, details, 0, &mut out), out)
+    };
+    let due = deposited(&extra_bits::available()[0]);
+    assert!(extra_bits::available().iter().all(|kernel| deposited(kernel) == due), "details differ");
+}
