@@ -16,14 +16,14 @@ const TIER_TABLES: usize = 52;
 const LENGTHS: [u32; 2] = [2000, 20_000];
 
 /// A front, and the blocks after it.
-struct Stored {
-    front_bytes: Option<u32>,
-    block_count: Option<u32>,
-    tables: Vec<u8>,
+pub struct Stored {
+    pub front_bytes: Option<u32>,
+    pub block_count: Option<u32>,
+    pub tables: Vec<u8>,
     /// `end` and `stored_end` of each block.
-    directory: Vec<(u32, u32)>,
-    filling: usize,
-    blocks: Vec<u8>,
+    pub directory: Vec<(u32, u32)>,
+    pub filling: usize,
+    pub blocks: Vec<u8>,
 }
 
 impl Stored {
@@ -67,7 +67,8 @@ impl Stored {
         self.file(bytes(&[100]), BLOCKED_RAW, length / 100, length)
     }
 
-    fn file(&self, column: Vec<u8>, encoding: u16, samples: u32, raw_bytes: u32) -> Vec<u8> {
+    /// A file of this column, whose only chunk has these values.
+    pub fn file(&self, column: Vec<u8>, encoding: u16, samples: u32, raw_bytes: u32) -> Vec<u8> {
         one_chunk(column, &Chunk::of_values(samples, (encoding, raw_bytes, &self.bytes())))
     }
 }

@@ -1,11 +1,13 @@
 //! The table of files: what is wrong with each, and the check that must refuse it first.
 
+mod bins;
 mod chunks;
 mod commits;
 mod fronts;
 mod indexes;
 mod intact;
 mod lists;
+mod mapped;
 mod parts;
 mod schemas;
 
@@ -51,6 +53,7 @@ fn row(name: impl Into<String>, file: Vec<u8>, refused: Refused) -> Row {
 
 const U8: u8 = 9;
 const F32: u8 = 3;
+const F64: u8 = 4;
 const U64: u8 = 12;
 const BOOL: u8 = 13;
 const UTF8: u8 = 15;
@@ -100,7 +103,7 @@ fn one_chunk(column: Vec<u8>, chunk: &Chunk) -> Vec<u8> {
 pub fn all() -> Vec<Row> {
     let structure = [schemas::headers(), commits::footers(), commits::trailers(), indexes::indexes()];
     let chunks = [chunks::chunk_heads(), parts::frames(), parts::parts(), parts::tiers(), lists::lists()];
-    structure.into_iter().chain(chunks).chain([fronts::fronts()]).flatten().collect()
+    structure.into_iter().chain(chunks).chain([fronts::fronts(), bins::bins(), mapped::mappings()]).flatten().collect()
 }
 
 #[test]

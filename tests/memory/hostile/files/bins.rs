@@ -1,0 +1,159 @@
+//! Blocks of bins: tables and blocks that lie (chapter 5.13).
+
+use super::Refused::Reading;
+use super::fronts::Stored;
+use super::{Row, U8, column, row};
+
+const BLOCKED_BINS: u16 = 13;
+/// The elements of a sample, which is a block of one group.
+const ELEMENTS: usize = 64;
+/// The samples of a chunk that is decoded as a whole, and of one whose front is read alone.
+const SAMPLES: [u32; 2] = [20, 200];
+
+/// A part of bins, in which all blocks are the same.
+#[derive(Clone)]
+pub struct Bins {
+    pub table_bytes: Option<u32>,
+    pub low_bytes: u8,
+    pub bin_count: Option<u8>,
+    pub class_count: u8,
+    pub mapping: u8,
+    pub period: u32,
+    /// `K` of each bin.
+    pub bits: Vec<u8>,
+    /// *first*, *count* and frequencies of each class.
+    pub classes: Vec<u8>,
+    /// The class codes in the tables.
+    pub codes: Vec<u8>,
+    /// The fields of the mapping.
+    pub fields: Vec<u8>,
+    /// The bytes of a block before its states.
+    pub head: Vec<u8>,
+    pub lower: Vec<u8>,
+    pub upper: Vec<u8>,
+    pub stream: Vec<u8>,
+}
+
+impl Bins {
+    /// Two bins of 128 windows of a byte. State `512 + x` then codes the window `x`, and needs no
+    /// stream.
+    pub fn new() -> Self {
+        Self {
+            table_bytes: None,
+            low_bytes: 0,
+            bin_count: None,
+            class_count: 1,
+            mapping: 0,
+            period: 0,
+            bits: vec![7, 7],
+            classes: vec![0, 2, 128, 128],
+            codes: Vec::new(),
+            fields: Vec::new(),
+            head: Vec::new(),
+            lower: (0..ELEMENTS as u8).collect(),
+            upper: vec![2; ELEMENTS],
+            stream: Vec::new(),
+        }
+    }
+
+    fn tables(&self) -> Vec<u8> {
+        let mut tables = vec![0; 16]; // no transform
+        tables.extend([self.low_bytes, self.bin_count.unwrap_or(self.bits.len() as u8)]);
+        tables.extend([self.class_count, self.mapping]);
+        tables.extend(self.period.to_le_bytes());
+        let rest = [&self.bits, &self.classes, &self.codes, &self.fields];
+        rest.into_iter().for_each(|bytes| tables.extend(bytes));
+        let table_bytes = self.table_bytes.unwrap_or(tables.len() as u32 + 4);
+        [&table_bytes.to_le_bytes()[..], &tables].concat()
+    }
+
+    /// A file of a column of this type, whose samples are blocks of this many elements.
+    pub fn file_of(&self, dtype: u8, samples: u32, elements: u32) -> Vec<u8> {
+        let block = [&self.head[..], &self.lower, &self.upper, &self.stream].concat();
+        let ends = (1..=samples).map(|k| (elements * k, block.len() as u32 * k));
+        let stored = Stored {
+            front_bytes: None,
+            block_count: None,
+            tables: self.tables(),
+            directory: ends.collect(),
+            filling: 0,
+            blocks: block.repeat(samples as usize),
+        };
+        let element_bytes = [2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8][usize::from(dtype) - 1];
+        let raw_bytes = samples * elements * element_bytes;
+        stored.file(column("x", dtype, false, &[elements]), BLOCKED_BINS, samples, raw_bytes)
+    }
+
+    pub fn file(&self, dtype: u8, samples: u32) -> Vec<u8> {
+        self.file_of(dtype, samples, ELEMENTS as u32)
+    }
+}
+
+/// Rows of both lengths.
+pub fn rows(what: &str, dtype: u8, bins: &Bins, rule: &'static str) -> [Row; 2] {
+    let name = |samples| format!("{what}, in {samples} samples");
+    SAMPLES.map(|samples| row(name(samples), bins.file(dtype, samples), Reading(rule, rule)))
+}
+
+pub fn bins() -> Vec<Row> {
+    let changed = |what: &str, rule, change: &dyn Fn(&mut Bins)| {
+        let mut bins = Bins::new();
+        change(&mut bins);
+        rows(what, U8, &bins, rule)
+    };
+    let classes = |what: &str, bits: &[u8], classes: &[u8]| {
+        changed(what, "R-5.18", &|bins| (bins.bits, bins.classes) = (bits.to_vec(), classes.to_vec()))
+    };
+    let bits = |what: &str, bits: &[u8]| {
+        let of_bits = [&[0, bits.len() as u8, 128, 128][..], &vec![0; bits.len() - 2]].concat();
+        classes(what, bits, &of_bits)
+    };
+    let three_classes = [0, 2, 128, 128].repeat(3);
+    let tables = |what: &str, rule, change: &dyn Fn(&mut Bins)| changed(what, rule, change);
+    let all = [
+        classes("frequencies that add up to 255", &[7, 7], &[0, 2, 128, 127]),
+        classes("frequencies that add up to 257", &[7, 7], &[0, 2, 128, 129]),
+        classes("frequencies that add up to 0", &[7, 7], &[0, 2, 0, 0]),
+        classes("frequencies that add up to 512", &[6, 6, 7], &[0, 3, 255, 255, 2]),
+        classes("frequencies from bin 255 on", &[7, 7], &[255, 2, 128, 128]),
+        classes("frequencies of 255 bins", &[7, 7], &[&[0, 255, 2][..], &[1; 254]].concat()),
+        bits("bins that overlap", &[7, 6, 7]),
+        bits("bins that leave windows out", &[7, 6]),
+        bits("bins beyond the window", &[7, 7, 7]),
+        bits("64 bins beyond the window", &[15; 64]),
+        bits("a bin of 2^255 windows", &[255, 7]),
+        tables("255 bins, of which two are there", "R-5.18", &|bins| bins.bin_count = Some(255)),
+        tables("no bins", "R-5.18", &|bins| bins.bin_count = Some(0)),
+        tables("255 classes, of which one is there", "R-5.18", &|bins| bins.class_count = 255),
+        tables("16 classes, of which one is there", "R-5.18", &|bins| bins.class_count = 16),
+        tables("a class out of range, in the tables", "R-5.18", &|bins| {
+            (bins.class_count, bins.period, bins.classes) = (3, 1, three_classes.clone());
+            bins.codes = vec![3];
+        }),
+        tables("2^32 - 1 class codes in the tables", "R-5.18", &|bins| {
+            (bins.class_count, bins.period, bins.classes) = (3, u32::MAX, three_classes.clone());
+        }),
+        tables("class codes of 2^32 bits and more", "R-5.18", &|bins| {
+            (bins.class_count, bins.period) = (16, (1 << 30) + 1);
+            (bins.classes, bins.codes) = ([0, 2, 128, 128].repeat(16), vec![0]);
+        }),
+        tables("255 bytes below a window of one", "R-5.18", &|bins| bins.low_bytes = 255),
+        tables("an unknown mapping", "R-5.18", &|bins| bins.mapping = 255),
+        tables("tables of 4 GiB", "R-5.14", &|bins| bins.table_bytes = Some(u32::MAX)),
+        tables("tables that end where they begin", "R-5.14", &|bins| bins.table_bytes = Some(0)),
+        changed("states below 256", "R-5.19", &|bins| bins.upper = vec![0; ELEMENTS]),
+        changed("one state below 256", "R-5.19", &|bins| bins.upper[ELEMENTS - 1] = 0),
+        changed("states that end above 511", "R-5.19", &|bins| bins.upper = vec![255; ELEMENTS]),
+        changed("states that take bytes that are not there", "R-5.19", &|bins| bins.upper = vec![1; ELEMENTS]),
+        changed("blocks that end in their states", "R-5.19", &|bins| bins.upper.truncate(1)),
+        changed("a stream of which nothing is taken", "R-5.19", &|bins| bins.stream = vec![0; 1000]),
+        changed("a class out of range, in blocks", "R-5.19", &|bins| {
+            (bins.class_count, bins.classes, bins.head) = (3, three_classes.clone(), vec![3]);
+        }),
+        changed("class codes that are all of a block", "R-5.19", &|bins| {
+            (bins.class_count, bins.classes, bins.head) = (3, three_classes.clone(), vec![0]);
+            (bins.lower, bins.upper) = (Vec::new(), Vec::new());
+        }),
+    ];
+    all.into_iter().flatten().collect()
+}
