@@ -1,8 +1,37 @@
 //! Requests to a reader.
 
 use super::{COLUMNS, good_file, refused};
-use tensilo::ErrorKind::BadArgument;
+use crate::support::build::{Build, Chunk, column};
+use tensilo::ErrorKind::{BadArgument, TooNew};
+use tensilo::salvage::{SalvageOptions, salvage};
+use tensilo::source::InMemory;
+use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnBuffer, Reader};
+
+/// What a release does with a file of a later one. It cannot know the name of an encoding.
+#[test]
+fn an_unknown_encoding_is_named_when_a_file_is_opened() {
+    const U8: u8 = 9;
+    let chunk = |encoding| Chunk::of_values(2, (encoding, 2, b"ab"));
+    for encoding in [32_767, 40_000, u16::MAX] {
+        let mut build = Build::new(&[column("x", U8, false, &[])]);
+        build.chunk(&chunk(0));
+        build.chunk(&chunk(encoding));
+        let file = build.finish(0, &[(0, 1), (encoding, 1)]);
+        let opened = Reader::from_bytes(file.clone()).map(|_| ());
+        let verified = verify(&InMemory(&file), VerifyOptions::new()).map(|_| ());
+        let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new()).map(|_| ());
+        for result in [opened, verified, salvaged] {
+            let error = result.expect_err("it may be anything");
+            assert_eq!((error.kind(), error.rule()), (TooNew, Some("R-7.6")), "{error}");
+            let message = error.to_string();
+            assert!(
+                message.contains(&format!("encoding {encoding},")) && message.contains("newer tensilo"),
+                "{message}"
+            );
+        }
+    }
+}
 
 #[test]
 fn reads_into_a_wrong_type_or_length_are_refused() {
