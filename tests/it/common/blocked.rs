@@ -5,9 +5,13 @@ use std::ops::Range;
 use tensilo::nested::List;
 use tensilo::{Column, Reader, Result, Sample};
 
+/// The encoding `blocked-bins`.
+pub const BLOCKED_BINS: u16 = 13;
+
 /// A chunk in blocks of an intact file. Offsets are those of the file.
 pub struct BlockedChunk {
     pub place: ChunkPlace,
+    pub encoding: u16,
     pub blocks: Vec<Block>,
     /// Where the front ends.
     front_end: usize,
@@ -47,13 +51,15 @@ pub fn blocked_chunks(file: &[u8]) -> Vec<BlockedChunk> {
 
 fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<BlockedChunk> {
     let head = place.bytes.start;
-    let table_bytes = match u16::from_le_bytes([file[head + 52], file[head + 53]]) {
+    let start = if file[head + 54] & 1 == 1 { values_start(file, head + 64) } else { head + 64 };
+    let encoding = u16::from_le_bytes([file[head + 52], file[head + 53]]);
+    let table_bytes = match encoding {
         8 | 9 => 0,
         10 => 4,
         11 | 12 => 52,
+        BLOCKED_BINS => u32_at(file, start + 8),
         _ => return None,
     };
-    let start = if file[head + 54] & 1 == 1 { values_start(file, head + 64) } else { head + 64 };
     let (front_end, count) = (start + u32_at(file, start), u32_at(file, start + 4));
     let directory = start + 8 + table_bytes;
     let ends = value_ends(column, place.samples.clone());
@@ -76,7 +82,7 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
     };
     let blocks: Vec<Block> = (0..count).map(block).collect();
     assert_eq!(blocks.last().unwrap().bytes.end, place.bytes.end);
-    Some(BlockedChunk { place, blocks, front_end, value_bytes: ends.last().copied().unwrap_or(0) })
+    Some(BlockedChunk { place, encoding, blocks, front_end, value_bytes: ends.last().copied().unwrap_or(0) })
 }
 
 fn u32_at(file: &[u8], at: usize) -> usize {

@@ -1,6 +1,6 @@
 //! Every bit and every length.
 
-use super::files::for_each_file;
+use super::files::{encodings, for_each_file};
 use super::{check_reads, is_long, is_noticed, read_all};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::Reader;
@@ -18,7 +18,7 @@ fn has_lists(file: &[u8]) -> bool {
 
 #[test]
 fn every_bit_flip_is_noticed() {
-    let counts = [(); 5].map(|()| AtomicU64::new(0));
+    let counts = [(); 6].map(|()| AtomicU64::new(0));
     for_each_file(|name, file| {
         let intact = read_all(file);
         let mut damaged = file.to_vec();
@@ -36,12 +36,16 @@ fn every_bit_flip_is_noticed() {
         let flips = file.len() as u64 * 8;
         counts[1].fetch_add(flips, Ordering::Relaxed);
         counts[4].fetch_add(if has_lists(file) { flips } else { 0 }, Ordering::Relaxed);
+        let has_bins = encodings(file).iter().any(|encoding| encoding == "blocked-bins");
+        counts[5].fetch_add(if has_bins { flips } else { 0 }, Ordering::Relaxed);
     });
-    let [files, flips, right, refused, in_nested] = counts.map(AtomicU64::into_inner);
+    let [files, flips, right, refused, in_nested, in_bins] = counts.map(AtomicU64::into_inner);
     println!(
-        "{flips} single-bit flips over {files} files ({in_nested} of files with nested columns): all noticed; \
+        "{flips} single-bit flips over {files} files ({in_nested} of files with nested columns, {in_bins} with \
+         bins): all noticed; \
          samples read: {right} right, {refused} refused, 0 wrong"
     );
+    assert!(in_bins > 1_000_000);
 }
 
 /// No format can tell a file that is cut off where an earlier writer finished from the file that

@@ -1,6 +1,7 @@
 //! The files that are damaged.
 
 use super::is_long;
+use crate::common::bins::{PROFILES_OF_BINS, SAMPLES_OF_BINS, assert_has_all_bins, options_of_bins, write_bins};
 use crate::common::vectors::{bytes, file_of, vectors};
 use crate::nested::model::{Entry, Plan, push_all};
 use std::collections::BTreeSet;
@@ -70,7 +71,7 @@ fn written_lists(profile: Profile, sample_count: usize, chunk_bytes: usize, seed
     writer.finish().unwrap().sink.0
 }
 
-fn encodings(file: &[u8]) -> Vec<String> {
+pub fn encodings(file: &[u8]) -> Vec<String> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     reader.columns().flat_map(|column| column.facts().encodings).map(|(encoding, _)| encoding).collect()
 }
@@ -89,6 +90,9 @@ fn files() -> Vec<(String, Vec<u8>)> {
             files.extend(
                 [1, 2].map(|seed| (format!("{profile:?}, lists {seed}"), written_lists(profile, 100, 300, seed))),
             );
+            if PROFILES_OF_BINS.contains(&profile) {
+                files.push((format!("{profile:?}, bins"), written_bins(profile)));
+            }
             files.extend(
                 [64, 4096].map(|alignment| (format!("{profile:?}, {alignment}"), written(profile, 330, alignment))),
             );
@@ -130,7 +134,15 @@ pub fn blocked_files() -> Vec<(String, Vec<u8>)> {
         files.push((format!("{profile:?}, blocks"), written_blocks(profile)));
         files.push((format!("{profile:?}, blocks of lists"), written_lists(profile, LISTS_OF_BLOCKS, 64 << 10, 3)));
     }
+    files.extend(PROFILES_OF_BINS.map(|profile| (format!("{profile:?}, bins"), written_bins(profile))));
     files
+}
+
+/// A file whose columns have bins, without a mapping or with any, in several blocks.
+fn written_bins(profile: Profile) -> Vec<u8> {
+    let file = write_bins(&options_of_bins(profile), SAMPLES_OF_BINS);
+    assert_has_all_bins(&file, profile);
+    file
 }
 
 /// A file whose chunks have several blocks; some of the samples are longer than a block.

@@ -4,6 +4,7 @@
 //!
 //! `TENSILO_DAMAGE=long` adds larger files, and damages more of them.
 
+mod bins;
 mod blocks;
 mod bytes;
 mod files;

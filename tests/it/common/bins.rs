@@ -1,0 +1,129 @@
+//! Columns that writers code by bins: without a mapping, and with each.
+
+use half::bf16;
+use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo_testing::mix;
+
+/// Of each column, words of the description of its coding: if the profile writes details below
+/// numbers, and if it does not.
+const CODINGS: [(&str, [&str; 2]); 8] = [
+    ("skewed", ["none", "none"]),
+    ("field", ["separable", "separable"]),
+    ("pixels", ["3 palettes", "3 palettes"]),
+    ("codes", ["a palette of 40 values", "a palette of 40 values"]),
+    ("prices", ["numbers / (25 * 2^2)", "numbers / (25 * 2^2)"]),
+    ("sound", ["numbers / (1 * 2^15)", "numbers / (1 * 2^15)"]),
+    ("levels", ["bits of details", "floats"]),
+    ("times", ["multiples of 1000", "multiples of 1000"]),
+];
+
+/// As many samples have bins in all columns, in several blocks each, with these options.
+pub const SAMPLES_OF_BINS: usize = 100;
+
+pub fn options_of_bins(profile: Profile) -> WriterOptions {
+    WriterOptions::new().profile(profile).chunk_bytes(64 << 10).block_bytes(4096)
+}
+
+/// The profiles that write bins.
+pub const PROFILES_OF_BINS: [Profile; 2] = [Profile::Small, Profile::Balanced];
+
+/// Golden files have this schema and these values: neither may change.
+pub fn schema_of_bins() -> Schema {
+    Schema::new([
+        ColumnSchema::tensor("skewed", DType::U16, Shape::fixed(&[40])),
+        ColumnSchema::tensor("field", DType::I16, Shape::fixed(&[6, 10])),
+        ColumnSchema::tensor("pixels", DType::F32, Shape::fixed(&[4, 6, 3])),
+        ColumnSchema::tensor("codes", DType::F64, Shape::fixed(&[20])),
+        ColumnSchema::tensor("prices", DType::F64, Shape::fixed(&[12])).nullable(),
+        ColumnSchema::tensor("sound", DType::F32, Shape::fixed(&[24])),
+        ColumnSchema::tensor("levels", DType::Bf16, Shape::fixed(&[8, 8])),
+        ColumnSchema::tensor("times", DType::I64, Shape::ragged()),
+    ])
+}
+
+/// Returns any number below `most`.
+fn below(seed: u64, i: usize, most: u64) -> u64 {
+    mix(seed, i as u64) % most
+}
+
+/// Returns any number from -1 to 1; those near 0 are the most frequent.
+fn noise(seed: u64, i: usize) -> f64 {
+    (0..3).map(|k| below(seed + k, i, 1 << 20) as f64 / f64::from(1 << 20)).sum::<f64>() / 1.5 - 1.0
+}
+
+/// Returns a matrix in which an element is like those to its left and above it.
+fn field(seed: u64, i: usize, [rows, columns]: [usize; 2], likeness: f64) -> Vec<f64> {
+    let mut field = vec![0.0; rows * columns];
+    for at in 0..rows * columns {
+        let left = if at % columns > 0 { field[at - 1] } else { 0.0 };
+        let above = if at >= columns { field[at - columns] } else { 0.0 };
+        let both = if at % columns > 0 && at >= columns { field[at - columns - 1] } else { 0.0 };
+        field[at] = likeness * (left + above - likeness * both) + noise(seed, i * rows * columns + at);
+    }
+    field
+}
+
+/// Writes samples of the schema.
+pub fn write_bins(options: &WriterOptions, samples: usize) -> Vec<u8> {
+    let mut writer = Writer::new(Stream(Vec::new()), schema_of_bins(), options).unwrap();
+    let codes: Vec<f64> = (0..40).map(|k| noise(3, k) * 1e3).collect();
+    for i in 0..samples {
+        let skewed = |k| match below(1, k, 8) {
+            0..4 => 3,
+            4..6 => 700,
+            _ => below(2, k, 1 << 16) as u16,
+        };
+        let skewed: Vec<u16> = (40 * i..40 * i + 40).map(skewed).collect();
+        let of_field: Vec<i16> = field(8, i, [6, 10], 0.75).into_iter().map(|x| (x * 100.0) as i16).collect();
+        let light: Vec<f64> =
+            field(12, i, [4, 6], 0.75).into_iter().map(|x| (x * 20.0 + 128.0).clamp(0.0, 255.0)).collect();
+        let channel = |k: usize| {
+            let (mean, deviation) = [(0.485_f32, 0.229_f32), (0.456, 0.224), (0.406, 0.225)][k % 3];
+            let byte = (light[k / 3] + noise(16, 72 * i + k) * 3.0).clamp(0.0, 255.0) as u8;
+            (f32::from(byte) / 255.0 - mean) / deviation
+        };
+        let pixels: Vec<f32> = (0..72).map(channel).collect();
+        let of_codes: Vec<f64> = (20 * i..20 * i + 20).map(|k| codes[below(20, k, 40) as usize]).collect();
+        let price = |k| match below(21, k, 300) {
+            0 => f64::NAN,
+            1 => -0.0,
+            _ => (below(22, k, 200) * below(23, k, 200)) as f64 / 100.0,
+        };
+        let prices: Vec<f64> = (12 * i..12 * i + 12).map(price).collect();
+        let sound: Vec<f32> = (24 * i..24 * i + 24).map(|k| (noise(25, k) * 3000.0).trunc() as f32 / 32768.0).collect();
+        let levels: Vec<bf16> = field(28, i, [8, 8], 0.97).into_iter().map(bf16::from_f64).collect();
+        let count = i % 23;
+        let times: Vec<i64> = (0..count)
+            .map(|k| 1_700_000_000_123 + (900 * i as i64 + below(32, 23 * i + k, 600) as i64) * 1000)
+            .collect();
+        let extents = [count as u32];
+        let sample = [
+            Value::tensor(&skewed),
+            Value::tensor(&of_field),
+            Value::tensor(&pixels),
+            Value::tensor(&of_codes),
+            if i % 13 == 4 { Value::NULL } else { Value::tensor(&prices) },
+            Value::tensor(&sound),
+            Value::tensor(&levels),
+            Value::ragged(&times, &extents),
+        ];
+        writer.push(&sample).unwrap();
+    }
+    writer.finish().unwrap().sink.0
+}
+
+/// Checks that each column is coded by bins, with the mapping that suits it, and that some have
+/// several blocks: otherwise, a file would test nothing.
+pub fn assert_has_all_bins(file: &[u8], profile: Profile) {
+    let reader = Reader::from_bytes(file.to_vec()).unwrap();
+    let mut block_count = 0;
+    for (name, words) in CODINGS {
+        let explained = reader.column(name).unwrap().explain(0).unwrap().unwrap();
+        let found = format!("{}: {}", explained.info.encoding, explained.transform.unwrap_or_default());
+        let due = words[usize::from(profile != Profile::Small)];
+        assert!(found.starts_with("blocked-bins: ") && found.contains(due), "{}, {name}: {found}", profile.name());
+        block_count += explained.blocks.unwrap().blocks.len();
+    }
+    assert!(block_count > CODINGS.len(), "{}: {block_count} blocks", profile.name());
+}
