@@ -27,11 +27,7 @@ pub(crate) fn block_ends(
     if count <= most + most / 2 {
         return Ok(()); // two blocks would be small
     }
-    // as many blocks as fit best, of equal length: a short last one costs as much as a long one
-    let blocks = (count + most / 2) / most;
-    let mean_sample = count.checked_div(content.sample_count).unwrap_or(0);
-    let even = count.div_ceil(blocks.max(1)).saturating_add(mean_sample.saturating_sub(1));
-    let mut planner = Planner { most: even.min(limits::BLOCK_ELEMENTS), rows: rows(layout, most), block: 0..0, ends };
+    let mut planner = Planner { most, rows: rows(layout, most), block: 0..0, ends };
     for i in 0..content.sample_count {
         // below the chunk's sample count
         let end = content.values_range(layout, &(i..i + 1))?.end / element_bytes;
