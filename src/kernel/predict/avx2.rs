@@ -6,7 +6,7 @@ use super::generic::{residuals, undo};
 use super::operations::{COLUMNS, Lanes, Tiles, Vectors};
 use super::{Kernel, Prediction};
 use crate::kernel::Width;
-use crate::kernel::bytes::{copy, copy_short};
+use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx2;
 use crate::kernel::vectors::RowOffsets;
@@ -134,16 +134,18 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn load_lanes(self, bytes: &[u8], lane: usize) -> __m256i {
-        let lanes = |bytes: &[u8]| match (bytes.first_chunk(), bytes.get(lane..).and_then(<[u8]>::first_chunk)) {
-            // SAFETY: the token `self` proves that this CPU has AVX2.
-            (Some(lower), Some(upper)) => Some(unsafe { load_lanes(lower, upper) }),
-            _ => None,
+        let mut padded = [0; 32];
+        let bytes = if bytes.len() < lane + 16 {
+            copy_short(bytes, &mut padded);
+            &padded
+        } else {
+            bytes
         };
-        lanes(bytes).unwrap_or_else(|| {
-            let mut padded = [0; 32];
-            copy(bytes, &mut padded);
-            lanes(&padded).unwrap_or(self.zero()) // never zeros: it has both lanes
-        })
+        match (bytes.first_chunk(), bytes.get(lane..).and_then(<[u8]>::first_chunk)) {
+            // SAFETY: the token `self` proves that this CPU has AVX2.
+            (Some(lower), Some(upper)) => unsafe { load_lanes(lower, upper) },
+            _ => self.zero(), // never: both lanes are there, or in `padded`
+        }
     }
 
     #[inline(always)]
