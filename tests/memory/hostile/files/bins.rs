@@ -117,7 +117,7 @@ pub fn bins() -> Vec<Row> {
         classes("frequencies that add up to 512", &[6, 6, 7], &[0, 3, 255, 255, 2]),
         classes("frequencies from bin 255 on", &[7, 7], &[255, 2, 128, 128]),
         classes("frequencies of 255 bins", &[7, 7], &[&[0, 255, 2][..], &[1; 254]].concat()),
-        bits("bins that overlap", &[7, 6, 7]),
+        bits("bins that overlap", &[6, 7, 6]),
         bits("bins that leave windows out", &[7, 6]),
         bits("bins beyond the window", &[7, 7, 7]),
         bits("64 bins beyond the window", &[15; 64]),
