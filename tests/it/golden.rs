@@ -4,6 +4,9 @@
 //! A release that writes other bytes adds files under its own name. Files once added never change.
 //! `TENSILO_WRITE_GOLDEN=1 cargo test --test it golden` writes the missing files of this release.
 
+use crate::common::bins::{
+    PROFILES_OF_BINS, SAMPLES_OF_BINS, assert_has_all_bins, options_of_bins, schema_of_bins, write_bins,
+};
 use half::bf16;
 use std::collections::BTreeSet;
 use std::fs;
@@ -258,6 +261,10 @@ fn files_of_earlier_releases_read_as_they_were_written() {
     for profile in PROFILES_WITH_BLOCKS {
         check("blocks-", profile, &write_blocks(profile), &schema_of_blocks(), SAMPLES_IN_BLOCKS);
     }
+    for profile in PROFILES_OF_BINS {
+        let written = write_bins(&options_of_bins(profile), SAMPLES_OF_BINS);
+        check("bins-", profile, &written, &schema_of_bins(), SAMPLES_OF_BINS as u32);
+    }
     check("texts-", Profile::Balanced, &write_texts(Profile::Balanced), &schema_of_texts(), TEXTS);
     for profile in NESTED_PROFILES {
         check("nested-", profile, &write_nested(profile), &nested_schema(), NESTED_SAMPLES);
@@ -279,6 +286,14 @@ fn golden_files_have_encodings_in_blocks() {
     // KiB
     let due = ["exponent-tiers", "raw", "residual-tiers", "zstd"];
     assert!(due.iter().all(|name| found.contains(&format!("blocked-{name}"))), "{found:?}");
+}
+
+/// Writers may choose other encodings later. These files keep the old ones readable.
+#[test]
+fn golden_files_have_bins_with_each_mapping() {
+    for profile in PROFILES_OF_BINS {
+        assert_has_all_bins(&fs::read(path("bins-", profile)).unwrap(), profile);
+    }
 }
 
 #[test]
