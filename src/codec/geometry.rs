@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// The facts about the elements of a part that an encoder uses. They decide how small the result
 /// is, and nothing else.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry<'a> {
     /// Bytes of one element.
     pub element_bytes: usize,

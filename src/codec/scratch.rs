@@ -1,7 +1,7 @@
 //! Memory and contexts that encoders and decoders reuse.
 
 use super::bins::{BinPlan, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch};
-use super::blocked::KeptTables;
+use super::blocked::{KeptChoice, KeptTables, SampledElements};
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
 use super::tier_stream::TierScratch;
@@ -59,6 +59,8 @@ pub(crate) struct EncodeScratch {
     pub(super) numbers_of_all: Numbers,
     /// The elements that are no gaps.
     pub(super) present: Present,
+    pub(super) bin_choice: KeptChoice,
+    pub(super) bin_sample: SampledElements,
     /// The head that the blocks of a part were planned with.
     pub(super) head: TierHead,
     /// The tables in the front of blocks.

@@ -16,8 +16,8 @@ mod stored_block;
 mod tables;
 
 pub(super) use mappings::{
-    Bases, MappedBlock, MappedScratch, Mapping, Numbers, PaletteOrder, find_multiple, find_palettes, find_quotients,
-    find_upper_bits, may_have_palettes,
+    Bases, MULTIPLE, MappedBlock, MappedScratch, Mapping, Numbers, PALETTE, PaletteOrder, QUOTIENT, WantedPalettes,
+    find_multiple, find_palettes, find_quotients, find_upper_bits, may_have_palettes,
 };
 pub(super) use options::{Gaps, Marks, Present, low_bytes_of};
 pub(super) use plan::{BinPlan, PlannedPart, planes_of};

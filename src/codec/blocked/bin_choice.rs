@@ -1,8 +1,8 @@
 //! Chooses which elements of a part bins code, and by which mapping and transform.
 
 use crate::codec::bins::{
-    Bases, Mapping, Numbers, PaletteOrder, find_multiple, find_palettes, find_quotients, find_upper_bits,
-    may_have_palettes,
+    Bases, MULTIPLE, Mapping, Numbers, PALETTE, PaletteOrder, QUOTIENT, WantedPalettes, find_multiple, find_palettes,
+    find_quotients, find_upper_bits, may_have_palettes,
 };
 use crate::codec::geometry::Geometry;
 use crate::codec::predict::{Coding, best_transform, entropy_bits};
@@ -10,9 +10,16 @@ use crate::codec::sampling::windows;
 use crate::codec::scratch::EncodeScratch;
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
+use crate::limits;
 
 /// Elements of a window that the estimate without prediction looks at.
 const WINDOW: usize = 512;
+/// Elements of a window of the sample in which mappings are searched first, and the windows: not so
+/// many that estimates would look at some of them only.
+const SAMPLED_WINDOW: usize = 1024;
+const SAMPLED_WINDOWS: usize = 4;
+/// If size counts, a mapping may take more of the sample than elements do, by one in this many bytes.
+const SAMPLE_ERRS_ONE_IN: usize = 32;
 /// Gaps are chosen if they save one in this many bytes: they take time.
 const GAPS_SAVE_ONE_IN: usize = 40;
 /// A mapping is chosen if it saves one in this many bytes: it takes time.
@@ -70,7 +77,7 @@ fn plain_bytes_of<const W: usize>(rotate: bool, raw: &[u8]) -> usize {
 
 /// A transform, and an estimate of the stored bytes with it.
 #[derive(Clone, Copy)]
-pub(super) struct TransformChoice {
+pub(in crate::codec) struct TransformChoice {
     pub transform: Transform,
     pub bytes: usize,
     is_predictable: bool,
@@ -78,18 +85,21 @@ pub(super) struct TransformChoice {
 
 /// Chooses gaps, mapping and transform, and keeps elements and numbers in the scratch.
 pub(super) fn choose(
-    has_details: bool,
+    for_size: bool,
     width: Width,
     geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
 ) -> TransformChoice {
-    let of_all = choose_mapping(has_details, width, geometry, raw, scratch);
+    if let Some(choice) = scratch.bin_choice.get(for_size, geometry, raw) {
+        return choice;
+    }
+    let of_all = choose_mapping(for_size, width, geometry, raw, scratch);
     let mut present = std::mem::take(&mut scratch.present);
     let mut choice = of_all;
     if present.find(width, geometry, raw) {
         std::mem::swap(&mut scratch.numbers, &mut scratch.numbers_of_all);
-        choice = choose_mapping(has_details, width, &present.geometry(geometry), &present.bytes, scratch);
+        choice = choose_mapping(for_size, width, &present.geometry(geometry), &present.bytes, scratch);
         choice.bytes = choice.bytes.saturating_add(present.mark_bytes());
         if choice.bytes >= of_all.bytes - of_all.bytes / GAPS_SAVE_ONE_IN {
             std::mem::swap(&mut scratch.numbers, &mut scratch.numbers_of_all);
@@ -98,89 +108,211 @@ pub(super) fn choose(
         }
     }
     scratch.present = present;
+    scratch.bin_choice.set(for_size, geometry, raw, choice);
     choice
+}
+
+/// The last choice, and what it was made for: a part whose stored bytes are estimated is mostly
+/// encoded then.
+#[derive(Default)]
+pub(in crate::codec) struct KeptChoice {
+    choice: Option<TransformChoice>,
+    for_size: bool,
+    /// The elements, and all that was known of them.
+    raw: Vec<u8>,
+    blocks: Vec<u32>,
+    facts: Option<Geometry<'static>>,
+}
+
+impl KeptChoice {
+    fn get(&self, for_size: bool, geometry: &Geometry<'_>, raw: &[u8]) -> Option<TransformChoice> {
+        let is_same = self.for_size == for_size
+            && self.facts == Some(geometry.in_blocks(&[]))
+            && self.blocks == geometry.blocks
+            && self.raw == raw;
+        self.choice.filter(|_| is_same)
+    }
+
+    fn set(&mut self, for_size: bool, geometry: &Geometry<'_>, raw: &[u8], choice: TransformChoice) {
+        self.choice = Some(choice);
+        self.for_size = for_size;
+        self.facts = Some(Geometry { blocks: &[], ..*geometry });
+        self.blocks.clear();
+        self.blocks.extend_from_slice(geometry.blocks);
+        self.raw.clear();
+        self.raw.extend_from_slice(raw);
+    }
 }
 
 /// Chooses mapping and transform, and keeps the numbers in the scratch.
 fn choose_mapping(
-    has_details: bool,
+    for_size: bool,
     width: Width,
     geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
 ) -> TransformChoice {
     let of_elements = choose_transform(width, geometry, raw, scratch);
+    // the search takes time, and mostly finds nothing: it begins with a sample
+    let mut sample = std::mem::take(&mut scratch.bin_sample);
+    sample.set(geometry, raw);
+    let sampled = Geometry { blocks: &sample.ends, ..*geometry };
+    let of_sample = choose_transform(width, &sampled, &sample.bytes, scratch);
+    let sampled_one_in = raw.len() / sample.bytes.len().max(1);
+    let first = Search { for_size, sampled_one_in, kinds: [true; 4] };
+    let (_, kinds) = search(first, width, (&sampled, &sample.bytes), (geometry, raw), of_sample, scratch);
+    scratch.bin_sample = sample;
+    let second = Search { for_size, sampled_one_in: 1, kinds };
+    search(second, width, (geometry, raw), (geometry, raw), of_elements, scratch).0
+}
+
+/// Some elements of a part.
+#[derive(Default)]
+pub(in crate::codec) struct SampledElements {
+    bytes: Vec<u8>,
+    /// The element at which each window ends.
+    ends: Vec<u32>,
+}
+
+impl SampledElements {
+    /// Sets the sample to windows of a part that begin with rows, each as if it were a block.
+    fn set(&mut self, geometry: &Geometry<'_>, raw: &[u8]) {
+        let Self { bytes, ends } = self;
+        let w = geometry.element_bytes.max(1);
+        let count = raw.len() / w;
+        let row = geometry.strides.into_iter().find(|&stride| stride > 1).unwrap_or(1) as usize; // exact
+        let length = SAMPLED_WINDOW.max(2 * row).next_multiple_of(row);
+        let step = (count / SAMPLED_WINDOWS).next_multiple_of(row).max(length);
+        bytes.clear();
+        ends.clear();
+        for start in (0..count).step_by(step) {
+            let end = count.min(start + length).min(geometry.block_end(start)).min(start + limits::BLOCK_ELEMENTS);
+            bytes.extend_from_slice(raw.get(start * w..end * w).unwrap_or(&[]));
+            ends.push((bytes.len() / w) as u32); // a part has fewer than 2^32 elements
+        }
+    }
+}
+
+/// Which mappings are searched, and where.
+#[derive(Clone, Copy)]
+struct Search {
+    /// Whether details may be written.
+    for_size: bool,
+    /// The elements are a sample of one in this many.
+    sampled_one_in: usize,
+    /// The kinds of mappings that are tried.
+    kinds: [bool; 4],
+}
+
+/// Searches the best mapping, and keeps it and its numbers in the scratch; or none, if it does not
+/// save enough. Returns the choice for it, or the one of elements, and the kinds that were better.
+fn search(
+    search: Search,
+    width: Width,
+    (geometry, raw): (&Geometry<'_>, &[u8]),
+    whole: (&Geometry<'_>, &[u8]),
+    of_elements: TransformChoice,
+    scratch: &mut EncodeScratch,
+) -> (TransformChoice, [bool; 4]) {
     let mut search = MappingSearch {
+        search,
+        better: [false; 4],
         width,
         geometry,
-        most: of_elements.bytes - of_elements.bytes / MAPPING_SAVES_ONE_IN,
+        whole,
+        most: match search.sampled_one_in {
+            1 => of_elements.bytes - of_elements.bytes / MAPPING_SAVES_ONE_IN,
+            _ => of_elements.bytes,
+        },
         choice: of_elements,
+        of_elements: of_elements.bytes,
         best: std::mem::take(&mut scratch.numbers),
         tried: std::mem::take(&mut scratch.other_numbers),
         scratch,
     };
     search.best.mapping = Mapping::None;
-    search.run(raw, has_details);
-    let MappingSearch { choice, best, tried, scratch, .. } = search;
+    search.run(raw);
+    let MappingSearch { choice, better, best, tried, scratch, .. } = search;
     (scratch.numbers, scratch.other_numbers) = (best, tried);
-    choice
+    (choice, better)
 }
 
 /// The search for the mapping of a part.
 struct MappingSearch<'a> {
+    search: Search,
     width: Width,
     geometry: &'a Geometry<'a>,
+    /// All elements, of which those that are searched may be a sample.
+    whole: (&'a Geometry<'a>, &'a [u8]),
     /// A mapping must take fewer bytes than this.
     most: usize,
     choice: TransformChoice,
+    /// The kinds of mappings that were better than none.
+    better: [bool; 4],
+    /// What elements take themselves.
+    of_elements: usize,
     best: Numbers,
     tried: Numbers,
     scratch: &'a mut EncodeScratch,
 }
 
 impl MappingSearch<'_> {
-    fn run(&mut self, raw: &[u8], has_details: bool) {
+    fn run(&mut self, raw: &[u8]) {
         let is_predictable = self.choice.is_predictable;
+        if self.has(PALETTE) {
+            self.try_palettes(raw);
+        }
+        if self.has(MULTIPLE) {
+            self.try_multiples(raw);
+        }
+        if self.has(QUOTIENT)
+            && let Some(float_type) = self.geometry.float_type
+        {
+            for quotient in find_quotients(float_type, raw, self.search.for_size && is_predictable) {
+                self.tried.set_quotient(quotient, Bases::OfBlocks, self.geometry, raw);
+                if self.compare(Bases::OfBlocks) {
+                    self.tried.set_quotient(quotient, Bases::OfPart, self.geometry, raw);
+                    self.compare(Bases::OfPart);
+                }
+            }
+        }
+    }
+
+    fn has(&self, kind: u8) -> bool {
+        self.search.kinds.get(usize::from(kind)) == Some(&true)
+    }
+
+    fn try_palettes(&mut self, raw: &[u8]) {
         if may_have_palettes(PaletteOrder::ByValue, self.geometry, self.width, raw) {
             let channels = self.geometry.strides.into_iter().find(|&stride| (2..=MOST_CHANNELS).contains(&stride));
             for count in std::iter::once(1).chain(channels) {
-                // exact: at most 16
-                if find_palettes(
-                    self.width,
-                    self.geometry,
-                    (PaletteOrder::ByValue, count as usize),
-                    raw,
-                    &mut self.tried,
-                ) {
-                    self.compare(Bases::OfBlocks);
-                }
+                self.try_palettes_of(PaletteOrder::ByValue, count as usize, raw); // exact: at most 16
             }
         }
         if !matches!(self.choice.transform, Transform::Predict(_))
             && may_have_palettes(PaletteOrder::ByFrequency, self.geometry, self.width, raw)
-            && find_palettes(self.width, self.geometry, (PaletteOrder::ByFrequency, 1), raw, &mut self.tried)
         {
+            self.try_palettes_of(PaletteOrder::ByFrequency, 1, raw);
+        }
+    }
+
+    fn try_palettes_of(&mut self, order: PaletteOrder, count: usize, raw: &[u8]) {
+        let (geometry, elements) = self.whole;
+        let wanted = WantedPalettes { order, count, geometry, elements };
+        if find_palettes(self.width, self.geometry, wanted, raw, &mut self.tried) {
             self.compare(Bases::OfBlocks);
         }
-        if !self.geometry.float
-            && let Some(multiple) = find_multiple(self.width, self.geometry, raw)
-        {
+    }
+
+    fn try_multiples(&mut self, raw: &[u8]) {
+        if self.geometry.float {
+            if let Some(multiple) = find_upper_bits(self.width, raw) {
+                self.tried.set_multiple(multiple, Bases::Zero, self.geometry, raw);
+                self.compare(Bases::Zero);
+            }
+        } else if let Some(multiple) = find_multiple(self.width, self.geometry, raw) {
             self.tried.set_multiple(multiple, Bases::OfBlocks, self.geometry, raw);
             if self.compare(Bases::OfBlocks) && self.tried.set_multiple(multiple, Bases::OfPart, self.geometry, raw) {
-                self.compare(Bases::OfPart);
-            }
-        }
-        if self.geometry.float
-            && let Some(multiple) = find_upper_bits(self.width, raw)
-        {
-            self.tried.set_multiple(multiple, Bases::Zero, self.geometry, raw);
-            self.compare(Bases::Zero);
-        }
-        let Some(float_type) = self.geometry.float_type else { return };
-        for quotient in find_quotients(float_type, raw, has_details && is_predictable) {
-            self.tried.set_quotient(quotient, Bases::OfBlocks, self.geometry, raw);
-            if self.compare(Bases::OfBlocks) {
-                self.tried.set_quotient(quotient, Bases::OfPart, self.geometry, raw);
                 self.compare(Bases::OfPart);
             }
         }
@@ -195,7 +327,13 @@ impl MappingSearch<'_> {
         let float = bases == Bases::Zero && self.tried.mapping.keeps_sign(self.width);
         let geometry = Geometry { element_bytes: width.bytes(), float, float_type: None, ..*self.geometry };
         let mut choice = choose_transform(width, &geometry, &self.tried.bytes, self.scratch);
-        choice.bytes = choice.bytes.saturating_add(self.tried.other_bytes(self.width.bytes()));
+        choice.bytes =
+            choice.bytes.saturating_add(self.tried.other_bytes(self.width.bytes(), self.search.sampled_one_in));
+        let kind = usize::from(self.tried.mapping.kind());
+        if let Some(better) = self.better.get_mut(kind) {
+            let error = if self.search.for_size { self.of_elements / SAMPLE_ERRS_ONE_IN } else { 0 };
+            *better |= choice.bytes < self.of_elements + error;
+        }
         let is_predicted = matches!(choice.transform, Transform::Predict(_));
         let most = match bases {
             Bases::OfBlocks | Bases::Zero => self.most,

@@ -18,6 +18,7 @@ mod raw;
 mod residuals;
 mod tiers;
 
+pub(super) use bin_choice::{KeptChoice, SampledElements};
 pub(super) use bins::BinBlocks;
 #[cfg(feature = "zstd")]
 pub(super) use block_codec::NO_TABLE;

@@ -23,9 +23,9 @@ pub(in crate::codec) enum Mapping {
 
 // The values of `mapping`.
 const NONE: u8 = 0;
-const PALETTE: u8 = 1;
-const QUOTIENT: u8 = 2;
-const MULTIPLE: u8 = 3;
+pub(in crate::codec) const PALETTE: u8 = 1;
+pub(in crate::codec) const QUOTIENT: u8 = 2;
+pub(in crate::codec) const MULTIPLE: u8 = 3;
 
 /// The bytes of elements, and those of the numbers that they follow from.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ pub(in crate::codec) struct Widths {
 
 impl Mapping {
     /// Returns the value of `mapping`.
-    pub(in crate::codec::bins) fn kind(&self) -> u8 {
+    pub(in crate::codec) fn kind(&self) -> u8 {
         match self {
             Self::None => NONE,
             Self::Palette(_) => PALETTE,

@@ -3,9 +3,11 @@
 use super::mapping::{Mapping, Widths};
 use super::multiple::Multiple;
 use super::palette::Palettes;
-use super::quotient::{Quotient, power_of_two};
+use super::quotient::Quotient;
+use super::quotient_numbers::{QuotientScratch, number_details};
 use crate::codec::extra_bits::sum_extra_bits;
 use crate::codec::geometry::Geometry;
+use crate::kernel::quotients::NumberDetails;
 use crate::kernel::{Width, extra_bits};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -36,8 +38,7 @@ pub(in crate::codec) struct Numbers {
     /// The integers whose extra bits are details, of two bytes each.
     details: Vec<u8>,
     words: Vec<u64>,
-    /// The numbers of a part, counted from 0, and details; `None` for exceptions.
-    integers: Vec<Option<(i64, u16)>>,
+    pub(super) quotient: QuotientScratch,
 }
 
 impl Numbers {
@@ -48,42 +49,33 @@ impl Numbers {
         numbers(&mut self.bytes);
     }
 
-    /// Makes the numbers of floats.
-    pub(in crate::codec) fn set_quotient(
-        &mut self,
-        quotient: Quotient,
-        bases: Bases,
-        geometry: &Geometry<'_>,
-        raw: &[u8],
-    ) {
+    /// Begins with the numbers of floats.
+    pub(super) fn begin_quotient(&mut self, quotient: Quotient) {
         self.clear();
         self.mapping = Mapping::Quotient(quotient);
-        let (v, w) = (quotient.number_width.bytes(), quotient.float_type.width().bytes());
-        self.integers.clear();
-        self.integers.extend(raw.chunks_exact(w).map(|element| quotient.number(element)));
-        let least = |integers: &[Option<(i64, u16)>]| integers.iter().flatten().map(|&(number, _)| number).min();
-        let of_part = least(&self.integers).unwrap_or(0);
-        for block in geometry.block_ranges() {
-            let integers = self.integers.get(block.clone()).unwrap_or(&[]);
-            let base = if bases == Bases::OfPart { of_part } else { least(integers).unwrap_or(0) };
-            self.bases.push(base);
-            let mut last = 0;
-            for (i, &integer) in block.zip(integers) {
-                let found = integer.map(|(number, details)| (number.wrapping_sub(base), details));
-                let found = found.filter(|(k, _)| k.cast_unsigned() <= mask(v));
-                if found.is_none() {
-                    self.exceptions.push(i);
-                }
-                // that of its neighbour costs the least
-                let (k, details) = found.unwrap_or((last, 0));
-                last = k;
-                self.bytes.extend(k.to_le_bytes().iter().take(v));
-                if quotient.detail_bits > 0 {
-                    let bits = quotient.details_of(quotient.sum(base, k));
-                    self.lengths.push(bits + 1);
-                    self.details.extend((1_u16 << bits | details).to_le_bytes());
-                }
-            }
+    }
+
+    pub(super) fn push_base(&mut self, base: i64) {
+        self.bases.push(base);
+    }
+
+    /// Adds the details of the next element, of which there are `bits`.
+    pub(super) fn push_details(&mut self, bits: u8, details: u16) {
+        self.lengths.push(bits + 1);
+        self.details.extend((1_u16 << bits | details).to_le_bytes());
+    }
+
+    /// Returns the details of all elements; `None` if the mapping has none.
+    pub(super) fn details_of_quotient(&self) -> Option<NumberDetails<'_>> {
+        self.mapping.has_details().then(|| number_details(&self.lengths, &self.details))
+    }
+
+    /// Makes an exception of element `i`, whose number has `bits` of details.
+    pub(super) fn push_exception(&mut self, i: usize, bits: u8) {
+        self.exceptions.push(i);
+        if let (Some(length), Some(details)) = (self.lengths.get_mut(i), self.details.as_chunks_mut().0.get_mut(i)) {
+            *length = bits + 1;
+            *details = (1_u16 << bits).to_le_bytes();
         }
     }
 
@@ -127,12 +119,13 @@ impl Numbers {
     }
 
     /// Returns the bytes that the mapping takes besides the numbers.
-    pub(in crate::codec) fn other_bytes(&self, element_bytes: usize) -> usize {
+    /// If these are those of a sample, its elements are one in `sampled_one_in`.
+    pub(in crate::codec) fn other_bytes(&self, element_bytes: usize, sampled_one_in: usize) -> usize {
         let mut fields = Vec::new();
         self.mapping.write(&mut fields);
         let details = usize::try_from(sum_extra_bits(&self.lengths) / 8).unwrap_or(usize::MAX);
         let exceptions = self.exceptions.len() * (2 + element_bytes);
-        (fields.len() + 8 * self.bases.len() + exceptions).saturating_add(details)
+        (fields.len() / sampled_one_in.max(1) + 8 * self.bases.len() + exceptions).saturating_add(details)
     }
 
     /// Appends what a block, the one of some elements, has before its numbers.
@@ -229,25 +222,4 @@ pub(super) fn least(elements: std::slice::ChunksExact<'_, u8>, w: usize) -> i64 
     let first = elements.clone().next().map_or(0, wide);
     let steps = elements.map(|element| signed(wide(element).wrapping_sub(first), w));
     first.wrapping_add(steps.min().unwrap_or(0))
-}
-
-impl Quotient {
-    /// Returns the number of an element, counted from 0, and its details; `None` if there is none.
-    pub(super) fn number(&self, element: &[u8]) -> Option<(i64, u16)> {
-        let exact = self.float_type.value(element) * f64::from(self.divisor) * power_of_two(self.exponent);
-        let n = exact.round();
-        if n.is_nan() || n.abs() >= (1_i64 << 53) as f64 {
-            return None;
-        }
-        let n = n as i64; // exact: an integer below 2^53
-        let number = n >> self.detail_bits;
-        let bits = self.details_of(number);
-        let below = n - (number << self.detail_bits);
-        let dropped = self.detail_bits - bits;
-        let details = below >> dropped;
-        let is_right = self.sum(0, number) == number
-            && details << dropped == below
-            && self.element(n).to_le_bytes().starts_with(element);
-        is_right.then_some((number, details as u16)) // exact: at most 15 bits
-    }
 }

@@ -6,14 +6,13 @@ use crate::codec::geometry::Geometry;
 use crate::codec::sampling::windows;
 use crate::kernel::Width;
 
-/// The most values of palettes: a power of two. With more, the table takes what it saves.
+/// The most values of palettes. With more, the table takes what it saves.
 const MOST_VALUES: usize = 4096;
-/// Palettes have at most one value for this many elements.
-const ELEMENTS_OF_VALUE: usize = 16;
 /// The same of palettes by frequency, which save more.
 const MOST_BY_FREQUENCY: usize = 16384;
-const ELEMENTS_OF_FREQUENT: usize = 4;
-/// The elements of a sample, and the most values among them: powers of two.
+/// Palettes have at most one value for this many elements; those by frequency, for a fourth of it.
+const ELEMENTS_OF_VALUE: usize = 16;
+/// The elements of a sample, and the most values among them.
 const SAMPLE: usize = 4096;
 const MOST_IN_SAMPLE: usize = 1024;
 const MOST_IN_SAMPLE_BY_FREQUENCY: usize = 2048;
@@ -30,6 +29,17 @@ pub(in crate::codec) enum PaletteOrder {
     ByFrequency,
 }
 
+/// Palettes that are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::codec) struct WantedPalettes<'a> {
+    pub order: PaletteOrder,
+    /// The number of palettes: element `i` of a block uses the one of `i` modulo that.
+    pub count: usize,
+    /// All elements that will have the palettes, and their geometry.
+    pub geometry: &'a Geometry<'a>,
+    pub elements: &'a [u8],
+}
+
 /// The values that occur, each with a number: open addressing.
 struct ValueTable {
     /// The index of a value plus 1, for each used slot. A power of two.
@@ -40,15 +50,24 @@ struct ValueTable {
     counts: Vec<u32>,
     /// The number of each value.
     numbers: Vec<u16>,
+    /// The most values.
+    most: usize,
+    /// Whether each value has a slot of its own.
+    is_direct: bool,
 }
 
 impl ValueTable {
-    /// Makes a table for at most `most` values, a power of two below 2^16.
-    fn new(most: usize) -> Self {
-        Self { slots: vec![0; SLOTS_OF_VALUE * most], values: Vec::new(), counts: Vec::new(), numbers: Vec::new() }
+    /// Makes a table for at most `most` values of elements of `width`, below 2^16.
+    fn new(most: usize, width: Width) -> Self {
+        let is_direct = width.bytes() <= 2;
+        let slots = if is_direct { 1 << 16 } else { SLOTS_OF_VALUE * most.max(1).next_power_of_two() };
+        Self { slots: vec![0; slots], values: Vec::new(), counts: Vec::new(), numbers: Vec::new(), most, is_direct }
     }
 
     fn start(&self, value: i64) -> usize {
+        if self.is_direct {
+            return usize::from(value as u16); // all of it
+        }
         // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4)
         let product = value.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (product >> (64 - self.slots.len().trailing_zeros())) as usize // below their number
@@ -76,7 +95,7 @@ impl ValueTable {
                 }
                 true
             }
-            Err(free) if self.values.len() < self.slots.len() / SLOTS_OF_VALUE => {
+            Err(free) if self.values.len() < self.most => {
                 self.values.push(value);
                 self.counts.push(1);
                 if let Some(slot) = self.slots.get_mut(free) {
@@ -112,17 +131,17 @@ impl ValueTable {
     }
 }
 
-/// Finds palettes, of which element `i` of a block uses the one of `i` modulo `count`, and sets the
-/// numbers. Returns `false` if the elements have too many values.
+/// Finds palettes, and sets the numbers to those of `raw`: all elements or a sample. Returns `false`
+/// if the elements have too many values.
 pub(in crate::codec) fn find_palettes(
     width: Width,
     geometry: &Geometry<'_>,
-    (order, count): (PaletteOrder, usize),
+    wanted: WantedPalettes<'_>,
     raw: &[u8],
     numbers: &mut Numbers,
 ) -> bool {
     let w = width.bytes();
-    let Some(mut tables) = tables(order, geometry, count, raw) else { return false };
+    let Some(mut tables) = tables(wanted, width) else { return false };
     let is_wide = tables.iter().any(|table| table.values.len() > 256);
     let mut palettes = Palettes::new(width, geometry.float, is_wide);
     let key = |value: i64| {
@@ -130,7 +149,7 @@ pub(in crate::codec) fn find_palettes(
         if geometry.float && value < 0 { value ^ i64::MAX >> (64 - 8 * w) } else { value }
     };
     for table in &mut tables {
-        let values = table.sort(order, key);
+        let values = table.sort(wanted.order, key);
         palettes.values.extend(values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(w)));
         palettes.ends.push(palettes.values.len() / width.bytes());
     }
@@ -157,7 +176,7 @@ pub(in crate::codec) fn may_have_palettes(
         (PaletteOrder::ByValue, _) => MOST_IN_SAMPLE,
         (PaletteOrder::ByFrequency, _) => MOST_IN_SAMPLE_BY_FREQUENCY,
     };
-    let mut table = ValueTable::new(most);
+    let mut table = ValueTable::new(most, width);
     let count = raw.len() / width.bytes();
     let sampled = windows(count, 256).flat_map(|window| {
         raw.get(window.start * width.bytes()..window.end * width.bytes()).unwrap_or(&[]).chunks_exact(width.bytes())
@@ -166,13 +185,15 @@ pub(in crate::codec) fn may_have_palettes(
 }
 
 /// Returns the values of each palette; `None` if there are too many.
-fn tables(order: PaletteOrder, geometry: &Geometry<'_>, count: usize, raw: &[u8]) -> Option<Vec<ValueTable>> {
+fn tables(wanted: WantedPalettes<'_>, width: Width) -> Option<Vec<ValueTable>> {
+    let WantedPalettes { order, count, geometry, elements } = wanted;
     let (most, elements_of_value) = match order {
         PaletteOrder::ByValue => (MOST_VALUES, ELEMENTS_OF_VALUE),
-        PaletteOrder::ByFrequency => (MOST_BY_FREQUENCY, ELEMENTS_OF_FREQUENT),
+        PaletteOrder::ByFrequency => (MOST_BY_FREQUENCY, ELEMENTS_OF_VALUE / 4),
     };
-    let mut tables: Vec<ValueTable> = (0..count).map(|_| ValueTable::new(most)).collect();
-    for (_, elements) in blocks(geometry, raw) {
+    let most = most.min(elements.len() / width.bytes() / elements_of_value);
+    let mut tables: Vec<ValueTable> = (0..count).map(|_| ValueTable::new(most, width)).collect();
+    for (_, elements) in blocks(geometry, elements) {
         for (i, element) in elements.enumerate() {
             if !tables.get_mut(i % count)?.add(wide(element)) {
                 return None;
@@ -180,6 +201,5 @@ fn tables(order: PaletteOrder, geometry: &Geometry<'_>, count: usize, raw: &[u8]
         }
     }
     let values: usize = tables.iter().map(|table| table.values.len()).sum();
-    let is_small = values * elements_of_value <= raw.len() / geometry.element_bytes.max(1);
-    (is_small && tables.iter().all(|table| !table.values.is_empty())).then_some(tables)
+    (values <= most && tables.iter().all(|table| !table.values.is_empty())).then_some(tables)
 }

@@ -107,7 +107,7 @@ impl Quotient {
         self.terms(0).element(n)
     }
 
-    fn terms(&self, base: i64) -> QuotientTerms {
+    pub(super) fn terms(&self, base: i64) -> QuotientTerms {
         let Self { detail_bits, divisor, exponent, .. } = *self;
         QuotientTerms { format: self.float_type.format(), detail_bits, divisor, exponent, base }
     }

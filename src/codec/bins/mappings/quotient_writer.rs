@@ -48,8 +48,9 @@ pub(in crate::codec) fn find_quotients(float_type: FloatType, raw: &[u8], may_ha
     let sample: Vec<&[u8]> = elements.collect();
     let mut bits: Vec<OneBits> = sample.iter().filter_map(|element| OneBits::of(float_type.value(element))).collect();
     let Some(highest) = bits.iter().map(|bits| bits.highest).max() else { return Vec::new() };
-    bits.sort_unstable_by_key(|bits| bits.lowest);
-    let lowest = bits.get(bits.len() / LOWER).map_or(highest, |bits| bits.lowest);
+    let rare = bits.len() / LOWER; // below their number, which is not 0
+    let (_, lowest, _) = bits.select_nth_unstable_by_key(rare, |bits| bits.lowest);
+    let lowest = lowest.lowest;
     let exact = exact(float_type, highest, lowest);
     let with_details = may_have_details.then(|| with_details(float_type, highest, lowest)).flatten();
     let decimals = match exact {
@@ -120,6 +121,6 @@ fn scaled(float_type: FloatType, divisor: u32, exponent: i16, highest: i32, samp
     let width = number_width(float_type, highest + divisor_bits + i32::from(exponent))?;
     let quotient = quotient(float_type, width, 0, divisor, exponent.into())?;
     let most = sample.len() / EXCEPTIONS;
-    let mut exceptions = sample.iter().filter(|element| quotient.number(element).is_none());
+    let mut exceptions = sample.iter().filter(|element| !quotient.gives(element));
     exceptions.nth(most).is_none().then_some(quotient)
 }

@@ -47,12 +47,17 @@ impl RiceParameters {
     /// its number of elements and its marked stretches.
     pub(super) fn best<'m>(blocks: impl Iterator<Item = (usize, &'m [Range<usize>])> + Clone) -> Self {
         let best = |is_marked: bool| {
+            let all = || blocks.clone().flat_map(|(count, marks)| values(count, marks));
+            let lengths = || all().filter(move |length| length.is_marked == is_marked);
+            let sum: u64 = lengths().map(|length| u64::from(length.value)).sum();
+            let mean = sum.checked_div(lengths().map(|_| 1).sum()).unwrap_or(0);
+            // the best one is near the logarithm of the mean (Golomb, 1966)
+            let near = mean.checked_ilog2().unwrap_or(0).min(MOST_PARAMETER.into()) as u8; // exact
             let bits = |&parameter: &u8| -> u64 {
                 let parameters = Self { between: parameter, marked: parameter };
-                let values = blocks.clone().flat_map(|(count, marks)| values(count, marks));
-                values.filter(|value| value.is_marked == is_marked).map(|value| parameters.bits(value)).sum()
+                lengths().map(|length| parameters.bits(length)).sum()
             };
-            (0..=MOST_PARAMETER).min_by_key(bits).unwrap_or(0)
+            (near.saturating_sub(2)..=(near + 1).min(MOST_PARAMETER)).min_by_key(bits).unwrap_or(0)
         };
         Self { between: best(false), marked: best(true) }
     }

@@ -1,0 +1,153 @@
+//! The numbers of floats, as writers make them.
+
+use super::numbers::{Bases, Numbers, mask};
+use super::quotient::{Quotient, power_of_two};
+use crate::codec::float_type::FloatType;
+use crate::codec::geometry::Geometry;
+use crate::kernel::Width;
+use crate::kernel::quotients::{self, NumberDetails};
+use half::{bf16, f16};
+
+/// A float whose lowest bit is 1. Numbers that are added to it are rounded to integers, which are
+/// then the lowest bits of the sum.
+const ROUNDS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+
+/// What quotients need, in memory that is reused. All of it has an entry for each element.
+#[derive(Default)]
+pub(super) struct QuotientScratch {
+    /// The numbers, counted from 0.
+    sums: Vec<i64>,
+    /// The same as bytes: two's complement.
+    wide: Vec<u8>,
+    /// The elements that numbers and details give.
+    decoded: Vec<u8>,
+}
+
+impl Numbers {
+    /// Makes the numbers of floats. Those that do not give their elements are exceptions.
+    pub(in crate::codec) fn set_quotient(
+        &mut self,
+        quotient: Quotient,
+        bases: Bases,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+    ) {
+        self.begin_quotient(quotient);
+        let mut scratch = std::mem::take(&mut self.quotient);
+        self.set_sums(&quotient, raw, &mut scratch);
+        self.decode_sums(&quotient, raw.len(), &mut scratch);
+        let QuotientScratch { sums, decoded, .. } = &scratch;
+        let w = quotient.float_type.width().bytes();
+        let is_right: Vec<bool> = raw.chunks_exact(w).zip(decoded.chunks_exact(w)).map(|(a, b)| a == b).collect();
+        let least = |sums: &[i64], is_right: &[bool]| {
+            sums.iter().zip(is_right).filter(|(_, is_right)| **is_right).map(|(sum, _)| *sum).min()
+        };
+        let of_part = least(sums, &is_right).unwrap_or(0);
+        for block in geometry.block_ranges() {
+            let sums = sums.get(block.clone()).unwrap_or(&[]);
+            let is_right = is_right.get(block.clone()).unwrap_or(&[]);
+            let base = if bases == Bases::OfPart { of_part } else { least(sums, is_right).unwrap_or(0) };
+            self.push_base(base);
+            self.append_counted(&quotient, base, block.start, sums.iter().copied().zip(is_right.iter().copied()));
+        }
+        self.quotient = scratch;
+    }
+
+    /// Sets the numbers, counted from 0, and their details.
+    fn set_sums(&mut self, quotient: &Quotient, raw: &[u8], scratch: &mut QuotientScratch) {
+        match quotient.float_type {
+            FloatType::Bf16 => self.set_sums_of(quotient, raw, scratch, |x| bf16::from_le_bytes(x).into()),
+            FloatType::F16 => self.set_sums_of(quotient, raw, scratch, |x| f16::from_le_bytes(x).into()),
+            FloatType::F32 => self.set_sums_of(quotient, raw, scratch, |x| f32::from_le_bytes(x).into()),
+            FloatType::F64 => self.set_sums_of(quotient, raw, scratch, f64::from_le_bytes),
+        }
+    }
+
+    fn set_sums_of<const W: usize>(
+        &mut self,
+        quotient: &Quotient,
+        raw: &[u8],
+        scratch: &mut QuotientScratch,
+        value: impl Fn([u8; W]) -> f64,
+    ) {
+        let (divisor, scale) = (f64::from(quotient.divisor), power_of_two(quotient.exponent));
+        // one that is too great gives some integer, whose element is another
+        let integer = |x: f64| {
+            let rounded = (x * divisor * scale + ROUNDS).to_bits();
+            rounded.cast_signed().wrapping_sub(ROUNDS.to_bits().cast_signed())
+        };
+        let integers = raw.as_chunks().0.iter().map(|&element| integer(value(element)));
+        let detail_bits = quotient.detail_bits;
+        scratch.sums.clear();
+        if detail_bits == 0 {
+            return scratch.sums.extend(integers);
+        }
+        for integer in integers {
+            let sum = integer >> detail_bits;
+            let bits = quotient.details_of(sum);
+            let details = (integer & ((1 << detail_bits) - 1)) >> (detail_bits - bits);
+            scratch.sums.push(sum);
+            self.push_details(bits, details as u16); // at most 15 bits
+        }
+    }
+
+    /// Decodes the numbers.
+    fn decode_sums(&self, quotient: &Quotient, raw_bytes: usize, scratch: &mut QuotientScratch) {
+        let QuotientScratch { sums, wide, decoded } = scratch;
+        decoded.resize(raw_bytes, 0);
+        wide.clear();
+        let width = match quotient.float_type {
+            FloatType::F64 => {
+                wide.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
+                Width::W8
+            }
+            _ => {
+                // the lower half, which is all that a number has
+                wide.extend(sums.iter().flat_map(|sum| (*sum as i32).to_le_bytes()));
+                Width::W4
+            }
+        };
+        let terms = quotient.terms(0);
+        match self.details_of_quotient() {
+            Some(details) => quotients::best().join(&terms, width, wide, details, decoded),
+            None => quotients::best().divide(&terms, width, wide, decoded),
+        }
+    }
+
+    /// Appends the numbers of a block, counted from its base.
+    fn append_counted(
+        &mut self,
+        quotient: &Quotient,
+        base: i64,
+        start: usize,
+        sums: impl Iterator<Item = (i64, bool)>,
+    ) {
+        let v = quotient.number_width.bytes();
+        let mut last = 0;
+        for (i, (sum, is_right)) in (start..).zip(sums) {
+            let k = sum.wrapping_sub(base);
+            if is_right && k.cast_unsigned() <= mask(v) {
+                last = k;
+            } else {
+                // the number of its neighbour costs the least
+                let bits = quotient.details_of(quotient.sum(base, last));
+                self.push_exception(i, bits);
+            }
+            self.bytes.extend(last.to_le_bytes().iter().take(v));
+        }
+    }
+}
+
+impl Quotient {
+    /// Returns whether a number without details gives an element.
+    pub(super) fn gives(&self, element: &[u8]) -> bool {
+        let exact = self.float_type.value(element) * f64::from(self.divisor) * power_of_two(self.exponent);
+        let number = exact.round() as i64; // one that is too great gives another element
+        self.sum(0, number) == number && self.element(number).to_le_bytes().starts_with(element)
+    }
+}
+
+/// Returns the details as kernels take them.
+pub(super) fn number_details<'a>(lengths: &'a [u8], details: &'a [u8]) -> NumberDetails<'a> {
+    NumberDetails { integers: details.as_chunks().0, lengths }
+}
