@@ -18,7 +18,7 @@ use kernel::palettes::PaletteTables;
 use kernel::predict::{Prediction, Predictor, Weights};
 use kernel::quotients::{FloatFormat, NumberDetails, QuotientTerms};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
-use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, palettes, predict, quotients, tiers};
+use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, palettes, predict, quotients, tiers, transpose};
 use std::hint::black_box;
 use std::ops::Range;
 use support::{Random, criterion};
@@ -272,6 +272,34 @@ fn values_of_palettes(c: &mut Criterion) {
     }
 }
 
+/// Tiles of a chunk, of 64 rows and of fewer.
+fn tiles_of_rows(c: &mut Criterion) {
+    let from = random(CHUNK);
+    let mut to = vec![0; CHUNK];
+    let mut group = group(c, "transpose", &from);
+    for kernel in transpose::available() {
+        for width in WIDTHS {
+            // as many columns as fit
+            for rows in [64, 21, 5] {
+                let bytes = CHUNK / (rows * width.bytes()) * rows * width.bytes();
+                let (from, to) = (&from[..bytes], &mut to[..bytes]);
+                group.bench_function(format!("{}/width {}/{rows} rows", kernel.name(), width.bytes()), |b| {
+                    b.iter(|| kernel.to_rows(width, rows, black_box(from), black_box(&mut *to)));
+                });
+            }
+            // tiles of 64 rows of three elements
+            let tile = 64 * 3 * width.bytes();
+            group.bench_function(format!("{}/width {}/3 columns", kernel.name(), width.bytes()), |b| {
+                b.iter(|| {
+                    for (from, to) in from.chunks_exact(tile).zip(to.chunks_exact_mut(tile)) {
+                        kernel.to_rows(width, 64, black_box(from), black_box(to));
+                    }
+                });
+            });
+        }
+    }
+}
+
 /// Bins of zigzag-coded residuals: of 2 values up to 8, and then 2 for each bit length.
 fn bins_of_residuals() -> Vec<u8> {
     [1; 4].into_iter().chain((2..=13).flat_map(|bits| [bits; 2])).chain([15]).collect()
@@ -340,6 +368,6 @@ fn bins_of_blocks(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, symbols, lengths_and_bits, bins_of_blocks, quotients_of_numbers, values_of_palettes
+    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, symbols, lengths_and_bits, bins_of_blocks, quotients_of_numbers, values_of_palettes, tiles_of_rows
 }
 criterion_main!(benches);

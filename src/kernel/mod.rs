@@ -11,6 +11,7 @@
 //! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
 //! | [`palettes`] | numbers to the values that they name | 5.14 |
 //! | [`quotients`] | integers to the floats that they are divided to | 5.14 |
+//! | [`transpose`] | elements column by column to row by row | 5.15 |
 //! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
 //!
 //! All families have the same shape:
@@ -49,6 +50,7 @@ pub mod predict;
 mod prefetch;
 pub mod quotients;
 pub mod tiers;
+pub mod transpose;
 
 #[cfg(test)]
 mod tests;

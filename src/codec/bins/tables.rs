@@ -193,6 +193,12 @@ impl BinTables {
         matches!(self.mapping, Mapping::None) && self.options.are_none()
     }
 
+    /// Returns whether elements are coded themselves and all of them, in their order or transposed.
+    pub(in crate::codec) fn has_all_elements(&self) -> bool {
+        let is_order = self.options.gaps.is_none() && self.options.outliers.is_none();
+        matches!(self.mapping, Mapping::None) && is_order
+    }
+
     pub(super) fn class_codes(&self) -> ClassCodes {
         ClassCodes::new(self.class_count)
     }

@@ -54,12 +54,21 @@ impl BlockCodec for BinBlocks {
         scratch: &mut DecodeScratch,
     ) -> Result<()> {
         let (width, count) = block.spec.width_and_count()?;
-        if tables.is_plain() {
-            StoredBins::split(tables, width, count, block.stored)?.decode(out, &mut scratch.windows)?;
-            tables.transform.undo(width, out);
-            return Ok(());
+        if !tables.has_all_elements() {
+            return decode_layers(tables, block, &(0..count), out, scratch);
         }
-        decode_layers(tables, block, &(0..count), out, scratch)
+        let bins = StoredBins::split(tables, width, count, block.stored)?;
+        let DecodeScratch { coded, windows, .. } = scratch;
+        match tables.options.transposed {
+            Some(order) => {
+                memory::resize(coded, out.len(), 0)?;
+                bins.decode(coded, windows)?;
+                order.undo(width, coded, out);
+            }
+            None => bins.decode(out, windows)?,
+        }
+        tables.transform.undo(width, out);
+        Ok(())
     }
 
     /// Decodes both at once: the processor does steps of one while those of the other wait.
@@ -70,7 +79,7 @@ impl BlockCodec for BinBlocks {
         mut outs: [&mut [u8]; 2],
         scratch: &mut DecodeScratch,
     ) -> Result<()> {
-        if !tables.is_plain() {
+        if !tables.has_all_elements() {
             let mut both = blocks.into_iter().zip(outs);
             return both.try_for_each(|(block, out)| self.decode(tables, block, out, scratch));
         }
@@ -78,9 +87,22 @@ impl BlockCodec for BinBlocks {
             let (width, count) = block.spec.width_and_count()?;
             StoredBins::split(tables, width, count, block.stored)
         });
-        StoredBins::decode_two([a?, b?], outs.each_mut().map(|out| &mut **out), &mut scratch.windows)?;
-        for (block, out) in blocks.into_iter().zip(outs) {
-            tables.transform.undo(block.spec.width_and_count()?.0, out);
+        let bins = [a?, b?];
+        let DecodeScratch { coded, rows, windows, .. } = scratch;
+        if tables.options.transposed.is_some() {
+            for (coded, out) in [&mut *coded, rows].into_iter().zip(&outs) {
+                memory::resize(coded, out.len(), 0)?;
+            }
+            StoredBins::decode_two(bins, [coded, rows], windows)?;
+        } else {
+            StoredBins::decode_two(bins, outs.each_mut().map(|out| &mut **out), windows)?;
+        }
+        for ((block, coded), out) in blocks.into_iter().zip([coded, rows]).zip(outs) {
+            let (width, _) = block.spec.width_and_count()?;
+            if let Some(order) = tables.options.transposed {
+                order.undo(width, coded, out);
+            }
+            tables.transform.undo(width, out);
         }
         Ok(())
     }

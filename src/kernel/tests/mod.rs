@@ -10,6 +10,7 @@ mod predict;
 mod quotients;
 mod support;
 mod tiers;
+mod transpose;
 
 use super::implementation::Implementation;
 
@@ -25,6 +26,7 @@ fn required_kernels_are_available() {
     check("bins::encode", super::bins::encode::available(), super::bins::encode::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
     check("palettes", super::palettes::available(), super::palettes::best());
+    check("transpose", super::transpose::available(), super::transpose::best());
     check("quotients", super::quotients::available(), super::quotients::best());
 }
 

@@ -3,8 +3,8 @@
 use super::marks::malformed;
 use crate::Result;
 use crate::codec::bins::mappings::cut;
-use crate::kernel::Width;
 use crate::kernel::bins::GROUP;
+use crate::kernel::{Width, transpose};
 use crate::le::Fields;
 use std::ops::Range;
 
@@ -19,8 +19,6 @@ pub(in crate::codec) struct Transposed {
 const TILE: usize = GROUP;
 /// The most elements of a row that is transposed: a block is to have several rows.
 const MOST_IN_ROW: usize = 1024;
-/// Rows and columns that are transposed at a time, in registers.
-const SQUARE: usize = 8;
 
 impl Transposed {
     /// Parses the field: of it.
@@ -72,54 +70,19 @@ impl Transposed {
         tiled.chain(rows * row..count)
     }
 
-    /// Sets `out` to the elements whose coded order `coded` has, both of a block of `count` or of
-    /// its first tiles.
-    pub(in crate::codec) fn undo(&self, width: Width, coded: &[u8], out: &mut [u8]) {
-        match width {
-            Width::W1 => self.undo_as::<1>(coded, out),
-            Width::W2 => self.undo_as::<2>(coded, out),
-            Width::W4 => self.undo_as::<4>(coded, out),
-            Width::W8 => self.undo_as::<8>(coded, out),
-        }
-    }
-
-    fn undo_as<const W: usize>(&self, coded: &[u8], out: &mut [u8]) {
-        let mut coded = coded.as_chunks::<W>().0;
-        let mut out = out.as_chunks_mut::<W>().0;
-        let mut rows = out.len() / self.row;
+    /// Sets `out` to the elements whose coded order `coded` has. Both are equally long, and of a
+    /// block or of its first tiles.
+    pub(in crate::codec) fn undo(&self, width: Width, mut coded: &[u8], mut out: &mut [u8]) {
+        let row = self.row.saturating_mul(width.bytes());
+        let mut rows = out.len() / row;
         while rows > 0 {
-            let tile = rows.min(TILE) * self.row;
-            let from = coded.split_off(..tile.min(coded.len())).unwrap_or_default();
-            let to = out.split_off_mut(..tile.min(out.len())).unwrap_or_default();
-            self.undo_tile(rows.min(TILE), from, to);
-            rows -= rows.min(TILE);
+            let tile = rows.min(TILE);
+            // no overflow: at most the length of `out`
+            let from = coded.split_off(..tile * row).unwrap_or_default();
+            let to = out.split_off_mut(..tile * row).unwrap_or_default();
+            transpose::best().to_rows(width, tile, from, to);
+            rows -= tile;
         }
         out.iter_mut().zip(coded).for_each(|(to, from)| *to = *from);
-    }
-
-    /// Transposes a tile of `rows` rows.
-    fn undo_tile<const W: usize>(&self, rows: usize, coded: &[[u8; W]], out: &mut [[u8; W]]) {
-        let Self { row } = *self;
-        let whole = (rows - rows % SQUARE, row - row % SQUARE);
-        for r in (0..whole.0).step_by(SQUARE) {
-            for column in (0..whole.1).step_by(SQUARE) {
-                let columns: [[[u8; W]; SQUARE]; SQUARE] = std::array::from_fn(|c| {
-                    let start = (column + c) * rows + r;
-                    coded.get(start..).and_then(|column| column.first_chunk()).copied().unwrap_or([[0; W]; SQUARE])
-                });
-                let to = out.get_mut(r * row + column..).unwrap_or(&mut []);
-                for (i, to) in to.chunks_mut(row).take(SQUARE).enumerate() {
-                    // in bounds: below SQUARE
-                    to.iter_mut().zip(&columns).for_each(|(to, column)| *to = column[i]);
-                }
-            }
-        }
-        let mut copy = |r: usize, column: usize| {
-            if let (Some(to), Some(from)) = (out.get_mut(r * row + column), coded.get(column * rows + r)) {
-                *to = *from;
-            }
-        };
-        (0..whole.0).for_each(|r| (whole.1..row).for_each(|column| copy(r, column)));
-        (whole.0..rows).for_each(|r| (0..row).for_each(|column| copy(r, column)));
     }
 }
