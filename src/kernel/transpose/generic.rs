@@ -6,6 +6,10 @@
 use super::scalar::copy;
 use crate::kernel::word::Word;
 
+/// Bytes of a row that are written before the next rows: some whole cache lines, because lines of
+/// many rows may be in each other's way.
+const BAND: usize = 256;
+
 /// Vectors of some lanes of 16 bytes.
 pub(super) trait Squares: Copy {
     type Vector: Copy;
@@ -84,12 +88,16 @@ impl Tile {
         columns: &[u8],
         out: &mut [u8],
     ) {
-        for column in starts(row, width) {
+        let columns_of_band = BAND / (16 * S::LANES) * width;
+        for band in (0..row).step_by(columns_of_band) {
             for r in starts(rows, height) {
-                let from = columns.get((column * self.rows + r) * W::BYTES..).unwrap_or_default();
-                let to = out.get_mut((r * self.row + column) * W::BYTES..).unwrap_or_default();
-                let square = s.load::<N>(from, self.rows * W::BYTES, width);
-                s.store(transposed::<S, W, N>(s, square), to, self.row * W::BYTES, height);
+                for column in (band..row.min(band + columns_of_band)).step_by(width) {
+                    let column = column.min(row - width); // no overflow: there are at least as many
+                    let from = columns.get((column * self.rows + r) * W::BYTES..).unwrap_or_default();
+                    let to = out.get_mut((r * self.row + column) * W::BYTES..).unwrap_or_default();
+                    let square = s.load::<N>(from, self.rows * W::BYTES, width);
+                    s.store(transposed::<S, W, N>(s, square), to, self.row * W::BYTES, height);
+                }
             }
         }
     }
