@@ -24,7 +24,7 @@ pub enum Profile {
     /// a dictionary if there is much of them.
     #[default]
     Balanced,
-    /// The smallest: of all encodings the one with the fewest bytes, in chunks of 256 KiB. Several
+    /// The smallest: of all encodings the one with the fewest bytes, in chunks of 512 KiB. Several
     /// times slower to write.
     Small,
     /// No encoding: any sample is a view of the file, without a copy.

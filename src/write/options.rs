@@ -71,7 +71,7 @@ impl WriterOptions {
     }
 
     /// Sets the decoded bytes that a chunk has at most: 1 to 33,554,432 (32 MiB). The default is
-    /// that of the profile: 64 KiB, or 256 KiB with [`Profile::Small`]. Without blocks, a column of
+    /// that of the profile: 64 KiB, or 512 KiB with [`Profile::Small`]. Without blocks, a column of
     /// text that has a dictionary has 32 KiB with [`Profile::Balanced`].
     ///
     /// The validity is not counted. A larger sample has a chunk of its own. If chunks have no

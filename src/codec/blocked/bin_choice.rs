@@ -1,5 +1,6 @@
 //! Chooses which elements of a part bins code, and by which mapping and transform.
 
+use super::kept_choice::TransformChoice;
 use crate::codec::bins::{
     Bases, MULTIPLE, Mapping, Numbers, PALETTE, PaletteOrder, QUOTIENT, WantedPalettes, find_multiple, find_palettes,
     find_quotients, find_upper_bits, may_have_palettes,
@@ -10,15 +11,11 @@ use crate::codec::sampling::windows;
 use crate::codec::scratch::EncodeScratch;
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
-use crate::limits;
 
 /// Elements of a window that the estimate without prediction looks at.
 const WINDOW: usize = 512;
-/// Elements of a window of the sample in which mappings are searched first, and the windows: not so
-/// many that estimates would look at some of them only.
-const SAMPLED_WINDOW: usize = 1024;
-const SAMPLED_WINDOWS: usize = 4;
-/// If size counts, a mapping may take more of the sample than elements do, by one in this many bytes.
+/// If size counts, a mapping may take more of the sample than elements do, by one in this many
+/// bytes.
 const SAMPLE_ERRS_ONE_IN: usize = 32;
 /// Gaps are chosen if they save one in this many bytes: they take time.
 const GAPS_SAVE_ONE_IN: usize = 40;
@@ -75,14 +72,6 @@ fn plain_bytes_of<const W: usize>(rotate: bool, raw: &[u8]) -> usize {
     (top_bits * elements.len() as f64 / 8.0) as usize + elements.len() * top
 }
 
-/// A transform, and an estimate of the stored bytes with it.
-#[derive(Clone, Copy)]
-pub(in crate::codec) struct TransformChoice {
-    pub transform: Transform,
-    pub bytes: usize,
-    is_predictable: bool,
-}
-
 /// Chooses gaps, mapping and transform, and keeps elements and numbers in the scratch.
 pub(super) fn choose(
     for_size: bool,
@@ -112,38 +101,6 @@ pub(super) fn choose(
     choice
 }
 
-/// The last choice, and what it was made for: a part whose stored bytes are estimated is mostly
-/// encoded then.
-#[derive(Default)]
-pub(in crate::codec) struct KeptChoice {
-    choice: Option<TransformChoice>,
-    for_size: bool,
-    /// The elements, and all that was known of them.
-    raw: Vec<u8>,
-    blocks: Vec<u32>,
-    facts: Option<Geometry<'static>>,
-}
-
-impl KeptChoice {
-    fn get(&self, for_size: bool, geometry: &Geometry<'_>, raw: &[u8]) -> Option<TransformChoice> {
-        let is_same = self.for_size == for_size
-            && self.facts == Some(geometry.in_blocks(&[]))
-            && self.blocks == geometry.blocks
-            && self.raw == raw;
-        self.choice.filter(|_| is_same)
-    }
-
-    fn set(&mut self, for_size: bool, geometry: &Geometry<'_>, raw: &[u8], choice: TransformChoice) {
-        self.choice = Some(choice);
-        self.for_size = for_size;
-        self.facts = Some(Geometry { blocks: &[], ..*geometry });
-        self.blocks.clear();
-        self.blocks.extend_from_slice(geometry.blocks);
-        self.raw.clear();
-        self.raw.extend_from_slice(raw);
-    }
-}
-
 /// Chooses mapping and transform, and keeps the numbers in the scratch.
 fn choose_mapping(
     for_size: bool,
@@ -159,43 +116,16 @@ fn choose_mapping(
     let sampled = Geometry { blocks: &sample.ends, ..*geometry };
     let of_sample = choose_transform(width, &sampled, &sample.bytes, scratch);
     let sampled_one_in = raw.len() / sample.bytes.len().max(1);
-    let first = Search { for_size, sampled_one_in, kinds: [true; 4] };
+    let first = Scope { for_size, sampled_one_in, kinds: [true; 4] };
     let (_, kinds) = search(first, width, (&sampled, &sample.bytes), (geometry, raw), of_sample, scratch);
     scratch.bin_sample = sample;
-    let second = Search { for_size, sampled_one_in: 1, kinds };
+    let second = Scope { for_size, sampled_one_in: 1, kinds };
     search(second, width, (geometry, raw), (geometry, raw), of_elements, scratch).0
 }
 
-/// Some elements of a part.
-#[derive(Default)]
-pub(in crate::codec) struct SampledElements {
-    bytes: Vec<u8>,
-    /// The element at which each window ends.
-    ends: Vec<u32>,
-}
-
-impl SampledElements {
-    /// Sets the sample to windows of a part that begin with rows, each as if it were a block.
-    fn set(&mut self, geometry: &Geometry<'_>, raw: &[u8]) {
-        let Self { bytes, ends } = self;
-        let w = geometry.element_bytes.max(1);
-        let count = raw.len() / w;
-        let row = geometry.strides.into_iter().find(|&stride| stride > 1).unwrap_or(1) as usize; // exact
-        let length = SAMPLED_WINDOW.max(2 * row).next_multiple_of(row);
-        let step = (count / SAMPLED_WINDOWS).next_multiple_of(row).max(length);
-        bytes.clear();
-        ends.clear();
-        for start in (0..count).step_by(step) {
-            let end = count.min(start + length).min(geometry.block_end(start)).min(start + limits::BLOCK_ELEMENTS);
-            bytes.extend_from_slice(raw.get(start * w..end * w).unwrap_or(&[]));
-            ends.push((bytes.len() / w) as u32); // a part has fewer than 2^32 elements
-        }
-    }
-}
-
-/// Which mappings are searched, and where.
+/// The mappings that are searched, and where.
 #[derive(Clone, Copy)]
-struct Search {
+struct Scope {
     /// Whether details may be written.
     for_size: bool,
     /// The elements are a sample of one in this many.
@@ -207,7 +137,7 @@ struct Search {
 /// Searches the best mapping, and keeps it and its numbers in the scratch; or none, if it does not
 /// save enough. Returns the choice for it, or the one of elements, and the kinds that were better.
 fn search(
-    search: Search,
+    scope: Scope,
     width: Width,
     (geometry, raw): (&Geometry<'_>, &[u8]),
     whole: (&Geometry<'_>, &[u8]),
@@ -215,12 +145,12 @@ fn search(
     scratch: &mut EncodeScratch,
 ) -> (TransformChoice, [bool; 4]) {
     let mut search = MappingSearch {
-        search,
+        scope,
         better: [false; 4],
         width,
         geometry,
         whole,
-        most: match search.sampled_one_in {
+        most: match scope.sampled_one_in {
             1 => of_elements.bytes - of_elements.bytes / MAPPING_SAVES_ONE_IN,
             _ => of_elements.bytes,
         },
@@ -239,7 +169,7 @@ fn search(
 
 /// The search for the mapping of a part.
 struct MappingSearch<'a> {
-    search: Search,
+    scope: Scope,
     width: Width,
     geometry: &'a Geometry<'a>,
     /// All elements, of which those that are searched may be a sample.
@@ -249,7 +179,7 @@ struct MappingSearch<'a> {
     choice: TransformChoice,
     /// The kinds of mappings that were better than none.
     better: [bool; 4],
-    /// What elements take themselves.
+    /// The bytes of the elements themselves.
     of_elements: usize,
     best: Numbers,
     tried: Numbers,
@@ -268,7 +198,7 @@ impl MappingSearch<'_> {
         if self.has(QUOTIENT)
             && let Some(float_type) = self.geometry.float_type
         {
-            for quotient in find_quotients(float_type, raw, self.search.for_size && is_predictable) {
+            for quotient in find_quotients(float_type, raw, self.scope.for_size && is_predictable) {
                 self.tried.set_quotient(quotient, Bases::OfBlocks, self.geometry, raw);
                 if self.compare(Bases::OfBlocks) {
                     self.tried.set_quotient(quotient, Bases::OfPart, self.geometry, raw);
@@ -279,14 +209,15 @@ impl MappingSearch<'_> {
     }
 
     fn has(&self, kind: u8) -> bool {
-        self.search.kinds.get(usize::from(kind)) == Some(&true)
+        self.scope.kinds.get(usize::from(kind)) == Some(&true)
     }
 
     fn try_palettes(&mut self, raw: &[u8]) {
         if may_have_palettes(PaletteOrder::ByValue, self.geometry, self.width, raw) {
             let channels = self.geometry.strides.into_iter().find(|&stride| (2..=MOST_CHANNELS).contains(&stride));
             for count in std::iter::once(1).chain(channels) {
-                self.try_palettes_of(PaletteOrder::ByValue, count as usize, raw); // exact: at most 16
+                // exact: at most 16
+                self.try_palettes_of(PaletteOrder::ByValue, count as usize, raw);
             }
         }
         if !matches!(self.choice.transform, Transform::Predict(_))
@@ -328,10 +259,10 @@ impl MappingSearch<'_> {
         let geometry = Geometry { element_bytes: width.bytes(), float, float_type: None, ..*self.geometry };
         let mut choice = choose_transform(width, &geometry, &self.tried.bytes, self.scratch);
         choice.bytes =
-            choice.bytes.saturating_add(self.tried.other_bytes(self.width.bytes(), self.search.sampled_one_in));
+            choice.bytes.saturating_add(self.tried.other_bytes(self.width.bytes(), self.scope.sampled_one_in));
         let kind = usize::from(self.tried.mapping.kind());
         if let Some(better) = self.better.get_mut(kind) {
-            let error = if self.search.for_size { self.of_elements / SAMPLE_ERRS_ONE_IN } else { 0 };
+            let error = if self.scope.for_size { self.of_elements / SAMPLE_ERRS_ONE_IN } else { 0 };
             *better |= choice.bytes < self.of_elements + error;
         }
         let is_predicted = matches!(choice.transform, Transform::Predict(_));

@@ -13,12 +13,13 @@ mod encoding;
 mod ends;
 mod exponents;
 mod front;
+mod kept_choice;
 mod part;
 mod raw;
 mod residuals;
+mod sampled_elements;
 mod tiers;
 
-pub(super) use bin_choice::{KeptChoice, SampledElements};
 pub(super) use bins::BinBlocks;
 #[cfg(feature = "zstd")]
 pub(super) use block_codec::NO_TABLE;
@@ -28,9 +29,11 @@ pub(super) use ends::block_ends;
 pub(super) use exponents::ExponentBlocks;
 pub(crate) use front::{FRONT_HEAD_BYTES, check_front, first_block_elements, front_bytes};
 pub(super) use front::{most_front_bytes, seal};
+pub(super) use kept_choice::KeptChoice;
 pub(crate) use part::{BlockedCodec, BlockedPart};
 pub(super) use raw::RawBlocks;
 pub(super) use residuals::ResidualBlocks;
+pub(super) use sampled_elements::SampledElements;
 pub(super) use tiers::{KeptTables, wrong_length};
 
 /// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one

@@ -4,7 +4,6 @@ use super::mapping::{Mapping, Widths};
 use super::multiple::Multiple;
 use super::palette::Palettes;
 use super::quotient::Quotient;
-use super::quotient_numbers::{QuotientScratch, number_details};
 use crate::codec::extra_bits::sum_extra_bits;
 use crate::codec::geometry::Geometry;
 use crate::kernel::quotients::NumberDetails;
@@ -41,6 +40,17 @@ pub(in crate::codec) struct Numbers {
     pub(super) quotient: QuotientScratch,
 }
 
+/// Memory that quotients need, with an entry for each element.
+#[derive(Default)]
+pub(super) struct QuotientScratch {
+    /// The numbers, counted from 0.
+    pub sums: Vec<i64>,
+    /// The same as bytes: two's complement.
+    pub wide: Vec<u8>,
+    /// The elements that numbers and details give.
+    pub decoded: Vec<u8>,
+}
+
 impl Numbers {
     /// Makes the numbers of elements in palettes, which are given for the elements of each block.
     pub(super) fn set_palettes(&mut self, palettes: Palettes, numbers: impl FnOnce(&mut Vec<u8>)) {
@@ -67,7 +77,8 @@ impl Numbers {
 
     /// Returns the details of all elements; `None` if the mapping has none.
     pub(super) fn details_of_quotient(&self) -> Option<NumberDetails<'_>> {
-        self.mapping.has_details().then(|| number_details(&self.lengths, &self.details))
+        let integers = self.details.as_chunks().0;
+        self.mapping.has_details().then_some(NumberDetails { integers, lengths: &self.lengths })
     }
 
     /// Makes an exception of element `i`, whose number has `bits` of details.

@@ -131,8 +131,8 @@ impl ValueTable {
     }
 }
 
-/// Finds palettes, and sets the numbers to those of `raw`: all elements or a sample. Returns `false`
-/// if the elements have too many values.
+/// Finds palettes, and sets the numbers to those of `raw`: all elements or a sample. Returns
+/// `false` if the elements have too many values.
 pub(in crate::codec) fn find_palettes(
     width: Width,
     geometry: &Geometry<'_>,
@@ -194,8 +194,9 @@ fn tables(wanted: WantedPalettes<'_>, width: Width) -> Option<Vec<ValueTable>> {
     let most = most.min(elements.len() / width.bytes() / elements_of_value);
     let mut tables: Vec<ValueTable> = (0..count).map(|_| ValueTable::new(most, width)).collect();
     for (_, elements) in blocks(geometry, elements) {
-        for (i, element) in elements.enumerate() {
-            if !tables.get_mut(i % count)?.add(wide(element)) {
+        // not a division for each
+        for (place, table) in tables.iter_mut().enumerate() {
+            if !elements.clone().skip(place).step_by(count.max(1)).all(|element| table.add(wide(element))) {
                 return None;
             }
         }

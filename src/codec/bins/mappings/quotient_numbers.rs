@@ -1,27 +1,16 @@
 //! The numbers of floats, as writers make them.
 
-use super::numbers::{Bases, Numbers, mask};
+use super::numbers::{Bases, Numbers, QuotientScratch, mask};
 use super::quotient::{Quotient, power_of_two};
 use crate::codec::float_type::FloatType;
 use crate::codec::geometry::Geometry;
 use crate::kernel::Width;
-use crate::kernel::quotients::{self, NumberDetails};
+use crate::kernel::quotients;
 use half::{bf16, f16};
 
 /// A float whose lowest bit is 1. Numbers that are added to it are rounded to integers, which are
 /// then the lowest bits of the sum.
 const ROUNDS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
-
-/// What quotients need, in memory that is reused. All of it has an entry for each element.
-#[derive(Default)]
-pub(super) struct QuotientScratch {
-    /// The numbers, counted from 0.
-    sums: Vec<i64>,
-    /// The same as bytes: two's complement.
-    wide: Vec<u8>,
-    /// The elements that numbers and details give.
-    decoded: Vec<u8>,
-}
 
 impl Numbers {
     /// Makes the numbers of floats. Those that do not give their elements are exceptions.
@@ -145,9 +134,4 @@ impl Quotient {
         let number = exact.round() as i64; // one that is too great gives another element
         self.sum(0, number) == number && self.element(number).to_le_bytes().starts_with(element)
     }
-}
-
-/// Returns the details as kernels take them.
-pub(super) fn number_details<'a>(lengths: &'a [u8], details: &'a [u8]) -> NumberDetails<'a> {
-    NumberDetails { integers: details.as_chunks().0, lengths }
 }
