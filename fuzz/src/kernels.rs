@@ -4,6 +4,7 @@
 use super::kernel::bins::{self, BinModel, CodedBlock};
 use super::kernel::predict::{self, Prediction, Predictor, Weights};
 use super::kernel::{Width, extra_bits};
+use super::options::Options;
 use super::regions::{BLOCK_ENTRY, front, number};
 
 const BLOCKED_BINS: u16 = 13;
@@ -11,9 +12,12 @@ const BLOCKED_BINS: u16 = 13;
 const BLOCK_ELEMENTS: usize = 65_535;
 
 /// Compares kernels on the stored bytes of a part of bins. They see no tables that break,
-/// and no classes that are out of range: what they do with these differs.
-pub fn check_bins(stored: &[u8], element_bytes: usize) {
-    let _ = check(stored, element_bytes); // `None`: they end too early, or no kernel sees them
+/// and no classes that are out of range: what they do with these differs. If the part decodes,
+/// they see all of its blocks: else this module does not know what a table may state.
+pub fn check_bins(stored: &[u8], element_bytes: usize, is_sound: bool) {
+    // `None`: they end too early, or no kernel sees them
+    let are_right = check(stored, element_bytes).unwrap_or(false);
+    assert!(are_right || !is_sound, "blocks that decode are not found, or their bins are refused");
 }
 
 /// Returns whether bins adjoin each other, and end where a window may.
@@ -36,12 +40,14 @@ fn take_number(rest: &mut &[u8], bytes: usize) -> Option<usize> {
     take(rest, bytes).map(|taken| number(taken, 0, bytes) as usize)
 }
 
-/// Chapters 5.12 to 5.14.
-fn check(stored: &[u8], element_bytes: usize) -> Option<()> {
+/// Chapters 5.12 to 5.15. Returns whether all bins are right.
+fn check(stored: &[u8], element_bytes: usize) -> Option<bool> {
     let front = front(stored, BLOCKED_BINS)?;
     let mut tables = stored.get(12..front.directory)?;
     let transform = take(&mut tables, 16)?;
     let [low_bytes, bin_count, class_count, mapping] = *take(&mut tables, 4)? else { return None };
+    let (mapping, option_bits) = Options::split(mapping);
+    let options = Options::new(option_bits, element_bytes, tables)?;
     let period = take_number(&mut tables, 4)?;
     let mut model = BinModel::default();
     let bits = take(&mut tables, bin_count.into()).filter(|bits| are_valid(bits))?;
@@ -65,6 +71,7 @@ fn check(stored: &[u8], element_bytes: usize) -> Option<()> {
     let number_bytes = if mapping == 0 { element_bytes } else { usize::from(*tables.first()?) };
     let has_details = mapping == 2 && *tables.get(2)? > 0;
     let mut start = (0, front.bytes);
+    let mut are_right = true;
     for entry in (0..front.block_count).map(|block| front.directory + BLOCK_ENTRY * block) {
         let end = (number(stored, entry, 4) as usize, front.bytes + number(stored, entry + 4, 4) as usize);
         let count = end.0.checked_sub(start.0).filter(|count| (1..=BLOCK_ELEMENTS).contains(count))?;
@@ -74,12 +81,18 @@ fn check(stored: &[u8], element_bytes: usize) -> Option<()> {
             undo_alike(transform, width, block);
         }
         let mut rest = block;
+        let count = options.skip_gaps(count, &mut rest)?;
         if mapping > 0 {
             let exceptions = take_number(&mut rest, 2)?;
             take(&mut rest, if mapping > 1 { 8 } else { 0 })?;
             let detail_bytes = if has_details { take_number(&mut rest, 4)? } else { 0 };
             take(&mut rest, (2 + element_bytes) * exceptions)?;
             deposit_alike(take(&mut rest, detail_bytes)?, block);
+        }
+        options.skip_outliers(count, &mut rest)?;
+        if count == 0 {
+            are_right &= rest.is_empty(); // there are gaps only, and no kernel sees the block
+            continue;
         }
         let groups = count.div_ceil(64);
         let codes = if period == 0 { take(&mut rest, code_bytes(groups))? } else { codes };
@@ -90,16 +103,19 @@ fn check(stored: &[u8], element_bytes: usize) -> Option<()> {
         let classes: Vec<u8> = (0..groups).map(code).collect();
         take(&mut rest, usize::from(low_bytes) * count)?;
         if classes.iter().any(|class| *class >= class_count) {
+            are_right = false;
             continue;
         }
-        decode_alike(&model, &classes, count, rest);
+        are_right &= decode_alike(&model, &classes, count, rest);
     }
-    Some(())
+    Some(are_right)
 }
 
-/// Decodes all windows of a block, half of them, and two blocks at once.
-fn decode_alike(model: &BinModel, classes: &[u8], count: usize, stored: &[u8]) {
-    for wanted in [count, count.div_ceil(2)] {
+/// Decodes half of the windows of a block, all of them, and two blocks at once. Returns whether
+/// the block is right.
+fn decode_alike(model: &BinModel, classes: &[u8], count: usize, stored: &[u8]) -> bool {
+    let mut is_block_right = false;
+    for wanted in [count.div_ceil(2), count] {
         let mut due = None;
         for kernel in bins::available() {
             let [mut alone, mut first, mut second] = [(); 3].map(|()| vec![[0; 2]; wanted]);
@@ -109,12 +125,14 @@ fn decode_alike(model: &BinModel, classes: &[u8], count: usize, stored: &[u8]) {
             let are_right = kernel.decode_two(model, [a, b]);
             let results = [(is_right, alone), (are_right[0], first), (are_right[1], second)];
             for (is_right, windows) in results {
+                is_block_right = is_right;
                 let found = is_right.then_some(windows);
                 let due = due.get_or_insert_with(|| found.clone());
                 assert!(found == *due, "{kernel:?} decodes {wanted} of {count} in another way");
             }
         }
     }
+    is_block_right
 }
 
 /// Undoes the transform of any bytes, if it is a prediction.

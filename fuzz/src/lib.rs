@@ -22,6 +22,8 @@ mod kernels;
 mod lists;
 pub mod mutate;
 pub mod open;
+#[cfg(fuzzing)]
+mod options;
 mod regions;
 pub mod resealed;
 pub mod roundtrip;
