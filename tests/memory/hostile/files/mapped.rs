@@ -42,7 +42,7 @@ impl Quotient {
 }
 
 /// Multiples of 8 bytes, with numbers of one.
-fn multiple(base: i64, factor: u64) -> Bins {
+pub fn multiple(base: i64, factor: u64) -> Bins {
     let fields = [&[1, 0, 0, 0][..], &factor.to_le_bytes()].concat();
     let head = [&[0; 2][..], &base.to_le_bytes()].concat();
     Bins { mapping: MULTIPLE, fields, head, ..Bins::new() }
@@ -105,15 +105,15 @@ pub fn mappings() -> Vec<Row> {
     all.into_iter().flatten().collect()
 }
 
-/// The elements of a block that codes nothing but zeros.
-const ZEROS: usize = 65_535;
+/// The elements of a block that codes nothing but zeros: as many as a block may have.
+pub const ZEROS: usize = 65_535;
 
 /// A palette of one value, and bins of which one takes nearly no bits.
-fn zeros() -> Bins {
+pub fn zeros(count: usize) -> Bins {
     let mut states = [256_u32; 64];
     let mut stream = Vec::new();
-    for group in (0..ZEROS.div_ceil(64)).rev() {
-        let count = (ZEROS - 64 * group).min(64);
+    for group in (0..count.div_ceil(64)).rev() {
+        let count = (count - 64 * group).min(64);
         // the last element first, as encoders do; bin 0 has one window, and a frequency of 255
         for state in states[..count].iter_mut().rev() {
             if *state >= 255 << 8 {
@@ -140,7 +140,7 @@ pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
     let many = Bins { mapping: PALETTE, fields: [&[1, 1, 8, 0][..], &palettes].concat(), ..palette(1, 0, &[]) };
     let quotient = |exponent, base| Quotient { exponent, ..QUOTIENT_OF_F64 }.bins(base, &[]);
     vec![
-        ("a palette that decodes to 8 MiB", zeros().file_of(F64, 16, ZEROS as u32)),
+        ("a palette that decodes to 8 MiB", zeros(ZEROS).file_of(F64, 16, ZEROS as u32)),
         ("8 palettes of 65,536 values", many.file(F64, 20)),
         ("multiples of 2^64 - 1 from -2^63", multiple(i64::MIN, u64::MAX).file(U64, 20)),
         ("quotients from -2^63 that are too large for an f64", quotient(-1022, i64::MIN).file(F64, 20)),

@@ -8,6 +8,7 @@ mod indexes;
 mod intact;
 mod lists;
 mod mapped;
+mod options;
 mod parts;
 mod schemas;
 
@@ -103,7 +104,8 @@ fn one_chunk(column: Vec<u8>, chunk: &Chunk) -> Vec<u8> {
 pub fn all() -> Vec<Row> {
     let structure = [schemas::headers(), commits::footers(), commits::trailers(), indexes::indexes()];
     let chunks = [chunks::chunk_heads(), parts::frames(), parts::parts(), parts::tiers(), lists::lists()];
-    structure.into_iter().chain(chunks).chain([fronts::fronts(), bins::bins(), mapped::mappings()]).flatten().collect()
+    let blocks = [fronts::fronts(), bins::bins(), mapped::mappings(), options::options()];
+    structure.into_iter().chain(chunks).chain(blocks).flatten().collect()
 }
 
 #[test]
