@@ -1,5 +1,6 @@
-//! Columns that writers code by bins: without a mapping, and with each.
+//! Columns that writers code by bins: without a mapping, with each, and with each option.
 
+use super::bin_options::{self, BITSHUFFLE, Options, assert_frequent_tokens_are_first};
 use half::bf16;
 use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
@@ -30,7 +31,7 @@ pub const PROFILES_OF_BINS: [Profile; 2] = [Profile::Small, Profile::Balanced];
 
 /// Golden files have this schema and these values: neither may change.
 pub fn schema_of_bins() -> Schema {
-    Schema::new([
+    let schema = [
         ColumnSchema::tensor("skewed", DType::U16, Shape::fixed(&[40])),
         ColumnSchema::tensor("field", DType::I16, Shape::fixed(&[6, 10])),
         ColumnSchema::tensor("pixels", DType::F32, Shape::fixed(&[4, 6, 3])),
@@ -39,16 +40,17 @@ pub fn schema_of_bins() -> Schema {
         ColumnSchema::tensor("sound", DType::F32, Shape::fixed(&[24])),
         ColumnSchema::tensor("levels", DType::Bf16, Shape::fixed(&[8, 8])),
         ColumnSchema::tensor("times", DType::I64, Shape::ragged()),
-    ])
+    ];
+    Schema::new(schema.into_iter().chain(bin_options::schemas()))
 }
 
 /// Returns any number below `most`.
-fn below(seed: u64, i: usize, most: u64) -> u64 {
+pub fn below(seed: u64, i: usize, most: u64) -> u64 {
     mix(seed, i as u64) % most
 }
 
 /// Returns any number from -1 to 1; those near 0 are the most frequent.
-fn noise(seed: u64, i: usize) -> f64 {
+pub fn noise(seed: u64, i: usize) -> f64 {
     (0..3).map(|k| below(seed + k, i, 1 << 20) as f64 / f64::from(1 << 20)).sum::<f64>() / 1.5 - 1.0
 }
 
@@ -108,22 +110,26 @@ pub fn write_bins(options: &WriterOptions, samples: usize) -> Vec<u8> {
             Value::tensor(&levels),
             Value::ragged(&times, &extents),
         ];
+        let options = Options::of_sample(i);
+        let sample: Vec<Value<'_>> = sample.into_iter().chain(options.values()).collect();
         writer.push(&sample).unwrap();
     }
     writer.finish().unwrap().sink.0
 }
 
-/// Checks that each column is coded by bins, with the mapping that suits it, and that some have
-/// several blocks: otherwise, a file would test nothing.
+/// Checks that each column is coded by bins, with the mapping or option that suits it, and that
+/// some have several blocks: otherwise, a file would test nothing.
 pub fn assert_has_all_bins(file: &[u8], profile: Profile) {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let mut block_count = 0;
-    for (name, words) in CODINGS {
+    for (name, words) in CODINGS.into_iter().chain(bin_options::CODINGS) {
         let explained = reader.column(name).unwrap().explain(0).unwrap().unwrap();
         let found = format!("{}: {}", explained.info.encoding, explained.transform.unwrap_or_default());
         let due = words[usize::from(profile != Profile::Small)];
-        assert!(found.starts_with("blocked-bins: ") && found.contains(due), "{}, {name}: {found}", profile.name());
+        let encoding = if due == BITSHUFFLE { BITSHUFFLE } else { "blocked-bins: " };
+        assert!(found.starts_with(encoding) && found.contains(due), "{}, {name}: {found}", profile.name());
         block_count += explained.blocks.unwrap().blocks.len();
     }
-    assert!(block_count > CODINGS.len(), "{}: {block_count} blocks", profile.name());
+    assert_frequent_tokens_are_first(file);
+    assert!(block_count > CODINGS.len() + bin_options::CODINGS.len(), "{}: {block_count} blocks", profile.name());
 }

@@ -12,6 +12,8 @@ pub const BLOCKED_BINS: u16 = 13;
 pub struct BlockedChunk {
     pub place: ChunkPlace,
     pub encoding: u16,
+    /// What all blocks have in common.
+    pub tables: Range<usize>,
     pub blocks: Vec<Block>,
     /// Where the front ends.
     front_end: usize,
@@ -82,7 +84,8 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
     };
     let blocks: Vec<Block> = (0..count).map(block).collect();
     assert_eq!(blocks.last().unwrap().bytes.end, place.bytes.end);
-    Some(BlockedChunk { place, encoding, blocks, front_end, value_bytes: ends.last().copied().unwrap_or(0) })
+    let value_bytes = ends.last().copied().unwrap_or(0);
+    Some(BlockedChunk { place, encoding, tables: start + 8..directory, blocks, front_end, value_bytes })
 }
 
 fn u32_at(file: &[u8], at: usize) -> usize {

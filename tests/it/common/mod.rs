@@ -2,6 +2,7 @@
 //! model of a file ([`Table`]), and a check of every read path against it ([`check`]).
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod bin_options;
 pub mod bins;
 pub mod blocked;
 pub mod check;

@@ -1,9 +1,11 @@
-//! Chunks of bins, without a mapping and with each, as vectors and writers make them.
+//! Chunks of bins, without a mapping, with each, and with each option, as vectors and writers make
+//! them.
 
 use super::files::blocked_files;
 use super::in_blocks::flip;
 use super::{Sample, is_long, read_all, read_one};
 use crate::common::blocked::{BLOCKED_BINS, blocked_chunks};
+use std::collections::BTreeSet;
 use tensilo::Column;
 use tensilo::salvage::{LostSamples, SalvageOptions, Salvaged, salvage};
 use tensilo::source::InMemory;
@@ -15,6 +17,13 @@ fn a_flip_in_one_block_of_bins_costs_no_sample_of_another() {
     assert!(flips > if is_long() { 1_000_000 } else { 10_000 });
     assert!(in_blocks > flips / 2 && saved > 10 * in_blocks);
 }
+
+/// Where the byte `mapping` is in the tables.
+const MAPPING: usize = 23;
+// Its bits that are options.
+const GAPS: u8 = 16;
+const OUTLIERS: u8 = 32;
+const TRANSPOSED: u8 = 64;
 
 /// All samples that are not lost; of lost ones, `None`.
 fn read_left(salvaged: &Salvaged) -> Vec<Vec<Option<Sample>>> {
@@ -31,9 +40,12 @@ fn read_left(salvaged: &Salvaged) -> Vec<Vec<Option<Sample>>> {
 #[test]
 fn a_block_of_bins_loses_its_samples_and_a_front_those_of_its_chunk() {
     let (mut block_count, mut front_count) = (0, 0);
+    let (mut written, mut in_vectors) = (BTreeSet::new(), BTreeSet::new());
     for (name, file) in blocked_files() {
         let intact = read_all(&file);
+        let mappings = if name.ends_with(".hex") { &mut in_vectors } else { &mut written };
         for chunk in blocked_chunks(&file).iter().filter(|chunk| chunk.encoding == BLOCKED_BINS) {
+            mappings.insert(file[chunk.tables.start + MAPPING]);
             let all: Vec<u64> = chunk.place.samples.clone().collect();
             let front_end = chunk.blocks[0].bytes.start;
             let front = [(front_end - 1..front_end, &all)];
@@ -55,5 +67,12 @@ fn a_block_of_bins_loses_its_samples_and_a_front_those_of_its_chunk() {
         }
     }
     println!("{block_count} blocks and {front_count} fronts of bins destroyed: nothing else is lost");
+    println!("the byte `mapping` of written chunks: {written:?}; of vectors: {in_vectors:?}");
+    // outliers have no palette: its numbers are too short
+    let due = [0, 1, 2, 3, GAPS, GAPS | 1, GAPS | 2, GAPS | 3, OUTLIERS, OUTLIERS | 2, OUTLIERS | 3, TRANSPOSED];
+    let all = [TRANSPOSED | OUTLIERS | GAPS, TRANSPOSED | OUTLIERS | GAPS | 2];
+    assert!(due.iter().chain(&all).all(|mapping| in_vectors.contains(mapping)), "{in_vectors:?}");
+    let is_written = |option: u8| written.iter().any(|mapping| mapping & option != 0);
+    assert!([GAPS, OUTLIERS, TRANSPOSED].into_iter().all(is_written), "{written:?}");
     assert!(block_count > 300 && front_count > 100, "{block_count} blocks, {front_count} fronts");
 }

@@ -138,7 +138,8 @@ pub fn blocked_files() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// A file whose columns have bins, without a mapping or with any, in several blocks.
+/// A file whose columns have bins, without a mapping or with any, and with each option, in several
+/// blocks.
 fn written_bins(profile: Profile) -> Vec<u8> {
     let file = write_bins(&options_of_bins(profile), SAMPLES_OF_BINS);
     assert_has_all_bins(&file, profile);
