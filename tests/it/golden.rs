@@ -290,7 +290,7 @@ fn golden_files_have_encodings_in_blocks() {
 
 /// Writers may choose other encodings later. These files keep the old ones readable.
 #[test]
-fn golden_files_have_bins_with_each_mapping() {
+fn golden_files_have_bins_with_each_mapping_and_option() {
     for profile in PROFILES_OF_BINS {
         assert_has_all_bins(&fs::read(path("bins-", profile)).unwrap(), profile);
     }
