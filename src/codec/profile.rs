@@ -24,8 +24,8 @@ pub enum Profile {
     /// a dictionary if there is much of them.
     #[default]
     Balanced,
-    /// The smallest: of all encodings the one with the fewest bytes, in chunks of 512 KiB. Several
-    /// times slower to write.
+    /// The smallest: of all encodings the one with the fewest bytes, in chunks of 512 KiB, or of
+    /// 256 KiB of text and bytes. Several times slower to write.
     Small,
     /// No encoding: any sample is a view of the file, without a copy.
     Raw,
@@ -142,6 +142,14 @@ impl Profile {
         match self {
             Self::Small => 512 << 10,
             _ => 64 << 10,
+        }
+    }
+
+    /// Returns the chunk size of text and bytes: chunks of [`Profile::Small`] have no blocks then.
+    pub(crate) fn text_chunk_bytes(self) -> usize {
+        match self {
+            Self::Small => 256 << 10,
+            _ => self.chunk_bytes(),
         }
     }
 

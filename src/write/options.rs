@@ -71,8 +71,9 @@ impl WriterOptions {
     }
 
     /// Sets the decoded bytes that a chunk has at most: 1 to 33,554,432 (32 MiB). The default is
-    /// that of the profile: 64 KiB, or 512 KiB with [`Profile::Small`]. Without blocks, a column of
-    /// text that has a dictionary has 32 KiB with [`Profile::Balanced`].
+    /// that of the profile: 64 KiB, or with [`Profile::Small`] 512 KiB, and 256 KiB of text and
+    /// bytes. Without blocks, a column of text that has a dictionary has 32 KiB with
+    /// [`Profile::Balanced`].
     ///
     /// The validity is not counted. A larger sample has a chunk of its own. If chunks have no
     /// blocks, the first read of a random sample costs about as much as one chunk.
@@ -117,6 +118,11 @@ impl WriterOptions {
 
     pub(crate) fn resolved_chunk_bytes(&self) -> usize {
         self.chunk_bytes.unwrap_or(self.profile.chunk_bytes())
+    }
+
+    /// Returns the same for a column of text or bytes.
+    pub(super) fn resolved_text_chunk_bytes(&self) -> usize {
+        self.chunk_bytes.unwrap_or(self.profile.text_chunk_bytes())
     }
 
     /// Sets the alignment in bytes: 64 (the default) or 4096. The body of every chunk begins at a

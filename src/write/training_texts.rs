@@ -35,7 +35,7 @@ impl DictionaryRule {
             Profile::Balanced if options.resolved_block_bytes().is_none() => {
                 options.given_chunk_bytes().unwrap_or(CHUNK_BYTES)
             }
-            _ => options.resolved_chunk_bytes(),
+            _ => options.resolved_text_chunk_bytes(),
         };
         is_due.then_some(Self { training_bytes, chunk_bytes })
     }

@@ -148,7 +148,11 @@ impl<K: Sink> Writer<K> {
         let rule = DictionaryRule::new(options, texts);
         let pending: Vec<PendingColumn> = numbered
             .map(|(((i, column), record), dictionary)| {
-                let pending = PendingColumn::new(i, column, options.resolved_chunk_bytes())?;
+                let chunk_bytes = match column.dtype.is_string() {
+                    true => options.resolved_text_chunk_bytes(),
+                    false => options.resolved_chunk_bytes(),
+                };
+                let pending = PendingColumn::new(i, column, chunk_bytes)?;
                 let pending = pending.after(state.sample_count, record);
                 Ok(match rule.filter(|_| column.dtype.is_string()) {
                     Some(rule) if dictionary.is_some() => pending.with_dictionary(rule),
