@@ -15,6 +15,8 @@ const ELEMENTS_OF_VALUE: usize = 16;
 /// The elements of a sample, and the most values among them.
 const SAMPLE: usize = 4096;
 const MOST_IN_SAMPLE: usize = 1024;
+/// The same of elements of two bytes, of which noise has only a few hundred more than pixels.
+const MOST_IN_SHORT_SAMPLE: usize = 640;
 const MOST_IN_SAMPLE_BY_FREQUENCY: usize = 2048;
 /// The slots of a table for each value that it may have.
 const SLOTS_OF_VALUE: usize = 4;
@@ -173,6 +175,7 @@ pub(in crate::codec) fn may_have_palettes(
         (_, Width::W1) => return false, // they are short already
         // numbers would be as long, and floats have few bits besides noise
         (PaletteOrder::ByFrequency, Width::W2) if geometry.float => return false,
+        (PaletteOrder::ByValue, Width::W2) => MOST_IN_SHORT_SAMPLE,
         (PaletteOrder::ByValue, _) => MOST_IN_SAMPLE,
         (PaletteOrder::ByFrequency, _) => MOST_IN_SAMPLE_BY_FREQUENCY,
     };
