@@ -93,14 +93,9 @@ fn decode_numbers(
     scratch: &mut DecodeScratch,
 ) -> Result<()> {
     let Elements { width, count, stored } = *elements;
-    let mut marks = Marks::default();
-    let outliers = match tables.options.outliers {
-        Some(outliers) => {
-            marks = std::mem::take(&mut scratch.outliers);
-            Some(outliers.split(count, stored, &mut marks)?)
-        }
-        None => None,
-    };
+    let mut marks = std::mem::take(&mut scratch.outliers);
+    let outliers = tables.options.outliers;
+    let outliers = outliers.map(|outliers| outliers.split(count, stored, &mut marks)).transpose()?;
     let stored = outliers.as_ref().map_or(stored, |outliers| outliers.bins);
     let bins = StoredBins::split(tables, width, count, stored)?;
     let needed = tables.options.transposed.map_or(wanted, |order| order.needed(wanted, count));
@@ -108,8 +103,8 @@ fn decode_numbers(
     bins.decode(numbers, &mut scratch.windows)?;
     if let Some(outliers) = outliers {
         outliers.add(width, tables.low_bytes, numbers);
-        scratch.outliers = marks;
     }
+    scratch.outliers = marks;
     if let Some(order) = tables.options.transposed {
         let rows = &mut scratch.rows;
         memory::resize(rows, numbers.len(), 0)?;

@@ -23,7 +23,7 @@ impl SampledElements {
         let w = geometry.element_bytes.max(1);
         let count = raw.len() / w;
         let row = geometry.strides.into_iter().find(|&stride| stride > 1).unwrap_or(1) as usize; // exact
-        let length = SAMPLED_WINDOW.max(2 * row).next_multiple_of(row);
+        let length = SAMPLED_WINDOW.next_multiple_of(row).max(row.saturating_mul(2));
         let step = (count / SAMPLED_WINDOWS).next_multiple_of(row).max(length);
         bytes.clear();
         ends.clear();

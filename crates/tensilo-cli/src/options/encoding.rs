@@ -13,7 +13,8 @@ pub(crate) struct EncodingArgs {
     #[arg(long, value_parser = values::profiles(), default_value = Profile::default().name())]
     pub(crate) profile: Profile,
     /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB. If chunks have no blocks, one random
-    /// sample costs as much to read [default: 64KiB, with --profile small 512KiB]
+    /// sample costs as much to read [default: 64KiB, with --profile small 512KiB, of text
+    /// 256KiB]
     #[arg(long, value_name = "N", value_parser = values::chunk_bytes)]
     pub(crate) chunk_bytes: Option<usize>,
     /// Decoded bytes of a block, 1KiB to 512KiB, or "none": the parts of a chunk that are read and

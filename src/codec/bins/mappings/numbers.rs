@@ -129,8 +129,8 @@ impl Numbers {
         self.details.clear();
     }
 
-    /// Returns the bytes that the mapping takes besides the numbers.
-    /// If these are those of a sample, its elements are one in `sampled_one_in`.
+    /// Returns the bytes that the mapping takes besides the numbers. If the elements are a sample,
+    /// one in `sampled_one_in` of all, the tables count for their share.
     pub(in crate::codec) fn other_bytes(&self, element_bytes: usize, sampled_one_in: usize) -> usize {
         let mut fields = Vec::new();
         self.mapping.write(&mut fields);

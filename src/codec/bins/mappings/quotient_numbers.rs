@@ -8,8 +8,8 @@ use crate::kernel::Width;
 use crate::kernel::quotients;
 use half::{bf16, f16};
 
-/// A float whose lowest bit is 1. Numbers that are added to it are rounded to integers, which are
-/// then the lowest bits of the sum.
+/// A float whose lowest bit has the value 1. A number that is added to it is rounded to an integer,
+/// which the lowest bits of the sum contain.
 const ROUNDS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 
 impl Numbers {
@@ -60,7 +60,7 @@ impl Numbers {
         value: impl Fn([u8; W]) -> f64,
     ) {
         let (divisor, scale) = (f64::from(quotient.divisor), power_of_two(quotient.exponent));
-        // one that is too great gives some integer, whose element is another
+        // a number that is too great gives some integer, whose element is another
         let integer = |x: f64| {
             let rounded = (x * divisor * scale + ROUNDS).to_bits();
             rounded.cast_signed().wrapping_sub(ROUNDS.to_bits().cast_signed())
