@@ -209,6 +209,22 @@ pub(super) fn blocks<'a>(
     })
 }
 
+/// Returns the elements of each block.
+pub(super) fn blocks_of<'a, const W: usize>(
+    geometry: &Geometry<'a>,
+    raw: &'a [u8],
+) -> impl Iterator<Item = &'a [[u8; W]]> {
+    let elements = raw.as_chunks().0;
+    geometry.block_ranges().map(|block| elements.get(block).unwrap_or(&[]))
+}
+
+/// Returns the bytes of an element as an integer.
+pub(super) fn wide_of<const W: usize>(element: [u8; W]) -> i64 {
+    let mut wide = [0; 8];
+    wide.iter_mut().zip(element).for_each(|(to, from)| *to = from);
+    i64::from_le_bytes(wide)
+}
+
 /// Returns the bytes of an element as an integer.
 pub(super) fn wide(element: &[u8]) -> i64 {
     let mut wide = [0; 8];

@@ -1,6 +1,6 @@
 //! Finds palettes, as writers use them.
 
-use super::numbers::{Numbers, blocks, signed, wide};
+use super::numbers::{Numbers, blocks_of, signed, wide_of};
 use super::palette::Palettes;
 use crate::codec::geometry::Geometry;
 use crate::codec::sampling::windows;
@@ -20,6 +20,10 @@ const MOST_IN_SHORT_SAMPLE: usize = 640;
 const MOST_IN_SAMPLE_BY_FREQUENCY: usize = 2048;
 /// The slots of a table for each value that it may have.
 const SLOTS_OF_VALUE: usize = 4;
+/// Values of two bytes.
+const SHORT_VALUES: usize = 1 << 16;
+/// Values of two bytes that are skipped together if none of them occurs.
+const RUN: usize = 64;
 
 /// The order of values in a palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,36 +58,26 @@ struct ValueTable {
     numbers: Vec<u16>,
     /// The most values.
     most: usize,
-    /// Whether each value has a slot of its own.
-    is_direct: bool,
 }
 
 impl ValueTable {
-    /// Makes a table for at most `most` values of elements of `width`, below 2^16.
-    fn new(most: usize, width: Width) -> Self {
-        let is_direct = width.bytes() <= 2;
-        let slots = if is_direct { 1 << 16 } else { SLOTS_OF_VALUE * most.max(1).next_power_of_two() };
-        Self { slots: vec![0; slots], values: Vec::new(), counts: Vec::new(), numbers: Vec::new(), most, is_direct }
-    }
-
-    fn start(&self, value: i64) -> usize {
-        if self.is_direct {
-            return usize::from(value as u16); // all of it
-        }
-        // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4)
-        let product = value.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (product >> (64 - self.slots.len().trailing_zeros())) as usize // below their number
+    /// Makes a table for at most `most` values, below 2^16.
+    fn new(most: usize) -> Self {
+        let slots = SLOTS_OF_VALUE * most.max(1).next_power_of_two();
+        Self { slots: vec![0; slots], values: Vec::new(), counts: Vec::new(), numbers: Vec::new(), most }
     }
 
     /// Returns the index of a value; if the table has it not, the free slot where it belongs.
     fn find(&self, value: i64) -> Result<usize, usize> {
-        let mut at = self.start(value);
+        // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4)
+        let product = value.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut at = (product >> (64 - self.slots.len().trailing_zeros())) as usize; // below their number
         // ends: there are more slots than values
         while let Some(index) = self.slots.get(at).and_then(|slot| slot.checked_sub(1)) {
             if self.values.get(usize::from(index)) == Some(&value) {
                 return Ok(index.into());
             }
-            at = (at + 1) % self.slots.len();
+            at = (at + 1) & (self.slots.len() - 1); // a power of two
         }
         Err(at)
     }
@@ -111,25 +105,78 @@ impl ValueTable {
 
     /// Numbers the values. Returns them in this order.
     fn sort(&mut self, order: PaletteOrder, key: impl Fn(i64) -> i64) -> Vec<i64> {
-        let rank = |index: &usize| {
-            let value = self.values.get(*index).copied().unwrap_or(0);
-            let octave = self.counts.get(*index).map_or(0, |count| count.leading_zeros());
-            let octave = if order == PaletteOrder::ByFrequency { octave } else { 0 };
-            (octave, key(value))
-        };
-        let mut sorted: Vec<usize> = (0..self.values.len()).collect();
-        sorted.sort_unstable_by_key(rank);
+        let octave = |count: u32| if order == PaletteOrder::ByFrequency { count.leading_zeros() } else { 0 };
+        let values = (0..).zip(self.values.iter().zip(&self.counts));
+        // a value and its index; values differ, so that indices do not count
+        let mut sorted: Vec<(u32, i64, usize)> =
+            values.map(|(index, (&value, &count))| (octave(count), key(value), index)).collect();
+        sorted.sort_unstable();
         self.numbers.resize(sorted.len(), 0);
-        for (number, &index) in (0..).zip(&sorted) {
+        for (number, &(_, _, index)) in (0..).zip(&sorted) {
             if let Some(to) = self.numbers.get_mut(index) {
                 *to = number;
             }
         }
-        sorted.into_iter().filter_map(|index| self.values.get(index).copied()).collect()
+        sorted.into_iter().filter_map(|(_, _, index)| self.values.get(index).copied()).collect()
     }
 
     fn number(&self, value: i64) -> u16 {
         self.find(value).ok().and_then(|index| self.numbers.get(index).copied()).unwrap_or(0)
+    }
+}
+
+/// The values of two bytes that occur: a number for each of all values.
+struct ShortTable(Vec<u16>);
+
+impl ShortTable {
+    fn new() -> Self {
+        Self(vec![0; SHORT_VALUES])
+    }
+
+    /// Adds elements, and the first of each `step` only.
+    fn add(&mut self, elements: &[[u8; 2]], step: usize) {
+        let Some(slots) = self.0.first_chunk_mut::<SHORT_VALUES>() else { return }; // never: as many
+        match step {
+            // in bounds: 2^16 values
+            1 => elements.iter().for_each(|&element| slots[usize::from(u16::from_le_bytes(element))] = 1),
+            _ => elements.iter().step_by(step).for_each(|&element| slots[usize::from(u16::from_le_bytes(element))] = 1),
+        }
+    }
+
+    /// Returns the number of values that occur.
+    fn count(&self) -> usize {
+        // exact: fewer than 2^16 in a run
+        let runs = self.0.as_chunks::<RUN>().0.iter();
+        runs.map(|run| usize::from(run.iter().sum::<u16>())).sum()
+    }
+
+    /// Numbers the values by their order. Returns them.
+    fn sort(&mut self, float: bool) -> Vec<u16> {
+        let mut sorted = Vec::new();
+        for (run, slots) in self.0.as_chunks::<RUN>().0.iter().enumerate() {
+            // vectors find runs of none
+            if slots.iter().fold(0, |any, &slot| any | slot) > 0 {
+                let values = (run * RUN..).zip(slots).filter(|&(_, &slot)| slot > 0);
+                sorted.extend(values.map(|(value, _)| value as u16)); // exact: below 2^16
+            }
+        }
+        // those with the highest bit are negative, and the least first
+        let negative = sorted.partition_point(|&value| value.cast_signed() >= 0);
+        sorted.rotate_left(negative);
+        let count = sorted.len() - negative; // of a part
+        if float && let Some(negative) = sorted.get_mut(..count) {
+            negative.reverse();
+        }
+        for (number, &value) in (0..).zip(&sorted) {
+            if let Some(slot) = self.0.get_mut(usize::from(value)) {
+                *slot = number;
+            }
+        }
+        sorted
+    }
+
+    fn number(&self, element: [u8; 2]) -> u16 {
+        self.0.get(usize::from(u16::from_le_bytes(element))).copied().unwrap_or(0)
     }
 }
 
@@ -142,26 +189,101 @@ pub(in crate::codec) fn find_palettes(
     raw: &[u8],
     numbers: &mut Numbers,
 ) -> bool {
-    let w = width.bytes();
-    let Some(mut tables) = tables(wanted, width) else { return false };
+    match (width, wanted.order) {
+        (Width::W2, PaletteOrder::ByValue) => find_short(geometry, wanted, raw, numbers),
+        (Width::W1, _) => find::<1>(width, geometry, wanted, raw, numbers),
+        (Width::W2, _) => find::<2>(width, geometry, wanted, raw, numbers),
+        (Width::W4, _) => find::<4>(width, geometry, wanted, raw, numbers),
+        (Width::W8, _) => find::<8>(width, geometry, wanted, raw, numbers),
+    }
+}
+
+/// Finds palettes by value of elements of two bytes.
+fn find_short(geometry: &Geometry<'_>, wanted: WantedPalettes<'_>, raw: &[u8], numbers: &mut Numbers) -> bool {
+    let count = wanted.count.max(1);
+    let mut tables: Vec<ShortTable> = (0..count).map(|_| ShortTable::new()).collect();
+    for elements in blocks_of(wanted.geometry, wanted.elements) {
+        for (place, table) in tables.iter_mut().enumerate() {
+            table.add(elements.get(place..).unwrap_or(&[]), count);
+        }
+    }
+    let counts: Vec<usize> = tables.iter().map(ShortTable::count).collect();
+    if counts.contains(&0) || counts.iter().sum::<usize>() > wanted.most_values(2) {
+        return false;
+    }
+    let mut palettes = Palettes::new(Width::W2, geometry.float, counts.iter().any(|&count| count > 256));
+    for table in &mut tables {
+        palettes.values.extend(table.sort(geometry.float).iter().flat_map(|value| value.to_le_bytes()));
+        palettes.ends.push(palettes.values.len() / 2);
+    }
+    set_numbers(palettes, &tables, geometry, raw, numbers, |table, element| table.number(element));
+    true
+}
+
+/// Finds palettes of elements of `W` bytes.
+fn find<const W: usize>(
+    width: Width,
+    geometry: &Geometry<'_>,
+    wanted: WantedPalettes<'_>,
+    raw: &[u8],
+    numbers: &mut Numbers,
+) -> bool {
+    let Some(mut tables) = tables::<W>(wanted) else { return false };
     let is_wide = tables.iter().any(|table| table.values.len() > 256);
     let mut palettes = Palettes::new(width, geometry.float, is_wide);
     let key = |value: i64| {
-        let value = signed(value, w);
-        if geometry.float && value < 0 { value ^ i64::MAX >> (64 - 8 * w) } else { value }
+        let value = signed(value, W);
+        if geometry.float && value < 0 { value ^ i64::MAX >> (64 - 8 * W) } else { value }
     };
     for table in &mut tables {
         let values = table.sort(wanted.order, key);
-        palettes.values.extend(values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(w)));
-        palettes.ends.push(palettes.values.len() / width.bytes());
+        palettes.values.extend(values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(W)));
+        palettes.ends.push(palettes.values.len() / W);
     }
-    let number_bytes = if is_wide { 2 } else { 1 };
+    set_numbers(palettes, &tables, geometry, raw, numbers, |table, element| table.number(wide_of::<W>(element)));
+    true
+}
+
+/// Sets the numbers to those of the elements of each block, which use one table after the other.
+fn set_numbers<T, const W: usize>(
+    palettes: Palettes,
+    tables: &[T],
+    geometry: &Geometry<'_>,
+    raw: &[u8],
+    numbers: &mut Numbers,
+    number: impl Fn(&T, [u8; W]) -> u16,
+) {
+    let is_wide = palettes.number_width() == Width::W2;
     numbers.set_palettes(palettes, |numbers| {
-        for (element, table) in blocks(geometry, raw).flat_map(|(_, elements)| elements.zip(tables.iter().cycle())) {
-            numbers.extend(table.number(wide(element)).to_le_bytes().iter().take(number_bytes));
+        for elements in blocks_of(geometry, raw) {
+            let start = numbers.len();
+            numbers.resize(start + elements.len() * if is_wide { 2 } else { 1 }, 0);
+            let to = numbers.get_mut(start..).unwrap_or(&mut []);
+            // rows of one element for each table, of which the last may be cut off
+            for (i, table) in tables.iter().enumerate() {
+                let own = elements.get(i..).unwrap_or(&[]).iter().step_by(tables.len());
+                let own = own.map(|&element| number(table, element));
+                if is_wide {
+                    let to = to.as_chunks_mut().0.get_mut(i..).unwrap_or(&mut []).iter_mut().step_by(tables.len());
+                    to.zip(own).for_each(|(to, number)| *to = number.to_le_bytes());
+                } else {
+                    let to = to.get_mut(i..).unwrap_or(&mut []).iter_mut().step_by(tables.len());
+                    to.zip(own).for_each(|(to, number)| *to = number as u8); // exact: below 256
+                }
+            }
         }
     });
-    true
+}
+
+impl WantedPalettes<'_> {
+    /// Returns the most values that all palettes of elements of this many bytes may have.
+    fn most_values(&self, element_bytes: usize) -> usize {
+        let (most, elements_of_value) = match self.order {
+            PaletteOrder::ByValue => (MOST_VALUES, ELEMENTS_OF_VALUE),
+            PaletteOrder::ByFrequency => (MOST_BY_FREQUENCY, ELEMENTS_OF_VALUE / 4),
+        };
+        most.min(self.elements.len() / element_bytes.max(1) / elements_of_value)
+    }
 }
 
 /// Returns whether elements have so few values that palettes may pay.
@@ -179,27 +301,43 @@ pub(in crate::codec) fn may_have_palettes(
         (PaletteOrder::ByValue, _) => MOST_IN_SAMPLE,
         (PaletteOrder::ByFrequency, _) => MOST_IN_SAMPLE_BY_FREQUENCY,
     };
-    let mut table = ValueTable::new(most, width);
-    let count = raw.len() / width.bytes();
-    let sampled = windows(count, 256).flat_map(|window| {
-        raw.get(window.start * width.bytes()..window.end * width.bytes()).unwrap_or(&[]).chunks_exact(width.bytes())
-    });
-    sampled.take(SAMPLE).all(|element| table.add(wide(element)))
+    match width {
+        Width::W1 => false,
+        Width::W2 => count_short(sample(raw)) <= most,
+        Width::W4 => has_few::<4>(most, sample(raw)),
+        Width::W8 => has_few::<8>(most, sample(raw)),
+    }
+}
+
+/// Returns the elements of a sample.
+fn sample<const W: usize>(raw: &[u8]) -> impl Iterator<Item = [u8; W]> {
+    let elements = raw.as_chunks().0;
+    let sampled = windows(elements.len(), 256).flat_map(|window| elements.get(window).unwrap_or(&[]));
+    sampled.take(SAMPLE).copied()
+}
+
+/// Counts the values of elements of two bytes.
+fn count_short(elements: impl Iterator<Item = [u8; 2]>) -> usize {
+    let mut seen = [0_u64; SHORT_VALUES / 64];
+    elements.map(u16::from_le_bytes).for_each(|value| seen[usize::from(value >> 6)] |= 1 << (value & 63)); // in bounds
+    seen.iter().map(|word| word.count_ones() as usize).sum() // exact
+}
+
+/// Returns whether elements have at most `most` values.
+fn has_few<const W: usize>(most: usize, mut elements: impl Iterator<Item = [u8; W]>) -> bool {
+    let mut table = ValueTable::new(most);
+    elements.all(|element| table.add(wide_of(element)))
 }
 
 /// Returns the values of each palette; `None` if there are too many.
-fn tables(wanted: WantedPalettes<'_>, width: Width) -> Option<Vec<ValueTable>> {
-    let WantedPalettes { order, count, geometry, elements } = wanted;
-    let (most, elements_of_value) = match order {
-        PaletteOrder::ByValue => (MOST_VALUES, ELEMENTS_OF_VALUE),
-        PaletteOrder::ByFrequency => (MOST_BY_FREQUENCY, ELEMENTS_OF_VALUE / 4),
-    };
-    let most = most.min(elements.len() / width.bytes() / elements_of_value);
-    let mut tables: Vec<ValueTable> = (0..count).map(|_| ValueTable::new(most, width)).collect();
-    for (_, elements) in blocks(geometry, elements) {
+fn tables<const W: usize>(wanted: WantedPalettes<'_>) -> Option<Vec<ValueTable>> {
+    let most = wanted.most_values(W);
+    let mut tables: Vec<ValueTable> = (0..wanted.count).map(|_| ValueTable::new(most)).collect();
+    for elements in blocks_of(wanted.geometry, wanted.elements) {
         // not a division for each
         for (place, table) in tables.iter_mut().enumerate() {
-            if !elements.clone().skip(place).step_by(count.max(1)).all(|element| table.add(wide(element))) {
+            let mut own = elements.get(place..).unwrap_or(&[]).iter().step_by(wanted.count.max(1));
+            if !own.all(|&element| table.add(wide_of::<W>(element))) {
                 return None;
             }
         }
