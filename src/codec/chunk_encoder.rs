@@ -14,6 +14,7 @@ use crate::format::part_table::{PART_TABLE_BYTES, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
 use crate::{Error, ErrorKind, Result, limits, memory};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// The decoded parts of a chunk that is to be written, in the byte order of the file.
@@ -53,6 +54,10 @@ const WHOLE_SAVES_ONE_IN: u64 = 20;
 /// Estimates are trusted to one in this many bytes: an encoding that is estimated to save less than
 /// that, compared with one that was tried, is not tried.
 const TRUSTED_TO_ONE_IN: u64 = 16;
+
+/// The first encoding in the order of estimates is tried unless another one took less by more than
+/// one in this many bytes.
+const FIRST_TRUSTED_TO_ONE_IN: u64 = 10;
 
 /// Encodes chunks one after the other, and reuses its memory.
 pub(crate) struct ChunkEncoder {
@@ -258,9 +263,14 @@ impl ChunkEncoder {
         let in_order = tried.iter().map(|candidate| (0, candidate)).chain(estimates);
         let mut found: Option<(u64, &'static dyn Encoder)> = None;
         for (place, (estimate, candidate)) in in_order.enumerate() {
-            // the first rival is tried in any case, the others if it took more than it was to take
             let least = found.map_or(most, |(least, _)| least);
-            if place > tried.len() && estimate.saturating_add(estimate / TRUSTED_TO_ONE_IN) >= least {
+            // the first rival is tried if it may be better, the others if they are to be better
+            let expected = match place.cmp(&tried.len()) {
+                Ordering::Less => 0,
+                Ordering::Equal => estimate - estimate / FIRST_TRUSTED_TO_ONE_IN,
+                Ordering::Greater => estimate.saturating_add(estimate / TRUSTED_TO_ONE_IN),
+            };
+            if expected >= least {
                 break;
             }
             if !candidate.encoder.encode(geometry, raw, stored, scratch)? {

@@ -54,8 +54,8 @@ impl WeightedEncoder {
 pub(super) struct Candidates {
     /// The encoders that are all tried.
     pub tried: &'static [WeightedEncoder],
-    /// The encoders of which the one with the least estimate is tried, and others if it takes more
-    /// than it was estimated to.
+    /// The encoders of which the one with the least estimate is tried, unless another took far
+    /// less, and others if it takes more than it was estimated to.
     pub rivals: &'static [WeightedEncoder],
 }
 
@@ -88,12 +88,13 @@ const BALANCED: Candidates = Candidates {
     ],
 };
 const SMALL: Candidates = Candidates {
-    tried: &[
-        CONSTANT,
-        candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100),
+    tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100)],
+    rivals: &[
         candidate(&PlanesZstd, 100),
+        candidate(&ExponentTiers { spacing: 16 }, 100),
+        candidate(&ResidualTiers { spacing: 16 }, 100),
+        CLASSIC,
     ],
-    rivals: &[candidate(&ExponentTiers { spacing: 16 }, 100), candidate(&ResidualTiers { spacing: 16 }, 100), CLASSIC],
 };
 const CLASSIC_NUMBERS: Candidates = Candidates { tried: &[CONSTANT, CLASSIC], rivals: &[] };
 const CLASSIC_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT], rivals: &[] };

@@ -36,6 +36,10 @@ const BYTE_PLANES: u8 = 8;
 
 pub(in crate::codec) struct PlanesZstd;
 
+/// About what the strongest level saves of what the quickest one leaves, at most: one byte in this
+/// many.
+const STRONG_SAVES_ONE_IN: usize = 6;
+
 /// The packing of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
@@ -204,8 +208,15 @@ fn join_bytes(width: Width, low: &[u8], top: &[u8], out: &mut [u8]) {
 }
 
 impl Encoder for PlanesZstd {
-    /// Tries the bytes of the elements (of floats, rotated), and the bytes and the bits of their
-    /// residuals. Keeps the smallest.
+    /// Compresses the streams with the quickest level, and assumes that the strongest one saves a
+    /// part of what is left.
+    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+        let mut least = usize::MAX;
+        let is_split = each_split(geometry, raw, scratch, estimate_stream, |stored| least = stored.len().min(least));
+        is_split.is_ok_and(|is_split| is_split).then_some(least)
+    }
+
+    /// Tries all splits. Keeps the smallest.
     fn encode(
         &self,
         geometry: &Geometry<'_>,
@@ -213,39 +224,57 @@ impl Encoder for PlanesZstd {
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
-        let spec = PartSpec::new(geometry.element_bytes, raw.len());
-        let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
-        let plain = if geometry.float { Transform::Rotate } else { Transform::None };
-        split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
-        pack_bytes(plain, scratch, stored)?;
-        let (transform, _) = best_transform(Coding::Tiers, width, geometry, raw, scratch);
-        bit_lengths(transform, width, raw, scratch);
-        let mut candidate = std::mem::take(&mut scratch.frames.candidate);
-        pack_bits(transform, width, scratch, &mut candidate)?;
-        keep_smaller(stored, &mut candidate);
-        split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
-        pack_bytes(transform, scratch, &mut candidate)?;
-        keep_smaller(stored, &mut candidate);
-        scratch.frames.candidate = candidate;
-        Ok(true)
+        stored.clear();
+        each_split(geometry, raw, scratch, pack_stream, |candidate| {
+            if stored.is_empty() || candidate.len() < stored.len() {
+                std::mem::swap(stored, candidate);
+            }
+        })
     }
 }
 
-fn keep_smaller(stored: &mut Vec<u8>, candidate: &mut Vec<u8>) {
-    if candidate.len() < stored.len() {
-        std::mem::swap(stored, candidate);
-    }
+/// Packs the bytes of the elements (of floats, rotated), and the bits and the bytes of their
+/// residuals. Calls `each` with the stored bytes. Returns `false` if elements have no planes.
+fn each_split(
+    geometry: &Geometry<'_>,
+    raw: &[u8],
+    scratch: &mut EncodeScratch,
+    packer: Packer,
+    mut each: impl FnMut(&mut Vec<u8>),
+) -> Result<bool> {
+    let spec = PartSpec::new(geometry.element_bytes, raw.len());
+    let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
+    let mut candidate = std::mem::take(&mut scratch.frames.candidate);
+    let plain = if geometry.float { Transform::Rotate } else { Transform::None };
+    split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
+    pack_bytes(plain, scratch, packer, &mut candidate)?;
+    each(&mut candidate);
+    let (transform, _) = best_transform(Coding::Tiers, width, geometry, raw, scratch);
+    bit_lengths(transform, width, raw, scratch);
+    pack_bits(transform, width, scratch, packer, &mut candidate)?;
+    each(&mut candidate);
+    split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
+    pack_bytes(transform, scratch, packer, &mut candidate)?;
+    each(&mut candidate);
+    scratch.frames.candidate = candidate;
+    Ok(true)
 }
 
 /// Packs the byte planes in `low_bytes` and `symbols`.
-fn pack_bytes(transform: Transform, scratch: &mut EncodeScratch, stored: &mut Vec<u8>) -> Result<()> {
+fn pack_bytes(transform: Transform, scratch: &mut EncodeScratch, packer: Packer, stored: &mut Vec<u8>) -> Result<()> {
     let EncodeScratch { symbols, low_bytes, frames, .. } = scratch;
     let low = low_bytes.chunks_exact(symbols.len().max(1));
-    pack(transform, false, low.chain([symbols.as_slice()]), &[], frames, stored)
+    pack(transform, false, low.chain([symbols.as_slice()]), &[], (packer, frames), stored)
 }
 
 /// Packs the bit planes of the coded integers.
-fn pack_bits(transform: Transform, width: Width, scratch: &mut EncodeScratch, stored: &mut Vec<u8>) -> Result<()> {
+fn pack_bits(
+    transform: Transform,
+    width: Width,
+    scratch: &mut EncodeScratch,
+    packer: Packer,
+    stored: &mut Vec<u8>,
+) -> Result<()> {
     let EncodeScratch { coded, frames, .. } = scratch;
     let mut shuffled = std::mem::take(&mut frames.bytes);
     shuffled.resize(coded.len(), 0);
@@ -253,18 +282,19 @@ fn pack_bits(transform: Transform, width: Width, scratch: &mut EncodeScratch, st
     let plane = coded.len() / (8 * width.bytes());
     let (planes, tail) = shuffled.split_at(plane * 8 * width.bytes()); // at most all
     let empty = std::iter::repeat_n(&[][..], if plane == 0 { 8 * width.bytes() } else { 0 });
-    let result = pack(transform, true, planes.chunks_exact(plane.max(1)).chain(empty), tail, frames, stored);
+    let streams = planes.chunks_exact(plane.max(1)).chain(empty);
+    let result = pack(transform, true, streams, tail, (packer, frames), stored);
     frames.bytes = shuffled;
     result
 }
 
-/// Packs each stream in its smallest form, and appends the tail.
+/// Packs each stream, and appends the tail.
 fn pack<'a>(
     transform: Transform,
     bits: bool,
     streams: impl Iterator<Item = &'a [u8]> + Clone,
     tail: &[u8],
-    frames: &mut FrameEncodeScratch,
+    (packer, frames): (Packer, &mut FrameEncodeScratch),
     stored: &mut Vec<u8>,
 ) -> Result<()> {
     stored.clear();
@@ -275,7 +305,7 @@ fn pack<'a>(
     let entries = stored.len();
     stored.resize(entries + stream_entry::SIZE * streams.clone().count(), 0);
     for (i, stream) in streams.enumerate() {
-        let (packing, packed) = pack_stream(stream, frames)?;
+        let (packing, packed) = packer(stream, frames)?;
         let length = u32::try_from(packed.len()).map_err(|_| Error::over_limit("a stream of more than 4 GiB"))?;
         let mut entry = [0; stream_entry::SIZE];
         stream_entry::STORED_BYTES.put(&mut entry, length);
@@ -290,15 +320,20 @@ fn pack<'a>(
     Ok(())
 }
 
+/// Returns the packing of a stream, and the stored bytes.
+type Packer = for<'a> fn(&'a [u8], &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])>;
+
 /// Returns the smallest form of a stream: constant, entropy-coded, compressed or raw.
 fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
-    let Some((first, rest)) = stream.split_first() else { return Ok((Packing::Raw, stream)) };
-    if rest.iter().all(|byte| byte == first) {
-        return Ok((Packing::Constant, std::slice::from_ref(first)));
+    if stream.is_empty() {
+        return Ok((Packing::Raw, stream));
+    }
+    if let Some(constant) = constant(stream) {
+        return Ok((Packing::Constant, constant));
     }
     let FrameEncodeScratch { strong, literals, frame, other, .. } = frames;
     literals.encode(stream, frame)?;
-    if frame.len() < stream.len() - stream.len() / 16 {
+    if has_matches(stream, frame) {
         strong.encode(stream, other)?; // slow, and no smaller for noise
     } else {
         other.clone_from(frame);
@@ -307,4 +342,33 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
     // less than that is not worth the decoding
     let saves = smaller.len() < stream.len() - stream.len() / 64;
     Ok(if saves { (Packing::Zstd, smaller) } else { (Packing::Raw, stream) })
+}
+
+/// Returns bytes that are about as many as those of the smallest form, and mean nothing.
+fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
+    if stream.is_empty() {
+        return Ok((Packing::Raw, stream));
+    }
+    if let Some(constant) = constant(stream) {
+        return Ok((Packing::Constant, constant));
+    }
+    let FrameEncodeScratch { quick, literals, frame, other, .. } = frames;
+    literals.encode(stream, frame)?;
+    if !has_matches(stream, frame) {
+        return Ok((Packing::Raw, frame.get(..stream.len()).unwrap_or(frame)));
+    }
+    quick.encode(stream, other)?;
+    let least = frame.len().min(other.len());
+    Ok((Packing::Zstd, frame.get(..least - least / STRONG_SAVES_ONE_IN).unwrap_or(frame)))
+}
+
+/// Returns the byte that a stream repeats, if it does.
+fn constant(stream: &[u8]) -> Option<&[u8]> {
+    let (first, rest) = stream.split_first()?;
+    rest.iter().all(|byte| byte == first).then_some(std::slice::from_ref(first))
+}
+
+/// Returns whether matches may make a stream smaller, of which this is the frame without matches.
+fn has_matches(stream: &[u8], frame: &[u8]) -> bool {
+    frame.len() < stream.len() - stream.len() / 16
 }

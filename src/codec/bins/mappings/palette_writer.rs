@@ -71,7 +71,8 @@ impl ValueTable {
     fn find(&self, value: i64) -> Result<usize, usize> {
         // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4)
         let product = value.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut at = (product >> (64 - self.slots.len().trailing_zeros())) as usize; // below their number
+        // below their number
+        let mut at = (product >> (64 - self.slots.len().trailing_zeros())) as usize;
         // ends: there are more slots than values
         while let Some(index) = self.slots.get(at).and_then(|slot| slot.checked_sub(1)) {
             if self.values.get(usize::from(index)) == Some(&value) {
@@ -135,7 +136,8 @@ impl ShortTable {
 
     /// Adds elements, and the first of each `step` only.
     fn add(&mut self, elements: &[[u8; 2]], step: usize) {
-        let Some(slots) = self.0.first_chunk_mut::<SHORT_VALUES>() else { return }; // never: as many
+        // `None` never: as many
+        let Some(slots) = self.0.first_chunk_mut::<SHORT_VALUES>() else { return };
         match step {
             // in bounds: 2^16 values
             1 => elements.iter().for_each(|&element| slots[usize::from(u16::from_le_bytes(element))] = 1),
@@ -319,7 +321,8 @@ fn sample<const W: usize>(raw: &[u8]) -> impl Iterator<Item = [u8; W]> {
 /// Counts the values of elements of two bytes.
 fn count_short(elements: impl Iterator<Item = [u8; 2]>) -> usize {
     let mut seen = [0_u64; SHORT_VALUES / 64];
-    elements.map(u16::from_le_bytes).for_each(|value| seen[usize::from(value >> 6)] |= 1 << (value & 63)); // in bounds
+    // in bounds: the words of 2^16 bits
+    elements.map(u16::from_le_bytes).for_each(|value| seen[usize::from(value >> 6)] |= 1 << (value & 63));
     seen.iter().map(|word| word.count_ones() as usize).sum() // exact
 }
 
