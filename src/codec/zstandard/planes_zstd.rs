@@ -213,7 +213,8 @@ impl Encoder for PlanesZstd {
     fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
         let mut least = usize::MAX;
         let is_split = each_split(geometry, raw, scratch, estimate_stream, |stored| least = stored.len().min(least));
-        is_split.is_ok_and(|is_split| is_split).then_some(least)
+        // one of more is not written
+        is_split.is_ok_and(|is_split| is_split).then_some(least.min(raw.len()))
     }
 
     /// Tries all splits. Keeps the smallest.

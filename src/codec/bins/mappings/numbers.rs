@@ -49,6 +49,8 @@ pub(super) struct QuotientScratch {
     pub wide: Vec<u8>,
     /// The elements that numbers and details give.
     pub decoded: Vec<u8>,
+    /// Whether these are the ones that they are to give.
+    pub is_right: Vec<bool>,
 }
 
 impl Numbers {
@@ -69,10 +71,11 @@ impl Numbers {
         self.bases.push(base);
     }
 
-    /// Adds the details of the next element, of which there are `bits`.
-    pub(super) fn push_details(&mut self, bits: u8, details: u16) {
-        self.lengths.push(bits + 1);
-        self.details.extend((1_u16 << bits | details).to_le_bytes());
+    /// Returns the bit lengths and the integers of the details of `count` elements, to be set.
+    pub(super) fn details_of_elements(&mut self, count: usize) -> (&mut [u8], &mut [[u8; 2]]) {
+        self.lengths.resize(count, 0);
+        self.details.resize(2 * count, 0);
+        (&mut self.lengths, self.details.as_chunks_mut().0)
     }
 
     /// Returns the details of all elements; `None` if the mapping has none.

@@ -25,19 +25,28 @@ impl Numbers {
         let mut scratch = std::mem::take(&mut self.quotient);
         self.set_sums(&quotient, raw, &mut scratch);
         self.decode_sums(&quotient, raw.len(), &mut scratch);
-        let QuotientScratch { sums, decoded, .. } = &scratch;
-        let w = quotient.float_type.width().bytes();
-        let is_right: Vec<bool> = raw.chunks_exact(w).zip(decoded.chunks_exact(w)).map(|(a, b)| a == b).collect();
+        match quotient.float_type.width() {
+            Width::W1 => compare::<1>(raw, &mut scratch),
+            Width::W2 => compare::<2>(raw, &mut scratch),
+            Width::W4 => compare::<4>(raw, &mut scratch),
+            Width::W8 => compare::<8>(raw, &mut scratch),
+        }
+        let QuotientScratch { sums, is_right, .. } = &scratch;
         let least = |sums: &[i64], is_right: &[bool]| {
             sums.iter().zip(is_right).filter(|(_, is_right)| **is_right).map(|(sum, _)| *sum).min()
         };
-        let of_part = least(sums, &is_right).unwrap_or(0);
+        let of_part = least(sums, is_right).unwrap_or(0);
         for block in geometry.block_ranges() {
             let sums = sums.get(block.clone()).unwrap_or(&[]);
             let is_right = is_right.get(block.clone()).unwrap_or(&[]);
             let base = if bases == Bases::OfPart { of_part } else { least(sums, is_right).unwrap_or(0) };
             self.push_base(base);
-            self.append_counted(&quotient, base, block.start, sums.iter().copied().zip(is_right.iter().copied()));
+            match quotient.number_width {
+                Width::W1 => self.append_counted::<1>(&quotient, base, block.start, sums, is_right),
+                Width::W2 => self.append_counted::<2>(&quotient, base, block.start, sums, is_right),
+                Width::W4 => self.append_counted::<4>(&quotient, base, block.start, sums, is_right),
+                Width::W8 => self.append_counted::<8>(&quotient, base, block.start, sums, is_right),
+            }
         }
         self.quotient = scratch;
     }
@@ -66,33 +75,39 @@ impl Numbers {
             rounded.cast_signed().wrapping_sub(ROUNDS.to_bits().cast_signed())
         };
         let integers = raw.as_chunks().0.iter().map(|&element| integer(value(element)));
-        let detail_bits = quotient.detail_bits;
         scratch.sums.clear();
+        scratch.sums.extend(integers);
+        let detail_bits = quotient.detail_bits;
         if detail_bits == 0 {
-            return scratch.sums.extend(integers);
+            return;
         }
-        for integer in integers {
-            let sum = integer >> detail_bits;
-            let bits = quotient.details_of(sum);
-            let details = (integer & ((1 << detail_bits) - 1)) >> (detail_bits - bits);
-            scratch.sums.push(sum);
-            self.push_details(bits, details as u16); // at most 15 bits
+        let (lengths, details) = self.details_of_elements(scratch.sums.len());
+        for ((sum, length), details) in scratch.sums.iter_mut().zip(lengths).zip(details) {
+            let integer = *sum;
+            *sum = integer >> detail_bits;
+            let bits = quotient.details_of(*sum);
+            let below = (integer & ((1 << detail_bits) - 1)) >> (detail_bits - bits);
+            *length = bits + 1;
+            *details = (1_u16 << bits | below as u16).to_le_bytes(); // exact: at most 15 bits
         }
     }
 
     /// Decodes the numbers.
     fn decode_sums(&self, quotient: &Quotient, raw_bytes: usize, scratch: &mut QuotientScratch) {
-        let QuotientScratch { sums, wide, decoded } = scratch;
+        let QuotientScratch { sums, wide, decoded, .. } = scratch;
         decoded.resize(raw_bytes, 0);
-        wide.clear();
         let width = match quotient.float_type {
             FloatType::F64 => {
-                wide.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
+                wide.resize(8 * sums.len(), 0);
+                let wide = wide.as_chunks_mut().0;
+                wide.iter_mut().zip(sums).for_each(|(to, sum)| *to = sum.to_le_bytes());
                 Width::W8
             }
             _ => {
                 // the lower half, which is all that a number has
-                wide.extend(sums.iter().flat_map(|sum| (*sum as i32).to_le_bytes()));
+                wide.resize(4 * sums.len(), 0);
+                let wide = wide.as_chunks_mut().0;
+                wide.iter_mut().zip(sums).for_each(|(to, sum)| *to = (*sum as i32).to_le_bytes());
                 Width::W4
             }
         };
@@ -103,28 +118,40 @@ impl Numbers {
         }
     }
 
-    /// Appends the numbers of a block, counted from its base.
-    fn append_counted(
+    /// Appends the numbers of a block, of `V` bytes, counted from its base.
+    fn append_counted<const V: usize>(
         &mut self,
         quotient: &Quotient,
         base: i64,
         start: usize,
-        sums: impl Iterator<Item = (i64, bool)>,
+        sums: &[i64],
+        is_right: &[bool],
     ) {
-        let v = quotient.number_width.bytes();
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let end = bytes.len();
+        bytes.resize(end + V * sums.len(), 0);
+        let numbers = bytes.get_mut(end..).unwrap_or(&mut []).as_chunks_mut::<V>().0;
         let mut last = 0;
-        for (i, (sum, is_right)) in (start..).zip(sums) {
+        for (i, ((&sum, &is_right), number)) in (start..).zip(sums.iter().zip(is_right).zip(numbers)) {
             let k = sum.wrapping_sub(base);
-            if is_right && k.cast_unsigned() <= mask(v) {
+            if is_right && k.cast_unsigned() <= mask(V) {
                 last = k;
             } else {
                 // the number of its neighbour costs the least
                 let bits = quotient.details_of(quotient.sum(base, last));
                 self.push_exception(i, bits);
             }
-            self.bytes.extend(last.to_le_bytes().iter().take(v));
+            number.iter_mut().zip(last.to_le_bytes()).for_each(|(to, byte)| *to = byte);
         }
+        self.bytes = bytes;
     }
+}
+
+/// Sets whether each element of `W` bytes is the one that was decoded.
+fn compare<const W: usize>(raw: &[u8], scratch: &mut QuotientScratch) {
+    let both = raw.as_chunks::<W>().0.iter().zip(scratch.decoded.as_chunks::<W>().0);
+    scratch.is_right.clear();
+    scratch.is_right.extend(both.map(|(element, decoded)| element == decoded));
 }
 
 impl Quotient {
