@@ -13,6 +13,7 @@
 //! | [`quotients`] | integers to the floats that they are divided to | 5.14 |
 //! | [`transpose`] | elements column by column to row by row | 5.15 |
 //! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
+//! | [`bins::costs`] | costs of groups of bins in classes | 5.13 |
 //!
 //! All families have the same shape:
 //!

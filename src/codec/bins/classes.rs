@@ -3,14 +3,14 @@
 
 use super::class_codes::ClassCodes;
 use super::frequencies::{Counts, Frequencies};
+use crate::kernel::bins::costs::{self, BinCosts, GroupCounts};
 use crate::kernel::bins::{BINS, CLASSES, GROUP};
 
 /// Bins whose counts a vector has.
 const OCTET: usize = 8;
 
-/// The number of times that each bin occurs in a group, in vectors, of which those of bins that do
-/// not occur in the part are left out.
-type GroupCounts = [[u16; OCTET]; BINS / OCTET];
+/// Groups whose costs are computed together.
+const TOGETHER: usize = 64;
 
 /// Rounds of the algorithm.
 const ROUNDS: usize = 3;
@@ -29,7 +29,7 @@ pub(in crate::codec) struct Classes {
     places: Vec<u32>,
     /// The sum of the bins of each place, and their number.
     means: Vec<(u32, u32)>,
-    /// The vectors of each that are in use.
+    /// The vectors of the counts of a group that are in use.
     octets: usize,
     /// Places in the order of their mean bins: the number of each, below the bits of the mean.
     order: Vec<u64>,
@@ -108,8 +108,14 @@ impl Classes {
         for _ in 0..ROUNDS {
             let sums = sums(groups, places, *octets, tried, class_count);
             match class_count {
-                0..=4 => ClassCosts::<4>::new(&sums).assign(groups, places, *octets, tried),
-                _ => ClassCosts::<CLASSES>::new(&sums).assign(groups, places, *octets, tried),
+                0..=4 => {
+                    let add = |costs: &_, groups: &[_], sums: &mut [_]| costs::best().add_4(costs, groups, sums);
+                    ClassCosts::new(&sums).assign(add, groups, places, tried);
+                }
+                _ => {
+                    let add = |costs: &_, groups: &[_], sums: &mut [_]| costs::best().add_16(costs, groups, sums);
+                    ClassCosts::new(&sums).assign(add, groups, places, tried);
+                }
             }
         }
     }
@@ -139,10 +145,8 @@ fn count(bins: &[u8]) -> GroupCounts {
         others[usize::from(other) % BINS] += 1;
     }
     rest.iter().for_each(|&bin| counts[usize::from(bin) % BINS] += 1); // in bounds
-    let mut group = [[0; OCTET]; BINS / OCTET];
-    let sums = counts.iter().zip(others).map(|(count, other)| count + other);
-    group.as_flattened_mut().iter_mut().zip(sums).for_each(|(to, sum)| *to = sum);
-    group
+    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
+    counts
 }
 
 /// Returns the counts of the groups of each class.
@@ -151,7 +155,7 @@ fn sums(groups: &[GroupCounts], places: &[u32], octets: usize, class_of: &[u8], 
     for (group, &place) in groups.iter().zip(places) {
         let class = class_of.get(place as usize).copied().unwrap_or(0); // exact
         let Some(sum) = sums.get_mut(usize::from(class)) else { continue };
-        for (sums, counts) in sum.as_chunks_mut::<OCTET>().0.iter_mut().zip(group).take(octets) {
+        for (sums, counts) in sum.as_chunks_mut::<OCTET>().0.iter_mut().zip(group.as_chunks::<OCTET>().0).take(octets) {
             // fewer than 2^32 in all
             sums.iter_mut().zip(counts).for_each(|(sum, &count)| *sum += u32::from(count));
         }
@@ -167,17 +171,17 @@ struct ClassCosts<const N: usize> {
     /// The cost of no bins.
     none: [f32; N],
     /// The cost of each bin, without the class.
-    bins: [[[f32; N]; OCTET]; BINS / OCTET],
+    bins: BinCosts<N>,
 }
 
 impl<const N: usize> ClassCosts<N> {
     /// Returns the costs in classes with these counts, at most `N`.
     fn new(classes: &[Counts]) -> Self {
-        let mut costs = Self { none: [f32::INFINITY; N], bins: [[[0.0; N]; OCTET]; BINS / OCTET] };
+        let mut costs = Self { none: [f32::INFINITY; N], bins: [[0.0; N]; BINS] };
         for (class, counts) in classes.iter().enumerate().take(N) {
             costs.none[class] = class as f32; // in bounds, and exact
             let total: f32 = counts.iter().map(|&count| count as f32 + ADDED).sum();
-            for (costs, &count) in costs.bins.as_flattened_mut().iter_mut().zip(counts) {
+            for (costs, &count) in costs.bins.iter_mut().zip(counts) {
                 let units = (-((count as f32 + ADDED) / total).log2() * UNITS) as i16; // below 2^13
                 costs[class] = f32::from(units) * CLASSES as f32; // in bounds
             }
@@ -185,32 +189,47 @@ impl<const N: usize> ClassCosts<N> {
         costs
     }
 
-    /// Sets the class of each place to the nearest.
-    fn assign(&self, groups: &[GroupCounts], places: &[u32], octets: usize, class_of: &mut [u8]) {
+    /// Sets the class of each place to the nearest. `add` adds the costs of groups to their sums.
+    fn assign(
+        &self,
+        add: impl Fn(&BinCosts<N>, &[GroupCounts], &mut [[f32; N]]),
+        groups: &[GroupCounts],
+        places: &[u32],
+        class_of: &mut [u8],
+    ) {
         if class_of.len() < groups.len() {
-            return self.assign_repeated(groups, places, octets, class_of);
+            return self.assign_repeated(add, groups, places, class_of);
         }
-        for (class, group) in class_of.iter_mut().zip(groups) {
-            let mut sums = self.none;
-            for (costs, counts) in self.bins.iter().zip(group).take(octets) {
-                for (costs, &count) in costs.iter().zip(counts) {
-                    let count = f32::from(count);
-                    sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost * count);
-                }
+        for (classes, groups) in class_of.chunks_mut(TOGETHER).zip(groups.chunks(TOGETHER)) {
+            let mut sums = [self.none; TOGETHER];
+            add(&self.bins, groups, &mut sums);
+            for (class, sums) in classes.iter_mut().zip(&mut sums) {
+                *class = (least(sums) as u32 % CLASSES as u32) as u8; // below 16
             }
-            let least = sums.into_iter().fold(f32::INFINITY, |least, sum| if sum < least { sum } else { least });
-            *class = (least as u32 % CLASSES as u32) as u8; // below 16
         }
     }
+
     /// Does the same if several groups have one place. Their sums may be too great to have the
     /// class in their lowest bits.
-    fn assign_repeated(&self, groups: &[GroupCounts], places: &[u32], octets: usize, class_of: &mut [u8]) {
+    fn assign_repeated(
+        &self,
+        add: impl Fn(&BinCosts<N>, &[GroupCounts], &mut [[f32; N]]),
+        groups: &[GroupCounts],
+        places: &[u32],
+        class_of: &mut [u8],
+    ) {
         let mut totals = vec![[0.0_f32; N]; class_of.len()];
-        for (group, &place) in groups.iter().zip(places) {
-            let Some(sums) = totals.get_mut(place as usize) else { continue }; // exact
-            for (costs, &count) in self.bins.iter().flatten().zip(group.as_flattened()).take(octets * OCTET) {
-                let count = f32::from(count);
-                sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost * count);
+        let mut groups = groups;
+        // the places of the groups of a block follow each other
+        for places in places.chunk_by(|before, place| before < place) {
+            let in_block = groups.split_off(..places.len()).unwrap_or(&[]);
+            for (groups, totals) in in_block.chunks(TOGETHER).zip(totals.chunks_mut(TOGETHER)) {
+                // apart, because those of a group alone are exact in any order
+                let mut sums = [[0.0; N]; TOGETHER];
+                add(&self.bins, groups, &mut sums);
+                for (totals, sums) in totals.iter_mut().zip(&sums).take(groups.len()) {
+                    totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+                }
             }
         }
         for (class, sums) in class_of.iter_mut().zip(&totals) {
@@ -219,4 +238,15 @@ impl<const N: usize> ClassCosts<N> {
             *class = nearest.map_or(0, |(nearest, _)| nearest as u8); // below 16
         }
     }
+}
+
+/// Returns the least of some sums, whose number is a power of two. Changes them.
+fn least(sums: &mut [f32]) -> f32 {
+    let mut rest = sums;
+    while rest.len() > 1 {
+        let (low, high) = rest.split_at_mut(rest.len() / 2); // a half
+        low.iter_mut().zip(high).for_each(|(low, high)| *low = if *high < *low { *high } else { *low });
+        rest = low;
+    }
+    rest.first().copied().unwrap_or(0.0)
 }

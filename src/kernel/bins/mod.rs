@@ -8,6 +8,7 @@ mod avx2;
 mod avx512;
 mod block;
 mod coder;
+pub mod costs;
 pub mod encode;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod generic;

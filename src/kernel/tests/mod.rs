@@ -1,6 +1,7 @@
 //! Every implementation against the scalar one, and the scalar one against the specification.
 
 mod bins;
+mod bins_costs;
 mod bins_encode;
 mod bitshuffle;
 mod byte_planes;
@@ -24,6 +25,7 @@ fn required_kernels_are_available() {
     check("tiers", super::tiers::available(), super::tiers::best());
     check("bins", super::bins::available(), super::bins::best());
     check("bins::encode", super::bins::encode::available(), super::bins::encode::best());
+    check("bins::costs", super::bins::costs::available(), super::bins::costs::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
     check("palettes", super::palettes::available(), super::palettes::best());
     check("transpose", super::transpose::available(), super::transpose::best());
