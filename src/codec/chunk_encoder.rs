@@ -4,7 +4,7 @@ use super::blocked::{LEAST_IN_BLOCKS, block_ends, most_front_bytes, seal};
 use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
-use super::profile::{Candidates, Profile};
+use super::profile::{Candidates, Profile, WeightedEncoder};
 use super::registry::{RAW, RAW_BLOCKS, codec};
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::zstandard::EncodingDictionary;
@@ -14,7 +14,6 @@ use crate::format::part_table::{PART_TABLE_BYTES, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
 use crate::{Error, ErrorKind, Result, limits, memory};
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// The decoded parts of a chunk that is to be written, in the byte order of the file.
@@ -55,9 +54,9 @@ const WHOLE_SAVES_ONE_IN: u64 = 20;
 /// that, compared with one that was tried, is not tried.
 const TRUSTED_TO_ONE_IN: u64 = 16;
 
-/// The first encoding in the order of estimates is tried unless another one took less by more than
-/// one in this many bytes.
-const FIRST_TRUSTED_TO_ONE_IN: u64 = 10;
+/// An encoding is not tried in any case if another one took less than is estimated of it, by one in
+/// this many bytes.
+const DOUBTED_ONE_IN: u64 = 10;
 
 /// Encodes chunks one after the other, and reuses its memory.
 pub(crate) struct ChunkEncoder {
@@ -254,24 +253,29 @@ impl ChunkEncoder {
             return Ok(None);
         }
         let Self { profile, scratch, candidate: stored, best, .. } = self;
-        let Candidates { tried, rivals } = profile.candidates(is_string, geometry.is_in_blocks());
-        let mut estimates: Vec<_> = rivals
-            .iter()
-            .map(|rival| (rival.cost(rival.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX)), rival))
-            .collect();
+        let Candidates { tried, unlikely, rivals } = profile.candidates(is_string, geometry.is_in_blocks());
+        let mut estimated = |candidate: &'static WeightedEncoder| {
+            let bytes = candidate.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX);
+            (candidate.cost(bytes), candidate)
+        };
+        let unlikely: Vec<_> = unlikely.iter().map(&mut estimated).collect();
+        let mut estimates: Vec<_> = rivals.iter().map(&mut estimated).collect();
         estimates.sort_by_key(|(estimate, _)| *estimate);
-        let in_order = tried.iter().map(|candidate| (0, candidate)).chain(estimates);
+        // the first rival is tried if it may be better, the others if they are to be better
+        let may_be = |estimate: u64| match estimate {
+            u64::MAX => 0, // only encoding tells
+            _ => estimate - estimate / DOUBTED_ONE_IN,
+        };
+        let is_to_be = |estimate: u64| estimate.saturating_add(estimate / TRUSTED_TO_ONE_IN);
+        let rivals = estimates.into_iter().enumerate().map(|(place, (estimate, candidate))| {
+            (if place == 0 { may_be(estimate) } else { is_to_be(estimate) }, candidate)
+        });
+        let unlikely = unlikely.into_iter().map(|(estimate, candidate)| (may_be(estimate), candidate));
         let mut found: Option<(u64, &'static dyn Encoder)> = None;
-        for (place, (estimate, candidate)) in in_order.enumerate() {
+        for (expected, candidate) in tried.iter().map(|candidate| (0, candidate)).chain(unlikely).chain(rivals) {
             let least = found.map_or(most, |(least, _)| least);
-            // the first rival is tried if it may be better, the others if they are to be better
-            let expected = match place.cmp(&tried.len()) {
-                Ordering::Less => 0,
-                Ordering::Equal => estimate - estimate / FIRST_TRUSTED_TO_ONE_IN,
-                Ordering::Greater => estimate.saturating_add(estimate / TRUSTED_TO_ONE_IN),
-            };
             if expected >= least {
-                break;
+                continue;
             }
             if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
                 continue;

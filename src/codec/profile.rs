@@ -54,6 +54,8 @@ impl WeightedEncoder {
 pub(super) struct Candidates {
     /// The encoders that are all tried.
     pub tried: &'static [WeightedEncoder],
+    /// Encoders that are tried if they may be better than those, by their estimates.
+    pub unlikely: &'static [WeightedEncoder],
     /// The encoders of which the one with the least estimate is tried, unless another took far
     /// less, and others if it takes more than it was estimated to.
     pub rivals: &'static [WeightedEncoder],
@@ -61,7 +63,7 @@ pub(super) struct Candidates {
 
 impl Candidates {
     pub(super) fn all(self) -> impl Iterator<Item = &'static WeightedEncoder> {
-        self.tried.iter().chain(self.rivals)
+        self.tried.iter().chain(self.unlikely).chain(self.rivals)
     }
 }
 
@@ -74,13 +76,15 @@ const CLASSIC: WeightedEncoder = candidate(&BitshuffleZstd, 100);
 const TEXT: WeightedEncoder = candidate(&Zstd, 100);
 const DICTIONARY: WeightedEncoder = candidate(&ZstdDictionary, 100);
 
-const NOTHING: Candidates = Candidates { tried: &[], rivals: &[] };
+const NOTHING: Candidates = Candidates { tried: &[], unlikely: &[], rivals: &[] };
 const FAST: Candidates = Candidates {
     tried: &[CONSTANT],
+    unlikely: &[],
     rivals: &[candidate(&ExponentTiers { spacing: 11 }, 100), candidate(&ResidualTiers { spacing: 12 }, 100)],
 };
 const BALANCED: Candidates = Candidates {
     tried: &[CONSTANT],
+    unlikely: &[],
     rivals: &[
         candidate(&ExponentTiers { spacing: 13 }, 100),
         candidate(&ResidualTiers { spacing: 14 }, 100),
@@ -89,24 +93,22 @@ const BALANCED: Candidates = Candidates {
 };
 const SMALL: Candidates = Candidates {
     tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100)],
-    rivals: &[
-        candidate(&PlanesZstd, 100),
-        candidate(&ExponentTiers { spacing: 16 }, 100),
-        candidate(&ResidualTiers { spacing: 16 }, 100),
-        CLASSIC,
-    ],
+    unlikely: &[candidate(&PlanesZstd, 100)],
+    rivals: &[candidate(&ExponentTiers { spacing: 16 }, 100), candidate(&ResidualTiers { spacing: 16 }, 100), CLASSIC],
 };
-const CLASSIC_NUMBERS: Candidates = Candidates { tried: &[CONSTANT, CLASSIC], rivals: &[] };
-const CLASSIC_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT], rivals: &[] };
-const STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[TEXT, DICTIONARY] };
-const SMALL_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT, DICTIONARY], rivals: &[] };
-const FAST_STRINGS: Candidates = Candidates { tried: &[CONSTANT], rivals: &[] };
+const CLASSIC_NUMBERS: Candidates = Candidates { tried: &[CONSTANT, CLASSIC], unlikely: &[], rivals: &[] };
+const CLASSIC_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT], unlikely: &[], rivals: &[] };
+const STRINGS: Candidates = Candidates { tried: &[CONSTANT], unlikely: &[], rivals: &[TEXT, DICTIONARY] };
+const SMALL_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT, DICTIONARY], unlikely: &[], rivals: &[] };
+const FAST_STRINGS: Candidates = Candidates { tried: &[CONSTANT], unlikely: &[], rivals: &[] };
 const FAST_BLOCKS: Candidates = Candidates {
     tried: &[CONSTANT],
+    unlikely: &[],
     rivals: &[candidate(&Blocked(ExponentBlocks), 100), candidate(&Blocked(ResidualBlocks), 100)],
 };
 const BALANCED_BLOCKS: Candidates = Candidates {
     tried: &[CONSTANT],
+    unlikely: &[],
     rivals: &[
         candidate(&Blocked(ExponentBlocks), 100),
         candidate(&Blocked(ResidualBlocks), 100),
@@ -116,10 +118,11 @@ const BALANCED_BLOCKS: Candidates = Candidates {
 };
 const SMALL_BLOCKS: Candidates = Candidates {
     tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100)],
+    unlikely: &[],
     rivals: &[candidate(&Blocked(ResidualBlocks), 100), candidate(&Blocked(BitshuffleBlocks), 100)],
 };
 const STRING_BLOCKS: Candidates =
-    Candidates { tried: &[CONSTANT], rivals: &[TEXT, candidate(&Blocked(ZstdBlocks), 100)] };
+    Candidates { tried: &[CONSTANT], unlikely: &[], rivals: &[TEXT, candidate(&Blocked(ZstdBlocks), 100)] };
 
 impl Profile {
     /// All profiles.

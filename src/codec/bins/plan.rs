@@ -8,9 +8,9 @@ use super::partition::Partition;
 use super::tables::{ChosenFields, write_tables};
 use crate::codec::geometry::Geometry;
 use crate::codec::transform::Transform;
-use crate::kernel::Width;
 use crate::kernel::bins::encode::{self, BinEncoder};
 use crate::kernel::bins::{BinModel, GROUP};
+use crate::kernel::{Width, transpose};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -25,6 +25,8 @@ pub(in crate::codec) struct BinPlan {
     /// Classes for another order of elements, which is compared.
     other_classes: Classes,
     other_bins: Vec<u8>,
+    /// Windows or bytes below them in another order.
+    sorted: Vec<u8>,
     model: BinModel,
     encoder: BinEncoder,
     /// Bytes of an element below its window.
@@ -100,7 +102,7 @@ impl BinPlan {
         self.transposed = None;
         for &row in part.rows {
             let Some(order) = Transposed::of(row) else { continue };
-            order.sort(blocks(), &self.bins, &mut self.other_bins);
+            sort(order, Width::W1, blocks(), &self.bins, &mut self.other_bins);
             let in_blocks = blocks().map(|elements| self.other_bins.get(elements).unwrap_or(&[]));
             let bits = self.other_classes.choose(in_blocks, part.most_classes, true);
             if bits < least {
@@ -110,10 +112,11 @@ impl BinPlan {
             }
         }
         if let Some(order) = self.transposed {
-            order.sort(blocks(), &self.bins, &mut self.other_bins);
+            sort(order, Width::W1, blocks(), &self.bins, &mut self.other_bins);
             std::mem::swap(&mut self.bins, &mut self.other_bins);
-            let windows = std::mem::take(&mut self.windows);
-            order.sort(blocks(), &windows, &mut self.windows);
+            sort(order, Width::W2, blocks(), self.windows.as_flattened(), &mut self.sorted);
+            let windows = self.sorted.as_chunks().0;
+            self.windows.iter_mut().zip(windows).for_each(|(to, window)| *to = *window); // as many
         }
     }
 
@@ -129,7 +132,12 @@ impl BinPlan {
                 bytes.rev().fold(0, |upper, byte| upper << 8 | u64::from(byte))
             };
             match self.transposed {
-                Some(order) => self.outliers.add_block(order.order(block.len()).map(upper)),
+                Some(order) => {
+                    let uppers: Vec<u64> = (0..block.len()).map(upper).collect();
+                    let mut sorted = Vec::with_capacity(uppers.len());
+                    order.sort(std::iter::once(0..uppers.len()), &uppers, &mut sorted);
+                    self.outliers.add_block(sorted.into_iter());
+                }
                 None => self.outliers.add_block((0..block.len()).map(upper)),
             }
         }
@@ -158,7 +166,10 @@ impl BinPlan {
         for plane in planes.iter().take(self.low_bytes) {
             let plane = plane.get(elements.clone()).unwrap_or(&[]);
             match self.transposed {
-                Some(order) => stored.extend(order.order(plane.len()).filter_map(|i| plane.get(i))),
+                Some(order) => {
+                    sort(order, Width::W1, std::iter::once(0..plane.len()), plane, &mut self.sorted);
+                    stored.extend_from_slice(&self.sorted);
+                }
                 None => stored.extend_from_slice(plane),
             }
         }
@@ -168,6 +179,33 @@ impl BinPlan {
             true => Ok(()),
             false => Err(not_planned()),
         }
+    }
+}
+
+/// Sets `sorted` to the elements of blocks in their coded order, as [`Transposed::sort`] does, by
+/// the kernel that undoes it: what has the columns as rows is transposed the same way.
+fn sort(
+    order: Transposed,
+    width: Width,
+    blocks: impl Iterator<Item = Range<usize>>,
+    elements: &[u8],
+    sorted: &mut Vec<u8>,
+) {
+    sorted.resize(elements.len(), 0);
+    let mut to = sorted.as_mut_slice();
+    let (row, w) = (order.row, width.bytes());
+    for block in blocks {
+        let mut rows = block.len() / row;
+        let mut from = elements.get(block.start * w..block.end * w).unwrap_or(&[]);
+        while rows > 0 {
+            let tile = rows.min(GROUP);
+            let bytes = tile * row * w; // of a part of the block
+            let (Some(from), Some(to)) = (from.split_off(..bytes), to.split_off_mut(..bytes)) else { return };
+            transpose::best().to_rows(width, row, from, to);
+            rows -= tile;
+        }
+        let Some(to) = to.split_off_mut(..from.len()) else { return };
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
     }
 }
 

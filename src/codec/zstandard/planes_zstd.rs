@@ -353,14 +353,12 @@ fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> 
     if let Some(constant) = constant(stream) {
         return Ok((Packing::Constant, constant));
     }
-    let FrameEncodeScratch { quick, literals, frame, other, .. } = frames;
-    literals.encode(stream, frame)?;
+    let FrameEncodeScratch { quick, frame, .. } = frames;
+    quick.encode(stream, frame)?;
     if !has_matches(stream, frame) {
         return Ok((Packing::Raw, frame.get(..stream.len()).unwrap_or(frame)));
     }
-    quick.encode(stream, other)?;
-    let least = frame.len().min(other.len());
-    Ok((Packing::Zstd, frame.get(..least - least / STRONG_SAVES_ONE_IN).unwrap_or(frame)))
+    Ok((Packing::Zstd, frame.get(..frame.len() - frame.len() / STRONG_SAVES_ONE_IN).unwrap_or(frame)))
 }
 
 /// Returns the byte that a stream repeats, if it does.
