@@ -1,26 +1,24 @@
 //! Loops that the compiler makes vectors of.
 
 use super::{BinCosts, GroupCounts};
-use crate::kernel::bins::BINS;
 
-/// Bins whose costs in a class are added together.
-const LANES: usize = 16;
+/// Bins whose costs in four classes are added together.
+const QUAD: usize = 4;
 
-/// See [`Kernel::add_4`](super::Kernel::add_4). A vector has the costs of bins in one class.
+/// See [`Kernel::add_4`](super::Kernel::add_4). Four bins are in one vector.
 #[inline(always)]
 pub(super) fn add_4<T>(_: T, costs: &BinCosts<4>, groups: &[GroupCounts], sums: &mut [[f32; 4]]) {
-    // in bounds: classes and bins
-    let by_class: [[f32; BINS]; 4] = std::array::from_fn(|class| std::array::from_fn(|bin| costs[bin][class]));
     for (group, sums) in groups.iter().zip(sums) {
         let counts = group.map(f32::from);
-        for (sum, costs) in sums.iter_mut().zip(&by_class) {
-            let mut lanes = [0.0; LANES];
-            for (costs, counts) in costs.as_chunks::<LANES>().0.iter().zip(counts.as_chunks::<LANES>().0) {
-                lanes.iter_mut().zip(costs.iter().zip(counts)).for_each(|(lane, (cost, count))| *lane += cost * count);
+        let mut all = [0.0; 4 * QUAD];
+        for (costs, counts) in costs.as_chunks::<QUAD>().0.iter().zip(counts.as_chunks::<QUAD>().0) {
+            let costs = costs.as_flattened();
+            for (i, (all, cost)) in all.iter_mut().zip(costs).enumerate() {
+                *all += cost * counts[i / 4]; // in bounds: 16 costs
             }
-            let eight: [f32; 8] = std::array::from_fn(|i| lanes[i] + lanes[i + 8]); // in bounds: 16
-            let four: [f32; 4] = std::array::from_fn(|i| eight[i] + eight[i + 4]); // in bounds: 8
-            *sum += (four[0] + four[2]) + (four[1] + four[3]); // in bounds
+        }
+        for quad in all.as_chunks::<4>().0 {
+            sums.iter_mut().zip(quad).for_each(|(sum, cost)| *sum += cost);
         }
     }
 }
