@@ -33,8 +33,11 @@ impl Coding {
     fn refine(self, width: Width, coded: &[u8], symbols: &mut [u8]) {
         match (self, width) {
             (Self::Tiers, _) => {}
-            (Self::Bins, Width::W1) => refine::<1>(coded, symbols),
-            (Self::Bins, Width::W2) => refine::<2>(coded, symbols),
+            (Self::Bins, Width::W1) => coded.iter().zip(symbols).for_each(|(&x, to)| *to = refine_short(x.into())),
+            (Self::Bins, Width::W2) => {
+                let coded = coded.as_chunks().0.iter().map(|&bytes| u16::from_le_bytes(bytes));
+                coded.zip(symbols).for_each(|(x, to)| *to = refine_short(x));
+            }
             (Self::Bins, Width::W4) => refine::<4>(coded, symbols),
             (Self::Bins, Width::W8) => refine::<8>(coded, symbols),
         }
@@ -66,6 +69,14 @@ fn refine<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
         // at most 4 * 61 + 7, since `open` leaves three bits
         *symbol = 4 * open + (u64::from_le_bytes(bytes) >> open) as u8;
     }
+}
+
+/// Returns the symbol that [`refine`] sets for an integer: vectors have no shifts by two bytes, but
+/// floats have bit length and highest bits of an integer side by side.
+fn refine_short(integer: u16) -> u8 {
+    let float = f32::from(integer).to_bits() >> 21;
+    // exact: at most 4 * 14 + 3, since floats of integers from 4 begin with 4 * 129
+    if integer < 4 { integer as u8 } else { float.wrapping_sub(4 * 128) as u8 }
 }
 
 /// Returns the bits of symbols with this histogram, if each takes as many as its share asks.
@@ -217,4 +228,18 @@ pub(super) fn bit_lengths_of(
 /// Returns the number of extra bits of integers whose bit lengths have this histogram.
 pub(super) fn count_extra_bits(lengths: &Histogram) -> u64 {
     (0_u64..).zip(lengths).map(|(length, &count)| length.saturating_sub(1) * u64::from(count)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{refine, refine_short};
+
+    #[test]
+    fn symbols_of_short_integers() {
+        for integer in 0..=u16::MAX {
+            let mut symbol = [(u16::BITS - integer.leading_zeros()) as u8];
+            refine::<2>(&integer.to_le_bytes(), &mut symbol);
+            assert_eq!(refine_short(integer), symbol[0], "{integer}");
+        }
+    }
 }

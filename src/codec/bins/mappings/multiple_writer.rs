@@ -5,6 +5,9 @@ use super::numbers::{blocks, least, mask, wide};
 use crate::codec::geometry::Geometry;
 use crate::kernel::Width;
 
+/// Elements whose lowest bits are looked at together.
+const LOOKED_AT: usize = 64;
+
 /// Returns the multiple that expresses all integers of a part, if its numbers are shorter or it has
 /// a factor.
 pub(in crate::codec) fn find_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8]) -> Option<Multiple> {
@@ -27,7 +30,13 @@ pub(in crate::codec) fn find_multiple(width: Width, geometry: &Geometry<'_>, raw
 /// Returns the multiple that expresses floats whose lowest bits are zero, such as those that were
 /// bf16 once, counted from 0.
 pub(in crate::codec) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<Multiple> {
-    let all = raw.chunks_exact(width.bytes()).fold(0, |all, element| all | wide(element));
+    let mut all = 0;
+    for some in raw.chunks(LOOKED_AT * width.bytes()) {
+        all |= some.chunks_exact(width.bytes()).fold(0, |all, element| all | wide(element));
+        if all & 0xFF != 0 {
+            return None; // too few are zero
+        }
+    }
     let zeros = all.trailing_zeros();
     let bits = (8 * width.bytes() as u32).checked_sub(zeros)?; // exact: at most 64
     let widths = [Width::W1, Width::W2, Width::W4, Width::W8];
