@@ -57,6 +57,19 @@ const TRUSTED_TO_ONE_IN: u64 = 16;
 /// An encoding is not tried in any case if another one took less than is estimated of it, by one in
 /// this many bytes.
 const DOUBTED_ONE_IN: u64 = 10;
+/// The same unless the other one takes fewer than one in this many of the decoded bytes: what is
+/// estimated of so few is mostly the heads of windows.
+const FEW_ARE_ONE_IN: usize = 8;
+
+/// The bytes of an encoding, compared with those of the best before it.
+#[derive(Clone, Copy)]
+enum Expected {
+    Any,
+    /// Fewer bytes than others are possible.
+    MayBeLess,
+    /// Fewer bytes than others are likely.
+    ToBeLess,
+}
 
 /// Encodes chunks one after the other, and reuses its memory.
 pub(crate) struct ChunkEncoder {
@@ -262,19 +275,24 @@ impl ChunkEncoder {
         let mut estimates: Vec<_> = rivals.iter().map(&mut estimated).collect();
         estimates.sort_by_key(|(estimate, _)| *estimate);
         // the first rival is tried if it may be better, the others if they are to be better
-        let may_be = |estimate: u64| match estimate {
-            u64::MAX => 0, // only encoding tells
-            _ => estimate - estimate / DOUBTED_ONE_IN,
-        };
-        let is_to_be = |estimate: u64| estimate.saturating_add(estimate / TRUSTED_TO_ONE_IN);
-        let rivals = estimates.into_iter().enumerate().map(|(place, (estimate, candidate))| {
-            (if place == 0 { may_be(estimate) } else { is_to_be(estimate) }, candidate)
-        });
-        let unlikely = unlikely.into_iter().map(|(estimate, candidate)| (may_be(estimate), candidate));
+        let unlikely = unlikely.into_iter().map(|estimated| (Expected::MayBeLess, estimated));
+        let rivals = estimates
+            .into_iter()
+            .enumerate()
+            .map(|(place, estimated)| (if place == 0 { Expected::MayBeLess } else { Expected::ToBeLess }, estimated));
+        let tried = tried.iter().map(|candidate| (Expected::Any, (0, candidate)));
         let mut found: Option<(u64, &'static dyn Encoder)> = None;
-        for (expected, candidate) in tried.iter().map(|candidate| (0, candidate)).chain(unlikely).chain(rivals) {
+        for (expected, (estimate, candidate)) in tried.chain(unlikely).chain(rivals) {
             let least = found.map_or(most, |(least, _)| least);
-            if expected >= least {
+            let are_few = least < candidate.cost(raw.len() / FEW_ARE_ONE_IN);
+            let is_tried = match expected {
+                Expected::Any => true,
+                // only encoding tells: there is no other, or few bytes, or no estimate
+                Expected::MayBeLess if found.is_none() || are_few || estimate == u64::MAX => true,
+                Expected::MayBeLess => estimate - estimate / DOUBTED_ONE_IN < least,
+                Expected::ToBeLess => estimate.saturating_add(estimate / TRUSTED_TO_ONE_IN) < least,
+            };
+            if !is_tried {
                 continue;
             }
             if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
