@@ -6,8 +6,8 @@
                               and the examples of SPEC.md show what is in them
 
 vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_nested.py all of nested columns,
-vector_blocks.py, vector_bins.py, vector_mappings.py and vector_options.py all of encodings in blocks, vector_text.py the examples, this
-file the other valid ones.
+vector_blocks.py, vector_bins.py, vector_mappings.py, vector_options.py and vector_filters.py all of encodings in blocks, vector_text.py
+the examples, this file the other valid ones.
 """
 import json
 import pathlib
@@ -18,6 +18,7 @@ import zlib
 from vector_encoder import *
 import vector_bins
 import vector_blocks
+import vector_filters
 import vector_mappings
 import vector_nested
 import vector_options
@@ -336,12 +337,13 @@ def everything():
     """The text of every file, by its name below vectors/."""
     files, manifest = {}, []
     for name, what, f in [*valid_vectors(), *tier_vectors(), *vector_nested.valid_vectors(), *vector_blocks.valid_vectors(),
-                          *vector_bins.valid_vectors(), *vector_mappings.valid_vectors(), *vector_options.valid_vectors(), *example_vectors()]:
+                          *vector_bins.valid_vectors(), *vector_mappings.valid_vectors(), *vector_options.valid_vectors(),
+                          *vector_filters.valid_vectors(), *example_vectors()]:
         files['valid/%s.hex' % name], files['valid/%s.json' % name] = f.hex(what), pretty(f.dump())
         manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'what': what})
     for rule, name, what, f, *more in (*invalid_vectors(), *vector_nested.invalid_vectors(), *vector_blocks.invalid_vectors(),
                                     *vector_bins.invalid_vectors(), *vector_mappings.invalid_vectors(),
-                                    *vector_options.invalid_vectors()):
+                                    *vector_options.invalid_vectors(), *vector_filters.invalid_vectors()):
         more, file = dict(*more), 'invalid/%s-%s.hex' % (rule, name)
         assert file not in files, file
         also = more.get('also', [])

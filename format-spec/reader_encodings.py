@@ -284,7 +284,7 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
     fields = Fields(own, "R-5.18")
     transform, *details = read_transform(fields, (*TRANSFORMS, SEPARABLE))
     s, bin_count, class_count, mapping, period = fields.unpack("4BI")
-    has_gaps, has_outliers, is_transposed, mapping = mapping & 16, mapping & 32, mapping & 64, mapping & ~112
+    has_gaps, has_outliers, is_transposed, has_filters, mapping = *(mapping & bit for bit in (16, 32, 64, 128)), mapping & 15
     check({f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64, f"R-5.18 class_count {class_count}": 1 <= class_count <= 16,
            f"R-5.18 mapping {mapping}": mapping <= 3})
     K = fields.take(bin_count)
@@ -294,19 +294,23 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
     class_codes = read_class_codes(fields, period, class_count)
     v, detail_bits, to_elements = (read_no_mapping, read_palettes, read_quotient, read_multiple)[mapping](fields, w)
     filler, *rice_gaps = fields.unpack(f"{w}sBB") if has_gaps else (b"", 0, 0)
-    check({"R-5.22 rice_between or rice_gaps": max(rice_gaps) <= 15})
+    check({"R-5.22 between or marked": max(rice_gaps) <= 15})
     upper_bits, *rice_outliers = fields.unpack("BBB") if has_outliers else (0, 0, 0)
-    check({"R-5.22 upper_bits 0": upper_bits or not has_outliers, "R-5.22 rice_between or rice_outliers": max(rice_outliers) <= 15})
+    check({"R-5.22 upper_bits 0": upper_bits or not has_outliers, "R-5.22 between or marked": max(rice_outliers) <= 15})
     row, = fields.unpack("I") if is_transposed else (2,)
     check({f"R-5.22 row {row}": row >= 2})
+    restart_segments, zero, filters = read_filters(fields) if has_filters else (1, 0, [()])
     window_bytes = min(v, 2)  # what depends on v, which is among the last fields
     bytes_above = v - s - window_bytes
     check({"R-5.18 the tables are too long": not fields.read(), f"R-5.18 low_bytes {s}": bytes_above >= 0,
            "R-5.18 the last bin": V[-1] == 1 << 8 * window_bytes,
-           f"R-5.22 upper_bits {upper_bits}": upper_bits <= 8 * bytes_above})
+           f"R-5.22 upper_bits {upper_bits}": upper_bits <= 8 * bytes_above,
+           "R-5.22 number bytes or transform of filters": not has_filters or v == 2 and transform == NONE})
 
     def decode_numbers(fields, n):  # their bytes; without a mapping, they are the elements
         above = read_uppers(fields, n, rice_outliers, upper_bits, bytes_above) if has_outliers else bytes(n * bytes_above)
+        fields.rule = "R-5.23"
+        filter_codes = read_class_codes(fields, -(-n // 128), len(filters))
         fields.rule, groups, m = "R-5.19", -(-n // 64), min(n, 64)
         codes = class_codes if period else read_class_codes(fields, groups, class_count)
         low_bytes = [fields.take(n) for _ in range(s)]
@@ -317,7 +321,9 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
         windows = struct.pack(f"<{n}{'_BH'[window_bytes]}", *windows)
         planes = low_bytes + [windows[j::window_bytes] for j in range(window_bytes)]
         y = interleave(planes + [above[j::bytes_above] for j in range(bytes_above)])
-        return undo(transform, *details, transpose_back(y, v, row) if is_transposed else y, v)
+        y = transpose_back(y, v, row) if is_transposed else y
+        return (undo_filters(y, filter_codes, restart_segments, zero, filters) if has_filters else
+                undo(transform, *details, y, v))
 
     def decode_elements(fields, n):
         if mapping == 0:
@@ -351,13 +357,13 @@ def read_frequencies(fields, K, V):  # of a class: what each of the 256 slots me
     check({"R-5.18 first and count": first + count <= len(K), "R-5.18 sum of frequencies": len(slots) == 256})
     return slots
 
-def read_class_codes(fields, count, class_count):  # one that is repeated if there is one class
+def read_class_codes(fields, count, class_count):  # or filter codes; one that is repeated if there is one class
     if class_count == 1:
         return b"\0"
     c = 1 if class_count == 2 else 2 if class_count <= 4 else 4
     codes = bytes(byte >> bit & (1 << c) - 1 for byte in fields.take(-(-c * count // 8)) for bit in range(0, 8, c))
     right = max(codes, default=0) < class_count and not any(codes[count:])
-    check({f"{fields.rule} class codes, or the bits that fill up": right})
+    check({f"{fields.rule} class or filter codes, or the bits that fill up": right})
     return codes[:count]
 
 def decode_windows(slots_of_groups, n, state, stream):
@@ -455,7 +461,7 @@ def round_to(layout, value):
     with suppress(OverflowError):
         return struct.unpack("<" + layout, struct.pack("<" + layout, value))[0]
     return value * float("inf")
-# ---- 5.15 Gaps, outliers and transposed rows ----------------------------------------------------------------
+# ---- 5.15 Gaps, outliers, transposed rows and filters -------------------------------------------------------
 def to_number(bits):  # a byte each, the lowest first
     return sum(bit << j for j, bit in enumerate(bits))
 
@@ -493,3 +499,18 @@ def transpose_back(y, v, row):  # from the order in which y is coded to its own
     for j, i in enumerate(order):  # those after the rows stay
         result[v * i:v * i + v] = y[v * j:v * j + v]
     return bytes(result)
+
+def read_filters(fields):
+    taps, filter_count, restart_segments, zero = fields.unpack("BBHH")
+    check({f"R-5.22 taps {taps}": 1 <= taps <= 16, f"R-5.22 filter_count {filter_count}": 1 <= filter_count <= 16,
+           "R-5.22 restart_segments 0": restart_segments > 0})
+    return restart_segments, zero, [fields.unpack(f"{taps}h") for _ in range(filter_count)]
+
+def undo_filters(y, codes, restart_segments, zero, filters):  # from the bytes of all y to those of all k
+    k = []
+    for i, value in enumerate(struct.unpack(f"<{len(y) // 2}H", y)):
+        a = filters[codes[i // 128 % len(codes)]]
+        before = range(min(len(a), i % (128 * restart_segments)))
+        total = 2048 + sum(a[q] * ((k[i - 1 - q] - zero + 32768) % 65536 - 32768) for q in before)
+        k.append((zero + total // 4096 + (~(value >> 1) if value & 1 else value >> 1)) % 65536)
+    return struct.pack(f"<{len(k)}H", *k)

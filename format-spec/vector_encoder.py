@@ -19,7 +19,7 @@ ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 're
              'blocked-bins']
 VARIES = 0xFFFFFFFF
 NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
-                          r'(block_)?crc \d+|elements|frame|head|block \d+: (?!count).*|checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*|K|frequencies \d+|classes)$')
+                          r'(block_)?crc \d+|elements|frame|head|block \d+: (?!count).*|checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
 FILE_ID = bytes(range(0x10, 0x20))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],

@@ -39,9 +39,11 @@ def by_column(y, row):
     return [y[r * row + column] for tile in tiles for column in range(row) for r in tile] + y[row * rows:]
 
 
-def with_options(ends, mapping=None, gaps=None, outliers=None, row=None, transform='none', low_bytes=0, tables=None, **more):
+def with_options(ends, mapping=None, gaps=None, outliers=None, row=None, filters=None, transform='none', low_bytes=0, tables=None,
+                 **more):
     """As `bins`. `gaps`: filler, both parameters, and the stretches of each block. `ends` do not count gaps.
-    `outliers`: upper_bits, both parameters, and the indices of elements which are marked though their uppers are 0."""
+    `outliers`: upper_bits, both parameters, and the indices of elements which are marked though their uppers are 0.
+    `filters`: their fields, and what makes y and filter codes of the numbers of a block; see vector_filters.py."""
     details = {name: more.pop(name) for name in PREDICTION if name in more}
 
     def pieces(data, w):
@@ -53,6 +55,7 @@ def with_options(ends, mapping=None, gaps=None, outliers=None, row=None, transfo
             fields.update(zip(('upper_bits', 'rice_between of outliers', 'rice_outliers'), (le(n, 1) for n in outliers)))
         if row is not None:
             fields['row'] = le(row, 4)
+        fields.update(filters[0] if filters else {})
         for b, (begin, end) in enumerate(zip((0, *every_end), every_end)):
             x, found = elements(data[begin * w:end * w], w), {}
             if gaps:
@@ -62,6 +65,7 @@ def with_options(ends, mapping=None, gaps=None, outliers=None, row=None, transfo
             if mapping:
                 x, of_mapping = mapped[b]
                 found.update(of_mapping)
+            x, codes = filters[1](x, v, b) if filters else (x, None)
             y = transformed(x, v, transform, **details)
             if row:
                 y = by_column(y, row)
@@ -71,8 +75,10 @@ def with_options(ends, mapping=None, gaps=None, outliers=None, row=None, transfo
                 found['outlier marks'] = marks(stretches_of(marked), outliers[1:3])
                 found['uppers'] = packed_bits([upper >> k & 1 for upper, mark in zip(uppers, marked) if mark for k in range(outliers[0])])
                 y = [n & (1 << 8 * low_bytes + 16) - 1 for n in y]
+            if filters:
+                found['filter codes'] = codes
             blocks.append((y, found))
-        options = 16 * bool(gaps) + 32 * bool(outliers) + 64 * (row is not None)
+        options = 16 * bool(gaps) + 32 * bool(outliers) + 64 * (row is not None) + 128 * bool(filters)
         return bins(every_end, mapping=(code | options, v, fields, blocks), low_bytes=low_bytes,
                     tables={**transform_pieces(transform, **details), **(tables or {})}, **more)[1](data, w)
     return 'blocked-bins', pieces
@@ -310,8 +316,7 @@ def table_cases():
     def of(option, name, what, here, tables=None, also=(), **more):
         return fault('R-5.18', '%s-%s' % (option, name), what, here, FEW[option](tables=tables, **more), also)
 
-    yield fault('R-5.18', 'options-128', 'bit 128 of mapping, and no other', 'mapping', plain('u8', (6,), b'abcdef', K=BINS[1], tables={'mapping': 128}))
-    for option, low, what in (('gaps', 4, '4'), ('gaps', 8, '8'), ('outliers', 7, '7'), ('transposed', 15, '15'), ('transposed', 128, 'bit 128')):
+    for option, low, what in (('gaps', 4, '4'), ('gaps', 8, '8'), ('outliers', 7, '7'), ('transposed', 15, '15')):
         bit = {'gaps': 16, 'outliers': 32, 'transposed': 64}[option]
         yield of(option, 'mapping-%d' % low, '%s and a mapping of %s' % (option, what), 'mapping', {'mapping': bit + low})
     for option, fields in FIELDS.items():

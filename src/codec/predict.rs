@@ -6,6 +6,7 @@ use super::sampling::windows;
 use super::scratch::EncodeScratch;
 use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
+use crate::kernel::bins::GROUP;
 use crate::kernel::predict::{Prediction, Predictor, Weights};
 use crate::kernel::{Width, extra_bits, predict};
 
@@ -18,6 +19,9 @@ const MOST_STEPS: usize = 4;
 /// About what classes, which estimates leave out, save of residuals: measured on log-mel and pitch
 /// posteriors.
 const CLASSES_SAVE: f64 = 1.0 / 64.0;
+
+/// The bits of a frequency in the tables.
+const FREQUENCY_BITS: f64 = 8.0;
 
 /// How residuals are coded: what predictions are judged by.
 #[derive(Clone, Copy)]
@@ -84,6 +88,25 @@ pub(super) fn entropy_bits(counts: &Histogram) -> f64 {
     let total: u32 = counts.iter().sum(); // fewer than 2^32 symbols
     let bits = |&count: &u32| f64::from(count) * (f64::from(total) / f64::from(count)).log2();
     counts.iter().filter(|count| **count > 0).map(bits).sum()
+}
+
+/// Returns the bits of the coded integers in the scratch, in bins whose frequencies follow their
+/// scale: groups are divided by their mean symbol into as many classes.
+pub(super) fn bits_in_classes(width: Width, class_count: usize, scratch: &mut EncodeScratch) -> f64 {
+    let EncodeScratch { coded, symbols, .. } = scratch;
+    symbols.resize(coded.len() / width.bytes(), 0);
+    extra_bits::best().lengths(width, coded, symbols);
+    Coding::Bins.refine(width, coded, symbols);
+    let sum = |group: &[u8]| group.iter().map(|&symbol| u32::from(symbol)).sum::<u32>();
+    let mut groups: Vec<&[u8]> = symbols.chunks_exact(GROUP).collect();
+    groups.sort_by_key(|group| sum(group));
+    let classes = groups.chunks(groups.len().div_ceil(class_count.max(1)).max(1));
+    let bits = |class: &[&[u8]]| {
+        let counts = histogram(&class.concat());
+        let used = counts.iter().filter(|count| **count > 0).count();
+        Coding::Bins.bits(&counts) + FREQUENCY_BITS * used as f64
+    };
+    classes.map(bits).sum()
 }
 
 /// Returns the best transform for residuals, and an estimate of their stored bytes.

@@ -88,6 +88,7 @@ const BALANCED: Candidates = Candidates {
     rivals: &[
         candidate(&ExponentTiers { spacing: 13 }, 100),
         candidate(&ResidualTiers { spacing: 14 }, 100),
+        candidate(&Blocked(BinBlocks { most_classes: 4, for_size: false }), 104),
         candidate(&BitshuffleZstd, 125),
     ],
 };

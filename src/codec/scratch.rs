@@ -1,6 +1,6 @@
 //! Memory and contexts that encoders and decoders reuse.
 
-use super::bins::{BinPlan, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch};
+use super::bins::{BinPlan, FilterPlan, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch};
 use super::blocked::{KeptChoice, KeptTables, SampledElements};
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
@@ -26,6 +26,8 @@ pub(crate) struct DecodeScratch {
     pub(super) rows: Vec<u8>,
     pub(super) gaps: Marks,
     pub(super) outliers: Marks,
+    /// The filter of each segment of a block.
+    pub(super) filter_codes: Vec<u8>,
     /// Elements that are no gaps.
     pub(super) present: Vec<u8>,
     /// A block of which only some elements are wanted.
@@ -55,8 +57,11 @@ pub(crate) struct EncodeScratch {
     pub(super) numbers: Numbers,
     /// Numbers of another mapping, which is compared.
     pub(super) other_numbers: Numbers,
-    /// The best numbers of a part with its gaps.
+    /// The filters that predict the numbers, if there are any.
+    pub(super) filters: FilterPlan,
+    /// The best numbers of a part with its gaps, and their filters.
     pub(super) numbers_of_all: Numbers,
+    pub(super) filters_of_all: FilterPlan,
     /// The elements that are no gaps.
     pub(super) present: Present,
     pub(super) bin_choice: KeptChoice,

@@ -3,7 +3,7 @@
 use super::class_codes::ClassCodes;
 use super::classes::Classes;
 use super::mappings::Mapping;
-use super::options::{Gaps, Options, OutlierPlan, Transposed, low_bytes_of};
+use super::options::{FilterPlan, Gaps, Options, OutlierPlan, Transposed, low_bytes_of};
 use super::partition::Partition;
 use super::tables::{ChosenFields, write_tables};
 use crate::codec::geometry::Geometry;
@@ -42,6 +42,7 @@ pub(in crate::codec) struct PlannedPart<'p> {
     pub mapping: &'p Mapping,
     pub gaps: Option<Gaps>,
     pub transform: Transform,
+    pub filters: &'p FilterPlan,
     /// The geometry of the coded integers.
     pub geometry: &'p Geometry<'p>,
     /// The byte planes of the coded integers, the lowest one first.
@@ -69,7 +70,12 @@ impl BinPlan {
             self.model.set_class(class, first, frequencies);
         }
         self.encoder.set_model(&self.model);
-        let options = Options { gaps: part.gaps, outliers: self.outliers.outliers, transposed: self.transposed };
+        let options = Options {
+            gaps: part.gaps,
+            outliers: self.outliers.outliers,
+            transposed: self.transposed,
+            filters: part.filters.filters,
+        };
         let (mapping, transform, low_bytes) = (part.mapping, part.transform, self.low_bytes);
         let repeated = if self.transposed.is_some() { self.classes.class_of.as_slice() } else { &[] };
         let head = ChosenFields { width, mapping, options: &options, transform, low_bytes, repeated };

@@ -135,7 +135,7 @@ impl BinTables {
         let fields = [
             ("bin_count", (2..=BINS).contains(&self.bin_count)),
             ("class_count", (1..=CLASSES).contains(&self.class_count)),
-            ("mapping", Mapping::is_known(mapping) && Options::are_known(options)),
+            ("mapping", Mapping::is_known(mapping)),
         ];
         if let Some((wrong, _)) = fields.into_iter().find(|(_, is_right)| !is_right) {
             return Err(malformed(&format!("{wrong} is out of range")));
@@ -156,7 +156,7 @@ impl BinTables {
             return Err(malformed("low_bytes is out of range"));
         }
         check_bins(bins, 8 * width.bytes().min(2))?;
-        self.options.check_uppers(width.bytes(), self.low_bytes)?;
+        self.options.check_numbers(width, self.low_bytes, self.transform)?;
         self.model.set_bins(bins);
         Ok(())
     }
@@ -195,8 +195,9 @@ impl BinTables {
 
     /// Returns whether elements are coded themselves and all of them, in their order or transposed.
     pub(in crate::codec) fn has_all_elements(&self) -> bool {
-        let is_order = self.options.gaps.is_none() && self.options.outliers.is_none();
-        matches!(self.mapping, Mapping::None) && is_order
+        let Options { gaps, outliers, filters, transposed: _ } = &self.options;
+        let are_all = gaps.is_none() && outliers.is_none() && filters.is_none();
+        matches!(self.mapping, Mapping::None) && are_all
     }
 
     pub(super) fn class_codes(&self) -> ClassCodes {

@@ -1,5 +1,6 @@
 //! Chooses which elements of a part bins code, and by which mapping and transform.
 
+use super::filter_choice::choose_filters;
 use super::kept_choice::TransformChoice;
 use crate::codec::bins::{
     Bases, MULTIPLE, Mapping, Numbers, PALETTE, PaletteOrder, QUOTIENT, WantedPalettes, find_multiple, find_palettes,
@@ -87,11 +88,11 @@ pub(super) fn choose(
     let mut present = std::mem::take(&mut scratch.present);
     let mut choice = of_all;
     if present.find(width, geometry, raw) {
-        std::mem::swap(&mut scratch.numbers, &mut scratch.numbers_of_all);
+        swap_with_those_of_all(scratch);
         choice = choose_mapping(for_size, width, &present.geometry(geometry), &present.bytes, scratch);
         choice.bytes = choice.bytes.saturating_add(present.mark_bytes());
         if choice.bytes >= of_all.bytes - of_all.bytes / GAPS_SAVE_ONE_IN {
-            std::mem::swap(&mut scratch.numbers, &mut scratch.numbers_of_all);
+            swap_with_those_of_all(scratch);
             present.gaps = None;
             choice = of_all;
         }
@@ -101,7 +102,13 @@ pub(super) fn choose(
     choice
 }
 
-/// Chooses mapping and transform, and keeps the numbers in the scratch.
+/// Keeps numbers and filters aside, and brings back those of a part with its gaps.
+fn swap_with_those_of_all(scratch: &mut EncodeScratch) {
+    std::mem::swap(&mut scratch.numbers, &mut scratch.numbers_of_all);
+    std::mem::swap(&mut scratch.filters, &mut scratch.filters_of_all);
+}
+
+/// Chooses mapping, transform and filters, and keeps numbers and filters in the scratch.
 fn choose_mapping(
     for_size: bool,
     width: Width,
@@ -120,7 +127,8 @@ fn choose_mapping(
     let (_, kinds) = search(first, width, (&sampled, &sample.bytes), (geometry, raw), of_sample, scratch);
     scratch.bin_sample = sample;
     let second = Scope { for_size, sampled_one_in: 1, kinds };
-    search(second, width, (geometry, raw), (geometry, raw), of_elements, scratch).0
+    let (choice, _) = search(second, width, (geometry, raw), (geometry, raw), of_elements, scratch);
+    choose_filters(for_size, width, geometry, raw, choice, scratch)
 }
 
 /// The mappings that are searched, and where.

@@ -1,4 +1,5 @@
-//! From a block of bins to its elements: gaps, mapping, outliers, transposed rows and transform.
+//! From a block of bins to its elements: gaps, mapping, outliers, transposed rows, filters and
+//! transform.
 
 use super::block_codec::Block;
 use crate::codec::anatomy::Anatomy;
@@ -68,13 +69,16 @@ fn decode_present(
     let Elements { width, count, stored } = *elements;
     let widths = tables.mapping.widths(width);
     let block = MappedBlock::split(&tables.mapping, widths, count, stored)?;
-    let wanted = block.numbers_for(range, tables.transform.start_of(range.start));
+    let start = match tables.options.filters {
+        Some(filters) => filters.start_of(range.start),
+        None => tables.transform.start_of(range.start),
+    };
+    let wanted = block.numbers_for(range, start);
     let mut numbers = std::mem::take(&mut scratch.coded);
     let numbers_block = Elements { width: widths.number, count, stored: block.numbers };
-    let decoded = decode_numbers(tables, &numbers_block, wanted.end, &mut numbers, scratch).and_then(|()| {
+    let decoded = decode_numbers(tables, &numbers_block, &wanted, &mut numbers, scratch).and_then(|()| {
         let v = widths.number.bytes();
-        let numbers = numbers.get_mut(wanted.start * v..wanted.end * v).unwrap_or(&mut []);
-        tables.transform.undo(widths.number, numbers);
+        let numbers = numbers.get(wanted.start * v..wanted.end * v).unwrap_or(&[]);
         match tables.mapping {
             Mapping::None => copy(numbers.get((range.start - wanted.start) * v..), out),
             _ => block.elements(widths, numbers, wanted.start, range, out, &mut scratch.mapped),
@@ -84,11 +88,12 @@ fn decode_present(
     decoded
 }
 
-/// Decodes the coded integers of a block, at least the first `wanted` of them.
+/// Decodes the numbers of a block, at least the `wanted` ones. Prediction begins anew with the
+/// first of these.
 fn decode_numbers(
     tables: &BinTables,
     elements: &Elements<'_>,
-    wanted: usize,
+    wanted: &Range<usize>,
     numbers: &mut Vec<u8>,
     scratch: &mut DecodeScratch,
 ) -> Result<()> {
@@ -97,20 +102,29 @@ fn decode_numbers(
     let outliers = tables.options.outliers;
     let outliers = outliers.map(|outliers| outliers.split(count, stored, &mut marks)).transpose()?;
     let stored = outliers.as_ref().map_or(stored, |outliers| outliers.bins);
+    let filtered = tables.options.filters.as_ref().map(|filters| filters.split(count, stored).map(|f| (filters, f)));
+    let filtered = filtered.transpose()?;
+    let stored = filtered.as_ref().map_or(stored, |(_, block)| block.bins);
     let bins = StoredBins::split(tables, width, count, stored)?;
-    let needed = tables.options.transposed.map_or(wanted, |order| order.needed(wanted, count));
+    let needed = tables.options.transposed.map_or(wanted.end, |order| order.needed(wanted.end, count));
     memory::resize(numbers, needed * width.bytes(), 0)?; // at most the block
     bins.decode(numbers, &mut scratch.windows)?;
     if let Some(outliers) = outliers {
         outliers.add(width, tables.low_bytes, numbers);
     }
-    scratch.outliers = marks;
     if let Some(order) = tables.options.transposed {
         let rows = &mut scratch.rows;
         memory::resize(rows, numbers.len(), 0)?;
         order.undo(width, numbers, rows);
         std::mem::swap(numbers, rows);
     }
+    let v = width.bytes();
+    let wanted_numbers = numbers.get_mut(wanted.start * v..wanted.end * v).unwrap_or(&mut []);
+    match filtered {
+        Some((filters, block)) => filters.undo(block.codes, wanted.start, wanted_numbers, &mut scratch.filter_codes),
+        None => tables.transform.undo(width, wanted_numbers),
+    }
+    scratch.outliers = marks;
     Ok(())
 }
 
@@ -138,6 +152,11 @@ pub(super) fn describe_layers(tables: &BinTables, block: &Block<'_>, anatomy: &m
     if let Some(outliers) = tables.options.outliers {
         bins = outliers.split(elements.count, bins, &mut marks)?.bins;
         anatomy.add("outliers", "the bits above windows, and where they are", before(mapped.numbers, bins));
+    }
+    if let Some(filters) = tables.options.filters {
+        let block = filters.split(elements.count, bins)?;
+        anatomy.add("filters", "the filter of each segment of 128", block.codes);
+        bins = block.bins;
     }
     StoredBins::split(tables, widths.number, elements.count, bins)?.describe(anatomy);
     Ok(())

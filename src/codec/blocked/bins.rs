@@ -164,7 +164,7 @@ impl BlockEncoder for BinBlocks {
             return Ok(false);
         }
         let transform = choose(self.for_size, width, geometry, raw, scratch).transform;
-        let EncodeScratch { symbols, low_bytes, coded, bins, numbers, present, .. } = scratch;
+        let EncodeScratch { symbols, low_bytes, coded, bins, numbers, filters, present, .. } = scratch;
         let (raw, geometry) = match present.gaps {
             Some(_) => (present.bytes.as_slice(), present.geometry(geometry)),
             None => (raw, *geometry),
@@ -172,6 +172,10 @@ impl BlockEncoder for BinBlocks {
         let number_width = numbers.mapping.widths(width).number;
         let integers = if let Mapping::None = numbers.mapping { raw } else { &numbers.bytes };
         match transform {
+            _ if filters.filters.is_some() => {
+                filters.residuals(&geometry, integers, coded);
+                split(number_width, false, coded, symbols, low_bytes);
+            }
             Transform::Predict(prediction) => {
                 coded.resize(integers.len(), 0);
                 for elements in geometry.block_ranges() {
@@ -191,9 +195,10 @@ impl BlockEncoder for BinBlocks {
             mapping: &numbers.mapping,
             gaps: present.gaps,
             transform,
+            filters,
             geometry: &geometry,
             planes: planes.get(..count).unwrap_or(&[]),
-            rows: if self.for_size { &geometry.strides } else { &[] },
+            rows: if self.for_size && filters.filters.is_none() { &geometry.strides } else { &[] },
             most_classes: self.most_classes,
         };
         bins.plan(&part, width, tables)?;
@@ -209,18 +214,21 @@ impl BlockEncoder for BinBlocks {
         scratch: &mut EncodeScratch,
     ) -> Result<()> {
         let width = Width::from_bytes(geometry.element_bytes).ok_or_else(|| Error::internal("bins of no width"))?;
-        let EncodeScratch { symbols, low_bytes, bins, numbers, present, .. } = scratch;
+        let EncodeScratch { symbols, low_bytes, bins, numbers, filters, present, .. } = scratch;
         let widths = numbers.mapping.widths(width);
         let block = geometry.blocks.partition_point(|&end| (end as usize) <= elements.start); // exact
         let (planes, count) = planes_of(widths.number, low_bytes, symbols);
         let planes = planes.get(..count).unwrap_or(&[]);
         let Some(_) = present.gaps else {
             numbers.append_head(widths, block, elements, raw, stored)?;
+            filters.append_codes(geometry, block, stored);
             return bins.encode(geometry, planes, (block, elements), stored);
         };
         present.append_marks(block, stored);
         let elements = present.of_block(block);
+        let geometry = present.geometry(geometry);
         numbers.append_head(widths, block, &elements, &present.bytes, stored)?;
-        bins.encode(&present.geometry(geometry), planes, (block, &elements), stored)
+        filters.append_codes(&geometry, block, stored);
+        bins.encode(&geometry, planes, (block, &elements), stored)
     }
 }

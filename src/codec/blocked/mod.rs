@@ -12,6 +12,7 @@ mod block_codec;
 mod encoding;
 mod ends;
 mod exponents;
+mod filter_choice;
 mod front;
 mod kept_choice;
 mod part;

@@ -3,8 +3,8 @@
 use std::arch::x86_64::*;
 
 use super::generic::{residuals, undo};
-use super::operations::{COLUMNS, Lanes, Tiles, Vectors};
-use super::{Kernel, Prediction};
+use super::operations::{COLUMNS, Lanes, Taps, Tiles, Vectors};
+use super::{FilterBank, Kernel, Prediction, filters};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
@@ -16,6 +16,8 @@ use crate::kernel::word::Word;
 implement!(Avx2: Kernel {
     fn residuals(prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) => { residuals }
     fn undo(prediction: &Prediction, width: Width, data: &mut [u8]) => { undo }
+    fn filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) => { filters::residuals }
+    fn undo_filter(bank: &FilterBank, codes: &[u8], data: &mut [u8]) => { filters::undo }
 });
 
 impl Vectors for Avx2 {
@@ -246,6 +248,30 @@ impl Tiles for Avx2 {
     fn multiply(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: the token `self` proves that this CPU has AVX2.
         unsafe { _mm256_mulhrs_epi16(a, b) }
+    }
+}
+
+impl Taps for Avx2 {
+    #[inline(always)]
+    fn pairs(self, last: __m256i, before: __m256i) -> [__m256i; 2] {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe {
+            let even = _mm256_blend_epi16::<0xAA>(last, _mm256_slli_epi32::<16>(before));
+            let odd = _mm256_blend_epi16::<0xAA>(_mm256_srli_epi32::<16>(last), before);
+            [even, odd]
+        }
+    }
+
+    #[inline(always)]
+    fn add_products(self, sums: __m256i, pairs: __m256i, factors: __m256i) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, factors)) }
+    }
+
+    #[inline(always)]
+    fn join_sums(self, [even, odd]: [__m256i; 2]) -> __m256i {
+        // SAFETY: the token `self` proves that this CPU has AVX2.
+        unsafe { _mm256_blend_epi16::<0xAA>(_mm256_srli_epi32::<12>(even), _mm256_slli_epi32::<4>(odd)) }
     }
 }
 

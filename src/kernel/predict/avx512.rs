@@ -4,8 +4,8 @@ use std::arch::x86_64::*;
 use std::hint::black_box;
 
 use super::generic::{self, residuals};
-use super::operations::{COLUMNS, Lanes, Tiles, Vectors};
-use super::{Kernel, Prediction};
+use super::operations::{COLUMNS, Lanes, Taps, Tiles, Vectors};
+use super::{FilterBank, Kernel, Prediction, filters};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
@@ -17,13 +17,20 @@ use crate::kernel::word::Word;
 implement!(Avx512: Kernel {
     fn residuals(prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) => { residuals }
     fn undo(prediction: &Prediction, width: Width, data: &mut [u8]) => { undo }
+    fn filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) => { filters::residuals }
+    fn undo_filter(bank: &FilterBank, codes: &[u8], data: &mut [u8]) => { undo_filter }
 });
 
 /// See [`Kernel::undo`].
 #[inline(always)]
 fn undo(token: Avx512, prediction: &Prediction, width: Width, data: &mut [u8]) {
-    let masked = Masked { token, halves: *black_box(&HALVES) };
-    generic::undo(masked, prediction, width, data);
+    generic::undo(Masked::new(token), prediction, width, data);
+}
+
+/// See [`Kernel::undo_filter`].
+#[inline(always)]
+fn undo_filter(token: Avx512, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
+    filters::undo(Masked::new(token), bank, codes, data);
 }
 
 /// The token, and masks of the second of each two units of 1, 2, 4, .. 32 bytes.
@@ -34,6 +41,13 @@ fn undo(token: Avx512, prediction: &Prediction, width: Width, data: &mut [u8]) {
 struct Masked {
     token: Avx512,
     halves: [u64; 6],
+}
+
+impl Masked {
+    #[inline(always)]
+    fn new(token: Avx512) -> Self {
+        Self { token, halves: *black_box(&HALVES) }
+    }
 }
 
 static HALVES: [u64; 6] = [
@@ -247,6 +261,33 @@ impl Tiles for Masked {
     fn multiply(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: the token in `self` proves that this CPU has AVX-512.
         unsafe { _mm512_mulhrs_epi16(a, b) }
+    }
+}
+
+/// A bit for each element of odd index.
+const ODD: u32 = 0xAAAA_AAAA;
+
+impl Taps for Masked {
+    #[inline(always)]
+    fn pairs(self, last: __m512i, before: __m512i) -> [__m512i; 2] {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe {
+            let even = _mm512_mask_blend_epi16(ODD, last, _mm512_slli_epi32::<16>(before));
+            let odd = _mm512_mask_blend_epi16(ODD, _mm512_srli_epi32::<16>(last), before);
+            [even, odd]
+        }
+    }
+
+    #[inline(always)]
+    fn add_products(self, sums: __m512i, pairs: __m512i, factors: __m512i) -> __m512i {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe { _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, factors)) }
+    }
+
+    #[inline(always)]
+    fn join_sums(self, [even, odd]: [__m512i; 2]) -> __m512i {
+        // SAFETY: the token in `self` proves that this CPU has AVX-512.
+        unsafe { _mm512_mask_blend_epi16(ODD, _mm512_srli_epi32::<12>(even), _mm512_slli_epi32::<4>(odd)) }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Residuals of a prediction: the transforms *delta*, *lorenzo* and *separable* (chapter 5.6 of the
-//! specification).
+//! specification), and *filters* (chapter 5.15).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod filter_bank;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod filters;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod generic;
 #[cfg(target_arch = "aarch64")]
@@ -18,6 +21,8 @@ mod scalar;
 mod separable;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod tiled;
+
+pub use filter_bank::{FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT};
 
 use super::Width;
 use super::implementation::{Implementation, implementations};
@@ -65,6 +70,10 @@ pub trait Kernel: Sync {
     fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]);
     /// See [`Predict::undo`].
     fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]);
+    /// See [`Predict::filter`].
+    fn filter(&self, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]);
+    /// See [`Predict::undo_filter`].
+    fn undo_filter(&self, bank: &FilterBank, codes: &[u8], data: &mut [u8]);
 }
 
 /// One implementation of predictions.
@@ -88,6 +97,27 @@ impl Predict {
         let whole = data.len() - data.len() % width.bytes();
         if let Some(data) = data.get_mut(..whole) {
             self.kernel.undo(prediction, width, data);
+        }
+    }
+
+    /// Sets `out` to the zigzag-coded residuals of `numbers` of 2 bytes, which filters predict.
+    /// `codes` has the filter of each segment, modulo [`MOST_FILTERS`]; filter 0 if it ends before.
+    ///
+    /// Both buffers have the same number of bytes, which is even. If a caller breaks this, only the
+    /// whole numbers that fit in both are coded (debug builds assert).
+    pub fn filter(&self, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
+        let (numbers, out) = whole_elements(Width::W2, numbers, out);
+        self.kernel.filter(bank, codes, numbers, out);
+    }
+
+    /// Replaces the zigzag-coded residuals in `data` by their numbers: the inverse of
+    /// [`filter`](Self::filter).
+    ///
+    /// `data` begins at a restart of the prediction. A byte after its last number keeps its value.
+    pub fn undo_filter(&self, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
+        let whole = data.len() - data.len() % Width::W2.bytes();
+        if let Some(data) = data.get_mut(..whole) {
+            self.kernel.undo_filter(bank, codes, data);
         }
     }
 }

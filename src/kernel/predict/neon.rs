@@ -3,8 +3,8 @@
 use std::arch::aarch64::*;
 
 use super::generic::{residuals, undo};
-use super::operations::{COLUMNS, Lanes, Tiles, Vectors};
-use super::{Kernel, Prediction};
+use super::operations::{COLUMNS, Lanes, Taps, Tiles, Vectors};
+use super::{FilterBank, Kernel, Prediction, filters};
 use crate::kernel::Width;
 use crate::kernel::bytes::copy_short;
 use crate::kernel::compile::implement;
@@ -16,6 +16,8 @@ use crate::kernel::word::Word;
 implement!(Neon: Kernel {
     fn residuals(prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) => { residuals }
     fn undo(prediction: &Prediction, width: Width, data: &mut [u8]) => { undo }
+    fn filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) => { filters::residuals }
+    fn undo_filter(bank: &FilterBank, codes: &[u8], data: &mut [u8]) => { filters::undo }
 });
 
 impl Vectors for Neon {
@@ -235,6 +237,40 @@ impl Tiles for Neon {
         unsafe {
             // doubles the product and takes the upper half of it: the same as 15 bits less
             vreinterpretq_u8_s16(vqrdmulhq_s16(vreinterpretq_s16_u8(a), vreinterpretq_s16_u8(b)))
+        }
+    }
+}
+
+impl Taps for Neon {
+    #[inline(always)]
+    fn pairs(self, last: uint8x16_t, before: uint8x16_t) -> [uint8x16_t; 2] {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            let (last, before) = (vreinterpretq_u32_u8(last), vreinterpretq_u32_u8(before));
+            // shifts one of them, and inserts it into the other
+            let (even, odd) = (vsliq_n_u32::<16>(last, before), vsriq_n_u32::<16>(before, last));
+            [vreinterpretq_u8_u32(even), vreinterpretq_u8_u32(odd)]
+        }
+    }
+
+    #[inline(always)]
+    fn add_products(self, sums: uint8x16_t, pairs: uint8x16_t, factors: uint8x16_t) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            let (pairs, factors) = (vreinterpretq_s16_u8(pairs), vreinterpretq_s16_u8(factors));
+            let low = vmull_s16(vget_low_s16(pairs), vget_low_s16(factors));
+            let both = vpaddq_s32(low, vmull_high_s16(pairs, factors));
+            vreinterpretq_u8_s32(vaddq_s32(vreinterpretq_s32_u8(sums), both))
+        }
+    }
+
+    #[inline(always)]
+    fn join_sums(self, [even, odd]: [uint8x16_t; 2]) -> uint8x16_t {
+        // SAFETY: the token `self` proves that this CPU has NEON.
+        unsafe {
+            let (even, odd) = (vreinterpretq_u32_u8(even), vreinterpretq_u32_u8(odd));
+            let lower = vdupq_n_u32(0xFFFF);
+            vreinterpretq_u8_u32(vbslq_u32(lower, vshrq_n_u32::<12>(even), vshlq_n_u32::<4>(odd)))
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) trait Lanes: Vectors {
 /// on. By columns, it has column `i`.
 pub(super) trait Tiles: Vectors {
     /// Tiles of fewer rows, for the last rows of a sample. `Self` if there are none.
-    type Fewer: Tiles;
+    type Fewer: Taps;
     /// Returns the token of the tiles of fewer rows.
     fn fewer(self) -> Self::Fewer;
     /// Loads a tile by rows. Returns zeros if `bytes` ends before them.
@@ -99,4 +99,16 @@ pub(super) trait Tiles: Vectors {
         }
         tile
     }
+}
+
+/// Products of 2-byte elements, summed in 4 bytes: those of even index apart from those of odd
+/// index.
+pub(super) trait Taps: Tiles {
+    /// Pairs the elements of two vectors: those of even index, and those of odd index. Those of
+    /// `last` are the lower 2 bytes of each pair.
+    fn pairs(self, last: Self::Vector, before: Self::Vector) -> [Self::Vector; 2];
+    /// Adds the products of pairs to sums: both products of signed integers of each pair.
+    fn add_products(self, sums: Self::Vector, pairs: Self::Vector, factors: Self::Vector) -> Self::Vector;
+    /// Returns bits 12 to 27 of the sums of elements of even index, and of odd index.
+    fn join_sums(self, sums: [Self::Vector; 2]) -> Self::Vector;
 }

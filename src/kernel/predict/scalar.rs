@@ -1,6 +1,6 @@
 //! The definition in code.
 
-use super::{Kernel, Prediction, Predictor};
+use super::{FilterBank, Kernel, Prediction, Predictor, SEGMENT};
 use crate::kernel::Width;
 use crate::kernel::cpu::Scalar;
 use crate::kernel::word::{Word, for_width};
@@ -32,6 +32,31 @@ impl Kernel for Scalar {
             }
         });
     }
+
+    fn filter(&self, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
+        for i in 0..numbers.len() / 2 {
+            let predicted = predict_by_filter(bank, codes, numbers, i);
+            u16::get(numbers, i).minus(predicted).zigzag().set(out, i);
+        }
+    }
+
+    fn undo_filter(&self, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
+        for i in 0..data.len() / 2 {
+            let predicted = predict_by_filter(bank, codes, data, i);
+            u16::get(data, i).unzigzag().plus(predicted).set(data, i);
+        }
+    }
+}
+
+/// Predicts number `i` from those before it, since the last restart.
+fn predict_by_filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], i: usize) -> u16 {
+    let mut sum = 1_i32 << 11;
+    let filter = bank.filter(codes, i / SEGMENT).iter().take(bank.taps);
+    for (&coefficient, before) in filter.zip(1..=i % bank.restart_numbers()) {
+        let number = u16::get(numbers, i - before).minus(bank.zero).cast_signed();
+        sum = sum.wrapping_add(i32::from(coefficient).wrapping_mul(number.into()));
+    }
+    bank.zero.wrapping_add((sum >> 12) as u16) // modulo 2^16
 }
 
 /// Predicts element `i` from those before it in its sample.

@@ -6,6 +6,7 @@ mod bins_encode;
 mod bitshuffle;
 mod byte_planes;
 mod extra_bits;
+mod filters;
 mod palettes;
 mod predict;
 mod quotients;

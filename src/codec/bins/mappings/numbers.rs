@@ -124,6 +124,24 @@ impl Numbers {
         is_right
     }
 
+    /// Makes numbers of 2 bytes by a mapping, counted from the base of the part. Returns whether it
+    /// has a base, and no number of an integer is too great.
+    pub(in crate::codec) fn set_short(&mut self, mapping: &Mapping, geometry: &Geometry<'_>, raw: &[u8]) -> bool {
+        let number_width = Width::W2;
+        match *mapping {
+            Mapping::None | Mapping::Palette(_) => false,
+            Mapping::Multiple(multiple) if multiple.number_width.bytes() < number_width.bytes() => false,
+            Mapping::Multiple(multiple) => {
+                self.set_multiple(Multiple { number_width, ..multiple }, Bases::OfPart, geometry, raw)
+            }
+            Mapping::Quotient(quotient) if quotient.number_width.bytes() < number_width.bytes() => false,
+            Mapping::Quotient(quotient) => {
+                self.set_quotient(Quotient { number_width, ..quotient }, Bases::OfPart, geometry, raw);
+                true
+            }
+        }
+    }
+
     fn clear(&mut self) {
         self.bytes.clear();
         self.bases.clear();

@@ -1,10 +1,12 @@
 //! The fields of options in the tables.
 
+use super::filters::Filters;
 use super::gaps::Gaps;
 use super::marks::malformed;
 use super::outliers::Outliers;
 use super::transposed::Transposed;
 use crate::Result;
+use crate::codec::transform::Transform;
 use crate::kernel::Width;
 use crate::le::Fields;
 
@@ -14,12 +16,14 @@ pub(in crate::codec) struct Options {
     pub gaps: Option<Gaps>,
     pub outliers: Option<Outliers>,
     pub transposed: Option<Transposed>,
+    pub filters: Option<Filters>,
 }
 
 // The bits of `mapping`.
 const GAPS: u8 = 16;
 const OUTLIERS: u8 = 32;
 const TRANSPOSED: u8 = 64;
+const FILTERS: u8 = 128;
 
 impl Options {
     /// Splits the field `mapping` into the mapping and the options.
@@ -27,19 +31,16 @@ impl Options {
         (mapping & 15, mapping & !15)
     }
 
-    /// Returns whether no option is set that has no meaning.
-    pub(in crate::codec::bins) fn are_known(bits: u8) -> bool {
-        bits & !(GAPS | OUTLIERS | TRANSPOSED) == 0
-    }
-
     /// Returns the bits of the options in `mapping`.
     pub(in crate::codec::bins) fn bits(&self) -> u8 {
-        let all = [(GAPS, self.gaps.is_some()), (OUTLIERS, self.outliers.is_some()), (TRANSPOSED, self.has_rows())];
+        let Self { gaps, outliers, transposed, filters } = self;
+        let all = [
+            (GAPS, gaps.is_some()),
+            (OUTLIERS, outliers.is_some()),
+            (TRANSPOSED, transposed.is_some()),
+            (FILTERS, filters.is_some()),
+        ];
         all.into_iter().filter(|(_, is_set)| *is_set).map(|(bit, _)| bit).sum()
-    }
-
-    fn has_rows(&self) -> bool {
-        self.transposed.is_some()
     }
 
     /// Returns whether no option is set.
@@ -47,7 +48,8 @@ impl Options {
         self.bits() == 0
     }
 
-    /// Parses the fields of the options that are set, but for the greatest `upper_bits`.
+    /// Parses the fields of the options that are set, but for what depends on
+    /// numbers.
     pub(in crate::codec::bins) fn parse(bits: u8, width: Width, fields: &mut Fields<'_>) -> Result<Self> {
         let mut options = Self::default();
         if bits & GAPS != 0 {
@@ -59,18 +61,26 @@ impl Options {
         if bits & TRANSPOSED != 0 {
             options.transposed = Some(Transposed::parse(fields)?);
         }
+        if bits & FILTERS != 0 {
+            options.filters = Some(Filters::parse(fields)?);
+        }
         Ok(options)
     }
 
-    /// Checks the greatest `upper_bits` of numbers of these bytes.
-    pub(in crate::codec::bins) fn check_uppers(&self, number_bytes: usize, low_bytes: usize) -> Result<()> {
-        let most = (8 * number_bytes).saturating_sub(8 * low_bytes + 16);
-        match self.outliers {
-            Some(outliers) if usize::from(outliers.upper_bits) > most => {
-                Err(malformed(&format!("upper_bits is {}, and at most {most} fit", outliers.upper_bits)))
-            }
-            _ => Ok(()),
+    /// Checks what depends on numbers.
+    pub(in crate::codec::bins) fn check_numbers(
+        &self,
+        number_width: Width,
+        low_bytes: usize,
+        transform: Transform,
+    ) -> Result<()> {
+        let most = (8 * number_width.bytes()).saturating_sub(8 * low_bytes + 16);
+        if let Some(outliers) = self.outliers
+            && usize::from(outliers.upper_bits) > most
+        {
+            return Err(malformed(&format!("upper_bits is {}, and at most {most} fit", outliers.upper_bits)));
         }
+        self.filters.map_or(Ok(()), |filters| filters.check_numbers(number_width, transform))
     }
 
     /// Appends the fields.
@@ -84,6 +94,9 @@ impl Options {
         if let Some(transposed) = self.transposed {
             transposed.write(tables);
         }
+        if let Some(filters) = self.filters {
+            filters.write(tables);
+        }
     }
 
     /// Describes the options in words, each followed by a semicolon.
@@ -91,6 +104,7 @@ impl Options {
         let gaps = self.gaps.map(|_| "gaps; ".to_owned());
         let outliers = self.outliers.map(|outliers| format!("outliers of {} more bits; ", outliers.upper_bits));
         let transposed = self.transposed.map(|transposed| format!("transposed rows of {}; ", transposed.row));
-        [gaps, outliers, transposed].into_iter().flatten().collect()
+        let filters = self.filters.map(|filters| filters.describe());
+        [gaps, outliers, transposed, filters].into_iter().flatten().collect()
     }
 }

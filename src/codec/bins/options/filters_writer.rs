@@ -1,0 +1,141 @@
+//! Finds filters, and predicts the numbers of a part by them.
+
+use super::filter_fit::{Moments, assign, fit};
+use super::filters::Filters;
+use crate::codec::geometry::Geometry;
+use crate::kernel::predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT};
+use std::ops::Range;
+
+/// Segments after which prediction restarts: a vector of the widest kernels has 32 numbers, and a
+/// block of 64 KiB as many rows.
+const RESTART_SEGMENTS: u16 = 8;
+/// Segments for each filter, at least.
+const SEGMENTS_OF_FILTER: usize = 8;
+/// The most segments that filters are fitted to.
+const MOST_FITTED: usize = 512;
+/// The bits of each number that filters save at least, by the segments they are fitted to, compared
+/// with differences.
+const LEAST_GAIN: f64 = 0.1;
+/// Units of a coefficient.
+const UNIT: f64 = 4096.0;
+
+/// The filters of a part, in memory that is reused.
+#[derive(Default)]
+pub(in crate::codec) struct FilterPlan {
+    /// `None` if there are none; the rest has no meaning then.
+    pub filters: Option<Filters>,
+    /// The filter of each segment of all blocks.
+    codes: Vec<u8>,
+    moments: Vec<Moments>,
+    window: Vec<f64>,
+}
+
+impl FilterPlan {
+    /// Finds filters of `taps` coefficients for numbers of 2 bytes. Returns whether they seem to
+    /// pay.
+    pub(in crate::codec) fn find(&mut self, taps: usize, geometry: &Geometry<'_>, numbers: &[u8]) -> bool {
+        self.filters = None;
+        let zero = mean(numbers);
+        let all: usize = segments(geometry).count();
+        let step = all.div_ceil(MOST_FITTED).max(1);
+        self.set_moments(taps, zero, step, geometry, numbers);
+        let filter_count = (self.moments.len() / SEGMENTS_OF_FILTER).clamp(1, MOST_FILTERS);
+        let fitted = fit(&self.moments, taps, filter_count);
+        if self.gain(&assign(&self.moments, &fitted)) < LEAST_GAIN {
+            return false;
+        }
+        if step > 1 {
+            self.set_moments(taps, zero, 1, geometry, numbers);
+        }
+        self.codes.clear();
+        self.codes.extend(assign(&self.moments, &fitted).into_iter().map(|(code, _)| code));
+        let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+        for (to, from) in coefficients.iter_mut().zip(&fitted) {
+            // exact: multiples, in range
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = (from * UNIT) as i16);
+        }
+        let bank = FilterBank { coefficients, taps, restart: RESTART_SEGMENTS, zero };
+        self.filters = Some(Filters { bank, filter_count });
+        true
+    }
+
+    /// Sets the moments of one in `step` segments.
+    fn set_moments(&mut self, taps: usize, zero: u16, step: usize, geometry: &Geometry<'_>, numbers: &[u8]) {
+        let numbers = numbers.as_chunks().0;
+        let counted = |number: &[u8; 2]| f64::from(u16::from_le_bytes(*number).wrapping_sub(zero).cast_signed());
+        self.moments.clear();
+        for (start, segment) in segments(geometry).step_by(step) {
+            let before = numbers.get(start.max(segment.start.saturating_sub(MOST_TAPS))..segment.start).unwrap_or(&[]);
+            self.window.clear();
+            self.window.resize(MOST_TAPS - before.len(), 0.0); // no overflow: at most as many
+            self.window.extend(before.iter().chain(numbers.get(segment).unwrap_or(&[])).map(counted));
+            self.moments.push(Moments::of(&self.window, taps));
+        }
+    }
+
+    /// Returns the bits of each number that filters save, compared with differences or with none,
+    /// whichever are less.
+    fn gain(&self, assigned: &[(u8, f64)]) -> f64 {
+        let bits = |squares: f64| (squares / SEGMENT as f64 + 1.0).log2() / 2.0;
+        let mut sums = [0.0; 3];
+        for (moments, (_, missed)) in self.moments.iter().zip(assigned) {
+            let (square, of_difference) = moments.squares();
+            let all = [square, of_difference, *missed].map(bits);
+            sums.iter_mut().zip(all).for_each(|(sum, bits)| *sum += bits);
+        }
+        let [plain, difference, missed] = sums;
+        (plain.min(difference) - missed) / self.moments.len().max(1) as f64
+    }
+
+    /// Sets `coded` to the residuals of numbers.
+    pub(in crate::codec) fn residuals(&self, geometry: &Geometry<'_>, numbers: &[u8], coded: &mut Vec<u8>) {
+        coded.clear();
+        coded.resize(numbers.len(), 0);
+        let Some(filters) = &self.filters else { return };
+        let mut codes = self.codes.as_slice();
+        for block in geometry.block_ranges() {
+            let bytes = 2 * block.start..2 * block.end;
+            let (Some(numbers), Some(coded)) = (numbers.get(bytes.clone()), coded.get_mut(bytes)) else { return };
+            predict::best().filter(&filters.bank, codes, numbers, coded);
+            codes = codes.get(block.len().div_ceil(SEGMENT)..).unwrap_or(&[]);
+        }
+    }
+
+    /// Returns the bytes of the fields and of all codes.
+    pub(in crate::codec) fn other_bytes(&self) -> usize {
+        let mut fields = Vec::new();
+        let Some(filters) = &self.filters else { return 0 };
+        filters.write(&mut fields);
+        fields.len() + filters.codes().bytes(self.codes.len()).unwrap_or(0)
+    }
+
+    /// Appends the codes of a block, if there are filters.
+    pub(in crate::codec) fn append_codes(&self, geometry: &Geometry<'_>, block: usize, stored: &mut Vec<u8>) {
+        let Some(filters) = &self.filters else { return };
+        let mut counts = geometry.block_ranges().map(|block| block.len().div_ceil(SEGMENT));
+        let before: usize = counts.by_ref().take(block).sum();
+        let count = counts.next().unwrap_or(0);
+        filters.codes().write(self.codes.get(before..before + count).unwrap_or(&[]), stored);
+    }
+}
+
+/// Returns the segments of all blocks, each with the place where prediction restarts before it.
+fn segments(geometry: &Geometry<'_>) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let row = SEGMENT * usize::from(RESTART_SEGMENTS);
+    geometry.block_ranges().flat_map(move |block| {
+        let starts = block.clone().step_by(SEGMENT);
+        starts.map(move |start| {
+            let restart = start - (start - block.start) % row;
+            (restart, start..block.end.min(start + SEGMENT))
+        })
+    })
+}
+
+/// Returns the mean of numbers, all of which are counted from the first by the shortest way.
+fn mean(numbers: &[u8]) -> u16 {
+    let numbers = || numbers.as_chunks().0.iter().map(|number| u16::from_le_bytes(*number));
+    let first = numbers().next().unwrap_or(0);
+    let sum: i64 = numbers().map(|number| i64::from(number.wrapping_sub(first).cast_signed())).sum();
+    let count = i64::try_from(numbers().len()).unwrap_or(i64::MAX); // fewer than 2^32
+    first.wrapping_add(sum.checked_div(count).unwrap_or(0) as u16) // modulo 2^16
+}

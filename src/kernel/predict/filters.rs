@@ -1,0 +1,202 @@
+//! Linear prediction by filters, one group of rows after the other.
+//!
+//! A *row* has the numbers from one restart of the prediction to the next. A number depends on
+//! those before it in its row, but on no other row. A tile has as many rows as a vector has
+//! elements, as that of *separable* has. It is transposed, so that a vector has one number of each
+//! row.
+
+use super::FilterBank;
+use super::filter_bank::{MOST_TAPS, SEGMENT};
+use super::operations::{COLUMNS, Taps, Vectors};
+use crate::kernel::vectors::RowOffsets;
+use crate::kernel::word::Word;
+
+/// Bytes of a segment.
+const SEGMENT_BYTES: usize = SEGMENT * u16::BYTES;
+/// The most rows of a group.
+const MOST_ROWS: usize = 32;
+/// Half of the unit of sums.
+const HALF: u32 = 1 << 11;
+
+// ---- numbers to residuals
+
+/// See [`Kernel::filter`](super::Kernel::filter). The compiler makes vectors of the loops.
+#[inline(always)]
+pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
+    let restart = usize::from(bank.restart.max(1));
+    // the numbers of a segment, after the last ones of the segment before
+    let mut counted = [0_i32; MOST_TAPS + SEGMENT];
+    let segments = numbers.chunks(SEGMENT_BYTES).zip(out.chunks_mut(SEGMENT_BYTES));
+    for (segment, (numbers, out)) in segments.enumerate() {
+        match segment.is_multiple_of(restart) {
+            true => counted = [0; MOST_TAPS + SEGMENT],
+            false => counted.copy_within(SEGMENT.., 0),
+        }
+        let (_, these) = counted.split_at_mut(MOST_TAPS); // in bounds
+        for (to, number) in these.iter_mut().zip(numbers.as_chunks().0) {
+            *to = u16::from_le_bytes(*number).wrapping_sub(bank.zero).cast_signed().into();
+        }
+        let mut sums = [HALF.cast_signed(); SEGMENT];
+        let filter = bank.filter(codes, segment).iter().take(bank.taps);
+        for (tap, &coefficient) in filter.enumerate() {
+            // no overflow: fewer taps than that
+            let before = counted.iter().skip(MOST_TAPS - 1 - tap);
+            for (sum, &number) in sums.iter_mut().zip(before) {
+                *sum = sum.wrapping_add(i32::from(coefficient).wrapping_mul(number));
+            }
+        }
+        let these = counted.iter().skip(MOST_TAPS);
+        for ((to, number), sum) in out.as_chunks_mut().0.iter_mut().zip(these).zip(sums) {
+            let residual = number.wrapping_sub(sum >> 12) as u16; // modulo 2^16
+            *to = residual.zigzag().to_le_bytes();
+        }
+    }
+}
+
+// ---- residuals to numbers
+
+/// See [`Kernel::undo_filter`](super::Kernel::undo_filter).
+#[inline(always)]
+pub(super) fn undo<T: Taps>(t: T, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
+    match bank.taps {
+        0..=8 => undo_groups::<T, 8>(t, bank, codes, data),
+        _ => undo_groups::<T, 16>(t, bank, codes, data),
+    }
+}
+
+#[inline(always)]
+fn undo_groups<T: Taps, const TAPS: usize>(t: T, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
+    let restart = usize::from(bank.restart.max(1));
+    // no overflow: `restart` is below 2^16
+    let stride = restart * SEGMENT_BYTES;
+    let [most, few] = [T::BYTES, T::Fewer::BYTES].map(|bytes| bytes / u16::BYTES);
+    let mut codes = codes;
+    for group in data.chunks_mut(most * stride) {
+        if few < most && group.len() <= few * stride {
+            RowGroup::<T::Fewer, TAPS>::new(t.fewer(), bank).undo(group, stride, codes);
+        } else {
+            RowGroup::<T, TAPS>::new(t, bank).undo(group, stride, codes);
+        }
+        codes = codes.get(most * restart..).unwrap_or_default();
+    }
+}
+
+/// The coefficients of a segment of each row: the pairs of those of even rows, and of odd rows.
+type Factors<V, const TAPS: usize> = [[V; 2]; TAPS];
+
+/// A group of rows, which are undone side by side. `TAPS` is 8 or 16.
+struct RowGroup<'b, T: Taps, const TAPS: usize> {
+    t: T,
+    bank: &'b FilterBank,
+    zero: T::Vector,
+    half: T::Vector,
+    /// The last number of each row, and the one before it.
+    last: [T::Vector; 2],
+    /// The pairs that they made, by the index of the number that followed, modulo `TAPS`.
+    pairs: [[T::Vector; 2]; TAPS],
+}
+
+impl<'b, T: Taps, const TAPS: usize> RowGroup<'b, T, TAPS> {
+    #[inline(always)]
+    fn new(t: T, bank: &'b FilterBank) -> Self {
+        let [mut zero, mut half] = [[0; 64]; 2]; // at least a vector
+        (0..32).for_each(|i| bank.zero.set(&mut zero, i));
+        (0..16).for_each(|i| HALF.set(&mut half, i));
+        let [zero, half] = [t.load(&zero), t.load(&half)];
+        Self { t, bank, zero, half, last: [t.zero(); 2], pairs: [[t.zero(); 2]; TAPS] }
+    }
+
+    /// Replaces the residuals of a group by numbers. Only its last row may be short.
+    #[inline(always)]
+    fn undo(&mut self, group: &mut [u8], stride: usize, codes: &[u8]) {
+        let count = group.len().div_ceil(stride);
+        let shortest = group.len() - (count - 1) * stride;
+        let in_group = RowOffsets::new(stride, count);
+        for column in (0..stride.min(group.len())).step_by(SEGMENT_BYTES) {
+            let factors = self.factors(codes.get(column / SEGMENT_BYTES..).unwrap_or_default(), stride, count);
+            if column + SEGMENT_BYTES <= shortest {
+                self.segment(group.get_mut(column..).unwrap_or_default(), &in_group, &factors);
+            } else {
+                self.copied_segment(group, stride, column, &factors);
+            }
+        }
+    }
+
+    /// Returns the coefficients of a segment of each row. Those of rows that a tile has beyond the
+    /// last are those of the last.
+    #[inline(always)]
+    fn factors(&self, codes: &[u8], stride: usize, count: usize) -> Factors<T::Vector, TAPS> {
+        let mut factors = [[[0; 64]; 2]; TAPS]; // at least a vector each
+        for row in 0..T::BYTES / u16::BYTES {
+            let filter = self.bank.filter(codes, row.min(count - 1) * (stride / SEGMENT_BYTES));
+            for (factors, [first, second]) in factors.iter_mut().zip(filter.as_chunks().0) {
+                let pair = u32::from(second.cast_unsigned()) << 16 | u32::from(first.cast_unsigned());
+                pair.set(&mut factors[row % 2], row / 2);
+            }
+        }
+        let mut loaded = [[self.zero; 2]; TAPS];
+        for (to, [even, odd]) in loaded.iter_mut().zip(&factors) {
+            *to = [self.t.load(even), self.t.load(odd)];
+        }
+        loaded
+    }
+
+    /// Replaces the residuals of a segment of each row.
+    #[inline(always)]
+    fn segment(&mut self, bytes: &mut [u8], rows: &RowOffsets, factors: &Factors<T::Vector, TAPS>) {
+        for start in (0..SEGMENT).step_by(TAPS) {
+            for first in (0..TAPS).step_by(COLUMNS) {
+                let bytes = bytes.get_mut((start + first) * u16::BYTES..).unwrap_or_default();
+                self.tile(bytes, rows, factors, first);
+            }
+        }
+    }
+
+    /// Replaces the residuals of a tile, whose first number has an index that is `first` modulo
+    /// `TAPS`.
+    #[inline(always)]
+    fn tile(&mut self, bytes: &mut [u8], rows: &RowOffsets, factors: &Factors<T::Vector, TAPS>, first: usize) {
+        let t = self.t;
+        let mut tile = t.load_rows(bytes, rows);
+        for residuals in &mut tile {
+            *residuals = t.unzigzag::<u16>(*residuals);
+        }
+        tile = t.transpose(tile);
+        for (i, number) in tile.iter_mut().enumerate() {
+            let newest = t.pairs(self.last[0], self.last[1]);
+            let mut sums = [self.half; 2];
+            // the products with the last number are added last: all others are known before
+            for pair in (1..TAPS / 2).rev() {
+                let pairs = &self.pairs[(first + i + TAPS - 2 * pair) % TAPS]; // in bounds
+                for ((sum, pair), factors) in sums.iter_mut().zip(pairs).zip(&factors[pair]) {
+                    *sum = t.add_products(*sum, *pair, *factors);
+                }
+            }
+            for ((sum, pair), factors) in sums.iter_mut().zip(newest).zip(&factors[0]) {
+                *sum = t.add_products(*sum, pair, *factors);
+            }
+            self.pairs[(first + i) % TAPS] = newest; // in bounds
+            self.last = [t.plus::<u16>(*number, t.join_sums(sums)), self.last[0]];
+            *number = t.plus::<u16>(self.last[0], self.zero);
+        }
+        t.store_rows(t.transpose(tile), bytes, rows);
+    }
+
+    /// Replaces the residuals of a segment in a copy, because the last row ends within it.
+    #[inline(always)]
+    fn copied_segment(&mut self, group: &mut [u8], stride: usize, column: usize, factors: &Factors<T::Vector, TAPS>) {
+        let mut copy = [[0; SEGMENT_BYTES]; MOST_ROWS];
+        let mut count = 0;
+        for (row, copy) in group.chunks(stride).zip(&mut copy) {
+            let of_row = row.get(column..).unwrap_or_default();
+            copy.iter_mut().zip(of_row).for_each(|(to, from)| *to = *from);
+            count += 1;
+        }
+        let in_copy = RowOffsets::new(SEGMENT_BYTES, count);
+        self.segment(copy.as_flattened_mut(), &in_copy, factors);
+        for (row, copy) in group.chunks_mut(stride).zip(&copy) {
+            let of_row = row.get_mut(column..).unwrap_or_default();
+            of_row.iter_mut().zip(copy).for_each(|(to, from)| *to = *from);
+        }
+    }
+}
