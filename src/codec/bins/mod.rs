@@ -19,7 +19,7 @@ pub(super) use mappings::{
     Bases, MULTIPLE, MappedBlock, MappedScratch, Mapping, Numbers, PALETTE, PaletteOrder, QUOTIENT, WantedPalettes,
     find_multiple, find_palettes, find_quotients, find_upper_bits, may_have_palettes,
 };
-pub(super) use options::{FilterPlan, Gaps, Marks, Present, low_bytes_of};
+pub(super) use options::{FilterBlock, FilterPlan, Gaps, Marks, Present, low_bytes_of};
 pub(super) use plan::{BinPlan, PlannedPart, planes_of};
 pub(super) use stored_block::{StoredBins, WindowScratch};
 pub(super) use tables::{BinTables, KeptBins, table_bytes};

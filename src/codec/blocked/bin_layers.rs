@@ -3,7 +3,7 @@
 
 use super::block_codec::Block;
 use crate::codec::anatomy::Anatomy;
-use crate::codec::bins::{BinTables, Gaps, MappedBlock, Mapping, Marks, StoredBins};
+use crate::codec::bins::{BinTables, FilterBlock, Gaps, MappedBlock, Mapping, Marks, StoredBins};
 use crate::codec::scratch::DecodeScratch;
 use crate::kernel::Width;
 use crate::{Error, Result, memory};
@@ -102,10 +102,8 @@ fn decode_numbers(
     let outliers = tables.options.outliers;
     let outliers = outliers.map(|outliers| outliers.split(count, stored, &mut marks)).transpose()?;
     let stored = outliers.as_ref().map_or(stored, |outliers| outliers.bins);
-    let filtered = tables.options.filters.as_ref().map(|filters| filters.split(count, stored).map(|f| (filters, f)));
-    let filtered = filtered.transpose()?;
-    let stored = filtered.as_ref().map_or(stored, |(_, block)| block.bins);
-    let bins = StoredBins::split(tables, width, count, stored)?;
+    let filtered = split_filters(tables, count, stored)?;
+    let bins = StoredBins::split(tables, width, count, filtered.bins)?;
     let needed = tables.options.transposed.map_or(wanted.end, |order| order.needed(wanted.end, count));
     memory::resize(numbers, needed * width.bytes(), 0)?; // at most the block
     bins.decode(numbers, &mut scratch.windows)?;
@@ -120,16 +118,37 @@ fn decode_numbers(
     }
     let v = width.bytes();
     let wanted_numbers = numbers.get_mut(wanted.start * v..wanted.end * v).unwrap_or(&mut []);
-    match filtered {
-        Some((filters, block)) => filters.undo(block.codes, wanted.start, wanted_numbers, &mut scratch.filter_codes),
-        None => tables.transform.undo(width, wanted_numbers),
-    }
+    undo_prediction(tables, width, filtered.codes, wanted.start, wanted_numbers, &mut scratch.filter_codes);
     scratch.outliers = marks;
     Ok(())
 }
 
+/// Splits the filter codes of a block from its bins, if it has any.
+pub(super) fn split_filters<'a>(tables: &BinTables, count: usize, stored: &'a [u8]) -> Result<FilterBlock<'a>> {
+    match &tables.options.filters {
+        Some(filters) => filters.split(count, stored),
+        None => Ok(FilterBlock { codes: &[], bins: stored }),
+    }
+}
+
+/// Replaces the coded integers of a block, from number `first` on, by numbers. Prediction begins
+/// anew with that one.
+pub(super) fn undo_prediction(
+    tables: &BinTables,
+    width: Width,
+    filter_codes: &[u8],
+    first: usize,
+    numbers: &mut [u8],
+    scratch: &mut Vec<u8>,
+) {
+    match &tables.options.filters {
+        Some(filters) => filters.undo(filter_codes, first, numbers, scratch),
+        None => tables.transform.undo(width, numbers),
+    }
+}
+
 /// Copies the first elements, as many as `out` has.
-fn copy(elements: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
+pub(super) fn copy(elements: Option<&[u8]>, out: &mut [u8]) -> Result<()> {
     let found = elements.and_then(|elements| elements.get(..out.len()));
     // equal lengths
     out.copy_from_slice(found.ok_or_else(|| Error::internal("a range lies outside its block"))?);

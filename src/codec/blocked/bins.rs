@@ -3,6 +3,7 @@
 use super::bin_choice::choose;
 use super::bin_layers::{decode_layers, describe_layers};
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
+use super::two_blocks::{are_decoded_together, decode_together};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::bins::{BinTables, Mapping, PlannedPart, StoredBins, planes_of, table_bytes};
 use crate::codec::exponent_tiers::split;
@@ -80,6 +81,9 @@ impl BlockCodec for BinBlocks {
         scratch: &mut DecodeScratch,
     ) -> Result<()> {
         if !tables.has_all_elements() {
+            if are_decoded_together(tables) {
+                return decode_together(tables, blocks, outs, scratch);
+            }
             let mut both = blocks.into_iter().zip(outs);
             return both.try_for_each(|(block, out)| self.decode(tables, block, out, scratch));
         }

@@ -20,6 +20,7 @@ mod raw;
 mod residuals;
 mod sampled_elements;
 mod tiers;
+mod two_blocks;
 
 pub(super) use bins::BinBlocks;
 #[cfg(feature = "zstd")]

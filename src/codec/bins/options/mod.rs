@@ -16,6 +16,7 @@ mod outliers_writer;
 mod transposed;
 
 pub(in crate::codec) use fields::Options;
+pub(in crate::codec) use filters::FilterBlock;
 pub(in crate::codec) use filters_writer::FilterPlan;
 pub(in crate::codec) use gaps::Gaps;
 pub(in crate::codec) use gaps_writer::Present;
