@@ -204,13 +204,16 @@ impl<'a> MarkReader<'a> {
 
     /// Takes a Golomb-Rice code; `None` if it is longer than it needs to be, or too great.
     fn rice(&mut self, parameter: u8) -> Option<u16> {
-        let ones = self.peek().trailing_ones().min(MOST_ONES);
-        self.position += ones as usize; // at most 16
+        // at most 32 bits, looked at once: a second look would wait for the first
+        let word = self.peek();
+        let ones = word.trailing_ones().min(MOST_ONES);
         if ones < MOST_ONES {
-            self.position += 1;
-            return u16::try_from(u64::from(ones) << parameter | self.take(parameter)).ok();
+            let rest = (word >> (ones + 1)) & ((1 << parameter) - 1);
+            self.position += ones as usize + 1 + usize::from(parameter); // at most 31
+            return u16::try_from(u64::from(ones) << parameter | rest).ok();
         }
-        let value = self.take(16) as u16; // exact
+        let value = (word >> MOST_ONES) as u16; // the next 16 bits
+        self.position += 2 * MOST_ONES as usize; // exact
         (u32::from(value) >> parameter >= MOST_ONES).then_some(value)
     }
 
