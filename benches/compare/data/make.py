@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the folder that `tensilo-compare --more DIR` reads: raw little-endian files and `sets.json`.
 
-    pip install numpy scipy scikit-learn Pillow pyarrow
+    pip install numpy scipy scikit-learn Pillow pyarrow onnx
+    pip install --no-deps silero-vad magika
     apt-get install espeak-ng
     python3 make.py DIR [--data DIR] [--safetensors FILE]
 
@@ -10,6 +11,7 @@ same in each run with the same versions.
 """
 
 import argparse
+import importlib.util
 import json
 import math
 import os
@@ -26,6 +28,8 @@ SCHEMA = "tensilo.compare.data/1"
 RATE = 16000
 BANDS = 80
 PATCH = 64
+# Elements of a tensor that is taken from a file of weights, at least.
+LARGE = 1 << 13
 SENTENCES = """The birch canoe slid on the smooth planks.
 Glue the sheet to the dark blue background.
 It is easy to tell the depth of a well.
@@ -227,30 +231,66 @@ def shared(folder, arguments):
         folder.add(name, "f32", values, shape, f"column {column} of {file}")
 
 
-def tensors(folder, arguments):
-    """Writes the large tensors of a safetensors file of the user's own."""
-    if arguments.safetensors is None:
-        raise Unavailable("no --safetensors")
-    file = arguments.safetensors.read_bytes()
+def add_large_tensors(folder, name, path, origin):
+    """Adds the large tensors of a safetensors file, in rows of 1,024 elements."""
+    file = path.read_bytes()
     end = 8 + int.from_bytes(file[:8], "little")
     header = json.loads(file[8:end])
     wanted = {"F32": "f32", "BF16": "bf16"}
     found = {"f32": [], "bf16": []}
     for tensor in header.values():
-        if tensor.get("dtype") in wanted and math.prod(tensor["shape"]) >= 1 << 16:
+        if tensor.get("dtype") in wanted and math.prod(tensor["shape"]) >= LARGE:
             start, stop = tensor["data_offsets"]
             found[wanted[tensor["dtype"]]].append(file[end + start : end + stop])
-    origin = f"the large tensors of {arguments.safetensors.name}"
     if found["f32"]:
-        folder.add_floats("tensors", np.frombuffer(b"".join(found["f32"]), "<f4"), (1024,), origin)
+        folder.add_floats(name, np.frombuffer(b"".join(found["f32"]), "<f4"), (1024,), origin)
     elif found["bf16"]:
         bits = np.frombuffer(b"".join(found["bf16"]), "<u2").astype("<u4") << 16
-        folder.add("tensors", "bf16", bits.view("<f4"), (1024,), origin)
+        folder.add(name, "bf16", bits.view("<f4"), (1024,), origin)
     else:
-        raise Unavailable(f"{arguments.safetensors.name} has no large tensors of F32 or BF16")
+        raise Unavailable(f"{path.name} has no large tensors of F32 or BF16")
 
 
-STEPS = [shared, images, speech, trained, generated, tensors]
+def tensors(folder, arguments):
+    """Writes the large tensors of a safetensors file of the user's own."""
+    if arguments.safetensors is None:
+        raise Unavailable("no --safetensors")
+    origin = f"the large tensors of {arguments.safetensors.name}"
+    add_large_tensors(folder, "tensors", arguments.safetensors, origin)
+
+
+def package_file(package, *path):
+    """Returns a file of an installed package, without importing what that needs."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise Unavailable(f"no {package}; pip install --no-deps {package.replace('_', '-')}")
+    found = sorted(Path(spec.origin).parent.glob("/".join(path)))
+    if not found:
+        raise Unavailable(f"{package} has no {'/'.join(path)}")
+    return found[-1]
+
+
+def silero_vad(folder, _):
+    """Writes the weights of a detector of speech: convolutions and a recurrent layer."""
+    path = package_file("silero_vad", "data", "silero_vad_16k.safetensors")
+    add_large_tensors(folder, "silero_vad", path, f"the large tensors of {path.name} of the package silero-vad")
+
+
+def magika(folder, _):
+    """Writes the weights of a classifier of files."""
+    path = package_file("magika", "models", "*", "model.onnx")
+    try:
+        import onnx
+        from onnx import numpy_helper
+    except ImportError as error:
+        raise Unavailable(f"{error}; pip install onnx") from error
+    weights = [numpy_helper.to_array(tensor).ravel() for tensor in onnx.load(path).graph.initializer]
+    large = [tensor for tensor in weights if tensor.dtype == np.float32 and tensor.size >= LARGE]
+    origin = f"the large tensors of {path.parent.name}/{path.name} of the package magika"
+    folder.add_floats("magika", np.concatenate(large), (1024,), origin)
+
+
+STEPS = [shared, images, speech, trained, silero_vad, magika, generated, tensors]
 
 
 def main():
