@@ -52,12 +52,15 @@ pub enum Pattern {
     Names,
     /// Floats that have half of the bits of the width.
     Halves,
+    /// Noise through two resonances, whose loudness varies: integers of at most 16 bits, and floats
+    /// of 32 and 64 bits that are multiples of 2^-15.
+    Sound,
 }
 
 use Pattern::*;
 
 impl Pattern {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         AllEqual,
         Ascending,
         Permuted,
@@ -84,6 +87,7 @@ impl Pattern {
         Columns,
         Names,
         Halves,
+        Sound,
     ];
 
     /// `count` little-endian elements of `width` bytes, which are 1, 2, 4 or 8.
@@ -174,8 +178,29 @@ impl Pattern {
                 let exponent = one.wrapping_sub(magnitude << mantissa_bits) & infinity;
                 (any_sign | exponent | random & mantissa) >> zeros << zeros
             }
+            Sound => match (width, sound(i, seed)) {
+                (1, sound) => (sound >> 8) as u64,
+                (2, sound) => sound as u64,
+                (_, sound) => float(width, sound as f64 / 32768.0),
+            },
         }
     }
+}
+
+/// The response of two resonances to an impulse of 32.
+const RESPONSE: [i64; 40] = [
+    32, 82, 111, 98, 59, 25, 11, 8, -3, -26, -48, -55, -45, -28, -15, -10, -5, 4, 17, 26, 26, 21, 14, 10, 7, 2, -4,
+    -10, -13, -13, -10, -8, -6, -4, -1, 3, 5, 7, 6, 5,
+];
+
+/// Returns number `i` of a sound, which has 15 bits and a sign.
+fn sound(i: u64, seed: u64) -> i64 {
+    let noise = |i: u64| {
+        let loudness = 20 + (i % 3000).abs_diff(1500) as i64 / 16;
+        (mix(seed, i) % 256) as i64 * loudness - 128 * loudness
+    };
+    let responses = (0..).zip(RESPONSE).map(|(before, response)| response * noise(i.wrapping_sub(before)));
+    responses.sum::<i64>() >> 9
 }
 
 /// The bits of a number as a float of `width` bytes: bf16, f32 or f64. A float of one byte is the

@@ -138,12 +138,14 @@ fn options_and_mappings_are_found() {
         (Pattern::Decimals, 8, true, 2),
         (Pattern::Pixels, 4, true, 1),
         (Pattern::Multiples, 8, false, 3),
+        (Pattern::Sound, 2, false, 128),
+        (Pattern::Sound, 4, true, 128 | 2),
     ] {
         let geometry = Geometry {
             element_bytes,
             float,
             float_type: float.then(|| float_type(element_bytes)).flatten(),
-            restart: 128,
+            restart: if pattern == Pattern::Sound { 16384 } else { 128 },
             strides: match pattern {
                 Pattern::Pixels => [3, 0],
                 Pattern::Columns => [128, 0],
