@@ -7,6 +7,7 @@
 use crate::common::bins::{
     PROFILES_OF_BINS, SAMPLES_OF_BINS, assert_has_all_bins, options_of_bins, schema_of_bins, write_bins,
 };
+use crate::common::sound::{SAMPLES_OF_SOUND, assert_has_filters, schema_of_sound, write_sound};
 use half::bf16;
 use std::collections::BTreeSet;
 use std::fs;
@@ -264,6 +265,7 @@ fn files_of_earlier_releases_read_as_they_were_written() {
     for profile in PROFILES_OF_BINS {
         let written = write_bins(&options_of_bins(profile), SAMPLES_OF_BINS);
         check("bins-", profile, &written, &schema_of_bins(), SAMPLES_OF_BINS as u32);
+        check("filters-", profile, &write_sound(profile), &schema_of_sound(), SAMPLES_OF_SOUND as u32);
     }
     check("texts-", Profile::Balanced, &write_texts(Profile::Balanced), &schema_of_texts(), TEXTS);
     for profile in NESTED_PROFILES {
@@ -293,6 +295,7 @@ fn golden_files_have_encodings_in_blocks() {
 fn golden_files_have_bins_with_each_mapping_and_option() {
     for profile in PROFILES_OF_BINS {
         assert_has_all_bins(&fs::read(path("bins-", profile)).unwrap(), profile);
+        assert_has_filters(&fs::read(path("filters-", profile)).unwrap(), profile);
     }
 }
 

@@ -10,6 +10,7 @@ pub mod damage;
 pub mod data;
 pub mod files;
 pub mod plan;
+pub mod sound;
 pub mod vectors;
 
 use proptest::test_runner::{Config, FileFailurePersistence};

@@ -2,6 +2,7 @@
 
 use super::is_long;
 use crate::common::bins::{PROFILES_OF_BINS, SAMPLES_OF_BINS, assert_has_all_bins, options_of_bins, write_bins};
+use crate::common::sound::{assert_has_filters, write_sound};
 use crate::common::vectors::{bytes, file_of, vectors};
 use crate::nested::model::{Entry, Plan, push_all};
 use std::collections::BTreeSet;
@@ -92,6 +93,7 @@ fn files() -> Vec<(String, Vec<u8>)> {
             );
             if PROFILES_OF_BINS.contains(&profile) {
                 files.push((format!("{profile:?}, bins"), written_bins(profile)));
+                files.push((format!("{profile:?}, sound"), written_sound(profile)));
             }
             files.extend(
                 [64, 4096].map(|alignment| (format!("{profile:?}, {alignment}"), written(profile, 330, alignment))),
@@ -135,6 +137,7 @@ pub fn blocked_files() -> Vec<(String, Vec<u8>)> {
         files.push((format!("{profile:?}, blocks of lists"), written_lists(profile, LISTS_OF_BLOCKS, 64 << 10, 3)));
     }
     files.extend(PROFILES_OF_BINS.map(|profile| (format!("{profile:?}, bins"), written_bins(profile))));
+    files.extend(PROFILES_OF_BINS.map(|profile| (format!("{profile:?}, sound"), written_sound(profile))));
     files
 }
 
@@ -143,6 +146,13 @@ pub fn blocked_files() -> Vec<(String, Vec<u8>)> {
 fn written_bins(profile: Profile) -> Vec<u8> {
     let file = write_bins(&options_of_bins(profile), SAMPLES_OF_BINS);
     assert_has_all_bins(&file, profile);
+    file
+}
+
+/// A file whose columns have filters, in several blocks.
+fn written_sound(profile: Profile) -> Vec<u8> {
+    let file = write_sound(profile);
+    assert_has_filters(&file, profile);
     file
 }
 
