@@ -14,6 +14,7 @@ const SAMPLES: [u32; 2] = [20, 200];
 #[derive(Clone)]
 pub struct Bins {
     pub table_bytes: Option<u32>,
+    pub transform: [u8; 16],
     pub low_bytes: u8,
     pub bin_count: Option<u8>,
     pub class_count: u8,
@@ -40,6 +41,7 @@ impl Bins {
     pub fn new() -> Self {
         Self {
             table_bytes: None,
+            transform: [0; 16],
             low_bytes: 0,
             bin_count: None,
             class_count: 1,
@@ -57,7 +59,7 @@ impl Bins {
     }
 
     fn tables(&self) -> Vec<u8> {
-        let mut tables = vec![0; 16]; // no transform
+        let mut tables = self.transform.to_vec();
         tables.extend([self.low_bytes, self.bin_count.unwrap_or(self.bits.len() as u8)]);
         tables.extend([self.class_count, self.mapping]);
         tables.extend(self.period.to_le_bytes());
@@ -91,8 +93,13 @@ impl Bins {
 
 /// Rows of both lengths.
 pub fn rows(what: &str, dtype: u8, bins: &Bins, rule: &'static str) -> [Row; 2] {
+    rows_of(what, dtype, ELEMENTS as u32, bins, rule)
+}
+
+/// Rows of blocks of this many elements.
+pub fn rows_of(what: &str, dtype: u8, elements: u32, bins: &Bins, rule: &'static str) -> [Row; 2] {
     let name = |samples| format!("{what}, in {samples} samples");
-    SAMPLES.map(|samples| row(name(samples), bins.file(dtype, samples), Reading(rule, rule)))
+    SAMPLES.map(|samples| row(name(samples), bins.file_of(dtype, samples, elements), Reading(rule, rule)))
 }
 
 pub fn bins() -> Vec<Row> {

@@ -1,6 +1,6 @@
 //! Files without a fault, some of them much larger when they are decoded.
 
-use super::{BOOL, CONSTANT, F32, MOST, U8, UTF8, VARYING, base, bytes, lists, mapped, options, two_chunks};
+use super::{BOOL, CONSTANT, F32, MOST, U8, UTF8, VARYING, base, bytes, filters, lists, mapped, options, two_chunks};
 use crate::support::build::{ABSENT, Build, Chunk, column};
 
 /// Files that are as they should be, some of them much larger when they are decoded.
@@ -39,5 +39,11 @@ pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("6 chunks of 2^24 nulls", finish(&[column("x", U8, true, &[])], &nulls, 6, 6 << 24, &[(CONSTANT, 6)])),
     ];
-    files.into_iter().chain(lists::intact()).chain(mapped::intact()).chain(options::intact()).collect()
+    files
+        .into_iter()
+        .chain(lists::intact())
+        .chain(mapped::intact())
+        .chain(options::intact())
+        .chain(filters::intact())
+        .collect()
 }

@@ -3,6 +3,7 @@
 mod bins;
 mod chunks;
 mod commits;
+mod filters;
 mod fronts;
 mod indexes;
 mod intact;
@@ -53,6 +54,7 @@ fn row(name: impl Into<String>, file: Vec<u8>, refused: Refused) -> Row {
 }
 
 const U8: u8 = 9;
+const U16: u8 = 10;
 const F32: u8 = 3;
 const F64: u8 = 4;
 const U64: u8 = 12;
@@ -104,7 +106,7 @@ fn one_chunk(column: Vec<u8>, chunk: &Chunk) -> Vec<u8> {
 pub fn all() -> Vec<Row> {
     let structure = [schemas::headers(), commits::footers(), commits::trailers(), indexes::indexes()];
     let chunks = [chunks::chunk_heads(), parts::frames(), parts::parts(), parts::tiers(), lists::lists()];
-    let blocks = [fronts::fronts(), bins::bins(), mapped::mappings(), options::options()];
+    let blocks = [fronts::fronts(), bins::bins(), mapped::mappings(), options::options(), filters::filters()];
     structure.into_iter().chain(chunks).chain(blocks).flatten().collect()
 }
 

@@ -2,19 +2,20 @@
 //! 5.15), and some that are as they should be, and large when decoded.
 
 use super::bins::{Bins, rows};
+use super::filters::{FILTERS, Fields, with_filters};
 use super::mapped::{ZEROS, multiple, zeros};
 use super::{F32, F64, Row, U8, U64};
 
-const GAPS: u8 = 16;
+pub const GAPS: u8 = 16;
 const OUTLIERS: u8 = 32;
-const TRANSPOSED: u8 = 64;
+pub const TRANSPOSED: u8 = 64;
 /// Marks of all elements, of none, and of the last one.
 const ALL_OF_64: &str = "0 1111111111111111 1111110000000000";
-const NONE_OF_64: &str = "1111111111111111 0000001000000000";
+pub const NONE_OF_64: &str = "1111111111111111 0000001000000000";
 const LAST_OF_64: &str = "1111111111111111 1111110000000000 0";
 
 /// The bytes of a sequence of bits, as the specification writes these. Zeros fill up the last one.
-fn bytes_of(sequence: &str) -> Vec<u8> {
+pub fn bytes_of(sequence: &str) -> Vec<u8> {
     let bits: Vec<u8> = sequence.bytes().filter(|digit| *digit != b' ').map(|digit| digit - b'0').collect();
     bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
@@ -32,16 +33,16 @@ fn gaps(parameters: [u8; 2], marks: &str, others: u8) -> Bins {
 }
 
 /// Bins of a window of 16 bits, of which those below 128 are coded.
-fn wide() -> Bins {
+pub fn wide() -> Bins {
     Bins { bits: vec![7, 7, 8, 9, 10, 11, 12, 13, 14, 15], ..Bins::new() }
 }
 
-fn outliers(upper_bits: u8, parameters: [u8; 2], marks: &str, uppers: &[u8]) -> Bins {
+pub fn outliers(upper_bits: u8, parameters: [u8; 2], marks: &str, uppers: &[u8]) -> Bins {
     let fields = [&[upper_bits][..], &parameters].concat();
     Bins { mapping: OUTLIERS, fields, head: [&bytes_of(marks)[..], uppers].concat(), ..wide() }
 }
 
-fn transposed(bins: Bins, row: u32) -> Bins {
+pub fn transposed(bins: Bins, row: u32) -> Bins {
     let fields = [&bins.fields[..], &row.to_le_bytes()].concat();
     Bins { mapping: bins.mapping | TRANSPOSED, fields, ..bins }
 }
@@ -141,7 +142,9 @@ pub fn options() -> Vec<Row> {
         rows("all options, and 5 bytes after their fields", U64, &long, "R-5.18"),
         of_row(0),
         of_row(1),
-        of_all("all options, and an unknown one", All { more: 128, ..all() }, "R-5.18"),
+        of_all("all options, and an unknown mapping", All { more: 4, ..all() }, "R-5.18"),
+        of_all("all options, and filters without fields", All { more: FILTERS, ..all() }, "R-5.18"),
+        rows("all options, and filters of their numbers", U64, &with_filters(all().bins(), &Fields::new(1)), "R-5.22"),
         of_all("all options, and rows of 1 element", All { row: 1, ..all() }, "R-5.22"),
         of_all("all options, and gaps beyond the block", All { gaps: "0000000", ..all() }, "R-5.23"),
         of_all("all options, and outliers that are gaps", All { outliers: ALL_OF_64, ..all() }, "R-5.23"),
