@@ -2,10 +2,10 @@
 //! windows, or a refusal.
 
 use super::kernel::bins::{self, BinModel, CodedBlock};
-use super::kernel::predict::{self, Prediction, Predictor, Weights};
+use super::kernel::predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, Prediction, Predictor, Weights};
 use super::kernel::{Width, extra_bits};
-use super::options::Options;
-use super::regions::{BLOCK_ENTRY, front, number};
+use super::options::{Filters, Options, code, code_bits};
+use super::regions::{BLOCK_ENTRY, Front, front, number};
 
 const BLOCKED_BINS: u16 = 13;
 /// The most elements of a block.
@@ -40,14 +40,22 @@ fn take_number(rest: &mut &[u8], bytes: usize) -> Option<usize> {
     take(rest, bytes).map(|taken| number(taken, 0, bytes) as usize)
 }
 
-/// Chapters 5.12 to 5.15. Returns whether all bins are right.
+/// Chapters 5.12 to 5.15. Returns whether all bins are right, for some fields of options that the
+/// tables may have.
 fn check(stored: &[u8], element_bytes: usize) -> Option<bool> {
     let front = front(stored, BLOCKED_BINS)?;
+    let tables = stored.get(12..front.directory)?;
+    let (_, option_bits) = Options::split(*tables.get(19)?);
+    let all = Options::all(option_bits, element_bytes, tables.get(20..)?);
+    let check = |options: &Options| check_with(options, &front, stored, element_bytes).unwrap_or(false);
+    Some(all.iter().any(check))
+}
+
+fn check_with(options: &Options, front: &Front, stored: &[u8], element_bytes: usize) -> Option<bool> {
     let mut tables = stored.get(12..front.directory)?;
     let transform = take(&mut tables, 16)?;
     let [low_bytes, bin_count, class_count, mapping] = *take(&mut tables, 4)? else { return None };
-    let (mapping, option_bits) = Options::split(mapping);
-    let options = Options::new(option_bits, element_bytes, tables)?;
+    let (mapping, _) = Options::split(mapping);
     let period = take_number(&mut tables, 4)?;
     let mut model = BinModel::default();
     let bits = take(&mut tables, bin_count.into()).filter(|bits| are_valid(bits))?;
@@ -60,12 +68,7 @@ fn check(stored: &[u8], element_bytes: usize) -> Option<bool> {
         let is_valid = class < 16 && first + count <= bits.len() && sum == 256;
         model.set_class(class, first, is_valid.then_some(frequencies)?);
     }
-    let code_bits = match class_count {
-        0..=1 => 0,
-        2 => 1,
-        3..=4 => 2,
-        _ => 4,
-    };
+    let code_bits = code_bits(class_count.into());
     let code_bytes = |codes: usize| (code_bits * codes).div_ceil(8);
     let codes = take(&mut tables, code_bytes(period))?;
     let number_bytes = if mapping == 0 { element_bytes } else { usize::from(*tables.first()?) };
@@ -90,17 +93,18 @@ fn check(stored: &[u8], element_bytes: usize) -> Option<bool> {
             deposit_alike(take(&mut rest, detail_bytes)?, block);
         }
         options.skip_outliers(count, &mut rest)?;
+        let filter_codes = options.skip_filters(count, &mut rest)?;
+        if let Some(filters) = &options.filters {
+            undo_filters_alike(filters, &filter_codes, block);
+        }
         if count == 0 {
             are_right &= rest.is_empty(); // there are gaps only, and no kernel sees the block
             continue;
         }
         let groups = count.div_ceil(64);
         let codes = if period == 0 { take(&mut rest, code_bytes(groups))? } else { codes };
-        let code = |group: usize| {
-            let at = code_bits * group.checked_rem(period).unwrap_or(group);
-            codes.get(at / 8).map_or(0, |byte| byte >> (at % 8) & ((1 << code_bits) - 1))
-        };
-        let classes: Vec<u8> = (0..groups).map(code).collect();
+        let class = |group: usize| code(codes, code_bits, group.checked_rem(period).unwrap_or(group));
+        let classes: Vec<u8> = (0..groups).map(class).collect();
         take(&mut rest, usize::from(low_bytes) * count)?;
         if classes.iter().any(|class| *class >= class_count) {
             are_right = false;
@@ -153,6 +157,27 @@ fn undo_alike(transform: &[u8], width: Width, bytes: &[u8]) {
     };
     let due = undone(&predict::available()[0]);
     assert!(predict::available().iter().all(|kernel| undone(kernel) == due), "{prediction:?}");
+}
+
+/// Undoes filters of any bytes, and predicts the numbers again.
+fn undo_filters_alike(filters: &Filters, codes: &[u8], bytes: &[u8]) {
+    let &Filters { taps, restart, zero, .. } = filters;
+    let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+    for (to, from) in coefficients.iter_mut().zip(filters.coefficients.chunks_exact(taps)) {
+        to[..taps].copy_from_slice(from);
+    }
+    let bank = FilterBank { coefficients, taps, restart, zero };
+    let bytes = &bytes[..bytes.len() - bytes.len() % 2];
+    let undone = |kernel: &predict::Predict| {
+        let mut data = bytes.to_vec();
+        kernel.undo_filter(&bank, codes, &mut data);
+        let mut residuals = vec![0; data.len()];
+        kernel.filter(&bank, codes, &data, &mut residuals);
+        assert!(residuals == bytes, "{kernel:?}, {bank:?}");
+        data
+    };
+    let due = undone(&predict::available()[0]);
+    assert!(predict::available().iter().all(|kernel| undone(kernel) == due), "{bank:?}");
 }
 
 /// Makes integers of details, with bit lengths that any bytes are.

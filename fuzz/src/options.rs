@@ -6,9 +6,47 @@ use super::regions::number;
 const GAPS: u8 = 16;
 const OUTLIERS: u8 = 32;
 const TRANSPOSED: u8 = 64;
+const FILTERS: u8 = 128;
 
 /// The parameters of marks.
 type Parameters = [u8; 2];
+
+/// The fields of filters.
+pub struct Filters {
+    pub taps: usize,
+    pub count: usize,
+    pub restart: u16,
+    pub zero: u16,
+    /// Those of filter 0 first.
+    pub coefficients: Vec<i16>,
+}
+
+/// Bytes of the fields of filters before the coefficients.
+const FILTERS_HEAD: usize = 6;
+/// Numbers of a segment.
+const SEGMENT: usize = 128;
+
+impl Filters {
+    /// Returns all fields of filters that tables may end with. Only their start tells how long they
+    /// are, so that coefficients may look like other fields.
+    fn all(tables: &[u8]) -> Vec<Self> {
+        let sizes = (1..=16).flat_map(|taps| (1..=16).map(move |count| (taps, count)));
+        sizes.filter_map(|(taps, count)| Self::of_size(taps, count, tables)).collect()
+    }
+
+    fn of_size(taps: usize, count: usize, tables: &[u8]) -> Option<Self> {
+        let fields = tables.get(tables.len().checked_sub(FILTERS_HEAD + 2 * taps * count)?..)?;
+        let (head, coefficients) = fields.split_at(FILTERS_HEAD);
+        let [restart, zero] = [2, 4].map(|at| number(head, at, 2) as u16);
+        let coefficients = coefficients.chunks_exact(2).map(|two| i16::from_le_bytes([two[0], two[1]])).collect();
+        let is_size = [usize::from(head[0]), usize::from(head[1])] == [taps, count];
+        (is_size && restart > 0).then_some(Self { taps, count, restart, zero, coefficients })
+    }
+
+    fn bytes(&self) -> usize {
+        FILTERS_HEAD + 2 * self.coefficients.len()
+    }
+}
 
 /// The options of a part. Rows that are transposed move no section.
 #[derive(Default)]
@@ -16,6 +54,23 @@ pub struct Options {
     gaps: Option<Parameters>,
     /// With the bits of an upper.
     outliers: Option<(u8, Parameters)>,
+    pub filters: Option<Filters>,
+}
+
+/// Returns the bits of a code of `count` classes or filters.
+pub fn code_bits(count: usize) -> usize {
+    match count {
+        0..=1 => 0,
+        2 => 1,
+        3..=4 => 2,
+        _ => 4,
+    }
+}
+
+/// Returns code `i` of a sequence; 0 if it ends before.
+pub fn code(codes: &[u8], bits: usize, i: usize) -> u8 {
+    let at = bits * i;
+    codes.get(at / 8).map_or(0, |byte| byte >> (at % 8) & ((1 << bits) - 1))
 }
 
 impl Options {
@@ -25,8 +80,22 @@ impl Options {
     }
 
     /// Reads the fields of options from the end of the tables, where they are: before them, the
-    /// fields of a palette would have to be decoded to know where these end.
-    pub fn new(bits: u8, element_bytes: usize, tables: &[u8]) -> Option<Self> {
+    /// fields of a palette would have to be decoded to know where these end. With filters, there
+    /// may be several ways.
+    pub fn all(bits: u8, element_bytes: usize, tables: &[u8]) -> Vec<Self> {
+        if bits & FILTERS == 0 {
+            return Self::new(bits, element_bytes, tables).into_iter().collect();
+        }
+        let with_filters = |filters: Filters| {
+            let before = &tables[..tables.len() - filters.bytes()];
+            let others = Self::new(bits, element_bytes, before)?;
+            Some(Self { filters: Some(filters), ..others })
+        };
+        Filters::all(tables).into_iter().filter_map(with_filters).collect()
+    }
+
+    /// Reads the fields of all options but filters.
+    fn new(bits: u8, element_bytes: usize, tables: &[u8]) -> Option<Self> {
         let mut tables = tables;
         let mut take_last = |bytes: usize| {
             let (rest, last) = tables.split_at_checked(tables.len().checked_sub(bytes)?)?;
@@ -62,6 +131,15 @@ impl Options {
         let marked = skip_marks(parameters, count, block)?;
         *block = block.get((usize::from(upper_bits) * marked).div_ceil(8)..)?;
         Some(())
+    }
+
+    /// Skips the filter codes of `count` elements. Returns them, one a byte.
+    pub fn skip_filters(&self, count: usize, block: &mut &[u8]) -> Option<Vec<u8>> {
+        let Some(filters) = &self.filters else { return Some(Vec::new()) };
+        let (bits, segments) = (code_bits(filters.count), count.div_ceil(SEGMENT));
+        let (codes, rest) = block.split_at_checked((bits * segments).div_ceil(8))?;
+        *block = rest;
+        Some((0..segments).map(|segment| code(codes, bits, segment)).collect())
     }
 }
 
