@@ -15,7 +15,7 @@ use kernel::bins::encode::{self, BinEncoder};
 use kernel::bins::{BinModel, CodedBlock};
 use kernel::byte_planes::BytePlanes;
 use kernel::palettes::PaletteTables;
-use kernel::predict::{Prediction, Predictor, Weights};
+use kernel::predict::{FilterBank, MOST_FILTERS, MOST_TAPS, Prediction, Predictor, SEGMENT, Weights};
 use kernel::quotients::{FloatFormat, NumberDetails, QuotientTerms};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
 use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, palettes, predict, quotients, tiers, transpose};
@@ -135,6 +135,30 @@ fn predictions(c: &mut Criterion) {
                     b.iter(|| kernel.undo(prediction, width, black_box(&mut to)));
                 });
             }
+        }
+    }
+}
+
+/// Filters that writers may choose: for speed, and for size. Of 2-byte numbers, a restart after 8
+/// segments gives 32 rows. `undo_filter` works in place, as `undo` does.
+fn filters(c: &mut Criterion) {
+    let from = random(CHUNK);
+    let mut to = vec![0; CHUNK];
+    let codes: Vec<u8> = (0..MOST_FILTERS as u8).cycle().take(CHUNK / 2 / SEGMENT).collect();
+    let mut group = group(c, "filters", &from);
+    for kernel in predict::available() {
+        for taps in [8, 16] {
+            let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+            let used = coefficients.iter_mut().flat_map(|filter| &mut filter[..taps]);
+            used.zip(from.as_chunks().0).for_each(|(to, bytes)| *to = i16::from_le_bytes(*bytes) / 8);
+            let bank = FilterBank { coefficients, taps, restart: 8, zero: 0x8000 };
+            let row = |name: &str| format!("{}/{taps} taps/{name}", kernel.name());
+            group.bench_function(row("filter"), |b| {
+                b.iter(|| kernel.filter(&bank, &codes, black_box(&from), black_box(&mut to)));
+            });
+            group.bench_function(row("undo"), |b| {
+                b.iter(|| kernel.undo_filter(&bank, &codes, black_box(&mut to)));
+            });
         }
     }
 }
@@ -368,6 +392,6 @@ fn bins_of_blocks(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, symbols, lengths_and_bits, bins_of_blocks, quotients_of_numbers, values_of_palettes, tiles_of_rows
+    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, filters, symbols, lengths_and_bits, bins_of_blocks, quotients_of_numbers, values_of_palettes, tiles_of_rows
 }
 criterion_main!(benches);
