@@ -34,9 +34,10 @@ pub(super) fn choose_filters(
         return choice;
     }
     let mut numbers = std::mem::take(&mut scratch.other_numbers);
-    let short = match scratch.numbers.mapping {
-        Mapping::None => (width == Width::W2 && !geometry.float).then_some(raw),
-        _ => numbers.set_short(&scratch.numbers.mapping, geometry, raw).then_some(numbers.bytes.as_slice()),
+    let is_mapped = !matches!(scratch.numbers.mapping, Mapping::None);
+    let short = match is_mapped {
+        true => numbers.set_short(&scratch.numbers.mapping, geometry, raw).then_some(numbers.bytes.as_slice()),
+        false => (width == Width::W2 && !geometry.float).then_some(raw),
     };
     let (taps, class_count) = if for_size { SMALLEST } else { FASTER };
     let [of_size, of_speed] = FILTERS_SAVE_ONE_IN;
@@ -51,13 +52,17 @@ pub(super) fn choose_filters(
         let saved = before - bits_in_classes(Width::W2, class_count, scratch);
         let saved = (saved / 8.0) as usize; // an estimate, and saturating
         let bytes = choice.bytes.saturating_add(scratch.filters.other_bytes()).saturating_sub(saved);
+        // numbers that are too long for 2 bytes become exceptions
+        let [exceptions, before] = [&numbers, &scratch.numbers].map(|numbers| numbers.other_bytes(width.bytes(), 1));
+        let more = if is_mapped { exceptions.saturating_sub(before) } else { 0 };
+        let bytes = bytes.saturating_add(more);
         let filtered = TransformChoice { transform: Transform::None, bytes, is_predictable: true };
         better = Some(filtered).filter(|_| bytes < choice.bytes - choice.bytes / save_one_in);
     }
     match better {
         None => scratch.filters.filters = None,
-        Some(_) if matches!(scratch.numbers.mapping, Mapping::None) => {}
-        Some(_) => std::mem::swap(&mut scratch.numbers, &mut numbers),
+        Some(_) if is_mapped => std::mem::swap(&mut scratch.numbers, &mut numbers),
+        Some(_) => {}
     }
     scratch.other_numbers = numbers;
     better.unwrap_or(choice)

@@ -10,8 +10,8 @@ const MOST_PRODUCTS: usize = (MOST_TAPS + 1) * (MOST_TAPS + 2) / 2;
 const ROUNDS: usize = 5;
 /// The part of the mean square that is added to the squares, so that coefficients stay small.
 const RIDGE: f64 = 1e-6;
-/// The unit of coefficients.
-const UNIT: f64 = 4096.0;
+/// Coefficients are stored as multiples of one of this.
+pub(super) const UNIT: f64 = 4096.0;
 
 /// Sums of products of numbers of a segment: at [`place`] of `i` and `j`, that of the numbers `i`
 /// and `j` before each.
@@ -93,8 +93,7 @@ impl ErrorForm {
     }
 }
 
-/// Fits filters to segments. Their coefficients are multiples of the unit of coefficients, and in
-/// its range.
+/// Fits filters to segments. Their coefficients are those that can be stored.
 pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec<Coefficients> {
     let mut weights: Vec<f64> = segments.iter().map(|moments| weight(moments.squares().0)).collect();
     let mut codes = by_slope(segments, &weights, filter_count);

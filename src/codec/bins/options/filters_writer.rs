@@ -1,13 +1,13 @@
 //! Finds filters, and predicts the numbers of a part by them.
 
-use super::filter_fit::{Moments, assign, fit};
+use super::filter_fit::{Moments, UNIT, assign, fit};
 use super::filters::Filters;
 use crate::codec::geometry::Geometry;
 use crate::kernel::predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT};
 use std::ops::Range;
 
-/// Segments after which prediction restarts: a vector of the widest kernels has 32 numbers, and a
-/// block of 64 KiB as many rows.
+/// Segments after which prediction restarts: a block of 64 KiB of such numbers then has 32 rows, as
+/// many as the widest vector has numbers.
 const RESTART_SEGMENTS: u16 = 8;
 /// Segments for each filter, at least.
 const SEGMENTS_OF_FILTER: usize = 8;
@@ -16,8 +16,6 @@ const MOST_FITTED: usize = 512;
 /// The bits of each number that filters save at least, by the segments they are fitted to, compared
 /// with differences.
 const LEAST_GAIN: f64 = 0.1;
-/// Units of a coefficient.
-const UNIT: f64 = 4096.0;
 
 /// The filters of a part, in memory that is reused.
 #[derive(Default)]
