@@ -2,6 +2,7 @@
 
 use super::check_values;
 use crate::common::Table;
+use crate::common::blocked::{BlockedChunk, blocked_chunks};
 use crate::common::damage::{ChunkPlace, Damage, chunks, regions};
 use crate::common::files::FilePlan;
 use crate::support::intact::assert_intact;
@@ -27,16 +28,34 @@ fn check_salvaged(salvaged: &Salvaged, intact: &[u8], damaged: &[u8], table: &Ta
     let is_left = |chunk: &&ChunkPlace| damaged.get(chunk.bytes.clone()) == Some(&intact[chunk.bytes.clone()]);
     let places = chunks(intact);
     let left: Vec<&ChunkPlace> = places.iter().filter(is_left).collect();
+    let in_blocks = blocked_chunks(intact);
+    let damaged_chunks: Vec<&BlockedChunk> = in_blocks.iter().filter(|chunk| !is_left(&&chunk.place)).collect();
     for (column, (name, lost)) in salvaged.losses.columns.iter().enumerate() {
         assert_eq!(*name, table.schema.columns[column].name);
-        let left: Vec<Range<u64>> = left.iter().filter(|c| c.column == column).map(|c| c.samples.clone()).collect();
+        let chunks = left.iter().filter(|c| c.column == column).map(|c| c.samples.clone());
+        let damaged_chunks = damaged_chunks.iter().filter(|chunk| chunk.place.column == column);
+        let samples = damaged_chunks.flat_map(|chunk| left_in_blocks(chunk, intact, damaged));
+        let left: Vec<Range<u64>> = chunks.chain(samples.map(|i| i..i + 1)).collect();
         check_losses(lost, &left, reader.sample_count());
         check_values(reader, column, lost, table);
     }
     left.len() as u64
 }
 
-/// Checks that exactly the samples without an intact chunk are lost.
+/// The samples that are left of a damaged chunk in blocks: if its front is intact and its end is in
+/// the file, those without a byte in a damaged block.
+fn left_in_blocks(chunk: &BlockedChunk, intact: &[u8], damaged: &[u8]) -> Vec<u64> {
+    let is_left = |bytes: &Range<usize>| damaged.get(bytes.clone()) == Some(&intact[bytes.clone()]);
+    let ChunkPlace { samples, bytes, .. } = &chunk.place;
+    if !is_left(&(bytes.start..chunk.blocks[0].bytes.start)) || damaged.len() < bytes.end {
+        return Vec::new();
+    }
+    let lost = chunk.blocks.iter().filter(|block| !is_left(&block.bytes));
+    let lost: Vec<u64> = lost.flat_map(|block| block.samples.iter().copied()).collect();
+    samples.clone().filter(|i| !lost.contains(i)).collect()
+}
+
+/// Checks that exactly the samples without an intact chunk or block are lost.
 fn check_losses(lost: &LostSamples, left: &[Range<u64>], sample_count: u64) {
     let is_left = |i: u64| left.iter().any(|samples| samples.contains(&i));
     for i in 0..sample_count {
