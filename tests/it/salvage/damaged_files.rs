@@ -161,7 +161,8 @@ impl Source for Disk {
     }
 }
 
-/// Unreadable sectors cost the chunks that garbage in their place would cost, and no others.
+/// Unreadable sectors cost the chunks that garbage in their place would cost, and no others. Of a
+/// chunk in blocks, they cost all blocks, since it is read as a whole.
 #[test]
 fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
     for seed in 0..file_count() / 3 {
@@ -174,6 +175,12 @@ fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
         }
         let mut garbage = intact.clone();
         bad.iter().for_each(|bad| garbage[bad.clone()].fill(0xA5));
+        for chunk in blocked_chunks(&intact) {
+            let is_bad = |bad: &Range<usize>| bad.start < chunk.place.bytes.end && chunk.place.bytes.start < bad.end;
+            if bad.iter().any(is_bad) {
+                garbage[chunk.blocks[0].bytes.start - 1] ^= 0xFF; // of the checksum of the front
+            }
+        }
         let expected = salvage(InMemory(garbage.to_vec()), SalvageOptions::new());
         let found = salvage(Disk { file: intact, bad }, SalvageOptions::new().decode(true));
         let (Ok(expected), Ok(found)) = (&expected, &found) else {
