@@ -46,7 +46,7 @@ pub struct Salvaged {
 ///
 /// Scans the file from its first byte to its last for intact chunks at valid offsets; the index is
 /// not needed. If a chunk in blocks is damaged and its front is intact, only the samples that have
-/// a byte in a damaged block are lost. Chunks after the last commit count: a killed writer wrote
+/// a byte in a damaged block are lost; if bytes of it cannot be read, all of it is. Chunks after the last commit count: a killed writer wrote
 /// them. The schema comes from the header or from any footer. If neither is intact, the file is
 /// lost, which is an error. A file that this release cannot read is an error, too.
 ///
