@@ -46,9 +46,10 @@ pub struct Salvaged {
 ///
 /// Scans the file from its first byte to its last for intact chunks at valid offsets; the index is
 /// not needed. If a chunk in blocks is damaged and its front is intact, only the samples that have
-/// a byte in a damaged block are lost; if bytes of it cannot be read, all of it is. Chunks after the last commit count: a killed writer wrote
-/// them. The schema comes from the header or from any footer. If neither is intact, the file is
-/// lost, which is an error. A file that this release cannot read is an error, too.
+/// a byte in a damaged block are lost; if bytes of it cannot be read, all of it is. Chunks after
+/// the last commit count: a killed writer wrote them. The schema comes from the header or from any
+/// footer. If neither is intact, the file is lost, which is an error. A file that this release
+/// cannot read is an error, too.
 ///
 /// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, 100
 /// bytes for each region, and at most 16 times the stored bytes of damaged chunks in blocks. These
