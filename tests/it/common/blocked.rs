@@ -30,6 +30,19 @@ pub struct Block {
 }
 
 impl BlockedChunk {
+    /// The samples that are left if the chunk is damaged, but its front is intact and its end in
+    /// the file: those without a byte in a damaged block.
+    pub fn samples_left(&self, intact: &[u8], damaged: &[u8]) -> Vec<u64> {
+        let is_left = |bytes: Range<usize>| damaged.get(bytes.clone()) == Some(&intact[bytes]);
+        let ChunkPlace { samples, bytes, .. } = &self.place;
+        if !is_left(bytes.start..self.front_end) || damaged.len() < bytes.end {
+            return Vec::new();
+        }
+        let lost = self.blocks.iter().filter(|block| !is_left(block.bytes.clone()));
+        let lost: Vec<u64> = lost.flat_map(|block| block.samples.iter().copied()).collect();
+        samples.clone().filter(|i| !lost.contains(i)).collect()
+    }
+
     /// Corrects the checksums of a block and of the front.
     pub fn seal_block(&self, file: &mut [u8], block: usize) {
         let Block { bytes, crc, .. } = &self.blocks[block];

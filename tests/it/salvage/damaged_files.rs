@@ -34,25 +34,12 @@ fn check_salvaged(salvaged: &Salvaged, intact: &[u8], damaged: &[u8], table: &Ta
         assert_eq!(*name, table.schema.columns[column].name);
         let chunks = left.iter().filter(|c| c.column == column).map(|c| c.samples.clone());
         let damaged_chunks = damaged_chunks.iter().filter(|chunk| chunk.place.column == column);
-        let samples = damaged_chunks.flat_map(|chunk| left_in_blocks(chunk, intact, damaged));
+        let samples = damaged_chunks.flat_map(|chunk| chunk.samples_left(intact, damaged));
         let left: Vec<Range<u64>> = chunks.chain(samples.map(|i| i..i + 1)).collect();
         check_losses(lost, &left, reader.sample_count());
         check_values(reader, column, lost, table);
     }
     left.len() as u64
-}
-
-/// The samples that are left of a damaged chunk in blocks: if its front is intact and its end is in
-/// the file, those without a byte in a damaged block.
-fn left_in_blocks(chunk: &BlockedChunk, intact: &[u8], damaged: &[u8]) -> Vec<u64> {
-    let is_left = |bytes: &Range<usize>| damaged.get(bytes.clone()) == Some(&intact[bytes.clone()]);
-    let ChunkPlace { samples, bytes, .. } = &chunk.place;
-    if !is_left(&(bytes.start..chunk.blocks[0].bytes.start)) || damaged.len() < bytes.end {
-        return Vec::new();
-    }
-    let lost = chunk.blocks.iter().filter(|block| !is_left(&block.bytes));
-    let lost: Vec<u64> = lost.flat_map(|block| block.samples.iter().copied()).collect();
-    samples.clone().filter(|i| !lost.contains(i)).collect()
 }
 
 /// Checks that exactly the samples without an intact chunk or block are lost.

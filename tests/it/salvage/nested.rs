@@ -1,6 +1,7 @@
 //! Nested columns of damaged files.
 
 use super::salvage_file;
+use crate::common::blocked::blocked_chunks;
 use crate::common::config;
 use crate::common::damage::{ChunkPlace, Damage, chunks};
 use crate::common::plan::options;
@@ -68,15 +69,20 @@ impl std::fmt::Debug for Lists {
     }
 }
 
-/// Checks that exactly the samples of damaged chunks are lost, and that all others read right.
+/// Checks that exactly the samples of damaged chunks and blocks are lost, and that all others read
+/// right.
 fn check_salvaged(salvaged: &Salvaged, lists: &Lists, intact: &[u8], damaged: &[u8]) {
     let places = chunks(intact);
     let is_left = |place: &&ChunkPlace| damaged.get(place.bytes.clone()) == Some(&intact[place.bytes.clone()]);
     let left: Vec<&ChunkPlace> = places.iter().filter(is_left).collect();
+    let in_blocks = blocked_chunks(intact);
     for (number, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
         let of_column: Vec<_> = left.iter().filter(|place| place.column == number).collect();
+        let damaged_chunks = in_blocks.iter().filter(|chunk| chunk.place.column == number && !is_left(&&chunk.place));
+        let in_blocks: Vec<u64> = damaged_chunks.flat_map(|chunk| chunk.samples_left(intact, damaged)).collect();
         for i in 0..salvaged.reader.sample_count() {
-            assert_eq!(lost.contains(i), !of_column.iter().any(|place| place.samples.contains(&i)), "sample {i}");
+            let is_left = of_column.iter().any(|place| place.samples.contains(&i)) || in_blocks.contains(&i);
+            assert_eq!(lost.contains(i), !is_left, "sample {i}");
         }
         check_column(&salvaged.reader, number, lost, &lists.plans[number], &lists.samples[number]);
     }
