@@ -43,6 +43,11 @@ impl BlockCodec for BinBlocks {
         BinTables::parse(spec, tables).map(Arc::new)
     }
 
+    /// Parses them without a place to keep them.
+    fn check_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
+        BinTables::parse(spec, tables).map(drop)
+    }
+
     fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<Arc<BinTables>> {
         scratch.bin_tables.get(spec, tables)
     }

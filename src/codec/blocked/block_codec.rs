@@ -64,6 +64,11 @@ pub(crate) trait BlockCodec: Sync {
     /// Parses and checks the tables in the front.
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<Self::Tables>;
 
+    /// Checks what [`BlockCodec::parse_tables`] checks.
+    fn check_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
+        self.parse_tables(spec, tables).map(drop)
+    }
+
     /// Returns the same as [`BlockCodec::parse_tables`], which may have been kept: a sample that is
     /// decoded alone mostly follows another one of its chunk.
     fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], _scratch: &mut DecodeScratch) -> Result<Self::Tables> {

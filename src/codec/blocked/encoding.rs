@@ -103,7 +103,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
     }
 
     fn check(&self, part: &BlockedPart<'_>) -> Result<()> {
-        self.0.parse_tables(part.spec, part.front.tables)?;
+        self.0.check_tables(part.spec, part.front.tables)?;
         part.front.check()
     }
 
