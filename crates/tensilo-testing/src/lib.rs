@@ -4,6 +4,7 @@
 mod environment;
 mod folder;
 mod hex;
+mod http_server;
 mod patterns;
 mod random;
 mod sys;
@@ -11,6 +12,7 @@ mod sys;
 pub use environment::{asked, python_is_present, repository};
 pub use folder::Folder;
 pub use hex::commented_hex;
+pub use http_server::{HttpFault, HttpRequest, HttpServer};
 pub use patterns::Pattern;
 pub use random::{Random, mix};
 pub use sys::{Allocations, Alone, CountingAllocator, allocations_of, alone};

@@ -1,0 +1,187 @@
+//! Addresses of objects.
+
+use crate::error::{ObjectError, Result};
+use object_store::path::Path;
+use std::fmt;
+use url::Url;
+
+/// The address of an object, or of the prefix that a dataset has: `s3://bucket/key`, `gs://`,
+/// `az://`, `https://host/path` and the like.
+///
+/// Keys of buckets are written as they are; `%` in the path of `http` and `https` is the escape of
+/// URLs.
+///
+/// ```
+/// use tensilo_object::Address;
+///
+/// let train = Address::parse("s3://bucket/train/")?;
+/// assert_eq!(train.join("manifest")?.to_string(), "s3://bucket/train/manifest");
+/// assert!(Address::is_one("https://example.org/x.tsl") && !Address::is_one("train/x.tsl"));
+/// # Ok::<(), tensilo_object::ObjectError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Address {
+    scheme: Scheme,
+    /// The scheme as it was written, and the bucket or host: `s3://bucket`.
+    root: String,
+    key: Path,
+}
+
+/// The kind of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Scheme {
+    S3,
+    Google,
+    Azure,
+    Http,
+}
+
+/// The schemes of URLs, as other tools write them.
+const SCHEMES: [(&str, Scheme); 10] = [
+    ("s3", Scheme::S3),
+    ("s3a", Scheme::S3),
+    ("gs", Scheme::Google),
+    ("gcs", Scheme::Google),
+    ("az", Scheme::Azure),
+    ("azure", Scheme::Azure),
+    ("abfs", Scheme::Azure),
+    ("abfss", Scheme::Azure),
+    ("http", Scheme::Http),
+    ("https", Scheme::Http),
+];
+
+impl Address {
+    /// Returns whether a text has the scheme of an address, so that it names no file.
+    pub fn is_one(text: &str) -> bool {
+        scheme_of(text).is_some()
+    }
+
+    /// Parses an address. Fails if the scheme is unknown, the bucket or host is missing, or the key
+    /// is not one that a folder could have: empty components, `.` and `..` are refused.
+    pub fn parse(text: &str) -> Result<Self> {
+        let refused = |message: String| ObjectError::BadAddress { address: text.to_owned(), message };
+        let (scheme, rest) = scheme_of(text).ok_or_else(|| {
+            let known = SCHEMES.map(|(name, _)| format!("{name}://")).join(", ");
+            refused(format!("this is no address of an object: those begin with {known}"))
+        })?;
+        let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
+        if host.is_empty() {
+            return Err(refused("the address has no bucket, or no host".to_owned()));
+        }
+        if scheme == Scheme::Http && key.contains(['?', '#']) {
+            let message = "the address has a query or a fragment, which requests of ranges cannot keep";
+            return Err(refused(message.to_owned()));
+        }
+        let parsed = match scheme {
+            Scheme::Http => Path::from_url_path(key),
+            _ => Path::parse(key),
+        };
+        let key = parsed.map_err(|error| refused(error.to_string()))?;
+        let root = text.get(..text.len() - rest.len() + host.len()).unwrap_or(text); // a boundary
+        Ok(Self { scheme, root: root.to_owned(), key })
+    }
+
+    /// Returns the address of an object below this prefix. The components of `path` are separated
+    /// by `/`, and are those of a key, without escapes. Fails if one is `.` or `..`, or empty.
+    pub fn join(&self, path: &str) -> Result<Self> {
+        let key = match (self.key.as_ref(), path) {
+            (key, "") => key.to_owned(),
+            ("", path) => path.to_owned(),
+            (key, path) => format!("{key}/{path}"),
+        };
+        let refused = |message| ObjectError::BadAddress { address: format!("{self}/{path}"), message };
+        let key = Path::parse(key).map_err(|error| refused(error.to_string()))?;
+        Ok(Self { key, ..self.clone() })
+    }
+
+    /// Returns the last component of the key; `None` if the key is empty.
+    pub fn name(&self) -> Option<&str> {
+        self.key.filename()
+    }
+
+    pub(crate) fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Returns the bucket or host, with the scheme that was written.
+    pub(crate) fn root(&self) -> &str {
+        &self.root
+    }
+
+    pub(crate) fn key(&self) -> &Path {
+        &self.key
+    }
+
+    /// Returns the address of another object of the same store.
+    pub(crate) fn with_key(&self, key: Path) -> Self {
+        Self { key, ..self.clone() }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, root, key } = self;
+        match (scheme, Url::parse(root)) {
+            _ if key.is_root() => f.write_str(root),
+            (Scheme::Http, Ok(mut url)) => {
+                // it fails for an address that can have no path, which `http` always can
+                if let Ok(mut path) = url.path_segments_mut() {
+                    path.extend(key.as_ref().split('/'));
+                }
+                write!(f, "{url}")
+            }
+            _ => write!(f, "{root}/{key}"),
+        }
+    }
+}
+
+/// Returns the scheme of an address, and the text after its `://`.
+fn scheme_of(text: &str) -> Option<(Scheme, &str)> {
+    let (name, rest) = text.split_once("://")?;
+    let (_, scheme) = SCHEMES.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known))?;
+    Some((scheme, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_parsed_and_printed() {
+        for (text, due) in [
+            ("s3://bucket/a/b.tsl", "s3://bucket/a/b.tsl"),
+            ("s3://bucket", "s3://bucket"),
+            ("gs://bucket/a b/%20/", "gs://bucket/a b/%20"),
+            ("abfss://container@account.dfs.core.windows.net/x", "abfss://container@account.dfs.core.windows.net/x"),
+            ("HTTPS://host:8080/a%20b/%25", "https://host:8080/a%20b/%25"),
+        ] {
+            assert_eq!(Address::parse(text).unwrap().to_string(), due);
+        }
+    }
+
+    #[test]
+    fn what_names_no_object_is_refused() {
+        for (text, finding) in [
+            ("train/x.tsl", "no address of an object"),
+            ("ftp://host/x", "no address of an object"),
+            ("s3:///x", "no bucket"),
+            ("s3://bucket/a//b", "empty"),
+            ("s3://bucket/a/../b", ".."),
+            ("https://host/x.tsl?token=1", "query"),
+        ] {
+            let error = Address::parse(text).unwrap_err().to_string();
+            assert!(error.contains(finding) && error.starts_with(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn joined_paths_stay_below_the_prefix() {
+        let train = Address::parse("s3://bucket/train").unwrap();
+        let joined = |path| train.join(path).unwrap().to_string();
+        assert_eq!(joined("data/0000000001/000000.tsl"), "s3://bucket/train/data/0000000001/000000.tsl");
+        assert_eq!(joined("100%/#1"), "s3://bucket/train/100%/#1");
+        assert_eq!(joined(""), "s3://bucket/train");
+        assert!(train.join("../x").is_err() && train.join("a//b").is_err());
+        assert_eq!(train.name(), Some("train"));
+    }
+}

@@ -1,0 +1,69 @@
+//! Clients of stores, with the credentials that the tools of each ecosystem find.
+
+use crate::address::{Address, Scheme};
+use crate::aws_profile::Profile;
+use crate::options::ObjectOptions;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, Result, RetryConfig};
+use std::sync::Arc;
+
+/// Makes a client for the store of an address. Sends nothing.
+pub(crate) fn client(address: &Address, options: &ObjectOptions) -> Result<Arc<dyn ObjectStore>> {
+    let retries = RetryConfig {
+        backoff: BackoffConfig::default(),
+        max_retries: options.retries,
+        retry_timeout: options.retry_timeout,
+    };
+    let stall = format!("{} ms", options.stall_timeout.as_millis());
+    let root = address.root();
+    Ok(match address.scheme() {
+        Scheme::S3 => {
+            let builder = AmazonS3Builder::from_env().with_url(root).with_retry(retries);
+            let builder = Profile::of_environment().into_iter().fold(builder, add_profile);
+            let builder =
+                allow_http(builder).with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ReadTimeout), stall);
+            Arc::new(builder.build()?)
+        }
+        Scheme::Google => {
+            let key = object_store::gcp::GoogleConfigKey::Client(ClientConfigKey::ReadTimeout);
+            let builder = GoogleCloudStorageBuilder::from_env().with_url(root.replacen("gcs://", "gs://", 1));
+            Arc::new(builder.with_retry(retries).with_config(key, stall).build()?)
+        }
+        Scheme::Azure => {
+            let key = object_store::azure::AzureConfigKey::Client(ClientConfigKey::ReadTimeout);
+            let builder = MicrosoftAzureBuilder::from_env().with_url(root).with_retry(retries);
+            Arc::new(builder.with_config(key, stall).build()?)
+        }
+        Scheme::Http => {
+            let options = ClientOptions::new().with_allow_http(true).with_read_timeout(options.stall_timeout);
+            Arc::new(HttpBuilder::new().with_url(root).with_retry(retries).with_client_options(options).build()?)
+        }
+    })
+}
+
+/// Adds what a profile says and the environment does not.
+fn add_profile(builder: AmazonS3Builder, profile: Profile) -> AmazonS3Builder {
+    let has = |builder: &AmazonS3Builder, key| builder.get_config_value(&key).is_some();
+    let has_keys = has(&builder, AmazonS3ConfigKey::AccessKeyId);
+    profile.settings.into_iter().fold(builder, |builder, (key, value)| match key {
+        // keys of different sources do not belong together
+        AmazonS3ConfigKey::AccessKeyId | AmazonS3ConfigKey::SecretAccessKey | AmazonS3ConfigKey::Token if has_keys => {
+            builder
+        }
+        key if has(&builder, key) => builder,
+        key => builder.with_config(key, value),
+    })
+}
+
+/// Allows `http` if the endpoint asks for it, as the tools of Amazon do.
+fn allow_http(builder: AmazonS3Builder) -> AmazonS3Builder {
+    let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+    let endpoint = keys.iter().find_map(|key| builder.get_config_value(key));
+    match endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+        true => builder.with_allow_http(true),
+        false => builder,
+    }
+}

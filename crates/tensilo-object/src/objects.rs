@@ -1,0 +1,106 @@
+//! Whole objects: reading, listing, creating, removing.
+
+use crate::address::Address;
+use crate::error::{Result, io_error};
+use crate::runtime::wait;
+use crate::storage::{ObjectStorage, failed};
+use crate::{listing, request};
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::{GetOptions, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use std::sync::Arc;
+
+/// Requests to remove objects that are in flight at the same time.
+const REMOVALS: usize = 16;
+
+impl ObjectStorage {
+    /// Reads a whole object. Fails with [`FileTooLarge`](std::io::ErrorKind::FileTooLarge) if it is
+    /// longer than `most` bytes.
+    pub fn read(&self, address: &Address, most: u64) -> Result<Vec<u8>> {
+        self.check(address)?;
+        let key = address.key().clone();
+        let read = self.client().cloned().and_then(|client| {
+            wait(async move {
+                let (_, _, bytes) = request::answer_up_to(&*client, &key, GetOptions::default(), most).await?;
+                Ok(bytes.into())
+            })
+        });
+        read.map_err(|error| failed(address, "reading", error))
+    }
+
+    /// Returns the names directly below a prefix: of objects, and of further prefixes, in no order.
+    /// A prefix without objects has none.
+    ///
+    /// Hosts of `http` and `https` have no list; the links of the page that they serve for the
+    /// folder are the names.
+    pub fn names(&self, prefix: &Address) -> Result<Vec<String>> {
+        self.check(prefix)?;
+        let prefix_of_list = prefix.clone();
+        let names = self
+            .client()
+            .cloned()
+            .and_then(|client| wait(async move { listing::names(&*client, &prefix_of_list).await }));
+        names.map_err(|error| failed(prefix, "listing", error))
+    }
+
+    /// Creates an object, which appears as a whole. Fails with
+    /// [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if there is one, also if another writer
+    /// creates it at the same time, and with [`Unsupported`](std::io::ErrorKind::Unsupported) on
+    /// hosts of `http`.
+    pub fn create(&self, address: &Address, bytes: &[u8]) -> Result<()> {
+        self.check(address)?;
+        let (key, bytes) = (address.key().clone(), PutPayload::from(bytes.to_vec()));
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let created = self.client().cloned().and_then(|client| {
+            wait(async move { client.put_opts(&key, bytes, options).await.map(drop).map_err(io_error) })
+        });
+        created.map_err(|error| failed(address, "creating", error))
+    }
+
+    /// Returns the bytes of an object, or of all objects below a prefix; 0 if there are none.
+    pub fn bytes(&self, address: &Address) -> Result<u64> {
+        self.check(address)?;
+        let key = address.key().clone();
+        let bytes = self.client().cloned().and_then(|client| {
+            wait(async move {
+                match client.head(&key).await {
+                    Ok(meta) => Ok(meta.size),
+                    Err(object_store::Error::NotFound { .. }) => {
+                        let found = client.list(Some(&key));
+                        found
+                            .try_fold(0_u64, async |sum, meta| Ok(sum.saturating_add(meta.size)))
+                            .await
+                            .map_err(io_error)
+                    }
+                    Err(error) => Err(io_error(error)),
+                }
+            })
+        });
+        bytes.map_err(|error| failed(address, "looking at the object", error))
+    }
+
+    /// Removes an object, and all objects below the address as a prefix.
+    pub fn remove(&self, address: &Address) -> Result<()> {
+        self.check(address)?;
+        let key = address.key().clone();
+        let removed = self.client().cloned().and_then(|client| {
+            wait(async move {
+                let mut keys: Vec<_> =
+                    client.list(Some(&key)).map_ok(|meta| meta.location).try_collect().await.map_err(io_error)?;
+                keys.push(key);
+                let removals = futures_util::stream::iter(keys).map(|key| {
+                    let client = Arc::clone(&client);
+                    async move { client.delete(&key).await }
+                });
+                let mut removals = removals.buffer_unordered(REMOVALS);
+                while let Some(removed) = removals.next().await {
+                    match removed {
+                        Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                        Err(error) => return Err(io_error(error)),
+                    }
+                }
+                Ok(())
+            })
+        });
+        removed.map_err(|error| failed(address, "removing", error))
+    }
+}

@@ -1,0 +1,81 @@
+//! The options for requests.
+
+use std::time::Duration;
+
+/// The options for requests to a store.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ObjectOptions {
+    pub(crate) gap_bytes: u64,
+    pub(crate) part_bytes: u64,
+    pub(crate) kept_bytes: u64,
+    pub(crate) requests: usize,
+    pub(crate) retries: usize,
+    pub(crate) retry_timeout: Duration,
+    pub(crate) stall_timeout: Duration,
+}
+
+impl Default for ObjectOptions {
+    fn default() -> Self {
+        Self {
+            gap_bytes: 1 << 20,
+            part_bytes: 8 << 20,
+            kept_bytes: 512 << 20,
+            requests: 16,
+            retries: 10,
+            retry_timeout: Duration::from_secs(120),
+            stall_timeout: Duration::from_secs(15),
+        }
+    }
+}
+
+impl ObjectOptions {
+    /// Returns the defaults, which suit a store in the same region.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the bytes that are cheaper to read than to skip: two ranges with at most this gap are
+    /// one request. The latency of a request times the bandwidth is a good value. The default is
+    /// 1 MiB: 20 ms at 50 MB/s.
+    pub fn gap_bytes(mut self, bytes: u64) -> Self {
+        self.gap_bytes = bytes;
+        self
+    }
+
+    /// Sets the bytes of one request at most, at least 64 KiB. Longer ranges are several requests
+    /// at the same time. The default is 8 MiB.
+    pub fn part_bytes(mut self, bytes: u64) -> Self {
+        self.part_bytes = bytes.max(crate::lines::LINE_BYTES);
+        self
+    }
+
+    /// Sets the bytes that are kept in memory for all open objects of the store: the small
+    /// structures of files, and what was announced and is read ahead. The default is 512 MiB, two
+    /// windows of the default order.
+    pub fn kept_bytes(mut self, bytes: u64) -> Self {
+        self.kept_bytes = bytes;
+        self
+    }
+
+    /// Sets the requests that one read has in flight at most, at least 1. The default is 16. All
+    /// reads of a process have at most 128.
+    pub fn requests(mut self, count: usize) -> Self {
+        self.requests = count.max(1);
+        self
+    }
+
+    /// Sets how often a request is repeated that failed in a way that may pass, after a delay that
+    /// grows from 0.1 to 15 s, and for how long at most. The default is 10 times in 120 s.
+    pub fn retries(mut self, count: usize, timeout: Duration) -> Self {
+        (self.retries, self.retry_timeout) = (count, timeout);
+        self
+    }
+
+    /// Sets how long a request may wait for the next bytes before it has failed. The default is
+    /// 15 s.
+    pub fn stall_timeout(mut self, timeout: Duration) -> Self {
+        self.stall_timeout = timeout;
+        self
+    }
+}

@@ -1,0 +1,134 @@
+//! One request for bytes of an object, and its answer, checked.
+
+use crate::error::{io_error, replaced};
+use crate::runtime::threads;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore};
+use std::io;
+use std::ops::Range;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often an answer is asked for again that has too few bytes. The client repeats all other
+/// requests that failed.
+const SHORT_ANSWERS: u32 = 5;
+
+/// An object as it was when it was opened: what all answers have to match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pinned {
+    pub byte_count: u64,
+    /// The ETag; `None` if the store has none.
+    tag: Option<String>,
+    /// The time of the last change, in seconds since 1970; 0 if the store does not say.
+    changed: i64,
+}
+
+impl Pinned {
+    pub(crate) fn of(meta: &ObjectMeta) -> Self {
+        Self { byte_count: meta.size, tag: meta.e_tag.clone(), changed: meta.last_modified.timestamp() }
+    }
+
+    /// Returns the condition that the store itself can check.
+    fn condition(&self) -> Option<String> {
+        // weak tags never match by the rules of HTTP
+        self.tag.clone().filter(|tag| !tag.starts_with("W/"))
+    }
+
+    /// Checks that an answer is about this object. A time is compared only if there is no tag:
+    /// copies of an object have the same one.
+    fn check(&self, meta: &ObjectMeta) -> io::Result<()> {
+        let found = Self::of(meta);
+        let is_same = match (&self.tag, &found.tag) {
+            (Some(tag), found) => found.as_ref() == Some(tag),
+            (None, _) => found.changed == self.changed,
+        };
+        if is_same && found.byte_count == self.byte_count { Ok(()) } else { Err(replaced()) }
+    }
+}
+
+/// Reads a range of an object, and repeats that if too few bytes arrive.
+pub(crate) async fn read(
+    store: Arc<dyn ObjectStore>,
+    key: Path,
+    pinned: Pinned,
+    range: Range<u64>,
+) -> io::Result<Bytes> {
+    let mut delay = Duration::from_millis(50);
+    let mut answers = 1;
+    loop {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            if_match: pinned.condition(),
+            ..GetOptions::default()
+        };
+        match answer(&*store, &key, options).await {
+            Ok((meta, found, bytes)) => {
+                pinned.check(&meta)?;
+                return if found == range { Ok(bytes) } else { Err(too_few(&range, found.end - found.start)) };
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted && answers < SHORT_ANSWERS => {}
+            Err(error) => return Err(error),
+        }
+        answers += 1;
+        sleep(delay).await;
+        delay *= 2;
+    }
+}
+
+/// Reads bytes of an object. Returns the facts of the object, and the range that the bytes are.
+pub(crate) async fn answer(
+    store: &dyn ObjectStore,
+    key: &Path,
+    options: GetOptions,
+) -> io::Result<(ObjectMeta, Range<u64>, Bytes)> {
+    answer_up_to(store, key, options, u64::MAX).await
+}
+
+/// As [`answer`]. Fails with [`io::ErrorKind::FileTooLarge`] if there are more than `most` bytes.
+pub(crate) async fn answer_up_to(
+    store: &dyn ObjectStore,
+    key: &Path,
+    options: GetOptions,
+    most: u64,
+) -> io::Result<(ObjectMeta, Range<u64>, Bytes)> {
+    let _permit = threads()?.requests.acquire().await;
+    let result = store.get_opts(key, options).await.map_err(io_error)?;
+    let (meta, range) = (result.meta.clone(), result.range.clone());
+    if range.end.saturating_sub(range.start) > most {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the object has more than {most} bytes")));
+    }
+    let bytes = body(&range, result.into_stream()).await?;
+    Ok((meta, range, bytes))
+}
+
+/// Reads the body of an answer, which has exactly the bytes of a range.
+async fn body(range: &Range<u64>, stream: impl Stream<Item = object_store::Result<Bytes>> + Send) -> io::Result<Bytes> {
+    let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    let mut stream = pin!(stream);
+    let mut bytes = Vec::new();
+    while let Some(part) = stream.next().await {
+        let part = part.map_err(io_error)?;
+        if part.len() > length - bytes.len() {
+            return Err(io::Error::other(format!("the store sent more than the {length} bytes that were asked for")));
+        }
+        if part.len() == length {
+            return Ok(part); // without a copy
+        }
+        if bytes.capacity() == 0 {
+            bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        }
+        bytes.extend_from_slice(&part);
+    }
+    if bytes.len() == length { Ok(bytes.into()) } else { Err(too_few(range, bytes.len() as u64)) }
+}
+
+/// Returns the error of an answer without all bytes, which may pass.
+fn too_few(range: &Range<u64>, found: u64) -> io::Error {
+    let due = range.end.saturating_sub(range.start);
+    let text = format!("the store sent {found} of the {due} bytes from offset {} on", range.start);
+    io::Error::new(io::ErrorKind::ConnectionAborted, text)
+}

@@ -1,0 +1,65 @@
+//! The threads that send requests. They are the crate's own: programs that embed it need no
+//! asynchronous runtime, and one that they have is left alone.
+
+use crate::per_process::PerProcess;
+use std::io;
+use std::sync::mpsc;
+use std::thread;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Semaphore;
+
+/// The threads at most. They wait more than they work: the bytes that arrive are decoded elsewhere.
+const MOST_THREADS: usize = 4;
+/// The requests of the process that are in flight at most.
+const MOST_REQUESTS: usize = 128;
+
+/// The threads of this process, and the requests that it may send.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    /// `None` while it is dropped.
+    runtime: Option<Runtime>,
+    handle: Handle,
+    /// A permit for each request that may be in flight.
+    pub requests: Semaphore,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // any other way of dropping waits, which a caller's own runtime forbids
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
+/// Returns the threads of this process. The first request makes them.
+pub(crate) fn threads() -> io::Result<&'static Threads> {
+    static THREADS: PerProcess<Threads> = PerProcess::new();
+    THREADS.get_or_try_make(|| {
+        let count = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let runtime =
+            Builder::new_multi_thread().worker_threads(count).thread_name("tensilo-object").enable_all().build()?;
+        let handle = runtime.handle().clone();
+        Ok(Threads { runtime: Some(runtime), handle, requests: Semaphore::new(MOST_REQUESTS) })
+    })
+}
+
+impl Threads {
+    /// Starts work on these threads.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
+        self.handle.spawn(work)
+    }
+}
+
+/// Returns the result of work on the threads of this process, which the caller waits for. The
+/// caller may be a thread of another runtime.
+pub(crate) fn wait<T: Send + 'static>(work: impl Future<Output = io::Result<T>> + Send + 'static) -> io::Result<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    threads()?.spawn(async move {
+        let _ = sender.send(work.await); // the caller is gone
+    });
+    receiver.recv().unwrap_or_else(|_| Err(gone()))
+}
+
+/// Returns the error of work that was lost: its thread has panicked.
+pub(crate) fn gone() -> io::Error {
+    io::Error::other("a thread that sends requests has ended")
+}

@@ -1,0 +1,76 @@
+//! A connection to a store.
+
+use crate::address::Address;
+use crate::client::client;
+use crate::error::{ObjectError, Result, io_error};
+use crate::options::ObjectOptions;
+use crate::per_process::PerProcess;
+use crate::pieces::Pieces;
+use object_store::ObjectStore;
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A connection to the store of an address: a bucket, a container, a host.
+///
+/// A clone costs one reference count, and shares connections and memory. Any thread can keep one,
+/// and it works after `fork`. No function needs an asynchronous runtime, and each can be called
+/// from the threads of one.
+#[derive(Clone, Debug)]
+pub struct ObjectStorage(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    root: Address,
+    options: ObjectOptions,
+    client: PerProcess<Arc<dyn ObjectStore>>,
+    pieces: PerProcess<Pieces>,
+    /// The number of the object that is opened next.
+    next: AtomicU64,
+}
+
+impl ObjectStorage {
+    /// Returns a connection to the store of an address. Sends nothing.
+    pub fn new(address: &Address, options: ObjectOptions) -> Self {
+        let root = address.with_key(object_store::path::Path::default());
+        let next = AtomicU64::new(0);
+        Self(Arc::new(Shared { root, options, client: PerProcess::new(), pieces: PerProcess::new(), next }))
+    }
+
+    /// Checks that an address is one of this store.
+    pub(crate) fn check(&self, address: &Address) -> Result<()> {
+        let root = &self.0.root;
+        if address.root() == root.root() {
+            return Ok(());
+        }
+        Err(ObjectError::BadAddress { address: address.to_string(), message: format!("the store is {root}") })
+    }
+
+    pub(crate) fn options(&self) -> &ObjectOptions {
+        &self.0.options
+    }
+
+    /// Returns the client of this process.
+    pub(crate) fn client(&self) -> io::Result<&Arc<dyn ObjectStore>> {
+        self.0.client.get_or_try_make(|| client(&self.0.root, &self.0.options).map_err(io_error))
+    }
+
+    /// Returns what this process keeps in memory.
+    pub(crate) fn pieces(&self) -> &Pieces {
+        let pieces = self.0.pieces.get_or_try_make(|| Ok::<_, Infallible>(Pieces::new(self.0.options.kept_bytes)));
+        match pieces {
+            Ok(pieces) => pieces,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Returns a number that no other open object has.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.0.next.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+pub(crate) fn failed(address: &Address, doing: &'static str, error: io::Error) -> ObjectError {
+    ObjectError::Io { address: address.to_string(), doing, error }
+}

@@ -1,0 +1,188 @@
+//! An object that is written from front to back.
+
+use crate::address::Address;
+use crate::error::{Result, io_error};
+use crate::runtime::{gone, threads, wait};
+use crate::storage::{ObjectStorage, failed};
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use std::io::{self, Write};
+use std::path::Path as FilePath;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use tensilo::sink::Sink;
+
+/// The bytes of a part. Stores take 10,000 parts, so that an object has 160 GB at most.
+const PART_BYTES: usize = 16 << 20;
+/// Parts that are on their way at the same time. Memory is for these, and for one that is filled.
+const PARTS_IN_FLIGHT: usize = 4;
+
+/// An object that is written front to back, and appears as a whole when it is published: a
+/// [`Sink`] for a `Writer`.
+///
+/// It is sent in parts of 16 MiB while it is written. If it is dropped before it is published,
+/// nothing of it is left. It can be published once, so that a file has one commit.
+#[derive(Debug)]
+pub struct ObjectUpload {
+    storage: ObjectStorage,
+    path: PathBuf,
+    key: Path,
+    replace: bool,
+    part: Vec<u8>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// All bytes are in the first part.
+    First,
+    /// Parts are on their way.
+    Parts {
+        upload: Box<dyn MultipartUpload>,
+        in_flight: Vec<Receiver<io::Result<()>>>,
+    },
+    Published,
+    /// A part was lost: nothing can be published.
+    Failed,
+}
+
+impl ObjectStorage {
+    /// Begins to write an object. Unless `replace`, fails if there is one. Sends nothing more
+    /// before the first part is full.
+    pub fn upload(&self, address: &Address, replace: bool) -> Result<ObjectUpload> {
+        self.check(address)?;
+        let failed = |error| failed(address, "creating", error);
+        let (key, client) = (address.key().clone(), self.client().map_err(failed)?.clone());
+        if !replace {
+            let head_key = key.clone();
+            let found = wait(async move {
+                match client.head(&head_key).await {
+                    Ok(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists)),
+                    Err(object_store::Error::NotFound { .. }) => Ok(()),
+                    Err(error) => Err(io_error(error)),
+                }
+            });
+            found.map_err(failed)?;
+        }
+        let path = PathBuf::from(address.to_string());
+        Ok(ObjectUpload { storage: self.clone(), path, key, replace, part: Vec::new(), state: State::First })
+    }
+}
+
+impl ObjectUpload {
+    /// Sends the part that is full, and waits if too many are on their way.
+    fn send_part(&mut self) -> io::Result<()> {
+        let part = PutPayload::from(Bytes::from(std::mem::take(&mut self.part)));
+        if let State::First = self.state {
+            let (client, key) = (self.storage.client()?.clone(), self.key.clone());
+            let upload = wait(async move { client.put_multipart(&key).await.map_err(io_error) })?;
+            self.state = State::Parts { upload, in_flight: Vec::new() };
+        }
+        let State::Parts { upload, in_flight } = &mut self.state else { return Err(ended()) };
+        let (sender, receiver) = sync_channel(1);
+        let sent = upload.put_part(part);
+        threads()?.spawn(async move {
+            let _ = sender.send(sent.await.map_err(io_error)); // the upload was dropped
+        });
+        in_flight.push(receiver);
+        let all = in_flight.len();
+        self.wait_for_parts(all.saturating_sub(PARTS_IN_FLIGHT))
+    }
+
+    /// Waits for the first parts that are on their way.
+    fn wait_for_parts(&mut self, count: usize) -> io::Result<()> {
+        let State::Parts { in_flight, .. } = &mut self.state else { return Ok(()) };
+        let mut sent = in_flight.drain(..count.min(in_flight.len()));
+        let result = sent.try_for_each(|part| part.recv().unwrap_or_else(|_| Err(gone())));
+        drop(sent);
+        if result.is_err() {
+            self.give_up();
+        }
+        result
+    }
+
+    /// Sends what is left, and makes the object visible.
+    fn complete(&mut self) -> io::Result<()> {
+        match &self.state {
+            State::First => {
+                let client = self.storage.client()?.clone();
+                let (key, bytes) = (self.key.clone(), std::mem::take(&mut self.part));
+                let mode = if self.replace { PutMode::Overwrite } else { PutMode::Create };
+                wait(put(client, key, bytes, mode))?;
+            }
+            State::Parts { .. } => {
+                if !self.part.is_empty() {
+                    self.send_part()?;
+                }
+                self.wait_for_parts(usize::MAX)?;
+                let State::Parts { mut upload, .. } = std::mem::replace(&mut self.state, State::Failed) else {
+                    return Err(ended());
+                };
+                wait(async move { upload.complete().await.map(drop).map_err(io_error) })?;
+            }
+            State::Published | State::Failed => return Err(ended()),
+        }
+        self.state = State::Published;
+        Ok(())
+    }
+
+    /// Removes the parts that were sent, as far as the store answers.
+    fn give_up(&mut self) {
+        if let State::Parts { mut upload, .. } = std::mem::replace(&mut self.state, State::Failed) {
+            let _ = wait(async move { upload.abort().await.map_err(io_error) });
+        }
+    }
+}
+
+async fn put(client: Arc<dyn ObjectStore>, key: Path, bytes: Vec<u8>, mode: PutMode) -> io::Result<()> {
+    let options = PutOptions { mode, ..PutOptions::default() };
+    client.put_opts(&key, PutPayload::from(bytes), options).await.map(drop).map_err(io_error)
+}
+
+fn ended() -> io::Error {
+    let text = "the object is complete, or has failed: nothing can be written to it any more";
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+impl Write for ObjectUpload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if matches!(self.state, State::Published | State::Failed) {
+            return Err(ended());
+        }
+        if self.part.len() >= PART_BYTES {
+            self.send_part()?;
+        }
+        let count = bytes.len().min(PART_BYTES.saturating_sub(self.part.len()));
+        self.part.try_reserve(count).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        self.part.extend_from_slice(bytes.get(..count).unwrap_or(bytes)); // it is as long
+        Ok(count)
+    }
+
+    /// Does nothing: a store has whole parts only.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for ObjectUpload {
+    /// Does nothing: what is published is durable.
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn publish(&mut self) -> io::Result<()> {
+        self.complete()
+    }
+
+    fn path(&self) -> Option<&FilePath> {
+        Some(&self.path)
+    }
+}
+
+impl Drop for ObjectUpload {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}

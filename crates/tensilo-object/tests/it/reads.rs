@@ -1,0 +1,135 @@
+//! Reading of an object.
+
+use crate::common::{Hosted, file, quick, random_bytes, sample};
+use std::io::ErrorKind;
+use std::ops::{ControlFlow, Range};
+use tensilo::OpenOptions;
+use tensilo::source::Source;
+use tensilo::stages::Fragment;
+use tensilo_object::{Address, ObjectError, ObjectFile, ObjectOptions};
+use tensilo_testing::Random;
+
+/// Reads ranges, and puts the fragments of each together.
+pub fn read_ranges(file: &ObjectFile, ranges: &[Range<u64>]) -> Vec<Vec<u8>> {
+    let mut found: Vec<Vec<u8>> = ranges.iter().map(|range| vec![0; (range.end - range.start) as usize]).collect();
+    let mut arrived: Vec<u64> = vec![0; ranges.len()];
+    let mut take = |fragment: Fragment<'_>| {
+        found[fragment.range][fragment.offset..][..fragment.bytes.len()].copy_from_slice(fragment.bytes);
+        arrived[fragment.range] += fragment.bytes.len() as u64;
+        ControlFlow::Continue(())
+    };
+    file.read_ranges(ranges, &mut Vec::new(), &mut take).unwrap();
+    assert!(ranges.iter().zip(arrived).all(|(range, arrived)| range.end - range.start == arrived), "each byte once");
+    found
+}
+
+#[test]
+fn any_ranges_are_read_right() {
+    for length in [0, 1, 1000, 65_535, 65_536, 65_537, 131_072, 1_000_000] {
+        let hosted = Hosted::new(random_bytes(length), quick().part_bytes(100_000).requests(3));
+        let file = hosted.storage.open(&hosted.address).unwrap();
+        assert_eq!(file.byte_count(), length as u64);
+        let mut random = Random(length as u64);
+        for _ in 0..20 {
+            let mut range = || {
+                let start = random.below(length as u64);
+                start..start + random.below(length as u64 - start) + 1
+            };
+            if length == 0 {
+                break;
+            }
+            let ranges: Vec<_> = (0..4).map(|_| range()).collect();
+            let of = |range: &Range<u64>| &hosted.bytes[range.start as usize..range.end as usize];
+            for (found, range) in read_ranges(&file, &ranges).iter().zip(&ranges) {
+                assert_eq!(found, of(range));
+            }
+            let mut out = vec![0; (ranges[0].end - ranges[0].start) as usize];
+            file.read_exact_at(ranges[0].start, &mut out).unwrap();
+            assert_eq!(out, of(&ranges[0]));
+        }
+        let behind = file.read_exact_at(length as u64, &mut [0]).unwrap_err();
+        assert_eq!(behind.kind(), ErrorKind::UnexpectedEof);
+    }
+}
+
+#[test]
+fn samples_of_a_file_are_read() {
+    let hosted = Hosted::new(file(5000), quick());
+    let reader = OpenOptions::new().open(hosted.storage.open(&hosted.address).unwrap()).unwrap();
+    let mut cursor = reader.column("x").unwrap().cursor();
+    for number in [0, 17, 4999, 2500] {
+        assert_eq!(cursor.read(number).unwrap().as_slice::<i32>().unwrap(), sample(number as u32));
+    }
+}
+
+#[test]
+fn opening_is_two_requests_at_the_same_time() {
+    let hosted = Hosted::new(random_bytes(1_000_000), quick());
+    let file = hosted.storage.open(&hosted.address).unwrap();
+    assert_eq!(hosted.take_ranges(), ["-65536", "0-65535"]);
+    file.read_exact_at(100, &mut [0; 1000]).unwrap();
+    file.read_exact_at(999_000, &mut [0; 1000]).unwrap();
+    assert_eq!(hosted.take_ranges(), [""; 0], "both ends are kept");
+}
+
+#[test]
+fn small_structures_are_read_in_lines() {
+    let hosted = Hosted::new(random_bytes(1_000_000), quick());
+    let file = hosted.storage.open(&hosted.address).unwrap();
+    hosted.take_ranges();
+    for offset in (200_000..260_000).step_by(1000) {
+        file.read_exact_at(offset, &mut [0; 64]).unwrap();
+    }
+    assert_eq!(hosted.take_ranges(), ["196608-262143"]);
+}
+
+#[test]
+fn long_ranges_are_several_requests() {
+    let hosted = Hosted::new(random_bytes(1_000_000), quick().part_bytes(200_000));
+    let file = hosted.storage.open(&hosted.address).unwrap();
+    hosted.take_ranges();
+    read_ranges(&file, &[100_000..600_000]);
+    assert_eq!(hosted.take_ranges(), ["100000-299999", "300000-499999", "500000-599999"]);
+}
+
+#[test]
+fn a_read_that_is_stopped_asks_for_nothing_more() {
+    let hosted = Hosted::new(random_bytes(1_000_000), quick().part_bytes(65_536).requests(1));
+    let file = hosted.storage.open(&hosted.address).unwrap();
+    hosted.take_ranges();
+    let stopped = file.read_ranges(&[100_000..900_000, 0..10], &mut Vec::new(), &mut |_| ControlFlow::Break(()));
+    assert!(stopped.is_ok());
+    assert!(hosted.take_ranges().len() <= 1);
+}
+
+#[test]
+fn threads_read_at_the_same_time() {
+    let hosted = Hosted::new(random_bytes(1_000_000), quick());
+    let file = hosted.storage.open(&hosted.address).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (file, bytes) = (&file, &hosted.bytes);
+            scope.spawn(move || {
+                let mut random = Random(thread);
+                for _ in 0..50 {
+                    let start = random.below(990_000);
+                    let mut out = [0; 5000];
+                    file.read_exact_at(start, &mut out).unwrap();
+                    assert_eq!(out, bytes[start as usize..][..5000]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_object_that_is_not_there_is_an_error() {
+    let hosted = Hosted::new(random_bytes(10), ObjectOptions::new());
+    let absent = Address::parse(&hosted.server.url("/data/y.tsl")).unwrap();
+    let error = hosted.storage.open(&absent).unwrap_err();
+    assert!(matches!(&error, ObjectError::Io { error, .. } if error.kind() == ErrorKind::NotFound));
+    let text = error.to_string();
+    assert!(text.contains("/data/y.tsl: opening: the object does not exist"), "{text}");
+    let other = Address::parse("s3://bucket/x").unwrap();
+    assert!(hosted.storage.open(&other).unwrap_err().to_string().contains("the store is http://"));
+}
