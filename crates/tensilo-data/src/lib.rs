@@ -92,7 +92,7 @@ mod uring_file;
 mod view;
 
 pub use dataset::{
-    Changes, Dataset, DatasetOptions, FileAccess, FoundSample, Garbage, GroupFile, SalvagedFile, SampleGroup,
+    Changes, DataFile, Dataset, DatasetOptions, FileAccess, FoundSample, Garbage, GroupFile, SalvagedFile, SampleGroup,
 };
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;

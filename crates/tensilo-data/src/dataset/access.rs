@@ -17,6 +17,8 @@ pub enum FileAccess {
     IoUring,
     /// By io_uring past the page cache (O_DIRECT).
     Direct,
+    /// By requests to an object store, all ranges of a batch at the same time.
+    Object,
     /// By a function of the caller.
     Custom,
 }
@@ -29,6 +31,7 @@ impl FileAccess {
             Self::Mapped => "mapped",
             Self::IoUring => "io-uring",
             Self::Direct => "direct",
+            Self::Object => "object",
             Self::Custom => "custom",
         }
     }

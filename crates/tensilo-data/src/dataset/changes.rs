@@ -1,17 +1,19 @@
 //! Chapter 9: a version in the making.
 
-use super::access::{Access, Opener};
+use super::access::Opener;
+use super::data_file::DataFile;
 use super::data_folder::DataFolder;
+use super::dataset_place::place_of;
 use super::facts::FileFacts;
-use super::folder::{self, Folder};
 use super::handle::Dataset;
 use super::layouts;
 use super::location::Location;
 use super::open;
 use super::options::DatasetOptions;
 use super::publish::{Unpublished, publish};
+use super::store::Store;
 use crate::error::{DataError, Result};
-use crate::manifest::{Group, Layout, ListedFile, Version, check_path, dataset_id};
+use crate::manifest::{Group, Layout, ListedFile, Version, check_path, dataset_id, join};
 use crate::order::RunsAndWindows;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +32,9 @@ const MOST_CHANGED_GROUPS: u64 = 1 << 22;
 #[derive(Debug)]
 pub struct Changes {
     pub(super) folder: PathBuf,
-    store: Folder,
+    store: Arc<dyn Store>,
+    /// How the dataset is read.
+    options: DatasetOptions,
     /// The version that changes; none for a new dataset.
     base: Option<Dataset>,
     /// The version in the making.
@@ -50,15 +54,19 @@ impl Dataset {
     /// has a manifest.
     pub fn create(folder: impl AsRef<Path>) -> Result<Changes> {
         let folder = folder.as_ref();
-        let io = |error| DataError::Io { path: folder.to_path_buf(), doing: "making the folder", error };
-        let made = folder::make(folder).map_err(io)?;
-        if let Some(version) = open::versions(&Folder(folder.to_path_buf()), folder)?.last() {
+        let (store, options) = place_of(folder, DatasetOptions::new())?;
+        let made = store.make().map_err(|error| DataError::Io {
+            path: folder.to_path_buf(),
+            doing: "making the folder",
+            error,
+        })?;
+        if let Some(version) = open::versions(&*store, folder)?.last() {
             return Err(DataError::BadArgument(format!(
                 "{}: the folder has a dataset, at version {version}; append to it, or choose another folder",
                 display_path(folder)
             )));
         }
-        let mut changes = Changes::new(folder, None, Version::empty());
+        let mut changes = Changes::new(folder, (store, options), None, Version::empty());
         changes.made = made;
         Ok(changes)
     }
@@ -72,17 +80,24 @@ impl Dataset {
         let mut version = self.0.version.clone();
         version.parent = Some((version.number, self.0.digest));
         version.groups = self.0.groups_of_page(version.pages.len())?;
-        Ok(Changes::new(folder, Some(self.clone()), version))
+        let place = (self.0.store.clone(), self.0.options.clone());
+        Ok(Changes::new(folder, place, Some(self.clone()), version))
     }
 }
 
 impl Changes {
-    fn new(folder: &Path, base: Option<Dataset>, mut version: Version) -> Self {
+    fn new(
+        folder: &Path,
+        (store, options): (Arc<dyn Store>, DatasetOptions),
+        base: Option<Dataset>,
+        mut version: Version,
+    ) -> Self {
         version.number = version.number.saturating_add(1);
         version.time = SystemTime::UNIX_EPOCH.elapsed().ok().map(|since| since.as_secs());
         Self {
             folder: folder.to_path_buf(),
-            store: Folder(folder.to_path_buf()),
+            store,
+            options,
             base,
             data: DataFolder::new(version.number),
             version,
@@ -128,14 +143,29 @@ impl Changes {
 
     /// Returns a path for a new data file, in a folder of this writer's own. The caller writes a
     /// tensilo file there, and calls [`Changes::append`] or [`Changes::add_columns`] with it.
+    ///
+    /// [`Changes::next_file`] opens the file, too, and works in object stores.
     pub fn next_path(&mut self) -> Result<PathBuf> {
+        let name = self.next_name()?;
+        Ok(join(&self.folder, &name))
+    }
+
+    /// Begins a new data file, in a folder of this writer's own. The caller writes a tensilo file
+    /// to it, and calls [`Changes::append`] or [`Changes::add_columns`] with its path.
+    pub fn next_file(&mut self) -> Result<DataFile> {
+        let name = self.next_name()?;
+        Ok(self.store.data_file(&name)?)
+    }
+
+    /// Returns the path of the next data file in the dataset.
+    fn next_name(&mut self) -> Result<String> {
         let folder = self.folder.join("data");
         let is_new = !folder.exists();
-        let path = self.data.next_path(&self.store, &self.folder)?;
+        let name = self.data.next_path(&*self.store, &self.folder)?;
         if is_new {
             self.made.insert(0, folder);
         }
-        Ok(path)
+        Ok(name)
     }
 
     /// Appends the samples of a tensilo file, which is in the folder of the dataset, as it is now.
@@ -176,13 +206,13 @@ impl Changes {
             self.version.order = RunsAndWindows::for_samples_of(self.raw_bytes / self.version.samples.max(1));
         }
         self.version.order = self.order.unwrap_or(self.version.order);
-        match publish(&self.store, &self.folder, &mut self.version, &self.added) {
+        match publish(&*self.store, &self.folder, &mut self.version, &self.added) {
             Ok(digest) => {
                 self.data.keep();
                 let location = Location::Folder(self.folder.clone());
-                let store = Arc::new(Folder(self.folder.clone()));
                 let version = std::mem::replace(&mut self.version, Version::empty());
-                Ok(Dataset::new(store, location, version, digest, DatasetOptions::new()))
+                let options = DatasetOptions { version: None, ..self.options.clone() };
+                Ok(Dataset::new(self.store.clone(), location, version, digest, options))
             }
             Err(Unpublished::No(error)) => Err(error),
             Err(Unpublished::Unknown(error)) => {
@@ -195,7 +225,7 @@ impl Changes {
     /// Returns the facts of a file in the folder.
     pub(super) fn facts(&self, path: &Path) -> Result<FileFacts> {
         let name = name_in(&self.folder, path)?;
-        FileFacts::of_samples(path, &name)
+        FileFacts::of_samples(&self.opener_of_new_files(), path, &name)
     }
 
     /// Takes a file into the version, with this layout.
@@ -262,16 +292,20 @@ impl Changes {
         [b"repacked ".as_slice(), &self.version.dataset_id, &numbers].concat()
     }
 
+    /// Returns the function that opens files that were written just now.
+    fn opener_of_new_files(&self) -> Opener {
+        self.options.opener_of_new_files()
+    }
+
     /// Returns the function that opens the files of the dataset.
     pub(super) fn opener(&self) -> Opener {
-        let by_position = || Access::by_position().opener;
-        self.base.as_ref().map_or_else(by_position, |base| base.0.files.opener().clone())
+        self.base.as_ref().map_or_else(|| self.opener_of_new_files(), |base| base.0.files.opener().clone())
     }
 }
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        self.data.remove(&self.store);
+        self.data.remove(&*self.store);
         for folder in &self.made {
             let _ = std::fs::remove_dir(folder); // it stays if anything is in it
         }

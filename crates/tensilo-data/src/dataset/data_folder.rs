@@ -3,7 +3,7 @@
 use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::manifest::join;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A folder in `data/` that one writer has made for itself, when it needs it.
 #[derive(Debug)]
@@ -20,13 +20,13 @@ impl DataFolder {
         Self { version, made: None, files: 0 }
     }
 
-    /// Returns the path of the next file.
-    pub(super) fn next_path(&mut self, store: &dyn Store, folder: &Path) -> Result<PathBuf> {
+    /// Returns the path of the next file in the dataset.
+    pub(super) fn next_path(&mut self, store: &dyn Store, folder: &Path) -> Result<String> {
         let made = match &self.made {
             Some(made) => made,
             None => self.made.insert(make(store, folder, self.version)?),
         };
-        let path = join(folder, &format!("{made}/{:05}.tsl", self.files));
+        let path = format!("{made}/{:05}.tsl", self.files);
         self.files = self.files.saturating_add(1);
         Ok(path)
     }

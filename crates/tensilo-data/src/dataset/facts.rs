@@ -1,9 +1,10 @@
 //! The facts of a file that a manifest lists, found in the file.
 
+use super::access::Opener;
 use crate::error::{DataError, Result};
 use crate::manifest::{Hex, ListedFile};
 use std::path::Path;
-use tensilo::{Reader, Schema};
+use tensilo::{OpenOptions, Schema};
 
 /// The facts of a file.
 pub(super) struct FileFacts {
@@ -16,8 +17,8 @@ pub(super) struct FileFacts {
 
 impl FileFacts {
     /// As [`FileFacts::of`]. Fails if the file has no samples: a manifest lists no such file.
-    pub(super) fn of_samples(path: &Path, name: &str) -> Result<Self> {
-        let facts = Self::of(path, name)?;
+    pub(super) fn of_samples(opener: &Opener, path: &Path, name: &str) -> Result<Self> {
+        let facts = Self::of(opener, path, name)?;
         if facts.samples == 0 {
             let path = tensilo::error::display_path(path);
             return Err(DataError::BadArgument(format!("{path}: the file has no samples; leave it out")));
@@ -26,8 +27,8 @@ impl FileFacts {
     }
 
     /// Opens a file, whose path in the dataset is `name`.
-    pub(super) fn of(path: &Path, name: &str) -> Result<Self> {
-        let reader = Reader::open(path)?;
+    pub(super) fn of(opener: &Opener, path: &Path, name: &str) -> Result<Self> {
+        let reader = opener.open(path, OpenOptions::new())?;
         let listed = ListedFile {
             layout: 0,
             path: name.into(),

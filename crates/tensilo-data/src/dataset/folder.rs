@@ -1,5 +1,6 @@
 //! A dataset in a folder of a file system.
 
+use super::data_file::DataFile;
 use super::store::Store;
 use crate::manifest::join;
 use std::collections::BTreeSet;
@@ -33,6 +34,10 @@ impl Store for Folder {
         Ok(names)
     }
 
+    fn make(&self) -> io::Result<Vec<PathBuf>> {
+        make(&self.0)
+    }
+
     fn create_folder(&self, path: &str) -> io::Result<bool> {
         let path = join(&self.0, path);
         let is_new = match fs::create_dir(&path) {
@@ -51,6 +56,10 @@ impl Store for Folder {
             sync_folder_of(&path)?; // its writer may not have done so yet
         }
         written
+    }
+
+    fn data_file(&self, path: &str) -> tensilo::Result<DataFile> {
+        DataFile::local(&join(&self.0, path))
     }
 
     fn make_durable(&self, path: &str) -> io::Result<()> {
@@ -143,7 +152,7 @@ fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
 
 /// Makes a folder and those that it is in, as far as they do not exist, durably. Returns those that
 /// were made, innermost first.
-pub(super) fn make(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn make(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let missing = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
     let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
     fs::create_dir_all(folder)?;

@@ -1,8 +1,9 @@
 //! Chapter 8: old versions that are removed, and the files that only they list.
 
-use super::folder::Folder;
+use super::dataset_place::place_of;
 use super::groups::Place;
 use super::open;
+use super::options::DatasetOptions;
 use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, PageEntry, join, path_of};
@@ -53,8 +54,8 @@ impl Garbage {
     /// for the groups of the newest version.
     pub fn find(folder: impl AsRef<Path>, keep: u64) -> Result<Self> {
         let folder = folder.as_ref().to_path_buf();
-        let store = Folder(folder.clone());
-        let found = find(&store, &folder, keep)?;
+        let (store, _) = place_of(&folder, DatasetOptions::new())?;
+        let found = find(&*store, &folder, keep)?;
         let mut bytes = 0_u64;
         for path in &found.paths {
             let length = store.bytes(path).map_err(|error| io_error(&folder, path, "looking at the file", error))?;
@@ -67,7 +68,8 @@ impl Garbage {
     /// Removes it all: the versions first, so that every version that is left is whole, whenever
     /// the work ends.
     pub fn remove(&self) -> Result<()> {
-        remove(&Folder(self.folder.clone()), &self.folder, &self.found)
+        let (store, _) = place_of(&self.folder, DatasetOptions::new())?;
+        remove(&*store, &self.folder, &self.found)
     }
 }
 

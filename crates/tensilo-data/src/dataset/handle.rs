@@ -1,6 +1,7 @@
 //! An open dataset: the handle that callers keep.
 
 use super::access::{Access, FileAccess};
+use super::dataset_place::{place_of, remote};
 use super::files::OpenFiles;
 use super::folder::Folder;
 use super::found::{FoundColumns, FoundFile, FoundGroup};
@@ -8,7 +9,7 @@ use super::groups::{Groups, Place, PlacedGroup};
 use super::listed_reader::{self, Listing};
 use super::location::Location;
 use super::open;
-use super::options::DatasetOptions;
+use super::options::{DatasetOptions, OPEN_FILES};
 use super::place::FilePlace;
 use super::store::Store;
 use super::without_manifest;
@@ -40,6 +41,8 @@ pub struct Dataset(pub(super) Arc<OpenedDataset>);
 pub(super) struct OpenedDataset {
     pub store: Arc<dyn Store>,
     pub location: Location,
+    /// The options that it was opened with.
+    pub options: DatasetOptions,
     /// Its inline groups are in `groups`.
     pub version: Version,
     pub digest: Hex,
@@ -91,16 +94,21 @@ impl DatasetOptions {
     /// options name. Without a manifest, its `*.tsl` files are the dataset, in the order of their
     /// names. A file is a dataset, too.
     ///
+    /// With the feature `object`, the folder may be a prefix of an object store, and the file an
+    /// object: `s3://bucket/train`.
+    ///
     /// Cost: with a manifest, the reading of one text, whatever the number of files. Without, the
     /// opening of all files.
     pub fn open(self, folder: impl AsRef<Path>) -> Result<Dataset> {
         let folder = folder.as_ref();
-        if folder.is_file() {
+        let remote = remote(folder, &self.remote)?;
+        let is_remote = remote.is_some();
+        if remote.map_or_else(|| folder.is_file(), |remote| remote.is_file) {
             return self.open_files([folder]);
         }
-        let store = Folder(folder.to_path_buf());
-        let versions = open::versions(&store, folder)?;
-        let number = match (self.version, versions.last()) {
+        let (store, options) = place_of(folder, self)?;
+        let versions = open::versions(&*store, folder)?;
+        let number = match (options.version, versions.last()) {
             (Some(version), _) if versions.contains(&version) => version,
             (Some(version), newest) => {
                 let has = newest.map_or("no version".to_owned(), |newest| format!("versions up to {newest}"));
@@ -110,18 +118,29 @@ impl DatasetOptions {
                 )));
             }
             (None, Some(&newest)) => newest,
-            (None, None) => return self.open_files(without_manifest::files_in(folder)?),
+            (None, None) if is_remote => return options.open_all(without_manifest::files_below(&*store, folder)?),
+            (None, None) => return options.open_all(without_manifest::files_in(folder)?),
         };
-        let (version, digest) = open::read(&store, folder, number)?;
+        let (version, digest) = open::read(&*store, folder, number)?;
         let location = Location::Folder(folder.to_path_buf());
-        Ok(Dataset::new(Arc::new(store), location, version, digest, self))
+        Ok(Dataset::new(store, location, version, digest, options))
     }
 
     /// Opens files as a dataset, in this order. All have the columns of the first one.
     ///
     /// Cost: the opening of all files.
     pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
-        let version = without_manifest::version(files)?;
+        let files: Vec<PathBuf> = files.into_iter().map(|file| file.as_ref().to_path_buf()).collect();
+        let first = files.first().map_or(Path::new(""), PathBuf::as_path);
+        match remote(first, &self.remote)? {
+            Some(remote) => self.for_remote(first, remote.access)?.open_all(files),
+            None => self.open_all(files),
+        }
+    }
+
+    /// Opens files whose place is known.
+    fn open_all(self, files: Vec<PathBuf>) -> Result<Dataset> {
+        let version = without_manifest::version(&files, &self.opener_of_new_files())?;
         let store = Arc::new(Folder(PathBuf::new()));
         Ok(Dataset::new(store, Location::Anywhere, version, Hex::default(), self))
     }
@@ -138,14 +157,14 @@ impl Dataset {
         let columns = version.columns.iter().map(|column| column.schema.clone()).collect();
         let schema = Schema { columns, metadata: version.metadata.clone() };
         let groups = Groups::new(&mut version);
-        let access = options.access.unwrap_or_else(|| {
+        let access = options.access.clone().unwrap_or_else(|| {
             let place = Place { store: &*store, folder: location.folder(), version: &version };
             let path = location.any_path(&groups, &place);
             let stays_cached = |_: &Access| Access::stays_cached(&path, || groups.stored_bytes(&place));
-            options.if_cached.filter(stays_cached).unwrap_or_else(|| Access::choose(&path))
+            options.if_cached.clone().filter(stays_cached).unwrap_or_else(|| Access::choose(&path))
         });
-        let files = OpenFiles::new(options.most_open_files, access);
-        Self(Arc::new(OpenedDataset { store, location, version, digest, schema, groups, files }))
+        let files = OpenFiles::new(options.most_open_files.unwrap_or(OPEN_FILES), access);
+        Self(Arc::new(OpenedDataset { store, location, options, version, digest, schema, groups, files }))
     }
 
     /// Opens the newest version of the dataset in a folder, see [`DatasetOptions::open`].

@@ -1,12 +1,12 @@
 //! Other formats as new groups of a dataset.
 
 use super::changes::Changes;
+use super::data_file::DataFile;
 use crate::error::{DataError, Result};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use tensilo::Summary;
 use tensilo::import::{AppendOptions, ConvertOptions, Progress, ShardFiles, append_shards, convert_shards};
-use tensilo::sink::{AtomicFile, Sink};
 
 impl Changes {
     /// Converts files and appends their samples, in data files of at most `shard_bytes` raw bytes,
@@ -46,17 +46,14 @@ impl Changes {
 struct Shards<'a>(&'a mut Changes);
 
 impl ShardFiles for Shards<'_> {
-    type Sink = AtomicFile;
+    type Sink = DataFile;
     type Error = DataError;
 
-    fn begin(&mut self) -> Result<AtomicFile> {
-        Ok(AtomicFile::create(self.0.next_path()?, false)?)
+    fn begin(&mut self) -> Result<DataFile> {
+        self.0.next_file()
     }
 
-    fn finished(&mut self, file: Summary<AtomicFile>) -> Result<()> {
-        match file.sink.path() {
-            Some(path) => self.0.append(path),
-            None => Ok(()), // a file of a folder has a path
-        }
+    fn finished(&mut self, file: Summary<DataFile>) -> Result<()> {
+        self.0.append(file.sink.path())
     }
 }

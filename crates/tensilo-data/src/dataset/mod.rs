@@ -3,7 +3,9 @@
 mod access;
 mod changes;
 mod column_changes;
+mod data_file;
 mod data_folder;
+mod dataset_place;
 mod facts;
 mod files;
 mod folder;
@@ -18,12 +20,15 @@ mod import;
 mod layouts;
 mod listed_reader;
 mod location;
+#[cfg(feature = "object")]
+mod objects;
 mod open;
 mod options;
 mod other_handles;
 mod pattern;
 mod place;
 mod publish;
+mod remote;
 mod repack;
 mod salvage;
 mod store;
@@ -39,6 +44,7 @@ pub use access::FileAccess;
 #[cfg(feature = "mmap")]
 pub(crate) use access::{Access, Opener};
 pub use changes::Changes;
+pub use data_file::DataFile;
 pub(crate) use found::{FoundColumns, FoundFile, FoundGroup};
 pub use garbage::Garbage;
 pub use handle::{Dataset, FoundSample, GroupFile, SampleGroup};

@@ -1,29 +1,26 @@
 //! The options for opening a dataset.
 
 use super::access::{Access, FileAccess, Opener};
+use super::remote::RemoteOptions;
 use std::path::Path;
 use tensilo::{OpenOptions, Reader};
 
 /// The options for opening a dataset.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DatasetOptions {
     pub(crate) version: Option<u64>,
-    pub(crate) most_open_files: usize,
+    /// `None`: as suits the place of the files.
+    pub(super) most_open_files: Option<usize>,
     /// How files are read; `None`: as suits them.
     pub(super) access: Option<Access>,
     /// How files are read that stay in the page cache, if no way was asked for.
     pub(super) if_cached: Option<Access>,
+    pub(super) remote: RemoteOptions,
 }
 
 /// Files that are kept open unless told. Systems commonly allow a process 1,024.
-const OPEN_FILES: usize = 256;
-
-impl Default for DatasetOptions {
-    fn default() -> Self {
-        Self { version: None, most_open_files: OPEN_FILES, access: None, if_cached: None }
-    }
-}
+pub(super) const OPEN_FILES: usize = 256;
 
 impl DatasetOptions {
     /// Returns the defaults: the newest version, at most 256 open files, read as suits them
@@ -39,9 +36,9 @@ impl DatasetOptions {
     }
 
     /// Sets how many files are kept open, at least 1. A reader that was lent stays open as long as
-    /// it is kept. The default is 256.
+    /// it is kept. The default is 256, and 4,096 for objects of a store.
     pub fn most_open_files(mut self, most: usize) -> Self {
-        self.most_open_files = most;
+        self.most_open_files = Some(most);
         self
     }
 
@@ -56,6 +53,13 @@ impl DatasetOptions {
         self.access(Access::io_uring(page_cache))
     }
 
+    /// Sets the options for requests to an object store, if the dataset is in one.
+    #[cfg(feature = "object")]
+    pub fn object_options(mut self, options: tensilo_object::ObjectOptions) -> Self {
+        self.remote = options;
+        self
+    }
+
     /// Sets the function that opens files, from their paths and the options that the manifest asks
     /// for: with a [`Source`](tensilo::source::Source) of the caller, for example. Any thread calls
     /// it.
@@ -64,6 +68,12 @@ impl DatasetOptions {
         open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static,
     ) -> Self {
         self.access(Access::told(FileAccess::Custom, Opener::new(open)))
+    }
+
+    /// Returns the function that opens files whose facts are not known yet.
+    pub(super) fn opener_of_new_files(&self) -> Opener {
+        let access = self.access.clone().filter(|access| access.how == FileAccess::Object);
+        access.unwrap_or_else(Access::by_position).opener
     }
 
     pub(crate) fn access(mut self, access: Access) -> Self {

@@ -25,6 +25,7 @@ impl Dataset {
     fn with_files(&self, files: OpenFiles) -> Self {
         let OpenedDataset { store, location, version, digest, schema, groups, .. } = &*self.0;
         Self(Arc::new(OpenedDataset {
+            options: self.0.options.clone(),
             store: store.clone(),
             location: location.clone(),
             version: version.clone(),

@@ -1,10 +1,12 @@
 //! The files of a folder or of a pattern.
 
+use super::dataset_place::remote;
 use super::folder::Folder;
 use super::handle::Dataset;
 use super::open;
 use super::options::DatasetOptions;
-use super::without_manifest::files_in;
+use super::remote::RemoteOptions;
+use super::without_manifest::{files_below, files_in};
 use crate::error::{DataError, Result};
 use glob::{MatchOptions, glob_with};
 use std::io;
@@ -41,6 +43,10 @@ impl Dataset {
     /// has it. Returns `None` for a folder that has a manifest. Opens no file.
     pub fn files_without_manifest(path: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>> {
         let path = path.as_ref();
+        if let Some(remote) = remote(path, &RemoteOptions::default())? {
+            let has_manifest = !open::versions(&*remote.store, path)?.is_empty();
+            return if has_manifest { Ok(None) } else { files_below(&*remote.store, path).map(Some) };
+        }
         if !path.is_dir() {
             return matching(path).map(Some);
         }

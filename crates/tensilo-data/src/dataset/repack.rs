@@ -1,12 +1,12 @@
 //! Chapter 9: the samples of all groups in new data files.
 
 use super::changes::Changes;
+use super::data_file::DataFile;
 use super::facts::FileFacts;
 use super::group_samples::GroupSamples;
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, Layout};
 use std::ops::ControlFlow;
-use tensilo::sink::{AtomicFile, Sink};
 use tensilo::{Error, Schema, Writer, WriterOptions};
 
 impl Changes {
@@ -65,7 +65,7 @@ struct NewFiles<'a> {
 
 /// A data file in the making.
 struct BegunFile {
-    writer: Writer<AtomicFile>,
+    writer: Writer<DataFile>,
     /// The numbers of its columns in the dataset.
     columns: Vec<usize>,
     /// The raw bytes that it can take.
@@ -115,7 +115,7 @@ impl NewFiles<'_> {
         let columns = source.numbers().iter().filter_map(|&number| all.columns.get(number).cloned());
         let schema = Schema { columns: columns.collect(), metadata: all.metadata };
         let options = self.options.clone().origin(self.changes.origin(self.done.len()));
-        let sink = AtomicFile::create(self.changes.next_path()?, false)?;
+        let sink = self.changes.next_file()?;
         let writer = Writer::of_rounded(sink, schema, &options, source.casts())?;
         let columns = source.numbers().to_vec();
         self.open = Some(BegunFile { writer, columns, left: self.shard_bytes, has_facts: true });
@@ -136,10 +136,8 @@ impl NewFiles<'_> {
     fn finish(&mut self) -> Result<()> {
         let Some(BegunFile { writer, columns, .. }) = self.open.take() else { return Ok(()) };
         let file = writer.finish()?;
-        if let Some(path) = file.sink.path() {
-            let facts = self.changes.facts(path)?;
-            self.done.push((facts, self.changes.layout_of(&columns)));
-        }
+        let facts = self.changes.facts(file.sink.path())?;
+        self.done.push((facts, self.changes.layout_of(&columns)));
         Ok(())
     }
 }

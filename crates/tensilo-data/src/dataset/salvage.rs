@@ -1,11 +1,11 @@
 //! The remains of the files of a damaged dataset.
 
+use super::dataset_place::source_at;
 use super::handle::{Dataset, GroupFile, SampleGroup};
 use super::listed_reader;
 use crate::error::{DataError, Result};
 use std::io;
 use tensilo::salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
-use tensilo::source::PositionedFile;
 use tensilo::{ErrorKind, OpenOptions, Reader, Schema};
 
 /// A file of a dataset, as far as it is intact.
@@ -30,7 +30,7 @@ impl Dataset {
         })?;
         let samples = group.samples.end.saturating_sub(group.samples.start);
         let salvaged = check_replaced(listed)
-            .and_then(|()| Ok(salvage(PositionedFile::open(&listed.path)?, options.commit(listed.bytes, samples))?))
+            .and_then(|()| Ok(salvage(source_at(&listed.path)?, options.commit(listed.bytes, samples))?))
             .and_then(|salvaged| self.check_columns(listed, salvaged));
         match salvaged {
             Ok(salvaged) => Ok(SalvagedFile { salvaged, lost: None }),
@@ -70,9 +70,9 @@ impl Dataset {
 /// Fails if a whole file is not the one that the manifest lists. A damaged one cannot be told from
 /// another.
 fn check_replaced(file: &GroupFile) -> Result<()> {
-    let found: Reader = match OpenOptions::new().first_bytes(file.bytes).open_file(&file.path) {
+    let found: Reader = match OpenOptions::new().first_bytes(file.bytes).open(source_at(&file.path)?) {
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
-        opened => opened?,
+        opened => opened.map_err(|error| error.with_path(&file.path))?,
     };
     if found.tail_bytes() > 0 || found.content_id() == file.content_id {
         return Ok(());

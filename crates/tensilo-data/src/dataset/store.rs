@@ -1,7 +1,9 @@
 //! The place where a dataset is kept. Tests replace it by one that loses power.
 
+use super::data_file::DataFile;
 use std::fmt::Debug;
 use std::io;
+use std::path::PathBuf;
 
 /// The operations that manifests need. Paths are those of a manifest: relative, with `/`.
 pub(crate) trait Store: Debug + Send + Sync {
@@ -11,6 +13,12 @@ pub(crate) trait Store: Debug + Send + Sync {
     /// Returns the names in a folder, in no order.
     fn names(&self, folder: &str) -> io::Result<Vec<String>>;
 
+    /// Makes the folder of the dataset, as far as it does not exist. Returns the folders that were
+    /// made, innermost first. Default: none, for places that need no making.
+    fn make(&self) -> io::Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
     /// Makes a folder in one that exists; returns whether there was none. The folder is durable
     /// when this returns, whoever made it.
     fn create_folder(&self, path: &str) -> io::Result<bool>;
@@ -19,6 +27,12 @@ pub(crate) trait Store: Debug + Send + Sync {
     /// returns. Fails with [`io::ErrorKind::AlreadyExists`] if something has the name; that is
     /// durable, too, then.
     fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Begins a data file, which appears under its name when it is published. Fails if something
+    /// has the name. Default: an error, for places that keep manifests alone.
+    fn data_file(&self, _path: &str) -> tensilo::Result<DataFile> {
+        Err(tensilo::Error::io("creating a data file", io::ErrorKind::Unsupported.into()))
+    }
 
     /// Makes a file durable that was written by another program: its bytes, its name, and the
     /// folders that it is in.

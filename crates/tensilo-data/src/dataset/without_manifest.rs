@@ -1,7 +1,9 @@
 //! Chapter 10: files without a manifest.
 
+use super::access::Opener;
 use super::facts::FileFacts;
 use super::listed_reader;
+use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, IdentifiedColumn, Layout, Version, dataset_id};
 use crate::order::RunsAndWindows;
@@ -26,6 +28,22 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
+    sorted(folder, files)
+}
+
+/// Returns the `*.tsl` files directly below a prefix, as [`files_in`] does.
+pub(super) fn files_below(store: &dyn Store, prefix: &Path) -> Result<Vec<PathBuf>> {
+    let names = store.names("").map_err(|error| DataError::Io {
+        path: prefix.to_path_buf(),
+        doing: "listing the prefix",
+        error,
+    })?;
+    let files = names.iter().filter(|name| !name.starts_with('.') && name.ends_with(".tsl"));
+    sorted(prefix, files.map(|name| prefix.join(name)).collect())
+}
+
+/// Sorts files by their names. There is at least one.
+fn sorted(folder: &Path, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
     if files.is_empty() {
         let folder = display_path(folder);
         let message = format!("{folder}: the folder has neither a manifest nor tensilo files (*.tsl)");
@@ -36,15 +54,14 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Returns the version that these files are.
-pub(super) fn version<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Version> {
+pub(super) fn version(files: &[PathBuf], opener: &Opener) -> Result<Version> {
     let mut found: Option<(Version, u64)> = None;
     for path in files {
-        let path = path.as_ref();
         let name = path.to_str().ok_or_else(|| {
             let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
             DataError::BadArgument(message)
         })?;
-        let FileFacts { samples, raw_bytes, schema, listed } = FileFacts::of(path, name)?;
+        let FileFacts { samples, raw_bytes, schema, listed } = FileFacts::of(opener, path, name)?;
         let (version, raw) = found.get_or_insert_with(|| (first(&schema), 0));
         check_schema(path, &schema, version)?;
         *raw = raw.saturating_add(raw_bytes);

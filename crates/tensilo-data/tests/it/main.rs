@@ -6,6 +6,8 @@ mod divisions;
 mod garbage;
 mod loader;
 mod manifests;
+#[cfg(feature = "object")]
+mod objects;
 mod orders;
 mod quality;
 mod repack;

@@ -20,7 +20,7 @@ fn dataset(appended: &[usize], repacked: u64) -> (Simulated, Version) {
         }
         let (mut next, added) = append(&store, &version, groups);
         let killed = DataFolder::new(next.number).next_path(&store, root()).unwrap();
-        store.write_carelessly(killed.to_str().unwrap(), DATA);
+        store.write_carelessly(&killed, DATA);
         publish(&store, root(), &mut next, &added).unwrap();
         version = next;
     }

@@ -33,7 +33,7 @@ fn append(store: &Simulated, before: &Version, groups: usize) -> (Version, Vec<B
     let mut folder = DataFolder::new(version.number);
     let mut added = Vec::new();
     for i in 0..groups {
-        let path: Box<str> = folder.next_path(store, root()).unwrap().to_str().unwrap().replace('\\', "/").into();
+        let path: Box<str> = folder.next_path(store, root()).unwrap().into();
         store.write_carelessly(&path, DATA);
         let content_id = Hex([u8::try_from(i % 251).unwrap(); 16]);
         let file = ListedFile { layout: 0, path: path.clone(), bytes: 1, footer: 0, content_id };

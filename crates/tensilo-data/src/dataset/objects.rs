@@ -1,0 +1,109 @@
+//! A dataset below a prefix of an object store.
+
+use super::access::{Access, FileAccess, Opener};
+use super::data_file::DataFile;
+use super::remote::Remote;
+use super::store::Store;
+use crate::error::{DataError, Result};
+use crate::manifest::join;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use tensilo::{OpenOptions, Reader};
+use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage};
+
+/// The object that a writer makes to have a prefix for itself.
+const TAKEN: &str = ".taken";
+
+/// Returns the store that a path names, if it is the address of an object or a prefix.
+pub(super) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remote>> {
+    if !Address::is_path(path) {
+        return Ok(None);
+    }
+    let address = Address::of_path(path).map_err(|error| DataError::BadArgument(error.to_string()))?;
+    let storage = ObjectStorage::new(&address, options.clone());
+    let access = access(storage.clone());
+    let is_file = address.name().is_some_and(|name| name.ends_with(".tsl"));
+    Ok(Some(Remote { store: Arc::new(Prefix { storage, address }), access, is_file }))
+}
+
+/// Returns a way of reading the objects of a store.
+fn access(storage: ObjectStorage) -> Access {
+    let open = move |path: &Path, options: OpenOptions| open(&storage, path, options);
+    Access::told(FileAccess::Object, Opener::new(open)).chosen_as("they are in an object store")
+}
+
+fn open(storage: &ObjectStorage, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
+    let file = Address::of_path(path).and_then(|address| storage.open(&address));
+    let file = file.map_err(|error| tensilo::Error::io("opening the object", error.into_io()).with_path(path))?;
+    options.open(file).map(|reader| reader.with_path(path))
+}
+
+/// A prefix of an object store.
+#[derive(Debug)]
+struct Prefix {
+    storage: ObjectStorage,
+    address: Address,
+}
+
+impl Prefix {
+    /// Calls a function with the address of a path.
+    fn at<T>(&self, path: &str, act: impl FnOnce(&Address) -> std::result::Result<T, ObjectError>) -> io::Result<T> {
+        self.address.join(path).and_then(|address| act(&address)).map_err(ObjectError::into_io)
+    }
+}
+
+impl Store for Prefix {
+    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+        self.at(path, |address| self.storage.read(address, most))
+    }
+
+    fn names(&self, folder: &str) -> io::Result<Vec<String>> {
+        self.at(folder, |address| self.storage.names(address))
+    }
+
+    /// Takes the prefix for the caller alone, if it is one of `data/`: others need no making.
+    fn create_folder(&self, path: &str) -> io::Result<bool> {
+        if !path.starts_with("data/") {
+            return Ok(false);
+        }
+        match self.publish(&format!("{path}/{TAKEN}"), b"") {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.at(path, |address| self.storage.create(address, bytes))
+    }
+
+    fn data_file(&self, path: &str) -> tensilo::Result<DataFile> {
+        let upload = self.at(path, |address| self.storage.upload(address, false));
+        let upload = upload.map_err(|error| tensilo::Error::io("creating the object", error));
+        let named = |error: tensilo::Error| error.with_path(&join(Path::new(&self.address.to_string()), path));
+        upload.map(DataFile::remote).map_err(named)
+    }
+
+    /// Checks that the object exists: those that do are durable.
+    fn make_durable(&self, path: &str) -> io::Result<()> {
+        let bytes = self.bytes(path)?;
+        if bytes > 0 { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.at(path, |address| self.storage.remove(address))
+    }
+
+    fn sync_folder(&self, _: &str) -> io::Result<()> {
+        Ok(()) // names are durable when they appear
+    }
+
+    fn left_behind(&self, _: &str) -> io::Result<Vec<String>> {
+        Ok(Vec::new()) // objects appear as a whole
+    }
+
+    fn bytes(&self, path: &str) -> io::Result<u64> {
+        self.at(path, |address| self.storage.bytes(address))
+    }
+}

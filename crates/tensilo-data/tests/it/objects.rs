@@ -1,0 +1,114 @@
+//! Datasets on a host of objects.
+
+use crate::common::{check_all, create, files_below, numbers, read, write};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use tensilo_data::{DataError, Dataset, DatasetOptions, FileAccess, LoaderOptions, Mode, View};
+use tensilo_object::ObjectOptions;
+use tensilo_testing::{Folder, HttpFault, HttpServer};
+
+/// Hosts the files of a folder below `/train`.
+fn hosted(folder: &Path) -> HttpServer {
+    let server = HttpServer::start();
+    for path in files_below(folder) {
+        let name = path.strip_prefix(folder).expect("a file of it").to_str().expect("a name");
+        server.put(&format!("/train/{name}"), &fs::read(&path).expect("a file"));
+    }
+    server
+}
+
+/// Returns the samples of an epoch, and their values of `x`.
+fn epoch(dataset: &Dataset, mode: Mode) -> Vec<(u64, u32)> {
+    let options = LoaderOptions::new(32).columns(["x"]).mode(mode).seed(5);
+    let loader = options.loader(&View::all(dataset)).expect("a loader");
+    let mut found = Vec::new();
+    for batch in loader.epoch(0) {
+        let batch = batch.expect("a batch");
+        let values = batch.column("x").expect("a column").values::<u32>().expect("u32").to_vec();
+        found.extend(batch.samples().iter().copied().zip(values));
+    }
+    found
+}
+
+#[test]
+fn a_dataset_on_a_host_is_read_as_one_in_a_folder() {
+    let folder = Folder::new();
+    let local = create(&folder.path("train"), &[100, 1, 300]);
+    let server = hosted(&folder.path("train"));
+    let url = server.url("/train");
+    for url in [&url, &format!("{url}/")] {
+        let remote = Dataset::open(url).unwrap();
+        assert_eq!((remote.id(), remote.version(), remote.sample_count()), (local.id(), 1, 401));
+        assert_eq!(remote.versions().unwrap(), [1]);
+        assert_eq!(remote.file_access(), FileAccess::Object);
+        check_all(&remote).unwrap();
+        for sample in [0, 99, 100, 101, 400] {
+            assert_eq!(read(&remote, "x", sample).unwrap(), Some(sample as u32));
+        }
+        for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(remote.order())] {
+            assert_eq!(epoch(&remote, mode), epoch(&local, mode));
+        }
+    }
+    let error = DatasetOptions::new().version(7).open(&url).unwrap_err();
+    assert!(error.to_string().contains("version 7 does not exist; the dataset has versions up to 1"), "{error}");
+}
+
+#[test]
+fn files_without_a_manifest_are_read_from_a_host() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("train")).unwrap();
+    for (name, first) in [("b.tsl", 10), ("a.tsl", 0), (".hidden.tsl", 100)] {
+        write(&folder.path("train").join(name), &[numbers("x")], first, 10);
+    }
+    let server = hosted(&folder.path("train"));
+    let remote = Dataset::open(server.url("/train")).unwrap();
+    assert_eq!(remote.sample_count(), 20);
+    assert_eq!(read(&remote, "x", 15).unwrap(), Some(15));
+    let one = Dataset::open(server.url("/train/b.tsl")).unwrap();
+    assert_eq!(read(&one, "x", 5).unwrap(), Some(15));
+    let listed = DatasetOptions::new().open_files([server.url("/train/b.tsl"), server.url("/train/a.tsl")]).unwrap();
+    assert_eq!(read(&listed, "x", 5).unwrap(), Some(15));
+    assert_eq!(read(&listed, "x", 15).unwrap(), Some(5));
+}
+
+#[test]
+fn a_file_that_was_replaced_is_named() {
+    let folder = Folder::new();
+    create(&folder.path("train"), &[100, 100]);
+    let server = hosted(&folder.path("train"));
+    let path = &files_below(&folder.path("train/data"))[0];
+    fs::remove_file(path).unwrap();
+    write(path, &[numbers("x")], 7, 100);
+    let name = path.strip_prefix(folder.path("train")).unwrap().to_str().unwrap();
+    server.put(&format!("/train/{name}"), &fs::read(path).unwrap());
+    let remote = Dataset::open(server.url("/train")).unwrap();
+    let error = read(&remote, "x", 0).unwrap_err().to_string();
+    assert!(error.contains(name), "{error}");
+    assert_eq!(read(&remote, "x", 100).unwrap(), Some(100));
+}
+
+#[test]
+fn mistakes_are_told() {
+    let server = HttpServer::start();
+    let error = |path: &str| DatasetOptions::new().open(path).unwrap_err().to_string();
+    let none = error(&server.url("/none"));
+    assert!(none.contains("neither a manifest nor tensilo files"), "{none}");
+    assert!(error("s3:///x").contains("no bucket"));
+    let access = DatasetOptions::new().by_position().open(server.url("/none")).unwrap_err().to_string();
+    assert!(access.contains("objects are not read by-position"), "{access}");
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_an_error_with_the_address() {
+    let folder = Folder::new();
+    create(&folder.path("train"), &[100]);
+    let server = hosted(&folder.path("train"));
+    let options = ObjectOptions::new().retries(1, Duration::from_secs(5)).stall_timeout(Duration::from_millis(200));
+    let remote = DatasetOptions::new().object_options(options).open(server.url("/train")).unwrap();
+    server.set_faults(|_| Some(HttpFault::Status(503)));
+    let error = read(&remote, "x", 0).unwrap_err();
+    assert!(matches!(error, DataError::File(_)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("/train/data/0000000001/00000.tsl: opening the object") && text.contains("503"), "{text}");
+}
