@@ -1,15 +1,20 @@
-//! Opens the argument of a command: a file, or the dataset that a folder or a pattern is.
+//! Opens the argument of a command: a file or object, or the dataset that a folder, a prefix of an
+//! object store or a pattern is.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 use std::fs;
 use std::path::Path;
-use tensilo::Reader;
+use std::sync::Arc;
 use tensilo::error::display_path;
+use tensilo::source::Source;
+use tensilo::{OpenOptions, Reader};
 use tensilo_data::{DataError, Dataset, DatasetOptions};
+use tensilo_object::Address;
 
-/// Opens the dataset that an argument names: a folder, or files that match a pattern. Returns
-/// `None` for any other argument, which names a file. An argument that exists is no pattern.
+/// Opens the dataset that an argument names: a folder, a prefix of an object store, or files that
+/// match a pattern. Returns `None` for any other argument, which names a file. An argument that
+/// exists is no pattern.
 pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
     dataset_with(DatasetOptions::new(), path)
 }
@@ -17,6 +22,7 @@ pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
 /// Opens a dataset as [`dataset`] does, with these options.
 pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Option<Dataset>> {
     Ok(match path {
+        path if Address::is_prefix(path) => Some(options.open(path)?),
         path if path.is_dir() => Some(options.open(path).map_err(|error| with_hint(path, error))?),
         path if is_pattern(path) => Some(options.open_glob(path)?),
         _ => None,
@@ -47,18 +53,23 @@ const OTHER_FORMATS: [&str; 3] = ["parquet", "arrow", "feather"];
 
 /// Returns whether an argument names a dataset.
 pub(crate) fn is_dataset(path: &Path) -> bool {
-    path.is_dir() || is_pattern(path)
+    Address::is_prefix(path) || path.is_dir() || is_pattern(path)
 }
 
 fn is_pattern(path: &Path) -> bool {
-    path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err()
+    !Address::is_path(path) && path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err()
 }
 
-/// Opens a file by position. If another process changes or truncates it, reads fail with an error
-/// instead of a crash. Unless `quiet`, warns about an unfinished file and about bytes after the
-/// last commit.
+/// Opens the bytes of a file by position, or those of an object. If another process changes or
+/// truncates it, reads fail with an error instead of a crash.
+pub(crate) fn source(path: &Path) -> Outcome<Arc<dyn Source>> {
+    tensilo_object::source_at(path).map_err(|error| Failure::about(path, error))
+}
+
+/// Opens a file or an object, as [`source`] does. Unless `quiet`, warns about an unfinished file
+/// and about bytes after the last commit.
 pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader> {
-    let reader = Reader::open(path).map_err(|error| Failure::about(path, error))?;
+    let reader = OpenOptions::new().open(source(path)?).map_err(|error| Failure::about(path, error))?;
     if !quiet {
         warn(path, &reader);
     }

@@ -2,16 +2,16 @@
 
 use super::args::MapArgs;
 use crate::failure::{Failure, Outcome};
-use crate::open::{open, warn};
+use crate::open::{open, source, warn};
 use crate::options::threads;
 use crate::progress::{Progress, Unit};
 use crate::terminal::warning;
 use std::ops::Range;
 use tensilo::error::display_path;
 use tensilo::salvage::{SalvageOptions, salvage};
-use tensilo::source::{PositionedFile, Source};
+use tensilo::source::Source;
 use tensilo::verify::{Damage, VerifyOptions, verify};
-use tensilo::{ErrorKind, Reader};
+use tensilo::{ErrorKind, OpenOptions, Reader};
 
 /// A file, and its damage.
 pub(super) struct Subject {
@@ -33,14 +33,14 @@ impl Subject {
             return Ok(Self { reader, is_verified: false, is_salvaged: false, damages: Vec::new() });
         }
         let about = |error| Failure::about(&args.file, error);
-        let source = PositionedFile::open(&args.file).map_err(about)?;
+        let source = source(&args.file)?;
         let progress = Progress::new(Unit::Bytes, quiet);
         let mut advance = |bytes| progress.set("verifying", bytes, Some(source.byte_count()));
         let options = VerifyOptions::new().threads(threads(None)).progress(&mut advance);
         let damages = verify(&source, options).map_err(about)?.damages;
         drop(progress);
         let mut is_salvaged = false;
-        let reader = match Reader::open(&args.file) {
+        let reader = match OpenOptions::new().open(source.clone()) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 let salvaged = salvage(source, SalvageOptions::new()).map_err(about)?;
                 if !quiet {

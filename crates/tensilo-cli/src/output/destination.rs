@@ -14,6 +14,7 @@ use tensilo::export::Table;
 use tensilo::sink::AtomicFile;
 use tensilo::source::FileIdentity;
 use tensilo_data::Dataset;
+use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage};
 
 /// The kind of data. Text may go to a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ enum Target {
     Stream,
     /// An open descriptor. The output is written into it, without opening it again.
     Descriptor(Descriptor),
+    /// An object of a store, or nothing yet. The complete output replaces or creates it.
+    Object(Address),
 }
 
 impl Destination {
@@ -75,6 +78,7 @@ impl Destination {
             Target::File if !force && path.exists() => {
                 return Err(Failure::exists(path));
             }
+            Target::Object(address) => destination.refuse_input_object(address, inputs)?,
             Target::File | Target::Stream => {}
             Target::Descriptor(descriptor) => destination.refuse_terminal(descriptor.is_terminal())?,
         }
@@ -84,6 +88,21 @@ impl Destination {
     /// Resolves the path that the user gave; without one, the standard output.
     pub(crate) fn or_stdout(path: Option<&Path>, force: bool, data: Data, inputs: Inputs<'_>) -> Outcome<Self> {
         Self::new(path.unwrap_or(Path::new("-")), force, data, inputs)
+    }
+
+    /// Refuses an object that is an input. Others know an object by its address alone.
+    fn refuse_input_object(&self, address: &Address, inputs: Inputs<'_>) -> Outcome {
+        let Inputs::Files(inputs) = inputs else { return Ok(()) };
+        let is_same = |input: &&PathBuf| Address::of_path(input).is_ok_and(|input| input == *address);
+        inputs.iter().find(is_same).map_or(Ok(()), |input| Err(self.is_input(input)))
+    }
+
+    fn is_input(&self, input: &Path) -> Failure {
+        Failure::Usage(format!(
+            "{}: this is the input {} itself, which is not overwritten, even with --force; write to another file",
+            shown(&self.name),
+            display_path(input)
+        ))
     }
 
     fn refuse_inputs(&self, inputs: Inputs<'_>) -> Outcome {
@@ -100,11 +119,7 @@ impl Destination {
         let same = |input: &&PathBuf| FileIdentity::at(input).is_ok_and(|input| input.as_ref() == Some(&identity));
         match inputs.iter().find(same) {
             None => Ok(()),
-            Some(input) => Err(Failure::Usage(format!(
-                "{}: this is the input {} itself, which is not overwritten, even with --force; write to another file",
-                shown(&self.name),
-                display_path(input)
-            ))),
+            Some(input) => Err(self.is_input(input)),
         }
     }
 
@@ -112,7 +127,7 @@ impl Destination {
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         let (metadata, identity) = match &self.target {
             Target::File => (self.name.metadata()?, FileIdentity::at(&self.name)?),
-            Target::Stream => return Ok(None),
+            Target::Stream | Target::Object(_) => return Ok(None),
             Target::Descriptor(descriptor) => {
                 let file = descriptor.duplicate()?;
                 (file.metadata()?, FileIdentity::of(&file)?)
@@ -154,6 +169,16 @@ impl Destination {
                 signals::remove_at_exit(file.temporary_path());
                 Ok(Output::File(Box::new(file), self.name))
             }
+            Target::Object(address) => {
+                let storage = ObjectStorage::new(address, ObjectOptions::new());
+                let upload = storage.upload(address, self.force).map_err(|error| match error {
+                    ObjectError::Io { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => {
+                        Failure::exists(&self.name)
+                    }
+                    error => Failure::output(&self.name, error.into_io()),
+                })?;
+                Ok(Output::Object(Box::new(upload), self.name))
+            }
             Target::Stream => {
                 let opened = File::options().write(true).open(&self.name);
                 let file = opened.map_err(|error| Failure::output(&self.name, error))?;
@@ -175,6 +200,9 @@ impl Target {
     fn of(path: &Path) -> Outcome<Self> {
         if path == Path::new("-") {
             return Ok(Self::Descriptor(Descriptor::STDOUT));
+        }
+        if Address::is_path(path) {
+            return Address::of_path(path).map(Self::Object).map_err(|error| Failure::Usage(error.to_string()));
         }
         const MOST: usize = 40; // the limit of Linux
         let mut at = path.to_path_buf();

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
 use tensilo::sink::{AtomicFile, Sink};
 use tensilo::source::FileIdentity;
+use tensilo_object::ObjectUpload;
 
 /// An open, buffered output. A file appears when [`Output::finish`] or [`Sink::publish`] is called.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(crate) enum Output {
     Stream(BufWriter<File>, PathBuf),
     /// A file, and its name.
     File(Box<AtomicFile>, PathBuf),
+    /// An object of a store, and its address. It appears as a file does.
+    Object(Box<ObjectUpload>, PathBuf),
 }
 
 impl Output {
@@ -31,7 +34,7 @@ impl Output {
         let shares_stdout = match self {
             Self::Stdout(_) => true,
             Self::Stream(file, _) => Descriptor::STDOUT.is(file.get_ref()),
-            Self::File(..) => false,
+            Self::File(..) | Self::Object(..) => false,
         };
         if shares_stdout { Box::new(io::stderr()) } else { Box::new(Self::stdout()) }
     }
@@ -40,8 +43,12 @@ impl Output {
     pub(crate) fn finish(mut self) -> Outcome {
         let finished = self.sync().and_then(|()| self.publish());
         finished.map_err(|error| match self {
-            Self::File(_, path) if error.kind() == io::ErrorKind::AlreadyExists => Failure::exists(&path),
-            Self::File(_, path) | Self::Stream(_, path) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Self::File(_, path) | Self::Object(_, path) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Failure::exists(&path)
+            }
+            Self::File(_, path) | Self::Object(_, path) | Self::Stream(_, path)
+                if error.kind() != io::ErrorKind::BrokenPipe =>
+            {
                 Failure::output(&path, error)
             }
             _ => Failure::from(error),
@@ -55,6 +62,7 @@ impl Write for Output {
             Self::Stdout(stdout) => stdout.write(bytes),
             Self::Stream(stream, _) => stream.write(bytes),
             Self::File(file, _) => file.write(bytes),
+            Self::Object(object, _) => object.write(bytes),
         }
     }
 
@@ -63,6 +71,7 @@ impl Write for Output {
             Self::Stdout(stdout) => stdout.flush(),
             Self::Stream(stream, _) => stream.flush(),
             Self::File(file, _) => file.flush(),
+            Self::Object(object, _) => object.flush(),
         }
     }
 }
@@ -72,6 +81,7 @@ impl Sink for Output {
         match self {
             Self::Stdout(_) | Self::Stream(..) => self.flush(),
             Self::File(file, _) => file.sync(),
+            Self::Object(object, _) => object.sync(),
         }
     }
 
@@ -79,13 +89,14 @@ impl Sink for Output {
         match self {
             Self::Stdout(_) | Self::Stream(..) => Ok(()),
             Self::File(file, _) => file.publish(),
+            Self::Object(object, _) => object.publish(),
         }
     }
 
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Stdout(_) => None,
-            Self::Stream(_, path) | Self::File(_, path) => Some(path),
+            Self::Stream(_, path) | Self::File(_, path) | Self::Object(_, path) => Some(path),
         }
     }
 
@@ -94,6 +105,7 @@ impl Sink for Output {
             Self::Stdout(_) => FileIdentity::of(&Descriptor::STDOUT.duplicate().ok()?).ok().flatten(),
             Self::Stream(file, _) => FileIdentity::of(file.get_ref()).ok().flatten(),
             Self::File(file, _) => file.identity(),
+            Self::Object(..) => None,
         }
     }
 }

@@ -10,7 +10,6 @@ use crate::progress::{Progress, Unit};
 use crate::signals;
 use std::path::PathBuf;
 use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged};
-use tensilo::sink::AtomicFile;
 use tensilo_data::{Changes, Dataset, SalvagedFile, SampleGroup};
 
 /// A data file that was written, with its columns: names in the file, and numbers in the dataset.
@@ -92,8 +91,8 @@ fn write(
     salvaged: &Salvaged,
     quiet: bool,
 ) -> Outcome<WrittenFile> {
-    let path = changes.next_path()?;
-    let output = AtomicFile::create(&path, false)?;
+    let output = changes.next_file()?;
+    let path = output.path().to_path_buf();
     signals::remove_at_exit(output.temporary_path());
     let progress = Progress::new(Unit::Samples, quiet);
     let mut advance = |done| progress.set("writing", done, Some(salvaged.reader.sample_count()));

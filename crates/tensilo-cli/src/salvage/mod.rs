@@ -18,7 +18,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tensilo::Summary;
 use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged, salvage};
-use tensilo::source::PositionedFile;
 
 /// Reports the losses, and writes the intact chunks to a new file.
 pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
 
 fn salvaged(file: &Path, quiet: bool) -> Outcome<Salvaged> {
     let about = |error| Failure::about(file, error);
-    let source = PositionedFile::open(file).map_err(about)?;
+    let source = open::source(file)?;
     let progress = Progress::new(Unit::Bytes, quiet);
     let mut advance = |done, total| progress.set("looking for chunks", done, Some(total));
     salvage(source, SalvageOptions::new().decode(true).progress(&mut advance)).map_err(about)

@@ -16,6 +16,7 @@ mod inspect;
 mod layout;
 mod map;
 mod mistakes;
+mod objects;
 #[cfg(unix)]
 mod outputs;
 mod process;
