@@ -69,7 +69,7 @@ fn decode(c: &mut Criterion) {
     alternate(c, "constant", "constant", &file(&[1024], &one, Profile::BitshuffleZstd));
     for (profile, of_embeddings, of_mel) in [
         (Profile::BitshuffleZstd, "bitshuffle-zstd", "bitshuffle-zstd"),
-        (Profile::Balanced, "exponent-tiers", "residual-tiers"),
+        (Profile::Balanced, "exponent-tiers", "blocked-bins"),
         (Profile::Small, "planes-zstd", "planes-zstd"), // chunks of 256 KiB
     ] {
         let options = without_blocks(profile);
@@ -79,6 +79,8 @@ fn decode(c: &mut Criterion) {
         let mel = file_with(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), &options);
         alternate(c, &format!("{of_mel}, mel"), of_mel, &mel);
     }
+    let predicted = file_with(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), &without_blocks(Profile::Fast));
+    alternate(c, "residual-tiers, mel", "residual-tiers", &predicted);
     let text = text();
     let lengths = vec![128_u32; text.len() / 128];
     let batch = ColumnBatch::ragged(lengths.len(), &lengths, &text);
