@@ -3,10 +3,11 @@
 use crate::common::{check_all, create, files_below, numbers, read, write};
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
-use tensilo_data::{DataError, Dataset, DatasetOptions, FileAccess, LoaderOptions, Mode, View};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tensilo_data::{DataError, Dataset, DatasetOptions, FileAccess, LoaderOptions, Mode, Tail, View};
 use tensilo_object::ObjectOptions;
-use tensilo_testing::{Folder, HttpFault, HttpServer};
+use tensilo_testing::{Folder, HttpFault, HttpRequest, HttpServer, Random, asked, mix};
 
 /// Hosts the files of a folder below `/train`.
 fn hosted(folder: &Path) -> HttpServer {
@@ -111,4 +112,68 @@ fn a_host_that_does_not_answer_is_an_error_with_the_address() {
     assert!(matches!(error, DataError::File(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains("/train/data/0000000001/00000.tsl: opening the object") && text.contains("503"), "{text}");
+}
+
+/// The faults of a server, as a function of the number of the request: one request in six has one.
+fn random_faults(seed: u64) -> impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static {
+    let count = AtomicU64::new(0);
+    move |_| {
+        let mut random = Random(mix(seed, count.fetch_add(1, Ordering::Relaxed)));
+        let faults = [
+            HttpFault::Status(500),
+            HttpFault::Status(503),
+            HttpFault::Status(404),
+            HttpFault::Reset,
+            HttpFault::Cut(7),
+            HttpFault::Short(3),
+            HttpFault::Stall(150),
+            HttpFault::Whole,
+            HttpFault::Shifted(1),
+            HttpFault::Late(20),
+        ];
+        random.one_in(6).then(|| random.pick(&faults))
+    }
+}
+
+/// Reads an epoch as far as there is no error. Returns the number of batches that were right, and
+/// whether an error ended the epoch.
+fn faulty_epoch(url: &str, seed: u64) -> (usize, bool) {
+    let options = ObjectOptions::new().retries(2, Duration::from_secs(5)).stall_timeout(Duration::from_millis(100));
+    let Ok(dataset) = DatasetOptions::new().object_options(options).open(url) else { return (0, true) };
+    let mode = [Mode::Sequential, Mode::Shuffled, Mode::Windowed(dataset.order())][seed as usize % 3];
+    let loader = LoaderOptions::new(32).columns(["x"]).mode(mode).seed(seed).tail(Tail::Exact);
+    // the schema is in the manifest, so that this opens no file
+    let Ok(loader) = loader.loader(&View::all(&dataset)) else { return (0, true) };
+    let mut right = 0;
+    for batch in loader.epoch(0) {
+        let Ok(batch) = batch else { return (right, true) };
+        let values = batch.column("x").expect("a column").values::<u32>().expect("u32").to_vec();
+        let samples: Vec<u32> = batch.samples().iter().map(|&sample| sample as u32).collect();
+        assert_eq!(values, samples, "seed {seed}");
+        right += 1;
+    }
+    (right, false)
+}
+
+/// Each epoch is right as far as it goes, ends, and leaves no connection open.
+#[test]
+fn epochs_with_faults_are_right_as_far_as_they_go() {
+    let folder = Folder::new();
+    create(&folder.path("train"), &[100, 1, 300]);
+    let server = hosted(&folder.path("train"));
+    let epochs = asked("TENSILO_FAULTY_EPOCHS", 30);
+    let (mut right, mut failed) = (0, 0);
+    for seed in 0..epochs {
+        server.set_faults(random_faults(seed));
+        let (batches, has_failed) = faulty_epoch(&server.url("/train"), seed);
+        right += batches;
+        failed += usize::from(has_failed);
+    }
+    println!("{epochs} epochs with faults: {right} batches, all right; {failed} epochs ended with an error");
+    assert!(right > 2 * epochs as usize && failed > 0, "some epochs are read, and some are not");
+    let end = Instant::now() + Duration::from_secs(10);
+    while server.connections() > 0 {
+        assert!(Instant::now() < end, "{} connections are left", server.connections());
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
