@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::import::{self, AppendOptions, ConvertOptions};
-use tensilo_data::{Changes, Dataset};
+use tensilo_data::{Changes, DataFile, Dataset};
+use tensilo_object::Address;
 
 fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
     match at {
@@ -58,7 +59,11 @@ pub fn _convert(
     work::run(py, progress.as_ref(), move |progress| {
         let mut tell = |at| tell(progress, at);
         if !is_folder {
-            import::convert(&inputs, &output, &options, &mut tell)?;
+            if Address::is_path(&output) {
+                import::convert_into(&inputs, DataFile::create(&output, overwrite)?, &options, &mut tell)?;
+            } else {
+                import::convert(&inputs, &output, &options, &mut tell)?;
+            }
             return Ok(());
         }
         let mut changes = Dataset::create(&output)?;
@@ -75,14 +80,15 @@ pub fn _convert(
 /// The raw bytes of a data file unless told.
 pub const DEFAULT_SHARD_BYTES: u64 = 1 << 30;
 
-/// Returns whether a path without options names a folder: it ends in a slash, or one is there.
+/// Returns whether a path without options names a folder: it ends in a slash, one is there, or it
+/// is an address that does not end in `.tsl`.
 pub fn is_folder(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
+    Address::is_prefix(path) || path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
 }
 
 /// Returns whether a folder has a dataset with a manifest.
 pub fn has_manifest(folder: &Path) -> bool {
-    folder.is_dir() && matches!(Dataset::files_without_manifest(folder), Ok(None))
+    (Address::is_prefix(folder) || folder.is_dir()) && matches!(Dataset::files_without_manifest(folder), Ok(None))
 }
 
 /// Publishes changes, with the time that programs are to record in place of now.
@@ -113,7 +119,7 @@ pub fn _append(
     let writer = writer_options(profile, &threads)?.discard_tail(discard_tail);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
     let options = options.writer(writer);
-    if !target.is_dir() {
+    if !Address::is_prefix(&target) && !target.is_dir() {
         if shard_bytes.is_some() {
             return Err(PyValueError::new_err(format!(
                 "{}: a file has no shards; leave shard_bytes out",

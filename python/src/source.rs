@@ -6,11 +6,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::{Path, PathBuf};
 use tensilo_data::{DataError, Dataset, DatasetOptions};
+use tensilo_object::Address;
 
 /// The files of a dataset, as the caller names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Uri {
-    /// A file, a folder or a pattern.
+    /// A file, a folder, a pattern or an address.
     Path(PathBuf),
     Files(Vec<PathBuf>),
 }
@@ -60,14 +61,18 @@ impl Uri {
 }
 
 fn absolute(path: &PathBuf) -> PyResult<PathBuf> {
-    // an empty path is an error when it is opened
-    if path.as_os_str().is_empty() { Ok(PathBuf::new()) } else { Ok(std::path::absolute(path)?) }
+    // an empty path is an error when it is opened, and an address has no folder
+    if path.as_os_str().is_empty() || Address::is_path(path) {
+        Ok(path.clone())
+    } else {
+        Ok(std::path::absolute(path)?)
+    }
 }
 
 /// Returns whether a path that does not exist is a pattern.
 pub fn is_pattern(path: &Path) -> bool {
     let text = path.to_string_lossy();
-    text.contains(['*', '?', '[']) && !path.exists()
+    text.contains(['*', '?', '[']) && !Address::is_path(path) && !path.exists()
 }
 
 impl Source {

@@ -8,9 +8,9 @@ use pyo3::types::{PyDict, PyList};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::facts::RegionKind;
-use tensilo::source::PositionedFile;
 use tensilo::verify::{Damage, VerifyOptions, VerifyReport, verify};
 use tensilo_data::Dataset;
+use tensilo_object::{Address, source_at};
 
 /// What was found in one file.
 struct FileReport {
@@ -31,7 +31,7 @@ pub fn _verify(
 ) -> PyResult<Bound<'_, PyList>> {
     let threads = threads.of_writer().min(1024);
     let reports = work::run(py, progress.as_ref(), move |progress| {
-        let is_dataset = path.is_dir() || is_pattern(&path);
+        let is_dataset = Address::is_prefix(&path) || path.is_dir() || is_pattern(&path);
         let files = match is_dataset {
             true => Dataset::files_without_manifest(&path)?,
             false => Some(vec![path.clone()]),
@@ -47,7 +47,7 @@ pub fn _verify(
         let mut reports = Vec::new();
         if let Some(files) = files {
             for path in files {
-                let found = check(&PositionedFile::open(&path)?)?;
+                let found = check(&*source_at(&path)?)?;
                 reports.push(FileReport { path, found: Ok(found) });
             }
             return Ok(reports);
@@ -57,7 +57,7 @@ pub fn _verify(
             let group = group?;
             for (number, file) in group.files.iter().enumerate() {
                 let found = match dataset.open_file(&group, number) {
-                    Ok(_) => Ok(listed(check(&PositionedFile::open(&file.path)?)?)),
+                    Ok(_) => Ok(listed(check(&*source_at(&file.path)?)?)),
                     Err(error) => Err(error.to_string()),
                 };
                 reports.push(FileReport { path: file.path.clone(), found });

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tensilo::nested::ListBatch;
-use tensilo::sink::AtomicFile;
 use tensilo::{ColumnBatch, Metadata, Schema, WriterOptions};
-use tensilo_data::{Changes, DataError, Dataset};
+use tensilo_data::{Changes, DataError, DataFile, Dataset};
 
 /// Writes samples to a new file, or to the folder of a dataset.
 ///
@@ -62,7 +61,7 @@ fn warn_of_loss(py: Python<'_>) {
 
 /// What is being written.
 enum State {
-    File(Box<tensilo::Writer<AtomicFile>>),
+    File(Box<tensilo::Writer<DataFile>>),
     Folder(Box<FolderState>),
 }
 
@@ -80,7 +79,7 @@ struct FolderState {
 
 struct Shard {
     path: PathBuf,
-    writer: tensilo::Writer<AtomicFile>,
+    writer: tensilo::Writer<DataFile>,
     bytes: u64,
 }
 
@@ -102,8 +101,9 @@ impl FolderState {
         let shard = match &mut self.shard {
             Some(shard) => shard,
             None => {
-                let path = self.changes.next_path()?;
-                let writer = tensilo::Writer::create(&path, self.schema.clone(), &self.options)?;
+                let file = self.changes.next_file()?;
+                let path = file.path().to_path_buf();
+                let writer = tensilo::Writer::new(file, self.schema.clone(), &self.options)?;
                 self.shard.insert(Shard { path, writer, bytes: 0 })
             }
         };
@@ -239,7 +239,7 @@ impl Writer {
             Ok(match is_folder {
                 true => State::Folder(Box::new(FolderState::new(&path, schema.clone(), options, shard_bytes)?)),
                 false => {
-                    let sink = AtomicFile::create(&path, overwrite)?;
+                    let sink = DataFile::create(&path, overwrite)?;
                     State::File(Box::new(tensilo::Writer::new(sink, schema.clone(), &options)?))
                 }
             })

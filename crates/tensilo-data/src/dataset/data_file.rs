@@ -16,9 +16,29 @@ pub struct DataFile {
 }
 
 impl DataFile {
+    /// Begins a file, or an object if the path is its address, see
+    /// [`AtomicFile::create`]. Unless `replace`, fails if something has the path.
+    #[cfg(feature = "object")]
+    pub fn create(path: &Path, replace: bool) -> tensilo::Result<Self> {
+        use tensilo_object::{Address, ObjectOptions, ObjectStorage};
+        if !Address::is_path(path) {
+            return Self::local(path, replace);
+        }
+        let upload = Address::of_path(path)
+            .and_then(|address| ObjectStorage::new(&address, ObjectOptions::new()).upload(&address, replace));
+        let failed = |error: tensilo_object::ObjectError| tensilo::Error::io("creating the object", error.into_io());
+        upload.map(Self::remote).map_err(|error| failed(error).with_path(path))
+    }
+
+    /// Begins a file, see [`AtomicFile::create`].
+    #[cfg(not(feature = "object"))]
+    pub fn create(path: &Path, replace: bool) -> tensilo::Result<Self> {
+        Self::local(path, replace)
+    }
+
     /// Returns a file of the file system.
-    pub(super) fn local(path: &Path) -> tensilo::Result<Self> {
-        let file = AtomicFile::create(path, false)?;
+    pub(super) fn local(path: &Path, replace: bool) -> tensilo::Result<Self> {
+        let file = AtomicFile::create(path, replace)?;
         let temporary = file.temporary_path().map(Path::to_path_buf);
         Ok(Self { path: path.to_path_buf(), temporary, sink: Box::new(file) })
     }

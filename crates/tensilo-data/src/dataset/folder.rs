@@ -59,7 +59,7 @@ impl Store for Folder {
     }
 
     fn data_file(&self, path: &str) -> tensilo::Result<DataFile> {
-        DataFile::local(&join(&self.0, path))
+        DataFile::local(&join(&self.0, path), false)
     }
 
     fn make_durable(&self, path: &str) -> io::Result<()> {

@@ -1,0 +1,95 @@
+"""Datasets on a host of objects."""
+
+import functools
+import http.server
+import pathlib
+import pickle
+import re
+import threading
+
+import numpy as np
+import pytest
+
+import tensilo as ts
+from conftest import COUNT, assert_is_sample
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves files and folders, and single ranges of files."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        path = pathlib.Path(self.translate_path(self.path))
+        found = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if not found or not path.is_file():
+            super().do_GET()
+            return
+        data = path.read_bytes()
+        first, last = found.groups()
+        start = int(first) if first else max(len(data) - int(last), 0)
+        end = min(int(last) + 1, len(data)) if first and last else len(data)
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
+        self.send_header("Content-Length", str(end - start))
+        self.end_headers()
+        self.wfile.write(data[start:end])
+
+    def log_message(self, *args):
+        """Prints nothing."""
+
+
+@pytest.fixture(scope="module")
+def url(mixed_path):
+    """The address of the mixed data on a host."""
+    handler = functools.partial(Handler, directory=str(mixed_path.parent))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/{mixed_path.name}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_samples_are_those_of_the_folder(url, mixed):
+    remote = ts.open(url)
+    assert len(remote) == COUNT
+    assert remote.id == mixed.id
+    for i in (0, 17, COUNT - 1):
+        assert_is_sample(remote[i], i)
+    taken = [remote["label"].take([3, 490, 3]).numpy(), mixed["label"].take([3, 490, 3]).numpy()]
+    np.testing.assert_array_equal(*taken)
+
+
+def test_a_file_is_opened_by_its_address(url, mixed_path):
+    name = sorted(mixed_path.glob("data/*/*.tsl"))[0]
+    one = ts.open(f"{url}/{name.relative_to(mixed_path)}")
+    assert_is_sample(one[0], 0)
+
+
+def test_another_process_opens_it_again(url):
+    remote = ts.open(url)
+    again = pickle.loads(pickle.dumps(remote))
+    assert again.id == remote.id
+    assert_is_sample(again[5], 5)
+
+
+@pytest.mark.parametrize("order", ["sequential", "shuffled", "windowed"])
+def test_a_loader_delivers_the_same_batches(url, mixed_path, order):
+    def labels(source):
+        loader = ts.Loader(source, 32, columns=["label"], seed=1, order=order)
+        return np.concatenate([batch["label"].numpy() for batch in loader])
+
+    np.testing.assert_array_equal(labels(url), labels(mixed_path))
+
+
+def test_every_byte_is_checked(url):
+    ts.verify(url).raise_if_damaged()
+
+
+def test_what_is_not_there_is_an_error(url):
+    with pytest.raises(FileNotFoundError, match=r"none\.tsl"):
+        ts.open(f"{url}/none.tsl")
+    with pytest.raises(ValueError, match="no bucket"):
+        ts.open("s3:///x")
+    with pytest.raises(ValueError, match="objects are not read mapped"):
+        ts.open(url, access="mapped")
