@@ -4,10 +4,11 @@ use crate::address::{Address, Scheme};
 use crate::aws_profile::Profile;
 use crate::options::ObjectOptions;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
-use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, Result, RetryConfig};
+use object_store::{BackoffConfig, ClientConfigKey, Error, ObjectStore, Result, RetryConfig};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Makes a client for the store of an address. Sends nothing.
@@ -17,31 +18,42 @@ pub(crate) fn client(address: &Address, options: &ObjectOptions) -> Result<Arc<d
         max_retries: options.retries,
         retry_timeout: options.retry_timeout,
     };
-    let stall = format!("{} ms", options.stall_timeout.as_millis());
+    let stall = (ClientConfigKey::ReadTimeout, format!("{} ms", options.stall_timeout.as_millis()));
     let root = address.root();
     Ok(match address.scheme() {
         Scheme::S3 => {
             let builder = AmazonS3Builder::from_env().with_url(root).with_retry(retries);
+            let builder = builder.with_config(AmazonS3ConfigKey::Client(stall.0), stall.1);
+            let builder = set(builder, options, AmazonS3Builder::with_config)?;
             let builder = Profile::of_environment().into_iter().fold(builder, add_profile);
-            let builder =
-                allow_http(builder).with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ReadTimeout), stall);
-            Arc::new(builder.build()?)
+            Arc::new(allow_http(builder).build()?)
         }
         Scheme::Google => {
-            let key = object_store::gcp::GoogleConfigKey::Client(ClientConfigKey::ReadTimeout);
             let builder = GoogleCloudStorageBuilder::from_env().with_url(root.replacen("gcs://", "gs://", 1));
-            Arc::new(builder.with_retry(retries).with_config(key, stall).build()?)
+            let builder = builder.with_retry(retries).with_config(GoogleConfigKey::Client(stall.0), stall.1);
+            Arc::new(set(builder, options, GoogleCloudStorageBuilder::with_config)?.build()?)
         }
         Scheme::Azure => {
-            let key = object_store::azure::AzureConfigKey::Client(ClientConfigKey::ReadTimeout);
             let builder = MicrosoftAzureBuilder::from_env().with_url(root).with_retry(retries);
-            Arc::new(builder.with_config(key, stall).build()?)
+            let builder = builder.with_config(AzureConfigKey::Client(stall.0), stall.1);
+            Arc::new(set(builder, options, MicrosoftAzureBuilder::with_config)?.build()?)
         }
         Scheme::Http => {
-            let options = ClientOptions::new().with_allow_http(true).with_read_timeout(options.stall_timeout);
-            Arc::new(HttpBuilder::new().with_url(root).with_retry(retries).with_client_options(options).build()?)
+            let builder = HttpBuilder::new().with_url(root).with_retry(retries);
+            let builder = builder.with_config(stall.0, stall.1).with_config(ClientConfigKey::AllowHttp, "true");
+            Arc::new(set(builder, options, HttpBuilder::with_config)?.build()?)
         }
     })
+}
+
+/// Adds the settings of the options.
+fn set<B, K: FromStr<Err = Error>>(
+    builder: B,
+    options: &ObjectOptions,
+    with_config: impl Fn(B, K, String) -> B,
+) -> Result<B> {
+    let mut settings = options.settings.iter();
+    settings.try_fold(builder, |builder, (name, value)| Ok(with_config(builder, name.parse()?, value.clone())))
 }
 
 /// Adds what a profile says and the environment does not.

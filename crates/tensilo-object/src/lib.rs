@@ -1,4 +1,14 @@
-//! Tensilo files in object stores.
+//! Tensilo files in object stores: S3, Google Cloud Storage, Azure, and hosts of `http`.
+//!
+//! * An [`Address`] names an object or a prefix: `s3://bucket/train`.
+//! * An [`ObjectStorage`] is a connection to a store. It opens, lists, creates and removes objects.
+//! * An [`ObjectFile`] is a [`Source`](tensilo::source::Source) for a reader, and an
+//!   [`ObjectUpload`] a [`Sink`](tensilo::sink::Sink) for a writer.
+//! * [`source_at`] opens what a path of an argument names, a file or an object.
+//!
+//! No function is asynchronous. Requests are sent by threads of the crate, which the first request
+//! of a process starts, also in one that was forked. Datasets in stores are `tensilo-data` with the
+//! feature `object`.
 
 #![forbid(unsafe_code)]
 
@@ -26,3 +36,8 @@ pub use object_file::ObjectFile;
 pub use options::ObjectOptions;
 pub use storage::ObjectStorage;
 pub use upload::ObjectUpload;
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -2,19 +2,28 @@
 
 use crate::address::{Address, Scheme};
 use crate::error::io_error;
-use crate::request::answer_up_to;
+use crate::options::ObjectOptions;
+use object_store::ObjectStore;
 use object_store::path::Path;
-use object_store::{GetOptions, ObjectStore};
+use reqwest::{Client, StatusCode};
 use std::io;
+use std::time::Duration;
+use tokio::time::sleep;
 use url::Url;
 
 /// The bytes of a page of links at most.
-const MOST_PAGE_BYTES: u64 = 64 << 20;
+const MOST_PAGE_BYTES: usize = 64 << 20;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const LONGEST_DELAY: Duration = Duration::from_secs(5);
 
 /// Returns the names directly below a prefix.
-pub(crate) async fn names(store: &dyn ObjectStore, prefix: &Address) -> io::Result<Vec<String>> {
+pub(crate) async fn names(
+    store: &dyn ObjectStore,
+    prefix: &Address,
+    options: &ObjectOptions,
+) -> io::Result<Vec<String>> {
     match prefix.scheme() {
-        Scheme::Http => linked(store, prefix).await,
+        Scheme::Http => linked(prefix, options).await,
         _ => listed(store, prefix.key()).await,
     }
 }
@@ -25,19 +34,56 @@ async fn listed(store: &dyn ObjectStore, prefix: &Path) -> io::Result<Vec<String
     Ok(keys.filter_map(|key| key.filename().map(str::to_owned)).collect())
 }
 
-/// Returns the names that the page of a folder has links to.
-async fn linked(store: &dyn ObjectStore, folder: &Address) -> io::Result<Vec<String>> {
-    let answer = answer_up_to(store, folder.key(), GetOptions::default(), MOST_PAGE_BYTES).await;
-    let (_, _, page) = match answer {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        answer => answer?,
+/// Returns the names that the page of a folder has links to. A folder that does not exist has none.
+async fn linked(folder: &Address, options: &ObjectOptions) -> io::Result<Vec<String>> {
+    let base = Url::parse(&format!("{folder}/")).map_err(io::Error::other)?;
+    let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(options.stall_timeout).build();
+    let client = client.map_err(io::Error::other)?;
+    let mut delay = Duration::from_millis(100);
+    let mut retries = 0;
+    let page = loop {
+        match page(&client, &base).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted && retries < options.retries => {
+                retries += 1;
+                sleep(delay).await;
+                delay = (delay * 2).min(LONGEST_DELAY);
+            }
+            page => break page?,
+        }
     };
     let page = String::from_utf8_lossy(&page);
-    let base = Url::parse(&format!("{folder}/")).map_err(io::Error::other)?;
     let mut names: Vec<String> = links(&page).filter_map(|link| name_below(&base, link)).collect();
     names.sort_unstable();
     names.dedup();
     Ok(names)
+}
+
+/// Reads a page. Fails with [`io::ErrorKind::ConnectionAborted`] if that may pass.
+///
+/// The client of `object_store` refuses pages that say no length, as those of folders do.
+async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
+    let may_pass = |error: reqwest::Error| io::Error::new(io::ErrorKind::ConnectionAborted, error);
+    let mut answer = client.get(url.clone()).send().await.map_err(may_pass)?;
+    let status = answer.status();
+    let kind = match status {
+        status if status.is_success() => None,
+        StatusCode::NOT_FOUND => Some(io::ErrorKind::NotFound),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Some(io::ErrorKind::PermissionDenied),
+        status if status.is_server_error() => Some(io::ErrorKind::ConnectionAborted),
+        _ => Some(io::ErrorKind::Other),
+    };
+    if let Some(kind) = kind {
+        return Err(io::Error::new(kind, format!("the host has no page for this folder: {status}")));
+    }
+    let mut bytes = Vec::new();
+    while let Some(part) = answer.chunk().await.map_err(may_pass)? {
+        if bytes.len().saturating_add(part.len()) > MOST_PAGE_BYTES {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page of the folder is too long"));
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
 }
 
 /// Returns the targets of the links of a page: the values of `href`.

@@ -34,11 +34,11 @@ impl ObjectStorage {
     /// folder are the names.
     pub fn names(&self, prefix: &Address) -> Result<Vec<String>> {
         self.check(prefix)?;
-        let prefix_of_list = prefix.clone();
+        let (prefix_of_list, options) = (prefix.clone(), self.options().clone());
         let names = self
             .client()
             .cloned()
-            .and_then(|client| wait(async move { listing::names(&*client, &prefix_of_list).await }));
+            .and_then(|client| wait(async move { listing::names(&*client, &prefix_of_list, &options).await }));
         names.map_err(|error| failed(prefix, "listing", error))
     }
 

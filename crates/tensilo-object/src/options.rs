@@ -13,6 +13,8 @@ pub struct ObjectOptions {
     pub(crate) retries: usize,
     pub(crate) retry_timeout: Duration,
     pub(crate) stall_timeout: Duration,
+    /// Settings of the store, which count before those of the environment.
+    pub(crate) settings: Vec<(String, String)>,
 }
 
 impl Default for ObjectOptions {
@@ -25,6 +27,7 @@ impl Default for ObjectOptions {
             retries: 10,
             retry_timeout: Duration::from_secs(120),
             stall_timeout: Duration::from_secs(15),
+            settings: Vec::new(),
         }
     }
 }
@@ -76,6 +79,14 @@ impl ObjectOptions {
     /// 15 s.
     pub fn stall_timeout(mut self, timeout: Duration) -> Self {
         self.stall_timeout = timeout;
+        self
+    }
+
+    /// Adds a setting of the store, which counts before the environment: a credential, an endpoint.
+    /// Names are those of the variables in the environment, in lower case: `aws_endpoint_url`. A
+    /// store that has no such setting is an error when it is first used.
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((name.into(), value.into()));
         self
     }
 }
