@@ -26,6 +26,7 @@ Examples:
   tensilo bench train.tsl --threads 8                   measure read speed
   tensilo bench train/ --loader                         ... of training batches
   tensilo dataset log train/                            list the versions
+  tensilo verify s3://bucket/train                      read from an object store
 
 Exit codes:
   0  done

@@ -1,11 +1,12 @@
 //! A host of objects in memory, which answers late, wrong or not at all if a test asks for it.
 
+use crate::http::{Faults, HttpFault, HttpRequest, Message, locked, read_message};
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -13,50 +14,13 @@ use std::time::Duration;
 /// for each folder. It ends when it is dropped.
 pub struct HttpServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<Hosted>,
 }
-
-/// A request that has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpRequest {
-    /// The method, such as `GET`.
-    pub method: String,
-    /// The path, with its `/`.
-    pub path: String,
-    /// The range of bytes, as it is written: `0-99` or `-100`.
-    pub range: Option<String>,
-    /// The tag that the object must have.
-    if_match: Option<String>,
-}
-
-/// A behaviour of a server instead of a right answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HttpFault {
-    /// An answer with this status.
-    Status(u16),
-    /// The end of the connection instead of an answer.
-    Reset,
-    /// The end of the connection after so many bytes of the body.
-    Cut(usize),
-    /// A body that has so many bytes less, with a length that says so.
-    Short(usize),
-    /// Half of the body, and then nothing for so many milliseconds.
-    Stall(u64),
-    /// The whole object with status 200, whatever range was asked for.
-    Whole,
-    /// The range that begins so many bytes later.
-    Shifted(u64),
-    /// The right answer after so many milliseconds.
-    Late(u64),
-}
-
-type Faults = dyn Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync;
 
 #[derive(Default)]
-struct Shared {
+struct Hosted {
     objects: Mutex<BTreeMap<String, Object>>,
-    requests: Mutex<Vec<HttpRequest>>,
-    faults: Mutex<Option<Arc<Faults>>>,
+    faults: Faults,
     connections: AtomicUsize,
     sent: AtomicUsize,
     is_ended: AtomicBool,
@@ -79,7 +43,7 @@ impl HttpServer {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Hosted::default());
         let server = shared.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -111,12 +75,12 @@ impl HttpServer {
 
     /// Sets what goes wrong, from now on. The function is called for each request.
     pub fn set_faults(&self, faults: impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static) {
-        *locked(&self.shared.faults) = Some(Arc::new(faults));
+        self.shared.faults.set(faults);
     }
 
     /// Returns the requests since the last call.
     pub fn take_requests(&self) -> Vec<HttpRequest> {
-        std::mem::take(&mut *locked(&self.shared.requests))
+        self.shared.faults.take_requests()
     }
 
     /// Returns the bytes of bodies that were sent since the last call.
@@ -137,16 +101,14 @@ impl Drop for HttpServer {
     }
 }
 
-impl Shared {
+impl Hosted {
     /// Answers the requests of a connection.
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut reader = BufReader::new(stream.try_clone()?);
         let mut stream = stream;
-        while let Some(request) = read_request(&mut reader)? {
-            locked(&self.requests).push(request.clone());
-            let faults = locked(&self.faults).clone();
-            let fault = faults.and_then(|faults| faults(&request));
+        while let Some(Message { request, .. }) = read_message(&mut reader)? {
+            let fault = self.faults.of(&request);
             let is_whole = self.answer(&request, fault, &mut stream)?;
             if !is_whole || self.is_ended.load(Ordering::Relaxed) {
                 break;
@@ -222,37 +184,6 @@ impl Shared {
         let page = format!("<html><a href=\"../\">../</a>\n{}</html>", links.collect::<String>());
         (!names.is_empty()).then(|| Object { bytes: page.into_bytes().into(), version: 0 })
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Reads the head of a request, and its body, which counts for nothing. `None` at the end.
-fn read_request(reader: &mut impl BufRead) -> io::Result<Option<HttpRequest>> {
-    let mut line = String::new();
-    if reader.read_line(&mut line)? == 0 {
-        return Ok(None);
-    }
-    let mut words = line.split_whitespace();
-    let mut word = || words.next().unwrap_or_default().to_owned();
-    let mut request = HttpRequest { method: word(), path: word(), range: None, if_match: None };
-    let mut body_bytes = 0;
-    loop {
-        let mut header = String::new();
-        if reader.read_line(&mut header)? == 0 {
-            return Ok(None);
-        }
-        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
-        match name.to_ascii_lowercase().as_str() {
-            "range" => request.range = value.strip_prefix("bytes=").map(str::to_owned),
-            "if-match" => request.if_match = Some(value.to_owned()),
-            "content-length" => body_bytes = value.parse().unwrap_or(0),
-            _ => {}
-        }
-    }
-    io::copy(&mut reader.take(body_bytes), &mut io::sink())?;
-    Ok(Some(request))
 }
 
 /// Returns the range that a header asks for; `None` if it is outside of the object.

@@ -2,17 +2,21 @@
 //! tests of the core can use it, too.
 
 mod environment;
+mod fault_proxy;
 mod folder;
 mod hex;
+mod http;
 mod http_server;
 mod patterns;
 mod random;
 mod sys;
 
 pub use environment::{asked, python_is_present, repository};
+pub use fault_proxy::FaultProxy;
 pub use folder::Folder;
 pub use hex::commented_hex;
-pub use http_server::{HttpFault, HttpRequest, HttpServer};
+pub use http::{HttpFault, HttpRequest};
+pub use http_server::HttpServer;
 pub use patterns::Pattern;
 pub use random::{Random, mix};
 pub use sys::{Allocations, Alone, CountingAllocator, allocations_of, alone};

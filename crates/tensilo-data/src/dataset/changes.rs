@@ -53,8 +53,28 @@ impl Dataset {
     /// Begins a new dataset in a folder, which is made if it does not exist. Fails if the folder
     /// has a manifest.
     pub fn create(folder: impl AsRef<Path>) -> Result<Changes> {
+        DatasetOptions::new().create(folder)
+    }
+
+    /// Begins changes to this version of the dataset.
+    pub fn change(&self) -> Result<Changes> {
+        let Location::Folder(folder) = &self.0.location else {
+            let message = "files without a manifest cannot be changed as a dataset; create one from them first";
+            return Err(DataError::BadArgument(message.to_owned()));
+        };
+        let mut version = self.0.version.clone();
+        version.parent = Some((version.number, self.0.digest));
+        version.groups = self.0.groups_of_page(version.pages.len())?;
+        let place = (self.0.store.clone(), self.0.options.clone());
+        Ok(Changes::new(folder, place, Some(self.clone()), version))
+    }
+}
+
+impl DatasetOptions {
+    /// Begins a new dataset, see [`Dataset::create`]. The options are those that it is read with.
+    pub fn create(self, folder: impl AsRef<Path>) -> Result<Changes> {
         let folder = folder.as_ref();
-        let (store, options) = place_of(folder, DatasetOptions::new())?;
+        let (store, options) = place_of(folder, self)?;
         let made = store.make().map_err(|error| DataError::Io {
             path: folder.to_path_buf(),
             doing: "making the folder",
@@ -69,19 +89,6 @@ impl Dataset {
         let mut changes = Changes::new(folder, (store, options), None, Version::empty());
         changes.made = made;
         Ok(changes)
-    }
-
-    /// Begins changes to this version of the dataset.
-    pub fn change(&self) -> Result<Changes> {
-        let Location::Folder(folder) = &self.0.location else {
-            let message = "files without a manifest cannot be changed as a dataset; create one from them first";
-            return Err(DataError::BadArgument(message.to_owned()));
-        };
-        let mut version = self.0.version.clone();
-        version.parent = Some((version.number, self.0.digest));
-        version.groups = self.0.groups_of_page(version.pages.len())?;
-        let place = (self.0.store.clone(), self.0.options.clone());
-        Ok(Changes::new(folder, place, Some(self.clone()), version))
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tensilo::error::display_path;
 
 /// The old versions of a dataset, and the files that no other version needs.
@@ -30,6 +31,7 @@ pub struct Garbage {
     /// The bytes of these files, without the texts of versions.
     pub bytes: u64,
     folder: PathBuf,
+    store: Arc<dyn Store>,
     found: Found,
 }
 
@@ -53,8 +55,22 @@ impl Garbage {
     /// Cost: reading all versions and pages of the manifest; memory for the names of all files, and
     /// for the groups of the newest version.
     pub fn find(folder: impl AsRef<Path>, keep: u64) -> Result<Self> {
+        DatasetOptions::new().garbage(folder, keep)
+    }
+
+    /// Removes it all: the versions first, so that every version that is left is whole, whenever
+    /// the work ends.
+    pub fn remove(&self) -> Result<()> {
+        remove(&*self.store, &self.folder, &self.found)
+    }
+}
+
+impl DatasetOptions {
+    /// Finds what can be removed from a dataset, see [`Garbage::find`]. Of the options, those of
+    /// its place count.
+    pub fn garbage(self, folder: impl AsRef<Path>, keep: u64) -> Result<Garbage> {
         let folder = folder.as_ref().to_path_buf();
-        let (store, _) = place_of(&folder, DatasetOptions::new())?;
+        let (store, _) = place_of(&folder, self)?;
         let found = find(&*store, &folder, keep)?;
         let mut bytes = 0_u64;
         for path in &found.paths {
@@ -62,14 +78,7 @@ impl Garbage {
             bytes = bytes.saturating_add(length);
         }
         let paths = found.paths.iter().map(|path| join(&folder, path)).collect();
-        Ok(Self { versions: found.versions.clone(), paths, bytes, folder, found })
-    }
-
-    /// Removes it all: the versions first, so that every version that is left is whole, whenever
-    /// the work ends.
-    pub fn remove(&self) -> Result<()> {
-        let (store, _) = place_of(&self.folder, DatasetOptions::new())?;
-        remove(&*store, &self.folder, &self.found)
+        Ok(Garbage { versions: found.versions.clone(), paths, bytes, folder, store, found })
     }
 }
 

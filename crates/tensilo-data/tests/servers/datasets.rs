@@ -1,0 +1,112 @@
+//! Datasets that are written to a server, and read again.
+
+use crate::server::{azure, azure_options, host, s3, s3_options};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
+use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, LoaderOptions, Mode, Tail, View};
+use tensilo_object::ObjectOptions;
+use tensilo_testing::Folder;
+
+/// Appends a file of samples of 1,000 numbers to changes.
+pub fn append(changes: &mut Changes, samples: u32) {
+    let first = changes.sample_count() as u32;
+    let file = changes.next_file().expect("a place for a file");
+    let path = file.path().to_path_buf();
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1000]))]);
+    let mut writer = Writer::new(file, schema, &WriterOptions::new()).expect("a schema");
+    let values: Vec<u32> = (first..first + samples).flat_map(values).collect();
+    writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).expect("samples");
+    writer.finish().expect("a server");
+    changes.append(&path).expect("a file of the dataset");
+}
+
+/// Returns the values of a sample.
+fn values(sample: u32) -> impl Iterator<Item = u32> {
+    (0..1000).map(move |i| if i == 0 { sample } else { (sample + i).wrapping_mul(0x9E37_79B9) })
+}
+
+/// Creates a dataset with three files.
+pub fn create(options: DatasetOptions, folder: &str) -> Dataset {
+    let mut changes = options.create(folder).expect("a place");
+    [30, 1, 200].into_iter().for_each(|samples| append(&mut changes, samples));
+    changes.publish("create").expect("a server")
+}
+
+/// Reads an epoch, and checks its values. Returns the number of samples.
+pub fn epoch(dataset: &Dataset, mode: Mode) -> Result<usize, DataError> {
+    let options = LoaderOptions::new(16).columns(["x"]).mode(mode).tail(Tail::Exact);
+    let mut count = 0;
+    for batch in options.loader(&View::all(dataset))?.epoch(0) {
+        let batch = batch?;
+        let due: Vec<u32> = batch.samples().iter().flat_map(|&sample| values(sample as u32)).collect();
+        assert!(batch.column("x")?.values::<u32>()? == due);
+        count += batch.samples().len();
+    }
+    Ok(count)
+}
+
+/// Checks all that can be done with a dataset in a store.
+fn check(options: ObjectOptions, folder: &str) {
+    let options = || DatasetOptions::new().object_options(options.clone());
+    let first = create(options(), folder);
+    let opened = options().open(folder).unwrap();
+    assert_eq!((opened.id(), opened.version(), opened.sample_count()), (first.id(), 1, 231));
+    for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(opened.order())] {
+        assert_eq!(epoch(&opened, mode).unwrap(), 231);
+    }
+
+    // of two writers, one publishes
+    let (mut one, mut other) = (opened.change().unwrap(), opened.change().unwrap());
+    append(&mut one, 10);
+    append(&mut other, 20);
+    let published = one.publish("one").unwrap();
+    assert!(matches!(other.publish("other"), Err(DataError::Conflict { version: 2, .. })));
+    assert_eq!(epoch(&published, Mode::Sequential).unwrap(), 241);
+    assert_eq!(options().open(folder).unwrap().versions().unwrap(), [1, 2]);
+
+    // what only the old version has is removed, and nothing else
+    let mut changes = published.change().unwrap();
+    changes.repack(1 << 20, &WriterOptions::new(), &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
+    let repacked = changes.publish("repack").unwrap();
+    let garbage = options().garbage(folder, 1).unwrap();
+    assert_eq!(garbage.versions, [1, 2]);
+    assert!(garbage.bytes > 0);
+    garbage.remove().unwrap();
+    assert_eq!(repacked.versions().unwrap(), [3]);
+    assert_eq!(epoch(&options().open(folder).unwrap(), Mode::Shuffled).unwrap(), 241);
+    assert!(options().garbage(folder, 1).unwrap().paths.is_empty());
+
+    // an upload that is dropped leaves nothing
+    let mut changes = repacked.change().unwrap();
+    let mut file = changes.next_file().unwrap();
+    std::io::Write::write_all(&mut file, &vec![1; 40 << 20]).unwrap();
+    let path = file.path().to_str().unwrap().to_owned();
+    drop(file);
+    assert!(options().open(path).is_err());
+    let error = options().create(folder).unwrap_err().to_string();
+    assert!(error.contains("has a dataset, at version 3"), "{error}");
+}
+
+#[test]
+fn a_dataset_in_s3() {
+    let Some(server) = s3() else { return };
+    check(s3_options(server.address), "s3://bucket/deep/train");
+}
+
+#[test]
+fn a_dataset_in_azure() {
+    let Some(server) = azure() else { return };
+    check(azure_options(server.address), "az://container/deep/train");
+}
+
+#[test]
+fn a_dataset_on_a_host() {
+    let folder = Folder::new();
+    create(DatasetOptions::new(), folder.path("deep/train").to_str().unwrap());
+    let Some(server) = host(folder.root()) else { return };
+    let opened = Dataset::open(format!("http://{}/deep/train/", server.address)).unwrap();
+    assert_eq!(opened.sample_count(), 231);
+    for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(opened.order())] {
+        assert_eq!(epoch(&opened, mode).unwrap(), 231);
+    }
+    assert!(opened.change().unwrap().next_file().is_err(), "a host takes no files");
+}

@@ -1,0 +1,70 @@
+//! Epochs through a proxy that makes faults: every value is right, or there is an error.
+
+use crate::datasets::{create, epoch};
+use crate::server::{azure, azure_options, host, s3, s3_options};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tensilo_data::{DatasetOptions, Mode};
+use tensilo_object::ObjectOptions;
+use tensilo_testing::{FaultProxy, Folder, HttpFault, Random, asked, mix};
+
+/// Reads epochs through a proxy before a server.
+fn check(server: SocketAddr, options: impl Fn(SocketAddr) -> (ObjectOptions, String)) {
+    let proxy = FaultProxy::start(server);
+    let epochs = asked("TENSILO_FAULTY_EPOCHS", 30);
+    let (mut right, mut failed) = (0, 0);
+    for seed in 0..epochs {
+        let count = AtomicU64::new(0);
+        proxy.set_faults(move |_| {
+            let mut random = Random(mix(seed, count.fetch_add(1, Ordering::Relaxed)));
+            let faults = [
+                HttpFault::Status(500),
+                HttpFault::Status(503),
+                HttpFault::Status(404),
+                HttpFault::Reset,
+                HttpFault::Cut(100),
+                HttpFault::Short(1),
+                HttpFault::Stall(150),
+                HttpFault::Whole,
+                HttpFault::Late(20),
+            ];
+            random.one_in(8).then(|| random.pick(&faults))
+        });
+        let (options, folder) = options(proxy.address());
+        let options = options.retries(2, Duration::from_secs(5)).stall_timeout(Duration::from_millis(100));
+        let mode = [Mode::Sequential, Mode::Shuffled][seed as usize % 2];
+        let read = DatasetOptions::new().object_options(options).open(folder).and_then(|dataset| epoch(&dataset, mode));
+        match read {
+            Ok(samples) => {
+                assert_eq!(samples, 231, "seed {seed}");
+                right += 1;
+            }
+            Err(_) => failed += 1,
+        }
+    }
+    println!("{epochs} epochs with faults: {right} right, {failed} ended with an error");
+    assert!(right > 0);
+}
+
+#[test]
+fn epochs_from_s3_with_faults() {
+    let Some(server) = s3() else { return };
+    create(DatasetOptions::new().object_options(s3_options(server.address)), "s3://bucket/train");
+    check(server.address, |proxy| (s3_options(proxy), "s3://bucket/train".to_owned()));
+}
+
+#[test]
+fn epochs_from_azure_with_faults() {
+    let Some(server) = azure() else { return };
+    create(DatasetOptions::new().object_options(azure_options(server.address)), "az://container/train");
+    check(server.address, |proxy| (azure_options(proxy), "az://container/train".to_owned()));
+}
+
+#[test]
+fn epochs_from_a_host_with_faults() {
+    let folder = Folder::new();
+    create(DatasetOptions::new(), folder.path("train").to_str().unwrap());
+    let Some(server) = host(folder.root()) else { return };
+    check(server.address, |proxy| (ObjectOptions::new(), format!("http://{proxy}/train")));
+}

@@ -1,0 +1,163 @@
+//! The servers.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tensilo_object::ObjectOptions;
+use tensilo_testing::Folder;
+
+/// The account that Azurite has.
+const AZURITE_ACCOUNT: &str = "devstoreaccount1";
+const AZURITE_KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// A server that runs.
+pub struct Server {
+    process: Child,
+    pub address: SocketAddr,
+    _folder: Folder,
+}
+
+impl Server {
+    /// Starts a program that listens on a port, and waits until it does.
+    fn start(folder: Folder, port: u16, command: &mut Command) -> Self {
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the server starts");
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let end = Instant::now() + Duration::from_secs(60);
+        let server = Self { process, address, _folder: folder };
+        while TcpStream::connect(address).is_err() {
+            assert!(Instant::now() < end, "the server does not listen");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        server
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Returns a port that is free.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
+}
+
+/// Returns the path of a program, if it is there.
+fn found(program: &str) -> Option<PathBuf> {
+    let path = match program {
+        "nginx" => Path::new("/usr/sbin/nginx").to_path_buf(),
+        program => PathBuf::from(std::env::var_os("TENSILO_SERVERS")?).join(program),
+    };
+    path.exists().then_some(path)
+}
+
+/// Returns the path of a program. If it is absent, the test is not run, or fails if servers are
+/// required.
+fn program(name: &str) -> Option<PathBuf> {
+    let found = found(name);
+    let is_required = std::env::var("TENSILO_REQUIRE_SERVERS").is_ok_and(|value| value == "1");
+    assert!(found.is_some() || !is_required, "{name} is needed");
+    if found.is_none() {
+        println!("not run: {name} is not installed");
+    }
+    found
+}
+
+/// Starts a server that speaks as S3 does, with the bucket `bucket`.
+pub fn s3() -> Option<Server> {
+    let program = program("venv/bin/moto_server")?;
+    let port = free_port();
+    let server =
+        Server::start(Folder::new(), port, Command::new(program).args(["-H", "127.0.0.1", "-p"]).arg(port.to_string()));
+    put_bucket(server.address);
+    Some(server)
+}
+
+/// Creates the bucket `bucket`.
+fn put_bucket(server: SocketAddr) {
+    use std::io::{Read, Write};
+    let mut stream = TcpStream::connect(server).expect("the server");
+    let request = format!("PUT /bucket HTTP/1.1\r\nHost: {server}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("the server");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// Starts a server that speaks as Azure does. It has the container `container`.
+pub fn azure() -> Option<Server> {
+    let program = program("node_modules/.bin/azurite-blob")?;
+    let (folder, port) = (Folder::new(), free_port());
+    let place = folder.root().to_path_buf();
+    let mut command = Command::new(program);
+    command.args(["--blobHost", "127.0.0.1", "--skipApiVersionCheck", "--silent", "--blobPort"]).arg(port.to_string());
+    command.arg("--location").arg(place);
+    let server = Server::start(folder, port, &mut command);
+    put_container(server.address);
+    Some(server)
+}
+
+/// Creates the container `container`: a request with a signature, which Node.js has the means for.
+fn put_container(server: SocketAddr) {
+    let script = r#"
+        const [port, account, key] = process.argv.slice(1);
+        const date = new Date().toUTCString();
+        const resource = `/${account}/${account}/container\nrestype:container`;
+        const text = `PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:${date}\nx-ms-version:2021-12-02\n${resource}`;
+        const mac = require("crypto").createHmac("sha256", Buffer.from(key, "base64")).update(text, "utf8").digest("base64");
+        const headers = { "x-ms-date": date, "x-ms-version": "2021-12-02", "content-length": 0,
+                          authorization: `SharedKey ${account}:${mac}` };
+        const path = `/${account}/container?restype=container`;
+        const request = require("http").request({ host: "127.0.0.1", port, method: "PUT", path, headers }, answer => {
+            answer.pipe(process.stderr);
+            process.exitCode = answer.statusCode === 201 ? 0 : 1;
+        });
+        request.end();
+    "#;
+    let mut command = Command::new("node");
+    command.args(["-e", script]).arg(server.port().to_string()).args([AZURITE_ACCOUNT, AZURITE_KEY]);
+    let output = command.output().expect("node starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Starts a host of the files of a folder.
+pub fn host(files: &Path) -> Option<Server> {
+    let program = program("nginx")?;
+    let (folder, port) = (Folder::new(), free_port());
+    let root = folder.root().to_path_buf();
+    let configuration = format!(
+        "daemon off; master_process off; pid {0}/pid; error_log {0}/errors; events {{}}
+        http {{
+            access_log off; client_body_temp_path {0}/body; proxy_temp_path {0}/proxy; fastcgi_temp_path {0}/fastcgi;
+            uwsgi_temp_path {0}/uwsgi; scgi_temp_path {0}/scgi;
+            server {{ listen 127.0.0.1:{port}; root {1}; autoindex on; }}
+        }}",
+        root.display(),
+        files.display(),
+    );
+    let path = root.join("nginx.conf");
+    fs::write(&path, configuration).expect("a file");
+    Some(Server::start(folder, port, Command::new(program).arg("-e").arg(root.join("errors")).arg("-c").arg(path)))
+}
+
+/// Returns options that find a server, which may be behind a proxy, at this address.
+pub fn s3_options(address: SocketAddr) -> ObjectOptions {
+    ObjectOptions::new()
+        .setting("aws_endpoint_url", format!("http://{address}"))
+        .setting("aws_access_key_id", "test")
+        .setting("aws_secret_access_key", "test")
+        .setting("aws_region", "us-east-1")
+}
+
+/// As [`s3_options`].
+pub fn azure_options(address: SocketAddr) -> ObjectOptions {
+    ObjectOptions::new()
+        .setting("azure_endpoint", format!("http://{address}/{AZURITE_ACCOUNT}"))
+        .setting("azure_storage_account_name", AZURITE_ACCOUNT)
+        .setting("azure_storage_account_key", AZURITE_KEY)
+        .setting("azure_allow_http", "true")
+}

@@ -1,0 +1,107 @@
+//! Requests, and the faults that a test asks for.
+
+use std::io::{self, BufRead, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A request that has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpRequest {
+    /// The method, such as `GET`.
+    pub method: String,
+    /// The path, with its `/`.
+    pub path: String,
+    /// The range of bytes, as it is written: `0-99` or `-100`.
+    pub range: Option<String>,
+    /// The tag that the object must have.
+    pub(crate) if_match: Option<String>,
+}
+
+/// A behaviour of a server instead of a right answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpFault {
+    /// An answer with this status.
+    Status(u16),
+    /// The end of the connection instead of an answer.
+    Reset,
+    /// The end of the connection after so many bytes of the body.
+    Cut(usize),
+    /// A body that has so many bytes less, with a length that says so.
+    Short(usize),
+    /// Half of the body, and then nothing for so many milliseconds.
+    Stall(u64),
+    /// The whole object with status 200, whatever range was asked for.
+    Whole,
+    /// The range that begins so many bytes later.
+    Shifted(u64),
+    /// The right answer after so many milliseconds.
+    Late(u64),
+}
+
+type FaultOf = dyn Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync;
+
+/// The requests that have come, and the faults of the next ones.
+#[derive(Default)]
+pub(crate) struct Faults {
+    requests: Mutex<Vec<HttpRequest>>,
+    fault_of: Mutex<Option<Arc<FaultOf>>>,
+}
+
+impl Faults {
+    pub(crate) fn set(&self, fault_of: impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static) {
+        *locked(&self.fault_of) = Some(Arc::new(fault_of));
+    }
+
+    /// Records a request, and returns its fault.
+    pub(crate) fn of(&self, request: &HttpRequest) -> Option<HttpFault> {
+        locked(&self.requests).push(request.clone());
+        let fault_of = locked(&self.fault_of).clone();
+        fault_of.and_then(|fault_of| fault_of(request))
+    }
+
+    pub(crate) fn take_requests(&self) -> Vec<HttpRequest> {
+        std::mem::take(&mut *locked(&self.requests))
+    }
+}
+
+/// A request as it came.
+pub(crate) struct Message {
+    pub request: HttpRequest,
+    /// The lines of the head, each with its end, without the empty one.
+    pub head: Vec<String>,
+    pub body: Vec<u8>,
+}
+
+/// Reads a request. `None` at the end of the connection.
+pub(crate) fn read_message(reader: &mut impl BufRead) -> io::Result<Option<Message>> {
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.trim_end().is_empty() {
+            break;
+        }
+        head.push(line);
+    }
+    let mut words = head.first().map(String::as_str).unwrap_or_default().split_whitespace();
+    let mut word = || words.next().unwrap_or_default().to_owned();
+    let mut request = HttpRequest { method: word(), path: word(), range: None, if_match: None };
+    let mut length = 0;
+    for (name, value) in head.iter().skip(1).filter_map(|line| line.split_once(':')) {
+        let value = value.trim();
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse().unwrap_or(0),
+            "range" => request.range = value.strip_prefix("bytes=").map(str::to_owned),
+            "if-match" => request.if_match = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    let mut body = Vec::new();
+    reader.take(length).read_to_end(&mut body)?;
+    Ok(Some(Message { request, head, body }))
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
