@@ -16,10 +16,13 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
 use tensilo::source::Source;
 use tensilo::stages::{Fragment, RangeError};
 use tokio::task::AbortHandle;
+use tokio::time::sleep;
 
 /// An object that is open for reading.
 ///
@@ -28,18 +31,35 @@ use tokio::task::AbortHandle;
 /// If the object is replaced, reads fail with [`io::ErrorKind::StaleNetworkFileHandle`]: bytes of
 /// two versions are never mixed.
 #[derive(Debug)]
-pub struct ObjectFile {
+pub struct ObjectFile(Arc<OpenObject>);
+
+/// An open object. Requests that are on their way share it.
+#[derive(Debug)]
+struct OpenObject {
     storage: ObjectStorage,
     key: Path,
     pinned: Pinned,
     /// The number that its pieces have.
     number: u64,
+    /// Whether runs were announced.
+    has_runs: AtomicBool,
 }
 
-/// A part of a range that was asked for: its range of the caller, its bytes in the object.
-struct Wanted {
-    range: usize,
+/// See [`Source::gap_bytes`]: runs that were read ahead are in memory, where a block costs less
+/// than its chunk.
+const KEPT_GAP_BYTES: u64 = 4 << 10;
+/// An announcement of this length is of a run. Shorter ones are of chunks that are wanted at once.
+const RUN_BYTES: u64 = 256 << 10;
+/// Announcements that follow each other so soon are asked for together.
+const ANNOUNCEMENTS: Duration = Duration::from_millis(1);
+
+/// A part of a range of the caller: the number of the range, and its bytes in the object.
+type Wanted = (usize, Range<u64>);
+
+/// Bytes to ask for by one request, and the parts of ranges that they have.
+struct Asked {
     bytes: Range<u64>,
+    parts: Vec<Wanted>,
 }
 
 impl ObjectStorage {
@@ -64,23 +84,47 @@ impl ObjectFile {
                 storage.pieces().finish(number, &claimed, Some(piece));
             }
         }
-        Ok(Self { storage, key, pinned, number })
+        Ok(Self(Arc::new(OpenObject { storage, key, pinned, number, has_runs: AtomicBool::new(false) })))
     }
 
+    /// Asks soon for the ranges that were announced, or at once if one of them is wanted before.
+    fn ask_soon(&self) -> io::Result<()> {
+        let object = self.0.clone();
+        threads()?.spawn(async move {
+            sleep(ANNOUNCEMENTS).await;
+            let _ = object.ask_for_announced(); // reading meets the same errors
+        });
+        Ok(())
+    }
+}
+
+impl OpenObject {
     /// Returns the bytes of a range, on the threads of this process.
     async fn bytes(client: Arc<dyn ObjectStore>, key: Path, pinned: Pinned, range: Range<u64>) -> io::Result<Bytes> {
         request::read(client, key, pinned, range).await
     }
 
+    /// Returns whether bytes of a range are neither in memory nor on their way.
+    fn is_missing(&self, range: &Range<u64>) -> bool {
+        let parts = self.storage.pieces().parts(self.number, range);
+        parts.iter().any(|part| matches!(part, Part::Missing(_)))
+    }
+
+    /// Asks for the ranges that were announced.
+    fn ask_for_announced(self: &Arc<Self>) -> io::Result<()> {
+        let options = self.storage.options();
+        let ranges = self.storage.pieces().take_announced(self.number, options.gap_bytes, options.part_bytes);
+        ranges.iter().try_for_each(|range| self.keep(range))
+    }
+
     /// Asks for the bytes of a range that are not in memory, and keeps them there.
-    fn announce(&self, range: &Range<u64>) -> io::Result<()> {
+    fn keep(self: &Arc<Self>, range: &Range<u64>) -> io::Result<()> {
         for claimed in self.storage.pieces().claim(self.number, range, self.storage.options().part_bytes) {
-            let claim =
-                Claim { storage: self.storage.clone(), number: self.number, range: claimed.clone(), bytes: None };
+            let claim = Claim { object: self.clone(), range: claimed.clone(), bytes: None };
             let client = self.storage.client()?.clone();
             let read = Self::bytes(client, self.key.clone(), self.pinned.clone(), claimed);
             threads()?.spawn(async move {
-                let mut claim = claim;
+                let mut claim = claim; // all of it is of the task
                 claim.bytes = read.await.ok(); // a reader asks again, and gets the error
             });
         }
@@ -98,7 +142,7 @@ impl ObjectFile {
             let offset = usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX);
             arrived(Fragment { range, offset, bytes })
         };
-        let (mut missing, mut coming) = (VecDeque::new(), Vec::new());
+        let (mut missing, mut coming) = (Vec::new(), Vec::new());
         for (range, bytes) in ranges.iter().enumerate() {
             for part in self.storage.pieces().parts(self.number, bytes) {
                 match part {
@@ -107,21 +151,21 @@ impl ObjectFile {
                             return Ok(());
                         }
                     }
-                    Part::Coming(bytes) => coming.push(Wanted { range, bytes }),
+                    Part::Coming(bytes) => coming.push((range, bytes)),
                     Part::Missing(bytes) => {
                         let parts = split(&bytes, self.storage.options().part_bytes);
-                        missing.extend(parts.map(|bytes| Wanted { range, bytes }));
+                        missing.extend(parts.map(|bytes| (range, bytes)));
                     }
                 }
             }
         }
-        if self.ask(missing, &mut fragment)?.is_break() {
+        if self.ask(self.joined(missing), &mut fragment)?.is_break() {
             return Ok(());
         }
-        for wanted in coming {
-            let flow = match self.storage.pieces().wait(self.number, &wanted.bytes) {
-                Some(bytes) => fragment(wanted.range, wanted.bytes.start, &bytes),
-                None => self.ask([wanted].into(), &mut fragment)?,
+        for (range, bytes) in coming {
+            let flow = match self.storage.pieces().wait(self.number, &bytes) {
+                Some(found) => fragment(range, bytes.start, &found),
+                None => self.ask(self.joined(vec![(range, bytes)]), &mut fragment)?,
             };
             if flow.is_break() {
                 return Ok(());
@@ -130,31 +174,55 @@ impl ObjectFile {
         Ok(())
     }
 
+    /// Returns the requests for parts of ranges: those with small gaps are one.
+    fn joined(&self, mut parts: Vec<Wanted>) -> VecDeque<Asked> {
+        let options = self.storage.options();
+        parts.sort_unstable_by_key(|(_, bytes)| bytes.start);
+        let mut asked: VecDeque<Asked> = VecDeque::new();
+        for (range, bytes) in parts {
+            match asked.back_mut() {
+                Some(last)
+                    if bytes.start <= last.bytes.end.saturating_add(options.gap_bytes)
+                        && bytes.end.saturating_sub(last.bytes.start) <= options.part_bytes =>
+                {
+                    last.bytes.end = last.bytes.end.max(bytes.end);
+                    last.parts.push((range, bytes));
+                }
+                _ => asked.push_back(Asked { bytes: bytes.clone(), parts: vec![(range, bytes)] }),
+            }
+        }
+        asked
+    }
+
     /// Asks for bytes, some requests at a time, and hands them over as they arrive.
     fn ask(
         &self,
-        mut wanted: VecDeque<Wanted>,
+        mut wanted: VecDeque<Asked>,
         fragment: &mut dyn FnMut(usize, u64, &Bytes) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RangeError> {
         let mut requests = Requests::new();
         loop {
             while requests.in_flight < self.storage.options().requests {
                 let Some(next) = wanted.pop_front() else { break };
-                let range = next.range;
+                let range = next.first_range();
                 self.start(&mut requests, next).map_err(|error| RangeError { range, error })?;
             }
             if requests.in_flight == 0 {
                 return Ok(ControlFlow::Continue(()));
             }
-            let (Wanted { range, bytes }, found) = requests.next();
-            let found = found.map_err(|error| RangeError { range, error })?;
-            if fragment(range, bytes.start, &found).is_break() {
-                return Ok(ControlFlow::Break(()));
+            let (asked, found) = requests.next();
+            let found = found.map_err(|error| RangeError { range: asked.first_range(), error })?;
+            for (range, bytes) in asked.parts {
+                let of =
+                    |offset: u64| usize::try_from(offset - asked.bytes.start).unwrap_or(found.len()).min(found.len());
+                if fragment(range, bytes.start, &found.slice(of(bytes.start)..of(bytes.end))).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
         }
     }
 
-    fn start(&self, requests: &mut Requests, wanted: Wanted) -> io::Result<()> {
+    fn start(&self, requests: &mut Requests, wanted: Asked) -> io::Result<()> {
         let client = self.storage.client()?.clone();
         let read = Self::bytes(client, self.key.clone(), self.pinned.clone(), wanted.bytes.clone());
         let sender = requests.sender.clone();
@@ -198,19 +266,25 @@ async fn open(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(R
 
 /// A claim of bytes, which ends however the request for them ends.
 struct Claim {
-    storage: ObjectStorage,
-    number: u64,
+    object: Arc<OpenObject>,
     range: Range<u64>,
     bytes: Option<Bytes>,
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.storage.pieces().finish(self.number, &self.range, self.bytes.take());
+        let pieces = self.object.storage.pieces();
+        pieces.finish(self.object.number, &self.range, self.bytes.take());
     }
 }
 
-type Answer = (Wanted, io::Result<Bytes>);
+impl Asked {
+    fn first_range(&self) -> usize {
+        self.parts.first().map_or(0, |(range, _)| *range)
+    }
+}
+
+type Answer = (Asked, io::Result<Bytes>);
 
 /// The requests of one read that are in flight. Those that nobody waits for any more are given up.
 struct Requests {
@@ -230,7 +304,7 @@ impl Requests {
     fn next(&mut self) -> Answer {
         self.in_flight = self.in_flight.saturating_sub(1);
         // this holds a sender, so there is no end of answers
-        self.receiver.recv().unwrap_or_else(|_| (Wanted { range: 0, bytes: 0..0 }, Err(gone())))
+        self.receiver.recv().unwrap_or_else(|_| (Asked { bytes: 0..0, parts: Vec::new() }, Err(gone())))
     }
 }
 
@@ -240,7 +314,7 @@ impl Drop for Requests {
     }
 }
 
-impl Drop for ObjectFile {
+impl Drop for OpenObject {
     fn drop(&mut self) {
         self.storage.pieces().forget(self.number);
     }
@@ -248,7 +322,7 @@ impl Drop for ObjectFile {
 
 impl Source for ObjectFile {
     fn byte_count(&self) -> u64 {
-        self.pinned.byte_count
+        self.0.pinned.byte_count
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -256,23 +330,37 @@ impl Source for ObjectFile {
         let end = end.filter(|end| *end <= self.byte_count()).ok_or(io::ErrorKind::UnexpectedEof)?;
         let range = offset..end;
         if end - offset <= LINE_BYTES {
-            self.announce(&widened(&range, self.byte_count()))?;
+            self.0.ask_for_announced()?;
+            if self.0.is_missing(&range) {
+                self.0.keep(&widened(&range, self.byte_count()))?;
+            }
         }
         let mut copy = |fragment: Fragment<'_>| {
             let to = out.get_mut(fragment.offset..).and_then(|rest| rest.get_mut(..fragment.bytes.len()));
             to.into_iter().for_each(|to| to.copy_from_slice(fragment.bytes)); // equal lengths
             ControlFlow::Continue(())
         };
-        self.deliver(slice::from_ref(&range), &mut copy).map_err(|error| error.error)
+        self.0.deliver(slice::from_ref(&range), &mut copy).map_err(|error| error.error)
     }
 
     fn will_need(&self, range: Range<u64>) {
-        // reading meets the same errors
-        let _ = self.announce(&(range.start..range.end.min(self.byte_count())));
+        let range = range.start..range.end.min(self.byte_count());
+        if range.end.saturating_sub(range.start) >= RUN_BYTES {
+            self.0.has_runs.store(true, Ordering::Relaxed);
+        }
+        let is_first = !range.is_empty() && self.0.storage.pieces().announce(self.0.number, range);
+        if is_first {
+            let _ = self.ask_soon(); // reading meets the same errors
+        }
     }
 
+    /// Returns the gap of the options, or a small one if runs were announced. What is asked for is
+    /// joined by the options, whatever this is.
     fn gap_bytes(&self) -> u64 {
-        self.storage.options().gap_bytes
+        match self.0.has_runs.load(Ordering::Relaxed) {
+            true => KEPT_GAP_BYTES,
+            false => self.0.storage.options().gap_bytes,
+        }
     }
 
     fn read_ranges(
@@ -281,6 +369,8 @@ impl Source for ObjectFile {
         _: &mut Vec<u8>,
         arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
     ) -> Result<(), RangeError> {
-        self.deliver(ranges, arrived)
+        // errors of these are met again, if their bytes are wanted
+        let _ = self.0.ask_for_announced();
+        self.0.deliver(ranges, arrived)
     }
 }

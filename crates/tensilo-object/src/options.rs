@@ -20,7 +20,7 @@ pub struct ObjectOptions {
 impl Default for ObjectOptions {
     fn default() -> Self {
         Self {
-            gap_bytes: 1 << 20,
+            gap_bytes: 64 << 10,
             part_bytes: 8 << 20,
             kept_bytes: 512 << 20,
             requests: 16,
@@ -39,8 +39,8 @@ impl ObjectOptions {
     }
 
     /// Sets the bytes that are cheaper to read than to skip: two ranges with at most this gap are
-    /// one request. The latency of a request times the bandwidth is a good value. The default is
-    /// 1 MiB: 20 ms at 50 MB/s.
+    /// one request. The latency of a request times the bandwidth, divided by the requests that are
+    /// in flight, is a good value. The default is 64 KiB: 20 ms, 50 MB/s and 16 requests.
     pub fn gap_bytes(mut self, bytes: u64) -> Self {
         self.gap_bytes = bytes;
         self

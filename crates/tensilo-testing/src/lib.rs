@@ -1,6 +1,7 @@
 //! Helpers that the tests of several crates share. Nothing here knows tensilo's types, so that unit
 //! tests of the core can use it, too.
 
+mod delay_proxy;
 mod environment;
 mod fault_proxy;
 mod folder;
@@ -11,6 +12,7 @@ mod patterns;
 mod random;
 mod sys;
 
+pub use delay_proxy::DelayProxy;
 pub use environment::{asked, python_is_present, repository};
 pub use fault_proxy::FaultProxy;
 pub use folder::Folder;

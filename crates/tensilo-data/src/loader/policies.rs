@@ -25,7 +25,8 @@ pub enum OnDamage {
 #[non_exhaustive]
 pub enum ReadAhead {
     /// In the first epoch of an iterator; in later ones if the files are larger than half of the
-    /// memory of the machine. With more than 8 ranks never: each would read all of the data.
+    /// memory of the machine, or in an object store. With more than 8 ranks never: each would read
+    /// all of the data.
     #[default]
     Auto,
     /// Always. If ranks are on different machines, each of these reads all of the data.

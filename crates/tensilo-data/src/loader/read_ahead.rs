@@ -1,13 +1,15 @@
-//! Runs of windowed orders, announced to the operating system before their samples are wanted: it
-//! reads them at the speed of sequential reading.
+//! Runs of windowed orders, announced before their samples are wanted: the operating system reads
+//! them at the speed of sequential reading, and an object store many at the same time. Sequential
+//! orders have runs for object stores only, since a system sees by itself how they go on.
 
 use super::parts::Parts;
 use super::policies::ReadAhead;
 use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
+use crate::dataset::FileAccess;
 use crate::error::Result;
 use crate::machine;
-use crate::order::Order;
+use crate::order::{Order, Runs};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const RANKS_OF_A_MACHINE: u32 = 8;
 /// Runs that are announced for each batch at most, so that no batch waits long.
 const RUNS_OF_A_BATCH: u64 = 8;
+/// The same for object stores, which take announcements without waiting.
+const OBJECT_RUNS_OF_A_BATCH: u64 = 64;
 
 /// The announcements of all threads of an iterator.
 pub(super) struct Announced {
@@ -31,11 +35,11 @@ impl Announced {
             ReadAhead::Never => first.epoch,
             ReadAhead::Always => u64::MAX,
             ReadAhead::Auto if setup.division.world() > RANKS_OF_A_MACHINE => first.epoch,
-            ReadAhead::Auto if is_larger_than_memory(setup) => u64::MAX,
+            ReadAhead::Auto if reads_objects(setup) || is_larger_than_memory(setup) => u64::MAX,
             ReadAhead::Auto => first.epoch.saturating_add(1),
         };
         // runs of windows that are done are not wanted
-        let begun = schedule.order(first.epoch).runs().map_or(0, |runs| {
+        let begun = runs(setup, &schedule.order(first.epoch)).map_or(0, |runs| {
             let ahead = runs.ahead(first.position);
             ahead.saturating_sub(runs.ahead(0).saturating_mul(2))
         });
@@ -55,11 +59,12 @@ impl Announced {
             return Ok(());
         }
         let order = schedule.order(place.epoch);
-        let Some(runs) = order.runs() else { return Ok(()) };
+        let Some(runs) = runs(setup, &order) else { return Ok(()) };
         let count = runs.count().max(1);
         let epochs_done = place.epoch.saturating_sub(self.epochs.start);
         let due = epochs_done.saturating_mul(count).saturating_add(runs.ahead(place.position));
-        for _ in 0..RUNS_OF_A_BATCH {
+        let most = if reads_objects(setup) { OBJECT_RUNS_OF_A_BATCH } else { RUNS_OF_A_BATCH };
+        for _ in 0..most {
             let claimed = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
                 (next < due).then(|| next.saturating_add(1))
             });
@@ -73,9 +78,22 @@ impl Announced {
     }
 }
 
+/// Returns the runs that are announced.
+fn runs<'o>(setup: &Setup, order: &'o Order) -> Option<Runs<'o>> {
+    match setup.view.datasets().first() {
+        Some(dataset) if reads_objects(setup) => order.runs_of(dataset.order().run.get().into()),
+        _ => order.runs(),
+    }
+}
+
+/// Returns whether files are objects of a store, which keeps nothing in the memory of this machine.
+fn reads_objects(setup: &Setup) -> bool {
+    setup.view.datasets().iter().any(|dataset| dataset.file_access() == FileAccess::Object)
+}
+
 /// Announces a run, if its samples are close together in one dataset.
 fn announce(setup: &Setup, order: &Order, epoch: u64, run: u64, parts: &mut Parts) -> Result<()> {
-    let Some(samples) = order.runs().and_then(|runs| runs.at(run)) else { return Ok(()) };
+    let Some(samples) = runs(setup, order).and_then(|runs| runs.at(run)) else { return Ok(()) };
     let of = |v: u64| setup.view.sample(v, epoch);
     let (first, last) = (of(samples.start), of(samples.end.saturating_sub(1)));
     let Some(((dataset, first), (last_dataset, last))) = first.zip(last) else { return Ok(()) };

@@ -94,8 +94,17 @@ impl Order {
     /// Returns the runs of a windowed order.
     pub(crate) fn runs(&self) -> Option<Runs<'_>> {
         match &self.0 {
-            Kind::Windowed(windowed) => Some(Runs(windowed)),
+            Kind::Windowed(windowed) => Some(Runs(KindOfRuns::Windowed(windowed))),
             _ => None,
+        }
+    }
+
+    /// Returns the runs of a windowed order, or those that a sequential one can be divided into: of
+    /// so many samples each.
+    pub(crate) fn runs_of(&self, samples: u64) -> Option<Runs<'_>> {
+        match &self.0 {
+            Kind::Sequential(n) => Some(Runs(KindOfRuns::Sequential { n: *n, run: samples.max(1) })),
+            _ => self.runs(),
         }
     }
 
@@ -111,22 +120,42 @@ impl Order {
     }
 }
 
-/// The runs of a windowed order, in that order.
-pub(crate) struct Runs<'o>(&'o Windowed);
+/// The runs of an order, in that order.
+pub(crate) struct Runs<'o>(KindOfRuns<'o>);
+
+enum KindOfRuns<'o> {
+    Windowed(&'o Windowed),
+    Sequential { n: u64, run: u64 },
+}
+
+/// The runs that are announced ahead in a sequential order.
+const SEQUENTIAL_AHEAD: u64 = 32;
 
 impl Runs<'_> {
     /// Returns their number.
     pub(crate) fn count(&self) -> u64 {
-        self.0.run_count()
+        match &self.0 {
+            KindOfRuns::Windowed(windowed) => windowed.run_count(),
+            KindOfRuns::Sequential { n, run } => n.div_ceil(*run),
+        }
     }
 
     /// Returns the samples of a run.
-    pub(crate) fn at(&self, run: u64) -> Option<Range<u64>> {
-        self.0.run_at(run)
+    pub(crate) fn at(&self, number: u64) -> Option<Range<u64>> {
+        match &self.0 {
+            KindOfRuns::Windowed(windowed) => windowed.run_at(number),
+            KindOfRuns::Sequential { n, run } => {
+                let start = number.saturating_mul(*run);
+                (start < *n).then(|| start..start.saturating_add(*run).min(*n))
+            }
+        }
     }
 
     /// Returns how many runs should be announced when the epoch is at a position.
     pub(crate) fn ahead(&self, position: u64) -> u64 {
-        self.0.runs_ahead(position)
+        match &self.0 {
+            KindOfRuns::Windowed(windowed) => windowed.runs_ahead(position),
+            KindOfRuns::Sequential { run, .. } => (position / run).saturating_add(SEQUENTIAL_AHEAD),
+        }
     }
 }

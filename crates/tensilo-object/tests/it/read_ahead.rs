@@ -16,7 +16,7 @@ fn what_was_announced_is_asked_for_once() {
     let found = read_ranges(&file, &[210_000..220_000, 290_000..390_000, 395_000..410_000]);
     assert_eq!(found[1], hosted.bytes[290_000..390_000]);
     assert_eq!(found[2], hosted.bytes[395_000..410_000]);
-    assert_eq!(hosted.take_ranges(), ["200000-299999", "300000-399999", "400000-409999"]);
+    assert_eq!(hosted.take_ranges(), ["200000-399999", "400000-409999"]);
     read_ranges(&file, &[200_000..400_000]);
     assert_eq!(hosted.take_ranges(), [""; 0]);
 }

@@ -93,6 +93,18 @@ fn long_ranges_are_several_requests() {
 }
 
 #[test]
+fn ranges_with_small_gaps_are_one_request() {
+    let hosted = Hosted::new(random_bytes(1_000_000), quick().gap_bytes(1000));
+    let file = hosted.storage.open(&hosted.address).unwrap();
+    hosted.take_ranges();
+    let ranges = [300_000..300_100, 100_000..100_100, 100_500..100_600, 101_600..101_700, 102_701..102_800];
+    for (found, range) in read_ranges(&file, &ranges).iter().zip(ranges) {
+        assert_eq!(found, &hosted.bytes[range.start as usize..range.end as usize]);
+    }
+    assert_eq!(hosted.take_ranges(), ["100000-101699", "102701-102799", "300000-300099"]);
+}
+
+#[test]
 fn a_read_that_is_stopped_asks_for_nothing_more() {
     let hosted = Hosted::new(random_bytes(1_000_000), quick().part_bytes(65_536).requests(1));
     let file = hosted.storage.open(&hosted.address).unwrap();

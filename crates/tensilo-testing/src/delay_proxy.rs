@@ -1,0 +1,85 @@
+//! A proxy that delivers every byte late, as a link to a store far away does.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The bytes that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
+/// The pieces that are on their way in one direction at most.
+const PIECES: usize = 1024;
+
+/// A proxy on the loopback address. It delays what clients send; answers go through at once, so
+/// that the delay is that of a round trip. It ends when it is dropped.
+pub struct DelayProxy {
+    address: SocketAddr,
+    is_ended: Arc<AtomicBool>,
+}
+
+impl DelayProxy {
+    /// Starts a proxy for a server.
+    pub fn start(server: SocketAddr, delay: Duration) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let is_ended = Arc::new(AtomicBool::new(false));
+        let ended = is_ended.clone();
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                let _ = connect(client, server, delay); // the client gets an end
+            }
+        });
+        Self { address, is_ended }
+    }
+
+    /// Returns the address that clients use in place of that of the server.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for DelayProxy {
+    fn drop(&mut self) {
+        self.is_ended.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(self.address); // wakes it
+    }
+}
+
+/// Connects a client to a server.
+fn connect(client: TcpStream, server: SocketAddr, delay: Duration) -> io::Result<()> {
+    let server = TcpStream::connect(server)?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (mut to_client, mut from_server) = (client.try_clone()?, server.try_clone()?);
+    thread::spawn(move || {
+        let _ = io::copy(&mut from_server, &mut to_client); // either has gone
+        let _ = to_client.shutdown(Shutdown::Write);
+    });
+    let (sender, receiver) = sync_channel::<(Instant, Vec<u8>)>(PIECES);
+    thread::spawn(move || {
+        let mut server = server;
+        for (due, bytes) in receiver {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            if server.write_all(&bytes).is_err() {
+                return;
+            }
+        }
+        let _ = server.shutdown(Shutdown::Write);
+    });
+    thread::spawn(move || {
+        let (mut client, mut bytes) = (client, vec![0; PIECE_BYTES]);
+        while let Ok(count) = client.read(&mut bytes) {
+            let is_taken = count > 0 && sender.send((Instant::now() + delay, bytes[..count].to_vec())).is_ok();
+            if !is_taken {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
