@@ -74,8 +74,9 @@ impl ObjectStorage {
 impl ObjectFile {
     fn open(storage: ObjectStorage, key: Path) -> io::Result<Self> {
         let client = storage.client()?.clone();
-        let (opened_key, number) = (key.clone(), storage.next_number());
+        let opened_key = key.clone();
         let (pinned, ends) = wait(async move { open(&*client, &opened_key).await })?;
+        let number = storage.pieces().number_of(&key, &pinned);
         for (range, bytes) in ends {
             for claimed in storage.pieces().claim(number, &range, LINE_BYTES) {
                 let start = usize::try_from(claimed.start - range.start).unwrap_or(usize::MAX);
@@ -102,6 +103,17 @@ impl OpenObject {
     /// Returns the bytes of a range, on the threads of this process.
     async fn bytes(client: Arc<dyn ObjectStore>, key: Path, pinned: Pinned, range: Range<u64>) -> io::Result<Bytes> {
         request::read(client, key, pinned, range).await
+    }
+
+    /// Copies a range that is in memory as a whole. Returns whether it is.
+    fn copy_kept(&self, range: &Range<u64>, out: &mut [u8]) -> bool {
+        match self.storage.pieces().parts(self.number, range).as_slice() {
+            [Part::Kept(_, bytes)] if bytes.len() == out.len() => {
+                out.copy_from_slice(bytes);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Returns whether bytes of a range are neither in memory nor on their way.
@@ -314,12 +326,6 @@ impl Drop for Requests {
     }
 }
 
-impl Drop for OpenObject {
-    fn drop(&mut self) {
-        self.storage.pieces().forget(self.number);
-    }
-}
-
 impl Source for ObjectFile {
     fn byte_count(&self) -> u64 {
         self.0.pinned.byte_count
@@ -330,6 +336,9 @@ impl Source for ObjectFile {
         let end = end.filter(|end| *end <= self.byte_count()).ok_or(io::ErrorKind::UnexpectedEof)?;
         let range = offset..end;
         if end - offset <= LINE_BYTES {
+            if self.0.copy_kept(&range, out) {
+                return Ok(());
+            }
             self.0.ask_for_announced()?;
             if self.0.is_missing(&range) {
                 self.0.keep(&widened(&range, self.byte_count()))?;

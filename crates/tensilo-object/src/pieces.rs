@@ -1,6 +1,8 @@
 //! The bytes that are kept in memory: small structures of files, and what was announced.
 
+use crate::request::Pinned;
 use bytes::Bytes;
+use object_store::path::Path;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,6 +21,9 @@ pub(crate) struct Pieces {
 
 #[derive(Debug, Default)]
 struct Kept {
+    /// The numbers of objects, by their keys and what they are pinned to. An object that is opened
+    /// twice has one.
+    numbers: HashMap<(Path, Pinned), u64>,
     /// The pieces of each object, by their offsets. They do not overlap.
     objects: HashMap<u64, BTreeMap<u64, Piece>>,
     /// The ranges of each object that were announced, and are not claimed yet.
@@ -123,10 +128,11 @@ impl Pieces {
         }
     }
 
-    /// Forgets the pieces of an object.
-    pub(crate) fn forget(&self, object: u64) {
-        self.locked().forget(object);
-        self.changed.notify_all();
+    /// Returns the number of an object.
+    pub(crate) fn number_of(&self, key: &Path, pinned: &Pinned) -> u64 {
+        let mut kept = self.locked();
+        let next = kept.numbers.len() as u64; // exact: usize has at most 64 bits
+        *kept.numbers.entry((key.clone(), pinned.clone())).or_insert(next)
     }
 
     fn locked(&self) -> MutexGuard<'_, Kept> {
@@ -205,14 +211,6 @@ impl Kept {
         }
         self.bytes = self.bytes.saturating_sub(length(&(start..piece.end)));
         self.by_use.remove(&piece.used);
-    }
-
-    fn forget(&mut self, object: u64) {
-        self.announced.remove(&object);
-        for (start, piece) in self.objects.remove(&object).into_iter().flatten() {
-            self.bytes = self.bytes.saturating_sub(length(&(start..piece.end)));
-            self.by_use.remove(&piece.used);
-        }
     }
 }
 
@@ -300,10 +298,8 @@ mod tests {
         assert_eq!(pieces.claim(1, &(15..30), 5), [15..20]);
         pieces.finish(1, &(0..15), None);
         assert_eq!(pieces.parts(1, &(0..20)), [Part::Missing(0..15), Part::Coming(15..20)]);
-        pieces.forget(1);
         pieces.finish(1, &(15..20), Some(bytes(15..20)));
-        assert_eq!(pieces.parts(1, &(0..20)), [Part::Missing(0..20)]);
-        assert_eq!(pieces.claim(1, &(0..20), u64::MAX), [0..20]);
+        assert_eq!(pieces.parts(1, &(0..20)), [Part::Missing(0..15), Part::Kept(15, bytes(15..20))]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 const SHORT_ANSWERS: u32 = 5;
 
 /// An object as it was when it was opened: what all answers have to match.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Pinned {
     pub byte_count: u64,
     /// The ETag; `None` if the store has none.

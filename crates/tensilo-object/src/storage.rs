@@ -10,7 +10,6 @@ use object_store::ObjectStore;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A connection to the store of an address: a bucket, a container, a host.
 ///
@@ -26,16 +25,13 @@ struct Shared {
     options: ObjectOptions,
     client: PerProcess<Arc<dyn ObjectStore>>,
     pieces: PerProcess<Pieces>,
-    /// The number of the object that is opened next.
-    next: AtomicU64,
 }
 
 impl ObjectStorage {
     /// Returns a connection to the store of an address. Sends nothing.
     pub fn new(address: &Address, options: ObjectOptions) -> Self {
         let root = address.with_key(object_store::path::Path::default());
-        let next = AtomicU64::new(0);
-        Self(Arc::new(Shared { root, options, client: PerProcess::new(), pieces: PerProcess::new(), next }))
+        Self(Arc::new(Shared { root, options, client: PerProcess::new(), pieces: PerProcess::new() }))
     }
 
     /// Checks that an address is one of this store.
@@ -63,11 +59,6 @@ impl ObjectStorage {
             Ok(pieces) => pieces,
             Err(never) => match never {},
         }
-    }
-
-    /// Returns a number that no other open object has.
-    pub(crate) fn next_number(&self) -> u64 {
-        self.0.next.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -147,8 +147,8 @@ impl BatchReader {
     /// Fills columns with samples whose files were found.
     fn fill_found(&mut self, count: usize, columns: &mut [BatchColumn]) -> std::result::Result<(), Unread> {
         let Self { setup, parts, counters, .. } = self;
-        if parts.are_new() {
-            let helpers = setup.threads.helpers;
+        if parts.are_new() || setup.reads_objects {
+            let helpers = setup.threads.helpers();
             counters.time(Count::Fetching, || parts.read_on_threads(helpers)).map_err(Unread::Failed)?;
         } else {
             let planned = counters.time(Count::Planning, || parts.iter_mut().try_for_each(|part| part.plan()));

@@ -139,16 +139,17 @@ impl LoaderOptions {
 
     /// Sets how many batches are read at a time, each by a thread of its own. More than there are
     /// workers serve storage that answers slowly: while some threads wait for it, others decode.
-    /// The default, 0, is the number of workers.
+    /// The default, 0, is the number of workers, and at least 4 for objects of a store.
     pub fn readers(mut self, readers: usize) -> Self {
         self.threads.readers = readers;
         self
     }
 
-    /// Sets how many threads at most help with a batch that needs several files which are not open.
-    /// They open files and read from them at the same time, and end with that. The default is 15.
+    /// Sets how many threads at most help with a batch that needs several files which are not open,
+    /// or are objects of a store. They open files and read from them at the same time, and end with
+    /// that. The default is 15, and 127 for objects.
     pub fn helpers(mut self, helpers: usize) -> Self {
-        self.threads.helpers = helpers;
+        self.threads.helpers = Some(helpers);
         self
     }
 

@@ -113,7 +113,7 @@ impl Parts {
             let columns = open_group(setup, &next)?;
             opened = opened.saturating_add(columns.opened);
             wanted = self.add_group(columns, next.count, wanted);
-            if opened >= FILES_ALONE && wanted.len() >= FILES_ALONE && setup.threads.helpers > 0 {
+            if opened >= FILES_ALONE && wanted.len() >= FILES_ALONE && setup.threads.helpers() > 0 {
                 self.are_new = true;
                 return self.divide_on_threads(setup, wanted);
             }
@@ -123,7 +123,7 @@ impl Parts {
 
     /// Finds the groups of samples, and opens their files, several at the same time.
     fn divide_on_threads(&mut self, setup: &Setup, mut wanted: &[Wanted]) -> Result<()> {
-        let helpers = setup.threads.helpers;
+        let helpers = setup.threads.helpers();
         let found = on_threads(helpers, wanted.chunks(FILES_ALONE), |wanted| groups_of(setup, wanted));
         let mut groups: Vec<NextGroup> = Vec::new();
         for found in found {

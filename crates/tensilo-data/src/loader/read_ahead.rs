@@ -2,11 +2,11 @@
 //! them at the speed of sequential reading, and an object store many at the same time. Sequential
 //! orders have runs for object stores only, since a system sees by itself how they go on.
 
+use super::helpers::on_threads;
 use super::parts::Parts;
 use super::policies::ReadAhead;
 use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
-use crate::dataset::FileAccess;
 use crate::error::Result;
 use crate::machine;
 use crate::order::{Order, Runs};
@@ -18,7 +18,7 @@ const RANKS_OF_A_MACHINE: u32 = 8;
 /// Runs that are announced for each batch at most, so that no batch waits long.
 const RUNS_OF_A_BATCH: u64 = 8;
 /// The same for object stores, which take announcements without waiting.
-const OBJECT_RUNS_OF_A_BATCH: u64 = 64;
+const OBJECT_RUNS_OF_A_BATCH: u64 = 32;
 
 /// The announcements of all threads of an iterator.
 pub(super) struct Announced {
@@ -35,7 +35,7 @@ impl Announced {
             ReadAhead::Never => first.epoch,
             ReadAhead::Always => u64::MAX,
             ReadAhead::Auto if setup.division.world() > RANKS_OF_A_MACHINE => first.epoch,
-            ReadAhead::Auto if reads_objects(setup) || is_larger_than_memory(setup) => u64::MAX,
+            ReadAhead::Auto if setup.reads_objects || is_larger_than_memory(setup) => u64::MAX,
             ReadAhead::Auto => first.epoch.saturating_add(1),
         };
         // runs of windows that are done are not wanted
@@ -63,32 +63,34 @@ impl Announced {
         let count = runs.count().max(1);
         let epochs_done = place.epoch.saturating_sub(self.epochs.start);
         let due = epochs_done.saturating_mul(count).saturating_add(runs.ahead(place.position));
-        let most = if reads_objects(setup) { OBJECT_RUNS_OF_A_BATCH } else { RUNS_OF_A_BATCH };
-        for _ in 0..most {
+        let mut claimed_runs = Vec::new();
+        for _ in 0..if setup.reads_objects { OBJECT_RUNS_OF_A_BATCH } else { RUNS_OF_A_BATCH } {
             let claimed = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
                 (next < due).then(|| next.saturating_add(1))
             });
             let Ok(run) = claimed else { break };
             let epoch = self.epochs.start.saturating_add(run / count);
             if self.epochs.contains(&epoch) {
-                announce(setup, &schedule.order(epoch), epoch, run % count, parts)?;
+                claimed_runs.push((epoch, run % count));
             }
         }
-        Ok(())
+        let announce = |(epoch, run), parts: &mut Parts| announce(setup, &schedule.order(epoch), epoch, run, parts);
+        if setup.reads_objects {
+            // files that are not open take round trips
+            let helpers = setup.threads.helpers();
+            let runs = claimed_runs.into_iter();
+            return on_threads(helpers, runs, |run| announce(run, &mut Parts::default())).into_iter().collect();
+        }
+        claimed_runs.into_iter().try_for_each(|run| announce(run, parts))
     }
 }
 
 /// Returns the runs that are announced.
 fn runs<'o>(setup: &Setup, order: &'o Order) -> Option<Runs<'o>> {
     match setup.view.datasets().first() {
-        Some(dataset) if reads_objects(setup) => order.runs_of(dataset.order().run.get().into()),
+        Some(dataset) if setup.reads_objects => order.runs_of(dataset.order().run.get().into()),
         _ => order.runs(),
     }
-}
-
-/// Returns whether files are objects of a store, which keeps nothing in the memory of this machine.
-fn reads_objects(setup: &Setup) -> bool {
-    setup.view.datasets().iter().any(|dataset| dataset.file_access() == FileAccess::Object)
 }
 
 /// Announces a run, if its samples are close together in one dataset.

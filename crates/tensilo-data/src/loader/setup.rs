@@ -4,6 +4,7 @@ use super::batch::BatchColumn;
 use super::columns::ChosenColumns;
 use super::memory::{BatchAllocator, Pool};
 use super::policies::{Interrupt, OnDamage, ReadAhead};
+use crate::dataset::FileAccess;
 use crate::division::{Division, Tail};
 use crate::error::{DataError, Result};
 use crate::order::Mode;
@@ -19,6 +20,8 @@ pub(super) struct Setup {
     /// The process that opened the datasets of the view.
     process: u32,
     pub view: View,
+    /// Whether files are objects of a store, which keeps nothing in the memory of this machine.
+    pub reads_objects: bool,
     pub division: Division,
     pub rank: u32,
     pub columns: ChosenColumns,
@@ -39,29 +42,34 @@ pub(super) struct Setup {
 /// the same time.
 const HELPERS: usize = 15;
 
-/// Numbers of threads and batches; except for `helpers`, 0 is a default.
-#[derive(Clone, Copy, Debug)]
+/// The same for an object store, which answers any number of requests at the same time.
+const OBJECT_HELPERS: usize = 127;
+/// The batches that are read at a time from an object store at least.
+const OBJECT_READERS: usize = 4;
+
+/// Numbers of threads and batches; 0, or `None`, is a default.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Threads {
     pub workers: usize,
     pub readers: usize,
     pub ahead: usize,
-    pub helpers: usize,
-}
-
-impl Default for Threads {
-    fn default() -> Self {
-        Self { workers: 0, readers: 0, ahead: 0, helpers: HELPERS }
-    }
+    pub helpers: Option<usize>,
 }
 
 impl Threads {
-    /// Replaces defaults by numbers.
-    fn resolved(self) -> Self {
+    /// Replaces defaults by numbers, for files that are objects of a store, or not.
+    fn resolved(self, are_objects: bool) -> Self {
         let processors = || thread::available_parallelism().map_or(1, NonZero::get);
         let or = |number: usize, default: usize| if number == 0 { default } else { number };
         let workers = or(self.workers, processors().saturating_sub(1).max(1));
-        let readers = or(self.readers, workers).max(workers);
-        Self { workers, readers, ahead: or(self.ahead, readers.saturating_mul(2)).max(readers), ..self }
+        let readers = or(self.readers, if are_objects { OBJECT_READERS } else { workers }).max(workers);
+        let helpers = self.helpers.or(Some(if are_objects { OBJECT_HELPERS } else { HELPERS }));
+        Self { workers, readers, ahead: or(self.ahead, readers.saturating_mul(2)).max(readers), helpers }
+    }
+
+    /// Returns the threads that help with a batch.
+    pub(super) fn helpers(self) -> usize {
+        self.helpers.unwrap_or(HELPERS)
     }
 
     /// Returns a pool for the batches in work and ready, and some that the consumer has.
@@ -76,21 +84,24 @@ impl Setup {
             let message = format!("rank {rank} of {} ranks, counted from 0", division.world());
             return Err(DataError::BadArgument(message));
         }
+        let reads_objects = view.datasets().iter().any(|dataset| dataset.file_access() == FileAccess::Object);
+        let threads = Threads::default().resolved(reads_objects);
         Ok(Self {
             process: process::id(),
             mode: default_mode(&view),
             view,
+            reads_objects,
             division,
             rank,
             columns,
             seed: 0,
             told: (None, None, None),
-            threads: Threads::default().resolved(),
+            threads,
             on_damage: OnDamage::Fail,
             read_ahead: ReadAhead::Auto,
             allocator: None,
             interrupt: None,
-            pool: Threads::default().resolved().pool(),
+            pool: threads.pool(),
         })
     }
 
@@ -102,7 +113,7 @@ impl Setup {
     }
 
     pub(super) fn threads(mut self, threads: Threads) -> Self {
-        self.threads = threads.resolved();
+        self.threads = threads.resolved(self.reads_objects);
         self.pool = self.threads.pool();
         self
     }
