@@ -131,10 +131,13 @@ impl OpenObject {
 
     /// Asks for the bytes of a range that are not in memory, and keeps them there.
     fn keep(self: &Arc<Self>, range: &Range<u64>) -> io::Result<()> {
-        for claimed in self.storage.pieces().claim(self.number, range, self.storage.options().part_bytes) {
-            let claim = Claim { object: self.clone(), range: claimed.clone(), bytes: None };
+        let claimed = self.storage.pieces().claim(self.number, range, self.storage.options().part_bytes);
+        // all of them end, whatever fails
+        let claim = |range| Claim { object: self.clone(), range, bytes: None };
+        let claims: Vec<Claim> = claimed.into_iter().map(claim).collect();
+        for claim in claims {
             let client = self.storage.client()?.clone();
-            let read = Self::bytes(client, self.key.clone(), self.pinned.clone(), claimed);
+            let read = Self::bytes(client, self.key.clone(), self.pinned.clone(), claim.range.clone());
             threads()?.spawn(async move {
                 let mut claim = claim; // all of it is of the task
                 claim.bytes = read.await.ok(); // a reader asks again, and gets the error
@@ -237,9 +240,13 @@ impl OpenObject {
     fn start(&self, requests: &mut Requests, wanted: Asked) -> io::Result<()> {
         let client = self.storage.client()?.clone();
         let read = Self::bytes(client, self.key.clone(), self.pinned.clone(), wanted.bytes.clone());
-        let sender = requests.sender.clone();
+        let reply = Reply { sender: requests.sender.clone(), answer: Some((wanted, Err(gone()))) };
         let task = threads()?.spawn(async move {
-            let _ = sender.send((wanted, read.await)); // nobody waits any more
+            let mut reply = reply; // all of it is of the task
+            let found = read.await;
+            if let Some((_, result)) = &mut reply.answer {
+                *result = found;
+            }
         });
         requests.tasks.push(task.abort_handle());
         requests.in_flight += 1;
@@ -298,6 +305,19 @@ impl Asked {
 
 type Answer = (Asked, io::Result<Bytes>);
 
+/// The answer of a request, which is sent however the request ends.
+struct Reply {
+    sender: Sender<Answer>,
+    answer: Option<Answer>,
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        let answer = self.answer.take();
+        let _ = answer.map(|answer| self.sender.send(answer)); // nobody waits any more
+    }
+}
+
 /// The requests of one read that are in flight. Those that nobody waits for any more are given up.
 struct Requests {
     sender: Sender<Answer>,
@@ -315,7 +335,7 @@ impl Requests {
     /// Waits for the next answer. One is in flight.
     fn next(&mut self) -> Answer {
         self.in_flight = self.in_flight.saturating_sub(1);
-        // this holds a sender, so there is no end of answers
+        // there is an answer for each request, and this holds a sender
         self.receiver.recv().unwrap_or_else(|_| (Asked { bytes: 0..0, parts: Vec::new() }, Err(gone())))
     }
 }
