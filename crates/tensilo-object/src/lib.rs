@@ -25,6 +25,7 @@ mod options;
 mod per_process;
 mod pieces;
 mod request;
+mod requests;
 mod runtime;
 mod storage;
 mod upload;

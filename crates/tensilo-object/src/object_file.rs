@@ -5,7 +5,8 @@ use crate::error::{ObjectError, io_error};
 use crate::lines::{LINE_BYTES, widened};
 use crate::pieces::{Part, split};
 use crate::request::{self, Pinned, answer};
-use crate::runtime::{gone, threads, wait};
+use crate::requests::{Asked, Requests, joined};
+use crate::runtime::{threads, wait};
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
 use futures_util::future;
@@ -17,11 +18,9 @@ use std::ops::{ControlFlow, Range};
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use tensilo::source::Source;
 use tensilo::stages::{Fragment, RangeError};
-use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 /// An object that is open for reading.
@@ -52,15 +51,6 @@ const KEPT_GAP_BYTES: u64 = 4 << 10;
 const RUN_BYTES: u64 = 256 << 10;
 /// Announcements that follow each other so soon are asked for together.
 const ANNOUNCEMENTS: Duration = Duration::from_millis(1);
-
-/// A part of a range of the caller: the number of the range, and its bytes in the object.
-type Wanted = (usize, Range<u64>);
-
-/// Bytes to ask for by one request, and the parts of ranges that they have.
-struct Asked {
-    bytes: Range<u64>,
-    parts: Vec<Wanted>,
-}
 
 impl ObjectStorage {
     /// Opens an object for reading. Cost: one round trip, of two requests that read its begin and
@@ -174,39 +164,19 @@ impl OpenObject {
                 }
             }
         }
-        if self.ask(self.joined(missing), &mut fragment)?.is_break() {
+        if self.ask(joined(missing, self.storage.options()), &mut fragment)?.is_break() {
             return Ok(());
         }
         for (range, bytes) in coming {
             let flow = match self.storage.pieces().wait(self.number, &bytes) {
                 Some(found) => fragment(range, bytes.start, &found),
-                None => self.ask(self.joined(vec![(range, bytes)]), &mut fragment)?,
+                None => self.ask(joined(vec![(range, bytes)], self.storage.options()), &mut fragment)?,
             };
             if flow.is_break() {
                 return Ok(());
             }
         }
         Ok(())
-    }
-
-    /// Returns the requests for parts of ranges: those with small gaps are one.
-    fn joined(&self, mut parts: Vec<Wanted>) -> VecDeque<Asked> {
-        let options = self.storage.options();
-        parts.sort_unstable_by_key(|(_, bytes)| bytes.start);
-        let mut asked: VecDeque<Asked> = VecDeque::new();
-        for (range, bytes) in parts {
-            match asked.back_mut() {
-                Some(last)
-                    if bytes.start <= last.bytes.end.saturating_add(options.gap_bytes)
-                        && bytes.end.saturating_sub(last.bytes.start) <= options.part_bytes =>
-                {
-                    last.bytes.end = last.bytes.end.max(bytes.end);
-                    last.parts.push((range, bytes));
-                }
-                _ => asked.push_back(Asked { bytes: bytes.clone(), parts: vec![(range, bytes)] }),
-            }
-        }
-        asked
     }
 
     /// Asks for bytes, some requests at a time, and hands them over as they arrive.
@@ -217,12 +187,12 @@ impl OpenObject {
     ) -> Result<ControlFlow<()>, RangeError> {
         let mut requests = Requests::new();
         loop {
-            while requests.in_flight < self.storage.options().requests {
+            while requests.in_flight() < self.storage.options().requests {
                 let Some(next) = wanted.pop_front() else { break };
                 let range = next.first_range();
                 self.start(&mut requests, next).map_err(|error| RangeError { range, error })?;
             }
-            if requests.in_flight == 0 {
+            if requests.in_flight() == 0 {
                 return Ok(ControlFlow::Continue(()));
             }
             let (asked, found) = requests.next();
@@ -240,16 +210,12 @@ impl OpenObject {
     fn start(&self, requests: &mut Requests, wanted: Asked) -> io::Result<()> {
         let client = self.storage.client()?.clone();
         let read = Self::bytes(client, self.key.clone(), self.pinned.clone(), wanted.bytes.clone());
-        let reply = Reply { sender: requests.sender.clone(), answer: Some((wanted, Err(gone()))) };
+        let reply = requests.reply(wanted);
         let task = threads()?.spawn(async move {
-            let mut reply = reply; // all of it is of the task
-            let found = read.await;
-            if let Some((_, result)) = &mut reply.answer {
-                *result = found;
-            }
+            let reply = reply; // all of it is of the task
+            reply.send(read.await);
         });
-        requests.tasks.push(task.abort_handle());
-        requests.in_flight += 1;
+        requests.add(task.abort_handle());
         Ok(())
     }
 }
@@ -294,55 +260,6 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let pieces = self.object.storage.pieces();
         pieces.finish(self.object.number, &self.range, self.bytes.take());
-    }
-}
-
-impl Asked {
-    fn first_range(&self) -> usize {
-        self.parts.first().map_or(0, |(range, _)| *range)
-    }
-}
-
-type Answer = (Asked, io::Result<Bytes>);
-
-/// The answer of a request, which is sent however the request ends.
-struct Reply {
-    sender: Sender<Answer>,
-    answer: Option<Answer>,
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        let answer = self.answer.take();
-        let _ = answer.map(|answer| self.sender.send(answer)); // nobody waits any more
-    }
-}
-
-/// The requests of one read that are in flight. Those that nobody waits for any more are given up.
-struct Requests {
-    sender: Sender<Answer>,
-    receiver: Receiver<Answer>,
-    tasks: Vec<AbortHandle>,
-    in_flight: usize,
-}
-
-impl Requests {
-    fn new() -> Self {
-        let (sender, receiver) = mpsc::channel();
-        Self { sender, receiver, tasks: Vec::new(), in_flight: 0 }
-    }
-
-    /// Waits for the next answer. One is in flight.
-    fn next(&mut self) -> Answer {
-        self.in_flight = self.in_flight.saturating_sub(1);
-        // there is an answer for each request, and this holds a sender
-        self.receiver.recv().unwrap_or_else(|_| (Asked { bytes: 0..0, parts: Vec::new() }, Err(gone())))
-    }
-}
-
-impl Drop for Requests {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
