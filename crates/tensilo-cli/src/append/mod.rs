@@ -7,7 +7,7 @@ pub(crate) use args::AppendArgs;
 
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, open};
-use crate::options::refuse_terminal;
+use crate::options::check_inputs;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
 use crate::signals;
@@ -16,15 +16,20 @@ use crate::text::human;
 use std::time::Duration;
 use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};
+use tensilo_object::Address;
 
 /// The time that the library has to restore the file after a signal.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Appends the inputs, and prints a summary.
 pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
-    refuse_terminal(&args.inputs)?;
+    check_inputs(&args.inputs)?;
     if let Some(dataset) = open::dataset(&args.file)? {
         return dataset::run(args, &dataset, &options(args), quiet);
+    }
+    if Address::is_path(&args.file) {
+        let message = "an object is not appended to; make a dataset, which gets further files: \"tensilo convert\" with --shard-bytes";
+        return Err(Failure::Usage(format!("{}: {message}", display_path(&args.file))));
     }
     if args.shard_bytes.is_some() {
         let what = match args.file.exists() {

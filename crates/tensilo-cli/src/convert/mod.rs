@@ -8,7 +8,7 @@ pub(crate) use args::ConvertArgs;
 use crate::dataset::source_date_epoch;
 use crate::failure::{Failure, Outcome};
 use crate::options::Names;
-use crate::options::refuse_terminal;
+use crate::options::check_inputs;
 use crate::output::{Data, Destination, Inputs, Output, shown};
 use crate::progress::{Progress, Unit};
 use crate::{advice, terminal};
@@ -21,7 +21,7 @@ use tensilo_data::Dataset;
 
 /// Converts the inputs, and prints a summary.
 pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
-    refuse_terminal(&args.inputs)?;
+    check_inputs(&args.inputs)?;
     check_output(args)?;
     if let Some(shard_bytes) = args.shard_bytes {
         return dataset(args, shard_bytes, quiet);
