@@ -1,6 +1,8 @@
 //! Requests, and the faults that a test asks for.
 
+use crate::random::{Random, mix};
 use std::io::{self, BufRead, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A request that has come.
@@ -35,6 +37,30 @@ pub enum HttpFault {
     Shifted(u64),
     /// The right answer after so many milliseconds.
     Late(u64),
+}
+
+/// A fault of each kind.
+const EACH_FAULT: [HttpFault; 10] = [
+    HttpFault::Status(500),
+    HttpFault::Status(503),
+    HttpFault::Status(404),
+    HttpFault::Reset,
+    HttpFault::Cut(7),
+    HttpFault::Short(3),
+    HttpFault::Stall(150),
+    HttpFault::Whole,
+    HttpFault::Shifted(1),
+    HttpFault::Late(20),
+];
+
+/// Returns a function that gives one request in `rate` a fault of any kind: the same requests in
+/// every run with this seed.
+pub fn random_faults(seed: u64, rate: u64) -> impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static {
+    let count = AtomicU64::new(0);
+    move |_| {
+        let mut random = Random(mix(seed, count.fetch_add(1, Ordering::Relaxed)));
+        random.one_in(rate).then(|| random.pick(&EACH_FAULT))
+    }
 }
 
 type FaultOf = dyn Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync;

@@ -17,7 +17,7 @@ pub use environment::{asked, python_is_present, repository};
 pub use fault_proxy::FaultProxy;
 pub use folder::Folder;
 pub use hex::commented_hex;
-pub use http::{HttpFault, HttpRequest};
+pub use http::{HttpFault, HttpRequest, random_faults};
 pub use http_server::HttpServer;
 pub use patterns::Pattern;
 pub use random::{Random, mix};

@@ -3,11 +3,10 @@
 use crate::common::{check_all, create, files_below, numbers, read, write};
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tensilo_data::{DataError, Dataset, DatasetOptions, FileAccess, LoaderOptions, Mode, Tail, View};
 use tensilo_object::ObjectOptions;
-use tensilo_testing::{Folder, HttpFault, HttpRequest, HttpServer, Random, asked, mix};
+use tensilo_testing::{Folder, HttpFault, HttpServer, asked, random_faults};
 
 /// Hosts the files of a folder below `/train`.
 fn hosted(folder: &Path) -> HttpServer {
@@ -114,27 +113,6 @@ fn a_host_that_does_not_answer_is_an_error_with_the_address() {
     assert!(text.contains("/train/data/0000000001/00000.tsl: opening the object") && text.contains("503"), "{text}");
 }
 
-/// The faults of a server, as a function of the number of the request: one request in six has one.
-fn random_faults(seed: u64) -> impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static {
-    let count = AtomicU64::new(0);
-    move |_| {
-        let mut random = Random(mix(seed, count.fetch_add(1, Ordering::Relaxed)));
-        let faults = [
-            HttpFault::Status(500),
-            HttpFault::Status(503),
-            HttpFault::Status(404),
-            HttpFault::Reset,
-            HttpFault::Cut(7),
-            HttpFault::Short(3),
-            HttpFault::Stall(150),
-            HttpFault::Whole,
-            HttpFault::Shifted(1),
-            HttpFault::Late(20),
-        ];
-        random.one_in(6).then(|| random.pick(&faults))
-    }
-}
-
 /// Reads an epoch as far as there is no error. Returns the number of batches that were right, and
 /// whether an error ended the epoch.
 fn faulty_epoch(url: &str, seed: u64) -> (usize, bool) {
@@ -164,7 +142,7 @@ fn epochs_with_faults_are_right_as_far_as_they_go() {
     let epochs = asked("TENSILO_FAULTY_EPOCHS", 30);
     let (mut right, mut failed) = (0, 0);
     for seed in 0..epochs {
-        server.set_faults(random_faults(seed));
+        server.set_faults(random_faults(seed, 6));
         let (batches, has_failed) = faulty_epoch(&server.url("/train"), seed);
         right += batches;
         failed += usize::from(has_failed);

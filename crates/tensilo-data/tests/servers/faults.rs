@@ -3,11 +3,10 @@
 use crate::datasets::{create, epoch};
 use crate::server::{azure, azure_options, host, s3, s3_options};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tensilo_data::{DatasetOptions, Mode};
 use tensilo_object::ObjectOptions;
-use tensilo_testing::{FaultProxy, Folder, HttpFault, Random, asked, mix};
+use tensilo_testing::{FaultProxy, Folder, asked, random_faults};
 
 /// Reads epochs through a proxy before a server.
 fn check(server: SocketAddr, options: impl Fn(SocketAddr) -> (ObjectOptions, String)) {
@@ -15,22 +14,7 @@ fn check(server: SocketAddr, options: impl Fn(SocketAddr) -> (ObjectOptions, Str
     let epochs = asked("TENSILO_FAULTY_EPOCHS", 30);
     let (mut right, mut failed) = (0, 0);
     for seed in 0..epochs {
-        let count = AtomicU64::new(0);
-        proxy.set_faults(move |_| {
-            let mut random = Random(mix(seed, count.fetch_add(1, Ordering::Relaxed)));
-            let faults = [
-                HttpFault::Status(500),
-                HttpFault::Status(503),
-                HttpFault::Status(404),
-                HttpFault::Reset,
-                HttpFault::Cut(100),
-                HttpFault::Short(1),
-                HttpFault::Stall(150),
-                HttpFault::Whole,
-                HttpFault::Late(20),
-            ];
-            random.one_in(8).then(|| random.pick(&faults))
-        });
+        proxy.set_faults(random_faults(seed, 8));
         let (options, folder) = options(proxy.address());
         let options = options.retries(2, Duration::from_secs(5)).stall_timeout(Duration::from_millis(100));
         let mode = [Mode::Sequential, Mode::Shuffled][seed as usize % 2];
