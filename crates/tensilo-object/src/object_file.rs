@@ -90,11 +90,6 @@ impl ObjectFile {
 }
 
 impl OpenObject {
-    /// Returns the bytes of a range, on the threads of this process.
-    async fn bytes(client: Arc<dyn ObjectStore>, key: Path, pinned: Pinned, range: Range<u64>) -> io::Result<Bytes> {
-        request::read(client, key, pinned, range).await
-    }
-
     /// Copies a range that is in memory as a whole. Returns whether it is.
     fn copy_kept(&self, range: &Range<u64>, out: &mut [u8]) -> bool {
         match self.storage.pieces().parts(self.number, range).as_slice() {
@@ -127,7 +122,7 @@ impl OpenObject {
         let claims: Vec<Claim> = claimed.into_iter().map(claim).collect();
         for claim in claims {
             let client = self.storage.client()?.clone();
-            let read = Self::bytes(client, self.key.clone(), self.pinned.clone(), claim.range.clone());
+            let read = request::read(client, self.key.clone(), self.pinned.clone(), claim.range.clone());
             threads()?.spawn(async move {
                 let mut claim = claim; // all of it is of the task
                 claim.bytes = read.await.ok(); // a reader asks again, and gets the error
@@ -209,7 +204,7 @@ impl OpenObject {
 
     fn start(&self, requests: &mut Requests, wanted: Asked) -> io::Result<()> {
         let client = self.storage.client()?.clone();
-        let read = Self::bytes(client, self.key.clone(), self.pinned.clone(), wanted.bytes.clone());
+        let read = request::read(client, self.key.clone(), self.pinned.clone(), wanted.bytes.clone());
         let reply = requests.reply(wanted);
         let task = threads()?.spawn(async move {
             let reply = reply; // all of it is of the task
