@@ -61,6 +61,11 @@ impl OpenOptions {
         self
     }
 
+    /// Returns what [`OpenOptions::first_bytes`] has set, for a function that opens a source.
+    pub fn told_first_bytes(&self) -> Option<u64> {
+        self.first_bytes
+    }
+
     /// Returns the limit of [`OpenOptions::max_chunk_bytes`].
     pub(super) fn chunk_bytes_limit(&self) -> u32 {
         self.max_chunk_bytes.unwrap_or(limits::CHUNK_BYTES)

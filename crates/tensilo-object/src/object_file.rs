@@ -47,6 +47,8 @@ struct OpenObject {
 /// See [`Source::gap_bytes`]: runs that were read ahead are in memory, where a block costs less
 /// than its chunk.
 const KEPT_GAP_BYTES: u64 = 4 << 10;
+/// An object of at most so many bytes is read as a whole when it is opened.
+const WHOLE_BYTES: u64 = 1 << 20;
 /// An announcement of this length is of a run. Shorter ones are of chunks that are wanted at once.
 const RUN_BYTES: u64 = 256 << 10;
 /// Announcements that follow each other so soon are asked for together.
@@ -56,16 +58,32 @@ impl ObjectStorage {
     /// Opens an object for reading. Cost: one round trip, of two requests that read its begin and
     /// its end.
     pub fn open(&self, address: &Address) -> Result<ObjectFile, ObjectError> {
+        self.open_within(address, None)
+    }
+
+    /// As [`ObjectStorage::open`], of an object that is expected to have so many bytes. Cost: one
+    /// round trip; if there are at most 1 MiB, of one request that reads all.
+    pub fn open_sized(&self, address: &Address, bytes: u64) -> Result<ObjectFile, ObjectError> {
+        self.open_within(address, Some(bytes).filter(|bytes| (1..=WHOLE_BYTES).contains(bytes)))
+    }
+
+    /// Opens an object, and reads the first bytes only if a number is given.
+    fn open_within(&self, address: &Address, whole: Option<u64>) -> Result<ObjectFile, ObjectError> {
         self.check(address)?;
-        ObjectFile::open(self.clone(), address.key().clone()).map_err(|error| failed(address, "opening", error))
+        ObjectFile::open(self.clone(), address.key().clone(), whole).map_err(|error| failed(address, "opening", error))
     }
 }
 
 impl ObjectFile {
-    fn open(storage: ObjectStorage, key: Path) -> io::Result<Self> {
+    fn open(storage: ObjectStorage, key: Path, whole: Option<u64>) -> io::Result<Self> {
         let client = storage.client()?.clone();
         let opened_key = key.clone();
-        let (pinned, ends) = wait(async move { open(&*client, &opened_key).await })?;
+        let (pinned, ends) = wait(async move {
+            match whole {
+                Some(bytes) => open_whole(&*client, &opened_key, bytes).await,
+                None => open(&*client, &opened_key).await,
+            }
+        })?;
         let number = storage.pieces().number_of(&key, &pinned);
         for (range, bytes) in ends {
             for claimed in storage.pieces().claim(number, &range, LINE_BYTES) {
@@ -143,19 +161,17 @@ impl OpenObject {
             arrived(Fragment { range, offset, bytes })
         };
         let (mut missing, mut coming) = (Vec::new(), Vec::new());
-        for (range, bytes) in ranges.iter().enumerate() {
-            for part in self.storage.pieces().parts(self.number, bytes) {
-                match part {
-                    Part::Kept(offset, bytes) => {
-                        if fragment(range, offset, &bytes).is_break() {
-                            return Ok(());
-                        }
+        for (range, part) in self.storage.pieces().parts_of(self.number, ranges) {
+            match part {
+                Part::Kept(offset, bytes) => {
+                    if fragment(range, offset, &bytes).is_break() {
+                        return Ok(());
                     }
-                    Part::Coming(bytes) => coming.push((range, bytes)),
-                    Part::Missing(bytes) => {
-                        let parts = split(&bytes, self.storage.options().part_bytes);
-                        missing.extend(parts.map(|bytes| (range, bytes)));
-                    }
+                }
+                Part::Coming(bytes) => coming.push((range, bytes)),
+                Part::Missing(bytes) => {
+                    let parts = split(&bytes, self.storage.options().part_bytes);
+                    missing.extend(parts.map(|bytes| (range, bytes)));
                 }
             }
         }
@@ -242,6 +258,13 @@ async fn open(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(R
         ends.push((range, bytes));
     }
     Ok((pinned, ends))
+}
+
+/// Opens an object of about so many bytes, and reads these. Returns as [`open`] does.
+async fn open_whole(store: &dyn ObjectStore, key: &Path, bytes: u64) -> io::Result<(Pinned, Vec<(Range<u64>, Bytes)>)> {
+    let options = GetOptions { range: Some(GetRange::Bounded(0..bytes)), ..GetOptions::default() };
+    let (meta, range, bytes) = answer(store, key, options).await?;
+    Ok((Pinned::of(&meta), vec![(range, bytes)]))
 }
 
 /// A claim of bytes, which ends however the request for them ends.

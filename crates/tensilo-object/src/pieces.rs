@@ -64,6 +64,15 @@ impl Pieces {
         self.locked().parts(object, range)
     }
 
+    /// Returns the parts of ranges of an object, each with the number of its range, in order.
+    pub(crate) fn parts_of(&self, object: u64, ranges: &[Range<u64>]) -> Vec<(usize, Part)> {
+        let mut kept = self.locked();
+        let parts = ranges.iter().enumerate();
+        parts
+            .flat_map(|(number, range)| kept.parts(object, range).into_iter().map(move |part| (number, part)))
+            .collect()
+    }
+
     /// Notes a range that will be wanted. Returns whether it is the first one since
     /// [`Pieces::take_announced`].
     pub(crate) fn announce(&self, object: u64, range: Range<u64>) -> bool {

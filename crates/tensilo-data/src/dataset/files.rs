@@ -6,7 +6,7 @@ use crate::error::Result;
 use std::collections::HashMap;
 use std::fmt;
 use std::process;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tensilo::Reader;
 
 /// Readers, of which the least recently used is closed when there are too many.
@@ -22,6 +22,8 @@ pub(super) struct OpenFiles {
 struct Readers {
     /// Readers, and when each was last asked for.
     by_place: HashMap<FilePlace, (Reader, u64)>,
+    /// Files that a thread opens now; the lock is its turn.
+    opening: HashMap<FilePlace, Arc<Mutex<()>>>,
     clock: u64,
 }
 
@@ -54,22 +56,28 @@ impl OpenFiles {
         &self.access.opener
     }
 
-    /// Returns the reader of a file, and whether it was opened now. Two threads may open a file at
-    /// the same time; one of the readers is kept.
+    /// Returns the reader of a file, and whether it was opened now. Of threads that ask for the same
+    /// file, one opens it and the others wait: opening an object takes a round trip.
     pub(super) fn get(&self, place: FilePlace, open: impl FnOnce() -> Result<Reader>) -> Result<(Reader, bool)> {
         if self.process != process::id() {
             return Ok((open()?, true));
         }
+        let turn = match self.locked(|readers| readers.get(place).ok_or_else(|| readers.turn(place))) {
+            Ok(reader) => return Ok((reader, false)),
+            Err(turn) => turn,
+        };
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reader) = self.locked(|readers| readers.get(place)) {
             return Ok((reader, false));
         }
-        let reader = open()?;
+        let opened = open();
         self.locked(|readers| {
-            readers.make_room(self.most);
-            readers.clock = readers.clock.saturating_add(1);
-            readers.by_place.insert(place, (reader.clone(), readers.clock));
+            readers.opening.remove(&place);
+            if let Ok(reader) = &opened {
+                readers.insert(place, reader.clone(), self.most);
+            }
         });
-        Ok((reader, true))
+        Ok((opened?, true))
     }
 
     fn locked<T>(&self, act: impl FnOnce(&mut Readers) -> T) -> T {
@@ -84,6 +92,18 @@ impl Readers {
         let (reader, used) = self.by_place.get_mut(&place)?;
         *used = self.clock;
         Some(reader.clone())
+    }
+
+    /// Returns the turn to open a file.
+    fn turn(&mut self, place: FilePlace) -> Arc<Mutex<()>> {
+        self.opening.entry(place).or_default().clone()
+    }
+
+    /// Adds a reader, and closes others until there are at most `most`.
+    fn insert(&mut self, place: FilePlace, reader: Reader, most: usize) {
+        self.make_room(most);
+        self.clock = self.clock.saturating_add(1);
+        self.by_place.insert(place, (reader, self.clock));
     }
 
     /// Closes files until fewer than `most` are open.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::process;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The groups of a version. Those of a page are read when one of them is first asked for, and kept:
 /// about 150 bytes for each file.
@@ -19,9 +19,17 @@ pub(super) struct Groups {
     /// The slot of each page, and after the last one that of the inline groups. A page that is
     /// listed several times has one.
     slot_of: Vec<usize>,
-    slots: Vec<OnceLock<Arc<Page>>>,
+    slots: Vec<Slot>,
     /// The process that may wait for a page that another thread reads.
     process: u32,
+}
+
+/// A page, once it was asked for.
+#[derive(Debug, Default)]
+struct Slot {
+    page: OnceLock<Arc<Page>>,
+    /// The turn to read it, of one thread at a time.
+    turn: Mutex<()>,
 }
 
 /// Consecutive groups.
@@ -39,6 +47,24 @@ pub(super) struct PlacedGroup {
     pub samples: Range<u64>,
     /// The numbers of the page and of the group in it.
     pub key: (usize, usize),
+}
+
+impl Slot {
+    fn of(page: Arc<Page>) -> Self {
+        Self { page: OnceLock::from(page), turn: Mutex::new(()) }
+    }
+
+    /// Reads the page, unless another thread does so meanwhile.
+    fn read(&self, read: impl FnOnce() -> Result<Vec<Group>>) -> Result<Arc<Page>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.page.get() {
+            Some(page) => Ok(page.clone()),
+            None => {
+                let page = Page::new(read()?);
+                Ok(self.page.get_or_init(|| page).clone())
+            }
+        }
+    }
 }
 
 impl Page {
@@ -80,23 +106,23 @@ impl Groups {
             let next = slot_of_page.len();
             slot_of.push(*slot_of_page.entry(page).or_insert(next));
         }
-        let mut slots: Vec<OnceLock<Arc<Page>>> = slot_of_page.iter().map(|_| OnceLock::new()).collect();
+        let mut slots: Vec<Slot> = slot_of_page.iter().map(|_| Slot::default()).collect();
         let lengths = version.pages.iter().map(|page| page.samples);
         let last = inline.iter().map(|group| group.samples).fold(0, u64::saturating_add);
         let starts = starts(lengths.chain([last]));
         slot_of.push(slots.len());
-        slots.push(OnceLock::from(Page::new(inline)));
+        slots.push(Slot::of(Page::new(inline)));
         Self { starts, slot_of, slots, process: process::id() }
     }
 
     /// Returns the same groups, for a process that was forked: they share nothing that a thread
     /// could have been changing at that moment.
     pub(super) fn reopened(&self) -> Self {
-        let page = |page: &OnceLock<Arc<Page>>| page.get().cloned().map_or_else(OnceLock::new, OnceLock::from);
+        let slot = |slot: &Slot| slot.page.get().cloned().map_or_else(Slot::default, Slot::of);
         Self {
             starts: self.starts.clone(),
             slot_of: self.slot_of.clone(),
-            slots: self.slots.iter().map(page).collect(),
+            slots: self.slots.iter().map(slot).collect(),
             process: process::id(),
         }
     }
@@ -146,16 +172,12 @@ impl Groups {
     fn page(&self, place: &Place<'_>, number: usize) -> Result<(Arc<Page>, u64)> {
         let first = self.starts.get(number).copied().unwrap_or(0);
         let slot = self.slot_of.get(number).and_then(|&slot| self.slots.get(slot)).ok_or_else(|| none(first))?;
-        let page = match (slot.get(), place.version.pages.get(number)) {
-            (Some(page), _) => page.clone(),
-            (None, Some(entry)) => {
-                let page = Page::new(place.read_page(entry)?);
-                if self.process != process::id() {
-                    return Ok((page, first)); // forked while a thread was reading it, maybe
-                }
-                slot.get_or_init(|| page).clone() // another thread may have read it meanwhile
-            }
-            (None, None) => return Err(none(first)), // not so: the last page is never read
+        let entry = || place.version.pages.get(number).ok_or_else(|| none(first)); // only the last one has none
+        let page = match slot.page.get() {
+            Some(page) => page.clone(),
+            // forked while a thread was reading it, maybe
+            None if self.process != process::id() => Page::new(place.read_page(entry()?)?),
+            None => slot.read(|| place.read_page(entry()?))?,
         };
         Ok((page, first))
     }

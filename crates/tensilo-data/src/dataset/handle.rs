@@ -259,12 +259,6 @@ impl Dataset {
         self.0.groups.stored_bytes(&self.0.place())
     }
 
-    /// Finds the group of a sample, and opens the files of it that have one of these columns, which
-    /// are named by their numbers.
-    pub(crate) fn find_columns(&self, columns: &[usize], sample: u64) -> Result<FoundColumns> {
-        self.open_group(columns, &self.find_group(sample)?)
-    }
-
     /// Finds the group of a sample.
     pub(crate) fn find_group(&self, sample: u64) -> Result<FoundGroup> {
         self.0.groups.find(&self.0.place(), sample).map(FoundGroup)

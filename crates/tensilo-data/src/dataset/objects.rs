@@ -34,7 +34,10 @@ fn access(storage: ObjectStorage) -> Access {
 }
 
 fn open(storage: &ObjectStorage, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
-    let file = Address::of_path(path).and_then(|address| storage.open(&address));
+    let file = Address::of_path(path).and_then(|address| match options.told_first_bytes() {
+        Some(bytes) => storage.open_sized(&address, bytes),
+        None => storage.open(&address),
+    });
     let file = file.map_err(|error| tensilo::Error::io("opening the object", error.into_io()).with_path(path))?;
     options.open(file).map(|reader| reader.with_path(path))
 }

@@ -108,7 +108,7 @@ impl Dataset {
     /// Returns columns of the group that has a sample; `None` for those that no file of it has.
     fn columns_of_group(&self, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
         let mut all = vec![None; columns.len()];
-        for file in self.find_columns(columns, sample)?.files {
+        for file in self.open_group(columns, &self.find_group(sample)?)?.files {
             for (column, place) in file.columns.into_iter().zip(file.places) {
                 all.get_mut(place).into_iter().for_each(|slot| *slot = Some(column.clone()));
             }

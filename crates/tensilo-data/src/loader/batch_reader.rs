@@ -24,6 +24,8 @@ pub(super) struct BatchReader {
     permits: Arc<Permits>,
     pub(super) counters: Arc<Counters>,
     announced: Arc<Announced>,
+    /// Whether the samples of the batch are in runs that are announced.
+    is_announced: bool,
     parts: Parts,
     /// A decoder for each column, which keeps a chunk of it.
     decoders: Vec<Decoder>,
@@ -86,6 +88,7 @@ impl BatchReader {
             permits: permits.clone(),
             counters: counters.clone(),
             announced: announced.clone(),
+            is_announced: false,
             parts: Parts::default(),
             decoders: (0..columns).map(|_| Decoder::new()).collect(),
             nulls: vec![Vec::new(); columns],
@@ -96,9 +99,10 @@ impl BatchReader {
     /// Reads the batch of a step.
     pub(super) fn read(&mut self, step: u64) -> Result<Batch> {
         let place = self.schedule.place(step);
-        let Self { announced, setup, schedule, counters, parts, .. } = self;
+        let Self { announced, setup, schedule, counters, .. } = self;
         // reading the batch meets the same errors
-        let _ = counters.time(Count::Fetching, || announced.advance(setup, schedule, place, parts));
+        let _ = counters.time(Count::Fetching, || announced.advance(setup, schedule, place));
+        self.is_announced = announced.has(setup, schedule, place);
         let mut columns = self.columns();
         let (mut samples, mut substituted) = (Vec::new(), Vec::new());
         self.schedule.samples(place, &mut samples)?;
@@ -147,7 +151,8 @@ impl BatchReader {
     /// Fills columns with samples whose files were found.
     fn fill_found(&mut self, count: usize, columns: &mut [BatchColumn]) -> std::result::Result<(), Unread> {
         let Self { setup, parts, counters, .. } = self;
-        if parts.are_new() || setup.reads_objects {
+        // parts that wait for answers wait together; those of announced runs are on their way
+        if parts.are_new() || setup.reads_objects && !self.is_announced {
             let helpers = setup.threads.helpers();
             counters.time(Count::Fetching, || parts.read_on_threads(helpers)).map_err(Unread::Failed)?;
         } else {

@@ -5,7 +5,6 @@ use super::memory::too_large;
 use super::setup::Setup;
 use crate::dataset::{FoundColumns, FoundFile, FoundGroup};
 use crate::error::{DataError, Result};
-use std::ops::Range;
 use tensilo::stages::{FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer};
 
@@ -24,10 +23,10 @@ pub(super) struct Part {
     pub buffers: Vec<ColumnBuffer>,
 }
 
-/// Groups of files that are opened at most to announce a run.
-const FILES_OF_A_RUN: usize = 4;
 /// The files that a thread opens for a batch before others help.
 const FILES_ALONE: usize = 4;
+/// The same of objects, each of which takes a round trip.
+const OBJECTS_ALONE: usize = 1;
 
 /// The samples of a part at most, so that a long read can be interrupted.
 const PIECE: usize = 1 << 14;
@@ -52,8 +51,6 @@ pub(super) struct Parts {
     wanted: Vec<Wanted>,
     /// Whether many files were opened for the batch: their first bytes are not in memory, maybe.
     are_new: bool,
-    /// A plan of samples that are only announced.
-    ahead: ReadPlan,
 }
 
 impl Parts {
@@ -109,11 +106,12 @@ impl Parts {
         self.absent.clear();
         self.are_new = false;
         let mut opened = 0_usize;
+        let alone = if setup.reads_objects { OBJECTS_ALONE } else { FILES_ALONE };
         while let Some(next) = next_group(setup, wanted)? {
             let columns = open_group(setup, &next)?;
             opened = opened.saturating_add(columns.opened);
             wanted = self.add_group(columns, next.count, wanted);
-            if opened >= FILES_ALONE && wanted.len() >= FILES_ALONE && setup.threads.helpers() > 0 {
+            if opened >= alone && wanted.len() >= alone && setup.threads.helpers() > 0 {
                 self.are_new = true;
                 return self.divide_on_threads(setup, wanted);
             }
@@ -170,30 +168,6 @@ impl Parts {
     pub(super) fn release(&mut self) {
         self.iter_mut().for_each(Part::release);
         self.count = 0;
-    }
-
-    /// Announces samples of a dataset to the operating system. Of samples in many files only those
-    /// in the first ones: opening files takes longer than reading small ones.
-    pub(super) fn announce(&mut self, setup: &Setup, number: usize, samples: Range<u64>) -> Result<()> {
-        let (Some(dataset), Some(columns)) = (setup.view.datasets().get(number), setup.columns.in_datasets.get(number))
-        else {
-            return Ok(()); // not so: the view names its own datasets
-        };
-        let mut start = samples.start;
-        for _ in 0..FILES_OF_A_RUN {
-            if start >= samples.end {
-                break;
-            }
-            let found = dataset.find_columns(columns, start)?;
-            let end = samples.end.min(found.samples.end);
-            let in_file = start.saturating_sub(found.samples.start)..end.saturating_sub(found.samples.start);
-            for file in found.files {
-                self.ahead.select_range(&file.columns, in_file.clone())?;
-                self.ahead.announce();
-            }
-            start = end.max(start.saturating_add(1));
-        }
-        Ok(())
     }
 
     fn add(&mut self, file: &FoundFile, first: u64, wanted: &[Wanted]) {

@@ -3,29 +3,37 @@
 //! orders have runs for object stores only, since a system sees by itself how they go on.
 
 use super::helpers::on_threads;
-use super::parts::Parts;
 use super::policies::ReadAhead;
 use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
+use crate::dataset::FoundGroup;
 use crate::error::Result;
 use crate::machine;
 use crate::order::{Order, Runs};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, TryLockError};
+use tensilo::stages::ReadPlan;
 
 /// Ranks that one machine may have.
 const RANKS_OF_A_MACHINE: u32 = 8;
-/// Runs that are announced for each batch at most, so that no batch waits long.
+/// Runs that are announced for each batch at most, beyond those that it needs, so that no batch waits
+/// long.
 const RUNS_OF_A_BATCH: u64 = 8;
-/// The same for object stores, which take announcements without waiting.
-const OBJECT_RUNS_OF_A_BATCH: u64 = 32;
+/// Groups of files that are opened at most to announce a run: opening files takes longer than reading
+/// small ones.
+const FILES_OF_A_RUN: usize = 4;
+/// The same of objects: opening a small one reads all of it.
+const OBJECTS_OF_A_RUN: usize = 64;
 
 /// The announcements of all threads of an iterator.
 pub(super) struct Announced {
-    /// Runs since the begin of the iterator's first epoch. The next one is announced next.
-    next: AtomicU64,
+    /// Runs since the begin of the iterator's first epoch that are announced.
+    count: AtomicU64,
     /// The epochs in which runs are announced.
     epochs: Range<u64>,
+    /// The turn to announce, of one thread at a time.
+    turn: Mutex<()>,
 }
 
 impl Announced {
@@ -43,45 +51,62 @@ impl Announced {
             let ahead = runs.ahead(first.position);
             ahead.saturating_sub(runs.ahead(0).saturating_mul(2))
         });
-        Self { next: AtomicU64::new(begun), epochs: first.epoch..end.min(schedule.end_epoch()) }
+        let epochs = first.epoch..end.min(schedule.end_epoch());
+        Self { count: AtomicU64::new(begun), epochs, turn: Mutex::new(()) }
     }
 
-    /// Announces some runs, when a thread begins with the batch of a step. Errors are those of
-    /// finding files; reading the batch meets them, too.
-    pub(super) fn advance(
-        &self,
-        setup: &Setup,
-        schedule: &Schedule,
-        place: StepStart,
-        parts: &mut Parts,
-    ) -> Result<()> {
+    /// Returns whether the samples of a step are in runs that are announced.
+    pub(super) fn has(&self, setup: &Setup, schedule: &Schedule, place: StepStart) -> bool {
+        self.epochs.contains(&place.epoch) && runs(setup, &schedule.order(place.epoch)).is_some()
+    }
+
+    /// Announces some runs, when a thread begins with the batch of a step. Where reading costs round
+    /// trips, all runs of the batch are announced when this returns: small structures of a run that
+    /// is on its way are not asked for alone. Errors are those of finding files; reading the batch
+    /// meets them, too.
+    pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, place: StepStart) -> Result<()> {
         if !self.epochs.contains(&place.epoch) {
             return Ok(());
         }
         let order = schedule.order(place.epoch);
         let Some(runs) = runs(setup, &order) else { return Ok(()) };
         let count = runs.count().max(1);
-        let epochs_done = place.epoch.saturating_sub(self.epochs.start);
-        let due = epochs_done.saturating_mul(count).saturating_add(runs.ahead(place.position));
-        let mut claimed_runs = Vec::new();
-        for _ in 0..if setup.reads_objects { OBJECT_RUNS_OF_A_BATCH } else { RUNS_OF_A_BATCH } {
-            let claimed = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-                (next < due).then(|| next.saturating_add(1))
-            });
-            let Ok(run) = claimed else { break };
-            let epoch = self.epochs.start.saturating_add(run / count);
-            if self.epochs.contains(&epoch) {
-                claimed_runs.push((epoch, run % count));
+        let before = place.epoch.saturating_sub(self.epochs.start).saturating_mul(count);
+        let due = before.saturating_add(runs.ahead(place.position));
+        let needed = if setup.reads_objects { before.saturating_add(runs.begun(place.position)) } else { 0 };
+        let done = || self.count.load(Ordering::Acquire);
+        if done() >= due {
+            return Ok(());
+        }
+        let _turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::WouldBlock) if done() >= needed => return Ok(()), // another thread does it
+            Err(_) => {
+                let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                if done() >= needed {
+                    return Ok(()); // another thread has done it
+                }
+                turn
             }
-        }
-        let announce = |(epoch, run), parts: &mut Parts| announce(setup, &schedule.order(epoch), epoch, run, parts);
-        if setup.reads_objects {
-            // files that are not open take round trips
-            let helpers = setup.threads.helpers();
-            let runs = claimed_runs.into_iter();
-            return on_threads(helpers, runs, |run| announce(run, &mut Parts::default())).into_iter().collect();
-        }
-        claimed_runs.into_iter().try_for_each(|run| announce(run, parts))
+        };
+        let begin = done();
+        let end = due.min(needed.max(begin.saturating_add(RUNS_OF_A_BATCH))).max(begin);
+        let announced = self.announce(setup, schedule, begin..end, count);
+        self.count.store(end, Ordering::Release);
+        announced
+    }
+
+    /// Announces runs since the first epoch, of which each has `count`.
+    fn announce(&self, setup: &Setup, schedule: &Schedule, wanted: Range<u64>, count: u64) -> Result<()> {
+        let wanted = wanted.map(|run| (self.epochs.start.saturating_add(run / count), run % count));
+        let wanted: Vec<(u64, u64)> = wanted.filter(|(epoch, _)| self.epochs.contains(epoch)).collect();
+        // pages of the manifest that were not read, and files that are not open, take round trips
+        let helpers = if setup.reads_objects { setup.threads.helpers() } else { 0 };
+        let found = on_threads(helpers, wanted.into_iter(), |(epoch, run)| {
+            pieces_of(setup, &schedule.order(epoch), epoch, run)
+        });
+        let pieces: Vec<Piece> = found.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        on_threads(helpers, pieces.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
     }
 }
 
@@ -93,17 +118,53 @@ fn runs<'o>(setup: &Setup, order: &'o Order) -> Option<Runs<'o>> {
     }
 }
 
-/// Announces a run, if its samples are close together in one dataset.
-fn announce(setup: &Setup, order: &Order, epoch: u64, run: u64, parts: &mut Parts) -> Result<()> {
-    let Some(samples) = runs(setup, order).and_then(|runs| runs.at(run)) else { return Ok(()) };
+/// The samples of a run that are in one group of files.
+struct Piece {
+    dataset: usize,
+    group: FoundGroup,
+    samples: Range<u64>,
+}
+
+/// Returns the pieces of a run, if its samples are close together in one dataset: the first ones, as
+/// many as may be opened.
+fn pieces_of(setup: &Setup, order: &Order, epoch: u64, run: u64) -> Result<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    let Some(samples) = runs(setup, order).and_then(|runs| runs.at(run)) else { return Ok(pieces) };
     let of = |v: u64| setup.view.sample(v, epoch);
     let (first, last) = (of(samples.start), of(samples.end.saturating_sub(1)));
-    let Some(((dataset, first), (last_dataset, last))) = first.zip(last) else { return Ok(()) };
+    let Some(((number, first), (last_number, last))) = first.zip(last) else { return Ok(pieces) };
     let length = samples.end.saturating_sub(samples.start);
     let is_close = last >= first && last.saturating_sub(first) < length.saturating_mul(4);
-    match is_close && dataset == last_dataset {
-        true => parts.announce(setup, dataset, first..last.saturating_add(1)),
-        false => Ok(()),
+    let Some(dataset) = setup.view.datasets().get(number).filter(|_| is_close && number == last_number) else {
+        return Ok(pieces);
+    };
+    let most = if setup.reads_objects { OBJECTS_OF_A_RUN } else { FILES_OF_A_RUN };
+    let (mut start, end) = (first, last.saturating_add(1));
+    while start < end && pieces.len() < most {
+        let group = dataset.find_group(start)?;
+        let group_end = group.samples().end.clamp(start.saturating_add(1), end);
+        pieces.push(Piece { dataset: number, group, samples: start..group_end });
+        start = group_end;
+    }
+    Ok(pieces)
+}
+
+impl Piece {
+    /// Opens the files, and announces the samples.
+    fn announce(&self, setup: &Setup) -> Result<()> {
+        let (Some(dataset), Some(columns)) =
+            (setup.view.datasets().get(self.dataset), setup.columns.in_datasets.get(self.dataset))
+        else {
+            return Ok(()); // not so: the view names its own datasets
+        };
+        let found = dataset.open_group(columns, &self.group)?;
+        let of = |sample: u64| sample.saturating_sub(found.samples.start);
+        let mut plan = ReadPlan::default();
+        for file in &found.files {
+            plan.select_range(&file.columns, of(self.samples.start)..of(self.samples.end))?;
+            plan.announce();
+        }
+        Ok(())
     }
 }
 

@@ -151,6 +151,15 @@ impl Runs<'_> {
         }
     }
 
+    /// Returns how many runs have samples up to those of a position, and so have to be announced
+    /// before these are read.
+    pub(crate) fn begun(&self, position: u64) -> u64 {
+        match &self.0 {
+            KindOfRuns::Windowed(windowed) => windowed.runs_begun(position),
+            KindOfRuns::Sequential { run, .. } => (position / run).saturating_add(1),
+        }
+    }
+
     /// Returns how many runs should be announced when the epoch is at a position.
     pub(crate) fn ahead(&self, position: u64) -> u64 {
         match &self.0 {

@@ -116,12 +116,17 @@ impl Windowed {
         Some(start..start.saturating_add(self.run).min(self.n))
     }
 
+    /// Returns how many runs are in the window of a position and in those before.
+    pub(super) fn runs_begun(&self, p: u64) -> u64 {
+        let full = self.run.saturating_mul(self.window).max(1);
+        (p / full).saturating_add(1).saturating_mul(self.window) // exact enough: the short run is one of many
+    }
+
     /// Returns how many runs, from the first on, an epoch should have announced when it is at a
     /// position: all of its window, and as much of the next one as is done of this one.
     pub(super) fn runs_ahead(&self, p: u64) -> u64 {
         let full = self.run.saturating_mul(self.window).max(1);
-        let (window, done) = (p / full, p % full); // exact enough: the short run is one of many
-        window.saturating_add(1).saturating_mul(self.window).saturating_add(done / self.run.max(1))
+        self.runs_begun(p).saturating_add(p % full / self.run.max(1))
     }
 
     /// Returns the position at which a window begins; `n` of those after the last.
