@@ -54,6 +54,41 @@ fn a_dataset_on_a_host_is_read_as_one_in_a_folder() {
     assert!(error.to_string().contains("version 7 does not exist; the dataset has versions up to 1"), "{error}");
 }
 
+/// Returns the number of requests for files that an epoch makes.
+fn requests_of(server: &HttpServer, dataset: &Dataset, mode: Mode) -> usize {
+    server.take_requests();
+    assert_eq!(epoch(dataset, mode).len() as u64, dataset.sample_count());
+    let requests = server.take_requests();
+    requests.iter().filter(|request| request.path.contains("/data/")).count()
+}
+
+#[test]
+fn an_announced_run_is_one_request() {
+    let folder = Folder::new();
+    let local = create(&folder.path("train"), &[600_000, 500_000]);
+    let server = hosted(&folder.path("train"));
+    let run = u64::from(local.order().run());
+    for mode in [Mode::Sequential, Mode::Windowed(local.order())] {
+        let remote = Dataset::open(server.url("/train")).unwrap();
+        let runs = remote.sample_count().div_ceil(run) as usize;
+        let found = requests_of(&server, &remote, mode);
+        // a run is in two files, and each is opened by two requests
+        assert!(found <= 2 * 2 + runs + 1, "{mode:?}: {found} requests of {runs} runs");
+    }
+}
+
+#[test]
+fn a_small_file_is_one_request() {
+    let folder = Folder::new();
+    create(&folder.path("train"), &[500; 40]);
+    let server = hosted(&folder.path("train"));
+    for shuffled in [false, true] {
+        let remote = Dataset::open(server.url("/train")).unwrap();
+        let mode = if shuffled { Mode::Shuffled } else { Mode::Windowed(remote.order()) };
+        assert_eq!(requests_of(&server, &remote, mode), 40, "{mode:?}");
+    }
+}
+
 #[test]
 fn files_without_a_manifest_are_read_from_a_host() {
     let folder = Folder::new();
