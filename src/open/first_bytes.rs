@@ -47,6 +47,10 @@ impl Source for FirstBytes {
         self.source.will_need(range.start.min(self.bytes)..range.end.min(self.bytes));
     }
 
+    fn distrust(&self) {
+        self.source.distrust();
+    }
+
     fn gap_bytes(&self) -> u64 {
         self.source.gap_bytes()
     }

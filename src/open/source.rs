@@ -66,6 +66,10 @@ pub trait Source: Send + Sync {
         Ok(())
     }
 
+    /// Takes the news that bytes of the file broke a rule of the format. A source that keeps copies
+    /// of bytes forgets them: the original may be right. Default: does nothing.
+    fn distrust(&self) {}
+
     /// Returns the identity of the file that contains the bytes, which no output may replace;
     /// `None` if there is no such file.
     fn identity(&self) -> Option<FileIdentity> {
@@ -151,6 +155,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
         arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
     ) -> std::result::Result<(), RangeError> {
         (**self).read_ranges(ranges, scratch, arrived)
+    }
+
+    fn distrust(&self) {
+        (**self).distrust();
     }
 
     fn identity(&self) -> Option<FileIdentity> {

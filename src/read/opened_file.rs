@@ -4,7 +4,7 @@ use super::column_index::ColumnIndex;
 use super::options::Verification;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{FileIdentity, Source, refuse_same, source::FileBytes};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,8 +49,11 @@ impl OpenedFile {
         Err(Error::over_limit(message))
     }
 
-    /// Adds the path to an error.
+    /// Adds the path to an error, and tells the source of damage.
     pub(super) fn in_file(&self, error: Error) -> Error {
+        if error.kind() == ErrorKind::Corrupt {
+            self.source.distrust();
+        }
         match &self.path {
             Some(path) => error.with_path(path),
             None => error,

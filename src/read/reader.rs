@@ -9,7 +9,7 @@ use super::rows::Rows;
 use super::verify::{VerifyOptions, VerifyReport, verify};
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::iter;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +29,20 @@ impl OpenOptions {
         path: Option<&Path>,
         source: impl FnOnce() -> Result<Arc<dyn Source>>,
     ) -> Result<Reader> {
-        let first = &*self.limit(first);
+        let first = self.limit(first);
+        let opened = self.open_parts(&*first, path, source);
+        if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt) {
+            first.distrust();
+        }
+        opened
+    }
+
+    fn open_parts(
+        self,
+        first: &dyn Source,
+        path: Option<&Path>,
+        source: impl FnOnce() -> Result<Arc<dyn Source>>,
+    ) -> Result<Reader> {
         let header = open::open_header(first)?;
         let commit = open::open_last_commit(first, &header)?;
         let tail_bytes = first.byte_count().saturating_sub(commit.trailer_offset.saturating_add(64));

@@ -4,6 +4,7 @@
 //! * An [`ObjectStorage`] is a connection to a store. It opens, lists, creates and removes objects.
 //! * An [`ObjectFile`] is a [`Source`](tensilo::source::Source) for a reader, and an
 //!   [`ObjectUpload`] a [`Sink`](tensilo::sink::Sink) for a writer.
+//! * A [`Cache`] keeps bytes of objects on a disk of this machine.
 //! * [`source_at`] opens what a path of an argument names, a file or an object.
 //!
 //! No function is asynchronous. Requests are sent by threads of the crate, which the first request
@@ -15,6 +16,7 @@
 mod address;
 mod at_path;
 mod aws_profile;
+mod cache;
 mod client;
 mod error;
 mod lines;
@@ -32,6 +34,7 @@ mod upload;
 
 pub use address::Address;
 pub use at_path::source_at;
+pub use cache::{Cache, CacheFacts};
 pub use error::ObjectError;
 pub use object_file::ObjectFile;
 pub use options::ObjectOptions;

@@ -1,10 +1,11 @@
 //! An object as a source of bytes.
 
 use crate::address::Address;
+use crate::cache::{self, CachedObject};
 use crate::error::{ObjectError, io_error};
 use crate::lines::{LINE_BYTES, widened};
 use crate::pieces::{Part, split};
-use crate::request::{self, Pinned, answer};
+use crate::request::{Pinned, answer};
 use crate::requests::{Asked, Requests, joined};
 use crate::runtime::{threads, wait};
 use crate::storage::{ObjectStorage, failed};
@@ -40,8 +41,12 @@ struct OpenObject {
     pinned: Pinned,
     /// The number that its pieces have.
     number: u64,
+    /// What is on a disk of this machine.
+    cached: Option<CachedObject>,
     /// Whether runs were announced.
     has_runs: AtomicBool,
+    /// Whether bytes were asked for since copies were last forgotten.
+    has_copies: AtomicBool,
 }
 
 /// See [`Source::gap_bytes`]: runs that were read ahead are in memory, where a block costs less
@@ -78,12 +83,15 @@ impl ObjectFile {
     fn open(storage: ObjectStorage, key: Path, whole: Option<u64>) -> io::Result<Self> {
         let client = storage.client()?.clone();
         let opened_key = key.clone();
+        let has_cache = storage.cache()?.is_some();
         let (pinned, ends) = wait(async move {
             match whole {
+                _ if has_cache => open_alone(&*client, &opened_key).await,
                 Some(bytes) => open_whole(&*client, &opened_key, bytes).await,
                 None => open(&*client, &opened_key).await,
             }
         })?;
+        let cached = storage.cached(&key, &pinned)?;
         let number = storage.pieces().number_of(&key, &pinned);
         for (range, bytes) in ends {
             for claimed in storage.pieces().claim(number, &range, LINE_BYTES) {
@@ -93,7 +101,8 @@ impl ObjectFile {
                 storage.pieces().finish(number, &claimed, Some(piece));
             }
         }
-        Ok(Self(Arc::new(OpenObject { storage, key, pinned, number, has_runs: AtomicBool::new(false) })))
+        let (has_runs, has_copies) = (AtomicBool::new(false), AtomicBool::new(true));
+        Ok(Self(Arc::new(OpenObject { storage, key, pinned, number, cached, has_runs, has_copies })))
     }
 
     /// Asks soon for the ranges that were announced, or at once if one of them is wanted before.
@@ -139,14 +148,20 @@ impl OpenObject {
         let claim = |range| Claim { object: self.clone(), range, bytes: None };
         let claims: Vec<Claim> = claimed.into_iter().map(claim).collect();
         for claim in claims {
-            let client = self.storage.client()?.clone();
-            let read = request::read(client, self.key.clone(), self.pinned.clone(), claim.range.clone());
+            let read = self.read(claim.range.clone())?;
             threads()?.spawn(async move {
                 let mut claim = claim; // all of it is of the task
                 claim.bytes = read.await.ok(); // a reader asks again, and gets the error
             });
         }
         Ok(())
+    }
+
+    /// Returns the work of reading a range.
+    fn read(&self, range: Range<u64>) -> io::Result<impl Future<Output = io::Result<Bytes>> + Send + use<>> {
+        let client = self.storage.client()?.clone();
+        self.has_copies.store(true, Ordering::Relaxed);
+        Ok(cache::read(client, self.key.clone(), self.pinned.clone(), self.cached.clone(), range))
     }
 
     /// Reads ranges: what is in memory first, then what has to be asked for, then what is coming.
@@ -169,10 +184,17 @@ impl OpenObject {
                     }
                 }
                 Part::Coming(bytes) => coming.push((range, bytes)),
-                Part::Missing(bytes) => {
-                    let parts = split(&bytes, self.storage.options().part_bytes);
-                    missing.extend(parts.map(|bytes| (range, bytes)));
-                }
+                Part::Missing(bytes) => match self.cached.as_ref().and_then(|cached| cached.read(&bytes)) {
+                    Some(found) => {
+                        if fragment(range, bytes.start, &found).is_break() {
+                            return Ok(());
+                        }
+                    }
+                    None => {
+                        let parts = split(&bytes, self.storage.options().part_bytes);
+                        missing.extend(parts.map(|bytes| (range, bytes)));
+                    }
+                },
             }
         }
         if self.ask(joined(missing, self.storage.options()), &mut fragment)?.is_break() {
@@ -219,8 +241,7 @@ impl OpenObject {
     }
 
     fn start(&self, requests: &mut Requests, wanted: Asked) -> io::Result<()> {
-        let client = self.storage.client()?.clone();
-        let read = request::read(client, self.key.clone(), self.pinned.clone(), wanted.bytes.clone());
+        let read = self.read(wanted.bytes.clone())?;
         let reply = requests.reply(wanted);
         let task = threads()?.spawn(async move {
             let reply = reply; // all of it is of the task
@@ -244,9 +265,7 @@ async fn open(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(R
         }
         // the store does not know such ranges, or the object is empty
         Err(_) => {
-            let options = GetOptions { head: true, ..GetOptions::default() };
-            let meta = store.get_opts(key, options).await.map_err(io_error)?.meta;
-            (meta, 0..0, Bytes::new())
+            return open_alone(store, key).await;
         }
     };
     let pinned = Pinned::of(&meta);
@@ -258,6 +277,13 @@ async fn open(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(R
         ends.push((range, bytes));
     }
     Ok((pinned, ends))
+}
+
+/// Opens an object, and reads nothing of it: a cache may have what is wanted. Returns as [`open`] does.
+async fn open_alone(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(Range<u64>, Bytes)>)> {
+    let options = GetOptions { head: true, ..GetOptions::default() };
+    let meta = store.get_opts(key, options).await.map_err(io_error)?.meta;
+    Ok((Pinned::of(&meta), Vec::new()))
 }
 
 /// Opens an object of about so many bytes, and reads these. Returns as [`open`] does.
@@ -324,6 +350,13 @@ impl Source for ObjectFile {
         match self.0.has_runs.load(Ordering::Relaxed) {
             true => KEPT_GAP_BYTES,
             false => self.0.storage.options().gap_bytes,
+        }
+    }
+
+    fn distrust(&self) {
+        if self.0.has_copies.swap(false, Ordering::Relaxed) {
+            self.0.storage.pieces().forget(self.0.number);
+            self.0.cached.iter().for_each(CachedObject::forget);
         }
     }
 

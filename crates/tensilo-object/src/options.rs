@@ -1,5 +1,6 @@
 //! The options for requests.
 
+use crate::cache::Cache;
 use std::time::Duration;
 
 /// The options for requests to a store.
@@ -15,6 +16,8 @@ pub struct ObjectOptions {
     pub(crate) stall_timeout: Duration,
     /// Settings of the store, which count before those of the environment.
     pub(crate) settings: Vec<(String, String)>,
+    /// The cache; `None` for that of the environment.
+    pub(crate) cache: Option<Option<Cache>>,
 }
 
 impl Default for ObjectOptions {
@@ -28,6 +31,7 @@ impl Default for ObjectOptions {
             retry_timeout: Duration::from_secs(120),
             stall_timeout: Duration::from_secs(15),
             settings: Vec::new(),
+            cache: None,
         }
     }
 }
@@ -79,6 +83,13 @@ impl ObjectOptions {
     /// 15 s.
     pub fn stall_timeout(mut self, timeout: Duration) -> Self {
         self.stall_timeout = timeout;
+        self
+    }
+
+    /// Sets the cache on a disk of this machine, or none. The default is that which the environment
+    /// names: see [`Cache::from_environment`].
+    pub fn cache(mut self, cache: Option<Cache>) -> Self {
+        self.cache = Some(cache);
         self
     }
 

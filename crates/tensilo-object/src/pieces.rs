@@ -124,6 +124,14 @@ impl Pieces {
         self.changed.notify_all();
     }
 
+    /// Forgets the bytes of an object.
+    pub(crate) fn forget(&self, object: u64) {
+        let mut kept = self.locked();
+        let pieces = kept.objects.get(&object).into_iter().flatten();
+        let starts: Vec<u64> = pieces.filter(|(_, piece)| piece.bytes.is_some()).map(|(&start, _)| start).collect();
+        starts.into_iter().for_each(|start| kept.remove(object, start));
+    }
+
     /// Waits for bytes that are coming. Returns `None` if they have not come.
     pub(crate) fn wait(&self, object: u64, range: &Range<u64>) -> Option<Bytes> {
         let mut kept = self.locked();

@@ -32,6 +32,15 @@ impl Pinned {
         Self { byte_count: meta.size, tag: meta.e_tag.clone(), changed: meta.last_modified.timestamp() }
     }
 
+    /// Returns what tells this version of the object from others; `None` if nothing does.
+    pub(crate) fn version(&self) -> Option<String> {
+        let of = |what: &str| format!("{} bytes, {what}", self.byte_count);
+        match &self.tag {
+            Some(tag) => Some(of(tag)),
+            None => (self.changed != 0).then(|| of(&self.changed.to_string())),
+        }
+    }
+
     /// Returns the condition that the store itself can check.
     fn condition(&self) -> Option<String> {
         // weak tags never match by the rules of HTTP

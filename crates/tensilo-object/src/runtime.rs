@@ -21,6 +21,9 @@ pub(crate) struct Threads {
     handle: Handle,
     /// A permit for each request that may be in flight.
     pub requests: Semaphore,
+    /// A permit for each read that may fill a cache: fewer than there are threads for waiting, so
+    /// that one is left for those that are waited for.
+    pub fills: Semaphore,
 }
 
 impl Drop for Threads {
@@ -38,7 +41,12 @@ pub(crate) fn threads() -> io::Result<&'static Threads> {
         let runtime =
             Builder::new_multi_thread().worker_threads(count).thread_name("tensilo-object").enable_all().build()?;
         let handle = runtime.handle().clone();
-        Ok(Threads { runtime: Some(runtime), handle, requests: Semaphore::new(MOST_REQUESTS) })
+        Ok(Threads {
+            runtime: Some(runtime),
+            handle,
+            requests: Semaphore::new(MOST_REQUESTS),
+            fills: Semaphore::new(MOST_REQUESTS),
+        })
     })
 }
 
@@ -47,6 +55,11 @@ impl Threads {
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
         self.handle.spawn(work)
     }
+}
+
+/// Returns the result of work that waits for a disk or another process, on a thread for such work.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    threads()?.handle.spawn_blocking(work).await.map_err(|_| gone())
 }
 
 /// Returns the result of work on the threads of this process, which the caller waits for. The

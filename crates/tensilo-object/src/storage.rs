@@ -1,15 +1,18 @@
 //! A connection to a store.
 
 use crate::address::Address;
+use crate::cache::{Cache, CachedObject};
 use crate::client::client;
 use crate::error::{ObjectError, Result, io_error};
 use crate::options::ObjectOptions;
 use crate::per_process::PerProcess;
 use crate::pieces::Pieces;
+use crate::request::Pinned;
 use object_store::ObjectStore;
+use object_store::path::Path;
 use std::convert::Infallible;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A connection to the store of an address: a bucket, a container, a host.
 ///
@@ -25,13 +28,20 @@ struct Shared {
     options: ObjectOptions,
     client: PerProcess<Arc<dyn ObjectStore>>,
     pieces: PerProcess<Pieces>,
+    cache: OnceLock<std::result::Result<Option<Cache>, String>>,
 }
 
 impl ObjectStorage {
     /// Returns a connection to the store of an address. Sends nothing.
     pub fn new(address: &Address, options: ObjectOptions) -> Self {
         let root = address.with_key(object_store::path::Path::default());
-        Self(Arc::new(Shared { root, options, client: PerProcess::new(), pieces: PerProcess::new() }))
+        Self(Arc::new(Shared {
+            root,
+            options,
+            client: PerProcess::new(),
+            pieces: PerProcess::new(),
+            cache: OnceLock::new(),
+        }))
     }
 
     /// Checks that an address is one of this store.
@@ -50,6 +60,23 @@ impl ObjectStorage {
     /// Returns the client of this process.
     pub(crate) fn client(&self) -> io::Result<&Arc<dyn ObjectStore>> {
         self.0.client.get_or_try_make(|| client(&self.0.root, &self.0.options).map_err(io_error))
+    }
+
+    /// Returns the cache of the options, or that of the environment.
+    pub(crate) fn cache(&self) -> io::Result<Option<&Cache>> {
+        let found = self.0.cache.get_or_init(|| match &self.0.options.cache {
+            Some(told) => Ok(told.clone()),
+            None => Cache::of_environment(),
+        });
+        match found {
+            Ok(cache) => Ok(cache.as_ref()),
+            Err(message) => Err(io::Error::new(io::ErrorKind::InvalidInput, message.clone())),
+        }
+    }
+
+    /// Returns the pieces of an object in the cache, if there is one.
+    pub(crate) fn cached(&self, key: &Path, pinned: &Pinned) -> io::Result<Option<CachedObject>> {
+        Ok(self.cache()?.and_then(|cache| CachedObject::new(cache, self.0.root.root(), key, pinned)))
     }
 
     /// Returns what this process keeps in memory.

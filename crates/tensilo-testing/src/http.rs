@@ -37,6 +37,8 @@ pub enum HttpFault {
     Shifted(u64),
     /// The right answer after so many milliseconds.
     Late(u64),
+    /// A body whose first byte is wrong.
+    WrongByte,
 }
 
 /// A fault of each kind.

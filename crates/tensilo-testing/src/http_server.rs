@@ -1,6 +1,7 @@
 //! A host of objects in memory, which answers late, wrong or not at all if a test asks for it.
 
 use crate::http::{Faults, HttpFault, HttpRequest, Message, locked, read_message};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -159,7 +160,11 @@ impl Hosted {
         if request.method == "HEAD" {
             return Ok(true);
         }
-        stream.write_all(&body[..sent])?;
+        let mut body = Cow::Borrowed(&body[..sent]);
+        if fault == Some(HttpFault::WrongByte) && sent > 0 {
+            body.to_mut()[0] ^= 1;
+        }
+        stream.write_all(&body)?;
         self.sent.fetch_add(sent, Ordering::Relaxed);
         if let Some(HttpFault::Stall(milliseconds)) = fault {
             thread::sleep(Duration::from_millis(milliseconds));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
 
+mod cache;
 mod common;
 mod faults;
 mod objects;
