@@ -14,7 +14,7 @@ use crate::format::region::HEAD;
 use crate::le::u64_of;
 use crate::open::source::read;
 use crate::pod::{self, AlignedBytes, Element};
-use crate::{Error, Result, le};
+use crate::{Error, ErrorKind, Result, le};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -68,7 +68,16 @@ impl Cursor {
     /// Returns its position in the chunk, and whether it was taken alone.
     fn find(&mut self, i: u64) -> Result<(usize, bool)> {
         let found = self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?)));
-        found.map_err(|error| self.opened().at_sample(error, i))
+        found.map_err(|error| self.failed(error, i))
+    }
+
+    /// Adds the sample to an error. Stored bytes that are damaged are let go of: the source may have
+    /// others when it is asked again.
+    fn failed(&mut self, error: Error, i: u64) -> Error {
+        if error.kind() == ErrorKind::Corrupt {
+            self.gatherer.decoder.chunk.close();
+        }
+        self.opened().at_sample(error, i)
     }
 
     /// Returns sample `i` of a nested column, a list: borrowed as by [`Cursor::read`]. Fails if the
@@ -95,7 +104,7 @@ impl Cursor {
         let result = check_type::<T>(self.opened().schema().dtype)
             .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
             .map(|bytes| bytes.map(|bytes| bytes / size_of::<T>()));
-        result.map_err(|error| self.opened().at_sample(error, i))
+        result.map_err(|error| self.failed(error, i))
     }
 
     /// Copies the elements of sample `i`, as bytes in memory order, to the start of `out`. Returns
@@ -104,7 +113,7 @@ impl Cursor {
     ///
     /// It is [`Cursor::read_into`] for a type that is known only at run time.
     pub fn read_bytes_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
-        self.try_read_into(i, out).map_err(|error| self.opened().at_sample(error, i))
+        self.try_read_into(i, out).map_err(|error| self.failed(error, i))
     }
 
     fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
