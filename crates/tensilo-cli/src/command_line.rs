@@ -2,6 +2,7 @@
 
 use crate::append::AppendArgs;
 use crate::bench::BenchArgs;
+use crate::cache::CacheArgs;
 use crate::convert::ConvertArgs;
 use crate::dataset::DatasetArgs;
 use crate::export::ExportArgs;
@@ -27,6 +28,7 @@ Examples:
   tensilo bench train/ --loader                         ... of training batches
   tensilo dataset log train/                            list the versions
   tensilo verify s3://bucket/train                      read from an object store
+  tensilo cache stat                                    what is kept of those
 
 Exit codes:
   0  done
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Work with datasets: folders of files that are read as one sequence of samples
     Dataset(DatasetArgs),
+    /// Tell or remove what is kept on this machine of objects that were read from stores
+    Cache(CacheArgs),
 }
 
 #[cfg(test)]

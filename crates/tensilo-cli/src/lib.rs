@@ -8,6 +8,7 @@
 mod advice;
 mod append;
 mod bench;
+mod cache;
 mod command_line;
 mod convert;
 mod dataset;
@@ -108,6 +109,7 @@ fn dispatch(cli: &Cli) -> Outcome<Exit> {
         Command::Salvage(args) => return salvage::run(args, cli.quiet),
         Command::Get(args) => get::run(args, cli.quiet),
         Command::Export(args) => export::run(args, cli.quiet),
+        Command::Cache(args) => cache::run(args, cli.quiet),
         Command::Map(args) => return map::run(args, cli.quiet),
         Command::Bench(args) => bench::run(args, cli.quiet),
         Command::Dataset(args) => dataset::run(args, cli.quiet),

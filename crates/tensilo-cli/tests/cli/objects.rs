@@ -2,7 +2,8 @@
 
 use super::dataset::convert;
 use super::dataset_reads::whole;
-use super::{Folder, Run, on, run};
+
+use super::{Folder, Run, on, program, run};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,4 +92,43 @@ fn mistakes_in_addresses_are_told() {
     on("verify", Path::new("s3:///x.tsl"), "").failed(3, "no bucket");
     run(["convert", "s3://bucket/x.parquet", "-o", "x.tsl"]).failed(2, "copy the object first");
     run(["append", "s3://bucket/x.tsl", "x.parquet"]).failed(2, "an object is not appended to");
+}
+
+#[test]
+fn what_is_read_is_kept_in_the_cache_until_it_is_cleared() {
+    let folder = Folder::new();
+    let local = whole(&folder);
+    let (server, remote) = hosted(&local);
+    let run = |words: &[&str]| {
+        let mut command = program();
+        command.env("TENSILO_CACHE", folder.path("cache")).env("TENSILO_CACHE_BYTES", "1GiB").args(words);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let stat = || serde_json::from_str::<serde_json::Value>(&run(&["cache", "stat", "--json"])).unwrap();
+    assert_eq!(stat()["pieces"], 0);
+    run(&["verify", remote.to_str().unwrap()]);
+    let found = stat();
+    assert_eq!((&found["schema"], &found["objects"]), (&"tensilo.cache/1".into(), &1.into()));
+    assert!(found["bytes"].as_u64() > Some(fs::metadata(&local).unwrap().len()) && found["oldest_use"].is_u64());
+    server.take_requests();
+    run(&["verify", remote.to_str().unwrap()]);
+    assert!(server.take_requests().iter().all(|request| request.method == "HEAD"));
+    assert!(run(&["cache", "stat"]).contains("of 1 object, "));
+    assert!(run(&["cache", "clear"]).contains("removed 1 piece of 1 object"));
+    assert_eq!(stat()["pieces"], 0);
+}
+
+#[test]
+fn mistakes_about_the_cache_are_told() {
+    let mistake = |variables: &[(&str, &str)], due: &str| {
+        let mut command = program();
+        command.env_remove("TENSILO_CACHE").envs(variables.iter().copied()).args(["cache", "stat"]);
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && text.contains(due), "{text}");
+    };
+    mistake(&[], "set TENSILO_CACHE to a folder");
+    mistake(&[("TENSILO_CACHE", "x"), ("TENSILO_CACHE_BYTES", "much")], "expected a number of bytes, such as 200GiB");
 }
