@@ -144,6 +144,42 @@ fn a_folder_that_cannot_be_written_is_done_without() {
     assert_eq!(cache.facts().unwrap().pieces, 0);
 }
 
+/// A small disk, which is gone when this is dropped.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    /// Returns `None` where a user may not mount one.
+    fn mount(folder: &'a Path, size: &str) -> Option<Self> {
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        assert!(Command::new("umount").arg("-l").arg(self.0).status().unwrap().success());
+    }
+}
+
+#[test]
+fn a_full_disk_is_done_without() {
+    let (folder, hosted) = (Folder::new(), hosted(random_bytes(8 * MIB)));
+    let path = folder.path("cache");
+    fs::create_dir(&path).unwrap();
+    let Some(_disk) = SmallDisk::mount(&path, "3500k") else {
+        println!("not run: no disk can be mounted here");
+        return;
+    };
+    let cache = Cache::new(&path, 1 << 30);
+    for round in 0..2 {
+        check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 8 * MIB);
+        let facts = cache.facts().unwrap();
+        assert!((1..4).contains(&facts.pieces), "round {round}: {facts:?}");
+        assert!(pieces(&path).iter().all(|path| path.extension().is_none()), "something is left in the making");
+    }
+}
+
 #[test]
 fn a_replaced_object_is_another_one() {
     let (folder, mut hosted) = (Folder::new(), hosted(random_bytes(2 * MIB)));
