@@ -25,6 +25,11 @@ impl PositionedFile {
         File::open(path).and_then(Self::of).map_err(|error| Error::io("opening the file", error).with_path(path))
     }
 
+    /// Returns a file that is open for reading. Its length is the length that it has now.
+    pub fn from_file(file: File) -> Result<Self> {
+        Self::of(file).map_err(|error| Error::io("opening the file", error))
+    }
+
     pub(crate) fn of(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if metadata.is_dir() {

@@ -320,6 +320,10 @@ impl Source for ObjectFile {
             if self.0.copy_kept(&range, out) {
                 return Ok(());
             }
+            if let Some(found) = self.0.cached.as_ref().and_then(|cached| cached.read(&range)) {
+                out.copy_from_slice(&found); // equal lengths
+                return Ok(());
+            }
             self.0.ask_for_announced()?;
             if self.0.is_missing(&range) {
                 self.0.keep(&widened(&range, self.byte_count()))?;
@@ -335,7 +339,11 @@ impl Source for ObjectFile {
 
     fn will_need(&self, range: Range<u64>) {
         let range = range.start..range.end.min(self.byte_count());
-        if range.end.saturating_sub(range.start) >= RUN_BYTES {
+        let is_run = range.end.saturating_sub(range.start) >= RUN_BYTES;
+        if !is_run && self.0.cached.as_ref().is_some_and(|cached| cached.has_all(&range)) {
+            return; // it takes no round trip
+        }
+        if is_run {
             self.0.has_runs.store(true, Ordering::Relaxed);
         }
         let is_first = !range.is_empty() && self.0.storage.pieces().announce(self.0.number, range);

@@ -2,9 +2,9 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,16 @@ pub struct DelayProxy {
 impl DelayProxy {
     /// Starts a proxy for a server.
     pub fn start(server: SocketAddr, delay: Duration) -> Self {
+        Self::start_on(server, delay, None)
+    }
+
+    /// Starts a proxy for a server. The answers of all connections have so many bytes a second
+    /// together.
+    pub fn start_limited(server: SocketAddr, delay: Duration, rate: u64) -> Self {
+        Self::start_on(server, delay, Some(Arc::new(Link { rate, free: Mutex::new(Instant::now()) })))
+    }
+
+    fn start_on(server: SocketAddr, delay: Duration, link: Option<Arc<Link>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let is_ended = Arc::new(AtomicBool::new(false));
@@ -32,7 +42,7 @@ impl DelayProxy {
                 if ended.load(Ordering::Relaxed) {
                     return;
                 }
-                let _ = connect(client, server, delay); // the client gets an end
+                let _ = connect(client, server, delay, link.clone()); // the client gets an end
             }
         });
         Self { address, is_ended }
@@ -51,14 +61,50 @@ impl Drop for DelayProxy {
     }
 }
 
+/// A link that all connections share.
+struct Link {
+    /// Bytes a second.
+    rate: u64,
+    /// When it is free again.
+    free: Mutex<Instant>,
+}
+
+impl Link {
+    /// Waits until so many bytes have gone through.
+    fn pass(&self, bytes: usize) {
+        let due = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            *free = (*free).max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / self.rate as f64);
+            *free
+        };
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+
+    /// Copies all bytes.
+    fn copy(&self, from: &mut TcpStream, to: &mut TcpStream) -> io::Result<()> {
+        let mut bytes = vec![0; PIECE_BYTES];
+        loop {
+            let count = from.read(&mut bytes)?;
+            if count == 0 {
+                return Ok(());
+            }
+            self.pass(count);
+            to.write_all(&bytes[..count])?;
+        }
+    }
+}
+
 /// Connects a client to a server.
-fn connect(client: TcpStream, server: SocketAddr, delay: Duration) -> io::Result<()> {
+fn connect(client: TcpStream, server: SocketAddr, delay: Duration, link: Option<Arc<Link>>) -> io::Result<()> {
     let server = TcpStream::connect(server)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (mut to_client, mut from_server) = (client.try_clone()?, server.try_clone()?);
     thread::spawn(move || {
-        let _ = io::copy(&mut from_server, &mut to_client); // either has gone
+        let _ = match link {
+            Some(link) => link.copy(&mut from_server, &mut to_client),
+            None => io::copy(&mut from_server, &mut to_client).map(drop),
+        }; // either has gone
         let _ = to_client.shutdown(Shutdown::Write);
     });
     let (sender, receiver) = sync_channel::<(Instant, Vec<u8>)>(PIECES);

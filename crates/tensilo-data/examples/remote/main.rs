@@ -1,5 +1,5 @@
 //! Epochs from a host 20 ms away, beside the same bytes fetched as whole files: rates, requests,
-//! and the round trips until the first batch.
+//! and the round trips until the first batch. Then epochs that a cache keeps.
 //!
 //! ```text
 //! cargo run --release -p tensilo-data --features object --example remote
@@ -15,12 +15,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
-use tensilo_data::{Dataset, LoaderOptions, Mode, Tail, View};
+use tensilo_data::{Dataset, DatasetOptions, LoaderOptions, Mode, Tail, View};
+use tensilo_object::{Cache, ObjectOptions};
 use tensilo_testing::{DelayProxy, Random};
 
 type Failure = Box<dyn std::error::Error>;
 
 const LATENCY: Duration = Duration::from_millis(20);
+/// Bytes a second of the slower link: 1 Gbit/s.
+const LINK: u64 = 125_000_000;
 const ELEMENTS: usize = 512;
 const BATCH: u32 = 256;
 const MODES: [&str; 3] = ["sequential", "windowed", "shuffled"];
@@ -31,20 +34,36 @@ fn main() -> Result<(), Failure> {
     create(&folder.path().join("large"), 16, 16 << 10)?;
     create(&folder.path().join("many"), 1000, 256)?;
     let host = Host::start(folder.path())?;
-    let proxy = DelayProxy::start(host.address(), LATENCY);
-    let url = |name: &str| format!("http://{}/{name}", proxy.address());
-
-    let stored = stored_bytes(&folder.path().join("large"));
-    let whole = fetch_whole(&folder.path().join("large"), &url("large"))?;
-    host.take_requests()?;
-    row("16 files as a whole, by curl", stored, whole, 16);
+    let large = folder.path().join("large");
+    let stored = stored_bytes(&large);
     for mode in MODES {
-        let (_, local) = epoch(&Dataset::open(folder.path().join("large"))?, mode)?;
+        let (_, local) = epoch(&Dataset::open(&large)?, mode)?;
         row(&format!("{mode}, from local files"), stored, local, 0);
-        let (_, time) = epoch(&Dataset::open(url("large"))?, mode)?;
-        row(&format!("{mode}, from the host"), stored, time, host.take_requests()?);
     }
-
+    let links = [
+        ("a link as fast as this machine", DelayProxy::start(host.address(), LATENCY)),
+        ("a link of 125 MB/s", DelayProxy::start_limited(host.address(), LATENCY, LINK)),
+    ];
+    for (name, proxy) in &links {
+        println!("\n{name}:");
+        let url = format!("http://{}/large", proxy.address());
+        let whole = fetch_whole(&large, &url)?;
+        row("16 files as a whole, by curl", stored, whole, host.take_requests()?);
+        for mode in MODES {
+            let (_, time) = epoch(&Dataset::open(&url)?, mode)?;
+            row(mode, stored, time, host.take_requests()?);
+        }
+    }
+    let url = |name: &str| format!("http://{}/{name}", links[0].1.address());
+    println!("\nwith a cache:");
+    for mode in MODES {
+        let cache = Cache::new(folder.path().join(mode), 1 << 30);
+        for name in ["the first epoch", "the second epoch"] {
+            let options = ObjectOptions::new().cache(Some(cache.clone()));
+            let (_, time) = epoch(&DatasetOptions::new().object_options(options).open(url("large"))?, mode)?;
+            row(&format!("{mode}, {name}"), stored, time, host.take_requests()?);
+        }
+    }
     println!("\nthe first batch of 1,000 files of 256 samples:");
     for mode in MODES {
         let begun = Instant::now();

@@ -1,5 +1,6 @@
 //! Copies of objects on a disk of this machine, which all its processes share.
 
+mod open_pieces;
 mod pieces;
 mod read;
 mod room;
@@ -10,7 +11,10 @@ pub(crate) use pieces::CachedObject;
 pub(crate) use read::read;
 pub use room::CacheFacts;
 
+use crate::per_process::PerProcess;
+use open_pieces::OpenPieces;
 use room::Room;
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +35,14 @@ pub struct Cache(Arc<Shared>);
 struct Shared {
     folder: PathBuf,
     most_bytes: u64,
+    state: PerProcess<State>,
+}
+
+/// What a process knows.
+#[derive(Debug, Default)]
+struct State {
     room: Room,
+    opened: OpenPieces,
 }
 
 /// The subfolder of this layout: a later one has another name, and nothing else is ever removed.
@@ -40,7 +51,7 @@ const LAYOUT: &str = "pieces-1";
 impl Cache {
     /// Returns the cache in a folder, of at most about so many bytes. Makes and reads nothing.
     pub fn new(folder: impl Into<PathBuf>, most_bytes: u64) -> Self {
-        Self(Arc::new(Shared { folder: folder.into(), most_bytes, room: Room::default() }))
+        Self(Arc::new(Shared { folder: folder.into(), most_bytes, state: PerProcess::new() }))
     }
 
     /// Returns the folder.
@@ -62,6 +73,13 @@ impl Cache {
     /// them again.
     pub fn clear(&self) -> io::Result<CacheFacts> {
         room::clear(&self.layout())
+    }
+
+    fn state(&self) -> &State {
+        match self.0.state.get_or_try_make(|| Ok::<_, Infallible>(State::default())) {
+            Ok(state) => state,
+            Err(never) => match never {},
+        }
     }
 
     fn layout(&self) -> PathBuf {

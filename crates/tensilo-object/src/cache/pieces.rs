@@ -1,26 +1,25 @@
 //! The pieces of one version of an object.
 
 use super::Cache;
+use super::open_pieces::OpenPiece;
 use super::turn::Turn;
-use crate::lines::LINE_BYTES;
 use crate::request::Pinned;
 use bytes::Bytes;
 use object_store::path::Path as Key;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
 
 /// The bytes of a piece; the last one of an object may have fewer.
 pub(super) const PIECE_BYTES: u64 = 1 << 20;
+/// The bytes of a line, which has a checksum of its own: about a block of the format.
+const LINE_BYTES: u64 = 8 << 10;
 /// A piece begins with the checksums of its lines, 4 bytes each, and these are as many as a whole
 /// piece has.
-const SUMS_BYTES: u64 = 4 * PIECE_BYTES / LINE_BYTES;
-/// The time of a piece's last use is exact to this.
-const USE_EXACT_TO: Duration = Duration::from_secs(300);
+pub(super) const SUMS_BYTES: u64 = 4 * PIECE_BYTES / LINE_BYTES;
 
 /// The pieces of one version of an object.
 #[derive(Clone, Debug)]
@@ -82,33 +81,28 @@ impl CachedObject {
 
     /// Returns a part of a piece.
     fn read_piece(&self, number: u64, piece: &Range<u64>, part: &Range<u64>) -> Option<Bytes> {
-        let mut file = File::open(self.path(number)).ok()?;
-        let facts = file.metadata().ok()?;
-        if facts.len() != SUMS_BYTES + (piece.end - piece.start) {
-            return None;
-        }
-        let mut sums = [0; SUMS_BYTES as usize]; // a small constant
-        file.read_exact(&mut sums).ok()?;
+        let opened = self
+            .cache
+            .state()
+            .opened
+            .get((self.digest, number), || OpenPiece::open(&self.path(number), piece.end - piece.start))?;
         let first = (part.start - piece.start) / LINE_BYTES;
         let start = piece.start + first * LINE_BYTES;
         let end = part.end.next_multiple_of(LINE_BYTES).min(piece.end);
-        if first > 0 {
-            file.seek(SeekFrom::Start(SUMS_BYTES + first * LINE_BYTES)).ok()?;
-        }
         let mut lines = vec![0; usize::try_from(end - start).ok()?];
-        file.read_exact(&mut lines).ok()?;
         let line_bytes = usize::try_from(LINE_BYTES).ok()?;
-        let sums = sums.as_chunks::<4>().0.iter().skip(usize::try_from(first).ok()?);
-        let is_right = lines
-            .chunks(line_bytes)
-            .zip((start..).step_by(line_bytes))
-            .zip(sums)
-            .all(|((line, offset), sum)| self.sum(offset, line) == u32::from_le_bytes(*sum));
+        let sums = opened.sums.as_chunks::<4>().0.iter().skip(usize::try_from(first).ok()?);
+        let is_right = opened.read(start - piece.start, &mut lines).is_ok()
+            && lines
+                .chunks(line_bytes)
+                .zip((start..).step_by(line_bytes))
+                .zip(sums)
+                .all(|((line, offset), sum)| self.sum(offset, line) == u32::from_le_bytes(*sum));
         if !is_right {
+            self.cache.state().opened.close(&(self.digest, number));
             let _ = fs::remove_file(self.path(number)); // it is fetched again
             return None;
         }
-        note_use(&file, facts.modified().ok());
         let at = |offset: u64| usize::try_from(offset - start).unwrap_or(usize::MAX).min(lines.len());
         let (from, to) = (at(part.start), at(part.end));
         Some(Bytes::from(lines).slice(from..to))
@@ -127,6 +121,11 @@ impl CachedObject {
     pub(super) fn has(&self, number: u64) -> bool {
         let piece = self.bytes_of(&(number..number + 1));
         fs::metadata(self.path(number)).is_ok_and(|facts| facts.len() == SUMS_BYTES + (piece.end - piece.start))
+    }
+
+    /// Returns whether all pieces that a range is in are here, as far as one can tell at a glance.
+    pub(crate) fn has_all(&self, range: &Range<u64>) -> bool {
+        self.numbers(range).all(|number| self.has(number))
     }
 
     /// Waits for the turns to fetch pieces, in ascending order: so nobody waits for someone who
@@ -168,14 +167,7 @@ impl CachedObject {
 
     /// Forgets all pieces of the object.
     pub(crate) fn forget(&self) {
+        self.cache.state().opened.close_object(&self.digest);
         let _ = fs::remove_dir_all(&self.folder); // what is left is checked again when it is read
-    }
-}
-
-/// Sets the time of a piece's last use, unless that was just now.
-fn note_use(file: &File, used: Option<SystemTime>) {
-    let now = SystemTime::now();
-    if used.and_then(|used| now.duration_since(used).ok()).is_some_and(|since| since > USE_EXACT_TO) {
-        let _ = file.set_modified(now); // it may be of another user
     }
 }

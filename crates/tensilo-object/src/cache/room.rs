@@ -53,7 +53,7 @@ impl Cache {
     /// Makes room for a piece of so many bytes. Returns whether there is room.
     pub(super) fn make_room(&self, bytes: u64) -> bool {
         let most = self.0.most_bytes;
-        let mut known = self.0.room.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.state().room.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.pause.is_some_and(|until| Instant::now() < until) || bytes > most {
             return false;
         }
@@ -71,7 +71,7 @@ impl Cache {
 
     /// Notes that a piece could not be written. A full disk gets back some of the pieces.
     pub(super) fn has_failed(&self, error: &io::Error) {
-        let mut known = self.0.room.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.state().room.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.pause = Some(Instant::now() + PAUSE);
         known.bytes = None;
         if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {

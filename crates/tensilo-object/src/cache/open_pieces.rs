@@ -1,0 +1,105 @@
+//! The files of pieces that stay open, so that small reads take one system call.
+
+use super::pieces::SUMS_BYTES;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tensilo::source::{PositionedFile, Source};
+
+/// The pieces that are open at most.
+const MOST: usize = 256;
+/// The time of a piece's last use is exact to this.
+const USE_EXACT_TO: Duration = Duration::from_secs(300);
+
+/// The key of a piece: the digest of its object, and its number.
+pub(super) type Key = ([u8; 32], u64);
+
+/// A piece that is open.
+#[derive(Debug)]
+pub(super) struct OpenPiece {
+    file: PositionedFile,
+    /// The checksums of its lines.
+    pub sums: Vec<u8>,
+}
+
+impl OpenPiece {
+    /// Opens a piece with so many bytes; `None` if it is not here, or not whole. Notes its use,
+    /// unless that was just now.
+    pub(super) fn open(path: &Path, bytes: u64) -> Option<Self> {
+        let mut file = File::open(path).ok()?;
+        let facts = file.metadata().ok().filter(|facts| facts.len() == SUMS_BYTES + bytes)?;
+        let now = SystemTime::now();
+        let used = facts.modified().ok().and_then(|used| now.duration_since(used).ok());
+        if used.is_some_and(|since| since > USE_EXACT_TO) {
+            let _ = file.set_modified(now); // it may be of another user
+        }
+        let mut sums = vec![0; usize::try_from(SUMS_BYTES).ok()?];
+        file.read_exact(&mut sums).ok()?;
+        Some(Self { file: PositionedFile::from_file(file).ok()?, sums })
+    }
+
+    /// Fills `out` with the bytes of the piece from `offset` on.
+    pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(SUMS_BYTES + offset, out)
+    }
+}
+
+/// The pieces that are open, of which the least recently used makes room for others.
+///
+/// Nobody waits for them: who finds them in use opens a piece for itself.
+#[derive(Debug, Default)]
+pub(super) struct OpenPieces(Mutex<Opened>);
+
+#[derive(Debug, Default)]
+struct Opened {
+    pieces: HashMap<Key, (Arc<OpenPiece>, u64)>,
+    clock: u64,
+}
+
+impl OpenPieces {
+    /// Returns a piece that is open, or opens it.
+    pub(super) fn get(&self, key: Key, open: impl FnOnce() -> Option<OpenPiece>) -> Option<Arc<OpenPiece>> {
+        if let Ok(mut opened) = self.0.try_lock() {
+            opened.clock += 1;
+            let clock = opened.clock;
+            if let Some((piece, used)) = opened.pieces.get_mut(&key) {
+                *used = clock;
+                return Some(piece.clone());
+            }
+        }
+        let piece = Arc::new(open()?);
+        if let Ok(mut opened) = self.0.try_lock() {
+            opened.make_room();
+            let clock = opened.clock;
+            opened.pieces.insert(key, (piece.clone(), clock));
+        }
+        Some(piece)
+    }
+
+    /// Closes a piece.
+    pub(super) fn close(&self, key: &Key) {
+        if let Ok(mut opened) = self.0.lock() {
+            opened.pieces.remove(key);
+        }
+    }
+
+    /// Closes the pieces of an object, given its digest.
+    pub(super) fn close_object(&self, digest: &[u8; 32]) {
+        if let Ok(mut opened) = self.0.lock() {
+            opened.pieces.retain(|(object, _), _| object != digest);
+        }
+    }
+}
+
+impl Opened {
+    fn make_room(&mut self) {
+        while self.pieces.len() >= MOST {
+            let oldest = self.pieces.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| *key);
+            let Some(oldest) = oldest else { return };
+            self.pieces.remove(&oldest);
+        }
+    }
+}
