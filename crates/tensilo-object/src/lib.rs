@@ -29,6 +29,7 @@ mod pieces;
 mod request;
 mod requests;
 mod runtime;
+mod sequence;
 mod storage;
 mod upload;
 

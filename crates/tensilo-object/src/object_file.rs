@@ -8,6 +8,7 @@ use crate::pieces::{Part, split};
 use crate::request::{Pinned, answer};
 use crate::requests::{Asked, Requests, joined};
 use crate::runtime::{threads, wait};
+use crate::sequence::Sequence;
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
 use futures_util::future;
@@ -43,6 +44,7 @@ struct OpenObject {
     number: u64,
     /// What is on a disk of this machine.
     cached: Option<CachedObject>,
+    sequence: Sequence,
     /// Whether runs were announced.
     has_runs: AtomicBool,
     /// Whether bytes were asked for since copies were last forgotten.
@@ -101,8 +103,8 @@ impl ObjectFile {
                 storage.pieces().finish(number, &claimed, Some(piece));
             }
         }
-        let (has_runs, has_copies) = (AtomicBool::new(false), AtomicBool::new(true));
-        Ok(Self(Arc::new(OpenObject { storage, key, pinned, number, cached, has_runs, has_copies })))
+        let (has_runs, has_copies, sequence) = (AtomicBool::new(false), AtomicBool::new(true), Sequence::default());
+        Ok(Self(Arc::new(OpenObject { storage, key, pinned, number, cached, sequence, has_runs, has_copies })))
     }
 
     /// Asks soon for the ranges that were announced, or at once if one of them is wanted before.
@@ -139,6 +141,13 @@ impl OpenObject {
         let options = self.storage.options();
         let ranges = self.storage.pieces().take_announced(self.number, options.gap_bytes, options.part_bytes);
         ranges.iter().try_for_each(|range| self.keep(range))
+    }
+
+    /// Asks for what follows a read that is one of a sequence.
+    fn read_ahead(self: &Arc<Self>, read: &Range<u64>) {
+        if let Some(ahead) = self.sequence.next(read, self.pinned.byte_count) {
+            let _ = self.keep(&ahead); // reading meets the same errors
+        }
     }
 
     /// Asks for the bytes of a range that are not in memory, and keeps them there.
@@ -316,6 +325,7 @@ impl Source for ObjectFile {
         let end = u64::try_from(out.len()).ok().and_then(|length| offset.checked_add(length));
         let end = end.filter(|end| *end <= self.byte_count()).ok_or(io::ErrorKind::UnexpectedEof)?;
         let range = offset..end;
+        self.0.read_ahead(&range);
         if end - offset <= LINE_BYTES {
             if self.0.copy_kept(&range, out) {
                 return Ok(());
@@ -374,6 +384,9 @@ impl Source for ObjectFile {
         _: &mut Vec<u8>,
         arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
     ) -> Result<(), RangeError> {
+        if let [range] = ranges {
+            self.0.read_ahead(range);
+        }
         // errors of these are met again, if their bytes are wanted
         let _ = self.0.ask_for_announced();
         self.0.deliver(ranges, arrived)

@@ -1,9 +1,11 @@
 //! Ranges that are announced.
 
-use crate::common::{Hosted, quick, random_bytes};
+use crate::common::{Hosted, file, quick, random_bytes};
 use crate::reads::read_ranges;
 use std::time::{Duration, Instant};
+use tensilo::OpenOptions;
 use tensilo::source::Source;
+use tensilo::verify::VerifyOptions;
 use tensilo_testing::HttpFault;
 
 #[test]
@@ -55,4 +57,16 @@ fn the_memory_is_bounded() {
     let whole = read_ranges(&file, &[100_000..900_000, 0..1]);
     assert_eq!(whole[0], hosted.bytes[100_000..900_000]);
     assert!(!hosted.take_ranges().is_empty(), "not all of it was kept");
+}
+
+#[test]
+fn what_follows_is_read_ahead_by_verification() {
+    let hosted = Hosted::new(file(60_000), quick());
+    hosted.server.set_faults(|_| Some(HttpFault::Late(20)));
+    let begun = Instant::now();
+    let reader = OpenOptions::new().open(hosted.storage.open(&hosted.address).unwrap()).unwrap();
+    assert!(reader.verify(VerifyOptions::default()).unwrap().damages.is_empty());
+    let requests = hosted.server.take_requests().len();
+    println!("verified {} bytes by {requests} requests in {:?}", hosted.bytes.len(), begun.elapsed());
+    assert!(requests < 30, "{requests} requests");
 }
