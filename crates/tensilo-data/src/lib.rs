@@ -78,6 +78,7 @@
 mod dataset;
 mod division;
 mod error;
+mod helpers;
 mod loader;
 mod machine;
 mod manifest;

@@ -140,7 +140,7 @@ impl DatasetOptions {
 
     /// Opens files whose place is known.
     fn open_all(self, files: Vec<PathBuf>) -> Result<Dataset> {
-        let version = without_manifest::version(&files, &self.opener_of_new_files())?;
+        let version = without_manifest::version(&files, &self.access_of_new_files())?;
         let store = Arc::new(Folder(PathBuf::new()));
         Ok(Dataset::new(store, Location::Anywhere, version, Hex::default(), self))
     }

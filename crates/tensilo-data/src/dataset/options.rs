@@ -72,8 +72,13 @@ impl DatasetOptions {
 
     /// Returns the function that opens files whose facts are not known yet.
     pub(super) fn opener_of_new_files(&self) -> Opener {
+        self.access_of_new_files().opener
+    }
+
+    /// Returns how files are read that are not listed yet.
+    pub(super) fn access_of_new_files(&self) -> Access {
         let access = self.access.clone().filter(|access| access.how == FileAccess::Object);
-        access.unwrap_or_else(Access::by_position).opener
+        access.unwrap_or_else(Access::by_position)
     }
 
     pub(crate) fn access(mut self, access: Access) -> Self {

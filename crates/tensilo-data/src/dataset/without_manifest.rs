@@ -1,15 +1,21 @@
 //! Chapter 10: files without a manifest.
 
-use super::access::Opener;
+use super::access::{Access, FileAccess};
 use super::facts::FileFacts;
 use super::listed_reader;
 use super::store::Store;
 use crate::error::{DataError, Result};
+use crate::helpers::on_threads;
 use crate::manifest::{Group, IdentifiedColumn, Layout, Version, dataset_id};
 use crate::order::RunsAndWindows;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
+
+/// Files that are opened before their facts are used: so many of these are in memory.
+const TOGETHER: usize = 256;
+/// Threads that open objects, each of which takes a round trip.
+const OBJECT_HELPERS: usize = 63;
 
 /// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Hidden ones
 /// are left out.
@@ -54,14 +60,12 @@ fn sorted(folder: &Path, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
 }
 
 /// Returns the version that these files are.
-pub(super) fn version(files: &[PathBuf], opener: &Opener) -> Result<Version> {
+pub(super) fn version(files: &[PathBuf], access: &Access) -> Result<Version> {
+    let helpers = if access.how == FileAccess::Object { OBJECT_HELPERS } else { 0 };
     let mut found: Option<(Version, u64)> = None;
-    for path in files {
-        let name = path.to_str().ok_or_else(|| {
-            let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
-            DataError::BadArgument(message)
-        })?;
-        let FileFacts { samples, raw_bytes, schema, listed } = FileFacts::of(opener, path, name)?;
+    let facts = files.chunks(TOGETHER).flat_map(|files| on_threads(helpers, files.iter(), |path| facts(path, access)));
+    for (path, facts) in files.iter().zip(facts) {
+        let FileFacts { samples, raw_bytes, schema, listed } = facts?;
         let (version, raw) = found.get_or_insert_with(|| (first(&schema), 0));
         check_schema(path, &schema, version)?;
         *raw = raw.saturating_add(raw_bytes);
@@ -76,6 +80,15 @@ pub(super) fn version(files: &[PathBuf], opener: &Opener) -> Result<Version> {
     version.order = RunsAndWindows::for_samples_of(raw_bytes / version.samples.max(1));
     version.dataset_id = dataset_id(&version.groups);
     Ok(version)
+}
+
+/// Returns the facts of a file, whose path is its name.
+fn facts(path: &Path, access: &Access) -> Result<FileFacts> {
+    let name = path.to_str().ok_or_else(|| {
+        let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
+        DataError::BadArgument(message)
+    })?;
+    FileFacts::of(&access.opener, path, name)
 }
 
 /// Returns a version without files that has the columns of this schema.

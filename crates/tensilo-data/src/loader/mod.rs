@@ -7,7 +7,6 @@ mod columns;
 mod conversion;
 mod damage;
 mod handle;
-mod helpers;
 mod memory;
 mod metrics;
 mod options;

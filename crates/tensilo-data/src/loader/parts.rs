@@ -1,10 +1,10 @@
 //! The division of a batch among the files that its samples are in.
 
-use super::helpers::on_threads;
 use super::memory::too_large;
 use super::setup::Setup;
 use crate::dataset::{FoundColumns, FoundFile, FoundGroup};
 use crate::error::{DataError, Result};
+use crate::helpers::on_threads;
 use tensilo::stages::{FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer};
 

@@ -2,12 +2,12 @@
 //! them at the speed of sequential reading, and an object store many at the same time. Sequential
 //! orders have runs for object stores only, since a system sees by itself how they go on.
 
-use super::helpers::on_threads;
 use super::policies::ReadAhead;
 use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
 use crate::dataset::FoundGroup;
 use crate::error::Result;
+use crate::helpers::on_threads;
 use crate::machine;
 use crate::order::{Order, Runs};
 use std::ops::Range;

@@ -1,11 +1,11 @@
-//! Threads that help with one batch: each waits for an answer of its own.
+//! Threads that help with jobs that wait: each for an answer of its own.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
 /// Does jobs on the calling thread and at most `helpers` others, which have ended when this
 /// returns. Returns the results, in the order of the jobs. Cost: some 15 us for each helper.
-pub(super) fn on_threads<J: Send, R: Send>(
+pub(crate) fn on_threads<J: Send, R: Send>(
     helpers: usize,
     jobs: impl ExactSizeIterator<Item = J> + Send,
     work: impl Fn(J) -> R + Sync,
