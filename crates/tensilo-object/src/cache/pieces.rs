@@ -132,7 +132,7 @@ impl CachedObject {
     /// waits for him.
     pub(super) fn turns(&self, numbers: Range<u64>) -> io::Result<Vec<Turn>> {
         fs::create_dir_all(&self.folder)?;
-        numbers.map(|number| Turn::wait(&self.path(number))).collect()
+        numbers.filter_map(|number| Turn::wait(&self.path(number)).transpose()).collect()
     }
 
     /// Writes pieces whose bytes are there, the first of them `first`. Nothing is written while the
