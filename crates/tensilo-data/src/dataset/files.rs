@@ -22,8 +22,8 @@ pub(super) struct OpenFiles {
 struct Readers {
     /// Readers, and when each was last asked for.
     by_place: HashMap<FilePlace, (Reader, u64)>,
-    /// Files that a thread opens now; the lock is its turn.
-    opening: HashMap<FilePlace, Arc<Mutex<()>>>,
+    /// Files that a thread opens now; the lock is its turn, and tells whether it has failed.
+    opening: HashMap<FilePlace, Arc<Mutex<bool>>>,
     clock: u64,
 }
 
@@ -57,7 +57,8 @@ impl OpenFiles {
     }
 
     /// Returns the reader of a file, and whether it was opened now. Of threads that ask for the same
-    /// file, one opens it and the others wait: opening an object takes a round trip.
+    /// file, one opens it and the others wait: opening an object takes a round trip. If it fails, all
+    /// of them try at the same time.
     pub(super) fn get(&self, place: FilePlace, open: impl FnOnce() -> Result<Reader>) -> Result<(Reader, bool)> {
         if self.process != process::id() {
             return Ok((open()?, true));
@@ -66,11 +67,15 @@ impl OpenFiles {
             Ok(reader) => return Ok((reader, false)),
             Err(turn) => turn,
         };
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_failed = turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reader) = self.locked(|readers| readers.get(place)) {
             return Ok((reader, false));
         }
+        let mut turn = Some(has_failed).filter(|has_failed| !**has_failed);
         let opened = open();
+        if let Some(has_failed) = &mut turn {
+            **has_failed = opened.is_err();
+        }
         self.locked(|readers| {
             readers.opening.remove(&place);
             if let Ok(reader) = &opened {
@@ -95,7 +100,7 @@ impl Readers {
     }
 
     /// Returns the turn to open a file.
-    fn turn(&mut self, place: FilePlace) -> Arc<Mutex<()>> {
+    fn turn(&mut self, place: FilePlace) -> Arc<Mutex<bool>> {
         self.opening.entry(place).or_default().clone()
     }
 

@@ -11,7 +11,7 @@ use crate::helpers::on_threads;
 use crate::machine;
 use crate::order::{Order, Runs};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use tensilo::stages::ReadPlan;
 
@@ -34,6 +34,8 @@ pub(super) struct Announced {
     epochs: Range<u64>,
     /// The turn to announce, of one thread at a time.
     turn: Mutex<()>,
+    /// Whether a run was not announced, since its samples are far apart.
+    has_gaps: AtomicBool,
 }
 
 impl Announced {
@@ -52,12 +54,13 @@ impl Announced {
             ahead.saturating_sub(runs.ahead(0).saturating_mul(2))
         });
         let epochs = first.epoch..end.min(schedule.end_epoch());
-        Self { count: AtomicU64::new(begun), epochs, turn: Mutex::new(()) }
+        Self { count: AtomicU64::new(begun), epochs, turn: Mutex::new(()), has_gaps: AtomicBool::new(false) }
     }
 
     /// Returns whether the samples of a step are in runs that are announced.
     pub(super) fn has(&self, setup: &Setup, schedule: &Schedule, place: StepStart) -> bool {
-        self.epochs.contains(&place.epoch) && runs(setup, &schedule.order(place.epoch)).is_some()
+        let is_whole = !self.has_gaps.load(Ordering::Relaxed);
+        is_whole && self.epochs.contains(&place.epoch) && runs(setup, &schedule.order(place.epoch)).is_some()
     }
 
     /// Announces some runs, when a thread begins with the batch of a step. Where reading costs round
@@ -105,7 +108,11 @@ impl Announced {
         let found = on_threads(helpers, wanted.into_iter(), |(epoch, run)| {
             pieces_of(setup, &schedule.order(epoch), epoch, run)
         });
-        let pieces: Vec<Piece> = found.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let found: Vec<Vec<Piece>> = found.into_iter().collect::<Result<_>>()?;
+        if found.iter().any(Vec::is_empty) {
+            self.has_gaps.store(true, Ordering::Relaxed);
+        }
+        let pieces: Vec<Piece> = found.into_iter().flatten().collect();
         on_threads(helpers, pieces.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
     }
 }
